@@ -1,0 +1,44 @@
+PYTHON ?= python3
+BIN := .venv/bin
+ifeq ($(OS),Windows_NT)
+BIN := .venv/Scripts
+endif
+STAMP := .venv/.installed
+export PYTHONUTF8 := 1
+
+.PHONY: venv run test test-all check bench soak snap clean
+
+venv: $(STAMP)
+
+$(STAMP): pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable ".[test]"
+	@$(BIN)/python -c "open('$(STAMP)', 'w').close()"
+
+run: venv
+	$(BIN)/memolith demo
+
+test: venv
+	$(BIN)/python -m pytest -m "not full" tests
+
+test-all: venv check
+	$(BIN)/python -m pytest tests
+
+check: venv
+	$(BIN)/ruff check src tests bench scripts
+	$(BIN)/mypy
+	$(BIN)/python -m pytest tests/shape
+
+bench: venv
+	$(BIN)/python -m pip install --quiet --editable ".[bench]"
+	$(BIN)/python -m bench
+
+soak: venv
+	$(BIN)/python -m bench.soak
+
+snap: venv
+	$(BIN)/python -m scripts.snap
+
+clean:
+	rm -rf .venv .cache build dist

@@ -1,0 +1,127 @@
+"""How good is recall? Turn and session recall through the engine's own `recall`, beside plain methods."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from types import ModuleType
+
+from memolith.app import App, open_app
+from memolith.engine.model import Block, Caller, Draft
+from memolith.engine.recall import Query
+from memolith.settings import Settings
+
+ME = Caller()
+
+
+def data_folder() -> Path | None:
+    """Where the retrieval sets lie: MEMOLITH_BENCH_DATA, or `shared/data` beside the project."""
+    named = os.environ.get("MEMOLITH_BENCH_DATA")
+    folder = Path(named) if named else Path(__file__).parents[2] / "shared" / "data"
+    return folder / "retrieval" if (folder / "retrieval" / "eval.py").is_file() else None
+
+
+def load_eval(folder: Path) -> ModuleType:
+    """The yardstick that comes with the data."""
+    spec = importlib.util.spec_from_file_location("memolith_bench_eval", folder / "eval.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+class Memolith:
+    """One conversation item per session, one block per turn, asked through `recall`."""
+
+    mode = "hybrid"
+
+    def __init__(self) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="memolith-bench-"))
+        self.app: App = open_app(Settings(data=self.folder, secrets="allow"))
+        self.ids: dict[tuple[str, int], str] = {}
+
+    def index(self, docs: list[dict]) -> None:
+        """Remember every turn."""
+        groups: dict[object, list[dict]] = {}
+        for doc in docs:
+            groups.setdefault(doc["meta"].get("session", doc["id"]), []).append(doc)
+        for turns in groups.values():
+            spoken = bool(turns[0]["meta"].get("speaker"))
+            blocks = tuple(self.block(turn, spoken) for turn in turns)
+            kind = "conversation" if spoken else "memory"
+            item = self.app.engine.remember(ME, Draft(kind=kind, blocks=blocks)).item
+            self.ids |= {(item.id, n): turn["id"] for n, turn in enumerate(turns)}
+        self.app.worker.drain()
+
+    @staticmethod
+    def block(turn: dict, spoken: bool) -> Block:
+        """A turn as a block."""
+        meta = turn["meta"]
+        text = turn["text"].split(": ", 1)[1] if spoken else turn["text"]
+        return Block(text, speaker=meta.get("speaker") or None, at=meta.get("iso") or None)
+
+    def search(self, query: str, k: int) -> list[str]:
+        """The ids of the turns found."""
+        found = self.app.recall.recall(ME, Query(query, mode=self.mode, limit=k))
+        return [self.ids[hit.item.id, hit.passage.block] for hit in found.hits]
+
+    def close(self) -> None:
+        """Leave nothing behind."""
+        self.app.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class TextOnly(Memolith):
+    """Our own text side alone."""
+
+    mode = "text"
+
+
+class VectorOnly(Memolith):
+    """Plain MiniLM."""
+
+    mode = "vector"
+
+
+class Rrf60(Memolith):
+    """Reciprocal rank fusion of both sides, the usual recipe."""
+
+    def search(self, query: str, k: int) -> list[str]:
+        """Both lists, fused by rank."""
+        scores: dict[str, float] = {}
+        for self.mode in ("text", "vector"):
+            for n, id in enumerate(super().search(query, 100)):
+                scores[id] = scores.get(id, 0.0) + 1 / (61 + n)
+        return sorted(scores, key=lambda id: -scores[id])[:k]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sets", nargs="*", default=["locomo_dev", "xquad_en", "xquad_zh"])
+    parser.add_argument("--only", nargs="*", default=["fts5", "vector", "rrf60", "memolith"])
+    parser.add_argument("--limit", type=int)
+    options = parser.parse_args()
+    folder = data_folder()
+    if folder is None:
+        print("retrieval: the data sets are not here; set MEMOLITH_BENCH_DATA")
+        return
+    module = load_eval(folder)
+    ours = {"memolith": Memolith, "text": TextOnly, "vector": VectorOnly, "rrf60": Rrf60}
+    print(f"{'set':12} {'method':10} {'r@5':>6} {'r@10':>6} {'mrr':>6} {'s@5':>6} {'s@10':>6} {'p50 ms':>7}")
+    for name in options.sets:
+        data = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
+        for method in options.only:
+            result = module.evaluate(ours.get(method) or module.BUILTIN[method], data, limit=options.limit)
+            micro = result["micro"]
+            print(f"{name:12} {method:10} {micro['r@5']:6.3f} {micro['r@10']:6.3f} {micro['mrr']:6.3f} "
+                  f"{micro['s@5']:6.3f} {micro['s@10']:6.3f} {result['latency_ms']['p50']:7.1f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,3 @@
+"""One memory server for AI agents."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,70 @@
+"""The command line: nouns and verbs, tables for people, `--json` for programs."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from memolith import __version__
+from memolith.app import App, open_app
+from memolith.doors import cli_care, cli_items
+from memolith.doors.show import note
+from memolith.errors import MemolithError
+from memolith.settings import load
+
+Command = Callable[[App, argparse.Namespace], int]
+
+
+def parser() -> argparse.ArgumentParser:
+    """Every command with its options."""
+    top = argparse.ArgumentParser(prog="memolith", description="One memory server for AI agents.")
+    top.add_argument("--version", action="version", version=f"memolith {__version__}")
+    shared = argparse.ArgumentParser(add_help=False)
+    shared.add_argument("--data", metavar="DIR", type=Path, help="the data folder (or MEMOLITH_DATA)")
+    shared.add_argument("--json", action="store_true", help="print JSON")
+    commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
+
+    def add(name: str, run: Command, help: str) -> argparse.ArgumentParser:
+        command = commands.add_parser(name, help=help, description=help, parents=[shared])
+        command.set_defaults(run=run)
+        return command
+
+    cli_items.add_commands(add)
+    cli_care.add_commands(add)
+    return top
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command; a failure is told on standard error in plain words."""
+    options = parser().parse_args(arguments)
+    try:
+        if getattr(options, "bare", False):
+            return int(options.run(None, options))
+        app = open_app(load({"data": options.data}))
+        try:
+            return int(options.run(app, options))
+        finally:
+            app.close()
+    except MemolithError as error:
+        return fail(error, options.json)
+    except KeyboardInterrupt:
+        note("Stopped.")
+        return 130
+    except BrokenPipeError:
+        # The reader of our output went away; that is his right.
+        sys.stderr.close()
+        return 0
+
+
+def fail(error: MemolithError, as_json: bool) -> int:
+    """Tell an error and give the exit code that fits it."""
+    if as_json:
+        body = {"error": error.type, "message": error.message} | ({"field": error.field} if error.field else {})
+        note(json.dumps(body, ensure_ascii=False))
+    else:
+        field = f" ({error.field})" if error.field else ""
+        note(f"memolith: {error.message}{field}")
+    return 2 if error.status == 400 else 1

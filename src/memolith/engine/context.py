@@ -1,0 +1,77 @@
+"""A pack of passages for a prompt: within a budget, without repetition, each with its source."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from memolith.engine.chunks import weigh
+from memolith.engine.duplicates import overlap
+from memolith.engine.model import Caller, Filter, Hit
+from memolith.engine.recall import Query, Recall
+from memolith.errors import InvalidInput
+
+MOST = 100
+FAINT = 0.70
+REPEATED = 0.8
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """Where a numbered part of the pack comes from."""
+
+    number: int
+    id: str
+    title: str
+    locator: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Pack:
+    """The text, its sources, and about how many tokens it has."""
+
+    text: str
+    citations: tuple[Citation, ...]
+    tokens: int
+    warnings: tuple[str, ...] = ()
+
+
+def cite(hit: Hit) -> str:
+    """Where in its item a hit stands, for people."""
+    passage = hit.passage
+    if passage.locator:
+        return passage.locator
+    if hit.item.kind == "conversation":
+        return f"message {passage.block + 1}, {passage.at[:10]}"
+    return f"part {passage.ordinal + 1} of {hit.item.passages}" if hit.item.passages > 1 else ""
+
+
+def pack(recall: Recall, caller: Caller, text: str, budget: int, chosen: Filter = Filter()) -> Pack:
+    """The best passages that fit, best first, each under its number."""
+    if budget < 20 or budget > 200_000:
+        raise InvalidInput("The budget must lie between 20 and 200,000 tokens.", field="budget_tokens")
+    found = recall.recall(caller, Query(text, chosen, limit=MOST))
+    parts: list[str] = []
+    taken: list[Hit] = []
+    citations: list[Citation] = []
+    used = 0
+    for hit in found.hits:
+        if hit.score < FAINT or any(overlap(hit.passage.text, other.passage.text) > REPEATED for other in taken):
+            continue
+        number = len(taken) + 1
+        part = _part(number, hit)
+        size = weigh(part)
+        if used + size > budget:
+            continue
+        parts.append(part)
+        taken.append(hit)
+        citations.append(Citation(number, hit.item.id, hit.item.title, cite(hit), hit.score))
+        used += size
+    return Pack("\n\n".join(parts), tuple(citations), used, found.warnings)
+
+
+def _part(number: int, hit: Hit) -> str:
+    passage = hit.passage
+    place = ", ".join(part for part in (hit.item.title, cite(hit)) if part)
+    head = f"[{number}] {place}".rstrip()
+    return f"{head}\n{f'{passage.speaker}: ' if passage.speaker else ''}{passage.text.strip()}"

@@ -1,0 +1,87 @@
+"""Nearly the same, or a contradiction? Vectors cannot tell; the words that carry facts can."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from memolith.engine.events import join_blocks
+from memolith.engine.model import Caller, Filter, Similar
+from memolith.engine.ports import Store
+from memolith.engine.recall import Query, Recall
+
+_WORD = re.compile(r"[^\W_]+(?:['’.,:/-][^\W_]+)*")
+_NEGATIONS = frozenset("not no never none nobody nothing neither nor cannot without hardly isn't aren't wasn't weren't "
+                       "don't doesn't didn't won't wouldn't can't couldn't shouldn't haven't hasn't hadn't ain't "
+                       "dont doesnt didnt isnt wasnt cant wont no-one nowhere unable".split())
+_DATES = frozenset("january february march april may june july august september october november december monday "
+                   "tuesday wednesday thursday friday saturday sunday today yesterday tomorrow morning evening night "
+                   "spring summer autumn winter".split())
+_NUMBERS = frozenset("zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
+                     "twenty thirty forty fifty sixty hundred thousand million first second third once twice "
+                     "half quarter dozen".split())
+SHINGLE = 3
+NEAR = 0.6
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """The words of a text that a small change turns into another statement."""
+
+    numbers: frozenset[str]
+    dates: frozenset[str]
+    names: frozenset[str]
+    words: frozenset[str]
+    negated: bool
+
+
+def facts(text: str) -> Facts:
+    """The facts of a text."""
+    plain = text.replace("’", "'")
+    words = _WORD.findall(plain)
+    lower = [word.lower() for word in words]
+    negations = sum(word in _NEGATIONS or word.endswith("n't") for word in lower)
+    return Facts(numbers=frozenset(word for word in lower if word in _NUMBERS or any(c.isdigit() for c in word)),
+                 dates=frozenset(word for word in lower if word in _DATES),
+                 names=frozenset(word.removesuffix("'s").lower() for word in words
+                                 if word[0].isupper() and word.lower() not in _DATES and len(word) > 1),
+                 words=frozenset(word.removesuffix("'s") for word in lower), negated=negations % 2 == 1)
+
+
+def contradicts(first: str, second: str) -> bool:
+    """Whether the texts differ in a number, a date, a name or a negation, so that one is not a copy of the other."""
+    one, two = facts(first), facts(second)
+    if one.negated != two.negated:
+        return True
+    if one.numbers != two.numbers and (one.numbers - two.numbers and two.numbers - one.numbers):
+        return True
+    if one.dates - two.dates and two.dates - one.dates:
+        return True
+    return bool(one.names - two.words) and bool(two.names - one.words)
+
+
+def similar(recall: Recall, store: Store, caller: Caller, text: str, threshold: float = 0.9,
+            chosen: Filter = Filter(), limit: int = 10) -> list[Similar]:
+    """Items that say nearly the same as the text, without those that contradict it."""
+    found = recall.recall(caller, Query(text[:4000], chosen, mode="vector", limit=5 * limit, threshold=threshold,
+                                        by_similarity=True, per_item=True))
+    with store.reading() as rows:
+        texts = {id: "\n".join(block.text for block in join_blocks(passages))
+                 for id, passages in rows.passages_of(caller.tenant, [hit.item.id for hit in found.hits]).items()}
+    return [Similar(hit.item.id, hit.item.title, hit.score, exact=_plain(texts[hit.item.id]) == _plain(text))
+            for hit in found.hits if not contradicts(text, texts[hit.item.id])][:limit]
+
+
+def overlap(first: str, second: str) -> float:
+    """The share of three-word sequences that two texts have in common."""
+    one, two = _shingles(first), _shingles(second)
+    return len(one & two) / len(one | two) if one and two else 0.0
+
+
+def _shingles(text: str) -> set[tuple[str, ...]]:
+    words = _plain(text).split()
+    return {tuple(words[n:n + SHINGLE]) for n in range(max(1, len(words) - SHINGLE + 1))}
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.casefold().split())

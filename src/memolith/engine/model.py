@@ -1,0 +1,230 @@
+"""The values of the engine: frozen, comparable, without behaviour of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+
+Json = str | int | float | bool | None | list["Json"] | dict[str, "Json"]
+Attributes = Mapping[str, Json]
+NO_ATTRIBUTES: Attributes = MappingProxyType({})
+
+KINDS = ("memory", "conversation", "concept", "document", "entity", "prompt", "template", "project", "topic")
+
+
+class Audience(StrEnum):
+    """Who sees an item beside its owner."""
+
+    USER = "user"
+    PROJECT = "project"
+    ORG = "org"
+
+
+class Direction(StrEnum):
+    """Which way a link is followed."""
+
+    OUT = "out"
+    IN = "in"
+    BOTH = "both"
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who acts: a user of a tenant, and the project he works in."""
+
+    tenant: str = "local"
+    user: str = "local"
+    project: str | None = None
+    admin: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Whose an item is and who sees it; the tenant is the hard wall."""
+
+    tenant: str
+    owner: str
+    audience: Audience = Audience.USER
+    project: str | None = None
+    namespace: str | None = None
+
+    def admits(self, caller: Caller) -> bool:
+        """Whether the caller may see what lies in this scope."""
+        if caller.tenant != self.tenant:
+            return False
+        if caller.admin or caller.user == self.owner or self.audience is Audience.ORG:
+            return True
+        return self.audience is Audience.PROJECT and self.project is not None and caller.project == self.project
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A piece of an item as it came in: a whole text, one message, one part of a page or sheet."""
+
+    text: str
+    speaker: str | None = None
+    at: str | None = None
+    locator: str | None = None
+    attributes: Attributes = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A searchable piece of a block; the passages of a block, joined, are its text."""
+
+    item: str
+    ordinal: int
+    block: int
+    text: str
+    at: str
+    speaker: str | None = None
+    locator: str | None = None
+    attributes: Attributes = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """Anything remembered, without its text, which lies in its passages."""
+
+    id: str
+    kind: str
+    title: str
+    scope: Scope
+    status: str
+    tags: tuple[str, ...]
+    attributes: Attributes
+    version: int
+    seq: int
+    created_at: str
+    updated_at: str
+    blocks: int
+    passages: int
+    forgotten: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A typed, directed edge between two items."""
+
+    id: str
+    source: str
+    target: str
+    type: str
+    strength: float
+    attributes: Attributes
+    version: int
+    seq: int
+    created_at: str
+    updated_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What a caller wants remembered."""
+
+    kind: str = "memory"
+    title: str = ""
+    blocks: tuple[Block, ...] = ()
+    tags: tuple[str, ...] = ()
+    attributes: Attributes = field(default_factory=dict)
+    status: str = "active"
+    audience: Audience = Audience.USER
+    project: str | None = None
+    namespace: str | None = None
+    id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Patch:
+    """What a caller wants changed; None leaves a field as it is."""
+
+    title: str | None = None
+    blocks: tuple[Block, ...] | None = None
+    tags: tuple[str, ...] | None = None
+    attributes: Attributes | None = None
+    dropped: tuple[str, ...] = ()
+    status: str | None = None
+    audience: Audience | None = None
+    project: str | None = None
+    namespace: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One test on an attribute of the item: `name op value`."""
+
+    name: str
+    op: str
+    value: Json
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """What a listing or a search is limited to; empty means no limit."""
+
+    kinds: tuple[str, ...] = ()
+    tags_all: tuple[str, ...] = ()
+    tags_any: tuple[str, ...] = ()
+    tags_none: tuple[str, ...] = ()
+    statuses: tuple[str, ...] = ()
+    forgotten: bool | None = False
+    since: str | None = None
+    until: str | None = None
+    projects: tuple[str, ...] = ()
+    namespaces: tuple[str, ...] = ()
+    owner: str | None = None
+    speakers: tuple[str, ...] = ()
+    ids: tuple[str, ...] = ()
+    where: tuple[Condition, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A stretch of a sorted listing, and how many there are in all."""
+
+    items: tuple[Item, ...]
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Similar:
+    """A stored item whose text is the same or nearly the same as a new one."""
+
+    id: str
+    title: str
+    similarity: float
+    exact: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The outcome of a write."""
+
+    item: Item
+    seq: int
+    redactions: Mapping[str, int] = field(default_factory=dict)
+    similar: tuple[Similar, ...] = ()
+    repeated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A passage found, with its item, a calibrated score and the reasons."""
+
+    item: Item
+    passage: Passage
+    score: float
+    rank_score: float
+    strength: str
+    reasons: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The hits of one page, how many passed in all, and what the caller should know."""
+
+    hits: tuple[Hit, ...]
+    total: int
+    warnings: tuple[str, ...] = ()

@@ -1,0 +1,227 @@
+"""What happened: the history of an item, its state at a time, and undo."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import cast
+
+from memolith.engine.engine import Engine, visible
+from memolith.engine.events import LINK_EVENTS, Event, Replay, block_data, join_blocks
+from memolith.engine.intake import when
+from memolith.engine.model import Block, Caller, Item, Json, Link
+from memolith.engine.ports import Reader
+from memolith.errors import NotFound, NotUndoable
+
+_BOOKKEEPING = ("version", "seq", "created_at", "updated_at", "passages", "blocks", "id")
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One field of an item before and after an event."""
+
+    field: str
+    old: Json
+    new: Json
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """An event of an item's history and what it changed."""
+
+    event: Event
+    changes: tuple[Change, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """An item with its blocks, as it was at some time."""
+
+    item: Item
+    blocks: tuple[Block, ...]
+
+
+class Past:
+    """Reads the log, and undoes."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def history(self, caller: Caller, id: str, until: str | None = None) -> list[Step]:
+        """Every event of the item and of its links, oldest first, with what changed."""
+        until = None if until is None else when("as_of", until)
+        with self._engine.store.reading() as rows:
+            _allowed(rows, caller, id)
+            streams = [id, *rows.link_streams(caller.tenant, id)]
+            steps = [step for stream in streams for step in _steps(rows.events(caller.tenant, stream))]
+        kept = [step for step in steps if until is None or step.event.at <= until]
+        return sorted(kept, key=lambda step: step.event.seq)
+
+    def as_of(self, caller: Caller, id: str, at: str) -> State:
+        """The item as it was at that time."""
+        at = when("as_of", at)
+        with self._engine.store.reading() as rows:
+            _allowed(rows, caller, id)
+            events = rows.events(caller.tenant, id)
+        if events[-1].type == "erased":
+            raise NotFound("This item was erased; its past is gone too.", id=id)
+        state = Replay.of(event for event in events if event.at <= at)
+        if not isinstance(state.row, Item):
+            raise NotFound(f"At {at} this item was not there yet.", id=id)
+        return State(state.row, tuple(join_blocks(state.passages)))
+
+    def undo(self, caller: Caller, seq: int) -> Event:
+        """Take one event back by a new one; refused where later events touched the same."""
+        with self._engine.store.reading() as rows:
+            event = rows.event(caller.tenant, seq)
+            if event is None:
+                raise NotFound(f"There is no event {seq}.", field="event", id=str(seq))
+            events = rows.events(caller.tenant, event.stream)
+            if event.type in LINK_EVENTS:
+                link = _link_of(events)
+                for end in (link.source, link.target):
+                    visible(rows, caller, end, forgotten=True)
+            else:
+                _allowed(rows, caller, event.stream)
+        if events[-1].type == "erased":
+            raise NotUndoable("What was erased cannot come back.", id=event.stream)
+        type, data = _inverse(events, event)
+        row = _finder(caller, event)
+        undone, _ = self._engine.write(caller, event.stream, type, data | {"undoes": seq}, row, events[-1].version)
+        return undone
+
+    def last(self, caller: Caller, id: str) -> Event:
+        """The newest event of an item."""
+        with self._engine.store.reading() as rows:
+            _allowed(rows, caller, id)
+            return rows.events(caller.tenant, id)[-1]
+
+
+def _finder(caller: Caller, event: Event) -> Callable[[Reader], Item | Link | None]:
+    if event.type in LINK_EVENTS:
+        return lambda rows: rows.link(caller.tenant, event.stream)
+    return lambda rows: visible(rows, caller, event.stream, forgotten=True)
+
+
+def _allowed(rows: Reader, caller: Caller, id: str) -> None:
+    """The item may be forgotten or erased, but it must be one that the caller may see."""
+    item = rows.item(caller.tenant, id)
+    if item is None:
+        events = rows.events(caller.tenant, id)
+        if not events or events[-1].type != "erased" or not (caller.admin or caller.user == events[0].actor):
+            raise NotFound(f"There is no item {id[:100]!r}.", id=id)
+        return
+    visible(rows, caller, id, forgotten=True)
+
+
+def _steps(events: list[Event]) -> list[Step]:
+    if events[-1].type == "erased":
+        return [Step(event, ()) for event in events]
+    state, steps = Replay(), []
+    before: dict[str, Json] = {}
+    for event in events:
+        state.apply(event)
+        after = picture(state)
+        steps.append(Step(event, tuple(Change(name, before.get(name), after.get(name))
+                                       for name in sorted(before.keys() | after.keys())
+                                       if before.get(name) != after.get(name))))
+        before = after
+    return steps
+
+
+def picture(state: Replay) -> dict[str, Json]:
+    """Everything about an item or a link that a change can be told by."""
+    row = state.row
+    if row is None:
+        return {}
+    if isinstance(row, Link):
+        return {"source": row.source, "target": row.target, "type": row.type, "strength": row.strength,
+                "attributes": dict(row.attributes)}
+    shown: dict[str, Json] = {field.name: getattr(row, field.name) for field in fields(row)
+                              if field.name not in (*_BOOKKEEPING, "scope", "tags", "attributes")}
+    scope = row.scope
+    shown |= {"owner": scope.owner, "audience": scope.audience.value, "project": scope.project,
+              "namespace": scope.namespace, "tags": list(row.tags)}
+    shown |= {f"attributes.{name}": value for name, value in row.attributes.items()}
+    return shown | _texts(row.kind, join_blocks(state.passages))
+
+
+def _texts(kind: str, blocks: list[Block]) -> dict[str, Json]:
+    """The text of an item as a person thinks of it: one text, messages, or parts."""
+    listed: list[Json] = [block_data(block) for block in blocks]
+    if kind == "conversation":
+        return {"messages": listed}
+    if len(blocks) == 1 and set(block_data(blocks[0])) == {"text", "at"}:
+        return {"text": blocks[0].text}
+    return {"parts": listed}
+
+
+def _inverse(events: list[Event], event: Event) -> tuple[str, dict[str, Json]]:
+    """The event that takes this one back, if what it did still stands."""
+    simple = {"remembered": "forgotten", "forgotten": "restored", "restored": "forgotten", "linked": "unlinked"}
+    before, after, now = (Replay.of(past for past in events if past.version <= version)
+                          for version in (event.version - 1, event.version, events[-1].version))
+    if event.type in simple:
+        _must(_alive(now) == _alive(after), event)
+        return simple[event.type], {}
+    if event.type == "unlinked":
+        _must(now.row is None, event)
+        return "linked", _link_again(before)
+    _must(now.row is not None, event)
+    if event.type == "relinked":
+        _must(picture(now) == picture(after), event)
+        link = cast(Link, before.row)
+        return "relinked", {"strength": link.strength, "attributes": dict(link.attributes)}
+    if event.type in ("appended", "trimmed"):
+        return _inverse_blocks(event, before, after, now)
+    return "revised", _inverse_fields(event, before, after, now)
+
+
+def _alive(state: Replay) -> bool:
+    return state.row is not None and not (isinstance(state.row, Item) and state.row.forgotten)
+
+
+def _inverse_blocks(event: Event, before: Replay, after: Replay, now: Replay) -> tuple[str, dict[str, Json]]:
+    _must(now.passages == after.passages, event)
+    item = cast(Item, before.row)
+    if event.type == "appended":
+        return "trimmed", {"blocks": item.blocks, "passages": item.passages if item.blocks else 0}
+    kept = cast(Item, after.row).blocks
+    blocks = join_blocks(before.passages)[kept:]
+    return "appended", {"blocks": [block_data(block) for block in blocks]}
+
+
+def _inverse_fields(event: Event, before: Replay, after: Replay, now: Replay) -> dict[str, Json]:
+    old, new, current = picture(before), picture(after), picture(now)
+    changed = [name for name in old.keys() | new.keys() if old.get(name) != new.get(name)]
+    _must(all(current.get(name) == new.get(name) for name in changed), event)
+    data: dict[str, Json] = {name: old.get(name) for name in changed
+                             if name in ("title", "status", "audience", "project", "namespace", "tags")}
+    if {"text", "parts", "messages"} & set(changed):
+        data["blocks"] = [block_data(block) for block in join_blocks(before.passages)]
+    names = [name.removeprefix("attributes.") for name in changed if name.startswith("attributes.")]
+    back = {name: old[f"attributes.{name}"] for name in names if f"attributes.{name}" in old}
+    if back:
+        data["attributes"] = back
+    if gone := [name for name in names if name not in back]:
+        data["dropped"] = list(gone)
+    return data
+
+
+def _link_of(events: list[Event]) -> Link:
+    """The link of a stream as it was made."""
+    made = Replay.of(events[:1]).row
+    if not isinstance(made, Link):
+        raise NotUndoable("What was erased cannot come back.", id=events[0].stream)
+    return made
+
+
+def _link_again(before: Replay) -> dict[str, Json]:
+    link = cast(Link, before.row)
+    return {"source": link.source, "target": link.target, "type": link.type, "strength": link.strength,
+            "attributes": dict(link.attributes), "first": link.seq, "created_at": link.created_at}
+
+
+def _must(holds: bool, event: Event) -> None:
+    if not holds:
+        raise NotUndoable("Later events changed the same; undo those first.", id=event.stream, value=event.seq)

@@ -1,0 +1,315 @@
+"""What the engine needs from outside; each port is a plain noun, each implementation says what it is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+from memolith.engine.events import Changes, Data, Event
+from memolith.engine.model import Caller, Direction, Filter, Item, Link, Page, Passage
+
+
+class Clock(Protocol):
+    """Tells the time as UTC, ISO 8601 with microseconds and `Z`."""
+
+    def now(self) -> str: ...
+
+
+ORDINAL_BITS = 20
+
+
+class Place(NamedTuple):
+    """Where a passage stands in a store: the row of its item, and its number there."""
+
+    item: int
+    ordinal: int
+
+    @property
+    def ref(self) -> int:
+        """Both in one number, by which stores know the passage."""
+        return self.item << ORDINAL_BITS | self.ordinal
+
+    @classmethod
+    def of(cls, ref: int) -> Place:
+        """The place that a number stands for."""
+        return cls(ref >> ORDINAL_BITS, ref & (1 << ORDINAL_BITS) - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A passage that one side of a search proposes."""
+
+    place: Place
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """What BM25 needs: how many passages a tenant has, their mean length, and in how many a term stands."""
+
+    passages: int
+    mean_length: float
+    frequencies: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A piece of derived work, leased from the outbox."""
+
+    tenant: str
+    seq: int
+    consumer: str
+    stream: str
+    attempts: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unembedded:
+    """A passage as the embedder needs it, and the digest of the text its vector was made from."""
+
+    ref: int
+    title: str
+    speaker: str | None
+    text: str
+    before: str
+    digest: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class SlotItem:
+    """What the vector stage knows of an item."""
+
+    row: int
+    tenant: str
+    kind: str
+    status: str
+    owner: str
+    audience: str
+    project: str | None
+    namespace: str | None
+    forgotten: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A vector with what the vector stage filters by."""
+
+    vector: int
+    ref: int
+    at: str
+    item: SlotItem
+    vector_row: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question as the ranker sees it."""
+
+    text: str
+    terms: tuple[str, ...]
+    statistics: Statistics
+    named: tuple[str, ...] = ()
+    dense: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A candidate with all that its score depends on."""
+
+    place: Place
+    passage: Passage
+    words: tuple[str, ...]
+    cosine: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A candidate with its place in the order, its calibrated similarity, and why."""
+
+    place: Place
+    passage: Passage
+    order: float
+    similarity: float
+    reasons: Mapping[str, float]
+
+
+class Ranker(Protocol):
+    """Weighs text against meaning and knows what a score is worth."""
+
+    def rank(self, asked: Asked, pool: Sequence[Evidence]) -> list[Ranked]:
+        """Best first, with the boosts that neighbours, names and dates give."""
+        ...
+
+    def judge(self, asked: Asked, pool: Sequence[Evidence]) -> list[Ranked]:
+        """Each candidate by itself, without boosts, in the order given."""
+        ...
+
+    def similarity(self, cosine: float) -> float:
+        """What a cosine is worth by itself."""
+        ...
+
+
+class Lexicon(Protocol):
+    """Words as the text index knows them."""
+
+    def terms(self, text: str) -> list[str]: ...
+    def query_terms(self, text: str) -> list[str]: ...
+    def extra(self, item: Item, passage: Passage) -> str: ...
+
+
+class Vectors(Protocol):
+    """Nearest neighbours by meaning."""
+
+    model: str
+
+    def nearest(self, rows: VectorReader, caller: Caller, chosen: Filter, query: bytes,
+                limit: int) -> list[Candidate]: ...
+    def cosines(self, rows: VectorReader, query: bytes, places: Collection[Place]) -> dict[Place, float]: ...
+    def cosine(self, query: bytes, vector: bytes) -> float: ...
+
+
+class VectorReader(Protocol):
+    """What the vector stage reads."""
+
+    def database(self) -> str: ...
+    def slot_marks(self) -> tuple[int, int]: ...
+    def slots(self, after: int, upto: int, model: str) -> Iterator[Slot]: ...
+    def slot_changes(self, seq: int) -> list[tuple[int, int | None, int | None]]: ...
+    def slot_items(self, rows: Collection[int]) -> list[SlotItem]: ...
+    def items_tagged(self, tenant: str, tags: Collection[str], least: int, limit: int) -> list[int]: ...
+    def passing(self, caller: Caller, chosen: Filter, vectors: Collection[int], model: str) -> dict[int, Place]: ...
+    def passing_all(self, caller: Caller, chosen: Filter, model: str) -> Iterator[int]: ...
+    def vectors_of(self, places: Collection[Place], model: str) -> dict[Place, bytes]: ...
+    def vector_count(self, model: str) -> int: ...
+    def vector_by_digest(self, digest: bytes, model: str) -> bytes | None: ...
+    def unembedded(self, tenant: str, stream: str, model: str) -> list[Unembedded]: ...
+    def models(self) -> dict[str, int]: ...
+
+
+class Reader(VectorReader, Protocol):
+    """Reads that all see the same moment."""
+
+    def tenants(self) -> list[str]: ...
+    def last_seq(self, tenant: str) -> int: ...
+    def item(self, tenant: str, id: str) -> Item | None: ...
+    def items(self, tenant: str, ids: Collection[str]) -> dict[str, Item]: ...
+    def all_items(self, tenant: str) -> Iterator[Item]: ...
+    def passages(self, tenant: str, id: str) -> list[Passage]: ...
+    def tags_of(self, tenant: str, id: str) -> tuple[str, ...]: ...
+    def index_differences(self, tenant: str) -> list[str]: ...
+    def passages_of(self, tenant: str, ids: Collection[str]) -> dict[str, list[Passage]]: ...
+    def same_text(self, tenant: str, first: str, passages: int) -> list[str]: ...
+    def link(self, tenant: str, id: str) -> Link | None: ...
+    def link_between(self, tenant: str, source: str, target: str, type: str) -> Link | None: ...
+    def links_of(self, tenant: str, item: str) -> list[Link]: ...
+    def link_streams(self, tenant: str, item: str) -> list[str]: ...
+    def all_links(self, tenant: str) -> Iterator[Link]: ...
+    def neighbours(self, tenant: str, frontier: Collection[str], toward: Direction,
+                   types: Collection[str] = ()) -> list[Link]: ...
+    def events(self, tenant: str, stream: str) -> list[Event]: ...
+    def event(self, tenant: str, seq: int) -> Event | None: ...
+    def event_by_key(self, tenant: str, actor: str, key: str) -> Event | None: ...
+    def events_after(self, tenant: str, seq: int, limit: int = -1) -> Iterator[Event]: ...
+    def events_by_stream(self, tenant: str) -> Iterator[Event]: ...
+    def event_types(self, tenant: str) -> dict[str, int]: ...
+    def changed_since(self, tenant: str, at: str) -> set[str]: ...
+    def listing(self, caller: Caller, chosen: Filter, sort: str = "created_at", descending: bool = True,
+                limit: int = 20, offset: int = 0) -> Page: ...
+    def counts(self, caller: Caller, chosen: Filter, by: str) -> dict[str, int]: ...
+    def statistics(self, tenant: str, terms: Collection[str]) -> Statistics: ...
+    def search_text(self, caller: Caller, chosen: Filter, terms: Sequence[str], phrases: Sequence[Sequence[str]],
+                    every: bool, limit: int) -> list[Candidate]: ...
+    def places(self, places: Collection[Place]) -> dict[Place, Passage]: ...
+    def speakers(self, tenant: str, limit: int) -> list[str]: ...
+    def items_at(self, numbers: Collection[int]) -> dict[int, Item]: ...
+    def access(self, tenant: str, ids: Collection[str]) -> dict[str, tuple[int, str]]: ...
+    def setting(self, tenant: str, name: str) -> str | None: ...
+    def outbox_counts(self, tenant: str | None = None) -> dict[tuple[str, str], int]: ...
+    def outbox_errors(self) -> list[str]: ...
+
+
+class Writer(Reader, Protocol):
+    """Reads and writes of one tenant that happen wholly or not at all."""
+
+    tenant: str
+
+    def stamp(self, stream: str, version: int, type: str, data: Data, actor: str, at: str,
+              key: str | None = None) -> Event: ...
+    def append(self, event: Event, changes: Changes) -> None: ...
+    def apply(self, changes: Changes) -> None: ...
+    def finish(self) -> None: ...
+    def queue(self, consumer: str, stream: str, seq: int, due: str) -> None: ...
+    def touch(self, reads: Mapping[str, tuple[int, str]]) -> None: ...
+    def set_setting(self, name: str, value: str) -> None: ...
+    def lease(self, consumer: str, now: str, limit: int, lease_s: int, tenant: str | None = None) -> list[Job]: ...
+    def done(self, job: Job) -> None: ...
+    def postpone(self, job: Job, now: str, error: str, tries: int) -> None: ...
+    def put_vector(self, ref: int, model: str, digest: bytes, row: bytes | None) -> None: ...
+    def prune_changes(self, seq: int) -> None: ...
+    def retry(self, consumer: str, now: str) -> None: ...
+
+
+class Store(Protocol):
+    """Where everything is kept."""
+
+    def reading(self) -> AbstractContextManager[Reader]: ...
+    def writing(self, tenant: str) -> AbstractContextManager[Writer]: ...
+    def rebuilding(self) -> AbstractContextManager[Callable[[str], Writer]]: ...
+    def shred(self) -> bool: ...
+    def check(self) -> list[str]: ...
+    def close(self) -> None: ...
+
+
+class Embedder(Protocol):
+    """Turns texts into unit vectors."""
+
+    id: str
+    digest: str
+    dimension: int
+
+    @property
+    def ready(self) -> bool:
+        """Whether a call would be answered without loading first."""
+        ...
+
+    def wait(self, timeout_s: float) -> bool:
+        """Start loading if need be and say whether the model is ready in that time."""
+        ...
+
+    def embed(self, texts: Sequence[str]) -> list[bytes | None]:
+        """One little-endian float32 unit vector per text, None where the model understands too little."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ClientKey:
+    """A key that lets a client in over HTTP; only its SHA-256 is known here."""
+
+    id: str
+    digest: str
+    name: str
+    tenant: str
+    user: str
+    scopes: tuple[str, ...]
+    created_at: str
+    expires_at: str | None = None
+    last_used: str | None = None
+    revoked: bool = False
+
+
+class ClientKeys(Protocol):
+    """The keys of all clients."""
+
+    def add(self, key: ClientKey) -> None: ...
+
+    def by_digest(self, digest: str) -> ClientKey | None: ...
+
+    def all(self) -> list[ClientKey]: ...
+
+    def revoke(self, id: str) -> bool:
+        """False if there is no such key."""
+        ...
+
+    def used(self, id: str, at: str) -> None: ...

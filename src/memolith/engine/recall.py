@@ -1,0 +1,300 @@
+"""Finding what was remembered: by words, by meaning, or both, always within the caller's scope and filter."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from memolith.engine.bygone import bygone
+from memolith.engine.chunks import embedded
+from memolith.engine.intake import when
+from memolith.engine.matching import passage_matches
+from memolith.engine.model import Caller, Filter, Found, Hit, Item, Passage
+from memolith.engine.ports import (
+    Asked,
+    Candidate,
+    Embedder,
+    Evidence,
+    Lexicon,
+    Place,
+    Ranked,
+    Ranker,
+    Reader,
+    Statistics,
+    Store,
+    Vectors,
+)
+from memolith.errors import EmbedderDown, InvalidInput
+
+MODES = ("hybrid", "vector", "text")
+SIDE = 1000
+POOL = 100
+STRONG = 0.79
+COMMON_SHARE, COMMON_LEAST = 0.05, 2000
+MAX_QUERY = 10_000
+MODEL_WAIT_S, DRAIN_S = 5.0, 0.15
+MOST_BYGONE = 200
+ROLES = frozenset(("user", "assistant", "system", "tool", "human", "ai", "developer"))
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What to look for, among what, and how much of it to return."""
+
+    text: str
+    filter: Filter = Filter()
+    mode: str = "hybrid"
+    limit: int = 10
+    offset: int = 0
+    threshold: float = 0.0
+    by_similarity: bool = False
+    per_item: bool = False
+    as_of: str | None = None
+
+
+class Recall:
+    """Searches the store; without a model it searches by words and says so."""
+
+    def __init__(self, store: Store, lexicon: Lexicon, ranker: Ranker, embedder: Embedder | None = None,
+                 vectors: Callable[[], Vectors] | None = None,
+                 drain: Callable[[str, float], object] | None = None) -> None:
+        self._store = store
+        self._lexicon = lexicon
+        self._ranker = ranker
+        self._embedder = embedder
+        self._vectors = vectors
+        self._drain = drain
+
+    def recall(self, caller: Caller, query: Query) -> Found:
+        """One page of hits, best first."""
+        check(query)
+        warnings: list[str] = []
+        if query.mode != "text":
+            self._make_ready(caller, query, warnings)
+        with self._store.reading() as rows:
+            search = Search(rows, caller, query, self._lexicon, self._ranker)
+            dense = None if query.mode == "text" else self._dense(rows, search.stripped, query, warnings)
+            ranked, full = search.run(dense)
+            if full:
+                warnings.append(f"More than {SIDE} passages fit; the total counts the best of them.")
+            chosen = ranked[query.offset:query.offset + query.limit]
+            return Found(tuple(search.hit(one) for one in chosen), len(ranked), tuple(warnings))
+
+    def embed(self, text: str) -> bytes | None:
+        """The vector of a text, None if there is no model or it understands too little."""
+        return self._embedder.embed([text])[0] if self._embedder else None
+
+    def _make_ready(self, caller: Caller, query: Query, warnings: list[str]) -> None:
+        """Wait for the model, then embed what was written last, for a moment each."""
+        if self._embedder is None or not self._embedder.wait(MODEL_WAIT_S):
+            if query.mode == "vector":
+                raise EmbedderDown("No embedding model is ready, so nothing can be found by meaning alone.")
+            warnings.append("The embedding model is not ready; found by words only.")
+        elif self._drain:
+            self._drain(caller.tenant, DRAIN_S)
+            with self._store.reading() as rows:
+                waiting = sum(count for (consumer, status), count in rows.outbox_counts(caller.tenant).items()
+                              if consumer == "embed" and status != "processed")
+            if waiting:
+                warnings.append(f"{waiting} items have no vector yet; they are found by words only.")
+
+    def _dense(self, rows: Reader, text: str, query: Query, warnings: list[str]) -> Dense | None:
+        if self._embedder is None or self._vectors is None or not self._embedder.ready:
+            return None
+        try:
+            vector = self.embed(text)
+        except EmbedderDown as error:
+            if query.mode == "vector":
+                raise
+            warnings.append(f"{error.message} Found by words only.")
+            return None
+        if vector is None:
+            if query.mode == "vector":
+                warnings.append("The model understands too little of this query; found by words.")
+            return None
+        return Dense(self._vectors(), vector, self._embedder)
+
+
+@dataclass(frozen=True, slots=True)
+class Dense:
+    """The query as a vector, and where to look for others."""
+
+    vectors: Vectors
+    vector: bytes
+    embedder: Embedder
+
+
+class Search:
+    """One search inside one read transaction."""
+
+    def __init__(self, rows: Reader, caller: Caller, query: Query, lexicon: Lexicon, ranker: Ranker) -> None:
+        self._rows = rows
+        self._caller = caller
+        self._query = query
+        self._lexicon = lexicon
+        self._ranker = ranker
+        quoted = re.findall(r'"([^"]+)"', query.text)
+        self._phrases = [phrase for text in quoted if (phrase := lexicon.terms(text))]
+        self._terms = lexicon.query_terms(query.text)
+        self._named = self._speakers_named()
+        self._items: dict[int, Item] = {}
+
+    @property
+    def stripped(self) -> str:
+        """The query without the names of those who speak: they are in every one of their messages."""
+        text = self._query.text
+        for word in {word for name in self._named for word in name.split()}:
+            text = re.sub(rf"\b{re.escape(word)}('s)?\b", " ", text, flags=re.I)
+        return " ".join(text.split()) or self._query.text
+
+    def run(self, dense: Dense | None) -> tuple[list[Ranked], bool]:
+        """Everything that was found in order, and whether a side was full."""
+        query = self._query
+        statistics = self._rows.statistics(self._caller.tenant, self._terms)
+        words = [] if query.mode == "vector" and dense else self._by_words(statistics)
+        near = dense.vectors.nearest(self._rows, self._caller, query.filter, dense.vector, SIDE) if dense else []
+        if self._phrases:
+            kept = {candidate.place for candidate in words}
+            near = [candidate for candidate in near if candidate.place in kept]
+        asked = Asked(query.text, tuple(self._terms), statistics, self._named)
+        ranked = self._order(asked, words, near, dense)
+        if query.as_of is not None:
+            ranked = self._as_of(asked, ranked, when("as_of", query.as_of), dense)
+        full = len(words) >= SIDE or (len(near) >= SIDE and query.threshold > 0 and
+                                      self._ranker.similarity(near[-1].score) >= query.threshold)
+        return self._cut(ranked), full
+
+    def _by_words(self, statistics: Statistics) -> list[Candidate]:
+        """Candidates that hold the telling words; very common ones do not choose, but still count for the order."""
+        known = [term for term in self._terms if statistics.frequencies.get(term)]
+        bound = max(COMMON_LEAST, COMMON_SHARE * statistics.passages)
+        telling = [term for term in known if statistics.frequencies[term] <= bound]
+        find = self._rows.search_text
+        if telling or self._phrases:
+            return find(self._caller, self._query.filter, telling, self._phrases, False, SIDE)
+        rarest = sorted(known, key=lambda term: statistics.frequencies[term])
+        together = find(self._caller, self._query.filter, rarest, [], True, SIDE)
+        if together and (self._query.mode == "hybrid" or len(together) >= self._query.offset + self._query.limit):
+            return together
+        seen = {candidate.place for candidate in together}
+        more = find(self._caller, self._query.filter, rarest[:1], [], False, SIDE)
+        return together + [candidate for candidate in more if candidate.place not in seen]
+
+    def _order(self, asked: Asked, words: list[Candidate], near: list[Candidate],
+               dense: Dense | None) -> list[Ranked]:
+        """The best of both sides with their neighbours, weighed exactly; then the rest, each by itself."""
+        query = self._query
+        both = {candidate.place for candidate in (*words[:POOL], *near[:POOL])}
+        passages = self._passages(both)
+        if query.mode == "hybrid":
+            near_by = self._rows.places({Place(place.item, place.ordinal + step) for place in both for step in (-1, 1)
+                                         if place.ordinal + step >= 0} - both)
+            passages |= {place: passage for place, passage in near_by.items()
+                         if passage_matches(passage, query.filter) and not self._phrases}
+        pool = self._weigh(passages, dense)
+        if query.mode == "hybrid":
+            ranked = self._ranker.rank(asked, pool)
+        else:
+            ranked = self._alone(asked, pool)
+        rest = {candidate.place for candidate in (*words, *near)} - passages.keys()
+        beyond = query.offset + query.limit > len(ranked)
+        if not (beyond or query.threshold or query.by_similarity or query.per_item or query.as_of):
+            return ranked + [Ranked(place, _NOT_READ, 0.0, 0.0, {}) for place in rest]
+        return ranked + self._alone(asked, self._weigh(self._passages(rest), dense))
+
+    def _alone(self, asked: Asked, pool: list[Evidence]) -> list[Ranked]:
+        """Each by itself, in the order of the mode."""
+        judged = self._ranker.judge(asked, pool)
+        if self._query.mode == "vector":
+            judged = [one if (cosine := one.reasons.get("cosine")) is None else
+                      replace(one, order=cosine, similarity=self._ranker.similarity(cosine)) for one in judged]
+        elif self._query.mode == "text":
+            judged = [replace(one, order=one.reasons["text"]) for one in judged]
+        return _sorted(judged)
+
+    def _passages(self, places: set[Place]) -> dict[Place, Passage]:
+        found = self._rows.places(places)
+        return {place: found[place] for place in sorted(found)}
+
+    def _weigh(self, passages: dict[Place, Passage], dense: Dense | None) -> list[Evidence]:
+        self._items |= self._rows.items_at({place.item for place in passages} - self._items.keys())
+        cosines = dense.vectors.cosines(self._rows, dense.vector, passages) if dense else {}
+        return [Evidence(place, passage, self._words(self._items[place.item], passage), cosines.get(place))
+                for place, passage in passages.items()]
+
+    def _words(self, item: Item, passage: Passage) -> tuple[str, ...]:
+        terms = self._lexicon.terms
+        return tuple(terms(passage.text) + terms(self._lexicon.extra(item, passage)))
+
+    def _speakers_named(self) -> tuple[str, ...]:
+        words = set(re.findall(r"\w+", self._query.text.lower()))
+        named = [name for name in self._rows.speakers(self._caller.tenant, 200)
+                 if name.lower() not in ROLES and words & set(re.findall(r"\w+", name.lower()))]
+        return tuple(named)
+
+    def _cut(self, ranked: list[Ranked]) -> list[Ranked]:
+        """Without what is below the threshold, and one hit per item where asked."""
+        query = self._query
+        kept = [one for one in ranked if one.similarity >= query.threshold]
+        if query.by_similarity:
+            kept.sort(key=lambda one: (-one.similarity, one.place.item, one.place.ordinal))
+        if query.per_item:
+            first: dict[int, Ranked] = {}
+            for one in kept:
+                first.setdefault(one.place.item, one)
+            kept = list(first.values())
+        return kept
+
+    def _as_of(self, asked: Asked, ranked: list[Ranked], at: str, dense: Dense | None) -> list[Ranked]:
+        """What was unchanged since comes from the index; what was not, from a replay of its log."""
+        changed = self._rows.changed_since(self._caller.tenant, at)
+        stay = [one for one in ranked if one.passage.item not in changed]
+        past = bygone(self._rows, self._caller, self._query.filter, changed, at)
+        cosines = _cosines([passage for _, passage in past], dense)
+        pool: list[Evidence] = []
+        for n, (item, passage) in enumerate(past):
+            place = Place(-1 - n, passage.ordinal)
+            self._items[place.item] = item
+            pool.append(Evidence(place, passage, self._words(item, passage), cosines.get(n)))
+        made = self._alone(asked, pool)
+        return _sorted(stay + [one for one in made if one.reasons["text"] or one.reasons.get("cosine", 0.0) > 0])
+
+    def hit(self, one: Ranked) -> Hit:
+        """A ranked passage as the caller gets to see it."""
+        return Hit(item=self._items[one.place.item], passage=one.passage, score=one.similarity,
+                   rank_score=round(one.order, 4), strength="strong" if one.similarity >= STRONG else "weak",
+                   reasons=one.reasons)
+
+
+def _cosines(passages: list[Passage], dense: Dense | None) -> dict[int, float]:
+    """Cosines of texts that are in no index, made on the spot for the first so many."""
+    if dense is None:
+        return {}
+    made = dense.embedder.embed([embedded("", p.speaker, p.text) for p in passages[:MOST_BYGONE]])
+    return {n: dense.vectors.cosine(dense.vector, vector) for n, vector in enumerate(made) if vector is not None}
+
+
+def check(query: Query) -> None:
+    """Refuse what cannot be searched for."""
+    if query.mode not in MODES:
+        raise InvalidInput(f"There is no mode {query.mode!r}; use one of {', '.join(MODES)}.", field="mode")
+    if not query.text.strip():
+        raise InvalidInput("There is nothing to search for.", field="query")
+    if len(query.text) > MAX_QUERY:
+        raise InvalidInput(f"A query has at most {MAX_QUERY:,} characters.", field="query")
+    if "\x00" in query.text:
+        raise InvalidInput("The query holds a NUL character.", field="query")
+    if query.limit < 1 or query.limit > SIDE:
+        raise InvalidInput(f"The limit must lie between 1 and {SIDE}.", field="limit")
+    if query.offset < 0:
+        raise InvalidInput("The offset cannot be negative.", field="offset")
+    if not 0 <= query.threshold <= 1:
+        raise InvalidInput("The threshold must lie between 0 and 1.", field="threshold")
+
+
+def _sorted(ranked: Sequence[Ranked]) -> list[Ranked]:
+    return sorted(ranked, key=lambda one: (-one.order, one.place.item, one.place.ordinal))
+
+
+_NOT_READ = Passage(item="", ordinal=0, block=0, text="", at="")

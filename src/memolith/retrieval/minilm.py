@@ -1,0 +1,268 @@
+"""The embedder inside the package: all-MiniLM-L6-v2 with 8-bit weights, one CPU thread, no network."""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+from memolith.errors import EmbedderDown
+from memolith.retrieval.wordpiece import WordPiece, unknown_share
+
+MODEL_FOLDER = Path(__file__).parent / "model"
+MODEL_FILE, MODEL_DIGEST = "model_nb8.onnx", "55ccc9ed1cb6eb7ab5c465f10761bab5eab3c1a7862b1f2c6a616c814d8e60bd"
+VOCAB_FILE, VOCAB_DIGEST = "vocab.txt", "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3"
+MAX_TOKENS = 256
+MAX_UNKNOWN = 0.3
+# Arabic, Cyrillic or Korean become lone letters rather than [UNK]; a foreign name in an English text may stay.
+MAX_FOREIGN = 0.7
+BATCH_ROWS = 32
+# Larger batches are no faster, for the kernel of the 8-bit weights is bound by arithmetic, but 2048 cost 80 MB more.
+BATCH_TOKENS = 256
+# A query need not wait for a batch of documents, while many threads together cannot fill the memory.
+RUNS_AT_ONCE = 2
+# A pad costs as much as a token and a run as much as a few, so rows that differ by more do not share a run.
+BATCH_PADDING = 2
+RECENT_TEXTS = 512
+EXIT_WAIT_S = 5.0
+LOG_ERRORS = 3
+
+
+class MiniLM:
+    """Vectors of English text from the model in the package, loaded on first need."""
+
+    id = "all-MiniLM-L6-v2/nb8"
+    digest = MODEL_DIGEST
+    dimension = 384
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._folder = folder or MODEL_FOLDER
+        self._lock = threading.Lock()
+        self._loading: Future[Model] | None = None
+        self._recent = Recent(RECENT_TEXTS)
+
+    @property
+    def ready(self) -> bool:
+        """Whether the model is loaded."""
+        loading = self._loading
+        return loading is not None and loading.done() and not failed(loading)
+
+    def start_loading(self) -> None:
+        """Load the model on a background thread, also anew after a failure."""
+        self._begin(again=True)
+
+    def wait(self, timeout_s: float) -> bool:
+        """Load if need be and say whether the model is ready in that time; `embed` then raises why it is not."""
+        try:
+            self._begin(again=True).result(timeout_s)
+        except (EmbedderDown, TimeoutError):
+            return False
+        return True
+
+    def embed(self, texts: Sequence[str]) -> list[bytes | None]:
+        """A unit vector per text as little-endian float32, None where the model understands too little."""
+        keys = [hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest() for text in texts]
+        known = self._recent.those(keys)
+        missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
+        if missing:
+            made = dict(zip(missing, self._model().embed(list(missing.values())), strict=True))
+            self._recent.add(made)
+            known |= made
+        return [known[key] for key in keys]
+
+    def _begin(self, again: bool) -> Future[Model]:
+        with self._lock:
+            if self._loading is None or (again and failed(self._loading)):
+                loading: Future[Model] = Future()
+                threading.Thread(target=fulfil, args=(loading, self._folder), name="load-model", daemon=True).start()
+                self._loading = loading
+            return self._loading
+
+    def _model(self) -> Model:
+        loading = self._begin(again=False)
+        try:
+            return loading.result()
+        except EmbedderDown as failure:
+            self._forget(loading)
+            raise EmbedderDown(failure.message) from failure
+
+    def _forget(self, loading: Future[Model]) -> None:
+        """Let the next use try again, for the cause may have been repaired."""
+        with self._lock:
+            if self._loading is loading:
+                self._loading = None
+
+
+class Recent:
+    """The results of the texts seen last, by the hash of the text."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._lock = threading.Lock()
+        self._results: OrderedDict[bytes, bytes | None] = OrderedDict()
+
+    def those(self, keys: Sequence[bytes]) -> dict[bytes, bytes | None]:
+        """What is known of these keys, which thereby become the latest."""
+        with self._lock:
+            known = {key: self._results[key] for key in keys if key in self._results}
+            for key in known:
+                self._results.move_to_end(key)
+        return known
+
+    def add(self, results: Mapping[bytes, bytes | None]) -> None:
+        """Keep these and drop the oldest beyond the size."""
+        with self._lock:
+            self._results.update(results)
+            while len(self._results) > self._size:
+                self._results.popitem(last=False)
+
+
+class Gate:
+    """Holds back the end of the process while a thread is in native code, which would abort it."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._inside = 0
+        self._closed = False
+
+    def __enter__(self) -> None:
+        with self._changed:
+            if self._closed:
+                raise EmbedderDown("The program is ending, so nothing is embedded any more.")
+            self._inside += 1
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                 trace: TracebackType | None) -> None:
+        with self._changed:
+            self._inside -= 1
+            self._changed.notify_all()
+
+    def close(self) -> None:
+        """Let nobody in and wait until those inside are out."""
+        with self._changed:
+            self._closed = True
+            self._changed.wait_for(lambda: self._inside == 0, EXIT_WAIT_S)
+
+
+GATE = Gate()
+atexit.register(GATE.close)
+
+
+@dataclass(frozen=True)
+class Model:
+    """The tokenizer and the network, ready for use by any thread."""
+
+    tokenizer: WordPiece
+    network: Network
+
+    def embed(self, texts: Sequence[str]) -> list[bytes | None]:
+        """One vector or None per text, in order."""
+        rows = [self.tokenizer.ids(text, MAX_TOKENS) for text in texts]
+        vectors: list[bytes | None] = [None] * len(rows)
+        for batch in batches({place: len(row) for place, row in enumerate(rows) if self._understands(row)}):
+            made = self.network.vectors([rows[place] for place in batch])
+            for place, vector in zip(batch, made, strict=True):
+                vectors[place] = vector
+        return vectors
+
+    def _understands(self, row: Sequence[int]) -> bool:
+        return unknown_share(row) <= MAX_UNKNOWN and self.tokenizer.foreign_share(row) <= MAX_FOREIGN
+
+
+class Network:
+    """The graph of the model in memory, run on the thread of the caller."""
+
+    def __init__(self, path: Path) -> None:
+        with GATE, translated(ImportError, "The embedding model needs numpy and onnxruntime; reinstall memolith"):
+            # Here and not above: these cost 0.15 s and 35 MB, which a program that embeds nothing must not pay.
+            import numpy
+            import onnxruntime
+        # The errors of onnxruntime have no root of their own.
+        kinds = vars(onnxruntime.capi.onnxruntime_pybind11_state).values()
+        self._errors = tuple(kind for kind in kinds if isinstance(kind, type) and issubclass(kind, Exception))
+        self._array = numpy.array
+        self._slots = threading.BoundedSemaphore(RUNS_AT_ONCE)
+        with GATE, translated(self._errors, f"onnxruntime {onnxruntime.__version__} cannot load {path}; update it"):
+            options = onnxruntime.SessionOptions()
+            options.intra_op_num_threads = options.inter_op_num_threads = 1
+            options.log_severity_level = LOG_ERRORS
+            # A plan kept for every shape seen costs memory and saves no time; the arena, however, saves both.
+            options.enable_mem_pattern = False
+            # A spinning thread would burn a core between two runs.
+            options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+            self._session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+
+    def vectors(self, rows: Sequence[Sequence[int]]) -> list[bytes]:
+        """The vector of each row of token ids."""
+        width = max(map(len, rows))
+        ids = [[*row, *[0] * (width - len(row))] for row in rows]
+        mask = [[1] * len(row) + [0] * (width - len(row)) for row in rows]
+        with self._slots, GATE, translated(self._errors, "The embedding model could not run; try again"):
+            inputs = {"input_ids": self._array(ids, "int64"), "attention_mask": self._array(mask, "int64")}
+            found = self._session.run(["embedding"], inputs)[0]
+        return [vector.astype("<f4").tobytes() for vector in found]
+
+
+@contextmanager
+def translated(foreign: type[Exception] | tuple[type[Exception], ...], message: str) -> Iterator[None]:
+    """Turns errors of files and libraries into ours."""
+    try:
+        yield
+    except foreign as error:
+        raise EmbedderDown(f"{message} ({error}).") from error
+
+
+def fulfil(loading: Future[Model], folder: Path) -> None:
+    """Load and leave the model or the failure behind."""
+    try:
+        loading.set_result(load(folder))
+    except EmbedderDown as failure:
+        loading.set_exception(failure)
+    finally:
+        # Whatever else went wrong has gone to the log of the thread; nobody may wait for ever.
+        if not loading.done():
+            loading.set_exception(EmbedderDown("The embedding model could not be loaded; the log says why."))
+
+
+def failed(loading: Future[Model]) -> bool:
+    """Whether that attempt is over and has left no model."""
+    return loading.done() and loading.exception() is not None
+
+
+def load(folder: Path) -> Model:
+    """The model of that folder, its files checked first."""
+    verify(folder / MODEL_FILE, MODEL_DIGEST)
+    verify(folder / VOCAB_FILE, VOCAB_DIGEST)
+    return Model(WordPiece(folder / VOCAB_FILE), Network(folder / MODEL_FILE))
+
+
+def verify(path: Path, digest: str) -> None:
+    """Raises EmbedderDown unless the file is there and has that sha256."""
+    with translated(OSError, f"The model file {path} cannot be read; reinstall memolith"), path.open("rb") as file:
+        found = hashlib.file_digest(file, "sha256").hexdigest()
+    if found != digest:
+        raise EmbedderDown(f"The model file {path} is damaged or of another version; reinstall memolith.")
+
+
+def batches(lengths: Mapping[int, int]) -> Iterator[list[int]]:
+    """The places grouped so that rows of nearly the same length run together, the longest first."""
+    batch: list[int] = []
+    for place in sorted(lengths, key=lengths.__getitem__, reverse=True):
+        if batch and not fits(lengths[batch[0]], lengths[place], len(batch)):
+            yield batch
+            batch = []
+        batch.append(place)
+    if batch:
+        yield batch
+
+
+def fits(width: int, length: int, rows: int) -> bool:
+    """Whether one more row of that length may join a batch of that width."""
+    return rows < BATCH_ROWS and width * (rows + 1) <= BATCH_TOKENS and width - length <= BATCH_PADDING

@@ -1,0 +1,264 @@
+"""The vector stage: filters first, then a scan of sign bits, then int8 scores, and the database has the last say."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection
+from pathlib import Path
+
+import numpy as np
+
+from memolith.engine.model import Caller, Filter
+from memolith.engine.ports import Candidate, Place, VectorReader
+from memolith.retrieval.slots import Array, Slots, code, micros, open_snapshot, signs, write_snapshot
+
+BLOCK = 32_768
+NARROW = 20_000
+TAIL = 2_000
+
+
+class VectorIndex:
+    """Finds the nearest vectors of one model in one data folder."""
+
+    def __init__(self, folder: Path, model: str, dimension: int) -> None:
+        self.folder = folder
+        self.model = model
+        self.dimension = dimension
+        self._name = f"vectors-{code(model):08x}-"
+        self._lock = threading.Lock()
+        self._old = Slots.empty(dimension)
+        self._tail = Slots.empty(dimension)
+        self._file: Path | None = None
+        self._vector = self._change = -1
+
+    def nearest(self, rows: VectorReader, caller: Caller, chosen: Filter, query: bytes, limit: int) -> list[Candidate]:
+        """The best passages by cosine among those that pass the filter."""
+        vector = np.frombuffer(query, "<f4")
+        with self._lock:
+            self._follow(rows)
+            found, complete = self._scan(rows, caller, chosen, vector, limit, None)
+            if len(found) < limit and not complete:
+                only = np.fromiter(rows.passing_all(caller, chosen, self.model), "i8")
+                found, _ = self._scan(rows, caller, chosen, vector, limit, only)
+        return found
+
+    def cosines(self, rows: VectorReader, query: bytes, places: Collection[Place]) -> dict[Place, float]:
+        """The cosine of each passage that has a vector, from the rows in the database."""
+        found = rows.vectors_of(places, self.model)
+        if not found:
+            return {}
+        matrix = np.frombuffer(b"".join(found.values()), "i1").reshape(len(found), -1).astype("f4")
+        scores = matrix @ np.frombuffer(query, "<f4") / np.sqrt(np.einsum("ij,ij->i", matrix, matrix))
+        return dict(zip(found, scores.tolist(), strict=True))
+
+    def cosine(self, query: bytes, vector: bytes) -> float:
+        """The cosine of two unit vectors."""
+        return float(np.frombuffer(query, "<f4") @ np.frombuffer(vector, "<f4"))
+
+    @property
+    def tail(self) -> int:
+        """How many rows are newer than the snapshot."""
+        return self._tail.count
+
+    @property
+    def wants_snapshot(self) -> bool:
+        """Whether the tail has grown so long that a new snapshot pays."""
+        return self._tail.count > max(TAIL, self._old.count // 20)
+
+    def follow(self, rows: VectorReader) -> None:
+        """Catch up with what other threads and processes wrote."""
+        with self._lock:
+            self._follow(rows)
+
+    def snapshot(self, rows: VectorReader) -> Path:
+        """Write everything into a new file beside the old ones, which live readers may still map."""
+        vector, change = rows.slot_marks()
+        marks: dict[str, object] = {"database": rows.database(), "model": self.model, "vector": vector,
+                                    "change": change}
+        numbers = [int(path.stem.rsplit("-", 1)[1]) for path in self._files()]
+        path = self.folder / f"{self._name}{max(numbers, default=0) + 1:08d}.snap"
+        write_snapshot(path, self.dimension, rows.vector_count(self.model), rows.slots(0, vector, self.model), marks)
+        return path
+
+    def tidy(self) -> None:
+        """Remove all but the newest snapshot; one that is still mapped elsewhere goes another time."""
+        for path in self._files()[:-1]:
+            try:
+                path.unlink()
+            except OSError:
+                continue
+
+    def forget_files(self) -> None:
+        """Remove every snapshot, so that nothing erased is left in one."""
+        with self._lock:
+            self._old, self._tail = Slots.empty(self.dimension), Slots.empty(self.dimension)
+            self._file, self._vector, self._change = None, -1, -1
+            for path in self._files():
+                try:
+                    path.unlink()
+                except OSError:
+                    # Windows keeps a mapped file; its erased rows are overwritten with nothing to find them by.
+                    continue
+
+    def _files(self) -> list[Path]:
+        return sorted(self.folder.glob(f"{self._name}*.snap"))
+
+    def _follow(self, rows: VectorReader) -> None:
+        vector, change = rows.slot_marks()
+        if (vector, change) == (self._vector, self._change):
+            return
+        if self._vector < 0 or self.wants_snapshot:
+            self._reopen(rows)
+        if not self._catch_up(rows, vector, change):
+            self._reopen(rows, afresh=True)
+            self._catch_up(rows, vector, change)
+
+    def _reopen(self, rows: VectorReader, afresh: bool = False) -> None:
+        """Map the newest good snapshot, if it is newer than what there is."""
+        expected = {"database": rows.database(), "model": self.model}
+        for path in reversed(self._files()):
+            if path == self._file and not afresh:
+                return
+            if opened := open_snapshot(path, self.dimension, expected):
+                self._old, marks = opened
+                self._tail = Slots.empty(self.dimension)
+                self._file, self._vector, self._change = path, marks["vector"], marks["change"]
+                return
+        if self._vector < 0 or afresh:
+            self._old, self._tail = Slots.empty(self.dimension), Slots.empty(self.dimension)
+            self._file, self._vector, self._change = None, 0, rows.slot_marks()[1]
+
+    def _catch_up(self, rows: VectorReader, vector: int, change: int) -> bool:
+        """Apply what is new; False if the feed of changes was cut off before it was read."""
+        changes = rows.slot_changes(self._change)
+        if change > self._change and (not changes or changes[0][0] != self._change + 1):
+            return False
+        self._tail.add(list(rows.slots(self._vector, vector, self.model)))
+        buried = np.array([gone for _, gone, _ in changes if gone is not None], "i8")
+        touched = rows.slot_items({item for _, _, item in changes if item is not None})
+        for slots in (self._old, self._tail):
+            if len(buried):
+                slots.bury(buried)
+            if touched:
+                slots.update(touched)
+        self._vector, self._change = vector, change
+        return True
+
+    def _scan(self, rows: VectorReader, caller: Caller, chosen: Filter, vector: Array, limit: int,
+              only: Array | None) -> tuple[list[Candidate], bool]:
+        """The best that pass, and whether everything that could pass was looked at."""
+        tagged = self._tagged(rows, caller, chosen)
+        ids, scores, complete = [], [], True
+        for slots in (self._old, self._tail):
+            if slots.count:
+                mask = _mask(slots, caller, chosen)
+                if tagged is not None:
+                    mask &= np.isin(slots.column("item"), tagged)
+                if only is not None:
+                    mask &= np.isin(slots.column("id"), only)
+                places, whole = _closest(slots, mask, vector, max(2 * limit, _wanted(slots.count)))
+                complete &= whole
+                ids.append(slots.column("id")[places])
+                scores.append(slots.rows[places].astype("f4") @ vector / slots.column("norm")[places])
+        if not ids:
+            return [], True
+        all_ids, all_scores = np.concatenate(ids), np.concatenate(scores)
+        best = np.argsort(-all_scores, kind="stable")
+        return self._checked(rows, caller, chosen, all_ids[best], all_scores[best], limit), complete
+
+    def _tagged(self, rows: VectorReader, caller: Caller, chosen: Filter) -> Array | None:
+        """The items with the wanted tags, if they are few enough to be worth a list."""
+        tags, least = (chosen.tags_all, len(chosen.tags_all)) if chosen.tags_all else (chosen.tags_any, 1)
+        if not tags:
+            return None
+        items = rows.items_tagged(caller.tenant, tags, least, NARROW + 1)
+        return None if len(items) > NARROW else np.array(items, "i8")
+
+    def _checked(self, rows: VectorReader, caller: Caller, chosen: Filter, ids: Array, scores: Array,
+                 limit: int) -> list[Candidate]:
+        """Those that the database agrees to, best first."""
+        found: list[Candidate] = []
+        step = limit
+        start = 0
+        while start < len(ids) and len(found) < limit:
+            part = ids[start:start + step].tolist()
+            passing = rows.passing(caller, chosen, part, self.model)
+            found += [Candidate(passing[id], score) for id, score in
+                      zip(part, scores[start:start + step].tolist(), strict=True) if id in passing]
+            start, step = start + step, step * 4
+        return found[:limit]
+
+
+def _mask(slots: Slots, caller: Caller, chosen: Filter) -> Array:
+    """The slots that may pass: every column that the filter can be told by."""
+    mask: Array = (slots.column("tenant") == code(caller.tenant)) & (slots.column("gone") == 0)
+    if not caller.admin:
+        seen = slots.column("owner") == code(caller.user)
+        seen |= np.isin(slots.column("sees"), [code("o"), code(f"p{caller.project}")])
+        mask &= seen
+    if chosen.forgotten is not None:
+        mask &= slots.column("forgotten") == int(chosen.forgotten)
+    if chosen.owner is not None:
+        mask &= slots.column("owner") == code(chosen.owner)
+    for name, wanted in (("kind", chosen.kinds), ("status", chosen.statuses), ("project", chosen.projects),
+                         ("namespace", chosen.namespaces)):
+        if wanted:
+            mask &= np.isin(slots.column(name), [code(value) for value in wanted])
+    if chosen.since is not None:
+        mask &= slots.column("at") >= micros(chosen.since)
+    if chosen.until is not None:
+        mask &= slots.column("at") <= micros(chosen.until)
+    return mask
+
+
+def _closest(slots: Slots, mask: Array, vector: Array, wanted: int) -> tuple[Array, bool]:
+    """The slots whose signs are closest to the query's, and whether these are all that the mask has."""
+    passing = int(np.count_nonzero(mask))
+    if passing <= 2 * wanted:
+        return np.flatnonzero(mask), True
+    query = signs(vector)[:, 0]
+    if passing < slots.count // 3:
+        places = np.flatnonzero(mask)
+        return places[_smallest(_distances(slots.bits[:, places], query), wanted)], False
+    distances = _distances(slots.bits[:, :slots.count], query)
+    distances[~mask] = np.iinfo("u2").max
+    return _smallest(distances, wanted), False
+
+
+def _distances(bits: Array, query: Array) -> Array:
+    """Hamming distances, in blocks that stay in the processor's cache."""
+    count = bits.shape[1]
+    total = np.empty(count, "u2")
+    for start in range(0, count, BLOCK):
+        here = slice(start, start + BLOCK)
+        total[here] = np.bitwise_count(bits[0, here] ^ query[0])
+        for word in range(1, len(query)):
+            total[here] += np.bitwise_count(bits[word, here] ^ query[word])
+    return total
+
+
+def _smallest(distances: Array, wanted: int) -> Array:
+    """Where the smallest distances stand; a sampled threshold spares most of the sorting."""
+    count = len(distances)
+    if count > BLOCK:
+        step = count // 8192
+        sample = distances[::step]
+        bound = np.partition(sample, k := min(len(sample) - 1, 2 * wanted // step + 8))[k]
+        near = np.flatnonzero(distances <= bound)
+        if len(near) >= wanted:
+            return near[np.argpartition(distances[near], wanted - 1)[:wanted]]
+    return np.argpartition(distances, wanted - 1)[:wanted]
+
+
+def _wanted(count: int) -> int:
+    """How many candidates keep the exact ten best among them in 98 of 100 cases, as measured."""
+    return 400 if count < 50_000 else 1000 if count < 300_000 else 2000
+
+
+def quantised(vector: bytes) -> bytes:
+    """The vector as int8, scaled by its largest part; cosine cancels the scale."""
+    values = np.frombuffer(vector, "<f4")
+    rounded: bytes = np.rint(values * (127 / np.abs(values).max())).astype("i1").tobytes()
+    return rounded
+
+

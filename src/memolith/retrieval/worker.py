@@ -1,0 +1,120 @@
+"""Makes vectors for what was written, off the write path."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import threading
+import time
+from collections.abc import Callable
+
+from memolith.engine.chunks import embedded
+from memolith.engine.ports import Clock, Embedder, Job, Store, Unembedded
+from memolith.errors import MemolithError
+
+LEASE_S = 60
+BATCH = 32
+TRIES = 8
+log = logging.getLogger("memolith.worker")
+
+
+class EmbedWorker:
+    """Drains the outbox of one model; any number of processes may do so at once."""
+
+    def __init__(self, store: Store, embedder: Embedder, clock: Clock, quantised: Callable[[bytes], bytes]) -> None:
+        self._store = store
+        self._embedder = embedder
+        self._clock = clock
+        self._quantised = quantised
+        self._wake = threading.Event()
+        self._stop = False
+        self._thread: threading.Thread | None = None
+
+    def drain(self, tenant: str | None = None, budget_s: float = 3600.0) -> int:
+        """Embed what is due, newest first, for at most that long; returns how many streams were done."""
+        started, done = time.monotonic(), 0
+        size = 4 if budget_s < 1 else BATCH
+        while time.monotonic() - started < budget_s:
+            with self._store.writing(tenant or "") as rows:
+                jobs = rows.lease("embed", self._clock.now(), size, LEASE_S, tenant)
+            if not jobs:
+                break
+            done += self._attempt(jobs)
+            size = min(size * 2, BATCH)
+        return done
+
+    def start(self, after: Callable[[], None] | None = None, every_s: float = 2.0) -> None:
+        """Drain in the background until stopped; the thread does not keep the process alive."""
+        self._thread = threading.Thread(target=self._loop, args=(after, every_s), name="memolith-embed", daemon=True)
+        self._thread.start()
+
+    def wake(self) -> None:
+        """Do not wait for the next round."""
+        self._wake.set()
+
+    def stop(self, timeout_s: float = 2.0) -> None:
+        """Finish the batch at hand and end."""
+        self._stop = True
+        self._wake.set()
+        if self._thread is not None:
+            self._thread.join(timeout_s)
+
+    def _loop(self, after: Callable[[], None] | None, every_s: float) -> None:
+        while not self._stop:
+            try:
+                self.drain(budget_s=5.0)
+                if after:
+                    after()
+            except (MemolithError, OSError) as error:
+                log.warning("background work failed and will be tried again: %s", error)
+            self._wake.wait(every_s)
+            self._wake.clear()
+
+    def _attempt(self, jobs: list[Job]) -> int:
+        """Do the jobs together; if that fails, each by itself, so that one bad text stops no other."""
+        try:
+            self._embed(jobs)
+        except Exception as error:  # whatever it was, the job goes back with its reason
+            if len(jobs) > 1:
+                return sum(self._attempt([job]) for job in jobs)
+            log.warning("embedding of %s failed: %s", jobs[0].stream, error)
+            with self._store.writing(jobs[0].tenant) as rows:
+                rows.postpone(jobs[0], self._clock.now(), f"{type(error).__name__}: {error}", TRIES)
+            return 0
+        return len(jobs)
+
+    def _embed(self, jobs: list[Job]) -> None:
+        model = self._embedder.id
+        with self._store.reading() as rows:
+            found = {job: rows.unembedded(job.tenant, job.stream, model) for job in jobs}
+        texts = {passage.ref: _text(passage) for passages in found.values() for passage in passages}
+        due = {job: [passage.ref for passage in passages if passage.digest != _digest(texts[passage.ref])]
+               for job, passages in found.items()}
+        made = self._vectors([texts[ref] for refs in due.values() for ref in refs])
+        for tenant in {job.tenant for job in jobs}:
+            with self._store.writing(tenant) as rows:
+                for job in (job for job in jobs if job.tenant == tenant):
+                    for ref in due[job]:
+                        rows.put_vector(ref, model, _digest(texts[ref]), made[texts[ref]])
+                    rows.done(job)
+
+    def _vectors(self, texts: list[str]) -> dict[str, bytes | None]:
+        """An int8 row per distinct text: from the table where the same text has one, else from the model."""
+        made: dict[str, bytes | None] = {}
+        with self._store.reading() as rows:
+            for text in texts:
+                made[text] = rows.vector_by_digest(_digest(text), self._embedder.id)
+        missing = [text for text, row in made.items() if row is None]
+        for start in range(0, len(missing), 256):
+            part = missing[start:start + 256]
+            for text, vector in zip(part, self._embedder.embed(part), strict=True):
+                made[text] = None if vector is None else self._quantised(vector)
+        return made
+
+
+def _text(passage: Unembedded) -> str:
+    return embedded(passage.title, passage.speaker, passage.text, passage.before)
+
+
+def _digest(text: str) -> bytes:
+    return hashlib.blake2b(text.encode(), digest_size=16).digest()

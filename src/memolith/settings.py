@@ -1,0 +1,72 @@
+"""One frozen set of settings: defaults, then a TOML file, then MEMOLITH_* variables, then flags."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from memolith.errors import InvalidInput
+
+PREFIX = "MEMOLITH_"
+
+
+def data_folder() -> Path:
+    """Where this platform keeps the data of programs."""
+    home = Path.home()
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA", home / "AppData" / "Local")) / "memolith"
+    if sys.platform == "darwin":
+        return home / "Library" / "Application Support" / "memolith"
+    return Path(os.environ.get("XDG_DATA_HOME") or home / ".local" / "share") / "memolith"
+
+
+class Settings(BaseModel):
+    """Everything that can be chosen."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    data: Path = Field(default_factory=data_folder, description="the data folder")
+    secrets: Literal["redact", "block", "allow"] = Field("redact", description="what happens to secrets in a text")
+    max_text_bytes: int = Field(1_000_000, ge=1, description="the longest text of one block")
+    max_title: int = Field(500, ge=1, description="the longest title, in characters")
+    max_tag: int = Field(100, ge=1, description="the longest tag, in characters")
+    max_tags: int = Field(100, ge=1, description="how many tags an item may have")
+    busy_s: float = Field(20.0, gt=0, description="how long a writer waits for others")
+    embedder: Literal["minilm", "http", "none"] = Field("minilm", description="who makes vectors")
+    embedder_url: str = Field("", description="base URL of an OpenAI-compatible embeddings endpoint")
+    embedder_model: str = Field("", description="the model asked for there")
+    embedder_key: str = Field("", description="the bearer key sent there", repr=False)
+    embedder_dimension: int = Field(0, ge=0, description="the dimension expected from there; 0 asks for it once")
+    embedder_timeout_s: float = Field(20.0, gt=0, description="how long to wait for it")
+
+
+def load(flags: Mapping[str, object] | None = None, environ: Mapping[str, str] | None = None) -> Settings:
+    """The settings in force; an unknown name or a bad value is refused by name."""
+    environ = os.environ if environ is None else environ
+    known = Settings.model_fields
+    values: dict[str, object] = {}
+    folder = Path(str((flags or {}).get("data") or environ.get(PREFIX + "DATA") or data_folder()))
+    file = Path(environ.get(PREFIX + "CONFIG") or folder / "memolith.toml")
+    if file.is_file():
+        values |= _toml(file)
+    values |= {name: environ[PREFIX + name.upper()] for name in known if environ.get(PREFIX + name.upper())}
+    values |= {name: value for name, value in (flags or {}).items() if value is not None}
+    try:
+        return Settings.model_validate(values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = ".".join(str(part) for part in first["loc"])
+        raise InvalidInput(f"The setting {name!r} is not valid: {first['msg']}.", field=name) from error
+
+
+def _toml(file: Path) -> dict[str, object]:
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"{file} is not valid TOML: {error}.", field="config") from error

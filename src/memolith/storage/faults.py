@@ -1,0 +1,40 @@
+"""Turns SQLite's errors into ours, at one place."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import apsw
+
+from memolith.errors import DiskFull, StoreBusy, StoreCorrupt, StoreReadOnly, Unavailable
+
+
+_WRITE_FAULTS = (apsw.SQLITE_IOERR_WRITE, apsw.SQLITE_IOERR_SHMSIZE, apsw.SQLITE_IOERR_TRUNCATE)
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """No error of the driver gets past this."""
+    try:
+        yield
+    except apsw.FullError as error:
+        raise DiskFull from error
+    except (apsw.BusyError, apsw.LockedError) as error:
+        raise StoreBusy from error
+    except (apsw.CorruptError, apsw.NotADBError) as error:
+        raise StoreCorrupt from error
+    except (apsw.ReadOnlyError, apsw.CantOpenError, apsw.PermissionsError, apsw.AuthError) as error:
+        raise StoreReadOnly from error
+    except apsw.IOError as error:
+        # Some systems report a full disk as a failed write.
+        if getattr(error, "extendedresult", 0) in _WRITE_FAULTS:
+            raise DiskFull("The disk refuses to be written: it is full or the quota is used up.") from error
+        raise Unavailable("The disk gives an error while the database is read or written.") from error
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise DiskFull from error
+        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+            raise StoreReadOnly from error
+        raise

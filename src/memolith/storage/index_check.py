@@ -1,0 +1,51 @@
+"""Compares the text index with the passages it was made from."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Protocol
+
+from memolith.engine.model import Item
+from memolith.storage.rows import Row, passage_from
+from memolith.storage.terms import indexed
+
+COLUMNS = ("body", "extra", "scope")
+
+
+class Statements(Protocol):
+    """A reader that runs named statements."""
+
+    def rows(self, name: str, /, **values: str | int | float | bytes | None) -> Iterator[Row]: ...
+    def row(self, name: str, /, **values: str | int | float | bytes | None) -> Row | None: ...
+    def all_items(self, tenant: str) -> Iterator[Item]: ...
+
+
+def index_differences(reader: Statements, tenant: str) -> list[str]:
+    """Where index or sums are not what the passages say."""
+    head = reader.row("head", tenant=tenant)
+    if head is None:
+        return []
+    number, _, passages, terms = head
+    for _ in reader.rows("instances"):
+        pass
+    mark = f"{number}q"
+    found: dict[int, int] = defaultdict(int)
+    for term, doc, column, offset in reader.rows("instances_all"):
+        if term.startswith(mark):
+            found[doc] += hash((term, column, offset))
+    problems: list[str] = []
+    count = length = 0
+    items = {item.id: item for item in reader.all_items(tenant)}
+    for row in reader.rows("passages_all", tenant=tenant):
+        item = items[row[-1]]
+        *columns, size = indexed(number, item, passage_from(row, item.id))
+        expected = sum(hash((term, name, offset)) for name, text in zip(COLUMNS, columns, strict=True)
+                       for offset, term in enumerate(text.split()))
+        count, length = count + 1, length + size
+        if found.pop(row[0], 0) != expected:
+            problems.append(f"text index of {item.id}, passage {row[3]}, differs from its text")
+    problems += [f"text index holds row {doc}, which is no passage" for doc, value in found.items() if value]
+    if (count, length) != (passages, terms):
+        problems.append(f"sums say {passages} passages with {terms} terms; there are {count} with {length}")
+    return problems

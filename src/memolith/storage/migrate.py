@@ -1,0 +1,51 @@
+"""Numbered migrations, each with a checksum, applied once under the write lock."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import apsw
+
+from memolith.errors import SchemaTooNew, StoreCorrupt
+from memolith.storage.rows import value
+
+FOLDER = Path(__file__).with_name("migrations") / "sqlite"
+
+
+def migrations() -> list[tuple[int, str, str]]:
+    """Number, name and text of each migration in order."""
+    return [(int(path.name[:4]), path.stem, path.read_text(encoding="utf-8"))
+            for path in sorted(FOLDER.glob("[0-9][0-9][0-9][0-9]_*.sql"))]
+
+
+def migrate(db: apsw.Connection) -> None:
+    """Bring the schema up to date; a schema from the future is refused untouched."""
+    known = migrations()
+    if value(db, "pragma user_version") == known[-1][0]:
+        return
+    db.execute("begin immediate")
+    try:
+        _apply(db, known)
+        db.execute("commit")
+    finally:
+        if db.in_transaction:
+            db.execute("rollback")
+
+
+def _apply(db: apsw.Connection, known: list[tuple[int, str, str]]) -> None:
+    current = value(db, "pragma user_version")
+    if current > known[-1][0]:
+        raise SchemaTooNew(f"This data has schema {current}, this memolith knows {known[-1][0]}; update the program.")
+    db.execute("create table if not exists migration (number integer primary key, name text, checksum text)")
+    done = dict(db.execute("select number, checksum from migration"))
+    for number, name, text in known:
+        checksum = hashlib.sha256(text.encode()).hexdigest()
+        if number in done:
+            if done[number] != checksum:
+                raise StoreCorrupt(f"Migration {name} was applied with another text than it has now.")
+            continue
+        for _ in db.execute(text):
+            pass
+        db.execute("insert into migration values (?, ?, ?)", (number, name, checksum))
+    db.execute(f"pragma user_version = {known[-1][0]}")

@@ -1,0 +1,95 @@
+-- The log: the truth. Everything up to `link` is a fold of it.
+create table event (
+    tenant text not null, seq integer not null, stream text not null, version integer not null,
+    type text not null, data text not null, actor text not null, at text not null, key text,
+    primary key (tenant, seq)
+) without rowid;
+create unique index event_stream on event (tenant, stream, version);
+create unique index event_key on event (tenant, actor, key) where key is not null;
+
+-- One row per tenant: the last sequence number, and the sums that ranking needs.
+create table head (
+    tenant text primary key, number integer not null unique, seq integer not null,
+    passages integer not null default 0, terms integer not null default 0
+) without rowid;
+
+create table item (
+    row integer primary key, tenant text not null, id text not null, kind text not null, title text not null,
+    status text not null, owner text not null, audience text not null, project text, namespace text,
+    tags text not null, attributes text not null, version integer not null, seq integer not null,
+    created_at text not null, updated_at text not null, blocks integer not null, passages integer not null,
+    forgotten integer not null
+);
+create unique index item_id on item (tenant, id);
+create index item_kind on item (tenant, kind, seq);
+create index item_updated on item (tenant, updated_at);
+create index item_owner on item (tenant, owner);
+create index item_project on item (tenant, project) where project is not null;
+create index item_namespace on item (tenant, namespace) where namespace is not null;
+
+create table tag (
+    tenant text not null, tag text not null, item integer not null,
+    primary key (tenant, tag, item)
+) without rowid;
+create index tag_item on tag (item);
+
+-- The id is the item's row times 2^20 plus the ordinal, so a hit tells its item and its neighbours without a look-up.
+create table passage (
+    id integer primary key, tenant text not null, item integer not null, ordinal integer not null,
+    block integer not null, text text not null, at text not null, speaker text, locator text, attributes text,
+    digest integer not null, length integer not null
+);
+create index passage_digest on passage (tenant, digest);
+create index passage_speaker on passage (tenant, speaker) where speaker is not null;
+
+-- Terms come stemmed, with the tenant's number in front, so that tenants share no posting list.
+create virtual table passage_fts using fts5 (body, extra, scope, content='', tokenize='ascii');
+insert into passage_fts (passage_fts, rank) values ('secure-delete', 1);
+insert into passage_fts (passage_fts, rank) values ('rank', 'bm25(1.0, 1.0, 0.0)');
+create virtual table passage_terms using fts5vocab (passage_fts, row);
+
+create table link (
+    tenant text not null, id text not null, source text not null, target text not null, type text not null,
+    strength real not null, attributes text not null, version integer not null, seq integer not null,
+    created_at text not null, updated_at text not null,
+    primary key (tenant, id)
+) without rowid;
+create unique index link_out on link (tenant, source, type, target);
+create index link_in on link (tenant, target, type, source);
+
+create table vector (
+    id integer primary key autoincrement, tenant text not null, passage integer not null, model text not null,
+    digest blob not null, row blob not null
+);
+create unique index vector_passage on vector (passage, model);
+create index vector_digest on vector (digest);
+-- What a process must mend in the snapshot it has mapped: vectors that are no more, items whose columns changed.
+create table slot_change (seq integer primary key autoincrement, vector integer, item integer);
+
+create table outbox (
+    tenant text not null, seq integer not null, consumer text not null, stream text not null,
+    status text not null, attempts integer not null default 0, due text not null, error text,
+    primary key (tenant, seq, consumer)
+) without rowid;
+create index outbox_due on outbox (consumer, status, due);
+create table outbox_done (
+    tenant text not null, consumer text not null, count integer not null,
+    primary key (tenant, consumer)
+) without rowid;
+
+create table access (
+    tenant text not null, item text not null, count integer not null, last text not null,
+    primary key (tenant, item)
+) without rowid;
+
+create table client_key (
+    id text primary key, digest text not null unique, name text not null, tenant text not null, user text not null,
+    scopes text not null, created_at text not null, expires_at text, last_used text, revoked integer not null
+) without rowid;
+
+create table setting (
+    tenant text not null, name text not null, value text not null,
+    primary key (tenant, name)
+) without rowid;
+-- Tells a snapshot of this database from one of another.
+insert into setting values ('', 'database', lower(hex(randomblob(16))));

@@ -1,0 +1,179 @@
+"""The SQLite store: one file in WAL mode, many processes."""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import apsw
+
+from memolith.errors import StoreCorrupt
+from memolith.storage.faults import translated
+from memolith.storage.migrate import migrate
+from memolith.storage.rows import value
+from memolith.storage.sqlite_read import SqliteReader
+from memolith.storage.sqlite_vectors import QUERIES
+from memolith.storage.sqlite_write import SqliteWriter
+
+FILE = "memolith.db"
+_PRAGMAS = ("journal_mode=wal", "synchronous=full", "secure_delete=on", "temp_store=memory", "cache_size=-8000",
+            "mmap_size=1073741824")
+
+
+class SqliteStore:
+    """All that is remembered, in one folder."""
+
+    def __init__(self, folder: Path, busy_s: float = 20.0) -> None:
+        self.folder = folder
+        self.file = folder / FILE
+        self._busy_s = busy_s
+        self._idle: list[apsw.Connection] = []
+        self._closed = False
+        self._pid = os.getpid()
+        with translated():
+            make_private(folder)
+            with self._connection() as db:
+                migrate(db)
+
+    @contextmanager
+    def reading(self) -> Iterator[SqliteReader]:
+        """Reads that all see the same moment."""
+        with translated(), self._connection() as db:
+            db.execute("begin")
+            try:
+                yield SqliteReader(db)
+            finally:
+                db.execute("rollback")
+
+    @contextmanager
+    def writing(self, tenant: str) -> Iterator[SqliteWriter]:
+        """Reads and writes that happen wholly or not at all; durable when this ends."""
+        with translated(), self._connection() as db:
+            db.execute("begin immediate")
+            try:
+                yield SqliteWriter(db, tenant)
+                db.execute("commit")
+            finally:
+                if db.in_transaction:
+                    db.execute("rollback")
+
+    @contextmanager
+    def rebuilding(self) -> Iterator[Callable[[str], SqliteWriter]]:
+        """Empty read models, to be filled anew from the log in one transaction."""
+        with translated(), self._connection() as db:
+            db.execute("begin immediate")
+            try:
+                for _ in db.execute(QUERIES["empty_models"]):
+                    pass
+                yield lambda tenant: SqliteWriter(db, tenant)
+                db.execute("commit")
+            finally:
+                if db.in_transaction:
+                    db.execute("rollback")
+
+    def data_version(self) -> tuple[int, int]:
+        """A value that changes whenever any process has committed."""
+        with translated(), self._connection() as db:
+            return value(db, "pragma data_version"), id(db)
+
+    def shred(self) -> bool:
+        """Leave no byte of what was erased in the write-ahead log; False if readers kept it open too long."""
+        with translated(), self._connection() as db:
+            return not value(db, "pragma wal_checkpoint(truncate)")
+
+    def backup(self, target: Path, progress: Callable[[int, int], None] | None = None) -> None:
+        """Copy everything into one new file while others go on writing."""
+        partial = target.with_name(target.name + ".partial")
+        partial.unlink(missing_ok=True)
+        with translated(), self._connection() as db, _plain(partial) as copy:
+            with copy.backup("main", db, "main") as run:
+                while not run.done:
+                    run.step(500)
+                    if progress:
+                        progress(run.page_count - run.remaining, run.page_count)
+            copy.execute("pragma journal_mode=delete")
+        os.replace(partial, target)
+
+    def check(self) -> list[str]:
+        """What SQLite itself finds wrong with the file."""
+        with translated(), self._connection() as db:
+            return [text for (text,) in db.execute("pragma integrity_check(20)") if text != "ok"]
+
+    def sizes(self) -> dict[str, int]:
+        """Bytes on disk per file of the data folder."""
+        return {path.name: path.stat().st_size for path in sorted(self.folder.iterdir()) if path.is_file()}
+
+    def close(self) -> None:
+        """Close every idle connection."""
+        self._closed = True
+        while self._idle:
+            self._idle.pop().close()
+
+    @contextmanager
+    def _connection(self) -> Iterator[apsw.Connection]:
+        if self._pid != os.getpid():
+            # SQLite connections do not survive a fork; closing them here would disturb the parent, so they stay.
+            self._inherited, self._idle, self._pid = self._idle, [], os.getpid()
+        db = self._idle.pop() if self._idle else self._open()
+        try:
+            yield db
+        finally:
+            if self._closed:
+                db.close()
+            else:
+                self._idle.append(db)
+
+    def _open(self) -> apsw.Connection:
+        db = apsw.Connection(str(self.file))
+        db.set_busy_handler(_patience(self._busy_s))
+        for pragma in _PRAGMAS:
+            db.execute(f"pragma {pragma}").fetchall()
+        return db
+
+
+def library_version() -> str:
+    """The version of SQLite in use."""
+    return apsw.sqlite_lib_version()
+
+
+def restore_file(backup: Path, folder: Path) -> None:
+    """Put a backup in the place of an empty data folder."""
+    with translated(), _plain(backup) as source:
+        problems = [text for (text,) in source.execute("pragma integrity_check(5)") if text != "ok"]
+        if problems:
+            raise StoreCorrupt(f"The backup is damaged: {problems[0]}")
+        make_private(folder)
+        with _plain(folder / FILE) as target, target.backup("main", source, "main") as run:
+            run.step()
+
+
+def make_private(folder: Path) -> None:
+    """Create the folder for its owner alone."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+
+@contextmanager
+def _plain(path: Path) -> Iterator[apsw.Connection]:
+    db = apsw.Connection(str(path))
+    try:
+        yield db
+    finally:
+        db.close()
+
+
+def _patience(limit_s: float) -> Callable[[int], bool]:
+    """Short random sleeps: SQLite's own growing ones starve a writer for seconds."""
+    started = 0.0
+
+    def wait(tries: int) -> bool:
+        nonlocal started
+        if tries == 0:
+            started = time.monotonic()
+        time.sleep(random.uniform(0.0005, 0.0025))
+        return time.monotonic() - started < limit_s
+
+    return wait

@@ -1,0 +1,239 @@
+"""Reading from one SQLite connection inside one transaction."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Sequence
+
+from memolith.engine.events import Event
+from memolith.engine.model import Caller, Direction, Filter, Item, Link, Page, Passage
+from memolith.engine.ports import Candidate, Place, Statistics
+from memolith.errors import InvalidInput
+from memolith.storage import rows
+from memolith.storage.index_check import index_differences
+from memolith.storage.queries import about_passages, where
+from memolith.storage.sqlite_vectors import QUERIES, SqliteVectors
+from memolith.storage.terms import own, scope_match, seen_by
+
+NARROW = 2000
+SORTS = [name.removeprefix("sort_") for name in QUERIES if name.startswith("sort_")]
+
+
+class SqliteReader(SqliteVectors):
+    """What can be read; every answer comes from the same moment."""
+
+    def tenants(self) -> list[str]:
+        """Every tenant there is, oldest first."""
+        return [tenant for (tenant,) in self.rows("tenants")]
+
+    def last_seq(self, tenant: str) -> int:
+        """The number of the tenant's newest event, 0 if there is none."""
+        found = self.row("head", tenant=tenant)
+        return found[1] if found else 0
+
+    def item(self, tenant: str, id: str) -> Item | None:
+        """The item with that id, forgotten or not."""
+        found = self.row("item", tenant=tenant, id=id)
+        return rows.item_from(found) if found else None
+
+    def items(self, tenant: str, ids: Collection[str]) -> dict[str, Item]:
+        """Those of the items that exist, by id."""
+        found = self.rows("items", tenant=tenant, ids=json.dumps(list(ids)))
+        return {item.id: item for item in map(rows.item_from, found)}
+
+    def all_items(self, tenant: str) -> Iterator[Item]:
+        """Every item of a tenant, by id."""
+        return map(rows.item_from, self.rows("all_items", tenant=tenant))
+
+    def passages(self, tenant: str, id: str) -> list[Passage]:
+        """The passages of an item in order."""
+        return [rows.passage_from(row, id) for row in self.rows("passages", tenant=tenant, id=id)]
+
+    def passages_of(self, tenant: str, ids: Collection[str]) -> dict[str, list[Passage]]:
+        """The passages of several items, in order, by item."""
+        found: dict[str, list[Passage]] = {id: [] for id in ids}
+        for row in self.rows("passages_of_items", tenant=tenant, ids=json.dumps(list(ids))):
+            found[row[-1]].append(rows.passage_from(row, row[-1]))
+        return found
+
+    def tags_of(self, tenant: str, id: str) -> tuple[str, ...]:
+        """The tags of an item as the filters see them."""
+        return tuple(tag for (tag,) in self.rows("tags_of", tenant=tenant, id=id))
+
+    def index_differences(self, tenant: str) -> list[str]:
+        """Where the text index is not what the passages say."""
+        return index_differences(self, tenant)
+
+    def same_text(self, tenant: str, first: str, passages: int) -> list[str]:
+        """Items of as many passages whose first passage is that text but for case and white space."""
+        digest = rows.text_digest(first)
+        return [id for (id,) in self.rows("passage_same", tenant=tenant, digest=digest, passages=passages)]
+
+    def link(self, tenant: str, id: str) -> Link | None:
+        """The link with that id."""
+        found = self.row("link", tenant=tenant, id=id)
+        return rows.link_from(found) if found else None
+
+    def link_between(self, tenant: str, source: str, target: str, type: str) -> Link | None:
+        """The link of that type from one item to the other."""
+        found = self.row("link_between", tenant=tenant, source=source, target=target, type=type)
+        return rows.link_from(found) if found else None
+
+    def links_of(self, tenant: str, item: str) -> list[Link]:
+        """Every link that starts or ends at the item, oldest first."""
+        return [rows.link_from(row) for row in self.rows("links_of", tenant=tenant, item=item)]
+
+    def link_streams(self, tenant: str, item: str) -> list[str]:
+        """Every link that ever started or ended at the item, cut ones too."""
+        return [stream for (stream,) in self.rows("link_streams", tenant=tenant, item=item)]
+
+    def all_links(self, tenant: str) -> Iterator[Link]:
+        """Every link of a tenant, by id."""
+        return map(rows.link_from, self.rows("all_links", tenant=tenant))
+
+    def neighbours(self, tenant: str, frontier: Collection[str], toward: Direction,
+                   types: Collection[str] = ()) -> list[Link]:
+        """Every link that leaves the frontier in that direction."""
+        ids = json.dumps(list(frontier))
+        found: dict[str, Link] = {}
+        for name in {"out": ("links_out",), "in": ("links_in",), "both": ("links_out", "links_in")}[toward.value]:
+            for row in self.rows(name, tenant=tenant, ids=ids):
+                if not types or row[4] in types:
+                    found[row[1]] = rows.link_from(row)
+        return sorted(found.values(), key=lambda link: link.seq)
+
+    def events(self, tenant: str, stream: str) -> list[Event]:
+        """The history of one item or link, oldest first."""
+        return [rows.event_from(row) for row in self.rows("events_of", tenant=tenant, stream=stream)]
+
+    def event(self, tenant: str, seq: int) -> Event | None:
+        """The event with that number."""
+        found = self.row("event_at", tenant=tenant, seq=seq)
+        return rows.event_from(found) if found else None
+
+    def event_by_key(self, tenant: str, actor: str, key: str) -> Event | None:
+        """The event that the actor wrote under that idempotency key."""
+        found = self.row("event_by_key", tenant=tenant, actor=actor, key=key)
+        return rows.event_from(found) if found else None
+
+    def events_after(self, tenant: str, seq: int, limit: int = -1) -> Iterator[Event]:
+        """The log from there on."""
+        return map(rows.event_from, self.rows("events_after", tenant=tenant, seq=seq, limit=limit))
+
+    def events_by_stream(self, tenant: str) -> Iterator[Event]:
+        """The whole log, stream by stream."""
+        return map(rows.event_from, self.rows("events_by_stream", tenant=tenant))
+
+    def event_types(self, tenant: str) -> dict[str, int]:
+        """How many events of each type there are."""
+        return dict(self.rows("event_types", tenant=tenant))
+
+    def changed_since(self, tenant: str, at: str) -> set[str]:
+        """The streams that have an event after that time."""
+        return {stream for (stream,) in self.rows("streams_since", tenant=tenant, at=at)}
+
+    def listing(self, caller: Caller, chosen: Filter, sort: str = "created_at", descending: bool = True,
+                limit: int = 20, offset: int = 0) -> Page:
+        """A page of the items that the caller sees and the filter keeps."""
+        if sort not in SORTS:
+            raise InvalidInput(f"Cannot sort by {sort!r}; use one of {', '.join(SORTS)}.", field="sort")
+        filters, values = where(QUERIES, caller, chosen, "item")
+        way = "desc" if descending else "asc"
+        sql = QUERIES["listing"].format(filters=filters, order=f"{QUERIES['sort_' + sort]} {way}, i.seq {way}")
+        values |= {"tenant": caller.tenant}
+        found = self.db.execute(sql, values | {"limit": limit, "offset": offset})
+        items = tuple(rows.item_from(row) for row in found)
+        return Page(items, rows.value(self.db, QUERIES["listing_count"].format(filters=filters), values))
+
+    def counts(self, caller: Caller, chosen: Filter, by: str) -> dict[str, int]:
+        """How many items there are per kind, status, namespace, project or tag."""
+        if by not in ("kind", "status", "namespace", "project", "tag"):
+            raise InvalidInput(f"Cannot count by {by!r}.", field="by")
+        filters, values = where(QUERIES, caller, chosen, "item")
+        sql = QUERIES["tag_counts"] if by == "tag" else QUERIES["counts"].replace("{column}", by)
+        return dict(self.db.execute(sql.replace("{filters}", filters), values | {"tenant": caller.tenant}))
+
+    def statistics(self, tenant: str, terms: Collection[str]) -> Statistics:
+        """What BM25 needs to know of the tenant's passages and of these terms."""
+        found = self.row("head", tenant=tenant)
+        if found is None:
+            return Statistics(0, 0.0, {})
+        number, _, passages, total = found
+        frequencies: dict[str, int] = {}
+        for term in terms:
+            if row := self.row("frequency", term=own(number, [term])):
+                frequencies[term] = row[0]
+        return Statistics(passages, total / passages if passages else 0.0, frequencies)
+
+    def search_text(self, caller: Caller, chosen: Filter, terms: Sequence[str], phrases: Sequence[Sequence[str]],
+                    every: bool, limit: int) -> list[Candidate]:
+        """The best passages that hold any (or every) term and all phrases, among those that pass the filter."""
+        head = self.row("head", tenant=caller.tenant)
+        if head is None or not (terms or phrases):
+            return []
+        match = _match(head[0], terms, phrases, every)
+        for group in self._narrow(head[0], head[2], caller, chosen):
+            match = f"{match} AND {group}"
+        filters, values = where(QUERIES, caller, chosen, "passage")
+        values |= {"tenant": caller.tenant, "match": match, "limit": limit}
+        name = "search_text_passage" if about_passages(chosen) else "search_text"
+        found = self.db.execute(QUERIES[name].format(filters=filters), values)
+        return [Candidate(Place.of(ref), score) for ref, score in found]
+
+    def _narrow(self, number: int, passages: int, caller: Caller, chosen: Filter) -> list[str]:
+        """The parts of the filter that shorten the posting lists; a wide part would only lengthen the work."""
+        most = max(NARROW, passages // 50)
+        groups: list[tuple[str, tuple[str, ...]]] = [("tag", (tag,)) for tag in chosen.tags_all]
+        groups += [("tag", chosen.tags_any), ("kind", chosen.kinds), ("project", chosen.projects),
+                   ("namespace", chosen.namespaces)]
+        made = [scope_match(number, name, values) for name, values in groups if values and not any(
+            self.row(f"wide_{name}", tenant=caller.tenant, value=value, most=most) for value in values)]
+        if not caller.admin and self.row("owners", tenant=caller.tenant) != (caller.user, caller.user):
+            made.append(scope_match(number, "see", seen_by(caller)))
+        return made
+
+    def places(self, places: Collection[Place]) -> dict[Place, Passage]:
+        """The passages at these places, as far as there are any."""
+        found = self.rows("passages_at", ids=json.dumps([place.ref for place in places]))
+        return {Place.of(row[0]): rows.passage_from(row, row[-1]) for row in found}
+
+    def speakers(self, tenant: str, limit: int) -> list[str]:
+        """Who speaks in the tenant's conversations, at most so many."""
+        return [name for (name,) in self.rows("speakers", tenant=tenant, limit=limit)]
+
+    def items_at(self, numbers: Collection[int]) -> dict[int, Item]:
+        """Items by their row number."""
+        found = self.rows("items_by_row", rows=json.dumps(list(numbers)))
+        return {row[0]: rows.item_from(row) for row in found}
+
+    def access(self, tenant: str, ids: Collection[str]) -> dict[str, tuple[int, str]]:
+        """How often and when last the items were read."""
+        found = self.rows("access_of", tenant=tenant, ids=json.dumps(list(ids)))
+        return {id: (count, last) for id, count, last in found}
+
+    def setting(self, tenant: str, name: str) -> str | None:
+        """A stored setting of a tenant."""
+        found = self.row("setting", tenant=tenant, name=name)
+        return found[0] if found else None
+
+    def outbox_counts(self, tenant: str | None = None) -> dict[tuple[str, str], int]:
+        """How much derived work is pending, processed and failed, per consumer."""
+        counts: dict[tuple[str, str], int] = {}
+        for name in ("outbox_counts", "outbox_counts_done"):
+            counts |= {(consumer, status): count for consumer, status, count in self.rows(name, tenant=tenant)}
+        return counts
+
+    def outbox_errors(self) -> list[str]:
+        """What went wrong with work that was given up, newest first."""
+        return [f"{tenant}/{stream}: {consumer} failed {attempts} times: {error}"
+                for tenant, stream, consumer, attempts, error in self.rows("outbox_errors")]
+
+
+def _match(number: int, terms: Sequence[str], phrases: Sequence[Sequence[str]], every: bool) -> str:
+    """The query as an FTS5 expression over body and extra."""
+    groups = [f'"{own(number, phrase)}"' for phrase in phrases]
+    if terms:
+        groups.append("(" + (" AND " if every else " OR ").join(f'"{own(number, [term])}"' for term in terms) + ")")
+    return "{body extra} : (" + " AND ".join(groups) + ")"
+
+

@@ -1,0 +1,96 @@
+"""Words as the text index knows them: stemmed, without accents, CJK runs as pairs of characters."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import threading
+from collections.abc import Iterable
+from datetime import date
+
+import apsw
+
+from memolith.engine.model import Audience, Caller, Item, Passage
+
+STOP_WORDS = frozenset(
+    "a an the and or but if of at by for with about to from in on is are was were be been do does did have has had "
+    "i you he she it we they me him her us them my your his its our their this that what when where who whom which "
+    "why how s t".split())
+_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7af]+")
+_MONTHS = ("", "january", "february", "march", "april", "may", "june", "july", "august", "september", "october",
+           "november", "december")
+_local = threading.local()
+
+
+def terms(text: str) -> list[str]:
+    """The index terms of a text in order."""
+    if not text:
+        return []
+    tokenizer = getattr(_local, "tokenizer", None)
+    if tokenizer is None:
+        # One tokenizer per thread: it belongs to a connection, and connections do not share.
+        _local.connection = apsw.Connection(":memory:")
+        tokenizer = _local.connection.fts5_tokenizer("porter", ["unicode61", "remove_diacritics", "2"])
+        _local.tokenizer = tokenizer
+    found: list[str] = tokenizer(_CJK.sub(_pairs, text).encode(), apsw.FTS5_TOKENIZE_DOCUMENT, None,
+                                 include_offsets=False, include_colocated=False)
+    return found
+
+
+def query_terms(text: str) -> list[str]:
+    """The distinct terms of a query without words that say nothing, unless it has no others."""
+    words = re.findall(r"\w+", text.lower())
+    telling = [word for word in words if word not in STOP_WORDS]
+    return list(dict.fromkeys(terms(" ".join(telling or words))))
+
+
+def _pairs(match: re.Match[str]) -> str:
+    run = match.group()
+    return " " + " ".join(run[i:i + 2] for i in range(max(1, len(run) - 1))) + " "
+
+
+def extra(item: Item, passage: Passage) -> str:
+    """What is searched beside the text: title, speaker, and the day of a message in words."""
+    parts = [item.title, passage.speaker or ""]
+    if item.kind == "conversation":
+        day = date.fromisoformat(passage.at[:10])
+        parts.append(f"{day.day} {_MONTHS[day.month]} {day.year}")
+    return " ".join(parts)
+
+
+def indexed(number: int, item: Item, passage: Passage) -> tuple[str, str, str, int]:
+    """The three columns of the index, and how many terms there are in all."""
+    body, beside = terms(passage.text), terms(extra(item, passage))
+    return (own(number, body), own(number, beside), own(number, scope_tokens(item)), len(body) + len(beside))
+
+
+def own(number: int, words: Iterable[str]) -> str:
+    """The words marked as the tenant's own."""
+    mark = f"{number}q"
+    return " ".join([mark + word for word in words])
+
+
+def scope_tokens(item: Item) -> list[str]:
+    """Tokens that let a filter narrow the posting lists."""
+    scope = item.scope
+    sees = {Audience.USER: f"u{scope.owner}", Audience.PROJECT: f"p{scope.project}", Audience.ORG: "o"}[scope.audience]
+    tokens = [_token("see", sees), _token("see", f"u{scope.owner}"), _token("kind", item.kind)]
+    tokens += [_token("tag", tag) for tag in item.tags]
+    for name in ("project", "namespace"):
+        if (value := getattr(scope, name)) is not None:
+            tokens.append(_token(name, value))
+    return list(dict.fromkeys(tokens))
+
+
+def seen_by(caller: Caller) -> tuple[str, ...]:
+    """Whose items the caller sees, as scope tokens name them."""
+    return (f"u{caller.user}", "o", *((f"p{caller.project}",) if caller.project else ()))
+
+
+def scope_match(number: int, name: str, values: Iterable[str]) -> str:
+    """An FTS5 expression for passages that have any of the scope tokens."""
+    return f"scope : ({' OR '.join(own(number, [_token(name, value)]) for value in values)})"
+
+
+def _token(name: str, value: str) -> str:
+    return name + hashlib.blake2b(value.encode(), digest_size=6).hexdigest()
