@@ -57,7 +57,7 @@ class Memolith:
             kind = "conversation" if spoken else "memory"
             item = self.app.engine.remember(ME, Draft(kind=kind, blocks=blocks)).item
             self.ids |= {(item.id, n): turn["id"] for n, turn in enumerate(turns)}
-        self.app.worker.drain()
+        self.app.do_upkeep()
 
     @staticmethod
     def block(turn: dict, spoken: bool) -> Block:

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memolith.engine.engine import Engine
 from memolith.engine.intake import Limits
-from memolith.engine.model import Caller
-from memolith.engine.past import Past
-from memolith.engine.ports import Embedder
+from memolith.engine.ports import Embedder, Meaning
 from memolith.engine.recall import Recall
 from memolith.engine.times import SystemClock
-from memolith.engine.upkeep import Upkeep
-from memolith.errors import Conflict, InvalidInput
+from memolith.errors import Conflict, EmbedderDown, InvalidInput
 from memolith.retrieval.minilm import MiniLM
 from memolith.retrieval.rank import WeightedRanker
 from memolith.retrieval.worker import EmbedWorker
@@ -26,6 +24,8 @@ from memolith.storage.sqlite import FILE, SqliteStore, library_version, restore_
 
 if TYPE_CHECKING:
     from memolith.retrieval.vectors import VectorIndex
+
+KEPT_CHANGES = 100_000
 
 
 class App:
@@ -37,53 +37,102 @@ class App:
         self.store = SqliteStore(settings.data, settings.busy_s)
         limits = Limits(text_bytes=settings.max_text_bytes, title=settings.max_title, tag=settings.max_tag,
                         tags=settings.max_tags)
-        self.engine = Engine(self.store, self.clock, limits, settings.secrets)
-        self.past = Past(self.engine)
-        self.upkeep = Upkeep(self.engine)
-        self.embedder = _embedder(settings)
+        self.recall = Recall(self.store, terms, WeightedRanker(), self._meaning, self._drain)
+        self.engine = Engine(self.store, self.clock, limits, settings.secrets, self.recall, self.drop_snapshots)
+        self.past, self.upkeep = self.engine.past, self.engine.upkeep
+        self._builtin = MiniLM()
+        self._indexes: dict[str, VectorIndex] = {}
         self._lock = threading.Lock()
+        self._settled = False
 
     @cached_property
-    def recall(self) -> Recall:
-        """The search, made when first needed."""
-        drain = (lambda tenant, budget: self.worker.drain(tenant, budget)) if self.embedder else None
-        return Recall(self.store, terms, WeightedRanker(), self.embedder, self.vectors, drain)
-
-    def vectors(self) -> VectorIndex:
-        """The vector stage, made when first needed."""
-        with self._lock:
-            return self._index
+    def embedder(self) -> Embedder | None:
+        """The model that makes vectors."""
+        if self.settings.embedder == "none":
+            return None
+        if self.settings.embedder == "minilm":
+            return self._builtin
+        # Only who has chosen this embedder pays for its import.
+        from memolith.adapters.http_embedder import HttpEmbedder
+        chosen = self.settings
+        return HttpEmbedder(chosen.embedder_url, chosen.embedder_model, chosen.embedder_key,
+                            chosen.embedder_dimension, chosen.embedder_timeout_s)
 
     @cached_property
-    def _index(self) -> VectorIndex:
+    def worker(self) -> EmbedWorker | None:
+        """Who makes vectors of what was written."""
+        if self.embedder is None:
+            return None
         # numpy costs 0.1 CPU seconds to import, and nothing before the first search by meaning needs it.
-        from memolith.retrieval.vectors import VectorIndex
-        assert self.embedder is not None
-        return VectorIndex(self.settings.data, self.embedder.id, self.embedder.dimension)
-
-    @cached_property
-    def worker(self) -> EmbedWorker:
-        """The embedder's worker, made when first needed."""
-        # numpy again: needed only once something is embedded.
         from memolith.retrieval.vectors import quantised
-        assert self.embedder is not None
         return EmbedWorker(self.store, self.embedder, self.clock, quantised)
 
-    def erase(self, caller: Caller, id: str) -> bool:
-        """Erase an item from the store and from every snapshot; False if old pages are still being read."""
-        clean = self.engine.erase(caller, id)
-        self.drop_snapshots()
-        return clean
+    def index(self, embedder: Embedder) -> VectorIndex:
+        """The vector stage of a model, made when first needed."""
+        # numpy again.
+        from memolith.retrieval.vectors import VectorIndex
+        with self._lock:
+            if embedder.id not in self._indexes:
+                self._indexes[embedder.id] = VectorIndex(self.settings.data, embedder.id, embedder.dimension)
+            return self._indexes[embedder.id]
+
+    def _meaning(self) -> Meaning | None:
+        """The chosen model, or the one before it until all is embedded anew."""
+        try:
+            embedder = self.embedder
+        except EmbedderDown:
+            embedder = None
+            if self.settings.embedder != "http":
+                raise
+        if embedder is None:
+            return None
+        return Meaning(serving := self._serving(embedder), self.index(serving))
+
+    def _serving(self, embedder: Embedder) -> Embedder:
+        if self._settled:
+            return embedder
+        with self.store.reading() as rows:
+            models = rows.models()
+            waiting = rows.outbox_counts().get(("embed", "pending"), 0)
+        if embedder.id not in models and models and not waiting:
+            with self.store.writing("") as writer:
+                writer.queue_missing(embedder.id, self.clock.now())
+            waiting = 1
+        if waiting and self._builtin.id in models and models[self._builtin.id] > models.get(embedder.id, 0):
+            return self._builtin
+        self._settled = not waiting
+        return embedder
+
+    def _drain(self, tenant: str, budget_s: float) -> None:
+        if self.worker:
+            self.worker.drain(tenant, budget_s)
+
+    def start_background(self) -> None:
+        """Embed and tidy in the background, as servers do."""
+        if self.worker:
+            self.worker.start(after=self._background)
+
+    def _background(self) -> None:
+        self.engine.flush_reads()
+        self.roll_snapshot()
 
     def drop_snapshots(self) -> None:
-        """Remove the vector snapshots; they are made anew from the table."""
-        if self.embedder:
-            self.vectors().forget_files()
+        """Remove the vector snapshots and write what is left anew."""
+        had = list(self.settings.data.glob("vectors-*.snap"))
+        for index in self._indexes.values():
+            index.close()
+        for path in had:
+            # Windows keeps a mapped file until its last reader is gone; the next snapshot removes it then.
+            with suppress(PermissionError):
+                path.unlink(missing_ok=True)
+        if had and self.settings.embedder == "minilm":
+            self.roll_snapshot(always=True)
 
     def do_upkeep(self, progress: Callable[[int, int], None] | None = None) -> dict[str, int]:
         """Embed what waits, write a snapshot where it pays, flush counts, checkpoint."""
         done = {"embedded": 0, "snapshot": 0}
-        if self.embedder:
+        if self.worker and self.embedder:
+            self._serving(self.embedder)
             with self.store.writing("") as rows:
                 rows.retry("embed", self.clock.now())
             while step := self.worker.drain(budget_s=1.0):
@@ -91,34 +140,45 @@ class App:
                 if progress:
                     progress(done["embedded"], 0)
             done["snapshot"] = int(self.roll_snapshot())
+            self._clear_old()
         self.engine.flush_reads()
         self.store.shred()
         return done
 
-    def roll_snapshot(self) -> bool:
+    def _clear_old(self) -> None:
+        """Once everything has a vector of the chosen model, the others can go."""
+        assert self.embedder is not None
+        with self.store.reading() as rows:
+            models, waiting = rows.models(), rows.outbox_counts().get(("embed", "pending"), 0)
+        if not waiting and self.embedder.id in models and len(models) > 1:
+            with self.store.writing("") as rows:
+                rows.drop_other_vectors(self.embedder.id)
+
+    def roll_snapshot(self, always: bool = False) -> bool:
         """Write a new vector snapshot if the tail has grown long."""
-        index = self.vectors()
+        if self.embedder is None:
+            return False
+        index = self.index(self.embedder)
         with self.store.reading() as rows:
             index.follow(rows)
-            if not index.wants_snapshot:
+            if not (always or index.wants_snapshot):
                 return False
             index.snapshot(rows)
             index.follow(rows)
+            _, change = rows.slot_marks()
         index.tidy()
+        with self.store.writing("") as rows:
+            rows.prune_changes(change - KEPT_CHANGES)
         return True
 
     def close(self) -> None:
         """Write what is still in memory and let go of the files."""
-        if "worker" in self.__dict__:
+        if "worker" in self.__dict__ and self.worker:
             self.worker.stop()
+        if any(index.wants_snapshot for index in self._indexes.values()):
+            self.roll_snapshot()
         self.engine.flush_reads()
         self.store.close()
-
-
-def _embedder(settings: Settings) -> Embedder | None:
-    if settings.embedder == "none":
-        return None
-    return MiniLM()
 
 
 def sqlite_version() -> str:
@@ -139,5 +199,3 @@ def restore_backup(file: Path, folder: Path) -> None:
 def open_app(settings: Settings) -> App:
     """The app on the data folder of the settings."""
     return App(settings)
-
-

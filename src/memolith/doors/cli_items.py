@@ -10,8 +10,7 @@ from collections.abc import Callable
 from memolith.app import App
 from memolith.doors.plain import block_fields, hit_fields, item_fields, step_fields
 from memolith.doors.show import as_json, note, out, paragraph, table
-from memolith.engine.context import cite, pack
-from memolith.engine.duplicates import similar
+from memolith.engine.context import cite
 from memolith.engine.intake import when
 from memolith.engine.model import KINDS, Audience, Block, Caller, Draft, Filter, Patch, Written
 from memolith.engine.past import Step
@@ -124,7 +123,7 @@ def _written(written: Written, options: Options, verb: str) -> int:
     for kind, count in written.redactions.items():
         out(f"  redacted: {count} x {kind}")
     for same in written.similar:
-        out(f"  the same text is in {same.id}")
+        out(f"  {'the same' if same.exact else 'nearly the same'} text is in {same.id}")
     return 0
 
 
@@ -150,7 +149,7 @@ def recall(app: App, options: Options) -> int:
 
 def context(app: App, options: Options) -> int:
     """The best passages within a budget."""
-    made = pack(app.recall, ME, options.query, options.budget, filter_of(options))
+    made = app.engine.context(ME, options.query, options.budget, filter_of(options))
     if options.json:
         as_json({"text": made.text, "tokens": made.tokens, "warnings": list(made.warnings),
                  "citations": [{"number": c.number, "id": c.id, "title": c.title, "locator": c.locator,
@@ -163,7 +162,7 @@ def context(app: App, options: Options) -> int:
 
 def find_similar(app: App, options: Options) -> int:
     """Items that say nearly the same."""
-    found = similar(app.recall, app.store, ME, text_of(options.text), options.threshold)
+    found = app.engine.similar(ME, text_of(options.text), options.threshold)
     if options.json:
         as_json([{"id": same.id, "title": same.title, "similarity": same.similarity, "exact": same.exact}
                  for same in found])
@@ -264,12 +263,12 @@ def erase(app: App, options: Options) -> int:
         if sys.stdin.readline().strip().lower() != "yes":
             note("Nothing was erased.")
             return 1
-    clean = app.erase(ME, options.id)
+    clean = app.engine.erase(ME, options.id)
     if options.json:
         as_json({"erased": options.id, "clean": clean})
     else:
         out(f"Erased {options.id}." if clean else
-            f"Erased {options.id}; another program is reading old pages, run `memolith erase` or `doctor` again later.")
+            f"Erased {options.id}, but another program still reads old pages; run `memolith upkeep` when it is done.")
     return 0
 
 

@@ -18,6 +18,9 @@ def bygone(rows: Reader, caller: Caller, chosen: Filter, streams: Collection[str
         events = rows.events(caller.tenant, stream)
         if events[0].type in LINK_EVENTS or events[-1].type == "erased":
             continue
+        current = rows.item(caller.tenant, stream)
+        if current is None or not current.scope.admits(caller):
+            continue
         state = Replay.of(event for event in events if event.at <= at)
         item = state.row
         if isinstance(item, Item) and item.scope.admits(caller) and item_matches(item, chosen):

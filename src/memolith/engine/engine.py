@@ -1,353 +1,75 @@
-"""The verbs of memory: every one makes events, and every event is durable when the verb returns."""
+"""All of memory behind one value: the verbs, the past, the search and the upkeep."""
 
 from __future__ import annotations
 
-import hashlib
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import cast
 
-from memolith.engine import chunks, intake
-from memolith.engine.events import Changes, Event, Replay, block_data, fold, join_blocks
-from memolith.engine.intake import Intake, Limits
-from memolith.engine.model import (
-    NO_ATTRIBUTES,
-    Attributes,
-    Block,
-    Caller,
-    Draft,
-    Filter,
-    Item,
-    Json,
-    Link,
-    Page,
-    Patch,
-    Similar,
-    Written,
-)
-from memolith.engine.ports import Clock, Reader, Store, Writer
-from memolith.engine.times import new_id
-from memolith.errors import AlreadyExists, Conflict, Denied, InvalidInput, NotFound, VersionConflict
+from memolith.engine import context
+from memolith.engine.duplicates import NEAR, overlap, similar
+from memolith.engine.events import join_blocks
+from memolith.engine.intake import Limits
+from memolith.engine.model import Caller, Draft, Filter, Found, Similar, Written
+from memolith.engine.past import Past
+from memolith.engine.ports import Clock, Store
+from memolith.engine.recall import Query, Recall
+from memolith.engine.upkeep import Upkeep
+from memolith.engine.verbs import Verbs
+
+TELLING = 6
 
 
-class Engine:
-    """Remembers, changes and forgets for a caller, within his scope."""
+class Engine(Verbs):
+    """What the surfaces call."""
 
-    def __init__(self, store: Store, clock: Clock, limits: Limits = Limits(), secrets: str = "redact") -> None:
-        if secrets not in intake.POLICIES:
-            raise InvalidInput(f"Secrets can be one of {', '.join(intake.POLICIES)}.", field="secrets")
-        self.store = store
-        self.clock = clock
-        self.limits = limits
-        self.secrets = secrets
-        self._reads: dict[str, dict[str, tuple[int, str]]] = {}
-        self._reads_lock = threading.Lock()
+    def __init__(self, store: Store, clock: Clock, limits: Limits = Limits(), secrets: str = "redact",
+                 search: Recall | None = None, after_erase: Callable[[], None] = lambda: None) -> None:
+        super().__init__(store, clock, limits, secrets)
+        self.past = Past(self)
+        self.upkeep = Upkeep(self)
+        self.search = search
+        self._after_erase = after_erase
 
-    # Reading
+    def recall(self, caller: Caller, query: Query) -> Found:
+        """One page of hits, best first."""
+        return self._search.recall(caller, query)
 
-    def get(self, caller: Caller, id: str, forgotten: bool = False) -> Item:
-        """The item, if the caller may see it; forgotten ones only where asked for."""
-        with self.store.reading() as rows:
-            return visible(rows, caller, id, forgotten)
+    def context(self, caller: Caller, text: str, budget: int, chosen: Filter = Filter()) -> context.Pack:
+        """The best passages that fit into a budget of tokens, with their sources."""
+        return context.pack(self._search, caller, text, budget, chosen)
 
-    def read(self, caller: Caller, id: str, forgotten: bool = False) -> tuple[Item, list[Block]]:
-        """The item and its blocks."""
-        with self.store.reading() as rows:
-            item = visible(rows, caller, id, forgotten)
-            return item, join_blocks(rows.passages(caller.tenant, id))
-
-    def read_many(self, caller: Caller, ids: Sequence[str], forgotten: bool = False) -> list[tuple[Item, list[Block]]]:
-        """Those of the items that the caller may see, in the order asked for."""
-        with self.store.reading() as rows:
-            found = rows.items(caller.tenant, ids)
-            items = [found[id] for id in ids if id in found and found[id].scope.admits(caller)
-                     and (forgotten or not found[id].forgotten)]
-            texts = rows.passages_of(caller.tenant, [item.id for item in items])
-        return [(item, join_blocks(texts[item.id])) for item in items]
-
-    def listing(self, caller: Caller, chosen: Filter = Filter(), sort: str = "created_at", descending: bool = True,
-                limit: int = 20, offset: int = 0) -> Page:
-        """A page of the items that the caller sees and the filter keeps."""
-        with self.store.reading() as rows:
-            return rows.listing(caller, chosen, sort, descending, limit, offset)
-
-    def links(self, caller: Caller, id: str) -> list[Link]:
-        """The links of an item to others that the caller sees."""
-        with self.store.reading() as rows:
-            visible(rows, caller, id)
-            links = rows.links_of(caller.tenant, id)
-            ends = rows.items(caller.tenant, {end for link in links for end in (link.source, link.target)})
-        seen = {end.id for end in ends.values() if end.scope.admits(caller) and not end.forgotten}
-        return [link for link in links if link.source in seen and link.target in seen]
-
-    def note_read(self, caller: Caller, id: str) -> None:
-        """Count an access; not an event, and written with the next flush."""
-        with self._reads_lock:
-            reads = self._reads.setdefault(caller.tenant, {})
-            reads[id] = (reads.get(id, (0, ""))[0] + 1, self.clock.now())
-
-    def flush_reads(self) -> None:
-        """Write the access counts of this process."""
-        with self._reads_lock:
-            waiting, self._reads = self._reads, {}
-        for tenant, reads in waiting.items():
-            with self.store.writing(tenant) as rows:
-                rows.touch(reads)
-
-    # Writing
+    def similar(self, caller: Caller, text: str, threshold: float = 0.9, chosen: Filter = Filter(),
+                limit: int = 10) -> list[Similar]:
+        """Items that say nearly the same as the text."""
+        return similar(self._search, self.store, caller, text, threshold, chosen, limit)
 
     def remember(self, caller: Caller, draft: Draft, key: str | None = None) -> Written:
-        """Keep something new; with a key, a repeated call returns the first outcome."""
-        intake = Intake(self.limits, self.secrets)
-        draft = intake.draft(draft)
-        with self.store.writing(caller.tenant) as rows:
-            if first := self._repeated(rows, caller, key, _request(key, "remember", draft)):
-                return first
-            return self._remember(rows, caller, draft, intake, key)
-
-    def remember_in(self, rows: Writer, caller: Caller, draft: Draft, intake: Intake) -> Written:
-        """Keep something new as part of a larger write."""
-        return self._remember(rows, caller, intake.draft(draft), intake)
-
-    def _remember(self, rows: Writer, caller: Caller, draft: Draft, intake: Intake, key: str | None = None) -> Written:
-        data: dict[str, Json] = {
-            "kind": draft.kind, "title": draft.title, "status": draft.status, "owner": caller.user,
-            "audience": draft.audience.value, "project": draft.project or None, "namespace": draft.namespace or None,
-            "tags": list(draft.tags), "attributes": dict(draft.attributes), "blocks": _blocks(draft.blocks),
-            "chunker": chunks.VERSION}
-        id = draft.id or new_id()
-        if draft.id and rows.events(caller.tenant, id):
-            raise AlreadyExists("There is an item with this id already.", field="id", id=id)
-        data |= _notes(intake, _request(key, "remember", draft))
-        event, changes = self._record(rows, None, id, "remembered", data, caller, key)
-        assert changes.item is not None
-        return Written(changes.item, event.seq, redactions_of(event), _same(rows, caller, changes))
-
-    def revise(self, caller: Caller, id: str, patch: Patch, expected: int | None = None,
-               key: str | None = None) -> Written:
-        """Change what the patch names; with an expected version, refuse if somebody was faster."""
-        intake = Intake(self.limits, self.secrets)
-        request = _request(key, "revise", id, patch, expected)
-        with self.store.writing(caller.tenant) as rows:
-            if first := self._repeated(rows, caller, key, request):
-                return first
-            item = self._live(rows, caller, id, expected)
-            data = _difference(item, join_blocks(rows.passages(caller.tenant, id)), intake.patch(patch, item.kind))
-            if not data:
-                return self._unchanged(rows, item)
-            return self._change(rows, caller, item, "revised", data | _notes(intake, request), key)
-
-    def tag(self, caller: Caller, id: str, add: Sequence[str] = (), remove: Sequence[str] = ()) -> Written:
-        """Add and remove tags."""
-        intake = Intake(self.limits, self.secrets)
-        added, removed = intake.tags(add), set(remove)
-        if both := removed & set(added):
-            raise InvalidInput(f"{sorted(both)[0]!r} is both to be added and removed.", field="tags")
-        with self.store.writing(caller.tenant) as rows:
-            item = self._live(rows, caller, id)
-            intake.tags(tuple(set(item.tags) | set(added)))
-            data: dict[str, Json] = {"added": [tag for tag in added if tag not in item.tags],
-                                     "removed": [tag for tag in item.tags if tag in removed]}
-            if not any(data.values()):
-                return self._unchanged(rows, item)
-            return self._change(rows, caller, item, "tagged", data | _notes(intake))
-
-    def append(self, caller: Caller, id: str, blocks: Sequence[Block], key: str | None = None) -> Written:
-        """Add messages or other blocks at the end."""
-        intake = Intake(self.limits, self.secrets)
-        clean = intake.blocks(blocks)
-        if not any(block.text.strip() for block in clean):
-            raise InvalidInput("There is nothing to append.", field="messages")
-        data: dict[str, Json] = {"blocks": _blocks(clean), "chunker": chunks.VERSION}
-        request = _request(key, "append", id, clean)
-        with self.store.writing(caller.tenant) as rows:
-            if first := self._repeated(rows, caller, key, request):
-                return first
-            item = self._live(rows, caller, id)
-            return self._change(rows, caller, item, "appended", data | _notes(intake, request), key)
-
-    def forget(self, caller: Caller, id: str, expected: int | None = None) -> Written:
-        """Take the item out of every read path; it can be restored."""
-        with self.store.writing(caller.tenant) as rows:
-            item = self._live(rows, caller, id, expected)
-            return self._change(rows, caller, item, "forgotten", {})
-
-    def restore(self, caller: Caller, id: str) -> Written:
-        """Bring a forgotten item back as it was."""
-        with self.store.writing(caller.tenant) as rows:
-            item = visible(rows, caller, id, forgotten=True)
-            if not item.forgotten:
-                raise Conflict("This item is not forgotten, so there is nothing to restore.", id=id)
-            return self._change(rows, caller, item, "restored", {})
+        """Keep something new, and tell what was there already in nearly the same words."""
+        written = super().remember(caller, draft, key)
+        if self.search is None or written.repeated or len(draft.blocks) != 1:
+            return written
+        near = self._near(caller, written, draft.blocks[0].text)
+        return replace(written, similar=(*written.similar, *near)) if near else written
 
     def erase(self, caller: Caller, id: str) -> bool:
-        """Remove every byte of the item and its links for good; False if a reader still holds old pages."""
-        with self.store.writing(caller.tenant) as rows:
-            item = visible(rows, caller, id, forgotten=True)
-            if item.scope.owner != caller.user and not caller.admin:
-                raise Denied("Only its owner or an admin can erase an item.", id=id)
-            for stream in rows.link_streams(caller.tenant, id):
-                link = rows.link(caller.tenant, stream)
-                version = rows.events(caller.tenant, stream)[-1].version
-                self._record(rows, link, stream, "erased", {}, caller, None, version)
-            self._record(rows, item, id, "erased", {}, caller)
-        return self.store.shred()
+        """Remove every byte of the item for good, from every file; False if a reader still holds old pages."""
+        clean = super().erase(caller, id)
+        self._after_erase()
+        return clean
 
-    def link(self, caller: Caller, source: str, target: str, type: str, strength: float = 1.0,
-             attributes: Attributes = NO_ATTRIBUTES, id: str | None = None, again: bool = False) -> Link:
-        """Connect two items; a second link of the type is refused, or replaces the first where asked."""
-        intake_ = Intake(self.limits, self.secrets)
-        intake_.word("type", type)
-        strength, attributes = intake.strength(strength), intake_.attributes(attributes)
-        if source == target:
-            raise InvalidInput("An item cannot be linked to itself.", field="target")
-        with self.store.writing(caller.tenant) as rows:
-            for end in (source, target):
-                visible(rows, caller, end)
-            present = rows.link_between(caller.tenant, source, target, type)
-            if present and not again:
-                raise AlreadyExists("These two are linked this way already.", id=present.id)
-            data: dict[str, Json] = {"strength": strength, "attributes": dict(attributes)}
-            if present:
-                _, changes = self._record(rows, present, present.id, "relinked", data, caller)
-            else:
-                data |= {"source": source, "target": target, "type": type}
-                _, changes = self._record(rows, None, id or f"rel-{new_id()}", "linked", data, caller)
-        assert changes.link is not None
-        return changes.link
+    @property
+    def _search(self) -> Recall:
+        assert self.search is not None, "this engine was made without a search"
+        return self.search
 
-    def unlink(self, caller: Caller, id: str) -> Link:
-        """Cut a link; it can come back by undo."""
-        with self.store.writing(caller.tenant) as rows:
-            link = rows.link(caller.tenant, id)
-            if link is None:
-                raise NotFound("There is no such link.", id=id)
-            for end in (link.source, link.target):
-                visible(rows, caller, end, forgotten=True)
-            self._record(rows, link, id, "unlinked", {}, caller)
-        return link
-
-    def write(self, caller: Caller, stream: str, type: str, data: dict[str, Json],
-              row: Callable[[Reader], Item | Link | None], version: int) -> tuple[Event, Changes]:
-        """Record one event on what `row` finds, if the stream is still at that version; the way in for undo."""
-        with self.store.writing(caller.tenant) as rows:
-            if rows.events(caller.tenant, stream)[-1].version != version:
-                raise VersionConflict(id=stream)
-            return self._record(rows, row(rows), stream, type, data, caller, None, version)
-
-    # How it is done
-
-    def _record(self, rows: Writer, before: Item | Link | None, stream: str, type: str, data: dict[str, Json],
-                caller: Caller, key: str | None = None, version: int | None = None) -> tuple[Event, Changes]:
-        if version is None:
-            version = before.version if before else 0
-        event = rows.stamp(stream, version + 1, type, data, caller.user, self.clock.now(), key)
-        changes = fold(before, event)
-        rows.append(event, changes)
-        return event, changes
-
-    def _change(self, rows: Writer, caller: Caller, item: Item, type: str, data: dict[str, Json],
-                key: str | None = None) -> Written:
-        event, changes = self._record(rows, item, item.id, type, data, caller, key)
-        assert changes.item is not None
-        return Written(changes.item, event.seq, redactions_of(event))
-
-    def _unchanged(self, rows: Reader, item: Item) -> Written:
-        return Written(item, rows.last_seq(item.scope.tenant))
-
-    def _live(self, rows: Reader, caller: Caller, id: str, expected: int | None = None) -> Item:
-        item = visible(rows, caller, id)
-        if expected is not None and expected != item.version:
-            raise VersionConflict(f"The item is at version {item.version}, not {expected}; read it again and repeat.",
-                                  field="expected_version", id=id, value=expected)
-        return item
-
-    def _repeated(self, rows: Reader, caller: Caller, key: str | None, request: str) -> Written | None:
-        """The first outcome of a write that comes again under its key."""
-        event = rows.event_by_key(caller.tenant, caller.user, key) if key else None
-        if event is None:
-            return None
-        if event.data.get("request") != request:
-            raise Conflict("This idempotency key was used for another write.", field="idempotency_key")
-        events = rows.events(caller.tenant, event.stream)
-        item = Replay.of(past for past in events if past.version <= event.version).row
-        assert isinstance(item, Item)
-        return Written(item, event.seq, redactions_of(event), repeated=True)
-
-
-def visible(rows: Reader, caller: Caller, id: str, forgotten: bool = False) -> Item:
-    """The item, or the same answer for one that is not there and one that is not the caller's."""
-    item = rows.item(caller.tenant, id)
-    if item is None or not item.scope.admits(caller) or (item.forgotten and not forgotten):
-        raise NotFound(f"There is no item {id[:100]!r}, or it was forgotten.", id=id)
-    return item
-
-
-def _blocks(blocks: Sequence[Block]) -> list[Json]:
-    return [block_data(block) for block in blocks]
-
-
-def redactions_of(event: Event) -> dict[str, int]:
-    """What was redacted from the text of an event, by kind."""
-    return dict(cast("dict[str, int]", event.data.get("redactions") or {}))
-
-
-def _request(key: str | None, *parts: object) -> str:
-    """A digest by which a repeated write is told from another one under the same key."""
-    if key is None:
-        return ""
-    if not key.strip() or len(key) > 255:
-        raise InvalidInput("An idempotency key has 1 to 255 characters.", field="idempotency_key")
-    return hashlib.sha256(repr(parts).encode()).hexdigest()
-
-
-def _notes(intake: Intake, request: str = "") -> dict[str, Json]:
-    """What an event says beside the change itself."""
-    notes: dict[str, Json] = {}
-    if intake.redactions:
-        notes["redactions"] = dict(intake.redactions)
-    if request:
-        notes["request"] = request
-    return notes
-
-
-def _same(rows: Reader, caller: Caller, changes: Changes) -> tuple[Similar, ...]:
-    """Items with the same text, but for case and white space."""
-    if changes.item is None or changes.item.blocks != 1:
-        return ()
-    ids = rows.same_text(caller.tenant, changes.passages[0].text, len(changes.passages))
-    found = rows.items(caller.tenant, ids)
-    return tuple(Similar(id, found[id].title, 1.0, exact=True) for id in ids
-                 if id != changes.item.id and found[id].kind == changes.item.kind and found[id].scope.admits(caller))
-
-
-def _difference(item: Item, blocks: list[Block], patch: Patch) -> dict[str, Json]:
-    """The part of a patch that changes something, as the data of an event."""
-    data: dict[str, Json] = {}
-    for name, old in (("title", item.title), ("status", item.status)):
-        if (new := getattr(patch, name)) is not None and new != old:
-            data[name] = new
-    for name in ("project", "namespace"):
-        if (new := getattr(patch, name)) is not None and (new or None) != getattr(item.scope, name):
-            data[name] = new or None
-    if patch.audience is not None and patch.audience is not item.scope.audience:
-        data["audience"] = patch.audience.value
-    if patch.tags is not None and patch.tags != item.tags:
-        data["tags"] = list(patch.tags)
-    changed = {name: value for name, value in (patch.attributes or {}).items()
-               if name not in item.attributes or item.attributes[name] != value}
-    if changed:
-        data["attributes"] = changed
-    if dropped := [name for name in patch.dropped if name in item.attributes]:
-        data["dropped"] = list(dropped)
-    if patch.blocks is not None and not _same_blocks(patch.blocks, blocks):
-        data |= {"blocks": _blocks(patch.blocks), "chunker": chunks.VERSION}
-    if data.get("audience", item.scope.audience) == "project" and not data.get("project", item.scope.project):
-        raise InvalidInput("An item for a project needs to name the project.", field="project")
-    return data
-
-
-def _same_blocks(new: Sequence[Block], old: Sequence[Block]) -> bool:
-    """Whether nothing is new; a block without a time of its own keeps the one it has."""
-    return len(new) == len(old) and all(replace(a, at=a.at or b.at) == b for a, b in zip(new, old, strict=True))
+    def _near(self, caller: Caller, written: Written, text: str) -> Sequence[Similar]:
+        """Items that share most of their word sequences with a new one."""
+        known = {written.item.id, *(same.id for same in written.similar)}
+        with self.store.reading() as rows:
+            ids = self._search.sharing(rows, caller, text, TELLING, Filter(kinds=(written.item.kind,)))
+            found = rows.passages_of(caller.tenant, [id for id in ids if id not in known])
+            titles = rows.items(caller.tenant, found)
+        shares = {id: overlap(text, "".join(block.text for block in join_blocks(passages)))
+                  for id, passages in found.items()}
+        return [Similar(id, titles[id].title, round(share, 3), exact=False)
+                for id, share in sorted(shares.items(), key=lambda pair: -pair[1]) if share >= NEAR]

@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from memolith.engine.model import KINDS, Attributes, Audience, Block, Draft, Json, Patch
-from memolith.engine.secrets import redact
+from memolith.engine.secrets import MARK, redact
 from memolith.errors import BlockedContent, InvalidInput, TooLarge
 
 POLICIES = ("redact", "block", "allow")
 NEEDS_TEXT = ("memory", "conversation", "concept")
+DEEPEST = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,18 +42,18 @@ class Intake:
 
     def draft(self, draft: Draft) -> Draft:
         """The draft, checked, tidied and without secrets."""
-        if draft.kind not in KINDS:
-            raise InvalidInput(f"There is no kind {draft.kind!r}; use one of {', '.join(KINDS)}.", field="kind",
-                               value=draft.kind)
+        if not isinstance(draft.kind, str) or draft.kind not in KINDS:
+            raise InvalidInput(f"There is no such kind; use one of {', '.join(KINDS)}.", field="kind")
         clean = replace(draft, title=self.title(draft.title), blocks=self.blocks(draft.blocks),
                         tags=self.tags(draft.tags), attributes=self.attributes(draft.attributes),
-                        project=self.name("project", draft.project), namespace=self.name("namespace", draft.namespace))
-        self.word("status", draft.status)
-        if draft.kind in NEEDS_TEXT and not any(block.text.strip() for block in clean.blocks):
+                        project=self.name("project", draft.project), namespace=self.name("namespace", draft.namespace),
+                        audience=audience(draft.audience), id=None if draft.id is None else identifier(draft.id))
+        word("status", draft.status)
+        if draft.kind in NEEDS_TEXT and not _has_text(clean.blocks):
             raise InvalidInput("There is no text to remember.", field="content")
-        if not clean.title.strip() and not clean.blocks:
+        if not clean.title and not _has_text(clean.blocks):
             raise InvalidInput("A title or a text is needed.", field="title")
-        if draft.audience is Audience.PROJECT and clean.project is None:
+        if clean.audience is Audience.PROJECT and not clean.project:
             raise InvalidInput("An item for a project needs to name the project.", field="project")
         return clean
 
@@ -63,53 +64,63 @@ class Intake:
             blocks=None if patch.blocks is None else self.blocks(patch.blocks),
             tags=None if patch.tags is None else self.tags(patch.tags),
             attributes=None if patch.attributes is None else self.attributes(patch.attributes),
-            project=self.name("project", patch.project), namespace=self.name("namespace", patch.namespace))
+            project=self.name("project", patch.project), namespace=self.name("namespace", patch.namespace),
+            audience=None if patch.audience is None else audience(patch.audience))
         if patch.status is not None:
-            self.word("status", patch.status)
-        if clean.blocks is not None and kind in NEEDS_TEXT and not any(block.text.strip() for block in clean.blocks):
+            word("status", patch.status)
+        if clean.blocks is not None and kind in NEEDS_TEXT and not _has_text(clean.blocks):
             raise InvalidInput("The text cannot be empty.", field="content")
         return clean
 
-    def blocks(self, blocks: Sequence[Block]) -> tuple[Block, ...]:
-        """The blocks with their texts, times and attributes checked."""
+    def blocks(self, blocks: Sequence[Block], present: int = 0) -> tuple[Block, ...]:
+        """The blocks with their texts, times and attributes checked; `present` bytes are there already."""
         if len(blocks) > self.limits.blocks:
             raise TooLarge(f"One item holds at most {self.limits.blocks:,} blocks.", field="content")
-        made = tuple(replace(block, text=self.text("content", block.text, self.limits.text_bytes),
+        made = tuple(replace(block, text=self.text("content", block.text),
                              speaker=self.name("speaker", block.speaker), locator=self.name("locator", block.locator),
                              at=None if block.at is None else when("at", block.at),
                              attributes=self.attributes(block.attributes)) for block in blocks)
-        if sum(len(block.text) for block in made) > self.limits.item_bytes:
-            raise TooLarge(f"One item holds at most {self.limits.item_bytes:,} characters.", field="content")
+        if present + sum(len(block.text.encode()) for block in made) > self.limits.item_bytes:
+            raise TooLarge(f"One item holds at most {self.limits.item_bytes:,} bytes.", field="content")
         return made
+
+    def text(self, name: str, text: str) -> str:
+        """A text within its limit in bytes, storable as UTF-8, and without secrets."""
+        size = len(plain(name, text).encode())
+        if size > self.limits.text_bytes:
+            raise TooLarge(f"The text has {size:,} bytes; at most {self.limits.text_bytes:,} are allowed.", field=name)
+        return self._free(name, text)
 
     def title(self, title: str) -> str:
         """A title in one line."""
-        return self.text("title", " ".join(title.split()), self.limits.title)
+        return self._short("title", " ".join(plain("title", title).split()), self.limits.title)
 
     def tags(self, tags: Sequence[str]) -> tuple[str, ...]:
         """Distinct tags in order, without blanks around them."""
-        if len(tags) > self.limits.tags:
-            raise InvalidInput(f"At most {self.limits.tags} tags are allowed.", field="tags")
+        if isinstance(tags, str) or len(tags) > self.limits.tags:
+            raise InvalidInput(f"Tags are a list of at most {self.limits.tags} texts.", field="tags")
         return tuple(sorted({self._tag(tag) for tag in tags}))
 
     def _tag(self, tag: str) -> str:
-        clean = self.text("tags", tag, self.limits.tag).strip()
+        clean = self._short("tags", plain("tags", tag), self.limits.tag).strip()
         if not clean:
             raise InvalidInput("A tag cannot be blank.", field="tags")
         return clean
 
     def name(self, name: str, value: str | None) -> str | None:
         """A short name; an empty one stays empty, which a patch reads as 'none'."""
-        return None if value is None else self.text(name, value, self.limits.name).strip()
+        return None if value is None else self._short(name, plain(name, value), self.limits.name).strip()
 
-    def word(self, name: str, value: str) -> None:
-        """A status or a type: one lower-case word."""
-        if not value or not value.replace("_", "").replace("-", "").isalnum() or len(value) > 40:
-            raise InvalidInput(f"{value!r} is not a valid {name}.", field=name, value=value)
+    def _short(self, name: str, text: str, limit: int) -> str:
+        if len(text) > limit:
+            raise InvalidInput(f"{name} has {len(text):,} characters; at most {limit:,} are allowed.", field=name)
+        return self._free(name, text)
 
     def attributes(self, attributes: Attributes) -> Attributes:
         """The attributes, if they can be kept as JSON."""
-        clean = {self._plain("attributes", name): self._walk(value) for name, value in attributes.items()}
+        if not isinstance(attributes, Mapping):
+            raise InvalidInput("The metadata must be an object with names.", field="metadata")
+        clean = self.without_secrets(attributes)
         try:
             size = len(json.dumps(clean, allow_nan=False).encode())
         except (TypeError, ValueError) as error:
@@ -119,50 +130,86 @@ class Intake:
                            field="metadata")
         return clean
 
-    def attributes_of_event(self, data: Attributes) -> Attributes:
-        """The data of an imported event, without secrets."""
-        return {name: self._walk(value) for name, value in data.items()}
+    def without_secrets(self, attributes: Attributes) -> dict[str, Json]:
+        """A JSON object with every text in it checked and free of secrets."""
+        return {self._free("metadata", plain("metadata", name)): self._walk(value, name, 1)
+                for name, value in attributes.items()}
 
-    def _walk(self, value: Json) -> Json:
+    def _walk(self, value: Json, name: str, depth: int) -> Json:
+        if depth > DEEPEST:
+            raise InvalidInput(f"The metadata is nested more than {DEEPEST} levels deep.", field="metadata")
         if isinstance(value, str):
-            return self._free("metadata", self._plain("metadata", value))
-        if isinstance(value, list):
-            return [self._walk(entry) for entry in value]
-        if isinstance(value, dict):
-            return {self._plain("metadata", name): self._walk(entry) for name, entry in value.items()}
+            return self._named(name, plain("metadata", value))
+        if isinstance(value, list | tuple):
+            return [self._walk(entry, name, depth + 1) for entry in value]
+        if isinstance(value, Mapping):
+            return {self._free("metadata", plain("metadata", key)): self._walk(entry, key, depth + 1)
+                    for key, entry in value.items()}
         return value
 
-    def text(self, name: str, text: str, limit: int) -> str:
-        """A text within its limit, storable as UTF-8, and without secrets."""
-        clean = self._plain(name, text)
-        size = len(clean.encode()) if limit >= 10_000 else len(clean)
-        if size > limit:
-            unit = "bytes" if limit >= 10_000 else "characters"
-            kind = TooLarge if limit >= 10_000 else InvalidInput
-            raise kind(f"{name} is {size:,} {unit}; at most {limit:,} are allowed.", field=name)
-        return self._free(name, clean)
-
-    def _plain(self, name: str, text: str) -> str:
-        if not isinstance(text, str):
-            raise InvalidInput(f"{name} must be text.", field=name)
-        if "\x00" in text:
-            raise InvalidInput(f"{name} holds a NUL character, which cannot be stored.", field=name)
-        try:
-            text.encode()
-        except UnicodeEncodeError as error:
-            raise InvalidInput(f"{name} holds half of a surrogate pair, which is not valid Unicode.",
-                               field=name) from error
-        return text
+    def _named(self, name: str, value: str) -> str:
+        """The value, judged also by its name: `password` tells more than the password itself."""
+        clean = self._free("metadata", value)
+        if clean != value or self.policy == "allow" or not 4 <= len(value) <= 200 or '"' in value or "\n" in value:
+            return clean
+        pair, counts = redact(f'{name}: "{value}"')
+        if not counts or MARK not in pair:
+            return value
+        return self._replaced("metadata", MARK, counts)
 
     def _free(self, name: str, text: str) -> str:
         if self.policy == "allow":
             return text
         clean, counts = redact(text)
-        if counts and self.policy == "block":
+        return self._replaced(name, clean, counts) if counts else text
+
+    def _replaced(self, name: str, clean: str, counts: dict[str, int]) -> str:
+        if self.policy == "block":
             raise BlockedContent(f"{name} holds a secret ({', '.join(sorted(counts))}); remove it and try again.",
                                  field=name)
         self.redactions.update(counts)
         return clean
+
+
+def plain(name: str, text: str) -> str:
+    """The text, if it is one that every store can keep."""
+    if not isinstance(text, str):
+        raise InvalidInput(f"{name} must be text.", field=name)
+    if "\x00" in text:
+        raise InvalidInput(f"{name} holds a NUL character, which cannot be stored.", field=name)
+    if not storable(text):
+        raise InvalidInput(f"{name} holds half of a surrogate pair, which is not valid Unicode.", field=name)
+    return text
+
+
+def storable(text: str) -> bool:
+    """Whether the text is valid Unicode."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def word(name: str, value: str) -> None:
+    """Refuse a status or a type that is not one word."""
+    if not isinstance(value, str) or len(value) > 40 or not value.replace("_", "").replace("-", "").isalnum():
+        raise InvalidInput(f"{name} must be one word of at most 40 letters.", field=name)
+
+
+def identifier(id: str) -> str:
+    """An id that a caller may choose."""
+    if not plain("id", id).strip() or len(id) > 200:
+        raise InvalidInput("An id has 1 to 200 characters.", field="id")
+    return id
+
+
+def audience(value: Audience) -> Audience:
+    """One of the audiences."""
+    try:
+        return Audience(value)
+    except ValueError as error:
+        raise InvalidInput(f"The audience is one of {', '.join(Audience)}.", field="audience") from error
 
 
 def when(name: str, value: str) -> str:
@@ -171,8 +218,7 @@ def when(name: str, value: str) -> str:
         moment = datetime.fromisoformat(value)
         moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     except (ValueError, OverflowError, TypeError) as error:
-        raise InvalidInput(f"{value!r} is not a time; write it like 2026-07-28T12:00:00Z.", field=name,
-                           value=value) from error
+        raise InvalidInput(f"{name} is not a time; write it like 2026-07-28T12:00:00Z.", field=name) from error
     return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ").rjust(27, "0")
 
 
@@ -183,3 +229,5 @@ def strength(value: float) -> float:
     return float(value)
 
 
+def _has_text(blocks: Sequence[Block]) -> bool:
+    return any(block.text.strip() for block in blocks)

@@ -3,10 +3,45 @@
 from __future__ import annotations
 
 import fnmatch
+import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import cast
 
+from memolith.engine.intake import plain, when
 from memolith.engine.model import Condition, Filter, Item, Json, Passage
+from memolith.errors import InvalidInput
+
+_TEXTS = {"kinds": "kinds", "tags_all": "tags", "tags_any": "tags", "tags_none": "tags", "statuses": "status",
+          "projects": "project", "namespaces": "namespace", "speakers": "speakers", "ids": "ids"}
+
+
+OPS = ("eq", "ne", "lt", "le", "gt", "ge", "glob", "in", "under", "has")
+
+
+def checked(chosen: Filter) -> Filter:
+    """The filter with its times in our one form; what no store could look for is refused."""
+    for name, field in _TEXTS.items():
+        for text in getattr(chosen, name):
+            plain(field, text)
+    for condition in chosen.where:
+        _check(condition)
+    return replace(chosen, since=None if chosen.since is None else when("since", chosen.since),
+                   until=None if chosen.until is None else when("until", chosen.until))
+
+
+def _check(condition: Condition) -> None:
+    plain("where", condition.name)
+    if condition.op not in OPS:
+        raise InvalidInput(f"There is no such filter operator; use one of {', '.join(OPS)}.", field="where")
+    values = condition.value if condition.op == "in" else [condition.value]
+    if not isinstance(values, list | tuple):
+        raise InvalidInput("The operator `in` needs a list.", field="where")
+    for value in values:
+        if isinstance(value, str):
+            plain("where", value)
+        elif isinstance(value, int | float) and (not math.isfinite(value) or abs(value) >= 2**63):
+            raise InvalidInput("A number in a filter must be finite and below 2^63.", field="where")
 
 
 def item_matches(item: Item, chosen: Filter) -> bool:
@@ -45,14 +80,19 @@ def _holds(value: Json, condition: Condition) -> bool:
 
 def _under(value: Json, wanted: Json) -> bool:
     folder = str(wanted).rstrip("/")
-    return str(value) == str(wanted) or str(value).startswith(folder + "/")
+    return str(value) == folder or str(value).startswith(folder + "/")
+
+
+def _alike(value: Json, wanted: Json) -> bool:
+    """Whether the two can be compared at all."""
+    return isinstance(value, str) == isinstance(wanted, str) and isinstance(value, str | int | float)
 
 
 _TESTS: dict[str, Callable[[Json, Json], bool]] = {
-    "lt": lambda value, wanted: cast(float, value) < cast(float, wanted),
-    "le": lambda value, wanted: cast(float, value) <= cast(float, wanted),
-    "gt": lambda value, wanted: cast(float, value) > cast(float, wanted),
-    "ge": lambda value, wanted: cast(float, value) >= cast(float, wanted),
+    "lt": lambda value, wanted: _alike(value, wanted) and cast(float, value) < cast(float, wanted),
+    "le": lambda value, wanted: _alike(value, wanted) and cast(float, value) <= cast(float, wanted),
+    "gt": lambda value, wanted: _alike(value, wanted) and cast(float, value) > cast(float, wanted),
+    "ge": lambda value, wanted: _alike(value, wanted) and cast(float, value) >= cast(float, wanted),
     "glob": lambda value, wanted: fnmatch.fnmatchcase(str(value), str(wanted)),
     "in": lambda value, wanted: value in cast("list[Json]", wanted),
     "under": _under,

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import cast
 
-from memolith.engine.engine import Engine, visible
 from memolith.engine.events import LINK_EVENTS, Event, Replay, block_data, join_blocks
 from memolith.engine.intake import when
 from memolith.engine.model import Block, Caller, Item, Json, Link
 from memolith.engine.ports import Reader
+from memolith.engine.verbs import Verbs, sees_both, visible
 from memolith.errors import NotFound, NotUndoable
 
 _BOOKKEEPING = ("version", "seq", "created_at", "updated_at", "passages", "blocks", "id")
@@ -44,7 +44,7 @@ class State:
 class Past:
     """Reads the log, and undoes."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Verbs) -> None:
         self._engine = engine
 
     def history(self, caller: Caller, id: str, until: str | None = None) -> list[Step]:
@@ -52,8 +52,11 @@ class Past:
         until = None if until is None else when("as_of", until)
         with self._engine.store.reading() as rows:
             _allowed(rows, caller, id)
-            streams = [id, *rows.link_streams(caller.tenant, id)]
-            steps = [step for stream in streams for step in _steps(rows.events(caller.tenant, stream))]
+            steps = _steps(caller, rows.events(caller.tenant, id))
+            for stream in rows.link_streams(caller.tenant, id):
+                events = rows.events(caller.tenant, stream)
+                if events[-1].type != "erased" and sees_both(rows, caller, _link_of(events)):
+                    steps += _steps(caller, events)
         kept = [step for step in steps if until is None or step.event.at <= until]
         return sorted(kept, key=lambda step: step.event.seq)
 
@@ -66,8 +69,8 @@ class Past:
         if events[-1].type == "erased":
             raise NotFound("This item was erased; its past is gone too.", id=id)
         state = Replay.of(event for event in events if event.at <= at)
-        if not isinstance(state.row, Item):
-            raise NotFound(f"At {at} this item was not there yet.", id=id)
+        if not isinstance(state.row, Item) or not state.row.scope.admits(caller):
+            raise NotFound(f"At {at} this item was not there for you.", id=id)
         return State(state.row, tuple(join_blocks(state.passages)))
 
     def undo(self, caller: Caller, seq: int) -> Event:
@@ -77,14 +80,12 @@ class Past:
             if event is None:
                 raise NotFound(f"There is no event {seq}.", field="event", id=str(seq))
             events = rows.events(caller.tenant, event.stream)
-            if event.type in LINK_EVENTS:
-                link = _link_of(events)
-                for end in (link.source, link.target):
-                    visible(rows, caller, end, forgotten=True)
-            else:
+            if events[-1].type == "erased" and caller.user in (events[0].actor, events[-1].actor):
+                raise NotUndoable("What was erased cannot come back.", id=event.stream)
+            if event.type not in LINK_EVENTS:
                 _allowed(rows, caller, event.stream)
-        if events[-1].type == "erased":
-            raise NotUndoable("What was erased cannot come back.", id=event.stream)
+            elif events[-1].type == "erased" or not sees_both(rows, caller, _link_of(events)):
+                raise NotFound(f"There is no event {seq}.", field="event", id=str(seq))
         type, data = _inverse(events, event)
         row = _finder(caller, event)
         undone, _ = self._engine.write(caller, event.stream, type, data | {"undoes": seq}, row, events[-1].version)
@@ -98,8 +99,14 @@ class Past:
 
 
 def _finder(caller: Caller, event: Event) -> Callable[[Reader], Item | Link | None]:
+    def link(rows: Reader) -> Link | None:
+        made = _link_of(rows.events(caller.tenant, event.stream))
+        other = rows.link_between(caller.tenant, made.source, made.target, made.type)
+        _must(other is None or other.id == event.stream, event)
+        return rows.link(caller.tenant, event.stream)
+
     if event.type in LINK_EVENTS:
-        return lambda rows: rows.link(caller.tenant, event.stream)
+        return link
     return lambda rows: visible(rows, caller, event.stream, forgotten=True)
 
 
@@ -114,19 +121,27 @@ def _allowed(rows: Reader, caller: Caller, id: str) -> None:
     visible(rows, caller, id, forgotten=True)
 
 
-def _steps(events: list[Event]) -> list[Step]:
+def _steps(caller: Caller, events: list[Event]) -> list[Step]:
+    """The events with what they changed, as far as the caller could see the item at the time."""
     if events[-1].type == "erased":
         return [Step(event, ()) for event in events]
     state, steps = Replay(), []
     before: dict[str, Json] = {}
     for event in events:
         state.apply(event)
-        after = picture(state)
-        steps.append(Step(event, tuple(Change(name, before.get(name), after.get(name))
-                                       for name in sorted(before.keys() | after.keys())
-                                       if before.get(name) != after.get(name))))
+        seen = not isinstance(state.row, Item) or state.row.scope.admits(caller)
+        after = picture(state) if seen else {}
+        if seen:
+            steps.append(Step(event, tuple(Change(name, before.get(name), after.get(name))
+                                           for name in _changed(before, after))))
         before = after
     return steps
+
+
+def _changed(before: dict[str, Json], after: dict[str, Json]) -> list[str]:
+    """The names whose value differs; to be absent and to be null are two things."""
+    return [name for name in sorted(before.keys() | after.keys())
+            if (name in before) != (name in after) or before.get(name) != after.get(name)]
 
 
 def picture(state: Replay) -> dict[str, Json]:
@@ -152,7 +167,7 @@ def _texts(kind: str, blocks: list[Block]) -> dict[str, Json]:
     if kind == "conversation":
         return {"messages": listed}
     if len(blocks) == 1 and set(block_data(blocks[0])) == {"text", "at"}:
-        return {"text": blocks[0].text}
+        return {"text": blocks[0].text, "at": blocks[0].at}
     return {"parts": listed}
 
 
@@ -193,11 +208,11 @@ def _inverse_blocks(event: Event, before: Replay, after: Replay, now: Replay) ->
 
 def _inverse_fields(event: Event, before: Replay, after: Replay, now: Replay) -> dict[str, Json]:
     old, new, current = picture(before), picture(after), picture(now)
-    changed = [name for name in old.keys() | new.keys() if old.get(name) != new.get(name)]
-    _must(all(current.get(name) == new.get(name) for name in changed), event)
+    changed = _changed(old, new)
+    _must(not set(changed) & set(_changed(current, new)), event)
     data: dict[str, Json] = {name: old.get(name) for name in changed
                              if name in ("title", "status", "audience", "project", "namespace", "tags")}
-    if {"text", "parts", "messages"} & set(changed):
+    if {"text", "at", "parts", "messages"} & set(changed):
         data["blocks"] = [block_data(block) for block in join_blocks(before.passages)]
     names = [name.removeprefix("attributes.") for name in changed if name.startswith("attributes.")]
     back = {name: old[f"attributes.{name}"] for name in names if f"attributes.{name}" in old}

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 from memolith.engine.bygone import bygone
 from memolith.engine.chunks import embedded
-from memolith.engine.intake import when
-from memolith.engine.matching import passage_matches
+from memolith.engine.intake import plain, when
+from memolith.engine.matching import checked, passage_matches
 from memolith.engine.model import Caller, Filter, Found, Hit, Item, Passage
 from memolith.engine.ports import (
     Asked,
@@ -17,6 +17,7 @@ from memolith.engine.ports import (
     Embedder,
     Evidence,
     Lexicon,
+    Meaning,
     Place,
     Ranked,
     Ranker,
@@ -33,6 +34,7 @@ POOL = 100
 STRONG = 0.79
 COMMON_SHARE, COMMON_LEAST = 0.05, 2000
 MAX_QUERY = 10_000
+RARE = 100
 MODEL_WAIT_S, DRAIN_S = 5.0, 0.15
 MOST_BYGONE = 200
 ROLES = frozenset(("user", "assistant", "system", "tool", "human", "ai", "developer"))
@@ -56,64 +58,65 @@ class Query:
 class Recall:
     """Searches the store; without a model it searches by words and says so."""
 
-    def __init__(self, store: Store, lexicon: Lexicon, ranker: Ranker, embedder: Embedder | None = None,
-                 vectors: Callable[[], Vectors] | None = None,
+    def __init__(self, store: Store, lexicon: Lexicon, ranker: Ranker,
+                 meaning: Callable[[], Meaning | None] = lambda: None,
                  drain: Callable[[str, float], object] | None = None) -> None:
         self._store = store
         self._lexicon = lexicon
         self._ranker = ranker
-        self._embedder = embedder
-        self._vectors = vectors
+        self._meaning = meaning
         self._drain = drain
 
     def recall(self, caller: Caller, query: Query) -> Found:
         """One page of hits, best first."""
-        check(query)
+        query = replace(check(query), filter=checked(query.filter))
         warnings: list[str] = []
-        if query.mode != "text":
-            self._make_ready(caller, query, warnings)
+        meaning = None if query.mode == "text" else self._ready(caller, query, warnings)
         with self._store.reading() as rows:
             search = Search(rows, caller, query, self._lexicon, self._ranker)
-            dense = None if query.mode == "text" else self._dense(rows, search.stripped, query, warnings)
+            dense = self._dense(meaning, search.stripped, query, warnings) if meaning else None
             ranked, full = search.run(dense)
             if full:
                 warnings.append(f"More than {SIDE} passages fit; the total counts the best of them.")
             chosen = ranked[query.offset:query.offset + query.limit]
             return Found(tuple(search.hit(one) for one in chosen), len(ranked), tuple(warnings))
 
-    def embed(self, text: str) -> bytes | None:
-        """The vector of a text, None if there is no model or it understands too little."""
-        return self._embedder.embed([text])[0] if self._embedder else None
+    def sharing(self, rows: Reader, caller: Caller, text: str, terms: int, chosen: Filter) -> list[str]:
+        """Items that hold the rarest long words of a text, most alike first."""
+        longest = sorted(set(self._lexicon.terms(text)), key=lambda term: (-len(term), term))[:terms]
+        found = rows.statistics(caller.tenant, longest).frequencies
+        rare = sorted((term for term in longest if 1 < found.get(term, 0) <= RARE), key=found.__getitem__)[:3]
+        places = [one.place for one in rows.search_text(caller, chosen, rare, [], False, 10)]
+        return [passage.item for passage in rows.places(places).values()]
 
-    def _make_ready(self, caller: Caller, query: Query, warnings: list[str]) -> None:
-        """Wait for the model, then embed what was written last, for a moment each."""
-        if self._embedder is None or not self._embedder.wait(MODEL_WAIT_S):
+    def _ready(self, caller: Caller, query: Query, warnings: list[str]) -> Meaning | None:
+        """The model once it is loaded, after it has embedded what was written last; a moment for each."""
+        meaning = self._meaning()
+        if meaning is None or not meaning.embedder.wait(MODEL_WAIT_S):
             if query.mode == "vector":
                 raise EmbedderDown("No embedding model is ready, so nothing can be found by meaning alone.")
             warnings.append("The embedding model is not ready; found by words only.")
-        elif self._drain:
-            self._drain(caller.tenant, DRAIN_S)
-            with self._store.reading() as rows:
-                waiting = sum(count for (consumer, status), count in rows.outbox_counts(caller.tenant).items()
-                              if consumer == "embed" and status != "processed")
-            if waiting:
-                warnings.append(f"{waiting} items have no vector yet; they are found by words only.")
-
-    def _dense(self, rows: Reader, text: str, query: Query, warnings: list[str]) -> Dense | None:
-        if self._embedder is None or self._vectors is None or not self._embedder.ready:
             return None
+        if self._drain:
+            self._drain(caller.tenant, DRAIN_S)
+        with self._store.reading() as rows:
+            waiting = sum(count for (consumer, status), count in rows.outbox_counts(caller.tenant).items()
+                          if consumer == "embed" and status != "processed")
+        if waiting:
+            warnings.append(f"{waiting} items have no vector yet; they are found by words only.")
+        return meaning
+
+    def _dense(self, meaning: Meaning, text: str, query: Query, warnings: list[str]) -> Dense | None:
         try:
-            vector = self.embed(text)
+            vector = meaning.embedder.embed([text])[0]
         except EmbedderDown as error:
             if query.mode == "vector":
                 raise
             warnings.append(f"{error.message} Found by words only.")
             return None
-        if vector is None:
-            if query.mode == "vector":
-                warnings.append("The model understands too little of this query; found by words.")
-            return None
-        return Dense(self._vectors(), vector, self._embedder)
+        if vector is None and query.mode == "vector":
+            warnings.append("The model understands too little of this query; found by words.")
+        return None if vector is None else Dense(meaning.vectors, vector, meaning.embedder)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +163,7 @@ class Search:
         asked = Asked(query.text, tuple(self._terms), statistics, self._named)
         ranked = self._order(asked, words, near, dense)
         if query.as_of is not None:
-            ranked = self._as_of(asked, ranked, when("as_of", query.as_of), dense)
+            ranked = self._as_of(asked, ranked, query.as_of, dense)
         full = len(words) >= SIDE or (len(near) >= SIDE and query.threshold > 0 and
                                       self._ranker.similarity(near[-1].score) >= query.threshold)
         return self._cut(ranked), full
@@ -172,8 +175,10 @@ class Search:
         telling = [term for term in known if statistics.frequencies[term] <= bound]
         find = self._rows.search_text
         if telling or self._phrases:
-            return find(self._caller, self._query.filter, telling, self._phrases, False, SIDE)
-        rarest = sorted(known, key=lambda term: statistics.frequencies[term])
+            found = find(self._caller, self._query.filter, telling, self._phrases, False, SIDE)
+            if found or self._phrases:
+                return found
+        rarest = sorted(set(known) - set(telling), key=lambda term: (statistics.frequencies[term], term))
         together = find(self._caller, self._query.filter, rarest, [], True, SIDE)
         if together and (self._query.mode == "hybrid" or len(together) >= self._query.offset + self._query.limit):
             return together
@@ -185,7 +190,8 @@ class Search:
                dense: Dense | None) -> list[Ranked]:
         """The best of both sides with their neighbours, weighed exactly; then the rest, each by itself."""
         query = self._query
-        both = {candidate.place for candidate in (*words[:POOL], *near[:POOL])}
+        most = POOL if query.mode == "hybrid" else SIDE
+        both = {candidate.place for candidate in (*words[:most], *near[:most])}
         passages = self._passages(both)
         if query.mode == "hybrid":
             near_by = self._rows.places({Place(place.item, place.ordinal + step) for place in both for step in (-1, 1)
@@ -275,22 +281,22 @@ def _cosines(passages: list[Passage], dense: Dense | None) -> dict[int, float]:
     return {n: dense.vectors.cosine(dense.vector, vector) for n, vector in enumerate(made) if vector is not None}
 
 
-def check(query: Query) -> None:
+def check(query: Query) -> Query:
     """Refuse what cannot be searched for."""
+    plain("query", query.text)
     if query.mode not in MODES:
         raise InvalidInput(f"There is no mode {query.mode!r}; use one of {', '.join(MODES)}.", field="mode")
     if not query.text.strip():
         raise InvalidInput("There is nothing to search for.", field="query")
     if len(query.text) > MAX_QUERY:
         raise InvalidInput(f"A query has at most {MAX_QUERY:,} characters.", field="query")
-    if "\x00" in query.text:
-        raise InvalidInput("The query holds a NUL character.", field="query")
     if query.limit < 1 or query.limit > SIDE:
         raise InvalidInput(f"The limit must lie between 1 and {SIDE}.", field="limit")
     if query.offset < 0:
         raise InvalidInput("The offset cannot be negative.", field="offset")
     if not 0 <= query.threshold <= 1:
         raise InvalidInput("The threshold must lie between 0 and 1.", field="threshold")
+    return query if query.as_of is None else replace(query, as_of=when("as_of", query.as_of))
 
 
 def _sorted(ranked: Sequence[Ranked]) -> list[Ranked]:

@@ -79,8 +79,9 @@ _VENDORS = (
 _PEM = r"-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----"
 _PEM_BODY = r"(?:[^-]|-(?!----))"
 _PEM_WHOLE = rf"(?={_PEM_BODY}{{0,400}}?[\w+/]{{16}}){_PEM_BODY}{{1,40000}}+-----END [A-Z0-9 ]{{0,40}}-----"
-_PEM_CUT = (r"(?:(?:\s|\\[nr])*+(?:[\w-]{3,20}: [^\n\\]{1,80}|[A-Za-z0-9+/=]{16,}+))++"
-            r"(?:(?:\s|\\[nr])++[A-Za-z0-9+/=]{1,15}+(?=[ \t]{0,8}(?:[\r\n\"'\\]|\Z)))?")
+_PEM_GAP = r"(?:\s|\\[nr])"
+_PEM_CUT = (rf"(?:{_PEM_GAP}*+[\w-]{{3,20}}: [^\n\\]{{1,80}}){{0,4}}+(?:{_PEM_GAP}*+[A-Za-z0-9+/=]{{16,}}+)++"
+            rf"(?:{_PEM_GAP}++[A-Za-z0-9+/=]{{1,15}}+(?=[ \t]{{0,8}}(?:[\r\n\"'\\]|\Z)))?")
 _HEADER = r"(?i)authorization\\?[\"']?[ \t]{0,3}[:=,][ \t]{0,3}\\?[\"']?"
 _NOT_A_WORD = r"(?-i:(?![A-Z]?[a-z.-]++(?![\w~+/=:])))"
 _URL_USER = r"://[^\s/?#:@\"'<>`]{0,100}+:(?!//|\d{1,5}[/?#,])"
@@ -102,12 +103,12 @@ _CONTEXTS = (
 )
 
 # Alternatives that begin with a letter each are what the regex engine scans for fastest; _KEY then looks closer.
-_STEM = re.compile("pass|pwd|secret|token|key|credential|kennwort|contrase|senha|пароль|密码|:_auth")
+_STEM = re.compile("pass|pw|secret|token|key|credential|kennwort|contrase|senha|пароль|密码|:_auth")
 _KEY_OWNERS = "api access private encryption signing auth master account shared admin app"
 _KEY = re.compile(rf"""(?x)
     (?P<aws_secret_key>secret[ _-]?access[ _-]?key)
   | (?P<password>pass(?:word|wort|wd|phrase|code) | (?<=_)pass(?![a-z]) | (?<![a-z])pass(?=\\?["']?\s?[:=]\s?\\?["'])
-      | pwd | kennwort | contraseña | senha | (?<=mot[ ]de[ ])passe | пароль | 密码)
+      | pwd | (?<![a-z])pw(?![a-z]) | kennwort | contraseña | senha | (?<=mot[ ]de[ ])passe | пароль | 密码)
   | (?P<secret>secret(?:[ _-]?key)? | credentials?
       | (?:{"|".join(f"(?<={owner})|(?<={owner}[ _-])" for owner in _KEY_OWNERS.split())})key)
   | (?P<token>token|:_auth)
@@ -118,9 +119,11 @@ _NO_CREDENTIAL = re.compile(
 _FLAG = re.compile(r"--[a-z-]*\Z")
 _SEPARATOR = re.compile(r"""(?xi)
     (?:[_-]?(?:\d{1,2}|prod|production|dev|staging|test|live|base|value|old|new|root|admin)(?![a-z]))?
+    (?:[ ](?:for|of|on|at)(?:[ ][\w@.'-]{1,30}){1,3}? | [ ]?\([^()\n]{1,30}\))?
     (?: (?<=\w)>(?=[^<>\s]{1,200}</)
-      | (?:\\?["'`] | [\])*?!]){0,4}
-        (?: [ \t]{0,8}(?: :[ ]?[a-z][\w.\[\], |]{0,40}=(?=[ ]?["']) | =>|:=|={1,3}|!=|[:：] )[ \t]{0,8}(?:\*\*[ ])?
+      | (?:\\?["'`] | [\]*?!]){0,4}
+        (?: [ \t]{0,8}(?: :[ ]?[&a-z][\w.\[\], |<>&?]{0,40}=(?=[ ]?["'])
+                        | [=!]={1,2}(?=[ ]?["'`]) | =>|:=|=(?!=)|[:：→] )[ \t]{0,8}(?:\*\*[ ])?
           | ,?\s{0,20}["']?value["']?[ ]{0,3}[:=][ ]{0,3}
           | (?P<loose>[ ](?:(?:is|was|set|now|to):?[ ]){1,3} | [ ]{0,20}\|[ ]{0,20} | [ ]) )
     )
@@ -154,11 +157,11 @@ _REFERENCE = re.compile(r"""(?xs)
   | (?:~|\.{1,2}|[A-Za-z]:)?(?:[/\\]{1,2}+(?:[A-Z](?=[a-z]))?+[a-z0-9_.-]{0,32}+)++
   | [\w./-]+\.(?:pem|key|txt|json|ya?ml|env|crt|p12|pub|toml|ini|conf)
 """)
-_CODE = re.compile(r"[A-Za-z_][\w.:>-]*[(\[{]|[&*!][A-Za-z_]+\Z|[A-Z][a-z]+(?:[A-Z][a-z]+)+\Z")
+_CODE = re.compile(r"[$A-Za-z_][\w.:>-]*[(\[{]|[&*!][A-Za-z_]+\Z|[A-Z][a-z]+(?:[A-Z][a-z]+)+\Z")
 _STRONG = re.compile(r"(?s)(?=.*[^\W\d_])(?=.*[\d!@#$%^&~])")
 _PROSE = re.compile(r"(?i)(?<!\S)(?:the|is|are|be|of|to|your?|must|enter|for|and|or|not|it|an?|in|with|was)\s")
 _PLAIN = re.compile(r"[A-Za-z][a-z]+(?:-[a-z]+)*|[A-Z]+|\d+")
-_LINE_ENDS = re.compile(r"""[ \t.]{0,8}(?:[\r\n#;&"'`<]|\\[nr]|\Z)""")
+_LINE_ENDS = re.compile(r"""[ \t.]{0,8}(?:[\r\n#;&"'`}]|,["']|</|<br|\\[nr]|\Z)""")
 
 _ASSIGNED = frozenset({"password", "secret", "token"})
 _VENDOR_HINTS = [
@@ -245,18 +248,25 @@ def _assigned(text: str, lowered: str, key: re.Match[str]) -> Finding | None:
     if not value or (separator["loose"] == " " and value["bare"] and not _FLAG.search(lowered, *before)):
         return None
     kind = str(key.lastgroup).replace("_", "-")
+    if not _believable(kind, key, separator, value):
+        return None
+    return Finding(kind, *value.span(str(value.lastgroup)))
+
+
+def _believable(kind: str, key: re.Match[str], separator: re.Match[str], value: re.Match[str]) -> bool:
     secret = value[str(value.lastgroup)]
     if len(secret) > _LONGEST_WEIGHED:
-        believable = len(secret.split()) == 1
-    else:
-        believable = _could_be(kind, secret) and not (value["bare"] and _CODE.match(secret)) and (
-            bool(_STRONG.match(secret)) or _is_set_plainly(kind, key, separator, value))
-    return Finding(kind, *value.span(str(value.lastgroup))) if believable else None
+        return len(secret.split()) == 1
+    if not _could_be(kind, secret) or (value["bare"] and _CODE.match(secret)):
+        return False
+    return bool(_STRONG.match(secret)) or _is_set_plainly(kind, key, separator, value)
 
 
 def _could_be(kind: str, secret: str) -> bool:
-    # A string does not begin like this; what stands between two strings does.
-    if len(secret) < _SHORTEST_VALUE[kind] or secret[0] in " ,);:}]" or (kind != "password" and " " in secret):
+    if len(secret) < _SHORTEST_VALUE[kind] or (" " in secret and kind != "password"):
+        return False
+    # What stands between two strings begins or ends like this, a string does not.
+    if secret[0] in " ,);:}]" or secret[-1] == " ":
         return False
     return not (_stands_in(secret) or secret.lower() in _WORDS or _REFERENCE.fullmatch(secret))
 

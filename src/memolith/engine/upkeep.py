@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import cast
 
-from memolith.engine.engine import Engine
 from memolith.engine.events import ITEM_EVENTS, LINK_EVENTS, Changes, Event, Replay, fold
 from memolith.engine.intake import Intake
 from memolith.engine.model import Block, Caller, Draft, Item, Json, Link
 from memolith.engine.ports import Reader, Writer
+from memolith.engine.verbs import Verbs
 from memolith.errors import Conflict, InvalidInput
 
 FORMAT = 1
@@ -33,7 +33,7 @@ class Imported:
 class Upkeep:
     """Verify, rebuild, export and import."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Verbs) -> None:
         self._engine = engine
 
     def verify(self, progress: Progress | None = None) -> list[str]:
@@ -105,7 +105,7 @@ class Upkeep:
                                id=event.stream)
             states[event.stream] = None
         before = states[event.stream]
-        data = cast("dict[str, Json]", intake.attributes_of_event(event.data))
+        data = intake.without_secrets(event.data)
         stamped = rows.stamp(event.stream, event.version, event.type, data, event.actor, event.at, event.key)
         if not data and event.type not in ("forgotten", "restored", "erased", "unlinked"):
             # Scrubbed when its item was erased: there is nothing to fold.

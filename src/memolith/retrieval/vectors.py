@@ -88,17 +88,11 @@ class VectorIndex:
             except OSError:
                 continue
 
-    def forget_files(self) -> None:
-        """Remove every snapshot, so that nothing erased is left in one."""
+    def close(self) -> None:
+        """Let go of the mapped file; the next search begins anew."""
         with self._lock:
             self._old, self._tail = Slots.empty(self.dimension), Slots.empty(self.dimension)
             self._file, self._vector, self._change = None, -1, -1
-            for path in self._files():
-                try:
-                    path.unlink()
-                except OSError:
-                    # Windows keeps a mapped file; its erased rows are overwritten with nothing to find them by.
-                    continue
 
     def _files(self) -> list[Path]:
         return sorted(self.folder.glob(f"{self._name}*.snap"))

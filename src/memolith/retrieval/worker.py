@@ -74,7 +74,7 @@ class EmbedWorker:
         """Do the jobs together; if that fails, each by itself, so that one bad text stops no other."""
         try:
             self._embed(jobs)
-        except Exception as error:  # whatever it was, the job goes back with its reason
+        except Exception as error:  # noqa: BLE001 - whatever it was, the job goes back with its reason
             if len(jobs) > 1:
                 return sum(self._attempt([job]) for job in jobs)
             log.warning("embedding of %s failed: %s", jobs[0].stream, error)

@@ -10,7 +10,6 @@ import apsw
 
 from memolith.errors import DiskFull, StoreBusy, StoreCorrupt, StoreReadOnly, Unavailable
 
-
 _WRITE_FAULTS = (apsw.SQLITE_IOERR_WRITE, apsw.SQLITE_IOERR_SHMSIZE, apsw.SQLITE_IOERR_TRUNCATE)
 
 

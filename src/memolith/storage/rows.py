@@ -61,18 +61,23 @@ def passage_from(row: Row, item: str) -> Passage:
                    attributes=json.loads(attributes) if attributes else NO_ATTRIBUTES)
 
 
-def passage_values(passage: Passage, length: int) -> dict[str, str | int | None]:
+def passage_values(passage: Passage) -> dict[str, str | int | None]:
     """The parameters of `passage_add` but for tenant and item."""
     return {"ordinal": passage.ordinal, "block": passage.block, "text": passage.text, "at": passage.at,
             "speaker": passage.speaker, "locator": passage.locator,
             "attributes": to_json(passage.attributes) if passage.attributes else None,
-            "digest": text_digest(passage.text), "length": length}
+            "digest": text_digest(passage.text)}
 
 
 def text_digest(text: str) -> int:
     """A number that is equal for texts that differ in case and white space only."""
     plain = " ".join(text.casefold().split())
     return int.from_bytes(hashlib.blake2b(plain.encode(), digest_size=8).digest(), "big", signed=True)
+
+
+def key_digest(key: str | None) -> str | None:
+    """What is kept of an idempotency key: enough to know it again, and nothing that it may hold."""
+    return None if key is None else hashlib.sha256(key.encode()).hexdigest()
 
 
 def link_from(row: Row) -> Link:

@@ -6,12 +6,12 @@ import os
 import random
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import apsw
 
-from memolith.errors import StoreCorrupt
+from memolith.errors import DiskFull, StoreBusy, StoreCorrupt
 from memolith.storage.faults import translated
 from memolith.storage.migrate import migrate
 from memolith.storage.rows import value
@@ -81,7 +81,18 @@ class SqliteStore:
             return value(db, "pragma data_version"), id(db)
 
     def shred(self) -> bool:
-        """Leave no byte of what was erased in the write-ahead log; False if readers kept it open too long."""
+        """Leave no byte of what was erased in any file; False if readers or a full disk did not let us.
+
+        `secure_delete` zeroes deleted cells, but SQLite leaves stale copies behind where it moved a row to another
+        page. Only a rewrite of the file is sure to drop those.
+        """
+        with suppress(DiskFull, StoreBusy), translated(), self._connection() as db:
+            db.execute("vacuum")
+            return not value(db, "pragma wal_checkpoint(truncate)")
+        return False
+
+    def checkpoint(self) -> bool:
+        """Move the write-ahead log into the file; False if readers kept it open too long."""
         with translated(), self._connection() as db:
             return not value(db, "pragma wal_checkpoint(truncate)")
 

@@ -45,7 +45,7 @@ select distinct stream from event where tenant = :tenant and type = 'linked'
 and (data ->> 'source' = :item or data ->> 'target' = :item)
 
 -- name: scrub
-update event set data = '{}' where tenant = :tenant and stream = :stream and type <> 'erased'
+update event set data = '{}', key = null where tenant = :tenant and stream = :stream and type <> 'erased'
 
 -- name: item
 select * from item where tenant = :tenant and id = :id
@@ -103,6 +103,9 @@ create virtual table if not exists temp.instance using fts5vocab (main, passage_
 -- name: instances_all
 select term, doc, col, offset from temp.instance
 
+-- name: passage_ids
+select id from passage
+
 -- name: passages_all
 select p.*, i.id as item_id from passage p join item i on i.row = p.item where p.tenant = :tenant order by p.item
 
@@ -119,15 +122,20 @@ order by i.row, p.id
 select * from passage where id >= (:item << 20) + :ordinal and id < (:item + 1) << 20 order by id
 
 -- name: passage_add
-insert into passage (id, tenant, item, ordinal, block, text, at, speaker, locator, attributes, digest, length)
-values (:id, :tenant, :item, :ordinal, :block, :text, :at, :speaker, :locator, :attributes, :digest, :length)
+insert into passage (id, tenant, item, ordinal, block, text, at, speaker, locator, attributes, digest)
+values (:id, :tenant, :item, :ordinal, :block, :text, :at, :speaker, :locator, :attributes, :digest)
 
 -- name: passage_drop
 delete from passage where id = :id
 
+-- name: text_bytes
+select coalesce(sum(octet_length(p.text)), 0)
+from item i join passage p on p.id >= i.row << 20 and p.id < (i.row + 1) << 20
+where i.tenant = :tenant and i.id = :id
+
 -- name: passage_same
 select i.id from passage p join item i on i.row = p.item
-where p.tenant = :tenant and p.digest = :digest and p.ordinal = 0 and i.forgotten = 0 and i.passages = :passages
+where p.tenant = :tenant and p.digest = :digest and p.ordinal = 0 and i.passages = :passages {filters}
 order by i.seq limit 20
 
 -- name: fts_add
@@ -289,6 +297,16 @@ delete from vector where passage = :passage and model = :model returning id
 -- name: vectors_orphaned
 delete from vector where passage < 0
 
+-- name: queue_missing
+insert or ignore into outbox (tenant, seq, consumer, stream, status, due)
+select i.tenant, (select max(seq) from event e where e.tenant = i.tenant and e.stream = i.id), 'embed', i.id, 'pending',
+       :now
+from item i where not exists (select 1 from vector v
+    where v.passage >= i.row << 20 and v.passage < (i.row + 1) << 20 and v.model = :model)
+
+-- name: vectors_of_others
+delete from vector where model <> :model
+
 -- name: models
 select model, count(*) from vector where passage > 0 group by 1
 
@@ -435,15 +453,19 @@ and json_extract(i.attributes, :name{n}) is not :value{n}
 
 -- name: where_lt
 and json_extract(i.attributes, :name{n}) < :value{n}
+and (typeof(json_extract(i.attributes, :name{n})) = 'text') = (typeof(:value{n}) = 'text')
 
 -- name: where_le
 and json_extract(i.attributes, :name{n}) <= :value{n}
+and (typeof(json_extract(i.attributes, :name{n})) = 'text') = (typeof(:value{n}) = 'text')
 
 -- name: where_gt
 and json_extract(i.attributes, :name{n}) > :value{n}
+and (typeof(json_extract(i.attributes, :name{n})) = 'text') = (typeof(:value{n}) = 'text')
 
 -- name: where_ge
 and json_extract(i.attributes, :name{n}) >= :value{n}
+and (typeof(json_extract(i.attributes, :name{n})) = 'text') = (typeof(:value{n}) = 'text')
 
 -- name: where_glob
 and json_extract(i.attributes, :name{n}) glob :value{n}
@@ -452,11 +474,11 @@ and json_extract(i.attributes, :name{n}) glob :value{n}
 and json_extract(i.attributes, :name{n}) in (select value from json_each(:value{n}))
 
 -- name: where_under
-and (json_extract(i.attributes, :name{n}) = :value{n}
+and (json_extract(i.attributes, :name{n}) = rtrim(:value{n}, '/')
      or substr(json_extract(i.attributes, :name{n}), 1, length(rtrim(:value{n}, '/')) + 1) = rtrim(:value{n}, '/') || '/')
 
 -- name: where_has
-and exists (select 1 from json_each(i.attributes, :name{n}) where value = :value{n})
+and json_type(i.attributes, :name{n}) = 'array' and exists (select 1 from json_each(i.attributes, :name{n}) where value = :value{n})
 
 -- name: sort_created_at
 i.seq

@@ -6,6 +6,7 @@ import json
 from collections.abc import Collection, Iterator, Sequence
 
 from memolith.engine.events import Event
+from memolith.engine.intake import storable
 from memolith.engine.model import Caller, Direction, Filter, Item, Link, Page, Passage
 from memolith.engine.ports import Candidate, Place, Statistics
 from memolith.errors import InvalidInput
@@ -33,12 +34,12 @@ class SqliteReader(SqliteVectors):
 
     def item(self, tenant: str, id: str) -> Item | None:
         """The item with that id, forgotten or not."""
-        found = self.row("item", tenant=tenant, id=id)
+        found = self.row("item", tenant=tenant, id=id) if storable(id) else None
         return rows.item_from(found) if found else None
 
     def items(self, tenant: str, ids: Collection[str]) -> dict[str, Item]:
         """Those of the items that exist, by id."""
-        found = self.rows("items", tenant=tenant, ids=json.dumps(list(ids)))
+        found = self.rows("items", tenant=tenant, ids=json.dumps([id for id in ids if storable(id)]))
         return {item.id: item for item in map(rows.item_from, found)}
 
     def all_items(self, tenant: str) -> Iterator[Item]:
@@ -64,14 +65,19 @@ class SqliteReader(SqliteVectors):
         """Where the text index is not what the passages say."""
         return index_differences(self, tenant)
 
-    def same_text(self, tenant: str, first: str, passages: int) -> list[str]:
+    def same_text(self, caller: Caller, first: str, passages: int, chosen: Filter) -> list[str]:
         """Items of as many passages whose first passage is that text but for case and white space."""
-        digest = rows.text_digest(first)
-        return [id for (id,) in self.rows("passage_same", tenant=tenant, digest=digest, passages=passages)]
+        filters, values = where(QUERIES, caller, chosen, "item")
+        values |= {"tenant": caller.tenant, "digest": rows.text_digest(first), "passages": passages}
+        return [id for (id,) in self.db.execute(QUERIES["passage_same"].format(filters=filters), values)]
+
+    def text_bytes(self, tenant: str, id: str) -> int:
+        """How many bytes of text an item has."""
+        return int((self.row("text_bytes", tenant=tenant, id=id) or (0,))[0]) if storable(id) else 0
 
     def link(self, tenant: str, id: str) -> Link | None:
         """The link with that id."""
-        found = self.row("link", tenant=tenant, id=id)
+        found = self.row("link", tenant=tenant, id=id) if storable(id) else None
         return rows.link_from(found) if found else None
 
     def link_between(self, tenant: str, source: str, target: str, type: str) -> Link | None:
@@ -104,16 +110,18 @@ class SqliteReader(SqliteVectors):
 
     def events(self, tenant: str, stream: str) -> list[Event]:
         """The history of one item or link, oldest first."""
+        if not storable(stream):
+            return []
         return [rows.event_from(row) for row in self.rows("events_of", tenant=tenant, stream=stream)]
 
     def event(self, tenant: str, seq: int) -> Event | None:
         """The event with that number."""
-        found = self.row("event_at", tenant=tenant, seq=seq)
+        found = self.row("event_at", tenant=tenant, seq=seq) if 0 < seq < 2**63 else None
         return rows.event_from(found) if found else None
 
     def event_by_key(self, tenant: str, actor: str, key: str) -> Event | None:
         """The event that the actor wrote under that idempotency key."""
-        found = self.row("event_by_key", tenant=tenant, actor=actor, key=key)
+        found = self.row("event_by_key", tenant=tenant, actor=actor, key=rows.key_digest(key))
         return rows.event_from(found) if found else None
 
     def events_after(self, tenant: str, seq: int, limit: int = -1) -> Iterator[Event]:

@@ -36,7 +36,8 @@ class SqliteWriter(SqliteReader):
             self._do("head_new", tenant=self.tenant)
             self._number = (self.row("head", tenant=self.tenant) or (0,))[0]
         self._do("event_add", tenant=self.tenant, seq=event.seq, stream=event.stream, version=event.version,
-                 type=event.type, data=rows.to_json(event.data), actor=event.actor, at=event.at, key=event.key)
+                 type=event.type, data=rows.to_json(event.data), actor=event.actor, at=event.at,
+                 key=rows.key_digest(event.key))
         self._seq = event.seq
         if event.type == "erased":
             self._do("scrub", tenant=self.tenant, stream=event.stream)
@@ -96,7 +97,7 @@ class SqliteWriter(SqliteReader):
     def _add_passage(self, number: int, item: Item, passage: Passage) -> None:
         body, extra, scope, length = indexed(self._number, item, passage)
         ref = Place(number, passage.ordinal).ref
-        self._do("passage_add", id=ref, tenant=self.tenant, item=number, **rows.passage_values(passage, length))
+        self._do("passage_add", id=ref, tenant=self.tenant, item=number, **rows.passage_values(passage))
         self._do("fts_add", id=ref, body=body, extra=extra, scope=scope)
         self._passages += 1
         self._terms += length
@@ -174,6 +175,14 @@ class SqliteWriter(SqliteReader):
             self._do("slot_change", vector=vector, item=None)
         if row is not None:
             self._do("vector_put", tenant=self.tenant, passage=ref, model=model, digest=digest, row=row)
+
+    def queue_missing(self, model: str, now: str) -> None:
+        """Ask for vectors of every item that has none of this model, in all tenants."""
+        self._do("queue_missing", model=model, now=now)
+
+    def drop_other_vectors(self, model: str) -> None:
+        """Remove the vectors of models that are no longer used."""
+        self._do("vectors_of_others", model=model)
 
     def prune_changes(self, seq: int) -> None:
         """Drop the part of the feed that every snapshot covers, and vectors without a passage."""

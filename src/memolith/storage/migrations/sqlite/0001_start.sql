@@ -37,12 +37,13 @@ create index tag_item on tag (item);
 create table passage (
     id integer primary key, tenant text not null, item integer not null, ordinal integer not null,
     block integer not null, text text not null, at text not null, speaker text, locator text, attributes text,
-    digest integer not null, length integer not null
+    digest integer not null
 );
 create index passage_digest on passage (tenant, digest);
 create index passage_speaker on passage (tenant, speaker) where speaker is not null;
 
--- Terms come stemmed, with the tenant's number in front, so that tenants share no posting list.
+-- Terms are stemmed and hashed together with the tenant's number: tenants share no posting list, and no word of an
+-- erased text can be left in the pages of the index.
 create virtual table passage_fts using fts5 (body, extra, scope, content='', tokenize='ascii');
 insert into passage_fts (passage_fts, rank) values ('secure-delete', 1);
 insert into passage_fts (passage_fts, rank) values ('rank', 'bm25(1.0, 1.0, 0.0)');

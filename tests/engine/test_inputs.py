@@ -1,0 +1,303 @@
+"""Bad input: a typed error that names the field, and nothing written."""
+
+import math
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import replace
+
+import apsw
+import pytest
+
+from conftest import ME, note
+from memolith.app import App, open_app
+from memolith.engine.engine import Engine
+from memolith.engine.intake import Intake, Limits
+from memolith.engine.model import Audience, Block, Condition, Draft, Filter, Patch
+from memolith.engine.recall import Query
+from memolith.errors import AlreadyExists, Conflict, InvalidInput, MemolithError, NotFound, TooLarge, VersionConflict
+from memolith.settings import Settings
+
+TABLES = ("event", "head", "item", "tag", "passage", "link", "outbox", "access", "setting", "passage_fts_data")
+NUL, HALF = "a\x00b", "a\ud800b"
+Call = Callable[[App], object]
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
+    """One app for all cases here, for no case may change anything in it."""
+    made = open_app(Settings(data=tmp_path_factory.mktemp("inputs"), embedder="none"))
+    for id in ("seed", "other"):
+        made.engine.remember(ME, note(f"tea {id}", id=id, attributes={"n": 1}))
+    made.engine.remember(ME, Draft(kind="entity", title="Ann", id="bare"))
+    made.engine.remember(ME, note("gone", id="gone"))
+    made.engine.forget(ME, "gone")
+    made.engine.link(ME, "seed", "other", "about", id="rel-1")
+    yield made
+    made.close()
+
+
+def tables(app: App) -> dict[str, list[tuple[object, ...]]]:
+    db = apsw.Connection(str(app.store.file))
+    try:
+        return {name: list(db.execute(f"select * from {name}")) for name in TABLES}
+    finally:
+        db.close()
+
+
+def nested(depth: int) -> dict[str, object]:
+    value: dict[str, object] = {}
+    for _ in range(depth):
+        value = {"a": value}
+    return value
+
+
+def new(**fields: object) -> Call:
+    return lambda app: app.engine.remember(ME, note(**{"text": "x"} | fields))  # type: ignore[arg-type]
+
+
+def block(**fields: object) -> Call:
+    return lambda app: app.engine.remember(ME, Draft(blocks=(Block(**{"text": "x"} | fields),)))  # type: ignore[arg-type]
+
+
+def edit(**fields: object) -> Call:
+    return lambda app: app.engine.revise(ME, "seed", Patch(**fields))  # type: ignore[arg-type]
+
+
+def tie(*ends: object, **fields: object) -> Call:
+    return lambda app: app.engine.link(ME, *(ends or ("other", "seed")),  # type: ignore[arg-type]
+                                       **{"type": "about"} | fields)  # type: ignore[arg-type]
+
+
+def listing(**fields: object) -> Call:
+    return lambda app: app.engine.listing(ME, **fields)  # type: ignore[arg-type]
+
+
+def seek(text: object = "tea", **fields: object) -> Call:
+    return lambda app: app.recall.recall(ME, Query(text, **{"mode": "text"} | fields))  # type: ignore[arg-type]
+
+
+BAD_TEXTS = {"NUL": NUL, "half a surrogate pair": HALF, "a number": 5, "nothing": None}
+TIMES = ("yesterday", "", "2026-02-30", "12:00", "0001-01-01T00:00:00+01:00", 1700000000)
+CASES: list[tuple[str, Call, type[MemolithError], str]] = [
+    ("no text", lambda app: app.engine.remember(ME, Draft()), InvalidInput, "content"),
+    ("empty text", new(text=""), InvalidInput, "content"),
+    ("blank text", new(text=" \n\t "), InvalidInput, "content"),
+    ("5 MB text", new(text="é" * 2_500_000), TooLarge, "content"),
+    ("a text just over the limit", new(text="é" * 500_001), TooLarge, "content"),
+    ("blank messages", lambda app: app.engine.remember(
+        ME, Draft(kind="conversation", blocks=(Block(""), Block(" ")))), InvalidInput, "content"),
+    ("neither title nor text", lambda app: app.engine.remember(ME, Draft(kind="entity")), InvalidInput, "title"),
+    ("blank title and blank text", lambda app: app.engine.remember(
+        ME, Draft(kind="entity", title=" ", blocks=(Block(" "),))), InvalidInput, "title"),
+    ("a title taken from an item without text", lambda app: app.engine.revise(ME, "bare", Patch(title=" ")),
+     InvalidInput, "title"),
+    ("unknown kind", new(kind="banana"), InvalidInput, "kind"),
+    ("kind of another type", new(kind=["memory"]), InvalidInput, "kind"),
+    ("long title", new(title="x" * 501), InvalidInput, "title"),
+    ("tag of 10,000 characters", new(tags=("x" * 10_000,)), InvalidInput, "tags"),
+    ("blank tag", new(tags=("ok", "  ")), InvalidInput, "tags"),
+    ("too many tags", new(tags=tuple(str(n) for n in range(101))), InvalidInput, "tags"),
+    ("tags that are one text", new(tags="work"), InvalidInput, "tags"),
+    ("blank status", new(status=""), InvalidInput, "status"),
+    ("status of two words", new(status="very done"), InvalidInput, "status"),
+    ("long status", new(status="x" * 41), InvalidInput, "status"),
+    ("project audience without project", new(audience=Audience.PROJECT), InvalidInput, "project"),
+    ("project audience with an empty project", new(audience=Audience.PROJECT, project=""), InvalidInput, "project"),
+    ("project audience with a blank project", new(audience=Audience.PROJECT, project=" "), InvalidInput, "project"),
+    ("unknown audience", new(audience="everyone"), InvalidInput, "audience"),
+    ("audience revised to project without one", edit(audience=Audience.PROJECT), InvalidInput, "project"),
+    ("long project", new(project="x" * 501), InvalidInput, "project"),
+    ("long speaker", block(speaker="x" * 501), InvalidInput, "speaker"),
+    ("long id", new(id="x" * 10_000), InvalidInput, "id"),
+    ("blank id", new(id=" "), InvalidInput, "id"),
+    ("taken id", new(id="seed"), AlreadyExists, "id"),
+    ("NaN in metadata", new(attributes={"a": [math.nan]}), InvalidInput, "metadata"),
+    ("infinity in metadata", new(attributes={"a": {"b": -math.inf}}), InvalidInput, "metadata"),
+    ("huge metadata", new(attributes={"a": "x" * 100_001}), TooLarge, "metadata"),
+    ("huge metadata of a message", block(attributes={"a": "x" * 100_001}), TooLarge, "metadata"),
+    ("metadata that is no JSON", new(attributes={"a": {1, 2}}), InvalidInput, "metadata"),
+    ("metadata with a number as a name", new(attributes={"a": {1: 2}}), InvalidInput, "metadata"),
+    ("metadata that is a list", new(attributes=["a"]), InvalidInput, "metadata"),
+    ("metadata 100,000 deep", new(attributes=nested(100_000)), InvalidInput, "metadata"),
+    ("blank revised text", edit(blocks=(Block(" "),)), InvalidInput, "content"),
+    ("revised to no text", edit(blocks=()), InvalidInput, "content"),
+    ("revised status", edit(status="a b"), InvalidInput, "status"),
+    ("wrong version", lambda app: app.engine.revise(ME, "seed", Patch(title="t"), 7), VersionConflict,
+     "expected_version"),
+    ("wrong version of forget", lambda app: app.engine.forget(ME, "seed", 0), VersionConflict, "expected_version"),
+    ("nothing to append", lambda app: app.engine.append(ME, "seed", []), InvalidInput, "messages"),
+    ("blank to append", lambda app: app.engine.append(ME, "seed", [Block(" ")]), InvalidInput, "messages"),
+    ("tag both added and removed", lambda app: app.engine.tag(ME, "seed", ["a"], ["a"]), InvalidInput, "tags"),
+    ("number as tag to remove", lambda app: app.engine.tag(ME, "seed", ["a"], [5]), InvalidInput, "tags"),
+    ("too many tags in all", lambda app: app.engine.tag(ME, "seed", list(map(str, range(101)))), InvalidInput, "tags"),
+    ("self link", tie("seed", "seed"), InvalidInput, "target"),
+    ("blank type", tie(type=""), InvalidInput, "type"),
+    ("type of two words", tie(type="is a"), InvalidInput, "type"),
+    ("metadata of a link", tie(attributes={"a": math.nan}), InvalidInput, "metadata"),
+    ("link id of another link", tie(id="rel-1"), AlreadyExists, "id"),
+    ("link id of an item", tie(id="bare"), AlreadyExists, "id"),
+    ("NUL in a link id", tie(id=NUL), InvalidInput, "id"),
+    ("unknown mode", seek(mode="psychic"), InvalidInput, "mode"),
+    ("empty query", seek(""), InvalidInput, "query"),
+    ("blank query", seek(" \t"), InvalidInput, "query"),
+    ("long query", seek("x " * 5001), InvalidInput, "query"),
+    ("threshold NaN", seek(threshold=math.nan), InvalidInput, "threshold"),
+    ("threshold over 1", seek(threshold=1.1), InvalidInput, "threshold"),
+    ("half a surrogate pair in a tag filter", seek(filter=Filter(tags_all=(HALF,))), InvalidInput, "tags"),
+    ("unknown sort", listing(sort="beauty"), InvalidInput, "sort"),
+]
+CASES += [(f"{name} {what}", call, InvalidInput, field) for what, bad in BAD_TEXTS.items() for name, call, field in [
+    ("text", block(text=bad), "content"), ("title", new(title=bad), "title"), ("tag", new(tags=(bad,)), "tags"),
+    ("status", new(status=bad), "status"), ("type", tie(type=bad), "type"), ("query", seek(bad), "query"),
+    ("key", lambda app, bad=bad: app.engine.remember(ME, note("x"), key=bad), "idempotency_key")]
+    if not (name == "key" and bad is None)]
+CASES += [(f"{name} {what}", call, InvalidInput, field)
+          for what, bad in BAD_TEXTS.items() if bad is not None for name, call, field in [
+    ("project", new(project=bad), "project"), ("namespace", new(namespace=bad), "namespace"),
+    ("speaker", block(speaker=bad), "speaker"), ("locator", block(locator=bad), "locator"), ("id", new(id=bad), "id"),
+    ("revised title", edit(title=bad), "title"), ("revised text", edit(blocks=(Block(bad),)), "content")]]
+CASES += [(f"metadata {what}", new(attributes={"a": bad}), InvalidInput, "metadata")
+          for what, bad in BAD_TEXTS.items() if what not in ("a number", "nothing")]
+CASES += [(f"metadata in a tuple {what}", new(attributes={"a": (bad,)}), InvalidInput, "metadata")
+          for what, bad in BAD_TEXTS.items() if isinstance(bad, str)]
+CASES += [(f"metadata name {what}", new(attributes={bad: 1}), InvalidInput, "metadata")
+          for what, bad in BAD_TEXTS.items()]
+CASES += [(f"{name} {time!r}", call, InvalidInput, name) for time in TIMES for name, call in [
+    ("at", block(at=time)), ("since", seek(filter=Filter(since=time))), ("until", listing(chosen=Filter(until=time))),
+    ("as_of", seek(as_of=time))]]
+CASES += [(f"strength {bad}", tie(strength=bad), InvalidInput, "strength")
+          for bad in (math.nan, math.inf, -0.01, 1.01, True, "0.5", None)]
+CASES += [(f"listing {name} {bad}", listing(**{name: bad}), InvalidInput, name)
+          for name, bad in [("limit", 0), ("limit", -1), ("limit", 10**30), ("offset", -1), ("offset", 10**30)]]
+CASES += [(f"search {name} {bad}", seek(**{name: bad}), InvalidInput, name)
+          for name, bad in [("limit", 0), ("limit", -1), ("limit", 1001), ("offset", -1)]]
+CASES += [(f"{path} where {what}", lambda app, path=path, condition=condition: {
+    "listing": listing(chosen=Filter(where=(condition,))), "seek": seek(filter=Filter(where=(condition,)))}[path](app),
+    InvalidInput, "where") for path in ("listing", "seek") for what, condition in {
+    "unknown op": Condition("n", "like", 1), "in without a list": Condition("n", "in", "abc"),
+    "in a broken list": Condition("n", "in", "[1"), "half a surrogate pair": Condition("n", "eq", HALF),
+    "a number too large": Condition("n", "eq", 10**30), "NaN": Condition("n", "eq", math.nan)}.items()]
+
+
+@pytest.mark.parametrize("call, error, field", [case[1:] for case in CASES], ids=[case[0] for case in CASES])
+def test_bad_input_is_refused_by_name_and_nothing_is_written(shared, call, error, field):
+    before = tables(shared)
+    with pytest.raises(error) as caught:
+        call(shared)
+    assert caught.value.field == field
+    assert len(caught.value.message) < 2000
+    assert tables(shared) == before
+
+
+VERBS: dict[str, Callable[[App, str], object]] = {
+    "get": lambda app, id: app.engine.get(ME, id), "read": lambda app, id: app.engine.read(ME, id),
+    "links": lambda app, id: app.engine.links(ME, id), "forget": lambda app, id: app.engine.forget(ME, id),
+    "restore": lambda app, id: app.engine.restore(ME, id), "erase": lambda app, id: app.engine.erase(ME, id),
+    "revise": lambda app, id: app.engine.revise(ME, id, Patch(title="t")),
+    "tag": lambda app, id: app.engine.tag(ME, id, ["t"]),
+    "append": lambda app, id: app.engine.append(ME, id, [Block("t")]),
+    "link from": lambda app, id: app.engine.link(ME, id, "seed", "about"),
+    "link to": lambda app, id: app.engine.link(ME, "seed", id, "about"),
+    "unlink": lambda app, id: app.engine.unlink(ME, id), "history": lambda app, id: app.past.history(ME, id),
+    "as_of": lambda app, id: app.past.as_of(ME, id, "2100-01-01"), "last": lambda app, id: app.past.last(ME, id),
+}
+
+
+@pytest.mark.parametrize("id", ["unknown", "", "x" * 100_000, "b\x00c", HALF, "' or 1=1 --", "rel-1"],
+                         ids=lambda id: ascii(id[:12]))
+@pytest.mark.parametrize("verb", VERBS)
+def test_an_unknown_id_is_not_found_and_nothing_is_written(shared, verb, id):
+    if (verb, id) == ("unlink", "rel-1"):
+        return
+    before = tables(shared)
+    with pytest.raises(NotFound) as caught:
+        VERBS[verb](shared, id)
+    assert len(caught.value.message) < 500
+    assert tables(shared) == before
+
+
+@pytest.mark.parametrize("verb", sorted(VERBS.keys() - {"restore", "erase", "history", "as_of", "last"}))
+def test_a_forgotten_item_is_not_found(shared, verb):
+    before = tables(shared)
+    with pytest.raises(NotFound):
+        VERBS[verb](shared, "gone")
+    assert tables(shared) == before
+
+
+@pytest.mark.parametrize("key", ["", "  ", "x" * 256])
+def test_a_key_that_is_none_is_refused(shared, key):
+    before = tables(shared)
+    for call in (lambda: shared.engine.remember(ME, note("x"), key=key),
+                 lambda: shared.engine.revise(ME, "seed", Patch(title="x"), key=key),
+                 lambda: shared.engine.append(ME, "seed", [Block("x")], key=key)):
+        with pytest.raises(InvalidInput) as caught:
+            call()
+        assert caught.value.field == "idempotency_key"
+    assert tables(shared) == before
+
+
+def test_nothing_of_a_refused_draft_is_in_the_message(shared):
+    secret = "gh" + "p_" + "Ab3" * 12
+    for call in (new(kind=secret), new(status=f"a {secret}"), tie(type=f"a {secret}"), block(at=secret)):
+        with pytest.raises(InvalidInput) as caught:
+            call(shared)
+        assert secret not in str(caught.value)
+
+
+# Limits
+
+def test_an_item_cannot_grow_over_its_limit_by_appending(app):
+    engine = Engine(app.store, app.clock, Limits(item_bytes=100))
+    engine.remember(ME, note("x" * 60, id="a"))
+    with pytest.raises(TooLarge) as caught:
+        engine.append(ME, "a", [Block("y" * 60)])
+    assert caught.value.field == "content"
+    assert engine.get(ME, "a").version == 1
+
+
+@pytest.mark.parametrize("limits, draft", [(Limits(text_bytes=100), note("é" * 60)),
+                                           (Limits(item_bytes=100), Draft(blocks=(Block("é" * 30),) * 2))])
+def test_a_limit_in_bytes_counts_bytes_however_small_it_is(app, limits, draft):
+    with pytest.raises(TooLarge) as caught:
+        Engine(app.store, app.clock, limits).remember(ME, draft)
+    assert caught.value.field == "content"
+
+
+def test_what_is_just_within_the_limits_is_kept_and_found(app):
+    words = "w" * 100
+    draft = Draft(title="t" * 500, blocks=(Block(("x" * 99 + " ") * 10_000, "s" * 500),), tags=(words,),
+                  attributes={"a": "y" * 99_000, "n": nested(50), "i": 2**80, "f": sys.float_info.max})
+    item = app.engine.remember(ME, draft).item
+    assert app.engine.read(ME, item.id) == (item, [replace(draft.blocks[0], at=item.created_at)])
+    assert app.engine.listing(ME, Filter(tags_all=(words,), where=(Condition("n", "ne", 5),))).total == 1
+    assert app.recall.recall(ME, Query("x" * 99, mode="text")).total > 0
+    assert app.upkeep.verify() == []
+
+
+def test_an_unknown_policy_for_secrets_is_refused(app):
+    with pytest.raises(InvalidInput) as caught:
+        Engine(app.store, app.clock, secrets="hide")
+    assert caught.value.field == "secrets"
+
+
+@pytest.mark.parametrize("depth", [100, 400, 900, 1500])
+def test_metadata_is_refused_or_can_be_filtered_however_deep_it_is(app, depth):
+    app.engine.remember(ME, note("plain", attributes={"a": 1}))
+    with suppress(InvalidInput):
+        app.engine.remember(ME, note("deep", attributes=nested(depth)))
+    for total, condition in ((1, Condition("a", "eq", 1)), (0, Condition("b", "eq", 1))):
+        assert app.engine.listing(ME, Filter(where=(condition,))).total == total
+    assert app.upkeep.verify() == []
+
+
+def test_a_failure_in_the_middle_of_a_write_leaves_nothing(app):
+    def write_and_fail() -> None:
+        with app.store.writing(ME.tenant) as rows:
+            app.engine.remember_in(rows, ME, note("half done"), Intake(Limits(), "redact"))
+            raise Conflict
+
+    with pytest.raises(Conflict):
+        write_and_fail()
+    assert app.engine.listing(ME).total == 0
+    assert app.upkeep.verify() == []

@@ -1,0 +1,340 @@
+"""The past of an item: its history, its state at any time, and undo, which leaves no trace but in the log."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from conftest import ME, note
+from memolith.app import App
+from memolith.engine.model import Audience, Block, Caller, Draft, Item, Link, Passage, Patch
+from memolith.engine.past import Step
+from memolith.engine.recall import Query
+from memolith.errors import InvalidInput, NotFound, NotUndoable
+
+ANN, BOB = Caller("acme", "ann"), Caller("acme", "bob")
+LONG = "A sentence that goes on for a while. " * 40
+TALK = Draft(kind="conversation", blocks=(Block("hi there", "ann", "2026-01-01T10:00:00Z"), Block("hello", "bot")))
+State = tuple[Item, tuple[str, ...], list[Passage]]
+
+
+def state(app: App, id: str) -> State:
+    """Everything of an item that undo must bring back."""
+    with app.store.reading() as rows:
+        item = rows.item(ME.tenant, id)
+        assert item is not None
+        return replace(item, version=0, updated_at=""), rows.tags_of(ME.tenant, id), rows.passages(ME.tenant, id)
+
+
+def links(app: App) -> list[Link]:
+    with app.store.reading() as rows:
+        return [replace(link, version=0, updated_at="") for link in rows.all_links(ME.tenant)]
+
+
+def length(app: App) -> int:
+    with app.store.reading() as rows:
+        return rows.last_seq(ME.tenant)
+
+
+def changed(step: Step) -> dict[str, tuple[object, object]]:
+    return {change.field: (change.old, change.new) for change in step.changes}
+
+
+# History and as_of
+
+def test_history_tells_what_each_event_changed(app):
+    id = app.engine.remember(ME, note("one", title="t", attributes={"a": 1})).item.id
+    app.engine.revise(ME, id, Patch(title="u", blocks=(Block("two"),), attributes={"a": 2, "b": [3]}))
+    app.engine.tag(ME, id, add=["x"])
+    app.engine.revise(ME, id, Patch(dropped=("a",), audience=Audience.ORG, status="done", project="p"))
+    app.engine.forget(ME, id)
+    app.engine.restore(ME, id)
+    steps = app.past.history(ME, id)
+    assert " ".join(step.event.type for step in steps) == "remembered revised tagged revised forgotten restored"
+    assert [step.event.seq for step in steps] == [1, 2, 3, 4, 5, 6]
+    assert {step.event.actor for step in steps} == {"local"}
+    assert changed(steps[0])["text"] == (None, "one")
+    assert changed(steps[1]) == {"title": ("t", "u"), "text": ("one", "two"), "attributes.a": (1, 2),
+                                 "attributes.b": (None, [3])}
+    assert changed(steps[2]) == {"tags": ([], ["x"])}
+    assert changed(steps[3]) == {"attributes.a": (2, None), "audience": ("user", "org"), "status": ("active", "done"),
+                                 "project": (None, "p")}
+    assert changed(steps[4]) == {"forgotten": (False, True)}
+    assert changed(steps[5]) == {"forgotten": (True, False)}
+
+
+def test_history_tells_of_appended_messages_and_of_links(app):
+    talk = app.engine.remember(ME, TALK).item.id
+    other = app.engine.remember(ME, note("x")).item.id
+    app.engine.append(ME, talk, [Block("more", "ann")])
+    link = app.engine.link(ME, talk, other, "about", 0.5)
+    app.engine.link(ME, talk, other, "about", 0.7, again=True)
+    app.engine.unlink(ME, link.id)
+    types = [step.event.type for step in app.past.history(ME, talk)]
+    assert types == ["remembered", "appended", "linked", "relinked", "unlinked"]
+    _, appended, _, relinked, _ = app.past.history(ME, talk)
+    old, new = changed(appended)["messages"]
+    assert [message["text"] for message in new[len(old):]] == ["more"]  # type: ignore[index, arg-type]
+    assert changed(relinked) == {"strength": (0.5, 0.7)}
+    assert [step.event.type for step in app.past.history(ME, other)] == ["remembered", "linked", "relinked", "unlinked"]
+    with app.store.reading() as rows:
+        at = rows.events(ME.tenant, talk)[-1].at
+    assert len(app.past.history(ME, talk, until=at)) == 2
+
+
+@pytest.mark.parametrize("patch, told", [(Patch(attributes={"new": None}), "attributes.new"),
+                                         (Patch(blocks=(Block("one", at="2020-01-01"),)), None)], ids=["null", "time"])
+def test_history_tells_of_every_change_also_of_a_null_and_of_a_time(app, patch, told):
+    id = app.engine.remember(ME, note("one")).item.id
+    assert app.engine.revise(ME, id, patch).item.version == 2
+    fields = changed(app.past.history(ME, id)[1])
+    assert fields
+    assert told is None or told in fields
+
+
+def test_the_state_as_of_each_step_is_what_it_was_then(app):
+    id = app.engine.remember(ME, note(LONG, title="t", id="a")).item.id
+    steps: list[Callable[[], object]] = [
+        lambda: None,
+        lambda: app.engine.revise(ME, id, Patch(blocks=(Block("short"), Block("second", "bob")), attributes={"a": 1})),
+        lambda: app.engine.append(ME, id, [Block("third")]), lambda: app.engine.tag(ME, id, add=["x", "y"]),
+        lambda: app.engine.forget(ME, id), lambda: app.engine.restore(ME, id),
+        lambda: app.engine.tag(ME, id, remove=["x"]), lambda: app.past.undo(ME, 7)]
+    seen = []
+    for step in steps:
+        step()
+        seen.append((app.past.last(ME, id).at, *app.engine.read(ME, id, forgotten=True)))
+    for at, item, blocks in seen:
+        then = app.past.as_of(ME, id, at)
+        assert (then.item, list(then.blocks)) == (item, blocks)
+    assert app.past.as_of(ME, id, "2100-01-01").item == seen[-1][1]
+    for at in ("2000-01-01", "2000-01-01T00:00:00+02:00"):
+        with pytest.raises(NotFound):
+            app.past.as_of(ME, id, at)
+
+
+def test_a_time_that_is_none_is_refused_by_name(app):
+    id = app.engine.remember(ME, note("x")).item.id
+    for call in (lambda: app.past.as_of(ME, id, "yesterday"), lambda: app.past.history(ME, id, until="32.1.2026")):
+        with pytest.raises(InvalidInput) as caught:
+            call()
+        assert caught.value.field == "as_of"
+
+
+def test_an_erased_item_keeps_a_bare_history_and_no_past(app):
+    id = app.engine.remember(ANN, note("secret plan", title="plan", audience=Audience.ORG)).item.id
+    app.engine.erase(ANN, id)
+    steps = app.past.history(ANN, id)
+    assert [(step.event.type, dict(step.event.data), step.changes) for step in steps] == [
+        ("remembered", {}, ()), ("erased", {}, ())]
+    with pytest.raises(NotFound):
+        app.past.as_of(ANN, id, "2100-01-01")
+    with pytest.raises(NotFound):
+        app.past.history(BOB, id)
+
+
+def test_an_item_made_private_is_gone_for_the_others_also_in_a_search_of_the_past(app):
+    id = app.engine.remember(ANN, note("zebra", audience=Audience.ORG)).item.id
+    then = app.clock.now()
+    app.engine.revise(ANN, id, Patch(audience=Audience.USER))
+    totals = [app.recall.recall(caller, Query("zebra", mode="text", as_of=then)).total for caller in (ANN, BOB)]
+    assert totals == [1, 0]
+
+
+@pytest.mark.parametrize("path", ["history", "as_of"])
+def test_what_an_item_said_while_it_was_private_stays_private(app, path):
+    id = app.engine.remember(ANN, note("draft about zebras")).item.id
+    then = app.clock.now()
+    app.engine.revise(ANN, id, Patch(blocks=(Block("final"),), audience=Audience.ORG))
+    assert app.engine.read(BOB, id)[1][0].text == "final"
+    if path == "history":
+        assert "zebras" not in str(app.past.history(BOB, id))
+    else:
+        with pytest.raises(NotFound):
+            app.past.as_of(BOB, id, then)
+
+
+# Undo of every type of event
+
+CHANGES: dict[str, Callable[[App, str], object]] = {
+    "title": lambda app, id: app.engine.revise(ME, id, Patch(title="new")),
+    "text": lambda app, id: app.engine.revise(ME, id, Patch(blocks=(Block(LONG + "The end."),))),
+    "several blocks": lambda app, id: app.engine.revise(ME, id, Patch(blocks=(Block("a", "x"), Block("b", "y")))),
+    "only a time": lambda app, id: app.engine.revise(ME, id, Patch(blocks=tuple(
+        replace(block, at="2020-01-01") for block in app.engine.read(ME, id)[1] or [Block("x")]))),
+    "status": lambda app, id: app.engine.revise(ME, id, Patch(status="done")),
+    "scope": lambda app, id: app.engine.revise(ME, id, Patch(audience=Audience.PROJECT, project="p", namespace="n")),
+    "tags": lambda app, id: app.engine.revise(ME, id, Patch(tags=("z",))),
+    "metadata": lambda app, id: app.engine.revise(ME, id, Patch(attributes={"a": 2, "b": {"c": [1]}})),
+    "metadata to null": lambda app, id: app.engine.revise(ME, id, Patch(attributes={"a": None})),
+    "new null metadata": lambda app, id: app.engine.revise(ME, id, Patch(attributes={"new": None})),
+    "dropped metadata": lambda app, id: app.engine.revise(ME, id, Patch(dropped=("a",))),
+    "dropped null": lambda app, id: app.engine.revise(ME, id, Patch(dropped=("null",))),
+    "everything": lambda app, id: app.engine.revise(ME, id, Patch(
+        "new", (Block("x"),), ("q",), {"b": 1}, ("a",), "done", Audience.ORG, "p", "n")),
+    "tagged": lambda app, id: app.engine.tag(ME, id, add=["a", "b"], remove=["t"]),
+    "appended": lambda app, id: app.engine.append(ME, id, [Block(LONG, "ann"), Block("", "bot"), Block("x")]),
+    "forgotten": lambda app, id: app.engine.forget(ME, id),
+}
+STARTS = {
+    "memory": note("hi there", title="t", tags=("t", "u"), attributes={"a": 1, "null": None}),
+    "long memory": note(LONG, tags=("t",), attributes={"a": 1, "null": None}),
+    "conversation": replace(TALK, tags=("t",), attributes={"a": 1, "null": None}),
+    "dated block": Draft(blocks=(Block("hi there", "ann", "2026-01-01", "p. 1", {"n": 1}),), tags=("t",),
+                         attributes={"a": 1, "null": None}),
+    "entity without text": Draft(kind="entity", title="Ann", tags=("t",), attributes={"a": 1, "null": None}),
+}
+
+
+@pytest.mark.parametrize("start", STARTS)
+@pytest.mark.parametrize("change", CHANGES)
+def test_undo_restores_the_state_and_undo_of_the_undo_the_change(app, start, change):
+    id = app.engine.remember(ME, STARTS[start]).item.id
+    before = state(app, id)
+    CHANGES[change](app, id)
+    after = state(app, id)
+    assert after != before
+    undone = app.past.undo(ME, 2)
+    assert state(app, id) == before
+    assert (undone.data["undoes"], undone.seq) == (2, 3)
+    app.past.undo(ME, 3)
+    assert state(app, id) == after
+    app.past.undo(ME, 4)
+    assert state(app, id) == before
+    assert app.upkeep.verify() == []
+
+
+def test_undo_of_remembering_forgets_and_its_undo_restores(app):
+    id = app.engine.remember(ME, note("tea")).item.id
+    before = state(app, id)
+    app.past.undo(ME, 1)
+    with pytest.raises(NotFound):
+        app.engine.get(ME, id)
+    app.past.undo(ME, 2)
+    assert state(app, id) == before
+
+
+def test_undo_of_restoring_forgets_again(app):
+    id = app.engine.remember(ME, note("tea")).item.id
+    app.engine.forget(ME, id)
+    app.engine.restore(ME, id)
+    app.past.undo(ME, 3)
+    assert state(app, id)[0].forgotten
+
+
+def test_an_undone_text_is_found_again_by_its_words(app):
+    id = app.engine.remember(ME, note("zebra")).item.id
+    app.engine.revise(ME, id, Patch(blocks=(Block("giraffe"),)))
+    app.past.undo(ME, 2)
+    totals = [app.recall.recall(ME, Query(word, mode="text")).total for word in ("zebra", "giraffe")]
+    assert totals == [1, 0]
+
+
+def test_an_event_is_undone_past_later_ones_that_touched_something_else(app):
+    id = app.engine.remember(ME, note("one", title="t")).item.id
+    app.engine.revise(ME, id, Patch(title="u"))
+    app.engine.revise(ME, id, Patch(blocks=(Block("two"),)))
+    app.engine.tag(ME, id, add=["x"])
+    app.past.undo(ME, 2)
+    item, blocks = app.engine.read(ME, id)
+    assert (item.title, blocks[0].text, item.tags) == ("t", "two", ("x",))
+
+
+OVERLAPS: dict[str, tuple[Callable[[App, str], object], Callable[[App, str], object]]] = {
+    "title": (CHANGES["title"], lambda app, id: app.engine.revise(ME, id, Patch(title="newer"))),
+    "text": (CHANGES["text"], lambda app, id: app.engine.append(ME, id, [Block("x")])),
+    "metadata": (CHANGES["metadata"], lambda app, id: app.engine.revise(ME, id, Patch(dropped=("b",)))),
+    "tags": (CHANGES["tagged"], lambda app, id: app.engine.tag(ME, id, add=["later"])),
+    "appended": (CHANGES["appended"], lambda app, id: app.engine.append(ME, id, [Block("x")])),
+    "forgotten": (CHANGES["forgotten"], lambda app, id: app.engine.restore(ME, id)),
+    "undone": (CHANGES["title"], lambda app, id: app.past.undo(ME, 2)),
+}
+
+
+@pytest.mark.parametrize("overlap", OVERLAPS)
+def test_undo_is_refused_where_later_events_touched_the_same(app, overlap):
+    id = app.engine.remember(ME, note("one", title="t", attributes={"a": 1})).item.id
+    for change in OVERLAPS[overlap]:
+        change(app, id)
+    before = state(app, id)
+    with pytest.raises(NotUndoable):
+        app.past.undo(ME, 2)
+    assert (state(app, id), length(app)) == (before, 3)
+
+
+@pytest.mark.parametrize("seq", [1, 2, 3])
+def test_what_was_erased_cannot_be_undone(app, seq):
+    id = app.engine.remember(ME, note("one")).item.id
+    app.engine.revise(ME, id, Patch(title="t"))
+    app.engine.erase(ME, id)
+    with pytest.raises(NotUndoable):
+        app.past.undo(ME, seq)
+    assert length(app) == 3
+
+
+@pytest.mark.parametrize("seq", [3, 4, 5, 6])
+def test_a_link_erased_with_its_item_cannot_be_undone(app, seq):
+    a, b = (app.engine.remember(ME, note(text)).item.id for text in "ab")
+    link = app.engine.link(ME, a, b, "about")
+    app.engine.link(ME, a, b, "about", 0.5, again=True)
+    app.engine.unlink(ME, link.id)
+    app.engine.erase(ME, a)
+    with pytest.raises(NotUndoable):
+        app.past.undo(ME, seq)
+    assert length(app) == 7
+
+
+@pytest.mark.parametrize("seq", [0, -1, 2, 10**30])
+def test_an_event_that_is_not_there_cannot_be_undone(app, seq):
+    app.engine.remember(ME, note("one"))
+    with pytest.raises(NotFound):
+        app.past.undo(ME, seq)
+    with pytest.raises(NotFound):
+        app.past.undo(ANN, 1)
+
+
+# Links
+
+def test_undo_of_linking_relinking_and_unlinking_and_back_again(app):
+    a, b = (app.engine.remember(ME, note(text)).item.id for text in "ab")
+    link = app.engine.link(ME, a, b, "about", 0.5, {"n": 1})
+    made = links(app)
+    app.engine.link(ME, a, b, "about", 0.9, again=True)
+    relinked = links(app)
+    app.past.undo(ME, 4)
+    assert links(app) == made
+    app.past.undo(ME, 5)
+    assert links(app) == relinked
+    app.engine.unlink(ME, link.id)
+    app.past.undo(ME, 7)
+    assert links(app) == relinked
+    app.past.undo(ME, 8)
+    assert links(app) == []
+    app.past.undo(ME, 9)
+    assert links(app) == relinked
+    app.past.undo(ME, 3)
+    assert links(app) == []
+    assert app.upkeep.verify() == []
+
+
+def test_undo_of_a_link_event_is_refused_where_the_link_went_on(app):
+    a, b = (app.engine.remember(ME, note(text)).item.id for text in "ab")
+    link = app.engine.link(ME, a, b, "about", 0.1)
+    app.engine.link(ME, a, b, "about", 0.2, again=True)
+    app.engine.link(ME, a, b, "about", 0.3, again=True)
+    with pytest.raises(NotUndoable):
+        app.past.undo(ME, 4)
+    app.engine.unlink(ME, link.id)
+    for seq in (3, 5):
+        with pytest.raises(NotUndoable):
+            app.past.undo(ME, seq)
+    assert length(app) == 6
+
+
+def test_a_cut_link_does_not_come_back_beside_a_new_one_of_the_same_type(app):
+    a, b = (app.engine.remember(ME, note(text)).item.id for text in "ab")
+    app.engine.unlink(ME, app.engine.link(ME, a, b, "about").id)
+    app.engine.link(ME, a, b, "about")
+    with pytest.raises(NotUndoable):
+        app.past.undo(ME, 4)
+    assert length(app) == 5

@@ -1,0 +1,311 @@
+"""Random histories of two tenants and their users: whatever happened, the same truths hold."""
+
+import os
+import random
+import re
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import apsw
+import pytest
+from hypothesis import HealthCheck, Phase, assume, given, settings
+from hypothesis import strategies as st
+
+from conftest import ME
+from memolith.app import App, open_app
+from memolith.engine.events import LINK_EVENTS
+from memolith.engine.model import Audience, Block, Caller, Draft, Patch
+from memolith.engine.recall import Query
+from memolith.errors import InvalidInput, MemolithError
+from memolith.settings import Settings
+
+TENANTS = ("acme", "globex")
+CALLERS = [Caller(tenant, user, project) for tenant in TENANTS for user in ("ann", "bob") for project in (None, "x")]
+VERBS = {"remember": 4, "revise": 4, "tag": 2, "append": 2, "forget": 1, "restore": 1, "erase": 1, "link": 4,
+         "relink": 2, "unlink": 2, "undo": 4}
+TEXTS = ("zebra", "Zebra and tea. ", "東京のzebra。", "zebra\r\n\tcafé ", "A tale of a zebra. " * 70, "Zebra" * 90)
+VALUES = (1, True, None, "text", [1, "a"], {"k": 1.5}, "")
+LENGTH = 60
+MEMORY = "/dev/shm"  # where there is one, a history costs no waiting for a disk
+DUMPS = {
+    "item": "select id, kind, title, status, owner, audience, project, namespace, tags, attributes, version, seq, "
+            "created_at, updated_at, blocks, passages, forgotten from item where tenant = ? order by id",
+    "tag": "select i.id, t.tag from tag t left join item i on i.row = t.item where t.tenant = ? order by 1, 2",
+    "passage": "select i.id, p.ordinal, p.block, p.text, p.at, p.speaker, p.locator, p.attributes, p.digest "
+               "from passage p left join item i on i.row = p.item where p.tenant = ? order by 1, 2",
+    "link": "select id, source, target, type, strength, attributes, version, seq, created_at, updated_at from link "
+            "where tenant = ? order by id",
+    "head": "select seq, passages, terms from head where tenant = ?",
+}
+Rows = dict[str, list[tuple[object, ...]]]
+
+
+@contextmanager
+def fresh() -> Iterator[App]:
+    with tempfile.TemporaryDirectory(dir=MEMORY if os.path.isdir(MEMORY) else None) as folder:
+        app = open_app(Settings(data=Path(folder), embedder="none"))
+        try:
+            yield app
+        finally:
+            app.close()
+
+
+def dump(app: App, tenant: str) -> Rows:
+    """The read models of a tenant as they lie in the tables, without row numbers."""
+    db = apsw.Connection(str(app.store.file), flags=apsw.SQLITE_OPEN_READONLY)
+    try:
+        return {name: list(db.execute(sql, (tenant,))) for name, sql in DUMPS.items()}
+    finally:
+        db.close()
+
+
+def content(app: App, tenant: str) -> Rows:
+    """The same without what every event changes: versions, times of change, sums."""
+    rows = dump(app, tenant)
+    return {"item": [row[:10] + row[11:13] + row[14:] for row in rows["item"]], "tag": rows["tag"],
+            "passage": rows["passage"], "link": [row[:6] + row[7:9] for row in rows["link"]]}
+
+
+class World:
+    """Plays a history; a refusal is part of life, any other exception a fault."""
+
+    def __init__(self, app: App, seed: int) -> None:
+        self.app = app
+        self.chance = random.Random(seed)
+        self.items: list[tuple[str, str]] = []
+        self.links: list[tuple[str, str]] = []
+        self.faults: list[str] = []
+
+    def play(self, steps: int = LENGTH) -> "World":
+        for _ in range(steps):
+            self.step()
+        return self
+
+    def step(self) -> tuple[str, Caller, int | None]:
+        """A verb, who did it, and the number of the event that it made, if it made exactly one."""
+        caller, (verb,) = self.chance.choice(CALLERS), self.chance.choices(list(VERBS), list(VERBS.values()))
+        before = self.length(caller.tenant)
+        try:
+            getattr(self, verb)(caller)
+        except MemolithError:
+            pass
+        except Exception as error:  # noqa: BLE001 - whatever it is, one of the tests below says so
+            self.faults.append(f"{verb}: {error!r}")
+        return verb, caller, before + 1 if self.length(caller.tenant) == before + 1 else None
+
+    def length(self, tenant: str) -> int:
+        with self.app.store.reading() as rows:
+            return rows.last_seq(tenant)
+
+    def pick(self, caller: Caller, among: str = "items") -> str:
+        """Mostly one of the caller's tenant, now and then one of another."""
+        known: list[tuple[str, str]] = getattr(self, among)
+        own = [id for tenant, id in known if tenant == caller.tenant or self.chance.random() < 0.05]
+        return self.chance.choice(own[-6:]) if own else "nothing"
+
+    def remember(self, caller: Caller) -> None:
+        audience = self.chance.choice(list(Audience))
+        kind = self.chance.choice(("memory", "conversation", "entity", "concept"))
+        blocks = tuple(self.block() for _ in range(self.chance.randint(0 if kind == "entity" else 1, 3)))
+        draft = Draft(kind, "A zebra" if kind == "entity" else self.chance.choice(("", "title")), blocks, self.tags(),
+                      self.attributes(), "active", audience, "x" if audience is Audience.PROJECT else None)
+        self.items.append((caller.tenant, self.app.engine.remember(caller, draft).item.id))
+
+    def block(self) -> Block:
+        choice = self.chance.choice
+        return Block(choice(TEXTS), choice((None, "Ann")), choice((None, "2026-01-02")), choice((None, "p. 1")),
+                     self.attributes() if self.chance.random() < 0.3 else {})
+
+    def tags(self) -> tuple[str, ...]:
+        return tuple(tag for tag in ("a", "b", "ü") if self.chance.random() < 0.4)
+
+    def attributes(self) -> dict[str, object]:
+        return {name: self.chance.choice(VALUES) for name in ("m", "n") if self.chance.random() < 0.5}
+
+    def revise(self, caller: Caller) -> None:
+        whole = Patch("new zebra", tuple(self.block() for _ in range(self.chance.randint(0, 2))), self.tags(),
+                      self.attributes(), ("m",), "done", self.chance.choice(list(Audience)), "x", "space")
+        named = {name: getattr(whole, name) for name in Patch.__slots__ if self.chance.random() < 0.3}
+        self.app.engine.revise(caller, self.pick(caller), Patch(**named))
+
+    def tag(self, caller: Caller) -> None:
+        add = self.tags()
+        self.app.engine.tag(caller, self.pick(caller), add, [tag for tag in self.tags() if tag not in add])
+
+    def append(self, caller: Caller) -> None:
+        self.app.engine.append(caller, self.pick(caller), [self.block() for _ in range(self.chance.randint(1, 2))])
+
+    def forget(self, caller: Caller) -> None:
+        self.app.engine.forget(caller, self.pick(caller))
+
+    def restore(self, caller: Caller) -> None:
+        self.app.engine.restore(caller, self.pick(caller))
+
+    def erase(self, caller: Caller) -> None:
+        self.app.engine.erase(caller, self.pick(caller))
+
+    def link(self, caller: Caller, again: bool = False) -> None:
+        made = self.app.engine.link(caller, self.pick(caller), self.pick(caller), self.chance.choice(("about", "not")),
+                                    self.chance.random(), self.attributes(), again=again)
+        self.links.append((caller.tenant, made.id))
+
+    def relink(self, caller: Caller) -> None:
+        self.link(caller, again=True)
+
+    def unlink(self, caller: Caller) -> None:
+        self.app.engine.unlink(caller, self.pick(caller, "links"))
+
+    def undo(self, caller: Caller) -> None:
+        self.app.past.undo(caller, self.length(caller.tenant) - self.chance.randint(0, 6))
+
+
+# What must hold
+
+def check_typed_errors(seed: int) -> None:
+    with fresh() as app:
+        assert World(app, seed).play().faults == []
+
+
+def check_models(seed: int) -> None:
+    with fresh() as app:
+        World(app, seed).play()
+        assert app.upkeep.verify() == []
+        before = {tenant: dump(app, tenant) for tenant in TENANTS}
+        app.upkeep.rebuild()
+        assert {tenant: dump(app, tenant) for tenant in TENANTS} == before
+        assert app.upkeep.verify() == []
+
+
+def check_copies(seed: int) -> None:
+    with fresh() as app, fresh() as other:
+        World(app, seed).play()
+        for tenant in TENANTS:
+            for name in (tenant, f"copy of {tenant}"):
+                other.upkeep.import_(Caller(name), list(app.upkeep.export(tenant)))
+                assert dump(other, name) == dump(app, tenant)
+                assert [line.partition('"event"')[2] for line in other.upkeep.export(name)] == [
+                    line.partition('"event"')[2] for line in app.upkeep.export(tenant)]
+        assert other.upkeep.verify() == []
+
+
+def check_undo(seed: int) -> None:
+    with fresh() as app:
+        world = World(app, seed)
+        for _ in range(LENGTH):
+            before = {tenant: content(app, tenant) for tenant in TENANTS}
+            verb, caller, seq = world.step()
+            if seq is None or verb in ("remember", "erase") or world.chance.random() < 0.5:
+                continue
+            admin, after = replace(caller, admin=True), content(app, caller.tenant)
+            app.past.undo(admin, seq)
+            assert content(app, caller.tenant) == before[caller.tenant]
+            app.past.undo(admin, seq + 1)
+            assert content(app, caller.tenant) == after
+        assert app.upkeep.verify() == []
+
+
+def sees(caller: Caller, tenant: str, row: tuple[object, ...]) -> bool:
+    owner, audience, project = row[4:7]
+    return caller.tenant == tenant and (owner == caller.user or audience == "org" or (
+        audience == "project" and project is not None and project == caller.project))
+
+
+def check_present(seed: int) -> None:
+    with fresh() as app:
+        world = World(app, seed).play()
+        rows = {tenant: dump(app, tenant) for tenant in TENANTS}
+        for caller in CALLERS:
+            shown = {row[0] for tenant in TENANTS for row in rows[tenant]["item"]
+                     if sees(caller, tenant, row) and not row[-1]}
+            assert {id for _, id in world.items if readable(app, caller, id)} == shown
+            page = app.engine.listing(caller, limit=100)
+            assert ({item.id for item in page.items}, page.total) == (shown, len(shown))
+            for mode in ("text", "hybrid"):
+                found = app.recall.recall(caller, Query("zebra title", mode=mode, limit=1000))
+                assert {hit.item.id for hit in found.hits} <= shown
+                assert {hit.passage.item for hit in found.hits} == {hit.item.id for hit in found.hits}
+            worded = {row[0] for row in rows[caller.tenant]["passage"] if "zebra" in str(row[3]).lower().split()}
+            assert worded & shown <= {hit.item.id for hit in found.hits}
+            for id in shown:
+                wanted = {row[0] for row in rows[caller.tenant]["link"] if id in row[1:3] and {*row[1:3]} <= shown}
+                assert {link.id for link in app.engine.links(caller, str(id))} == wanted
+
+
+def readable(app: App, caller: Caller, id: str) -> bool:
+    many = app.engine.read_many(caller, [id])
+    try:
+        assert app.engine.read(caller, id) == many[0]
+    except MemolithError:
+        assert many == []
+        return False
+    return True
+
+
+def check_past(seed: int) -> None:
+    with fresh() as app:
+        world = World(app, seed).play(LENGTH // 2)
+        middle = app.clock.now()
+        world.play(LENGTH // 2)
+        rows = {tenant: dump(app, tenant)["item"] for tenant in TENANTS}
+        for caller in CALLERS:
+            shown = {row[0] for tenant in TENANTS for row in rows[tenant] if sees(caller, tenant, row)}
+            found = app.recall.recall(caller, Query("zebra title", mode="text", limit=1000, as_of=middle))
+            assert {hit.item.id for hit in found.hits} <= shown
+            for id in shown:
+                for event in (step.event for step in app.past.history(caller, str(id))):
+                    ends = {event.data["source"], event.data["target"]} if event.type == "linked" else set()
+                    assert event.type in LINK_EVENTS or event.stream == id
+                    assert ends <= shown
+
+
+def histories(check: Callable[[int], None], examples: int) -> Callable[[], None]:
+    def test(seed: int) -> None:
+        check(seed)
+
+    # A history is made from its seed, so there is nothing to shrink.
+    chosen = settings(max_examples=examples, deadline=None, derandomize=examples < 100, phases=[Phase.generate],
+                      suppress_health_check=list(HealthCheck))
+    return chosen(given(seed=st.integers(0, 2**32))(test))
+
+
+test_no_history_meets_an_error_without_a_type = histories(check_typed_errors, 20)
+test_read_models_equal_replay_and_rebuild = histories(check_models, 15)
+test_an_export_gives_equal_read_models_under_any_name = histories(check_copies, 10)
+test_undo_restores_the_state_byte_for_byte = histories(check_undo, 15)
+test_nothing_outside_ones_audience_is_seen = histories(check_present, 12)
+test_nothing_outside_ones_audience_is_seen_in_the_past = histories(check_past, 10)
+test_no_history_meets_an_error_without_a_type_at_length = pytest.mark.full(histories(check_typed_errors, 500))
+test_read_models_equal_replay_and_rebuild_at_length = pytest.mark.full(histories(check_models, 500))
+test_an_export_gives_equal_read_models_under_any_name_at_length = pytest.mark.full(histories(check_copies, 500))
+test_undo_restores_the_state_byte_for_byte_at_length = pytest.mark.full(histories(check_undo, 500))
+test_nothing_outside_ones_audience_is_seen_at_length = pytest.mark.full(histories(check_present, 500))
+test_nothing_outside_ones_audience_is_seen_in_the_past_at_length = pytest.mark.full(histories(check_past, 500))
+
+
+# Any text at all
+
+ANY = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=400)
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(texts=st.lists(ANY, min_size=1, max_size=4), title=ANY, tag=ANY, speaker=ANY)
+def test_any_text_comes_back_as_it_was_and_its_index_is_right(texts, title, tag, speaker):
+    with fresh() as app:
+        blocks = tuple(Block(text, speaker) for text in texts)
+        try:
+            written = app.engine.remember(ME, Draft("conversation", title, blocks, (tag,)))
+        except InvalidInput:
+            assume(False)
+        item, read = app.engine.read(ME, written.item.id)
+        if not written.redactions:
+            assert [block.text for block in read] == texts
+            assert (item.title, item.tags) == (" ".join(title.split()), (tag.strip(),))
+        for words in (re.findall(r"[a-z]{3,}", text) for text in texts):
+            if words:
+                found = app.recall.recall(ME, Query(f'"{words[0]}"', mode="text"))
+                assert found.total or written.redactions
+        app.engine.revise(ME, item.id, Patch(title="other", blocks=(Block("plain"),), tags=()))
+        assert app.upkeep.verify() == []

@@ -1,0 +1,297 @@
+"""Search by words: filters inside the search, paging, languages, common words, and tenants that share nothing."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from conftest import ME, note
+from memolith.app import App, open_app
+from memolith.engine.model import Audience, Block, Caller, Condition, Draft, Filter, Patch
+from memolith.engine.recall import Query
+from memolith.settings import Settings
+
+BOB = Caller(user="bob")
+CROWD = 10_000
+
+
+def ids(app: App, text: str, caller: Caller = ME, **fields: object) -> set[str]:
+    found = app.recall.recall(caller, Query(text, **{"mode": "text", "limit": 1000} | fields))  # type: ignore[arg-type]
+    return {hit.item.id for hit in found.hits}
+
+
+def fill(app: App, *texts: str) -> list[str]:
+    return [app.engine.remember(ME, note(text)).item.id for text in texts]
+
+
+# Filters
+
+ITEMS = {
+    "a": Draft("memory", blocks=(Block("zebra", "Ann", "2026-01-10"),), tags=("red", "round"), project="p1",
+               namespace="n1", attributes={"n": 1, "path": "src/app/main.py", "flag": True, "list": ["x", "y"],
+                                           "obj": {"k": [1, 2]}, "day": "2026-01-10"}),
+    "b": Draft("memory", blocks=(Block("zebra"),), tags=("red",), project="p2", status="draft",
+               attributes={"n": 2, "path": "src/application/x.py", "flag": False, "list": ["y"], "day": "2026-02-01"}),
+    "c": Draft("concept", blocks=(Block("zebra"),), tags=("blue",), namespace="n2",
+               attributes={"n": 10, "path": "src/app", "list": [1, 2]}),
+    "d": Draft("entity", "zebra", attributes={"n": "abc", "list": "y", 'a"b': 1, "a.b": 2, "ü": 3, "😀": 4, "": 5}),
+    "e": Draft("conversation", blocks=(Block("zebra one", "Bob", "2026-01-20"),
+                                       Block("zebra two", "Ann", "2026-03-01"))),
+    "f": Draft("memory", blocks=(Block("zebra"),), attributes={"n": None}),
+}
+FILTERS: dict[str, tuple[Filter, str]] = {
+    "nothing": (Filter(), "abcdef"), "one kind": (Filter(kinds=("memory",)), "abf"),
+    "kinds": (Filter(kinds=("concept", "entity")), "cd"), "tags all": (Filter(tags_all=("red", "round")), "a"),
+    "tags any": (Filter(tags_any=("round", "blue")), "ac"), "tags none": (Filter(tags_none=("red",)), "cdef"),
+    "tags together": (Filter(tags_all=("red",), tags_any=("red", "blue"), tags_none=("round",)), "b"),
+    "a tag named twice": (Filter(tags_all=("red", "red")), "ab"), "a part of a tag": (Filter(tags_any=("re",)), ""),
+    "statuses": (Filter(statuses=("draft",)), "b"), "two statuses": (Filter(statuses=("draft", "active")), "abcdef"),
+    "projects": (Filter(projects=("p1", "p2")), "ab"), "namespaces": (Filter(namespaces=("n2",)), "c"),
+    "ids": (Filter(ids=("b", "e", "unknown")), "be"), "owner": (Filter(owner="local"), "abcdef"),
+    "another owner": (Filter(owner="bob"), ""), "several": (Filter(kinds=("memory",), tags_any=("red",),
+                                                                   where=(Condition("n", "gt", 1),)), "b"),
+}
+CONDITIONS: dict[str, tuple[str, str, object, str]] = {
+    "eq number": ("n", "eq", 1, "a"), "eq text": ("n", "eq", "abc", "d"), "eq true": ("flag", "eq", True, "a"),
+    "eq false": ("flag", "eq", False, "b"), "eq list": ("list", "eq", ["x", "y"], "a"),
+    "eq object": ("obj", "eq", {"k": [1, 2]}, "a"), "eq null": ("n", "eq", None, "ef"),
+    "ne": ("n", "ne", 1, "bcdef"), "ne null": ("n", "ne", None, "abcd"), "lt": ("n", "lt", 10, "ab"),
+    "le": ("n", "le", 10, "abc"), "gt": ("n", "gt", 1, "bc"), "ge": ("n", "ge", 2, "bc"),
+    "gt text": ("day", "gt", "2026-01-10", "b"), "le text": ("day", "le", "2026-02-01", "ab"),
+    "glob": ("path", "glob", "src/*/x.py", "b"), "glob one": ("path", "glob", "src/ap?", "c"),
+    "in": ("n", "in", [1, 10, "abc"], "acd"), "in nothing": ("n", "in", [], ""),
+    "in truths": ("flag", "in", [True], "a"),
+    "under": ("path", "under", "src/app", "ac"), "under with a slash": ("path", "under", "src/app/", "ac"),
+    "has": ("list", "has", "y", "ab"), "has number": ("list", "has", 2, "c"), "quote in a name": ('a"b', "eq", 1, "d"),
+    "dot in a name": ("a.b", "eq", 2, "d"), "accent in a name": ("ü", "eq", 3, "d"), "emoji name": ("😀", "eq", 4, "d"),
+    "empty name": ("", "eq", 5, "d"), "unknown name": ("$", "eq", 5, ""),
+}
+FILTERS |= {name: (Filter(where=(Condition(field, op, value),)), wanted)  # type: ignore[arg-type]
+            for name, (field, op, value, wanted) in CONDITIONS.items()}
+PASSAGES: dict[str, tuple[Filter, str]] = {
+    "since": (Filter(ids=("a", "e"), since="2026-01-15"), "e"), "until": (Filter(until="2026-01-15T00:00:00Z"), "a"),
+    "the very moment": (Filter(since="2026-01-10T00:00:00Z", until="2026-01-10T00:00:00.000000Z"), "a"),
+    "another zone": (Filter(since="2026-01-10T02:00:00+02:00", until="2026-01-10T02:00:00+02:00"), "a"),
+    "between": (Filter(since="2026-01-15", until="2026-02-15"), "e"),
+    "speaker": (Filter(speakers=("Bob",)), "e"), "speakers": (Filter(speakers=("Ann", "Bob")), "ae"),
+    "speaker in time": (Filter(speakers=("Ann",), since="2026-02-01"), "e"),
+    "speaker out of time": (Filter(speakers=("Bob",), since="2026-02-01"), ""),
+}
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[App, str]]:
+    """The items above, a time at which they were so, and a change to each after it."""
+    made = open_app(Settings(data=tmp_path_factory.mktemp("small"), embedder="none"))
+    for id, draft in ITEMS.items():
+        made.engine.remember(ME, replace(draft, id=id))
+    at = made.clock.now()
+    for id in ITEMS:
+        made.engine.tag(ME, id, add=["later"])
+    yield made, at
+    made.close()
+
+
+@pytest.mark.parametrize("name", FILTERS)
+def test_a_filter_keeps_the_same_in_a_search_a_listing_and_a_search_of_the_past(small, name):
+    (app, at), (chosen, wanted) = small, FILTERS[name]
+    assert ids(app, "zebra", filter=chosen) == set(wanted)
+    assert {item.id for item in app.engine.listing(ME, chosen).items} == set(wanted)
+    assert app.engine.listing(ME, chosen).total == len(wanted)
+    assert ids(app, "zebra", filter=chosen, mode="hybrid") == set(wanted)
+    assert ids(app, "zebra", filter=chosen, as_of=at) == set(wanted)
+
+
+@pytest.mark.parametrize("name", PASSAGES)
+def test_times_and_speakers_filter_passages(small, name):
+    (app, at), (chosen, wanted) = small, PASSAGES[name]
+    assert ids(app, "zebra", filter=chosen) == ids(app, "zebra", filter=chosen, mode="hybrid") == set(wanted)
+    assert ids(app, "zebra", filter=chosen, as_of=at) == set(wanted)
+
+
+def test_forgotten_items_are_found_only_where_asked_for(app):
+    kept, gone = fill(app, "zebra", "zebra too")
+    app.engine.forget(ME, gone)
+    for forgotten, wanted in ((False, {kept}), (True, {gone}), (None, {kept, gone})):
+        assert ids(app, "zebra", filter=Filter(forgotten=forgotten)) == wanted
+        assert app.engine.listing(ME, Filter(forgotten=forgotten)).total == len(wanted)
+
+
+def test_a_filter_sees_what_an_item_has_become(app):
+    id = app.engine.remember(ME, note("zebra", tags=("old",), namespace="old", project="old")).item.id
+    app.engine.revise(ME, id, Patch(tags=("new",), namespace="new", project="new", status="done"))
+    for name in ("tags_all", "tags_any", "namespaces", "projects"):
+        assert ids(app, "zebra", filter=Filter(**{name: ("old",)})) == set()
+        assert ids(app, "zebra", filter=Filter(**{name: ("new",)})) == {id}
+
+
+# A crowd: 10,000 items in one import
+
+@pytest.fixture(scope="module")
+def crowd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
+    """Every item says report; one in 10,000 has what a filter asks for; one of another user says okapi."""
+    made = open_app(Settings(data=tmp_path_factory.mktemp("crowd"), embedder="none"))
+    odd = {"tags": ["needle"], "namespace": "haystack", "project": "haystack", "kind": "concept",
+           "metadata": {"mark": 7}, "title": "the needle"}
+    made.upkeep.import_(ME, (json.dumps({"content": f"report number{n}"} | (odd if n == 7_777 else {}))
+                             for n in range(CROWD)))
+    made.engine.remember(BOB, note("okapi"))
+    made.engine.remember(BOB, note("report for all", audience=Audience.ORG, status="rare"))
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize("mode", ["text", "hybrid"])
+@pytest.mark.parametrize("chosen", [
+    Filter(tags_all=("needle",)), Filter(tags_any=("needle", "pin")), Filter(namespaces=("haystack",)),
+    Filter(projects=("haystack",)), Filter(kinds=("concept",)), Filter(where=(Condition("mark", "eq", 7),))],
+    ids=["tags all", "tags any", "namespace", "project", "kind", "where"])
+def test_a_filter_that_keeps_one_in_ten_thousand_finds_it(crowd, chosen, mode):
+    found = crowd.recall.recall(ME, Query("report", chosen, mode=mode))
+    assert [hit.item.title for hit in found.hits] == ["the needle"]
+    assert (found.total, found.warnings[:-1] if mode == "hybrid" else found.warnings) == (1, ())
+    assert crowd.engine.listing(ME, chosen).total == 1
+
+
+def test_a_status_or_an_owner_that_one_in_ten_thousand_has_is_found(crowd):
+    for chosen in (Filter(statuses=("rare",)), Filter(owner="bob")):
+        assert [hit.passage.text for hit in crowd.recall.recall(ME, Query("report", chosen)).hits] == ["report for all"]
+    assert {hit.passage.text for hit in crowd.recall.recall(BOB, Query("report")).hits} == {"report for all"}
+
+
+def test_a_very_common_word_does_not_choose_beside_a_rare_one_but_is_found_alone(crowd):
+    assert crowd.recall.recall(ME, Query("report number5", mode="text")).total == 1
+    alone = crowd.recall.recall(ME, Query("report", mode="text"))
+    assert (len(alone.hits), alone.total) == (10, 1000)
+    assert "1000" in alone.warnings[0]
+    assert crowd.recall.recall(ME, Query("the report of a", mode="text")).total == 1000
+    assert crowd.recall.recall(ME, Query("report unheard", mode="text")).total == 1000
+
+
+def test_a_common_word_is_found_where_the_rare_one_is_filtered_out(crowd):
+    chosen = Filter(tags_all=("needle",))
+    assert crowd.recall.recall(ME, Query("number5 report", chosen, mode="text")).total == 1
+
+
+def test_a_word_that_only_another_user_has_does_not_hide_ones_own_hits(crowd):
+    assert crowd.recall.recall(ME, Query("okapi report", mode="text")).total == 1000
+
+
+@pytest.mark.parametrize("mode", ["text", "hybrid"])
+@pytest.mark.parametrize("size", [90, 100, 250])
+def test_pages_neither_overlap_nor_skip_also_in_a_crowd(crowd, mode, size):
+    pages = [crowd.recall.recall(ME, Query("report", mode=mode, limit=size, offset=offset))
+             for offset in range(0, 1001, size)]
+    seen = [hit.passage.item for page in pages for hit in page.hits]
+    assert {page.total for page in pages} == {1000}
+    assert len(seen) == len(set(seen)) == 1000
+    assert pages[-1].warnings == pages[0].warnings
+
+
+def test_pages_follow_one_order_with_falling_scores(app):
+    fill(app, *("zebra " * (n % 5 + 1) + "filler " * (n % 7) for n in range(260)))
+    whole = app.recall.recall(ME, Query("zebra", mode="text", limit=1000))
+    parts = [app.recall.recall(ME, Query("zebra", mode="text", limit=20, offset=n)) for n in range(0, 280, 20)]
+    assert [hit for part in parts for hit in part.hits] == list(whole.hits)
+    assert {part.total for part in parts} == {260}
+    scores = [hit.rank_score for hit in whole.hits]
+    assert scores == sorted(scores, reverse=True)
+
+
+@pytest.mark.parametrize("descending", [True, False])
+@pytest.mark.parametrize("sort", ["created_at", "updated_at", "title", "access_count", "last_accessed"])
+def test_pages_of_a_listing_neither_overlap_nor_skip_and_ties_follow_creation(app, sort, descending):
+    made = [app.engine.remember(ME, note("x", title="Bb" if n % 2 else "aA")).item.id for n in range(25)]
+    for id in made[:3]:
+        app.engine.note_read(ME, id)
+    app.engine.flush_reads()
+    pages = [app.engine.listing(ME, Filter(), sort, descending, 10, offset) for offset in range(0, 40, 10)]
+    seen = [item.id for page in pages for item in page.items]
+    assert sorted(seen) == sorted(made)
+    assert {page.total for page in pages} == {25}
+    if sort == "title":
+        assert (seen if not descending else seen[::-1]) == made[0::2] + made[1::2]
+
+
+def test_one_hit_per_item_where_asked(app):
+    talk = Draft(kind="conversation", blocks=tuple(Block(f"zebra {n}") for n in range(5)))
+    app.engine.remember(ME, talk)
+    fill(app, "zebra")
+    found = app.recall.recall(ME, Query("zebra", mode="text", per_item=True))
+    assert (len(found.hits), found.total) == (2, 2)
+    assert app.recall.recall(ME, Query("zebra", mode="text")).total == 6
+
+
+# Words
+
+@pytest.mark.parametrize("text, query", [
+    ("東京都に住んでいます", "東京"), ("東京都に住んでいます", "住んで"), ("会議は明日です", "明日"),
+    ("我们选择了数据库", "数据"), ("서울에서 만나요", "서울"), ("テストケース", "ケース"), ("人々の声", "人々"),
+    ("Meeting 会議 tomorrow", "会議"), ("Café crème", "cafe creme"), ("cafe creme", "CAFÉ"),
+    ("naïve Ångström", "angstrom"), ("re\u0301sume\u0301", "résumé"), ("résumé", "re\u0301sume\u0301"),
+    ("naive", "nai\u0308ve"), ("Straße", "straße"), ("ИВАН Грозный", "иван"), ("running quickly", "runs"),
+    ("don't panic", "don't"), ("error_code_42", "error_code_42"), ("C3PO and R2D2", "r2d2"), ("a-b-c", "a-b-c"),
+    ("ﬁle ﬂow", "ﬁle"), ("İstanbul", "istanbul"), ("हिन्दी भाषा", "भाषा"), ("สวัสดีครับ", "สวัสดีครับ"),
+], ids=ascii)
+def test_a_word_is_found_in_its_language(app, text, query):
+    id, _ = fill(app, text, "something else entirely")
+    assert ids(app, query) == {id}
+
+
+def test_other_words_of_two_characters_are_not_found(app):
+    fill(app, "東京都に住んでいます", "会議は明日です")
+    for query in ("京東", "大阪", "明会"):
+        assert ids(app, query) == set()
+
+
+def test_a_phrase_in_quotes_is_found_as_it_stands(app):
+    exact, _ = fill(app, "the quick brown fox jumps", "the brown quick fox jumps")
+    for mode in ("text", "hybrid"):
+        assert ids(app, '"quick brown"', mode=mode) == ids(app, 'fox "quick brown" jumps', mode=mode) == {exact}
+        assert ids(app, '"the quick" "fox jumps"', mode=mode) == {exact}
+        assert ids(app, '"quick fox"', mode=mode) == ids(app, "quick brown", mode=mode) - {exact}
+    assert len(ids(app, "quick brown")) == 2
+    chinese, _ = fill(app, "我们选择数据库", "数据选择我们")
+    assert ids(app, '"选择数据"') == {chinese}
+
+
+def test_titles_and_speakers_are_searched_too(app):
+    titled = app.engine.remember(ME, note("text", title="The okapi file")).item.id
+    said = app.engine.remember(ME, Draft(kind="conversation", blocks=(Block("text", "Zoltan"),))).item.id
+    assert (ids(app, "okapi"), ids(app, "zoltan")) == ({titled}, {said})
+
+
+@pytest.mark.parametrize("query", [
+    'zebra"', '"zebra', '""', '"', "zebra AND", "AND zebra", "zebra OR okapi", "NOT zebra", "NEAR(zebra giraffe, 2)",
+    "zebra*", "*", "(zebra", "zebra)", "()", "body:zebra", "scope : see", "zebra:giraffe", "^zebra", "zebra + giraffe",
+    "-zebra", "{body extra} : zebra", "1qzebra", "'; drop table item; --", "zebra; select", "%", "_", "\\",
+    "zebra\n\r\tgiraffe", "\ufeff", "a" * 9_999, "\U0001f993", "\u202e", "zebra\u200bgiraffe", '"' * 999, "?!.", "$.n",
+    "the", "NULL"], ids=lambda query: ascii(query[:24]))
+def test_query_syntax_does_no_harm(app, query):
+    id, other = fill(app, "zebra and giraffe", "elephant")
+    for mode in ("text", "hybrid"):
+        assert other not in ids(app, query, mode=mode)
+        if "zebra" in query and "1q" not in query and "\u200b" not in query:
+            assert id in ids(app, query, mode=mode)
+    assert app.engine.listing(ME).total == 2
+
+
+def test_a_query_of_very_many_words_is_answered(app):
+    words = " ".join(f"w{n:04d}" for n in range(1600))
+    id, _ = fill(app, words, "else")
+    assert ids(app, words) == {id}
+    assert ids(app, " ".join(f'"{word}"' for word in words.split()[:20])) == {id}
+
+
+# Tenants
+
+def test_the_words_of_another_tenant_do_not_change_ones_hits_scores_and_order(app):
+    fill(app, *("zebra " * (n % 3 + 1) + "okapi " * (n % 2) + "filler " * (n % 11) for n in range(180)))
+    queries = [Query("zebra okapi", mode="text", limit=limit) for limit in (10, 180)]
+    before = [app.recall.recall(ME, query) for query in queries]
+    texts = (("zebra " if n % 4 else "okapi ") + "padding of other people " * 30 for n in range(300))
+    app.upkeep.import_(Caller(tenant="globex"), (json.dumps({"content": text}) for text in texts))
+    assert [app.recall.recall(ME, query) for query in queries] == before
+    assert app.recall.recall(ME, Query("padding", mode="text")).total == 0
+    assert app.recall.recall(Caller(tenant="nobody"), Query("zebra", mode="text")).total == 0

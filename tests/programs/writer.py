@@ -1,0 +1,19 @@
+"""Writes numbered items and prints a line for each write that has returned: `writer.py FOLDER NAME FIRST COUNT`."""
+
+import sys
+from pathlib import Path
+
+from memolith.app import open_app
+from memolith.engine.model import Block, Caller, Draft
+from memolith.settings import load
+
+folder, name, first, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+print("ready", flush=True)
+sys.stdin.readline()
+app = open_app(load({"data": folder}))
+for number in range(first, count):
+    word = f"{name}{number}"
+    draft = Draft(title=f"Item {word}", blocks=(Block(f"The word of this one is {word}, as it says."),), tags=(name,))
+    written = app.engine.remember(Caller(), draft, key=word)
+    print(number, written.item.id, flush=True)
+app.close()
