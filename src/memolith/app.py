@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -14,7 +15,7 @@ from memolith.engine.intake import Limits
 from memolith.engine.ports import Embedder, Meaning
 from memolith.engine.recall import Recall
 from memolith.engine.times import SystemClock
-from memolith.errors import Conflict, EmbedderDown, InvalidInput
+from memolith.errors import Conflict, EmbedderDown, InvalidInput, MemolithError
 from memolith.retrieval.minilm import MiniLM
 from memolith.retrieval.rank import WeightedRanker
 from memolith.retrieval.worker import EmbedWorker
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from memolith.retrieval.vectors import VectorIndex
 
 KEPT_CHANGES = 100_000
+log = logging.getLogger(__name__)
 
 
 class App:
@@ -163,7 +165,11 @@ class App:
             index.follow(rows)
             if not (always or index.wants_snapshot):
                 return False
-            index.snapshot(rows)
+            try:
+                index.snapshot(rows)
+            except OSError as error:
+                log.warning("no vector snapshot was written: %s", error)
+                return False
             index.follow(rows)
             _, change = rows.slot_marks()
         index.tidy()
@@ -175,9 +181,13 @@ class App:
         """Write what is still in memory and let go of the files."""
         if "worker" in self.__dict__ and self.worker:
             self.worker.stop()
-        if any(index.wants_snapshot for index in self._indexes.values()):
-            self.roll_snapshot()
-        self.engine.flush_reads()
+        try:
+            if any(index.wants_snapshot for index in self._indexes.values()):
+                self.roll_snapshot()
+            self.engine.flush_reads()
+        except MemolithError as error:
+            # Counts and snapshots are only a convenience; what was asked for is done.
+            log.warning("not everything was tidied up: %s", error)
         self.store.close()
 
 

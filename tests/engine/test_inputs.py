@@ -1,5 +1,6 @@
 """Bad input: a typed error that names the field, and nothing written."""
 
+import json
 import math
 import sys
 from collections.abc import Callable, Iterator
@@ -30,6 +31,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
     for id in ("seed", "other"):
         made.engine.remember(ME, note(f"tea {id}", id=id, attributes={"n": 1}))
     made.engine.remember(ME, Draft(kind="entity", title="Ann", id="bare"))
+    made.engine.remember(ME, Draft(kind="entity", blocks=(Block("Ann is nice"),), id="untitled"))
     made.engine.remember(ME, note("gone", id="gone"))
     made.engine.forget(ME, "gone")
     made.engine.link(ME, "seed", "other", "about", id="rel-1")
@@ -91,6 +93,8 @@ CASES: list[tuple[str, Call, type[MemolithError], str]] = [
     ("blank title and blank text", lambda app: app.engine.remember(
         ME, Draft(kind="entity", title=" ", blocks=(Block(" "),))), InvalidInput, "title"),
     ("a title taken from an item without text", lambda app: app.engine.revise(ME, "bare", Patch(title=" ")),
+     InvalidInput, "title"),
+    ("the text taken from an item without title", lambda app: app.engine.revise(ME, "untitled", Patch(blocks=())),
      InvalidInput, "title"),
     ("unknown kind", new(kind="banana"), InvalidInput, "kind"),
     ("kind of another type", new(kind=["memory"]), InvalidInput, "kind"),
@@ -273,6 +277,49 @@ def test_what_is_just_within_the_limits_is_kept_and_found(app):
     assert app.engine.listing(ME, Filter(tags_all=(words,), where=(Condition("n", "ne", 5),))).total == 1
     assert app.recall.recall(ME, Query("x" * 99, mode="text")).total > 0
     assert app.upkeep.verify() == []
+
+
+# Lines of an import
+
+PLAIN = ["nonsense", "[1]", '"x"', "{}", "5", "null", "{'a': 1}", '{"content": 5}', '{"content": ""}',
+         '{"content": "x", "colour": 1}', '{"content": "a\\u0000"}', '{"content": "a\\ud800"}',
+         '{"content": "x", "metadata": {"a": NaN}}']
+PLAIN += [f'{{"content": "x", "{name}": {json.dumps(value)}}}' for name, value in [
+    ("kind", "banana"), ("kind", 5), ("tags", 5), ("tags", [5]), ("tags", "abc"), ("tags", [""]), ("title", 5),
+    ("metadata", [1]), ("metadata", "x"), ("project", 5), ("namespace", "x" * 501)]]
+EVENT = {"seq": 2, "stream": "new", "version": 1, "type": "remembered", "actor": "local", "key": None,
+         "at": "2026-01-01T00:00:00.000000Z"}
+DATA = {"kind": "conversation", "title": "t", "status": "active", "owner": "local", "audience": "user", "project": None,
+        "namespace": None, "tags": ["x"], "attributes": {"n": 1}, "blocks": [{"text": "two"}], "chunker": 1}
+EVENTS: dict[str, object] = {"no event": 5, "empty event": {}, "no data": EVENT}
+EVENTS |= {f"{name} {value!r}": EVENT | {"data": DATA} | {name: value} for name, value in [
+    ("data", [1]), ("data", {"title": "x"}),
+    ("type", "sung"), ("type", "tagged"), ("type", "relinked"), ("type", None), ("version", 2), ("version", "x"),
+    ("version", None), ("stream", 5), ("stream", None), ("stream", ""), ("actor", None), ("at", None),
+    ("at", "yesterday"), ("key", 5), ("tenant", "x")]}
+EVENTS |= {f"data {name} {value!r}": EVENT | {"data": DATA | {name: value}} for name, value in [
+    ("kind", "banana"), ("audience", "all"), ("blocks", "abc"), ("blocks", [{}]), ("blocks", [{"text": 5}]),
+    ("blocks", [{"text": "x", "at": "noon"}]), ("tags", "abc"), ("tags", [5]), ("title", None), ("owner", 5),
+    ("attributes", [1]), ("attributes", {"a": math.nan}), ("status", None)]}
+
+
+# Each event is of a stream of its own, so that one that gets in does not stop the next.
+BROKEN = {ascii(line[:60]): line for line in PLAIN}
+BROKEN |= {name: json.dumps({"event": event}).replace('"new"', f'"{name}"') for name, event in EVENTS.items()}
+
+
+@pytest.mark.parametrize("line", BROKEN.values(), ids=BROKEN)
+def test_a_broken_line_is_named_and_nothing_of_its_file_stays(shared, line):
+    before = tables(shared)
+    with pytest.raises(MemolithError) as caught:
+        shared.upkeep.import_(ME, ['{"content": "good"}', "", line, '{"content": "good too"}'])
+    assert "ine 3" in str(caught.value)
+    assert tables(shared) == before
+
+
+def test_the_event_that_was_broken_above_is_imported_where_it_is_whole(app):
+    assert app.upkeep.import_(ME, [json.dumps({"event": EVENT | {"data": DATA}})]).items == 1
+    assert app.engine.get(ME, "new").title == "t"
 
 
 def test_an_unknown_policy_for_secrets_is_refused(app):

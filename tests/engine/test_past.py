@@ -1,5 +1,6 @@
 """The past of an item: its history, its state at any time, and undo, which leaves no trace but in the log."""
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -15,7 +16,7 @@ from memolith.errors import InvalidInput, NotFound, NotUndoable
 ANN, BOB = Caller("acme", "ann"), Caller("acme", "bob")
 LONG = "A sentence that goes on for a while. " * 40
 TALK = Draft(kind="conversation", blocks=(Block("hi there", "ann", "2026-01-01T10:00:00Z"), Block("hello", "bot")))
-State = tuple[Item, tuple[str, ...], list[Passage]]
+State = tuple[Item, str, tuple[str, ...], list[Passage]]
 
 
 def state(app: App, id: str) -> State:
@@ -23,7 +24,9 @@ def state(app: App, id: str) -> State:
     with app.store.reading() as rows:
         item = rows.item(ME.tenant, id)
         assert item is not None
-        return replace(item, version=0, updated_at=""), rows.tags_of(ME.tenant, id), rows.passages(ME.tenant, id)
+        # A number and a truth value are equal in Python, but not in the bytes of their JSON.
+        return (replace(item, version=0, updated_at=""), json.dumps(dict(item.attributes), sort_keys=True),
+                rows.tags_of(ME.tenant, id), rows.passages(ME.tenant, id))
 
 
 def links(app: App) -> list[Link]:
@@ -83,9 +86,11 @@ def test_history_tells_of_appended_messages_and_of_links(app):
 
 
 @pytest.mark.parametrize("patch, told", [(Patch(attributes={"new": None}), "attributes.new"),
-                                         (Patch(blocks=(Block("one", at="2020-01-01"),)), None)], ids=["null", "time"])
+                                         (Patch(attributes={"n": True}), "attributes.n"),
+                                         (Patch(blocks=(Block("one", at="2020-01-01"),)), None)],
+                         ids=["null", "truth", "time"])
 def test_history_tells_of_every_change_also_of_a_null_and_of_a_time(app, patch, told):
-    id = app.engine.remember(ME, note("one")).item.id
+    id = app.engine.remember(ME, note("one", attributes={"n": 1})).item.id
     assert app.engine.revise(ME, id, patch).item.version == 2
     fields = changed(app.past.history(ME, id)[1])
     assert fields
@@ -167,6 +172,7 @@ CHANGES: dict[str, Callable[[App, str], object]] = {
     "tags": lambda app, id: app.engine.revise(ME, id, Patch(tags=("z",))),
     "metadata": lambda app, id: app.engine.revise(ME, id, Patch(attributes={"a": 2, "b": {"c": [1]}})),
     "metadata to null": lambda app, id: app.engine.revise(ME, id, Patch(attributes={"a": None})),
+    "number to truth": lambda app, id: app.engine.revise(ME, id, Patch(attributes={"a": True})),
     "new null metadata": lambda app, id: app.engine.revise(ME, id, Patch(attributes={"new": None})),
     "dropped metadata": lambda app, id: app.engine.revise(ME, id, Patch(dropped=("a",))),
     "dropped null": lambda app, id: app.engine.revise(ME, id, Patch(dropped=("null",))),
@@ -186,21 +192,21 @@ STARTS = {
 }
 
 
-@pytest.mark.parametrize("start", STARTS)
 @pytest.mark.parametrize("change", CHANGES)
-def test_undo_restores_the_state_and_undo_of_the_undo_the_change(app, start, change):
-    id = app.engine.remember(ME, STARTS[start]).item.id
-    before = state(app, id)
-    CHANGES[change](app, id)
-    after = state(app, id)
-    assert after != before
-    undone = app.past.undo(ME, 2)
-    assert state(app, id) == before
-    assert (undone.data["undoes"], undone.seq) == (2, 3)
-    app.past.undo(ME, 3)
-    assert state(app, id) == after
-    app.past.undo(ME, 4)
-    assert state(app, id) == before
+def test_undo_restores_the_state_and_undo_of_the_undo_the_change(app, change):
+    for name, start in STARTS.items():
+        id = app.engine.remember(ME, start).item.id
+        before, made = state(app, id), length(app)
+        CHANGES[change](app, id)
+        after = state(app, id)
+        assert after != before, name
+        undone = app.past.undo(ME, made + 1)
+        assert state(app, id) == before, name
+        assert (undone.data["undoes"], undone.seq) == (made + 1, made + 2)
+        app.past.undo(ME, made + 2)
+        assert state(app, id) == after, name
+        app.past.undo(ME, made + 3)
+        assert state(app, id) == before, name
     assert app.upkeep.verify() == []
 
 

@@ -60,6 +60,7 @@ CONDITIONS: dict[str, tuple[str, str, object, str]] = {
     "le": ("n", "le", 10, "abc"), "gt": ("n", "gt", 1, "bc"), "ge": ("n", "ge", 2, "bc"),
     "gt text": ("day", "gt", "2026-01-10", "b"), "le text": ("day", "le", "2026-02-01", "ab"),
     "glob": ("path", "glob", "src/*/x.py", "b"), "glob one": ("path", "glob", "src/ap?", "c"),
+    "glob none of": ("path", "glob", "src/ap[^x]*", "abc"), "glob one of": ("path", "glob", "src/[a-c]pp", "c"),
     "in": ("n", "in", [1, 10, "abc"], "acd"), "in nothing": ("n", "in", [], ""),
     "in truths": ("flag", "in", [True], "a"),
     "under": ("path", "under", "src/app", "ac"), "under with a slash": ("path", "under", "src/app/", "ac"),
@@ -134,8 +135,10 @@ def crowd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
     made = open_app(Settings(data=tmp_path_factory.mktemp("crowd"), embedder="none"))
     odd = {"tags": ["needle"], "namespace": "haystack", "project": "haystack", "kind": "concept",
            "metadata": {"mark": 7}, "title": "the needle"}
-    made.upkeep.import_(ME, (json.dumps({"content": f"report number{n}"} | (odd if n == 7_777 else {}))
-                             for n in range(CROWD)))
+    words = {0: " alpha", 1: " beta"}  # each in a quarter of all, both together in 20
+    made.upkeep.import_(ME, (json.dumps({"content": f"report number{n}{words.get(n % 4, '')}"
+                                         f"{' alpha' if n % 1000 == 1 else ' beta' if n % 1000 == 500 else ''}"}
+                                        | (odd if n == 7_777 else {})) for n in range(CROWD)))
     made.engine.remember(BOB, note("okapi"))
     made.engine.remember(BOB, note("report for all", audience=Audience.ORG, status="rare"))
     yield made
@@ -187,6 +190,15 @@ def test_pages_neither_overlap_nor_skip_also_in_a_crowd(crowd, mode, size):
     assert {page.total for page in pages} == {1000}
     assert len(seen) == len(set(seen)) == 1000
     assert pages[-1].warnings == pages[0].warnings
+
+
+@pytest.mark.parametrize("mode", ["text", "hybrid"])
+def test_the_total_of_several_common_words_is_the_same_on_every_page(crowd, mode):
+    pages = [crowd.recall.recall(ME, Query("alpha beta", mode=mode, limit=8, offset=offset))
+             for offset in range(0, 64, 8)]
+    assert len({page.total for page in pages}) == 1
+    both = [hit.passage.text for page in pages for hit in page.hits][:20]
+    assert all("alpha" in text and "beta" in text for text in both)
 
 
 def test_pages_follow_one_order_with_falling_scores(app):

@@ -23,6 +23,7 @@ HERE = Path(__file__).parent
 SRC = str(Path(memolith.__file__).parents[1])
 CLI = [sys.executable, "-m", "memolith.doors.main"]
 TIMEOUT_S = 60.0
+READ_LATE = ("HOME", "XDG_DATA_HOME")
 KEPT = ("PATH", "SYSTEMROOT", "TMPDIR", "TEMP", "TMP", "HOME", "VIRTUAL_ENV", "LD_LIBRARY_PATH")
 
 
@@ -36,7 +37,7 @@ def cli(data: Path | None, *arguments: str, stdin: str | bytes = b"", **env: str
     """Run one command to its end."""
     given = [*arguments, "--data", str(data)] if data else list(arguments)
     sent = stdin.encode() if isinstance(stdin, str) else stdin
-    if hasattr(os, "fork") and all(name.startswith("MEMOLITH_") for name in env):
+    if hasattr(os, "fork") and all(name.startswith("MEMOLITH_") or name in READ_LATE for name in env):
         return forked(given, sent, env)
     ran = subprocess.run([*CLI, *given], input=sent, capture_output=True, timeout=TIMEOUT_S, env=environment(**env),
                          check=False)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import json
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -11,8 +13,8 @@ from pathlib import Path
 from memolith import __version__
 from memolith.app import App, open_app
 from memolith.doors import cli_care, cli_items
-from memolith.doors.show import note
-from memolith.errors import MemolithError
+from memolith.doors.show import end_bars, note
+from memolith.errors import DiskFull, MemolithError, Unavailable
 from memolith.settings import load
 
 Command = Callable[[App, argparse.Namespace], int]
@@ -41,22 +43,36 @@ def run(arguments: list[str]) -> int:
     """Run one command; a failure is told on standard error in plain words."""
     options = parser().parse_args(arguments)
     try:
-        if getattr(options, "bare", False):
-            return int(options.run(None, options))
-        app = open_app(load({"data": options.data}))
-        try:
-            return int(options.run(app, options))
-        finally:
-            app.close()
+        return command(options)
     except MemolithError as error:
         return fail(error, options.json)
     except KeyboardInterrupt:
         note("Stopped.")
         return 130
     except BrokenPipeError:
-        # The reader of our output went away; that is his right.
-        sys.stderr.close()
+        # The reader of our output went away; that is his right, and nothing may be written at the end either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        return fail(DiskFull() if full else Unavailable(f"{error.filename or 'A file'} cannot be used: "
+                                                        f"{error.strerror}."), options.json)
+    finally:
+        end_bars()
+
+
+def command(options: argparse.Namespace) -> int:
+    """Run what was asked for, with the app around it where it needs one."""
+    if getattr(options, "bare", False):
+        code = int(options.run(None, options))
+    else:
+        app = open_app(load({"data": options.data}))
+        try:
+            code = int(options.run(app, options))
+        finally:
+            app.close()
+    sys.stdout.flush()
+    return code
 
 
 def fail(error: MemolithError, as_json: bool) -> int:

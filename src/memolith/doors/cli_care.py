@@ -81,6 +81,8 @@ def backup(app: App, options: Options) -> int:
     """Copy everything into one file."""
     if options.file.exists():
         raise InvalidInput(f"{options.file} exists already; choose another name.", field="file")
+    if not options.file.parent.is_dir():
+        raise InvalidInput(f"There is no folder {options.file.parent}.", field="file")
     app.store.backup(options.file, progress("copying"))
     size = options.file.stat().st_size
     if options.json:
@@ -121,6 +123,8 @@ def export(app: App, options: Options) -> int:
         for count, line in enumerate(app.upkeep.export(options.tenant)):
             file.write(line + "\n")
             tell(count, 0)
+    if options.json and options.file != "-":
+        as_json({"file": options.file, "events": count})
     note(f"Exported {count:,} events of {options.tenant!r}. Left out: secrets in the vault, client keys, vectors.")
     return 0
 
@@ -140,16 +144,16 @@ def import_(app: App, options: Options) -> int:
 
 @contextmanager
 def _opened(name: str, mode: str, standard: TextIO) -> Iterator[TextIO]:
-    if name == "-":
-        if hasattr(standard, "reconfigure"):
-            standard.reconfigure(encoding="utf-8")
-        yield standard
-        return
     try:
-        with open(name, mode, encoding="utf-8") as file:
-            yield file  # type: ignore[misc]
-    except (FileNotFoundError, IsADirectoryError, PermissionError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"{name} cannot be used: {error}.", field="file") from error
+        if name == "-":
+            if hasattr(standard, "reconfigure"):
+                standard.reconfigure(encoding="utf-8")
+            yield standard
+        else:
+            with open(name, mode, encoding="utf-8") as file:
+                yield file  # type: ignore[misc]
+    except UnicodeDecodeError as error:
+        raise InvalidInput(f"{name} is not UTF-8 text.", field="file") from error
 
 
 def demo(_: App | None, options: Options) -> int:
@@ -157,32 +161,33 @@ def demo(_: App | None, options: Options) -> int:
     with tempfile.TemporaryDirectory(prefix="memolith-demo-") as folder:
         app = open_app(load({"data": Path(folder)}))
         try:
-            _tour(app)
+            told = _tour(app)
         finally:
             app.close()
+    if options.json:
+        as_json({"lines": told})
+    else:
+        out("\n".join(told))
     return 0
 
 
-def _tour(app: App) -> None:
+def _tour(app: App) -> list[str]:
     texts = ("The deploy key for staging rotates every Monday at 09:00.",
              "Maria prefers tea to coffee and never has meetings before ten.",
              "We chose PostgreSQL over MySQL because of row-level security.")
-    out("memolith remembers:")
+    told = ["memolith remembers:", *(f"  + {text}" for text in texts)]
     items = [app.engine.remember(ME, Draft(blocks=(Block(text),))).item for text in texts]
-    for text in texts:
-        out(f"  + {text}")
     for question in ("what does Maria like to drink?", "why this database?"):
-        out(f"\nrecall {question!r}:")
-        for hit in app.recall.recall(ME, Query(question, limit=1)).hits:
-            out(f"  {hit.score:.2f} {hit.strength}  {hit.passage.text}")
+        told.append(f"\nrecall {question!r}:")
+        told += [f"  {hit.score:.2f} {hit.strength}  {hit.passage.text}"
+                 for hit in app.recall.recall(ME, Query(question, limit=1)).hits]
     changed = app.engine.revise(ME, items[1].id, Patch(blocks=(Block("Maria switched to espresso."),)))
-    out("\nrevised, then undone:")
-    undone = app.past.undo(ME, changed.seq)
+    app.past.undo(ME, changed.seq)
+    told.append("\nrevised, then undone:")
     for step in app.past.history(ME, items[1].id):
         shown = next((change.new for change in step.changes if change.field == "text"), "")
-        out(f"  event {step.event.seq}: {step.event.type:10} {shown}")
+        told.append(f"  event {step.event.seq}: {step.event.type:10} {shown}")
     _, blocks = app.engine.read(ME, items[1].id)
-    out(f"  now again: {blocks[0].text}")
-    out(f"\nverify: {'equal' if not app.upkeep.verify() else 'differs'} (after event {undone.seq})")
-
-
+    told.append(f"  now again: {blocks[0].text}")
+    told.append(f"\nverify: {'equal' if not app.upkeep.verify() else 'differs'}")
+    return told

@@ -274,7 +274,7 @@ def erase(app: App, options: Options) -> int:
 
 def undo(app: App, options: Options) -> int:
     """Take back a change."""
-    seq = int(options.id) if options.id.isdigit() else app.past.last(ME, options.id).seq
+    seq = int(options.id) if options.id.isascii() and options.id.isdigit() else app.past.last(ME, options.id).seq
     event = app.past.undo(ME, seq)
     if options.json:
         as_json({"undone": seq, "event": event.seq, "type": event.type, "id": event.stream})

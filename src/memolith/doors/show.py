@@ -13,14 +13,28 @@ from typing import TextIO
 Progress = Callable[[int, int], None]
 
 
+_open_bars: list[TextIO] = []
+
+
 def out(text: str = "") -> None:
     """A line to standard output, as UTF-8 whatever the console thinks."""
+    end_bars()
     sys.stdout.write(text + "\n")
 
 
 def note(text: str) -> None:
-    """A line to standard error."""
+    """A line to standard error, after all that belongs before it."""
+    end_bars()
+    sys.stdout.flush()
     sys.stderr.write(text + "\n")
+
+
+def end_bars() -> None:
+    """Let what comes next start on its own line."""
+    while _open_bars:
+        stream = _open_bars.pop()
+        stream.write("\n")
+        stream.flush()
 
 
 def as_json(value: object) -> None:
@@ -79,11 +93,13 @@ def progress(label: str, stream: TextIO | None = None) -> Progress:
         nonlocal shown
         if not target.isatty():
             return
-        percent = done * 100 // total if total else done // 100
-        if percent != shown or (total and done >= total):
+        percent = min(done, total) * 100 // total if total else done // 100
+        if percent != shown:
             shown = percent
             bar = f"[{'#' * (percent // 4):25}] {percent:3d} %" if total else f"{done:,}"
-            target.write(f"\r{label} {bar}" + ("\n" if total and done >= total else ""))
+            target.write(f"\r{label} {bar}")
             target.flush()
+            if target not in _open_bars:
+                _open_bars.append(target)
 
     return tell

@@ -21,7 +21,7 @@ def bygone(rows: Reader, caller: Caller, chosen: Filter, streams: Collection[str
         current = rows.item(caller.tenant, stream)
         if current is None or not current.scope.admits(caller):
             continue
-        state = Replay.of(event for event in events if event.at <= at)
+        state = Replay.until(events, at)
         item = state.row
         if isinstance(item, Item) and item.scope.admits(caller) and item_matches(item, chosen):
             found += [(item, passage) for passage in state.passages if passage_matches(passage, chosen)]

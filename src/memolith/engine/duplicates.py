@@ -79,7 +79,7 @@ def overlap(first: str, second: str) -> float:
 
 
 def _shingles(text: str) -> set[tuple[str, ...]]:
-    words = _plain(text).split()
+    words = [word.casefold() for word in _WORD.findall(text)]
     return {tuple(words[n:n + SHINGLE]) for n in range(max(1, len(words) - SHINGLE + 1))}
 
 

@@ -46,7 +46,7 @@ class Engine(Verbs):
     def remember(self, caller: Caller, draft: Draft, key: str | None = None) -> Written:
         """Keep something new, and tell what was there already in nearly the same words."""
         written = super().remember(caller, draft, key)
-        if self.search is None or written.repeated or len(draft.blocks) != 1:
+        if self.search is None or len(draft.blocks) != 1:
             return written
         near = self._near(caller, written, draft.blocks[0].text)
         return replace(written, similar=(*written.similar, *near)) if near else written

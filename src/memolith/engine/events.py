@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from typing import cast
 
 from memolith.engine.chunks import chunk
 from memolith.engine.model import NO_ATTRIBUTES, Attributes, Audience, Block, Item, Json, Link, Passage, Scope
+from memolith.errors import StoreCorrupt
 
 Data = Mapping[str, Json]
 ITEM_EVENTS = ("remembered", "revised", "tagged", "appended", "trimmed", "forgotten", "restored", "erased")
@@ -50,7 +52,10 @@ class Changes:
 
 def fold(before: Item | Link | None, event: Event) -> Changes:
     """The row changes that the event means, given the row as it was."""
-    return _FOLDS[event.type](before, event)
+    try:
+        return _FOLDS[event.type](before, event)
+    except (KeyError, ValueError, TypeError) as error:
+        raise StoreCorrupt(f"Event {event.seq} ({event.type[:40]}) of {event.stream} does not make sense.") from error
 
 
 def block_data(block: Block) -> dict[str, Json]:
@@ -208,6 +213,8 @@ def _the_item(before: Item | Link | None) -> Item:
 
 
 def _texts(value: Json | None) -> tuple[str, ...]:
+    if value is not None and not isinstance(value, list):
+        raise ValueError("tags are a list")
     return tuple(cast(list[str], value or []))
 
 
@@ -235,6 +242,11 @@ class Replay:
         else:
             self.row = changes.item or changes.link
         return changes
+
+    @classmethod
+    def until(cls, events: Iterable[Event], at: str) -> Replay:
+        """The state that the events up to a time have left."""
+        return cls.of(takewhile(lambda event: event.at <= at, events))
 
     @classmethod
     def of(cls, events: Iterable[Event]) -> Replay:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from memolith.engine.model import KINDS, Attributes, Audience, Block, Draft, Json, Patch
-from memolith.engine.secrets import MARK, redact
+from memolith.engine.secrets import redact
 from memolith.errors import BlockedContent, InvalidInput, TooLarge
 
 POLICIES = ("redact", "block", "allow")
@@ -97,7 +97,7 @@ class Intake:
 
     def tags(self, tags: Sequence[str]) -> tuple[str, ...]:
         """Distinct tags in order, without blanks around them."""
-        if isinstance(tags, str) or len(tags) > self.limits.tags:
+        if not isinstance(tags, list | tuple) or len(tags) > self.limits.tags:
             raise InvalidInput(f"Tags are a list of at most {self.limits.tags} texts.", field="tags")
         return tuple(sorted({self._tag(tag) for tag in tags}))
 
@@ -130,9 +130,9 @@ class Intake:
                            field="metadata")
         return clean
 
-    def without_secrets(self, attributes: Attributes) -> dict[str, Json]:
+    def without_secrets(self, attributes: Attributes, depth: int = 1) -> dict[str, Json]:
         """A JSON object with every text in it checked and free of secrets."""
-        return {self._free("metadata", plain("metadata", name)): self._walk(value, name, 1)
+        return {self._free("metadata", plain("metadata", name)): self._walk(value, name, depth)
                 for name, value in attributes.items()}
 
     def _walk(self, value: Json, name: str, depth: int) -> Json:
@@ -150,12 +150,13 @@ class Intake:
     def _named(self, name: str, value: str) -> str:
         """The value, judged also by its name: `password` tells more than the password itself."""
         clean = self._free("metadata", value)
-        if clean != value or self.policy == "allow" or not 4 <= len(value) <= 200 or '"' in value or "\n" in value:
+        if clean != value or self.policy == "allow" or name in ("text", "title") or not _short_word(value):
             return clean
-        pair, counts = redact(f'{name}: "{value}"')
-        if not counts or MARK not in pair:
+        prefix = f'{name}: "'
+        pair, counts = redact(f'{prefix}{value}"')
+        if not counts or not pair.startswith(prefix) or not pair.endswith('"'):
             return value
-        return self._replaced("metadata", MARK, counts)
+        return self._replaced("metadata", pair[len(prefix):-1], counts)
 
     def _free(self, name: str, text: str) -> str:
         if self.policy == "allow":
@@ -227,6 +228,10 @@ def strength(value: float) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or not 0 <= value <= 1:
         raise InvalidInput("The strength must lie between 0 and 1.", field="strength", value=value)
     return float(value)
+
+
+def _short_word(value: str) -> bool:
+    return 4 <= len(value) <= 200 and '"' not in value and "\n" not in value
 
 
 def _has_text(blocks: Sequence[Block]) -> bool:

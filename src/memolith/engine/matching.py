@@ -93,7 +93,7 @@ _TESTS: dict[str, Callable[[Json, Json], bool]] = {
     "le": lambda value, wanted: _alike(value, wanted) and cast(float, value) <= cast(float, wanted),
     "gt": lambda value, wanted: _alike(value, wanted) and cast(float, value) > cast(float, wanted),
     "ge": lambda value, wanted: _alike(value, wanted) and cast(float, value) >= cast(float, wanted),
-    "glob": lambda value, wanted: fnmatch.fnmatchcase(str(value), str(wanted)),
+    "glob": lambda value, wanted: fnmatch.fnmatchcase(str(value), str(wanted).replace("[^", "[!")),
     "in": lambda value, wanted: value in cast("list[Json]", wanted),
     "under": _under,
     "has": lambda value, wanted: isinstance(value, list) and wanted in value,

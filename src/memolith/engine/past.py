@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import cast
@@ -68,7 +69,7 @@ class Past:
             events = rows.events(caller.tenant, id)
         if events[-1].type == "erased":
             raise NotFound("This item was erased; its past is gone too.", id=id)
-        state = Replay.of(event for event in events if event.at <= at)
+        state = Replay.until(events, at)
         if not isinstance(state.row, Item) or not state.row.scope.admits(caller):
             raise NotFound(f"At {at} this item was not there for you.", id=id)
         return State(state.row, tuple(join_blocks(state.passages)))
@@ -141,7 +142,7 @@ def _steps(caller: Caller, events: list[Event]) -> list[Step]:
 def _changed(before: dict[str, Json], after: dict[str, Json]) -> list[str]:
     """The names whose value differs; to be absent and to be null are two things."""
     return [name for name in sorted(before.keys() | after.keys())
-            if (name in before) != (name in after) or before.get(name) != after.get(name)]
+            if (name in before) != (name in after) or json.dumps(before.get(name)) != json.dumps(after.get(name))]
 
 
 def picture(state: Replay) -> dict[str, Json]:

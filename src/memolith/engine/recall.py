@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from memolith.engine.bygone import bygone
@@ -26,7 +27,7 @@ from memolith.engine.ports import (
     Store,
     Vectors,
 )
-from memolith.errors import EmbedderDown, InvalidInput
+from memolith.errors import DiskFull, EmbedderDown, InvalidInput, Unavailable
 
 MODES = ("hybrid", "vector", "text")
 SIDE = 1000
@@ -97,14 +98,20 @@ class Recall:
                 raise EmbedderDown("No embedding model is ready, so nothing can be found by meaning alone.")
             warnings.append("The embedding model is not ready; found by words only.")
             return None
-        if self._drain:
-            self._drain(caller.tenant, DRAIN_S)
-        with self._store.reading() as rows:
-            waiting = sum(count for (consumer, status), count in rows.outbox_counts(caller.tenant).items()
-                          if consumer == "embed" and status != "processed")
+        waiting = self._waiting(caller)
+        if waiting and self._drain:
+            # Whoever cannot write can still search.
+            with suppress(DiskFull, Unavailable):
+                self._drain(caller.tenant, DRAIN_S)
+            waiting = self._waiting(caller)
         if waiting:
             warnings.append(f"{waiting} items have no vector yet; they are found by words only.")
         return meaning
+
+    def _waiting(self, caller: Caller) -> int:
+        with self._store.reading() as rows:
+            return sum(count for (consumer, status), count in rows.outbox_counts(caller.tenant).items()
+                       if consumer == "embed" and status != "processed")
 
     def _dense(self, meaning: Meaning, text: str, query: Query, warnings: list[str]) -> Dense | None:
         try:
@@ -180,7 +187,7 @@ class Search:
                 return found
         rarest = sorted(set(known) - set(telling), key=lambda term: (statistics.frequencies[term], term))
         together = find(self._caller, self._query.filter, rarest, [], True, SIDE)
-        if together and (self._query.mode == "hybrid" or len(together) >= self._query.offset + self._query.limit):
+        if len(together) >= POOL or (together and self._query.mode == "hybrid"):
             return together
         seen = {candidate.place for candidate in together}
         more = find(self._caller, self._query.filter, rarest[:1], [], False, SIDE)

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
 from typing import cast
 
 from memolith.engine.events import ITEM_EVENTS, LINK_EVENTS, Changes, Event, Replay, fold
-from memolith.engine.intake import Intake
-from memolith.engine.model import Block, Caller, Draft, Item, Json, Link
+from memolith.engine.intake import Intake, identifier, plain, when
+from memolith.engine.model import Block, Caller, Draft, Item, Json, Link, Passage
 from memolith.engine.ports import Reader, Writer
 from memolith.engine.verbs import Verbs
-from memolith.errors import Conflict, InvalidInput
+from memolith.errors import Conflict, InvalidInput, MemolithError, StoreCorrupt
 
 FORMAT = 1
+# Events hold blocks which hold attributes: so many levels above what a caller may nest.
+OUTER = -4
+PLAIN_EVENTS = ("forgotten", "restored", "erased", "unlinked")
 LEFT_OUT = ("vault values", "client keys", "embedding vectors (made anew after import)")
 Progress = Callable[[int, int], None]
 
@@ -59,7 +62,8 @@ class Upkeep:
         with self._engine.store.rebuilding() as writer_of:
             for tenant in tenants:
                 rows = writer_of(tenant)
-                for _, events in streams(rows, tenant):
+                for stream in rows.streams(tenant):
+                    events = rows.events(tenant, stream)
                     _fill(rows, Replay.of(events), events)
                     done += len(events)
                     if progress:
@@ -77,59 +81,102 @@ class Upkeep:
 
     def import_(self, caller: Caller, lines: Iterable[str], progress: Progress | None = None) -> Imported:
         """Bring in an export, or plain lines with `content`; wholly or not at all."""
-        count = items = 0
+        # Read first: whoever waits for his input must not keep others from writing.
+        records = [(number, _parse(line, number)) for number, line in enumerate(lines, 1) if line.strip()]
+        _check_headers(records)
         intake = Intake(self._engine.limits, self._engine.secrets)
+        count = items = 0
         with self._engine.store.writing(caller.tenant) as rows:
-            states: dict[str, Item | Link | None] = {}
-            for number, line in enumerate(lines, 1):
-                if not line.strip():
-                    continue
-                record = _parse(line, number)
+            states: dict[str, State] = {}
+            for number, record in records:
                 if "memolith" in record:
-                    _check_header(record)
-                elif "event" in record:
-                    items += self._import_event(rows, _event(record["event"], number), states, intake, number)
-                    count += 1
-                else:
-                    self._engine.remember_in(rows, caller, _draft(record, number), intake)
-                    count, items = count + 1, items + 1
+                    continue
+                with _line_named(number):
+                    items += self._import_line(rows, caller, record, states, intake, number)
+                count += 1
                 if progress:
-                    progress(count, 0)
+                    progress(count, len(records))
         return Imported(count, items, intake.redactions)
 
-    def _import_event(self, rows: Writer, event: Event, states: dict[str, Item | Link | None], intake: Intake,
-                      number: int) -> bool:
-        if event.stream not in states:
-            if rows.events(rows.tenant, event.stream):
-                raise Conflict(f"Line {number}: {event.stream} is here already; import into an empty tenant.",
-                               id=event.stream)
-            states[event.stream] = None
-        before = states[event.stream]
-        data = intake.without_secrets(event.data)
-        stamped = rows.stamp(event.stream, event.version, event.type, data, event.actor, event.at, event.key)
-        if not data and event.type not in ("forgotten", "restored", "erased", "unlinked"):
-            # Scrubbed when its item was erased: there is nothing to fold.
-            rows.append(stamped, Changes())
-            return False
-        changes = Changes() if before is None and event.type in _LATER else fold(before, stamped)
-        rows.append(stamped, changes)
-        states[event.stream] = None if changes.gone else changes.item or changes.link or before
-        return event.type == "remembered"
+
+    def _import_line(self, rows: Writer, caller: Caller, record: dict[str, Json], states: dict[str, State],
+                     intake: Intake, number: int) -> bool:
+        """Whether the line made an item."""
+        if "event" in record:
+            return _import_event(rows, _event(record["event"], number), states, intake, number)
+        self._engine.remember_in(rows, caller, _draft(record, number), intake)
+        return True
 
 
-_LATER = ("forgotten", "restored", "erased", "unlinked")
+@contextmanager
+def _line_named(number: int) -> Iterator[None]:
+    """Let every error say in which line it is."""
+    try:
+        yield
+    except MemolithError as error:
+        if f"ine {number}" not in error.message:
+            error.message = f"Line {number}: {error.message}"
+            error.args = (error.message,)
+        raise
 
 
-def streams(rows: Reader, tenant: str) -> Iterator[tuple[str, list[Event]]]:
-    """The log, gathered stream by stream."""
-    for stream, events in itertools.groupby(rows.events_by_stream(tenant), key=lambda event: event.stream):
-        yield stream, list(events)
+@dataclass(frozen=True, slots=True)
+class State:
+    """How far a stream is imported."""
+
+    row: Item | Link | None = None
+    version: int = 0
+
+
+def _import_event(rows: Writer, event: Event, states: dict[str, State], intake: Intake, number: int) -> bool:
+    state = states.get(event.stream)
+    if state is None:
+        if rows.events(rows.tenant, event.stream):
+            raise Conflict(f"Line {number}: {event.stream[:100]} is here already; import into an empty tenant.",
+                           id=event.stream)
+        state = State()
+    if event.version != state.version + 1:
+        raise Conflict(f"Line {number}: version {event.version} of {event.stream[:100]} does not follow "
+                       f"{state.version}.", id=event.stream)
+    if event.key and rows.event_by_key(rows.tenant, event.actor, event.key):
+        raise Conflict(f"Line {number}: its idempotency key is used here already.", field="key", id=event.stream)
+    stamped = rows.stamp(event.stream, event.version, event.type, intake.without_secrets(event.data, OUTER),
+                         event.actor, event.at, event.key)
+    changes = _folded(state.row, stamped, number)
+    if changes.item is not None:
+        _sound(changes.item, changes.passages, intake)
+    rows.append(stamped, changes)
+    states[event.stream] = State(None if changes.gone else changes.item or changes.link or state.row, event.version)
+    return event.type == "remembered"
+
+
+def _sound(item: Item, passages: Sequence[Passage], intake: Intake) -> None:
+    """Refuse an item that no verb would have made."""
+    intake.draft(Draft(kind=item.kind, title=item.title, blocks=(Block("text"),), tags=item.tags, status=item.status,
+                       attributes=item.attributes, audience=item.scope.audience, project=item.scope.project,
+                       namespace=item.scope.namespace))
+    plain("owner", item.scope.owner)
+    for passage in passages:
+        plain("text", passage.text)
+        when("at", passage.at)
+
+
+def _folded(before: Item | Link | None, event: Event, number: int) -> Changes:
+    """The row changes of an imported event; one that was scrubbed when its item was erased has none."""
+    if not event.data and (before is None or event.type not in PLAIN_EVENTS):
+        if event.type in ("revised", "tagged", "appended", "relinked") and before is not None:
+            raise InvalidInput(f"Line {number}: this event has no data.", field="data", value=number)
+        return Changes()
+    try:
+        return fold(before, event)
+    except StoreCorrupt as error:
+        raise InvalidInput(f"Line {number}: {error.message}", field="event", value=number) from error
 
 
 def _fill(rows: Writer, state: Replay, events: list[Event]) -> None:
     if isinstance(state.row, Item):
         rows.apply(Changes(item=state.row, keep=0, passages=tuple(state.passages)))
-        rows.queue("embed", state.row.id, events[-1].seq, events[-1].at)
+        rows.queue("embed", state.row.id, events[-1].seq)
     elif isinstance(state.row, Link):
         rows.apply(Changes(link=state.row))
 
@@ -137,14 +184,20 @@ def _fill(rows: Writer, state: Replay, events: list[Event]) -> None:
 def _differences(rows: Reader, tenant: str) -> Iterator[tuple[int, list[str]]]:
     """Per stream: how many events it has, and what is wrong with its rows."""
     items, links = Counter[str](), Counter[str]()
-    for stream, events in streams(rows, tenant):
-        state = Replay.of(events)
+    for stream in rows.streams(tenant):
+        try:
+            events = rows.events(tenant, stream)
+            state = Replay.of(events)
+        except StoreCorrupt as error:
+            items[stream] += 1
+            yield 0, [error.message]
+            continue
         found: list[str] = []
         if [event.version for event in events] != list(range(1, len(events) + 1)):
             found.append(f"{stream}: versions have gaps")
         if events[0].type in LINK_EVENTS:
             links[stream] += 1
-            if rows.link(tenant, stream) != state.row:
+            if _exact(rows.link(tenant, stream)) != _exact(state.row):
                 found.append(f"link {stream} differs from the log")
         else:
             items[stream] += 1
@@ -156,13 +209,18 @@ def _differences(rows: Reader, tenant: str) -> Iterator[tuple[int, list[str]]]:
 
 def _item_differences(rows: Reader, tenant: str, stream: str, state: Replay) -> list[str]:
     found = []
-    if rows.item(tenant, stream) != state.row:
+    if _exact(rows.item(tenant, stream)) != _exact(state.row):
         found.append(f"item {stream} differs from the log")
     if rows.passages(tenant, stream) != state.passages:
         found.append(f"passages of {stream} differ from the log")
     if isinstance(state.row, Item) and rows.tags_of(tenant, stream) != state.row.tags:
         found.append(f"tags of {stream} differ from the log")
     return found
+
+
+def _exact(row: Item | Link | None) -> tuple[object, str]:
+    """The row with its attributes as JSON, in which 1 and true differ."""
+    return row, "" if row is None else json.dumps(dict(row.attributes), sort_keys=True)
 
 
 def _line(record: Mapping[str, object]) -> str:
@@ -179,10 +237,17 @@ def _parse(line: str, number: int) -> dict[str, Json]:
     return record
 
 
-def _check_header(record: dict[str, Json]) -> None:
-    if record["memolith"] != FORMAT:
-        raise InvalidInput(f"This export has format {record['memolith']}; this memolith reads {FORMAT}.",
-                           field="memolith")
+def _check_headers(records: list[tuple[int, dict[str, Json]]]) -> None:
+    """Refuse an export of another format or one that is torn."""
+    for number, record in records:
+        if "memolith" not in record:
+            continue
+        if record["memolith"] != FORMAT:
+            raise InvalidInput(f"Line {number}: this export has another format than {FORMAT}.", field="memolith")
+        there = sum("event" in other for _, other in records)
+        if record.get("events", there) != there:
+            raise InvalidInput(f"The export is torn: it announces {record['events']} events and holds {there}.",
+                               field="events")
 
 
 def _event(raw: Json, number: int) -> Event:
@@ -191,8 +256,12 @@ def _event(raw: Json, number: int) -> Event:
     except TypeError as error:
         raise InvalidInput(f"Line {number} is not an event of memolith.", field="event", value=number) from error
     if event.type not in ITEM_EVENTS + LINK_EVENTS or not isinstance(event.data, dict):
-        raise InvalidInput(f"Line {number} has the unknown event type {event.type!r}.", field="type", value=number)
-    return event
+        raise InvalidInput(f"Line {number} has an unknown event type or no data.", field="type", value=number)
+    texts = (event.stream, event.actor, event.at, event.key or "")
+    if not all(isinstance(text, str) for text in texts) or not isinstance(event.version, int):
+        raise InvalidInput(f"Line {number} is not an event of memolith.", field="event", value=number)
+    identifier(plain("stream", event.stream))
+    return replace(event, at=when("at", event.at))
 
 
 def _draft(record: dict[str, Json], number: int) -> Draft:
@@ -203,7 +272,7 @@ def _draft(record: dict[str, Json], number: int) -> Draft:
     if not isinstance(record.get("content"), str):
         raise InvalidInput(f"Line {number} needs `content` as text.", field="content", value=number)
     return Draft(kind=cast(str, record.get("kind", "memory")), title=cast(str, record.get("title", "")),
-                 blocks=(Block(cast(str, record["content"])),), tags=tuple(cast("list[str]", record.get("tags", []))),
+                 blocks=(Block(cast(str, record["content"])),), tags=cast("tuple[str, ...]", record.get("tags", ())),
                  attributes=cast("dict[str, Json]", record.get("metadata", {})),
                  project=cast("str | None", record.get("project")),
                  namespace=cast("str | None", record.get("namespace")))

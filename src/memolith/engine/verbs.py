@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import cast
 
 from memolith.engine import chunks
 from memolith.engine.events import Changes, Event, Replay, block_data, fold, join_blocks
@@ -31,10 +29,12 @@ from memolith.engine.model import (
     Written,
 )
 from memolith.engine.ports import Clock, Reader, Store, Writer
+from memolith.engine.receipts import digested, notes, redactions_of, request_digest
 from memolith.engine.times import new_id
 from memolith.errors import AlreadyExists, Conflict, Denied, InvalidInput, NotFound, VersionConflict
 
 MOST_LISTED = 10_000
+FLUSH_WAIT_S = 0.5
 
 
 class Verbs:
@@ -103,17 +103,17 @@ class Verbs:
         with self._reads_lock:
             waiting, self._reads = self._reads, {}
         for tenant, reads in waiting.items():
-            with self.store.writing(tenant) as rows:
+            with self.store.writing(tenant, FLUSH_WAIT_S) as rows:
                 rows.touch(reads)
 
     # Writing
 
     def remember(self, caller: Caller, draft: Draft, key: str | None = None) -> Written:
         """Keep something new; with a key, a repeated call returns the first outcome."""
-        intake = Intake(self.limits, self.secrets)
+        intake, key = Intake(self.limits, self.secrets), digested(key)
         draft = intake.draft(draft)
         with self.store.writing(caller.tenant) as rows:
-            if first := self._repeated(rows, caller, key, _request(key, "remember", draft)):
+            if first := self._repeated(rows, caller, key, request_digest(key, "remember", draft)):
                 return first
             return self._remember(rows, caller, draft, intake, key)
 
@@ -130,7 +130,7 @@ class Verbs:
         id = draft.id or new_id()
         if draft.id and rows.events(caller.tenant, id):
             raise AlreadyExists("There is an item with this id already.", field="id", id=id)
-        data |= _notes(intake, _request(key, "remember", draft))
+        data |= notes(intake, request_digest(key, "remember", draft))
         event, changes = self._record(rows, None, id, "remembered", data, caller, key)
         assert changes.item is not None
         similar = _same(rows, caller, changes.item, changes.passages)
@@ -139,8 +139,8 @@ class Verbs:
     def revise(self, caller: Caller, id: str, patch: Patch, expected: int | None = None,
                key: str | None = None) -> Written:
         """Change what the patch names; with an expected version, refuse if somebody was faster."""
-        intake = Intake(self.limits, self.secrets)
-        request = _request(key, "revise", id, patch, expected)
+        intake, key = Intake(self.limits, self.secrets), digested(key)
+        request = request_digest(key, "revise", id, patch, expected)
         with self.store.writing(caller.tenant) as rows:
             if first := self._repeated(rows, caller, key, request):
                 return first
@@ -149,7 +149,7 @@ class Verbs:
             data = _difference(item, blocks, intake.patch(patch, item.kind))
             if not data:
                 return self._unchanged(rows, item)
-            return self._change(rows, caller, item, "revised", data | _notes(intake, request), key)
+            return self._change(rows, caller, item, "revised", data | notes(intake, request), key)
 
     def tag(self, caller: Caller, id: str, add: Sequence[str] = (), remove: Sequence[str] = ()) -> Written:
         """Add and remove tags."""
@@ -164,23 +164,23 @@ class Verbs:
                                      "removed": [tag for tag in item.tags if tag in removed]}
             if not any(data.values()):
                 return self._unchanged(rows, item)
-            return self._change(rows, caller, item, "tagged", data | _notes(intake))
+            return self._change(rows, caller, item, "tagged", data | notes(intake))
 
     def append(self, caller: Caller, id: str, blocks: Sequence[Block], key: str | None = None) -> Written:
         """Add messages or other blocks at the end."""
-        intake = Intake(self.limits, self.secrets)
+        intake, key = Intake(self.limits, self.secrets), digested(key)
         with self.store.reading() as before:
             present = before.text_bytes(caller.tenant, id)
         clean = intake.blocks(blocks, present)
         if not any(block.text.strip() for block in clean):
             raise InvalidInput("There is nothing to append.", field="messages")
         data: dict[str, Json] = {"blocks": _blocks(clean), "chunker": chunks.VERSION}
-        request = _request(key, "append", id, clean)
+        request = request_digest(key, "append", id, clean)
         with self.store.writing(caller.tenant) as rows:
             if first := self._repeated(rows, caller, key, request):
                 return first
             item = self._live(rows, caller, id)
-            return self._change(rows, caller, item, "appended", data | _notes(intake, request), key)
+            return self._change(rows, caller, item, "appended", data | notes(intake, request), key)
 
     def forget(self, caller: Caller, id: str, expected: int | None = None) -> Written:
         """Take the item out of every read path; it can be restored."""
@@ -313,37 +313,6 @@ def _blocks(blocks: Sequence[Block]) -> list[Json]:
     return [block_data(block) for block in blocks]
 
 
-def redactions_of(event: Event) -> dict[str, int]:
-    """What was redacted from the text of an event, by kind."""
-    return dict(cast("dict[str, int]", event.data.get("redactions") or {}))
-
-
-def _request(key: str | None, *parts: object) -> str:
-    """A digest by which a repeated write is told from another one under the same key."""
-    if key is None:
-        return ""
-    if not plain("idempotency_key", key).strip() or len(key) > 255:
-        raise InvalidInput("An idempotency key has 1 to 255 characters.", field="idempotency_key")
-    return hashlib.sha256(json.dumps(parts, sort_keys=True, default=_parts).encode()).hexdigest()
-
-
-def _parts(value: object) -> object:
-    """The fields of a value or the entries of a mapping."""
-    if isinstance(value, Mapping):
-        return dict(value)
-    return {name: getattr(value, name) for name in getattr(value, "__dataclass_fields__", {})}
-
-
-def _notes(intake: Intake, request: str = "") -> dict[str, Json]:
-    """What an event says beside the change itself."""
-    notes: dict[str, Json] = {}
-    if intake.redactions:
-        notes["redactions"] = dict(intake.redactions)
-    if request:
-        notes["request"] = request
-    return notes
-
-
 def _same(rows: Reader, caller: Caller, item: Item, passages: Sequence[Passage]) -> tuple[Similar, ...]:
     """Items with the same text, but for case and white space."""
     if item.blocks != 1:
@@ -387,7 +356,8 @@ def _difference(item: Item, blocks: list[Block], patch: Patch) -> dict[str, Json
         data["dropped"] = list(dropped)
     if patch.blocks is not None and not _same_blocks(patch.blocks, blocks):
         data |= {"blocks": _blocks(patch.blocks), "chunker": chunks.VERSION}
-    if not data.get("title", item.title) and not any(b.text.strip() for b in patch.blocks or blocks):
+    left = blocks if patch.blocks is None else patch.blocks
+    if not data.get("title", item.title) and not any(block.text.strip() for block in left):
         raise InvalidInput("An item without text needs a title.", field="title")
     if data.get("audience", item.scope.audience) == "project" and not data.get("project", item.scope.project):
         raise InvalidInput("An item for a project needs to name the project.", field="project")
@@ -396,4 +366,5 @@ def _difference(item: Item, blocks: list[Block], patch: Patch) -> dict[str, Json
 
 def _same_blocks(new: Sequence[Block], old: Sequence[Block]) -> bool:
     """Whether nothing is new; a block without a time of its own keeps the one it has."""
-    return len(new) == len(old) and all(replace(a, at=a.at or b.at) == b for a, b in zip(new, old, strict=True))
+    return len(new) == len(old) and all(_json(block_data(replace(a, at=a.at or b.at))) == _json(block_data(b))
+                                         for a, b in zip(new, old, strict=True))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import hashlib
+import os
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
@@ -180,6 +181,8 @@ class Network:
     """The graph of the model in memory, run on the thread of the caller."""
 
     def __init__(self, path: Path) -> None:
+        # From 1.29 on, onnxruntime reports home and writes into the home folder unless told not to.
+        os.environ["ORT_DISABLE_TELEMETRY"] = "1"
         with GATE, translated(ImportError, "The embedding model needs numpy and onnxruntime; reinstall memolith"):
             # Here and not above: these cost 0.15 s and 35 MB, which a program that embeds nothing must not pay.
             import numpy

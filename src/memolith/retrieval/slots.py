@@ -136,8 +136,22 @@ def write_snapshot(path: Path, dimension: int, count: int, slots: Iterator[Slot]
     """Write the slots to a new file that appears whole or not at all; returns how many there were."""
     partial = path.with_suffix(f".{os.getpid()}.partial")
     size = _layout(count, dimension)[1]
-    with open(partial, "wb") as file:
-        file.truncate(size)
+    try:
+        _reserve(partial, size)
+        return _write(partial, path, dimension, count, slots, marks)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _reserve(path: Path, size: int) -> None:
+    """Take the room on the disk now: a mapped file that finds none later kills the process."""
+    with open(path, "wb") as file:
+        for start in range(0, size, 1 << 20):
+            file.write(bytes(min(1 << 20, size - start)))
+
+
+def _write(partial: Path, path: Path, dimension: int, count: int, slots: Iterator[Slot],
+           marks: dict[str, object]) -> int:
     memory: Array = np.memmap(partial, "u1", "r+")
     arrays = _arrays(memory, count, dimension)
     made = Slots(dimension, {name: arrays[name] for name in DTYPES}, arrays["bits"], arrays["rows"], count)

@@ -35,7 +35,7 @@ class EmbedWorker:
         started, done = time.monotonic(), 0
         size = 4 if budget_s < 1 else BATCH
         while time.monotonic() - started < budget_s:
-            with self._store.writing(tenant or "") as rows:
+            with self._store.writing(tenant or "", budget_s) as rows:
                 jobs = rows.lease("embed", self._clock.now(), size, LEASE_S, tenant)
             if not jobs:
                 break

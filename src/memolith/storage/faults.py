@@ -22,8 +22,10 @@ def translated() -> Iterator[None]:
         raise DiskFull from error
     except (apsw.BusyError, apsw.LockedError) as error:
         raise StoreBusy from error
-    except (apsw.CorruptError, apsw.NotADBError) as error:
+    except (apsw.CorruptError, apsw.NotADBError, UnicodeDecodeError) as error:
         raise StoreCorrupt from error
+    except apsw.SQLError as error:
+        raise StoreCorrupt(f"The database is not one of memolith, or it is damaged ({error}).") from error
     except (apsw.ReadOnlyError, apsw.CantOpenError, apsw.PermissionsError, apsw.AuthError) as error:
         raise StoreReadOnly from error
     except apsw.IOError as error:
@@ -36,4 +38,4 @@ def translated() -> Iterator[None]:
             raise DiskFull from error
         if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
             raise StoreReadOnly from error
-        raise
+        raise Unavailable(f"The data folder cannot be used: {error.strerror}.") from error

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from memolith.engine.model import Item
-from memolith.storage.rows import Row, passage_from
+from memolith.storage.rows import Row, passage_from, text_digest
 from memolith.storage.terms import indexed
 
 COLUMNS = ("body", "extra", "scope")
@@ -25,18 +25,22 @@ def index_differences(reader: Statements, tenant: str) -> list[str]:
     """Where index or sums are not what the passages say."""
     head = reader.row("head", tenant=tenant)
     if head is None:
-        return []
-    number, _, passages, terms = head
+        return ["its head row is missing"]
+    number, seq, passages, terms, _ = head
+    problems = [f"{name} belongs to no item" for (name,) in reader.rows("orphans")]
+    if reader.row("log_state", tenant=tenant) != (seq, min(seq, 1), seq):
+        problems.append(f"the head says {seq} events; the log has others, or gaps")
     for _ in reader.rows("instances"):
         pass
     found: dict[int, int] = defaultdict(int)
     for term, doc, column, offset in reader.rows("instances_all"):
         found[doc] += hash((term, column, offset))
-    problems: list[str] = []
     count = length = 0
     items = {item.id: item for item in reader.all_items(tenant)}
     for row in reader.rows("passages_all", tenant=tenant):
         item = items[row[-1]]
+        if row[10] != text_digest(row[5]):
+            problems.append(f"the digest of passage {row[3]} of {item.id} is not that of its text")
         *columns, size = indexed(number, item, passage_from(row, item.id))
         expected = sum(hash((term, name, offset)) for name, text in zip(COLUMNS, columns, strict=True)
                        for offset, term in enumerate(text.split()))

@@ -20,9 +20,10 @@ def migrations() -> list[tuple[int, str, str]]:
 
 
 def migrate(db: apsw.Connection) -> None:
-    """Bring the schema up to date; a schema from the future is refused untouched."""
+    """Bring the schema up to date; a schema from the future or of another program is refused untouched."""
     known = migrations()
     if value(db, "pragma user_version") == known[-1][0]:
+        _check(db, known)
         return
     db.execute("begin immediate")
     try:
@@ -33,19 +34,31 @@ def migrate(db: apsw.Connection) -> None:
             db.execute("rollback")
 
 
+def _check(db: apsw.Connection, known: list[tuple[int, str, str]]) -> set[int]:
+    """The numbers of the migrations that were applied, if they had the text that they have now."""
+    ours = value(db, "select count(*) from sqlite_schema where name = 'migration'")
+    done: dict[int, str] = dict(db.execute("select number, checksum from migration")) if ours else {}
+    if not done and value(db, "select count(*) from sqlite_schema"):
+        raise StoreCorrupt("The database file belongs to another program.")
+    for number, name, text in known:
+        if number in done and done[number] != _checksum(text):
+            raise StoreCorrupt(f"Migration {name} was applied with another text than it has now.")
+    return set(done)
+
+
+def _checksum(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
 def _apply(db: apsw.Connection, known: list[tuple[int, str, str]]) -> None:
     current = value(db, "pragma user_version")
     if current > known[-1][0]:
         raise SchemaTooNew(f"This data has schema {current}, this memolith knows {known[-1][0]}; update the program.")
+    done = _check(db, known)
     db.execute("create table if not exists migration (number integer primary key, name text, checksum text)")
-    done = dict(db.execute("select number, checksum from migration"))
     for number, name, text in known:
-        checksum = hashlib.sha256(text.encode()).hexdigest()
-        if number in done:
-            if done[number] != checksum:
-                raise StoreCorrupt(f"Migration {name} was applied with another text than it has now.")
-            continue
-        for _ in db.execute(text):
-            pass
-        db.execute("insert into migration values (?, ?, ?)", (number, name, checksum))
+        if number not in done:
+            for _ in db.execute(text):
+                pass
+            db.execute("insert into migration values (?, ?, ?)", (number, name, _checksum(text)))
     db.execute(f"pragma user_version = {known[-1][0]}")

@@ -12,6 +12,7 @@ import apsw
 from memolith.engine.events import Event
 from memolith.engine.model import NO_ATTRIBUTES, Attributes, Audience, Item, Link, Passage, Scope
 from memolith.engine.ports import ClientKey
+from memolith.errors import StoreCorrupt
 
 Row = tuple[Any, ...]
 
@@ -31,15 +32,23 @@ def to_json(value: Mapping[str, object] | tuple[str, ...]) -> str:
 def event_from(row: Row) -> Event:
     """An event from `select *`."""
     tenant, seq, stream, version, kind, data, actor, at, key = row
-    return Event(tenant, seq, stream, version, kind, json.loads(data), actor, at, key)
+    try:
+        return Event(tenant, seq, stream, version, kind, json.loads(data), actor, at, key)
+    except ValueError as error:
+        raise StoreCorrupt(f"Event {seq} of {stream} cannot be read.") from error
 
 
 def item_from(row: Row) -> Item:
     """An item from `select *`."""
     (_, tenant, id_, kind, title, status, owner, audience, project, namespace, tags, attributes, version, seq, created,
      updated, blocks, passages, forgotten) = row
-    return Item(id=id_, kind=kind, title=title, scope=Scope(tenant, owner, Audience(audience), project, namespace),
-                status=status, tags=tuple(json.loads(tags)), attributes=json.loads(attributes), version=version,
+    try:
+        scope = Scope(tenant, owner, Audience(audience), project, namespace)
+        labels, fields = tuple(json.loads(tags)), json.loads(attributes)
+    except ValueError as error:
+        raise StoreCorrupt(f"The row of item {id_} cannot be read; `memolith rebuild` makes it anew.") from error
+    return Item(id=id_, kind=kind, title=title, scope=scope,
+                status=status, tags=labels, attributes=fields, version=version,
                 seq=seq, created_at=created, updated_at=updated, blocks=blocks, passages=passages,
                 forgotten=bool(forgotten))
 
@@ -73,11 +82,6 @@ def text_digest(text: str) -> int:
     """A number that is equal for texts that differ in case and white space only."""
     plain = " ".join(text.casefold().split())
     return int.from_bytes(hashlib.blake2b(plain.encode(), digest_size=8).digest(), "big", signed=True)
-
-
-def key_digest(key: str | None) -> str | None:
-    """What is kept of an idempotency key: enough to know it again, and nothing that it may hold."""
-    return None if key is None else hashlib.sha256(key.encode()).hexdigest()
 
 
 def link_from(row: Row) -> Link:

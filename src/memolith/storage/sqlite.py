@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
 import time
@@ -50,9 +51,10 @@ class SqliteStore:
                 db.execute("rollback")
 
     @contextmanager
-    def writing(self, tenant: str) -> Iterator[SqliteWriter]:
+    def writing(self, tenant: str, wait_s: float | None = None) -> Iterator[SqliteWriter]:
         """Reads and writes that happen wholly or not at all; durable when this ends."""
         with translated(), self._connection() as db:
+            db.set_busy_handler(_patience(self._busy_s if wait_s is None else min(wait_s, self._busy_s)))
             db.execute("begin immediate")
             try:
                 yield SqliteWriter(db, tenant)
@@ -99,15 +101,15 @@ class SqliteStore:
     def backup(self, target: Path, progress: Callable[[int, int], None] | None = None) -> None:
         """Copy everything into one new file while others go on writing."""
         partial = target.with_name(target.name + ".partial")
-        partial.unlink(missing_ok=True)
-        with translated(), self._connection() as db, _plain(partial) as copy:
-            with copy.backup("main", db, "main") as run:
-                while not run.done:
-                    run.step(500)
-                    if progress:
-                        progress(run.page_count - run.remaining, run.page_count)
-            copy.execute("pragma journal_mode=delete")
-        os.replace(partial, target)
+        with translated(), _removed_unless_done(partial), self._connection() as db:
+            with _plain(partial) as copy:
+                with copy.backup("main", db, "main") as run:
+                    while not run.done:
+                        run.step(500)
+                        if progress:
+                            progress(run.page_count - run.remaining, run.page_count)
+                copy.execute("pragma journal_mode=delete")
+            os.replace(partial, target)
 
     def check(self) -> list[str]:
         """What SQLite itself finds wrong with the file."""
@@ -140,9 +142,17 @@ class SqliteStore:
 
     def _open(self) -> apsw.Connection:
         db = apsw.Connection(str(self.file))
-        db.set_busy_handler(_patience(self._busy_s))
+        wait = _patience(self._busy_s)
+        db.set_busy_handler(wait)
         for pragma in _PRAGMAS:
-            db.execute(f"pragma {pragma}").fetchall()
+            # To enter WAL mode takes a lock for which SQLite asks no busy handler.
+            for tries in itertools.count():
+                try:
+                    db.execute(f"pragma {pragma}").fetchall()
+                    break
+                except apsw.BusyError:
+                    if not wait(tries):
+                        raise
         return db
 
 
@@ -157,14 +167,30 @@ def restore_file(backup: Path, folder: Path) -> None:
         problems = [text for (text,) in source.execute("pragma integrity_check(5)") if text != "ok"]
         if problems:
             raise StoreCorrupt(f"The backup is damaged: {problems[0]}")
+        if not value(source, "select count(*) from sqlite_schema where name = 'migration'"):
+            raise StoreCorrupt("This file is no backup of memolith.")
         make_private(folder)
-        with _plain(folder / FILE) as target, target.backup("main", source, "main") as run:
-            run.step()
+        partial = folder / (FILE + ".partial")
+        with _removed_unless_done(partial):
+            with _plain(partial) as target:
+                with target.backup("main", source, "main") as run:
+                    run.step()
+                migrate(target)
+            os.replace(partial, folder / FILE)
 
 
 def make_private(folder: Path) -> None:
     """Create the folder for its owner alone."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+
+@contextmanager
+def _removed_unless_done(path: Path) -> Iterator[None]:
+    path.unlink(missing_ok=True)
+    try:
+        yield
+    finally:
+        path.unlink(missing_ok=True)
 
 
 @contextmanager

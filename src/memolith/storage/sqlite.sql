@@ -1,16 +1,17 @@
 -- Every statement of the SQLite store, by name. `{filters}` is filled with the fragments named filter_*.
 
 -- name: head
-select number, seq, passages, terms from head where tenant = :tenant
+select number, seq, passages, terms, at from head where tenant = :tenant
 
 -- name: head_new
 insert into head (tenant, number, seq) select :tenant, coalesce(max(number), 0) + 1, 0 from head
 
 -- name: head_set
-update head set seq = :seq, passages = :passages, terms = :terms where tenant = :tenant
+update head set seq = :seq, passages = :passages, terms = :terms, at = :at where tenant = :tenant
 
 -- name: tenants
-select tenant from head order by number
+select tenant from (select tenant, number from head union select distinct tenant, null from event)
+group by tenant order by coalesce(max(number), 1e9), tenant
 
 -- name: event_add
 insert into event (tenant, seq, stream, version, type, data, actor, at, key)
@@ -28,8 +29,16 @@ select * from event where tenant = :tenant and actor = :actor and key = :key
 -- name: events_after
 select * from event where tenant = :tenant and seq > :seq order by seq limit :limit
 
--- name: events_by_stream
-select * from event where tenant = :tenant order by stream, version
+-- name: streams
+select distinct stream from event where tenant = :tenant order by stream
+
+-- name: log_state
+select count(*), coalesce(min(seq), 0), coalesce(max(seq), 0) from event where tenant = :tenant
+
+-- name: orphans
+select 'passage ' || id from passage where item not in (select row from item)
+union all
+select 'tag ' || tag from tag where item not in (select row from item)
 
 -- name: events_count
 select count(*) from event where tenant = :tenant
@@ -94,7 +103,9 @@ delete from passage;
 delete from link;
 update vector set passage = -id where passage > 0;
 delete from outbox where consumer = 'embed';
-update head set passages = 0, terms = 0;
+delete from head;
+insert into head (tenant, number, seq, at)
+select tenant, row_number() over (order by min(at), tenant desc), max(seq), max(at) from event group by tenant;
 insert into passage_fts (passage_fts) values ('delete-all')
 
 -- name: instances
@@ -315,7 +326,8 @@ select item from tag where tenant = :tenant and tag in (select value from json_e
 group by item having count(*) >= :least limit :limit
 
 -- name: access_put
-insert into access (tenant, item, count, last) values (:tenant, :item, :count, :last)
+insert into access (tenant, item, count, last)
+select :tenant, :item, :count, :last where exists (select 1 from item where tenant = :tenant and id = :item)
 on conflict (tenant, item) do update set count = count + excluded.count, last = max(last, excluded.last)
 
 -- name: access_of

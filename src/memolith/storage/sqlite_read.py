@@ -121,16 +121,16 @@ class SqliteReader(SqliteVectors):
 
     def event_by_key(self, tenant: str, actor: str, key: str) -> Event | None:
         """The event that the actor wrote under that idempotency key."""
-        found = self.row("event_by_key", tenant=tenant, actor=actor, key=rows.key_digest(key))
+        found = self.row("event_by_key", tenant=tenant, actor=actor, key=key)
         return rows.event_from(found) if found else None
 
     def events_after(self, tenant: str, seq: int, limit: int = -1) -> Iterator[Event]:
         """The log from there on."""
         return map(rows.event_from, self.rows("events_after", tenant=tenant, seq=seq, limit=limit))
 
-    def events_by_stream(self, tenant: str) -> Iterator[Event]:
-        """The whole log, stream by stream."""
-        return map(rows.event_from, self.rows("events_by_stream", tenant=tenant))
+    def streams(self, tenant: str) -> list[str]:
+        """Every stream of the log."""
+        return [stream for (stream,) in self.rows("streams", tenant=tenant)]
 
     def event_types(self, tenant: str) -> dict[str, int]:
         """How many events of each type there are."""
@@ -166,7 +166,7 @@ class SqliteReader(SqliteVectors):
         found = self.row("head", tenant=tenant)
         if found is None:
             return Statistics(0, 0.0, {})
-        number, _, passages, total = found
+        number, _, passages, total, _ = found
         frequencies: dict[str, int] = {}
         for term in terms:
             if row := self.row("frequency", term=own(number, [term])):

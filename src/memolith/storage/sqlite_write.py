@@ -23,12 +23,13 @@ class SqliteWriter(SqliteReader):
     def __init__(self, db: apsw.Connection, tenant: str) -> None:
         super().__init__(db)
         self.tenant = tenant
-        self._number, self._seq, self._passages, self._terms = self.row("head", tenant=tenant) or (0, 0, 0, 0)
+        self._number, self._seq, self._passages, self._terms, self._at = (
+            self.row("head", tenant=tenant) or (0, 0, 0, 0, ""))
 
     def stamp(self, stream: str, version: int, type: str, data: Data, actor: str, at: str,
               key: str | None = None) -> Event:
-        """An event with the next sequence number, not yet written."""
-        return Event(self.tenant, self._seq + 1, stream, version, type, data, actor, at, key)
+        """An event with the next sequence number, not yet written; its time is never before the last one's."""
+        return Event(self.tenant, self._seq + 1, stream, version, type, data, actor, max(at, self._at), key)
 
     def append(self, event: Event, changes: Changes) -> None:
         """Write the event, fold it into the rows, and queue what follows from it."""
@@ -36,16 +37,15 @@ class SqliteWriter(SqliteReader):
             self._do("head_new", tenant=self.tenant)
             self._number = (self.row("head", tenant=self.tenant) or (0,))[0]
         self._do("event_add", tenant=self.tenant, seq=event.seq, stream=event.stream, version=event.version,
-                 type=event.type, data=rows.to_json(event.data), actor=event.actor, at=event.at,
-                 key=rows.key_digest(event.key))
-        self._seq = event.seq
+                 type=event.type, data=rows.to_json(event.data), actor=event.actor, at=event.at, key=event.key)
+        self._seq, self._at = event.seq, event.at
         if event.type == "erased":
             self._do("scrub", tenant=self.tenant, stream=event.stream)
             self._do("outbox_drop", tenant=self.tenant, stream=event.stream)
             self._do("access_drop", tenant=self.tenant, item=event.stream)
         self.apply(changes)
         if changes.embeds:
-            self.queue("embed", event.stream, event.seq, event.at)
+            self.queue("embed", event.stream, event.seq)
         self._save_head()
 
     def apply(self, changes: Changes) -> None:
@@ -61,9 +61,9 @@ class SqliteWriter(SqliteReader):
         """Write the sums; to be called after `apply` without `append`."""
         self._save_head()
 
-    def queue(self, consumer: str, stream: str, seq: int, due: str) -> None:
-        """Ask for derived work on a stream."""
-        self._do("outbox_add", tenant=self.tenant, seq=seq, consumer=consumer, stream=stream, due=due)
+    def queue(self, consumer: str, stream: str, seq: int) -> None:
+        """Ask for derived work on a stream, due at once whatever the clocks say."""
+        self._do("outbox_add", tenant=self.tenant, seq=seq, consumer=consumer, stream=stream, due="")
 
     def _drop(self, changes: Changes) -> None:
         if changes.before is None:
@@ -133,7 +133,7 @@ class SqliteWriter(SqliteReader):
         return int(found[0])
 
     def _save_head(self) -> None:
-        self._do("head_set", tenant=self.tenant, seq=self._seq, passages=self._passages, terms=self._terms)
+        self._do("head_set", tenant=self.tenant, seq=self._seq, passages=self._passages, terms=self._terms, at=self._at)
 
     def _do(self, name: str, /, **values: str | int | float | bytes | None) -> None:
         for _ in self.rows(name, **values):

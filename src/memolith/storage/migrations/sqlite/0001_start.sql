@@ -10,7 +10,7 @@ create unique index event_key on event (tenant, actor, key) where key is not nul
 -- One row per tenant: the last sequence number, and the sums that ranking needs.
 create table head (
     tenant text primary key, number integer not null unique, seq integer not null,
-    passages integer not null default 0, terms integer not null default 0
+    passages integer not null default 0, terms integer not null default 0, at text not null default ''
 ) without rowid;
 
 create table item (

@@ -1,0 +1,419 @@
+"""Upkeep: verify names every tampering and rebuild mends it; outbox, migrations, backup and import keep their word."""
+
+import hashlib
+import json
+import shutil
+import threading
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import apsw
+import pytest
+
+from conftest import ME, note
+from memolith.app import App, open_app, restore_backup
+from memolith.engine.engine import Engine
+from memolith.engine.model import Block, Caller, Draft, Patch
+from memolith.errors import Conflict, InvalidInput, MemolithError, SchemaTooNew, StoreCorrupt
+from memolith.settings import Settings
+from memolith.storage.migrate import migrations
+from memolith.storage.sqlite import FILE
+from memolith.storage.terms import indexed
+
+OTHER = Caller("globex", "ann")
+DUMPS = {
+    "item": "select tenant, id, kind, title, status, owner, audience, project, namespace, tags, attributes, version, "
+            "seq, created_at, updated_at, blocks, passages, forgotten from item order by 1, 2",
+    "tag": "select t.tenant, i.id, t.tag from tag t left join item i on i.row = t.item order by 1, 2, 3",
+    "passage": "select p.tenant, i.id, p.ordinal, p.block, p.text, p.at, p.speaker, p.locator, p.attributes, p.digest "
+               "from passage p left join item i on i.row = p.item order by 1, 2, 3",
+    "link": "select * from link order by tenant, id", "event": "select * from event order by tenant, seq",
+    "head": "select tenant, seq, passages, terms from head order by tenant", "access": "select * from access",
+}
+Rows = dict[str, list[tuple[object, ...]]]
+
+
+def raw(file: Path, *statements: str) -> list[tuple[object, ...]]:
+    """Run statements behind the back of the store."""
+    db = apsw.Connection(str(file))
+    try:
+        return [row for statement in statements for row in db.execute(statement)]
+    finally:
+        db.close()
+
+
+def dump(app: App) -> Rows:
+    return {name: raw(app.store.file, sql) for name, sql in DUMPS.items()}
+
+
+def opened(folder: Path) -> App:
+    return open_app(Settings(data=folder, embedder="none"))
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data folder with two tenants that have a bit of everything."""
+    folder = tmp_path_factory.mktemp("template")
+    app = opened(folder)
+    for caller in (ME, OTHER):
+        app.engine.remember(caller, note("zebra one. " * 60, id="a", title="A", tags=("x", "y"), attributes={"n": 1}))
+        app.engine.remember(caller, Draft("conversation", "", (Block("hi zebra", "ann", "2026-01-01", "l", {"m": 1}),
+                                                               Block("bye", "bot")), ("x",), id="b"))
+        app.engine.remember(caller, Draft("entity", "Zebra", id="c"))
+        app.engine.link(caller, "a", "b", "about", 0.5, {"k": 1}, id="rel-1")
+        app.engine.revise(caller, "b", Patch(title="B"))
+        app.engine.forget(caller, "c")
+        app.engine.note_read(caller, "a")
+    app.close()
+    return folder
+
+
+@pytest.fixture
+def full(template: Path, tmp_path: Path) -> Iterator[App]:
+    """An app on a copy of the template."""
+    shutil.copytree(template, tmp_path / "full")
+    app = opened(tmp_path / "full")
+    yield app
+    app.close()
+
+
+# Verify and rebuild
+
+MINE = "tenant = 'local'"
+ROW = f"(select row from item where {MINE} and id = 'a')"
+ONE = f"item = {ROW} and ordinal = 0"
+TAMPERINGS: dict[str, tuple[str, str]] = {
+    **{f"item {column}": (f"update item set {column} = {value} where {MINE} and id = 'a'", "a") for column, value in {
+        "title": "'forged'", "kind": "'concept'", "status": "'done'", "owner": "'eve'", "audience": "'org'",
+        "project": "'p'", "namespace": "'n'", "tags": "'[]'", "attributes": "'{}'", "version": "9", "seq": "9",
+        "created_at": "'2020'", "updated_at": "'2020'", "blocks": "9", "passages": "9", "forgotten": "1"}.items()},
+    "item number to truth": (f"update item set attributes = '{{\"n\":true}}' where {MINE} and id = 'a'", "a"),
+    "item gone": (f"delete from item where {MINE} and id = 'a'", "a"),
+    "item too many": ("insert into item select 99, tenant, 'ghost', kind, title, status, owner, audience, project, "
+                      "namespace, tags, attributes, version, seq, created_at, updated_at, blocks, passages, forgotten "
+                      f"from item where {MINE} and id = 'a'", "ghost"),
+    **{f"passage {column}": (f"update passage set {column} = {value} where {ONE}", "a") for column, value in {
+        "text": "'forged'", "block": "5", "at": "'2020-01-01'", "speaker": "'eve'", "locator": "'x'",
+        "attributes": "'{\"a\":1}'", "ordinal": "7", "digest": "5", "tenant": "'globex'"}.items()},
+    "passage gone": (f"delete from passage where {ONE}", "a"),
+    "passage too many": ("insert into passage (id, tenant, item, ordinal, block, text, at, digest) select "
+                         f"(item << 20) + 9, tenant, item, 9, 0, text, at, digest from passage where {ONE}", "a"),
+    "passage of no item": ("insert into passage (id, tenant, item, ordinal, block, text, at, digest) select "
+                           f"98765 << 20, tenant, 98765, 0, 0, text, at, digest from passage where {ONE}", "passage"),
+    "tag gone": (f"delete from tag where item = {ROW} and tag = 'x'", "a"),
+    "tag too many": (f"insert into tag select 'local', 'forged', {ROW}", "a"),
+    "tag of no item": ("insert into tag values ('local', 'forged', 98765)", "tag"),
+    **{f"link {column}": (f"update link set {column} = {value} where {MINE}", "rel-1") for column, value in {
+        "source": "'c'", "target": "'c'", "type": "'not'", "strength": "0.9", "attributes": "'{}'", "version": "4",
+        "created_at": "'2020'"}.items()},
+    "link gone": (f"delete from link where {MINE}", "rel-1"),
+    "link too many": ("insert into link select tenant, 'ghost', target, source, type, strength, attributes, version, "
+                      f"seq, created_at, updated_at from link where {MINE}", "ghost"),
+    "index too much": ("insert into passage_fts (rowid, body) values (987654, '1qforged')", "index"),
+    "index of no tenant": ("insert into passage_fts (rowid, body) values (987654, '77qforged')", "index"),
+    "index of another's passage": ("insert into passage_fts (rowid, body) select id, '2qforged' from passage "
+                                   f"where {ONE}", "index"),
+    "index empty": ("insert into passage_fts (passage_fts) values ('delete-all')", "index"),
+    "head passages": (f"update head set passages = 99 where {MINE}", "sums"),
+    "head terms": (f"update head set terms = 1 where {MINE}", "sums"),
+    "head seq too low": (f"update head set seq = 2 where {MINE}", "local"),
+    "head seq too high": (f"update head set seq = 99 where {MINE}", "local"),
+    "head gone": (f"delete from head where {MINE}", "local"),
+}
+
+
+@pytest.mark.parametrize("name", TAMPERINGS)
+def test_verify_names_what_was_tampered_with_and_rebuild_mends_it(full, name):
+    sql, word = TAMPERINGS[name]
+    before = dump(full)
+    assert full.upkeep.verify() == []
+    raw(full.store.file, sql)
+    problems = full.upkeep.verify()
+    assert any(word in problem for problem in problems), problems
+    full.upkeep.rebuild()
+    assert full.upkeep.verify() == []
+    assert dump(full) == before
+    assert full.engine.remember(ME, note("life goes on")).seq == 7
+
+
+@pytest.mark.parametrize("column", ["body", "extra", "scope"])
+def test_verify_sees_a_wrong_column_of_the_text_index(full, column):
+    with full.store.reading() as rows:
+        item, passages = rows.item("local", "b"), rows.passages("local", "b")
+    assert item is not None
+    right = dict(zip(("body", "extra", "scope"), indexed(1, item, passages[0])[:3], strict=True))
+    (ref,), = raw(full.store.file, f"select id from passage where {MINE} and speaker = 'ann'")
+    for command, columns in (("'delete'", right), ("null", right | {column: "1qforged"})):
+        raw(full.store.file, "insert into passage_fts (passage_fts, rowid, body, extra, scope) values "
+                             f"({command}, {ref}, '{columns['body']}', '{columns['extra']}', '{columns['scope']}')")
+    assert any("index" in problem and " b" in problem for problem in full.upkeep.verify())
+    full.upkeep.rebuild()
+    assert full.upkeep.verify() == []
+
+
+@pytest.mark.parametrize("sql", [
+    f"delete from event where {MINE} and seq = 1", f"delete from event where {MINE} and seq = 5",
+    f"delete from event where {MINE} and seq = 6", f"update event set version = 7 where {MINE} and seq = 6",
+    f"update event set data = '{{}}' where {MINE} and seq = 1",
+    f"update event set data = '{{' where {MINE} and seq = 4",
+    f"update event set type = 'sung' where {MINE} and seq = 5", f"update event set seq = 80 where {MINE} and seq = 6"])
+def test_verify_names_the_tenant_of_a_damaged_log_and_goes_on_with_the_others(full, sql):
+    raw(full.store.file, sql, "update item set title = 'forged' where tenant = 'globex' and id = 'a'")
+    problems = full.upkeep.verify()
+    assert {problem.partition(":")[0] for problem in problems} == {"local", "globex"}
+
+
+def test_rebuild_leaves_log_access_counts_settings_and_other_tables_as_they_are(full):
+    before = dump(full)
+    seen: list[tuple[int, int]] = []
+    assert full.upkeep.rebuild(lambda *step: seen.append(step)) == 12
+    assert dump(full) == before
+    assert seen[-1][0] == 12
+
+
+# Outbox
+
+def moment(seconds: int) -> str:
+    return f"2030-01-01T{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}.000000Z"
+
+
+def lease(app: App, seconds: int, limit: int = 10, tenant: str | None = None) -> list[str]:
+    with app.store.writing(tenant or "") as rows:
+        return [job.stream for job in rows.lease("embed", moment(seconds), limit, 60, tenant)]
+
+
+def counts(app: App) -> dict[str, int]:
+    with app.store.reading() as rows:
+        return {status: count for (_, status), count in rows.outbox_counts("local").items()}
+
+
+def test_work_is_leased_newest_first_and_comes_back_when_the_lease_ends(app):
+    for id in "abc":
+        app.engine.remember(ME, note(f"text {id}", id=id))
+    app.engine.remember(OTHER, note("theirs", id="d"))
+    assert counts(app) == {"pending": 3}
+    assert lease(app, 0, limit=2, tenant="local") == ["c", "b"]
+    assert lease(app, 59, tenant="local") == ["a"]
+    assert lease(app, 59, tenant="local") == []
+    assert lease(app, 61, tenant="local") == ["c", "b"]
+    assert lease(app, 61, tenant="globex") == ["d"]
+    app.engine.erase(ME, "a")
+    assert lease(app, 900, tenant="local") == ["c", "b"]
+
+
+def test_finished_work_does_not_come_back(app):
+    app.engine.remember(ME, note("text"))
+    with app.store.writing("local") as rows:
+        (job,) = rows.lease("embed", moment(0), 10, 60)
+        rows.done(job)
+    assert (counts(app), lease(app, 3600)) == ({"processed": 1}, [])
+
+
+def test_failing_work_waits_longer_each_time_then_is_given_up_until_retried(app):
+    app.engine.remember(ME, note("text", id="a"))
+    now, pauses = 0, []
+    for attempt in range(1, 4):
+        with app.store.writing("local") as rows:
+            (job,) = rows.lease("embed", moment(now), 10, 60)
+            assert job.attempts == attempt
+            rows.postpone(job, moment(now), "out of luck", 3)
+        if attempt < 3:
+            back = next(n for n in range(now + 1, now + 4000) if due(app, n))
+            pauses.append(back - now)
+            now = back
+    assert pauses == sorted(set(pauses))
+    assert (counts(app), lease(app, 80_000)) == ({"failed": 1}, [])
+    with app.store.writing("local") as rows:
+        assert [text for text in rows.outbox_errors() if "a" in text and "out of luck" in text]
+        rows.retry("embed", moment(now))
+        (job,) = rows.lease("embed", moment(now), 10, 60)
+        assert job.attempts == 1
+    assert counts(app) == {"pending": 1}
+
+
+def due(app: App, seconds: int) -> bool:
+    return bool(raw(app.store.file, f"select 1 from outbox where due <= '{moment(seconds)}'"))
+
+
+def test_workers_at_the_same_time_never_lease_the_same(app):
+    for n in range(40):
+        app.engine.remember(ME, note(f"text {n}"))
+    start = threading.Barrier(4)
+
+    def work(_: int) -> list[str]:
+        start.wait()
+        return [stream for _ in range(5) for stream in lease(app, 0, limit=2)]
+
+    with ThreadPoolExecutor(4) as pool:
+        leased = [stream for part in pool.map(work, range(4)) for stream in part]
+    assert len(leased) == len(set(leased)) == 40
+
+
+# Migrations
+
+def test_a_fresh_folder_has_every_migration_with_its_checksum_and_keeps_them(tmp_path):
+    for _ in range(2):
+        opened(tmp_path).close()
+        assert raw(tmp_path / FILE, "pragma user_version") == [(len(migrations()),)]
+        assert raw(tmp_path / FILE, "select number, name, checksum from migration") == [
+            (number, name, hashlib.sha256(text.encode()).hexdigest()) for number, name, text in migrations()]
+
+
+def test_a_folder_opened_first_by_many_at_once_works_for_all(tmp_path):
+    for attempt in range(5):
+        folder, start = tmp_path / str(attempt), threading.Barrier(8)
+
+        def work(n: int, folder: Path = folder, start: threading.Barrier = start) -> None:
+            start.wait()
+            app = opened(folder)
+            app.engine.remember(ME, note(f"text {n}"))
+            app.close()
+
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(work, range(8)))
+        app = opened(folder)
+        assert (app.engine.listing(ME).total, app.upkeep.verify()) == (8, [])
+        app.close()
+
+
+@pytest.mark.parametrize("error, sql", [
+    (SchemaTooNew, "pragma user_version = 99"), (StoreCorrupt, "update migration set checksum = 'other'"),
+    (StoreCorrupt, "update migration set checksum = 'other'; pragma user_version = 0")])
+def test_a_schema_from_elsewhere_is_refused_and_stays_as_it_is(tmp_path, sql, error):
+    opened(tmp_path).close()
+    raw(tmp_path / FILE, *sql.split("; "))
+    before = (tmp_path / FILE).read_bytes()
+    for _ in range(2):
+        with pytest.raises(error):
+            opened(tmp_path)
+    assert (tmp_path / FILE).read_bytes() == before
+
+
+@pytest.mark.parametrize("content", [b"this is no database" * 100, b"SQLite format 3\0" + b"\xff" * 5000])
+def test_a_damaged_file_is_refused_by_name_and_stays_as_it_is(tmp_path, content):
+    (tmp_path / FILE).write_bytes(content)
+    with pytest.raises(StoreCorrupt):
+        opened(tmp_path)
+    assert (tmp_path / FILE).read_bytes() == content
+
+
+# Backup
+
+def test_a_backup_made_while_others_write_is_whole(app, tmp_path):
+    app.engine.remember(ME, Draft(blocks=(Block("A sentence about zebras. " * 30_000),) * 2))
+    stop, wrote = threading.Event(), threading.Semaphore(0)
+
+    def work() -> int:
+        count = 0
+        while not stop.is_set():
+            app.engine.remember(ME, note(f"text {count}"))
+            count += 1
+            wrote.release()
+        return count
+
+    with ThreadPoolExecutor(1) as pool:
+        written = pool.submit(work)
+        wrote.acquire()
+        steps: list[tuple[int, int]] = []
+        app.store.backup(tmp_path / "copy.db", lambda *step: steps.append(step))
+        stop.set()
+    assert steps[-1][0] == steps[-1][1] > 500
+    restore_backup(tmp_path / "copy.db", tmp_path / "new")
+    copy = opened(tmp_path / "new")
+    assert copy.upkeep.verify() == []
+    assert 2 <= copy.engine.listing(ME).total <= written.result() + 1
+    lines = list(copy.upkeep.export("local"))[1:]
+    assert list(app.upkeep.export("local"))[1:][:len(lines)] == lines
+    copy.engine.remember(ME, note("life goes on"))
+    copy.close()
+
+
+def test_a_restored_backup_is_equal_in_every_table(full, tmp_path):
+    full.store.backup(tmp_path / "copy.db")
+    assert sorted(path.name for path in tmp_path.glob("copy.db*")) == ["copy.db"]
+    restore_backup(tmp_path / "copy.db", tmp_path / "new")
+    copy = opened(tmp_path / "new")
+    assert dump(copy) == dump(full)
+    copy.close()
+    with pytest.raises(Conflict):
+        restore_backup(tmp_path / "copy.db", tmp_path / "new")
+
+
+def spoiled(file: Path) -> Iterable[tuple[Path, type[MemolithError]]]:
+    yield file.with_name("missing.db"), InvalidInput
+    garbage, torn, newer = (file.with_name(f"{name}.db") for name in ("garbage", "torn", "newer"))
+    garbage.write_bytes(b"nothing" * 1000)
+    torn.write_bytes(file.read_bytes()[:40_000] + bytes(20_000) + file.read_bytes()[60_000:])
+    shutil.copy(file, newer)
+    raw(newer, "pragma user_version = 99")
+    foreign = file.with_name("foreign.db")
+    raw(foreign, "create table letters (text)")
+    yield from ((garbage, StoreCorrupt), (torn, StoreCorrupt), (newer, SchemaTooNew), (foreign, MemolithError))
+
+
+def test_a_spoiled_backup_is_refused_and_the_folder_stays_empty(full, tmp_path):
+    full.store.backup(tmp_path / "copy.db")
+    for file, error in spoiled(tmp_path / "copy.db"):
+        with pytest.raises(error):
+            restore_backup(file, tmp_path / file.stem)
+        assert not list((tmp_path / file.stem).glob("*")), file.stem
+
+
+# Export and import
+
+def lines(app: App) -> list[str]:
+    return list(app.upkeep.export("local"))
+
+
+def refused(app: App, text: Iterable[str], error: type[MemolithError] = MemolithError) -> str:
+    before = dump(app)
+    with pytest.raises(error) as caught:
+        app.upkeep.import_(ME, text)
+    assert dump(app) == before
+    return str(caught.value)
+
+
+def changed(line: str, **fields: object) -> str:
+    record = json.loads(line)
+    return json.dumps({"event": record["event"] | fields})
+
+
+def test_an_import_that_meets_what_is_here_already_is_refused_by_line(full):
+    copy = lines(full)
+    assert "ine 2" in refused(full, copy, Conflict)
+    full.engine.remember(ME, note("keyed"), key="k")
+    assert "ine 1" in refused(full, [changed(lines(full)[-1], stream="new")], Conflict)
+    assert "ine 3" in refused(full, [changed(copy[1], stream="new"), "", changed(copy[1], stream="new")])
+
+
+def test_a_torn_export_and_one_of_another_format_are_refused(full, tmp_path):
+    target = opened(tmp_path / "target")
+    copy = lines(full)
+    assert "6" in refused(target, copy[:-2])
+    assert refused(target, ['{"memolith": 99, "tenant": "x"}', *copy[1:]], InvalidInput)
+    assert target.upkeep.import_(ME, copy).events == 6
+    target.close()
+
+
+def test_what_can_be_remembered_can_be_exported_and_imported(app, tmp_path):
+    deep: dict[str, object] = {}
+    for _ in range(98):
+        deep = {"a": deep}
+    app.engine.remember(ME, Draft(blocks=(Block("x" * 999_999, "é" * 500, attributes=deep),), tags=("t" * 100,),
+                                  attributes={"password policy": "long", "n": 2**70} | deep, title="é" * 500))
+    app.engine.remember(ME, note("for guests the wifi password: sunshine,"))
+    target = opened(tmp_path / "target")
+    assert target.upkeep.import_(ME, lines(app)).redactions == {}
+    assert dump(target) == dump(app)
+    target.close()
+
+
+def test_secrets_of_an_import_are_redacted_and_named(app, tmp_path):
+    token = "gh" + "p_" + "Ab3" * 12
+    Engine(app.store, app.clock, secrets="allow").remember(ME, note(f"key {token}", tags=(token,)))
+    target = opened(tmp_path / "target")
+    assert target.upkeep.import_(ME, lines(app)).redactions == {"github-token": 2}
+    assert token not in "".join(lines(target))
+    assert target.upkeep.verify() == []
+    target.close()

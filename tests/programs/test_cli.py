@@ -1,0 +1,360 @@
+"""Every command of the command line as a real process: what it prints, where, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.programs.children import CLI, Child, ask, cli, environment, wait_for
+
+from memolith.app import App, open_app
+from memolith.doors.cli import parser
+from memolith.engine.model import Block, Caller, Draft, Patch
+from memolith.settings import Settings
+
+ME = Caller()
+ODD = "naïve 🍵 emoji, 日本語のお茶, עברית, a\ttab\nand a second line"
+COMMANDS = set("""remember recall context similar list show history revise forget restore erase undo verify rebuild
+               upkeep backup restore-backup doctor export import demo""".split())
+
+
+@pytest.fixture
+def data(tmp_path) -> Path:
+    return tmp_path / "data"
+
+
+def opened(folder: Path, **settings: Any) -> App:
+    return open_app(Settings(data=folder, **{"embedder": "none", **settings}))
+
+
+def filled(folder: Path, *texts: str) -> list[str]:
+    """A folder with these texts; their ids."""
+    app = opened(folder)
+    app.upkeep.import_(ME, [json.dumps({"content": text}) for text in texts])
+    ids = [item.id for item in app.engine.listing(ME, limit=1000, descending=False).items]
+    app.close()
+    return ids
+
+
+def test_every_command_there_is_is_tested_here():
+    commands = next(action.choices for action in parser()._actions if action.dest == "command")
+    offered = set(commands) - {"serve", "stdio", "http", "mcp"}
+    assert offered == COMMANDS
+    source = Path(__file__).read_text(encoding="utf-8")
+    assert not [command for command in COMMANDS if source.count(f'"{command}"') == 0]
+
+
+# What is remembered
+
+
+def test_remember_recall_context_similar_show_and_list_tell_the_same_as_json(data):
+    draft = ("remember", "Maria prefers tea to coffee.", "--title", "Drinks", "--tag", "taste", "--tag", "maria",
+             "--project", "people", "--namespace", "habits", "--metadata", '{"n": [1, {"deep": null}]}', "--key", "k1")
+    made, again = ask(data, *draft), ask(data, *draft)
+    assert again["id"] == made["id"]
+    ask(data, "remember", "We chose PostgreSQL for row-level security.")
+    assert made["tags"] == ["maria", "taste"]
+    assert made["metadata"] == {"n": [1, {"deep": None}]}
+    listed = ask(data, "list", "--tag", "taste", "--project", "people", "--kind", "memory")
+    assert (listed["total"], listed["items"][0]["id"]) == (1, made["id"])
+    shown = ask(data, "show", made["id"])
+    assert [block["text"] for block in shown["blocks"]] == ["Maria prefers tea to coffee."]
+    assert {name: shown[name] for name in listed["items"][0]} == listed["items"][0]
+    for command in ("recall", "context"):
+        found = ask(data, command, "what does Maria drink?", MEMOLITH_EMBEDDER="minilm")
+        assert (found["hits"] if command == "recall" else found["citations"])[0]["id"] == made["id"]
+    near = ask(data, "similar", "-", stdin="Maria prefers tea to coffee.", MEMOLITH_EMBEDDER="minilm")
+    assert [(same["id"], same["exact"]) for same in near] == [(made["id"], True)]
+
+
+def test_revise_history_undo_forget_and_restore_tell_a_story(data):
+    [id] = filled(data, "first")
+    revised = ask(data, "revise", id, "--text", "second", "--title", "Title", "--tag", "t", "--expected-version", "1")
+    assert revised["version"] == 2
+    assert ask(data, "undo", id)["undone"] == revised["event"]
+    assert ask(data, "show", id)["blocks"][0]["text"] == "first"
+    assert ask(data, "forget", id)["forgotten"] is True
+    assert ask(data, "list")["total"] == 0
+    assert ask(data, "list", "--forgotten")["total"] == 1
+    assert ask(data, "restore", id)["forgotten"] is False
+    steps = ask(data, "history", id)
+    assert [step["type"] for step in steps] == ["remembered", "revised", "revised", "forgotten", "restored"]
+    assert {"field": "text", "old": "first", "new": "second"} in steps[1]["changes"]
+    assert steps[2]["undoes"] == steps[1]["event"]
+    assert ask(data, "show", id, "--as-of", steps[1]["at"])["blocks"][0]["text"] == "second"
+    assert len(ask(data, "history", id, "--as-of", steps[2]["at"])) == 3
+
+
+def test_erase_asks_first_and_then_it_is_gone(data):
+    [id, other] = filled(data, "to be erased", "to stay")
+    assert cli(data, "erase", id, stdin="no\n").returncode == 1
+    assert ask(data, "list")["total"] == 2
+    assert cli(data, "erase", id, stdin="yes\n").returncode == 0
+    assert ask(data, "erase", other, "--yes") == {"erased": other, "clean": True}
+    gone = cli(data, "show", id)
+    assert (gone.returncode, gone.stdout) == (1, "")
+
+
+def test_people_get_tables_and_words(data):
+    [id, _] = filled(data, "tea for Maria", "日本語のお茶について" * 20)
+    for arguments, expected in ((("remember", "more tea"), "Remembered"), (("recall", "tea"), "tea for Maria"),
+                                (("list",), "日本語"), (("show", id), "tea for Maria"), (("history", id), "remembered"),
+                                (("verify",), "equal"), (("doctor",), "Nothing is wrong.")):
+        ran = cli(data, *arguments)
+        assert ran.returncode == 0, ran
+        assert expected in ran.stdout
+        assert not ran.stdout.startswith(("{", "["))
+
+
+# Bytes in, bytes out
+
+
+def test_text_goes_in_and_out_as_utf8_whatever_the_locale(data, tmp_path):
+    ascii_only = {"LC_ALL": "C", "LANG": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    made = ask(data, "remember", "-", stdin=ODD, **ascii_only)
+    assert ask(data, "show", made["id"])["blocks"][0]["text"] == ODD
+    assert "🍵" in cli(data, "show", made["id"], **ascii_only).stdout
+    exported = cli(data, "export", "-", **ascii_only)
+    assert "日本語" in exported.stdout
+    ask(tmp_path / "again", "import", "-", stdin=exported.stdout, **ascii_only)
+    ask(tmp_path / "again", "revise", made["id"], "--text", "-", stdin=ODD[::-1])
+    assert ask(tmp_path / "again", "show", made["id"])["blocks"][0]["text"] == ODD[::-1]
+    told = ask(tmp_path / "again", "remember", "日本語 🍵 as an argument", LC_ALL="C")
+    assert ask(tmp_path / "again", "show", told["id"])["blocks"][0]["text"] == "日本語 🍵 as an argument"
+
+
+@pytest.mark.parametrize("arguments", [["list"], ["list", "--limit", "400"], ["export"], ["show", "ID", "--json"]])
+def test_a_reader_that_goes_away_makes_no_noise(data, arguments):
+    ids = filled(data, *(f"a text number {n} with some more words in it" for n in range(200)))
+    reading, writing = os.pipe()
+    os.close(reading)
+    given = [ids[0] if argument == "ID" else argument for argument in arguments]
+    ran = subprocess.run([*CLI, *given, "--data", str(data)], stdout=writing, stderr=subprocess.PIPE, timeout=60,
+                         env=environment(), check=False)
+    os.close(writing)
+    assert b"Traceback" not in ran.stderr
+    assert b"BrokenPipe" not in ran.stderr, ran.stderr
+
+
+def test_interrupting_an_import_ends_it_quietly_and_imports_nothing(data):
+    with Child("-m", CLI[2], "import", "-", "--data", data) as importer:
+        importer.say('{"content": "one"}')
+        wait_for(lambda: (data / "memolith.db-wal").exists())
+        importer.process.send_signal(signal.SIGINT)
+        assert importer.end() == 130
+        assert "Traceback" not in "".join(importer.complaints)
+    assert ask(data, "list")["total"] == 0
+
+
+# Where the data is
+
+
+def test_the_folder_is_the_one_named_or_that_of_the_environment_or_of_the_platform(tmp_path):
+    home = {"HOME": str(tmp_path / "home")}
+    named = {"MEMOLITH_DATA": str(tmp_path / "named"), **home}
+    ask(tmp_path / "given", "remember", "in the folder given", **named)
+    ask(None, "remember", "in the folder named", **named)
+    ask(None, "remember", "in the folder of XDG", XDG_DATA_HOME=str(tmp_path / "xdg"), **home)
+    ask(None, "remember", "in the home", **home)
+    assert {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("memolith.db")} == {
+        "given/memolith.db", "named/memolith.db", "xdg/memolith/memolith.db",
+        "home/Library/Application Support/memolith/memolith.db" if sys.platform == "darwin" else
+        "home/.local/share/memolith/memolith.db"}
+    assert (tmp_path / "given").stat().st_mode & 0o077 == 0, "the folder is for its owner alone"
+
+
+# Failures
+
+BAD_EVENT = {"seq": 1, "stream": "a", "version": 1, "type": "revised", "data": {"title": "x"}, "actor": "local",
+             "at": "2026-01-01T00:00:00.000000Z"}
+FAILURES: dict[str, tuple[list[str], str | bytes]] = {
+    "no command": ([], ""), "an unknown command": (["remembr", "x"], ""), "no text": (["remember", "  "], ""),
+    "an unknown kind": (["remember", "x", "--kind", "thing"], ""), "no change": (["revise", "ID"], ""),
+    "bad metadata": (["remember", "x", "--metadata", "[1"], ""), "an unknown id": (["show", "nobody"], ""),
+    "a long tag": (["remember", "x", "--tag", "t" * 10_000], ""), "not forgotten": (["restore", "ID"], ""),
+    "a wrong version": (["revise", "ID", "--text", "y", "--expected-version", "7"], ""),
+    "a bad time": (["history", "ID", "--as-of", "yesterday"], ""), "nothing to find": (["recall", " "], ""),
+    "a limit of none": (["recall", "x", "--limit", "0"], ""), "a negative limit": (["list", "--limit", "-5"], ""),
+    "a huge limit": (["list", "--limit", "9" * 25], ""), "a negative offset": (["list", "--offset", "-1"], ""),
+    "a budget of none": (["context", "x", "--budget", "0"], ""), "no number": (["undo", "²"], ""),
+    "an event that never was": (["undo", "99"], ""), "a huge event": (["undo", "9" * 25], ""),
+    "a backup over a file": (["backup", "FILE"], ""), "a backup below a file": (["backup", "FILE/x"], ""),
+    "a backup into no folder": (["backup", "FILE.d/x"], ""), "no backup": (["restore-backup", "FILE.no"], ""),
+    "not a backup": (["restore-backup", "FILE", "--data", "FILE.new"], ""),
+    "an empty backup": (["restore-backup", "EMPTY", "--data", "FILE.new"], ""),
+    "a folder in use": (["restore-backup", "FILE"], ""), "an export below a file": (["export", "FILE/x"], ""),
+    "no import": (["import", "FILE.no"], ""), "not UTF-8": (["import"], b"\xff\xfe"), "not JSON": (["import"], "{"),
+    "not an object": (["import"], "[1]"), "a newer export": (["import"], '{"memolith": 99}'),
+    "tags that are none": (["import"], '{"content": "x", "tags": 5}'),
+    "metadata that is none": (["import"], '{"content": "x", "metadata": "m"}'),
+    "a title that is none": (["import"], '{"content": "x", "title": 5}'), "an event twice": (["import"], ""),
+    "an event without a beginning": (["import"], json.dumps({"event": BAD_EVENT})),
+    "an event without its data": (["import"], json.dumps({"event": BAD_EVENT | {"type": "remembered"}})),
+}
+
+
+@pytest.mark.parametrize("failure", FAILURES)
+def test_a_failure_is_told_on_stderr_in_plain_words_and_changes_nothing(data, tmp_path, failure):
+    [id] = filled(data, "the only item")
+    (tmp_path / "file").write_text("some text", encoding="utf-8")
+    (tmp_path / "empty").touch()
+    given, stdin = FAILURES[failure]
+    if failure == "an event twice":
+        exported = cli(data, "export").stdout
+        stdin = exported.replace(id, "other") + exported.splitlines()[1].replace(id, "other")
+    words = [word.replace("FILE", str(tmp_path / "file")).replace("EMPTY", str(tmp_path / "empty")) for word in given]
+    ran = cli(None, *[id if word == "ID" else word for word in words], stdin=stdin, MEMOLITH_DATA=str(data))
+    assert "Traceback" not in ran.stderr, ran.stderr[-400:]
+    assert ran.returncode in (1, 2), ran
+    assert ran.stdout == ""
+    assert ran.stderr.strip()
+    if "backup" in failure and "into" in failure:
+        assert "data folder" not in ran.stderr, "it is another folder that is missing"
+    app = opened(data)
+    assert (app.engine.listing(ME).total, app.upkeep.verify()) == (1, [])
+    app.close()
+    assert not (tmp_path / "file.new" / "memolith.db").exists()
+
+
+def test_a_failure_with_json_is_one_document_on_stderr(data):
+    ran = cli(data, "remember", " ", "--json")
+    told = json.loads(ran.stderr)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert (told["error"], told["field"]) == ("validation_error", "content")
+    assert json.loads(cli(data, "show", "nobody", "--json").stderr)["error"] == "not_found"
+
+
+# Care
+
+
+def test_verify_rebuild_upkeep_and_doctor_print_one_document(data):
+    filled(data, "one", "two")
+    assert ask(data, "verify") == {"equal": True, "problems": []}
+    assert ask(data, "rebuild") == {"events": 2}
+    assert ask(data, "upkeep", MEMOLITH_EMBEDDER="minilm")["embedded"] == 2
+    told = ask(data, "doctor", MEMOLITH_EMBEDDER="minilm")
+    assert told["problems"] == []
+    assert {"memolith", "python", "sqlite", "data", "sizes", "events", "pending", "vectors"} <= set(told)
+
+
+def test_a_backup_restored_elsewhere_is_the_same(data, tmp_path):
+    filled(data, "one", "two", ODD)
+    made = ask(data, "backup", str(tmp_path / "copy.db"))
+    assert made["bytes"] == (tmp_path / "copy.db").stat().st_size
+    ask(tmp_path / "again", "restore-backup", str(tmp_path / "copy.db"))
+    assert ask(tmp_path / "again", "list") == ask(data, "list")
+    assert ask(tmp_path / "again", "verify")["equal"]
+    assert [path.name for path in tmp_path.iterdir() if "partial" in path.name] == []
+
+
+def rich(folder: Path) -> list[str]:
+    """A folder with one of everything; the ids of what is left."""
+    app = opened(folder)
+    engine = app.engine
+    draft = Draft(title="T", blocks=(Block(ODD),), tags=("a", "b"), attributes={"n": 1.5})
+    kept = engine.remember(ME, draft, "key").item
+    other = engine.remember(ME, Draft(kind="document", title="No text", blocks=())).item
+    messages = (Block("hi", "Maria", "2026-01-01"), Block("ho", "Jo"))
+    talk = engine.remember(ME, Draft(kind="conversation", blocks=messages)).item
+    engine.append(ME, talk.id, (Block("more", "Maria", attributes={"x": [1]}),))
+    app.past.undo(ME, engine.append(ME, talk.id, (Block("mistake"),)).seq)
+    app.past.undo(ME, engine.revise(ME, kept.id, Patch(title="U", dropped=("n",), blocks=(Block("v " * 900),))).seq)
+    engine.tag(ME, kept.id, add=["c"], remove=["a"])
+    link = engine.link(ME, kept.id, other.id, "cites", 0.5, {"why": "so"})
+    engine.link(ME, kept.id, other.id, "cites", 0.7, again=True)
+    engine.unlink(ME, link.id)
+    app.past.undo(ME, app.past.history(ME, kept.id)[-1].event.seq)
+    engine.forget(ME, other.id)
+    gone = engine.remember(ME, Draft(blocks=(Block("to be erased"),))).item
+    engine.link(ME, gone.id, talk.id, "follows")
+    engine.erase(ME, gone.id)
+    app.close()
+    return [kept.id, other.id, talk.id, gone.id]
+
+
+def test_an_export_imported_into_an_empty_folder_gives_equal_read_models(data, tmp_path):
+    ids = rich(data)
+    again = tmp_path / "again"
+    assert cli(data, "export", str(tmp_path / "all.jsonl")).returncode == 0
+    counted = ask(again, "import", str(tmp_path / "all.jsonl"))
+    assert counted["redactions"] == {}
+    assert ask(again, "verify") == {"equal": True, "problems": []}
+    assert ask(again, "list") == ask(data, "list")
+    assert cli(again, "export").stdout == (tmp_path / "all.jsonl").read_text(encoding="utf-8")
+    before, after = opened(data), opened(again)
+    for id in ids[:3]:
+        assert after.engine.read(ME, id, forgotten=True) == before.engine.read(ME, id, forgotten=True)
+        assert after.past.history(ME, id) == before.past.history(ME, id)
+    with before.store.reading() as old, after.store.reading() as new:
+        assert list(new.all_items(ME.tenant)) == list(old.all_items(ME.tenant))
+        assert list(new.all_links(ME.tenant)) == list(old.all_links(ME.tenant))
+    for app in (before, after):
+        app.close()
+
+
+@pytest.mark.parametrize("arguments", [["demo"], ["export", "FILE"]])
+def test_every_command_that_takes_json_prints_one_document(data, tmp_path, arguments):
+    filled(data, "one")
+    given = [word.replace("FILE", str(tmp_path / "file")) for word in arguments]
+    ran = cli(data, *given, "--json")
+    assert ran.returncode == 0, ran
+    json.loads(ran.stdout)
+
+
+def test_the_demo_ends_with_found_memories_on_the_screen(tmp_path):
+    ran = cli(None, "demo", HOME=str(tmp_path), MEMOLITH_EMBEDDER="minilm")
+    assert ran.returncode == 0, ran
+    assert re.search(r"recall .*Maria.*\n.*Maria prefers tea", ran.stdout)
+    assert "now again: Maria prefers tea" in ran.stdout
+    assert "verify: equal" in ran.stdout
+    assert list(tmp_path.rglob("*")) == [], "neither the demo nor a library of it leaves anything in the home"
+
+
+# Progress
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no pty on Windows")
+def test_progress_is_shown_on_a_terminal_only_and_never_past_100_percent(data, tmp_path):
+    lines = "".join(f'{{"content": "number {n}"}}\n' for n in range(300))
+    (tmp_path / "lines").write_text(lines, encoding="utf-8")
+    for tenant in ("local", "other"):
+        shown, printed = on_terminal(data, "import", str(tmp_path / "lines"), "--tenant", tenant, "--json")
+        assert json.loads(printed)["items"] == 300
+        assert shown.startswith("\rimporting")
+        assert shown.endswith("\n"), "what comes next must start on its own line"
+    for command, word in (("verify", "verifying"), ("rebuild", "rebuilding")):
+        shown, printed = on_terminal(data, command, "--json")
+        json.loads(printed)
+        assert word in shown
+        percents = [int(found) for found in re.findall(r"(\d+) %", shown)]
+        assert (percents[-1], max(percents)) == (100, 100)
+        assert shown.count("\n") == 1, "one bar ends once"
+    assert cli(data, "verify", "--json").stderr == ""
+
+
+def on_terminal(data: Path, *arguments: str) -> tuple[str, str]:
+    """What a command shows on a terminal that is its standard error, and what it prints to a pipe."""
+    import pty  # not on Windows
+
+    ours, theirs = pty.openpty()
+    with subprocess.Popen([*CLI, *arguments, "--data", str(data)], stdout=subprocess.PIPE, stderr=theirs,
+                          env=environment()) as process:
+        os.close(theirs)
+        shown = b""
+        try:
+            while part := os.read(ours, 65536):
+                shown += part
+        except OSError:
+            pass
+        os.close(ours)
+        assert process.stdout is not None
+        printed = process.stdout.read()
+        assert process.wait(60) == 0
+    return shown.decode().replace("\r\n", "\n"), printed.decode()
