@@ -26,8 +26,8 @@ HOW = ("in Lisbon", "before lunch", "because of the storm", "after the second ou
        "as agreed in the meeting", "despite the warning", "to save money", "while waiting for the doctor")
 AND = ("and the result was better than expected.", "but nobody noticed.", "so we changed the plan.",
        "and it cost 40 euros.", "which surprised the whole office.", "and then went home early.",
-       "so the ticket is closed.", "but it needs a review.", "and learned a lot about patience.", "which is documented in the wiki.",
-       "and we should do it again.", "for once.")
+       "so the ticket is closed.", "but it needs a review.", "and learned a lot about patience.",
+       "which is documented in the wiki.", "and we should do it again.", "for once.")
 
 
 def sentences(count: int) -> list[str]:

@@ -22,8 +22,10 @@ from memolith.retrieval.worker import EmbedWorker
 from memolith.settings import Settings
 from memolith.storage import terms
 from memolith.storage.sqlite import FILE, SqliteStore, library_version, restore_file
+from memolith.storage.sqlite_keys import SqliteKeys
 
 if TYPE_CHECKING:
+    from memolith.registry import Family, Registry
     from memolith.retrieval.vectors import VectorIndex
 
 KEPT_CHANGES = 100_000
@@ -177,6 +179,18 @@ class App:
             rows.prune_changes(change - KEPT_CHANGES)
         return True
 
+    @cached_property
+    def keys(self) -> SqliteKeys:
+        """The keys of HTTP clients."""
+        return SqliteKeys(self.store)
+
+    @cached_property
+    def registry(self) -> Registry:
+        """The tools of all families."""
+        # pydantic and the surfaces, which only a call of a tool needs.
+        from memolith.registry import Registry
+        return Registry(families())
+
     def close(self) -> None:
         """Write what is still in memory and let go of the files."""
         if "worker" in self.__dict__ and self.worker:
@@ -189,6 +203,15 @@ class App:
             # Counts and snapshots are only a convenience; what was asked for is done.
             log.warning("not everything was tidied up: %s", error)
         self.store.close()
+
+
+def families() -> list[Family]:
+    """Every family of tools, in the order in which clients see them."""
+    # Each family builds its tools when it is imported, which the command line need not wait for.
+    from memolith.surfaces.chatgpt import chatgpt
+    from memolith.surfaces.core import core
+    from memolith.surfaces.manage import manage
+    return [core, manage, chatgpt]
 
 
 def sqlite_version() -> str:

@@ -44,6 +44,17 @@ class Settings(BaseModel):
     embedder_key: str = Field("", description="the bearer key sent there", repr=False)
     embedder_dimension: int = Field(0, ge=0, description="the dimension expected from there; 0 asks for it once")
     embedder_timeout_s: float = Field(20.0, gt=0, description="how long to wait for it")
+    host: str = Field("127.0.0.1", description="the address that the server binds to")
+    port: int = Field(8724, ge=0, le=65535, description="the port; 0 takes a free one")
+    hosts: tuple[str, ...] = Field(("127.0.0.1:*", "localhost:*", "[::1]:*"), description="Host headers let in")
+    origins: tuple[str, ...] = Field(("http://127.0.0.1:*", "http://localhost:*", "http://[::1]:*"),
+                                     description="Origin headers let in")
+    calls_per_minute: int = Field(6000, ge=1, description="how often one key may call")
+    body_bytes: int = Field(4_194_304, ge=1024, description="the largest request")
+    oauth_issuer: str = Field("", description="issuer of OAuth tokens; empty for keys only")
+    oauth_audience: str = Field("", description="the audience that tokens must be for: this server's public URL")
+    oauth_jwks_url: str = Field("", description="where the issuer publishes its keys")
+    log_level: Literal["debug", "info", "warning", "error"] = Field("warning", description="how much is logged")
 
 
 def load(flags: Mapping[str, object] | None = None, environ: Mapping[str, str] | None = None) -> Settings:
@@ -55,7 +66,9 @@ def load(flags: Mapping[str, object] | None = None, environ: Mapping[str, str] |
     file = Path(environ.get(PREFIX + "CONFIG") or folder / "memolith.toml")
     if file.is_file():
         values |= _toml(file)
-    values |= {name: environ[PREFIX + name.upper()] for name in known if environ.get(PREFIX + name.upper())}
+    for name, field in known.items():
+        if given := environ.get(PREFIX + name.upper()):
+            values[name] = tuple(given.split(",")) if "tuple" in str(field.annotation) else given
     values |= {name: value for name, value in (flags or {}).items() if value is not None}
     try:
         return Settings.model_validate(values)

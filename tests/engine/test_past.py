@@ -268,6 +268,17 @@ def test_undo_is_refused_where_later_events_touched_the_same(app, overlap):
     assert (state(app, id), length(app)) == (before, 3)
 
 
+@pytest.mark.parametrize("patches", [(Patch(project="p"), Patch(audience=Audience.PROJECT)),
+                                     (Patch(blocks=(Block("text"),)), Patch(title=""))], ids=["project", "title"])
+def test_undo_is_refused_where_what_is_left_would_not_be_a_valid_item(app, patches):
+    app.engine.remember(ME, Draft(kind="entity", title="Ann", id="a"))
+    for patch in patches:
+        app.engine.revise(ME, "a", patch)
+    with pytest.raises(NotUndoable):
+        app.past.undo(ME, 2)
+    assert length(app) == 3
+
+
 @pytest.mark.parametrize("seq", [1, 2, 3])
 def test_what_was_erased_cannot_be_undone(app, seq):
     id = app.engine.remember(ME, note("one")).item.id

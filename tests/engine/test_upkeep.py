@@ -96,6 +96,8 @@ TAMPERINGS: dict[str, tuple[str, str]] = {
     **{f"passage {column}": (f"update passage set {column} = {value} where {ONE}", "a") for column, value in {
         "text": "'forged'", "block": "5", "at": "'2020-01-01'", "speaker": "'eve'", "locator": "'x'",
         "attributes": "'{\"a\":1}'", "ordinal": "7", "digest": "5", "tenant": "'globex'"}.items()},
+    "passage number to truth": (f"update passage set attributes = '{{\"m\":true}}' where {MINE} and speaker = 'ann'",
+                                "b"),
     "passage gone": (f"delete from passage where {ONE}", "a"),
     "passage too many": ("insert into passage (id, tenant, item, ordinal, block, text, at, digest) select "
                          f"(item << 20) + 9, tenant, item, 9, 0, text, at, digest from passage where {ONE}", "a"),

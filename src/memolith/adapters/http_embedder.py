@@ -16,6 +16,7 @@ from memolith.errors import EmbedderDown
 BATCH = 64
 TRIES = 3
 LONGEST_PAUSE_S = 5.0
+QUIET_FACTOR = 2
 
 
 class HttpEmbedder:
@@ -26,25 +27,30 @@ class HttpEmbedder:
         import httpx2
         self._errors = httpx2
         self._model = model
-        self._client = httpx2.Client(base_url=url.rstrip("/"), timeout=timeout_s, trust_env=False,
-                                     headers={"Authorization": f"Bearer {key}"} if key else {})
-        self.id = f"http/{model}"
+        self._quiet_until = 0.0
+        if not key.isascii() or not key.isprintable():
+            raise EmbedderDown("embedder_key has characters that no HTTP header can carry; check it.")
+        with self._translated():
+            self._client = httpx2.Client(base_url=url.rstrip("/"), timeout=timeout_s, trust_env=False,
+                                         headers={"Authorization": f"Bearer {key}"} if key else {})
         self.digest = hashlib.sha256(f"{url} {model}".encode()).hexdigest()
         self.dimension = dimension or self._ask_dimension()
+        # Vectors of another length are those of another model, whatever the server calls it.
+        self.id = f"http/{model}/{self.dimension}"
 
     @property
     def ready(self) -> bool:
-        """There is nothing to load here."""
-        return True
+        """Whether the embedder has not just failed."""
+        return time.monotonic() >= self._quiet_until
 
     def wait(self, timeout_s: float) -> bool:
-        """There is nothing to load here."""
-        return True
+        """Whether the embedder has not just failed; there is nothing to load."""
+        return self.ready
 
     def embed(self, texts: Sequence[str]) -> list[bytes | None]:
-        """One unit vector per text; None for a text without content."""
+        """One unit vector per text; None for a text that is empty or means nothing to the model."""
         wanted = [text for text in texts if text.strip()]
-        made: list[bytes] = []
+        made: list[bytes | None] = []
         for start in range(0, len(wanted), BATCH):
             made += self._request(wanted[start:start + BATCH])
         rest = iter(made)
@@ -53,7 +59,7 @@ class HttpEmbedder:
     def _ask_dimension(self) -> int:
         return len(self._vectors(["dimension"])[0])
 
-    def _request(self, texts: list[str]) -> list[bytes]:
+    def _request(self, texts: list[str]) -> list[bytes | None]:
         vectors = self._vectors(texts)
         for vector in vectors:
             if len(vector) != self.dimension:
@@ -76,9 +82,12 @@ class HttpEmbedder:
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
+        started = time.monotonic()
         try:
             yield
         except self._errors.TimeoutException as error:
+            # Searches go on without it for a while, so that not every one of them waits as long.
+            self._quiet_until = time.monotonic() + QUIET_FACTOR * (time.monotonic() - started)
             raise EmbedderDown("The embedder did not answer in time.") from error
         except (self._errors.HTTPError, self._errors.InvalidURL) as error:
             raise EmbedderDown("The embedder cannot be reached; check embedder_url and that it runs.") from error
@@ -90,13 +99,16 @@ def _parsed(answer: Any, count: int) -> list[list[float]]:
         vectors = [[float(number) for number in row["embedding"]] for row in rows]
     except (ValueError, KeyError, TypeError) as error:
         raise EmbedderDown("The embedder's answer is not in OpenAI's form.") from error
-    if len(vectors) != count or not all(math.isfinite(number) for vector in vectors for number in vector):
+    if len(vectors) != count or not all(vector and all(map(math.isfinite, vector)) for vector in vectors):
         raise EmbedderDown(f"The embedder gave {len(vectors)} usable vectors for {count} texts.")
     return vectors
 
 
-def _unit(vector: list[float]) -> bytes:
-    length = math.sqrt(sum(number * number for number in vector)) or 1.0
+def _unit(vector: list[float]) -> bytes | None:
+    """The vector with length one, or None where it has no direction."""
+    length = math.hypot(*vector)
+    if not length:
+        return None
     made = array.array("f", (number / length for number in vector))
     if sys.byteorder == "big":
         made.byteswap()
@@ -105,7 +117,9 @@ def _unit(vector: list[float]) -> bytes:
 
 def _pause(asked: str | None, attempt: int) -> float:
     """As long as the server asks for, or a little longer each time."""
+    usual: float = 0.2 * 2 ** attempt
     try:
-        return min(float(asked or 0.2 * 2 ** attempt), LONGEST_PAUSE_S)
+        wanted = float(asked) if asked else usual
     except ValueError:
-        return 1.0
+        return usual
+    return min(wanted, LONGEST_PAUSE_S) if wanted >= 0 else usual

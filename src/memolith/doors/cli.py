@@ -12,7 +12,7 @@ from pathlib import Path
 
 from memolith import __version__
 from memolith.app import App, open_app
-from memolith.doors import cli_care, cli_items
+from memolith.doors import cli_care, cli_items, cli_server
 from memolith.doors.show import end_bars, note
 from memolith.errors import DiskFull, MemolithError, Unavailable
 from memolith.settings import load
@@ -36,14 +36,18 @@ def parser() -> argparse.ArgumentParser:
 
     cli_items.add_commands(add)
     cli_care.add_commands(add)
+    cli_server.add_commands(add)
+    commands.add_parser("call", help="Call a tool: memolith call TOOL --json '{…}', or a flag per argument.",
+                        add_help=False)
     return top
 
 
 def run(arguments: list[str]) -> int:
     """Run one command; a failure is told on standard error in plain words."""
-    options = parser().parse_args(arguments)
+    calling = arguments[:1] == ["call"]
+    options = argparse.Namespace(json=True) if calling else parser().parse_args(arguments)
     try:
-        return command(options)
+        return cli_server.call(arguments[1:]) if calling else command(options)
     except MemolithError as error:
         return fail(error, options.json)
     except KeyboardInterrupt:

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import sys
 
+# Not from `typing`, whose import takes a seventh of the whole start.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from memolith.app import App
+
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command and return its exit code."""
@@ -11,9 +16,40 @@ def main(arguments: list[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
-    # A client waits for the stdio server, and argparse, pydantic and the engine would make it wait longer.
+    if arguments[:1] == ["stdio"] and (chosen := plain_options(arguments[1:])) is not None:
+        return stdio(chosen)
+    # argparse, pydantic and the engine would make a client of the stdio server wait longer.
     from memolith.doors.cli import run
     return run(arguments)
+
+
+def plain_options(arguments: list[str]) -> dict[str, str] | None:
+    """The options of `stdio` in their plain form; None leaves them to the full parser."""
+    chosen: dict[str, str] = {}
+    rest = iter(arguments)
+    for name in rest:
+        if name == "--read-only":
+            chosen[name] = "yes"
+        elif name in ("--tools", "--data") and (value := next(rest, "")) and not value.startswith("-"):
+            chosen[name] = value
+        else:
+            return None
+    return chosen
+
+
+def stdio(chosen: dict[str, str]) -> int:
+    """Serve over standard input and output, importing as little as possible before the first answer."""
+    # The quick front alone; the app and the SDK follow once it has answered.
+    from memolith.doors.stdio_front import serve
+
+    def opened() -> App:
+        # Only now, after the list of tools is answered.
+        from memolith.app import open_app
+        from memolith.settings import load
+        return open_app(load({"data": chosen.get("--data")}))
+
+    serve(opened, chosen.get("--tools", "all"), read_only="--read-only" in chosen)
+    return 0
 
 
 if __name__ == "__main__":

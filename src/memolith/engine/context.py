@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from memolith.engine.chunks import weigh
-from memolith.engine.duplicates import overlap
+from memolith.engine.duplicates import shingles
 from memolith.engine.model import Caller, Filter, Hit
 from memolith.engine.recall import Query, Recall
 from memolith.errors import InvalidInput
@@ -52,20 +52,22 @@ def pack(recall: Recall, caller: Caller, text: str, budget: int, chosen: Filter 
         raise InvalidInput("The budget must lie between 20 and 200,000 tokens.", field="budget_tokens")
     found = recall.recall(caller, Query(text, chosen, limit=MOST))
     parts: list[str] = []
-    taken: list[Hit] = []
     citations: list[Citation] = []
+    told: set[tuple[str, ...]] = set()
     used = 0
     for hit in found.hits:
-        if hit.score < FAINT or any(overlap(hit.passage.text, other.passage.text) > REPEATED for other in taken):
+        new = shingles(hit.passage.text)
+        # What stands in the pack already, be it in a longer passage or spread over several, is not told again.
+        if hit.score < FAINT or len(new & told) > REPEATED * len(new):
             continue
-        number = len(taken) + 1
+        number = len(parts) + 1
         part = _part(number, hit)
         size = weigh(part)
         if used + size > budget:
             continue
         parts.append(part)
-        taken.append(hit)
         citations.append(Citation(number, hit.item.id, hit.item.title, cite(hit), hit.score))
+        told |= new
         used += size
     return Pack("\n\n".join(parts), tuple(citations), used, found.warnings)
 

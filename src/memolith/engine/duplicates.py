@@ -74,11 +74,12 @@ def similar(recall: Recall, store: Store, caller: Caller, text: str, threshold: 
 
 def overlap(first: str, second: str) -> float:
     """The share of three-word sequences that two texts have in common."""
-    one, two = _shingles(first), _shingles(second)
+    one, two = shingles(first), shingles(second)
     return len(one & two) / len(one | two) if one and two else 0.0
 
 
-def _shingles(text: str) -> set[tuple[str, ...]]:
+def shingles(text: str) -> set[tuple[str, ...]]:
+    """The three-word sequences of a text; a shorter text is one sequence."""
     words = [word.casefold() for word in _WORD.findall(text)]
     return {tuple(words[n:n + SHINGLE]) for n in range(max(1, len(words) - SHINGLE + 1))}
 

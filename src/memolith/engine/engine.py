@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 from memolith.engine import context
 from memolith.engine.duplicates import NEAR, overlap, similar
 from memolith.engine.events import join_blocks
+from memolith.engine.graph import Neighbourhood, explore
 from memolith.engine.intake import Limits
+from memolith.engine.matching import checked
 from memolith.engine.model import Caller, Draft, Filter, Found, Similar, Written
 from memolith.engine.past import Past
 from memolith.engine.ports import Clock, Store
@@ -42,6 +44,25 @@ class Engine(Verbs):
                 limit: int = 10) -> list[Similar]:
         """Items that say nearly the same as the text."""
         return similar(self._search, self.store, caller, text, threshold, chosen, limit)
+
+    def explore(self, caller: Caller, id: str, depth: int = 1, types: Collection[str] = ()) -> Neighbourhood:
+        """Everything within so many links of an item, itself first."""
+        with self.store.reading() as rows:
+            return explore(rows, caller, id, depth, types)
+
+    def counts(self, caller: Caller, by: str, chosen: Filter = Filter()) -> dict[str, int]:
+        """How many items the caller sees per kind, status, namespace, project or tag."""
+        with self.store.reading() as rows:
+            return rows.counts(caller, checked(chosen), by)
+
+    def health(self) -> dict[str, str]:
+        """How the parts are; asking starts to load the model."""
+        with self.store.reading() as rows:
+            waiting = rows.outbox_counts()
+        pending = waiting.get(("embed", "pending"), 0)
+        failed = waiting.get(("embed", "failed"), 0)
+        embeddings = self.search.state() if self.search else "off"
+        return {"store": "healthy", "embeddings": embeddings, "pending": str(pending), "failed": str(failed)}
 
     def remember(self, caller: Caller, draft: Draft, key: str | None = None) -> Written:
         """Keep something new, and tell what was there already in nearly the same words."""

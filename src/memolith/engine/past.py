@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import cast
 
-from memolith.engine.events import LINK_EVENTS, Event, Replay, block_data, join_blocks
+from memolith.engine.events import LINK_EVENTS, Event, Replay, block_data, blocks_of, join_blocks
 from memolith.engine.intake import when
 from memolith.engine.model import Block, Caller, Item, Json, Link
 from memolith.engine.ports import Reader
@@ -221,7 +221,17 @@ def _inverse_fields(event: Event, before: Replay, after: Replay, now: Replay) ->
         data["attributes"] = back
     if gone := [name for name in names if name not in back]:
         data["dropped"] = list(gone)
+    _must_stay_valid(data, cast(Item, now.row), join_blocks(now.passages), event)
     return data
+
+
+def _must_stay_valid(data: dict[str, Json], item: Item, blocks: list[Block], event: Event) -> None:
+    """Refuse to leave an item that no verb would have made."""
+    left = blocks_of(data) if "blocks" in data else blocks
+    if not data.get("title", item.title) and not any(block.text.strip() for block in left):
+        raise NotUndoable("Without this the item would have neither title nor text.", id=event.stream)
+    if data.get("audience", item.scope.audience) == "project" and not data.get("project", item.scope.project):
+        raise NotUndoable("Without this the item would be for a project, but for none.", id=event.stream)
 
 
 def _link_of(events: list[Event]) -> Link:

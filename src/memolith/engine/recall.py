@@ -82,6 +82,16 @@ class Recall:
             chosen = ranked[query.offset:query.offset + query.limit]
             return Found(tuple(search.hit(one) for one in chosen), len(ranked), tuple(warnings))
 
+    def state(self) -> str:
+        """Whether search by meaning works: healthy, loading, or off; asking starts to load the model."""
+        try:
+            meaning = self._meaning()
+        except EmbedderDown:
+            return "down"
+        if meaning is None:
+            return "off"
+        return "healthy" if meaning.embedder.ready or meaning.embedder.wait(0.0) else "loading"
+
     def sharing(self, rows: Reader, caller: Caller, text: str, terms: int, chosen: Filter) -> list[str]:
         """Items that hold the rarest long words of a text, most alike first."""
         longest = sorted(set(self._lexicon.terms(text)), key=lambda term: (-len(term), term))[:terms]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
@@ -56,7 +57,8 @@ class Slots:
     def empty(cls, dimension: int, room: int = 256) -> Slots:
         """Nothing yet, with room to grow."""
         columns = {name: np.zeros(room, dtype) for name, dtype in DTYPES.items()}
-        return cls(dimension, columns, np.zeros((dimension // 64, room), "<u8"), np.zeros((room, dimension), "i1"), 0)
+        return cls(dimension, columns, np.zeros((words_of(dimension), room), "<u8"), np.zeros((room, dimension), "i1"),
+                   0)
 
     def column(self, name: str) -> Array:
         """The used part of a column."""
@@ -109,15 +111,22 @@ def fill(slots: Slots, here: slice, new: list[Slot]) -> None:
     slots.columns["norm"][here] = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype="f4", casting="unsafe"))
 
 
+def words_of(dimension: int) -> int:
+    """How many 64-bit words the signs of a vector take."""
+    return -(-dimension // 64)
+
+
 def signs(rows: Array) -> Array:
     """The signs of vectors as 64-bit words, one array per word."""
     packed = np.packbits(np.atleast_2d(rows) > 0, axis=1)
+    if missing := -packed.shape[1] % 8:
+        packed = np.pad(packed, ((0, 0), (0, missing)))
     return np.ascontiguousarray(packed.view("<u8").T)
 
 
 def _layout(count: int, dimension: int) -> tuple[list[tuple[str, str, tuple[int, ...], int]], int]:
     shapes: list[tuple[str, str, tuple[int, ...]]] = [(name, dtype, (count,)) for name, dtype in DTYPES.items()]
-    shapes += [("bits", "<u8", (dimension // 64, count)), ("rows", "i1", (count, dimension))]
+    shapes += [("bits", "<u8", (words_of(dimension), count)), ("rows", "i1", (count, dimension))]
     placed, offset = [], HEADER
     for name, dtype, shape in shapes:
         placed.append((name, dtype, shape, offset))
@@ -134,7 +143,7 @@ def _arrays(memory: Array, count: int, dimension: int) -> dict[str, Array]:
 
 def write_snapshot(path: Path, dimension: int, count: int, slots: Iterator[Slot], marks: dict[str, object]) -> int:
     """Write the slots to a new file that appears whole or not at all; returns how many there were."""
-    partial = path.with_suffix(f".{os.getpid()}.partial")
+    partial = path.with_suffix(f".{os.getpid()}-{threading.get_ident()}.partial")
     size = _layout(count, dimension)[1]
     try:
         _reserve(partial, size)
@@ -160,8 +169,8 @@ def _write(partial: Path, path: Path, dimension: int, count: int, slots: Iterato
         fill(made, slice(done, done + len(batch)), batch)
         done += len(batch)
     arrays["gone"][done:] = 1
-    head = json.dumps(marks | {"format": FORMAT, "rows": count, "dimension": dimension,
-                               "crc": zlib.crc32(memory[HEADER:].data)}).encode()
+    marks = {**marks, "format": FORMAT, "rows": count, "dimension": dimension}
+    head = json.dumps(marks | {"crc": _checksum(marks, memory)}).encode()
     memory[:HEADER] = np.frombuffer((MAGIC + head).ljust(HEADER, b" "), "u1")
     memory.flush()  # type: ignore[attr-defined]
     del memory, arrays, made
@@ -171,17 +180,23 @@ def _write(partial: Path, path: Path, dimension: int, count: int, slots: Iterato
     return done
 
 
+def _checksum(marks: Mapping[str, object], memory: Array) -> int:
+    """Over the marks and all rows, for a wrong mark is as bad as a wrong row."""
+    return zlib.crc32(memory[HEADER:].data, zlib.crc32(json.dumps(dict(marks), sort_keys=True).encode()))
+
+
 def open_snapshot(path: Path, dimension: int, expected: Mapping[str, object]) -> tuple[Slots, dict[str, Any]] | None:
     """The slots of a file and its marks; None if it is damaged or belongs to something else."""
     try:
         memory: Array = np.memmap(path, "u1", "c")
         head = memory[:HEADER].tobytes()
         marks: dict[str, Any] = json.loads(head[len(MAGIC):])
+        crc = marks.pop("crc")
         expected = {**expected, "format": FORMAT, "dimension": dimension}
         fits = (head.startswith(MAGIC) and all(marks[name] == value for name, value in expected.items())
                 and len(memory) == _layout(marks["rows"], dimension)[1]
-                and zlib.crc32(memory[HEADER:].data) == marks["crc"])
-    except (OSError, ValueError, KeyError, TypeError):
+                and _checksum(marks, memory) == crc)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError):
         return None
     if not fits:
         return None

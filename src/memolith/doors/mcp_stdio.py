@@ -1,0 +1,189 @@
+"""The stdio door behind its quick front: one SDK server, run twice, once for each era of the protocol.
+
+The SDK fixes the era of a connection with the first request. Here each frame is routed by its own envelope, so that a
+client may ask in the new way first and then fall back to the handshake on the same pipe.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Protocol
+
+import anyio
+import mcp_types as types
+from anyio.abc import TaskGroup
+from mcp.server.lowlevel import Server
+from mcp.shared.message import SessionMessage
+
+from memolith.doors.frames import VERSION_KEY, parsed
+from memolith.doors.mcp_server import make_server
+from memolith.registry import Registry
+
+if TYPE_CHECKING:
+    from memolith.doors.stdio_front import Front
+    from memolith.engine.engine import Engine
+
+DRAIN_S = 1.0
+CANCELLED = "notifications/cancelled"
+UNANSWERED = frozenset(("subscriptions/listen",))
+"""Requests that stay open for as long as the client is there."""
+
+
+class App(Protocol):
+    """What a door needs of the composed application."""
+
+    @property
+    def registry(self) -> Registry: ...
+
+    @property
+    def engine(self) -> Engine: ...
+
+    def close(self) -> None: ...
+
+
+class Lane:
+    """One run of the server, for one era."""
+
+    def __init__(self, server: Server[Any], group: TaskGroup, write: Callable[[types.JSONRPCMessage], Any]) -> None:
+        self.write = write
+        self.inbox, inlet = anyio.create_memory_object_stream[SessionMessage | Exception](float("inf"))
+        outlet, self.outbox = anyio.create_memory_object_stream[SessionMessage](float("inf"))
+        group.start_soon(server.run, inlet, outlet, server.create_initialization_options())
+        group.start_soon(self.pump)
+
+    async def pump(self) -> None:
+        async for message in self.outbox:
+            await self.write(message.message)
+
+
+class Lanes:
+    """Routes frames to the eras, and knows which requests are still unanswered."""
+
+    def __init__(self, front: Front, server: Server[Any], group: TaskGroup) -> None:
+        self.front = front
+        self.server = server
+        self.group = group
+        self.lanes: dict[str, Lane] = {}
+        self.unanswered: set[tuple[str, types.RequestId | None]] = set()
+        self.changed = anyio.Event()
+
+    def route(self, line: bytes) -> None:
+        message = message_of(line)
+        if message is None:
+            self.refuse(line)
+            return
+        era = era_of(message)
+        if isinstance(message, types.JSONRPCNotification) and message.method == CANCELLED:
+            # It names a request of either era, and carries no envelope.
+            self.forget((message.params or {}).get("requestId"))
+            for lane in self.lanes.values():
+                lane.inbox.send_nowait(SessionMessage(message))
+            return
+        if isinstance(message, types.JSONRPCRequest) and message.method not in UNANSWERED:
+            self.unanswered.add((era, message.id))
+        if era not in self.lanes:
+            self.lanes[era] = Lane(self.server, self.group, lambda answer: self.send(era, answer))
+        self.lanes[era].inbox.send_nowait(SessionMessage(message))
+
+    def refuse(self, line: bytes) -> None:
+        """Answer what is no message but has an id, so that nobody waits for ever; drop the rest, as the SDK does."""
+        request = (parsed(line) or {}).get("id")
+        if type(request) in (int, str):
+            fault = types.ErrorData(code=types.INVALID_REQUEST, message="This is not a valid JSON-RPC message.")
+            answer = types.JSONRPCError(jsonrpc="2.0", id=request, error=fault)
+            self.group.start_soon(self.send, "none", answer)
+
+    def forget(self, request: types.RequestId | None) -> None:
+        self.unanswered -= {(era, request) for era in self.lanes}
+        self.changed.set()
+
+    async def send(self, era: str, message: types.JSONRPCMessage) -> None:
+        answered = None if isinstance(message, types.JSONRPCRequest | types.JSONRPCNotification) else message.id
+        if answered is not None and era == "handshake" and answered == self.front.handshake:
+            self.front.handshake = None
+        else:
+            frame = message.model_dump_json(by_alias=True, exclude_unset=True).encode()
+            try:
+                await anyio.to_thread.run_sync(self.front.wire.write, frame)
+            except OSError:
+                self.front.end()
+        if answered is not None:
+            self.unanswered.discard((era, answered))
+            self.changed.set()
+
+    async def drain(self) -> None:
+        """Let running calls answer, for a while."""
+        with anyio.move_on_after(DRAIN_S):
+            while self.unanswered:
+                self.changed = anyio.Event()
+                await self.changed.wait()
+
+    def close(self) -> None:
+        for lane in self.lanes.values():
+            lane.inbox.close()
+
+
+def message_of(line: bytes) -> types.JSONRPCMessage | None:
+    """The frame as a message; None if it is none."""
+    with suppress(ValueError):
+        return types.jsonrpc_message_adapter.validate_json(line.decode("utf-8", "replace"), by_name=False)
+    with suppress(ValueError):
+        # Half a surrogate pair in an argument: only Python's parser lets it pass, to be refused with the field's name.
+        return types.jsonrpc_message_adapter.validate_python(parsed(line), by_name=False)
+    return None
+
+
+def era_of(message: types.JSONRPCMessage) -> str:
+    """Requests of the new era say so themselves; answers and notifications without an envelope are of the old one."""
+    if isinstance(message, types.JSONRPCRequest | types.JSONRPCNotification) and message.method != "initialize":
+        meta = (message.params or {}).get("_meta")
+        if isinstance(meta, dict) and VERSION_KEY in meta:
+            return "envelope"
+    return "handshake"
+
+
+async def run(front: Front, server: Server[Any]) -> None:
+    loop = asyncio.get_running_loop()
+    send, frames = anyio.create_memory_object_stream[bytes | None](float("inf"))
+
+    def deliver(line: bytes | None) -> None:
+        with suppress(anyio.ClosedResourceError):
+            send.send_nowait(line)
+
+    def feed(line: bytes | None) -> None:
+        # The loop may be gone when the last frame of a client that left comes in.
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(deliver, line)
+
+    async with anyio.create_task_group() as group:
+        lanes = Lanes(front, server, group)
+        front.take_over(feed)
+        while (line := await frames.receive()) is not None:
+            lanes.route(line)
+        await lanes.drain()
+        lanes.close()
+        send.close()
+        frames.close()
+
+
+def serve(front: Front, open_app: Callable[[], App], profile: str, *, read_only: bool) -> None:
+    """Take over from the front and serve until the client leaves."""
+    if sys.platform == "win32":
+        from mcp.os.win32.utilities import rebind_std_handle_to_fd  # there is no such function elsewhere
+
+        rebind_std_handle_to_fd(0)
+        rebind_std_handle_to_fd(1)
+    app = open_app()
+    try:
+        server = make_server(app.registry.choose(profile, read_only=read_only), lambda: app.engine)
+        anyio.run(run, front, server)
+    finally:
+        app.close()
+    # A call that outlived its client would keep the process; what it wrote is durable or not there.
+    logging.shutdown()
+    os._exit(0)

@@ -1,0 +1,59 @@
+"""The REST door described for machines (OpenAPI) and for people (one page)."""
+
+from __future__ import annotations
+
+import html
+import json
+from typing import Any
+
+from memolith import __version__
+from memolith.registry import Registry, Tool
+
+STATUSES = {400: "The input is not valid.", 401: "A valid key is needed.", 403: "The key does not allow this.",
+            404: "There is no such thing.", 409: "The present state does not allow it.",
+            413: "The request is too large.", 429: "Too many calls.", 503: "A part does not work right now.",
+            507: "The disk is full."}
+
+
+def openapi(registry: Registry) -> dict[str, Any]:
+    """The whole REST door as OpenAPI 3.1."""
+    paths: dict[str, Any] = {f"/mcp/tools/{tool.name}": {"post": operation(tool)} for tool in registry.tools}
+    paths["/health"] = {"get": {"summary": "Whether the server works.", "security": [],
+                                "responses": {"200": {"description": "It does."}}}}
+    return {"openapi": "3.1.0", "info": {"title": "memolith", "version": __version__,
+                                         "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"}},
+            "components": {"securitySchemes": {"key": {"type": "http", "scheme": "bearer"}}},
+            "security": [{"key": []}], "paths": paths}
+
+
+def operation(tool: Tool) -> dict[str, Any]:
+    """One tool as an operation."""
+    errors = {str(status): {"description": text, "content": {"application/json": {"schema": {"type": "object"}}}}
+              for status, text in STATUSES.items()}
+    return {"operationId": tool.name, "summary": tool.description, "tags": [tool.family],
+            "parameters": [{"name": "Idempotency-Key", "in": "header", "required": False,
+                            "schema": {"type": "string", "maxLength": 200}}],
+            "requestBody": {"required": bool(tool.input_schema.get("required")),
+                            "content": {"application/json": {"schema": tool.input_schema}}},
+            "responses": {"200": {"description": "The result.", "content": {
+                "application/json": {"schema": tool.output_schema}}}, **errors}}
+
+
+def page(registry: Registry) -> str:
+    """The tools as a page to read."""
+    rows = []
+    for tool in registry.tools:
+        required = tool.input_schema.get("required", [])
+        names = ", ".join(f"<b>{html.escape(name)}</b>" if name in required else html.escape(name)
+                          for name in tool.input_schema["properties"]) or "none"
+        schema = html.escape(json.dumps(tool.input_schema, indent=2))
+        rows.append(f"<section><h2>{html.escape(tool.name)} <small>{html.escape(tool.family)}</small></h2>"
+                    f"<p>{html.escape(tool.description)}</p><p>Arguments: {names}</p>"
+                    f"<details><summary>schema</summary><pre>{schema}</pre></details></section>")
+    style = ("body{font:16px/1.5 system-ui;max-width:50rem;margin:2rem auto;padding:0 1rem}"
+             "h2{margin:1.5rem 0 .2rem;font-size:1.1rem}small{color:#666;font-weight:400}pre{overflow:auto}")
+    return (f'<!doctype html><html lang="en"><meta charset="utf-8"><title>memolith: tools</title>'
+            f"<style>{style}</style><h1>memolith: tools over REST</h1>"
+            f"<p><code>POST /mcp/tools/NAME</code> with a JSON object and <code>Authorization: Bearer KEY</code>. "
+            f"Bold arguments are required. Machines read <a href=\"/openapi.json\">openapi.json</a>.</p>"
+            f"{''.join(rows)}</html>")

@@ -1,0 +1,115 @@
+"""REST: every tool as `POST /mcp/tools/{tool}`, and what runs a server needs."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from typing import Any
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
+
+from memolith import __version__
+from memolith.app import App
+from memolith.doors.mcp_calls import CALLER, LONGEST_KEY, SCOPES_KEY
+from memolith.doors.metrics import Metrics
+from memolith.doors.openapi import openapi, page
+from memolith.doors.tokens import Issuer
+from memolith.errors import InvalidInput, MemolithError, NotFound, TooLarge
+from memolith.registry import Call, Outcome, Registry
+
+log = logging.getLogger(__name__)
+
+
+class Rest:
+    """The routes beside MCP."""
+
+    def __init__(self, app: App, registry: Registry, body_bytes: int, issuer: Issuer | None = None) -> None:
+        self.app = app
+        self.registry = registry
+        self.body_bytes = body_bytes
+        self.issuer = issuer
+        self.metrics = Metrics()
+        self.routes = [
+            Route("/mcp/tools/{tool}", self.call, methods=["POST"]),
+            Route("/health", self.health), Route("/metrics", self.show_metrics),
+            Route("/openapi.json", self.show_openapi), Route("/docs", self.show_page),
+            Route("/.well-known/oauth-protected-resource", self.resource_metadata),
+            Route("/.well-known/oauth-protected-resource/{path:path}", self.resource_metadata)]
+
+    async def call(self, request: Request) -> Response:
+        """Run one tool."""
+        name = request.path_params["tool"]
+        started = time.perf_counter()
+        outcome = await self.outcome(request, name)
+        status = outcome.error.status if outcome.error else 200
+        known = name if self.registry.find(name) else "unknown"
+        self.metrics.count(known, str(status), time.perf_counter() - started)
+        if outcome.error is not None and status >= 500:
+            log.warning("request %s: %s answered %s", request.scope.get("memolith.request"), known, status)
+        return Response(outcome.text, status, media_type="application/json")
+
+    async def outcome(self, request: Request, name: str) -> Outcome:
+        """The result of the tool, or its error in the words of its family."""
+        try:
+            if self.registry.find(name) is None:
+                raise NotFound("There is no such tool.", field="tool")
+            arguments = await self.arguments(request)
+            key = request.headers.get("idempotency-key")
+            if key is not None and not 0 < len(key) <= LONGEST_KEY:
+                raise InvalidInput(f"An idempotency key has 1 to {LONGEST_KEY} characters.", field="idempotency_key")
+        except MemolithError as error:
+            return self.registry.refuse(name, error)
+        call = Call(request.scope[CALLER], self.app.engine, request.scope["memolith.request"], key,
+                    request.scope[SCOPES_KEY])
+        return await run_in_threadpool(self.registry.run, name, arguments, call)
+
+    async def arguments(self, request: Request) -> dict[str, Any]:
+        """The body as an object; nothing at all means no arguments."""
+        body = bytearray()
+        try:
+            async for chunk in request.stream():
+                body += chunk
+                if len(body) > self.body_bytes:
+                    raise TooLarge(f"A request has at most {self.body_bytes:,} bytes.")
+        except ClientDisconnect as error:
+            raise InvalidInput("The request ended in the middle.") from error
+        try:
+            arguments = json.loads(body) if body.strip() else {}
+        except (ValueError, RecursionError) as error:
+            raise InvalidInput("The body is not JSON.", field="body") from error
+        if not isinstance(arguments, dict):
+            raise InvalidInput("The body must be a JSON object.", field="body")
+        return arguments
+
+    async def health(self, request: Request) -> Response:
+        """Open to all, so it tells no more than that."""
+        try:
+            state = await run_in_threadpool(self.app.engine.health)
+        except MemolithError as error:
+            return JSONResponse({"status": "unhealthy", "message": error.message}, 503)
+        return JSONResponse({"status": "healthy", "version": __version__, "embeddings": state["embeddings"]})
+
+    async def show_metrics(self, request: Request) -> Response:
+        """For Prometheus."""
+        state = await run_in_threadpool(self.app.engine.health)
+        gauges = {"embeddings_pending": int(state["pending"]), "embeddings_failed": int(state["failed"])}
+        return PlainTextResponse(self.metrics.text(gauges), media_type="text/plain; version=0.0.4")
+
+    async def show_openapi(self, request: Request) -> Response:
+        """For machines."""
+        return JSONResponse(await run_in_threadpool(openapi, self.registry))
+
+    async def show_page(self, request: Request) -> Response:
+        """For people."""
+        return HTMLResponse(await run_in_threadpool(page, self.registry))
+
+    async def resource_metadata(self, request: Request) -> Response:
+        """Where tokens come from, if they are accepted here."""
+        if self.issuer is None:
+            return JSONResponse({"error": "not_found", "message": "No OAuth issuer is set; use a key."}, 404)
+        path = request.path_params.get("path", "")
+        return JSONResponse(self.issuer.metadata(f"/{path}" if path else ""))

@@ -1,0 +1,231 @@
+"""The quick front of the stdio door: answers the opening of a session from a prepared file, importing nothing heavy.
+
+A thread reads the pipe. Each frame is decided once, under one lock: answered here, or kept for the SDK, in order; never
+both, except `initialize`, which the SDK must see too (its second answer is dropped). The main thread sleeps until the
+list of tools was answered or something came that only the SDK can answer, then imports it and takes over under the same
+lock. Whatever looks unusual is left to the SDK.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+
+from memolith import __version__
+from memolith.doors.frames import MODERN, VERSION_KEY, are_capabilities, is_envelope, is_info, is_request, parsed
+
+# Not from `typing`, whose import takes a seventh of the whole start.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from memolith.doors.frames import Json
+    from memolith.doors.mcp_stdio import App
+
+PREPARED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "prepared.jsonl")
+HANDSHAKE_PARAMS = {"protocolVersion", "capabilities", "clientInfo", "_meta"}
+CHUNK = 1 << 16
+
+
+def entry_name(profile: str, read_only: bool) -> str:
+    """The name under which the answers of a profile are kept."""
+    return profile + (" read-only" if read_only else "")
+
+
+def installed(package: str, version: str) -> bool:
+    """Whether exactly this version is installed; importlib.metadata would cost more than the whole front."""
+    folder = f"{package.replace('-', '_')}-{version}.dist-info"
+    return any(os.path.isdir(os.path.join(path, folder)) for path in sys.path)
+
+
+class Prepared:
+    """Answers that the real server gave when this version was built; the first line of the file tells where each is."""
+
+    def __init__(self, path: str, index: dict[str, dict[str, tuple[int, int]]]) -> None:
+        self.path = path
+        self.index = index
+
+    @classmethod
+    def load(cls, path: str, profile: str, read_only: bool) -> Prepared | None:
+        """None where the file is missing, is for other versions, or does not know the profile."""
+        try:
+            with open(path, "rb") as file:
+                header = json.loads(file.readline())
+            current = header["product"] == __version__ and all(
+                installed(package, version) for package, version in header["packages"].items())
+            return cls(path, header["profiles"][entry_name(profile, read_only)]) if current else None
+        except (OSError, ValueError, KeyError):
+            return None
+
+    def has(self, version: str) -> bool:
+        return version in self.index
+
+    def answer(self, version: str | None, method: str) -> bytes | None:
+        place = self.index.get(version or "", {}).get(method)
+        if place is None:
+            return None
+        with open(self.path, "rb") as file:
+            file.seek(place[0])
+            return file.read(place[1])
+
+
+class Wire:
+    """The pipe to the client, as bytes."""
+
+    def __init__(self, inlet: int, outlet: int) -> None:
+        self.inlet = inlet
+        self.outlet = outlet
+        self.lock = threading.Lock()
+
+    @classmethod
+    def of_process(cls) -> Wire:
+        """The process's own; from now on its stray reads and prints miss it."""
+        inlet, outlet = os.dup(0), os.dup(1)
+        if sys.platform == "win32":
+            import msvcrt  # there is no such module elsewhere
+
+            msvcrt.setmode(inlet, os.O_BINARY)
+            msvcrt.setmode(outlet, os.O_BINARY)
+        else:
+            os.set_blocking(inlet, True)
+            os.set_blocking(outlet, True)
+        nothing = os.open(os.devnull, os.O_RDWR)
+        os.dup2(nothing, 0)
+        try:
+            os.dup2(2, 1)
+        except OSError:
+            os.dup2(nothing, 1)
+        os.close(nothing)
+        return cls(inlet, outlet)
+
+    def write(self, frame: bytes) -> None:
+        """Send one frame; `OSError` if the client is gone."""
+        data = memoryview(frame + b"\n")
+        with self.lock:
+            while data:
+                data = data[os.write(self.outlet, data):]
+
+
+class Front:
+    """Decides about each frame until the SDK takes over, and passes all on after that."""
+
+    def __init__(self, wire: Wire, prepared: Prepared | None) -> None:
+        self.wire = wire
+        self.prepared = prepared
+        self.lock = threading.Lock()
+        self.wake = threading.Event()
+        self.kept: list[bytes] = []
+        self.feed: Callable[[bytes | None], object] | None = None
+        self.ended = False
+        self.waiting = False
+        self.version: str | None = None
+        self.handshake: int | str | None = None
+        """The id of the `initialize` that was answered here, until the SDK's answer to it has been dropped."""
+
+    def frame(self, line: bytes) -> None:
+        if not line.strip():
+            return
+        with self.lock:
+            if self.feed is not None:
+                self.feed(line)
+                return
+            message = parsed(line)
+            if message is None:
+                return
+            method = message.get("method")
+            answer = self.answer(message) if self.prepared is not None else None
+            if answer is not None:
+                self.wire.write(b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (json.dumps(message["id"]).encode(), answer))
+            if answer is None or method == "initialize":
+                self.kept.append(line)
+            if answer is None and method is not None and "id" in message:
+                self.waiting = True
+            if self.waiting or method == "tools/list":
+                self.wake.set()
+
+    def answer(self, message: Json) -> bytes | None:
+        """The prepared result for this request, or None when it is not ours to answer."""
+        assert self.prepared is not None
+        method, params = message.get("method"), message.get("params", {})
+        if not is_request(message) or not isinstance(params, dict):
+            return None
+        meta = params.get("_meta", {})
+        if not isinstance(method, str) or not isinstance(meta, dict):
+            return None
+        if method == "initialize":
+            return self.shake_hands(message["id"], params)
+        if params.keys() - {"_meta"}:
+            return None
+        if VERSION_KEY in meta:
+            return self.prepared.answer(MODERN, method) if is_envelope(meta) else None
+        return self.prepared.answer(self.version, method)
+
+    def shake_hands(self, request: int | str, params: Json) -> bytes | None:
+        assert self.prepared is not None
+        version = params.get("protocolVersion")
+        if self.version is not None or params.keys() - HANDSHAKE_PARAMS or not isinstance(version, str):
+            return None
+        if not are_capabilities(params.get("capabilities")) or not is_info(params.get("clientInfo")):
+            return None
+        answer = self.prepared.answer(version, "initialize")
+        if answer is not None:
+            self.version, self.handshake = version, request
+        return answer
+
+    def read(self) -> None:
+        """Read frames until the client leaves; whatever ends this ends the process."""
+        pieces: list[bytes] = []
+        try:
+            while chunk := os.read(self.wire.inlet, CHUNK):
+                head, *lines = chunk.split(b"\n")
+                pieces.append(head)
+                for line in lines:
+                    self.frame(b"".join(pieces))
+                    pieces = [line]
+            self.frame(b"".join(pieces))
+        except OSError:
+            pass
+        finally:
+            self.end()
+
+    def end(self) -> None:
+        with self.lock:
+            self.ended = True
+            if self.feed is not None:
+                self.feed(None)
+        self.wake.set()
+
+    def take_over(self, feed: Callable[[bytes | None], object]) -> None:
+        """From now on every frame goes to `feed`, first those that were kept; None is the end."""
+        with self.lock:
+            for line in self.kept:
+                feed(line)
+            if self.ended:
+                feed(None)
+            self.kept, self.feed = [], feed
+
+    @property
+    def idle_end(self) -> bool:
+        """The client is gone and nobody waits for an answer."""
+        return self.ended and not self.waiting
+
+
+def serve(open_app: Callable[[], App], profile: str = "all", *, read_only: bool = False,
+          prepared: str = PREPARED) -> None:
+    """Serve MCP over stdin and stdout until the client leaves; the app is opened once it is needed."""
+    front = Front(Wire.of_process(), Prepared.load(prepared, profile, read_only))
+    threading.Thread(target=front.read, daemon=True).start()
+    if front.prepared is not None:
+        front.wake.wait()
+    if front.idle_end:
+        return
+    interval = sys.getswitchinterval()
+    # While the main thread imports, the reader shall get its turn sooner.
+    sys.setswitchinterval(0.0005)
+    from memolith.doors import mcp_stdio  # the SDK, half a CPU second that the opening must not wait for
+
+    sys.setswitchinterval(interval)
+    if not front.idle_end:
+        mcp_stdio.serve(front, open_app, profile, read_only=read_only)

@@ -1,0 +1,322 @@
+"""A tool is a typed function: families own tools, a dialect words their results and errors, a registry runs them."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import secrets
+import traceback
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+from memolith.engine.model import Caller
+from memolith.errors import Denied, InvalidInput, MemolithError, NotFound
+from memolith.schemas.offers import Content, Message, Prompt, Resource, ResourceTemplate
+from memolith.schemas.plain import Schema
+from memolith.schemas.signatures import Action, Actions, Argument, Function, Result, Signature, absent, check_clean
+
+if TYPE_CHECKING:
+    from memolith.engine.engine import Engine
+
+__all__ = ["PLAIN", "SCOPES", "ActionTool", "Argument", "Call", "Dialect", "Effect", "Family", "InputNeeded",
+           "Outcome", "Prompts", "Registry", "Resources", "Result", "ScopeName", "Tool", "absent", "guarded"]
+
+log = logging.getLogger(__name__)
+
+Effect = Literal["reads", "writes", "runs"]
+ScopeName = Literal["read", "write", "admin", "run"]
+Listing = Literal["tools", "resources", "prompts"]
+Body = dict[str, Any]
+Decorated = TypeVar("Decorated", bound=Function)
+Answer = TypeVar("Answer")
+
+SCOPES: frozenset[str] = frozenset(("read", "write", "admin", "run"))
+SCOPE_OF: dict[Effect, ScopeName] = {"reads": "read", "writes": "write", "runs": "run"}
+TOOL_NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
+
+
+class InputNeeded(Exception):
+    """The client must ask its user first and then repeat the call with the answer."""
+
+    def __init__(self, key: str, message: str, schema: Schema) -> None:
+        super().__init__(message)
+        self.key, self.message, self.schema = key, message, schema
+
+
+def quiet(*_: object) -> None:
+    """Tells nobody."""
+
+
+def never() -> bool:
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of a tool: who calls, with which rights, and the ways back to the client while it runs."""
+
+    caller: Caller
+    engine: Engine
+    request_id: str = field(default_factory=lambda: secrets.token_hex(6))
+    idempotency_key: str | None = None
+    scopes: frozenset[str] = SCOPES
+    progress: Callable[[float, float | None, str], None] = quiet
+    """`(done, total or None, message)`."""
+    cancelled: Callable[[], bool] = never
+    elicit: Callable[[str, Schema], Mapping[str, Any] | None] | None = None
+    """`(message, schema)` to what the user filled in, or None if he declined; ask before you write, because a client
+    may answer by repeating the whole call. None: the client cannot ask."""
+    changed: Callable[[Listing], None] = quiet
+    """To be told when a call changes what is listed."""
+
+
+def as_it_is(value: Body) -> Body:
+    return value
+
+
+def plain_failure(error: MemolithError) -> Body:
+    body: Body = {"error": error.type, "message": error.message}
+    return body if error.field is None else {**body, "field": error.field}
+
+
+def no_code(error: MemolithError) -> tuple[int, str, Any] | None:
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """How a family words its results and errors."""
+
+    success: Callable[[Body], Body] = as_it_is
+    failure: Callable[[MemolithError], Body] = plain_failure
+    jsonrpc: Callable[[MemolithError], tuple[int, str, Any] | None] = no_code
+    """The documented JSON-RPC code, message and data; sent as such only on the family's own path."""
+    schema: Callable[[Schema], Schema] = as_it_is
+    """The schema of `success(result)`, made from the schema of the result."""
+
+
+PLAIN = Dialect()
+
+
+@dataclass(frozen=True, eq=False)
+class Tool:
+    """One tool as all doors see it; its schemas are built when they are first asked for."""
+
+    name: str
+    family: str
+    description: str
+    dialect: Dialect
+    shape: Signature | Actions
+    read_only: bool
+    destructive: bool
+    idempotent: bool
+    effect: Effect
+    scopes: frozenset[str]
+    inert: frozenset[str] = frozenset()
+    """Parameters that by decision change nothing."""
+
+    @property
+    def input_schema(self) -> Schema:
+        return self.shape.input_schema
+
+    @cached_property
+    def output_schema(self) -> Schema:
+        return self.dialect.schema(self.shape.output_schema)
+
+    @property
+    def actions(self) -> Mapping[str, Action]:
+        """The actions of an action-style tool; empty for any other."""
+        return self.shape.actions if isinstance(self.shape, Actions) else {}
+
+    def open_to(self, scopes: frozenset[str]) -> bool:
+        return self.scopes <= scopes
+
+    def __call__(self, arguments: Mapping[str, Any], call: Call) -> Body:
+        if not self.open_to(call.scopes):
+            missing = ", ".join(sorted(self.scopes - call.scopes))
+            raise Denied(f"`{self.name}` needs a key with the scope: {missing}.")
+        check_clean(arguments)
+        signature, values = self.shape.prepare(arguments)
+        return self.dialect.success(signature.dump(signature.function(call, **values)))
+
+
+@dataclass(frozen=True)
+class ActionTool:
+    """Takes the functions of an action-style tool; `tool.action("save")` decorates one."""
+
+    shape: Actions
+
+    def action(self, name: str, *, effect: Effect) -> Callable[[Decorated], Decorated]:
+        def add(function: Decorated) -> Decorated:
+            self.shape.actions[name] = Action(Signature(function), effect)
+            return function
+
+        return add
+
+
+def nothing(*_: object) -> tuple[()]:
+    """Lists nothing, completes nothing."""
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """The resources of a family; `read` gives None for an address that is not its own."""
+
+    read: Callable[[Call, str], Content | None]
+    listed: Callable[[Call], Sequence[Resource]] = nothing
+    templates: tuple[ResourceTemplate, ...] = ()
+    complete: Callable[[Call, str, str, str], Sequence[str]] = nothing
+    """`(call, uri_template, argument, beginning)` to possible values."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prompts:
+    """The prompts of a family; `get` gives None for a name that is not its own."""
+
+    listed: Callable[[Call], Sequence[Prompt]]
+    get: Callable[[Call, str, Mapping[str, str]], Sequence[Message] | None]
+    complete: Callable[[Call, str, str, str], Sequence[str]] = nothing
+    """`(call, prompt, argument, beginning)` to possible values."""
+
+
+class Family:
+    """The tools of one dialect, in the order in which they were written."""
+
+    def __init__(self, name: str, dialect: Dialect = PLAIN, *, listed_over_mcp: bool = True, apart: bool = False,
+                 resources: Resources | None = None, prompts: Prompts | None = None, instructions: str = "") -> None:
+        self.name = name
+        self.dialect = dialect
+        self.listed_over_mcp = listed_over_mcp
+        self.apart = apart
+        """Served at its own path only, because its tool names are also used elsewhere."""
+        self.resources = resources
+        self.prompts = prompts
+        self.instructions = instructions
+        self.tools: list[Tool] = []
+
+    def tool(self, *, read_only: bool = False, destructive: bool = False, idempotent: bool = False,
+             effect: Effect | None = None, scope: ScopeName | None = None,
+             inert: Iterable[str] = ()) -> Callable[[Decorated], Decorated]:
+        """Make a tool of a typed function: its name, its docstring and its signature say the rest."""
+
+        def add(function: Decorated) -> Decorated:
+            self.add(function.__name__, function.__doc__ or "", Signature(function), read_only=read_only,
+                     destructive=destructive, idempotent=idempotent, effect=effect, scope=scope, inert=inert)
+            return function
+
+        return add
+
+    def actions(self, name: str, description: str, *, key: str = "action", about: str = "What to do.",
+                default: str | None = None, read_only: bool = False, destructive: bool = False,
+                idempotent: bool = False, effect: Effect | None = None, scope: ScopeName | None = None,
+                inert: Iterable[str] = ()) -> ActionTool:
+        """Make one tool of several functions, told apart by the argument `key`."""
+        shape = Actions(key, about, default)
+        self.add(name, description, shape, read_only=read_only, destructive=destructive, idempotent=idempotent,
+                 effect=effect, scope=scope, inert=inert)
+        return ActionTool(shape)
+
+    def add(self, name: str, description: str, shape: Signature | Actions, *, read_only: bool, destructive: bool,
+            idempotent: bool, effect: Effect | None, scope: ScopeName | None, inert: Iterable[str]) -> None:
+        text = " ".join(description.split())
+        effect = effect or ("reads" if read_only else "writes")
+        if not text or not TOOL_NAME.fullmatch(name) or (read_only and (destructive or effect == "writes")):
+            raise ValueError(f"tool {name!r} of {self.name} needs a name, a description and matching annotations")
+        self.tools.append(Tool(
+            name, self.name, text, self.dialect, shape, read_only, destructive, idempotent or read_only, effect,
+            frozenset((scope or SCOPE_OF[effect],)), frozenset(inert)))
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a call: the body to show, and the error behind it if it failed."""
+
+    ok: bool
+    body: Body
+    error: MemolithError | None = None
+
+    @property
+    def text(self) -> str:
+        """The body as JSON, the same through every door."""
+        return json.dumps(self.body, ensure_ascii=False, separators=(",", ":"))
+
+
+class Registry:
+    """The tools of some families, and the one way to run them."""
+
+    def __init__(self, families: Iterable[Family], tools: Iterable[Tool] | None = None) -> None:
+        self.families = tuple(families)
+        self.tools = tuple(tools if tools is not None else shared(self.families))
+        self.by_name = {tool.name: tool for tool in self.tools}
+        if len(self.by_name) < len(self.tools):
+            raise ValueError("two tools have the same name")
+
+    def find(self, name: str) -> Tool | None:
+        return self.by_name.get(name)
+
+    def family(self, name: str) -> Family | None:
+        return next((family for family in self.families if family.name == name), None)
+
+    @cached_property
+    def shown(self) -> tuple[Family, ...]:
+        """The families with a tool here; their resources and prompts are offered too."""
+        names = {tool.family for tool in self.tools}
+        return tuple(family for family in self.families if family.name in names)
+
+    def choose(self, profile: str = "all", *, read_only: bool = False) -> Registry:
+        """What an MCP client sees: `all`, or families and tools by name, separated by commas."""
+        listed = [family for family in self.families if family.listed_over_mcp]
+        chosen = dict.fromkeys(tool for part in profile.split(",") for tool in self.named(part.strip(), listed))
+        return Registry(self.families, (tool for tool in chosen if tool.read_only or not read_only))
+
+    def named(self, name: str, listed: list[Family]) -> list[Tool]:
+        if name == "all":
+            return shared(listed)
+        for family in listed:
+            if family.name == name:
+                return family.tools
+        if found := [tool for tool in shared(listed) if tool.name == name]:
+            return found
+        names = ", ".join(family.name for family in listed)
+        raise InvalidInput(f"There is no family or tool named {name!r}; families: all, {names}.", field="tools")
+
+    def reading(self) -> Registry:
+        """The same without what writes or runs."""
+        return Registry(self.families, (tool for tool in self.tools if tool.read_only))
+
+    def run(self, name: str, arguments: Mapping[str, Any], call: Call) -> Outcome:
+        """Check, call and word the result or the error; only `InputNeeded` gets out."""
+        tool = self.find(name)
+        if tool is None:
+            return self.refuse(name, NotFound(f"There is no tool named {name!r}.", id=name))
+        try:
+            return Outcome(True, guarded(name, call, lambda: tool(arguments, call)))
+        except MemolithError as error:
+            return self.refuse(name, error)
+
+    def refuse(self, name: str, error: MemolithError) -> Outcome:
+        """The error in the words of the tool's family."""
+        tool = self.find(name)
+        return Outcome(False, (tool.dialect if tool else PLAIN).failure(error), error)
+
+
+def shared(families: Iterable[Family]) -> list[Tool]:
+    return [tool for family in families if not family.apart for tool in family.tools]
+
+
+def guarded(name: str, call: Call, action: Callable[[], Answer]) -> Answer:
+    """What the action gives; an error that is not ours is logged and becomes one that does not show its text."""
+    try:
+        return action()
+    except (MemolithError, InputNeeded):
+        raise
+    except Exception as error:  # noqa: BLE001 - the last resort of every door
+        frames = "".join(traceback.format_tb(error.__traceback__))
+        log.error("request %s: %s failed with %s\n%s", call.request_id, name, type(error).__name__, frames)
+        # The text may hold the caller's data, so it is written only where somebody asked for it.
+        log.debug("request %s: %s", call.request_id, error)
+        raise MemolithError(f"Something went wrong here; the log has it under request {call.request_id}.") from None

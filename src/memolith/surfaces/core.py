@@ -1,0 +1,298 @@
+"""The core family: a few tools over everything that is remembered, whatever dialect wrote it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Literal
+
+from pydantic import Field, JsonValue
+
+from memolith.engine.context import cite
+from memolith.engine.model import KINDS, Block, Draft, Filter, Hit, Item, Link, Patch
+from memolith.engine.recall import Query
+from memolith.errors import InvalidInput, NotFound
+from memolith.registry import Call, Family, Prompts, Resources, Result, absent
+from memolith.schemas.offers import Content, Message, Prompt, PromptArgument, Resource, ResourceTemplate
+from memolith.surfaces.names import ITEM, bare_id
+
+Limit = Annotated[int, Field(ge=1, le=100)]
+Kinds = list[str] | None
+Object = dict[str, JsonValue]
+Tags = list[str] | None
+
+
+class Remembered(Result):
+    """What came of remembering."""
+
+    id: str
+    redactions: Object
+    similar: list[str]
+
+
+class Recalled(Result):
+    """A page of hits."""
+
+    hits: list[Object]
+    total: int
+    warnings: JsonValue = Field(default=None, exclude_if=absent)
+
+
+class Packed(Result):
+    """A text for a prompt and where its parts come from."""
+
+    text: str
+    citations: list[Object]
+    tokens: int
+    warnings: JsonValue = Field(default=None, exclude_if=absent)
+
+
+class Items(Result):
+    """Whole items."""
+
+    items: list[Object]
+    warnings: JsonValue = Field(default=None, exclude_if=absent)
+
+
+class Changed(Result):
+    """An item after a change."""
+
+    id: str
+    version: int
+    event: int
+    redactions: Object = Field(default={}, exclude_if=absent)
+
+
+class Linked(Result):
+    """A link."""
+
+    link: Object
+
+
+class Explored(Result):
+    """A piece of the graph."""
+
+    items: list[Object]
+    links: list[Object]
+    warnings: JsonValue = Field(default=None, exclude_if=absent)
+
+
+class Events(Result):
+    """A history."""
+
+    events: list[Object]
+
+
+class Overview(Result):
+    """What there is."""
+
+    counts: Object
+    recent: list[Object]
+    health: Object
+
+
+def read_resource(call: Call, uri: str) -> Content | None:
+    """An item as text, by its address."""
+    if not uri.startswith(ITEM):
+        return None
+    item, blocks = call.engine.read(call.caller, uri.removeprefix(ITEM))
+    head = f"# {item.title}\n\n" if item.title else ""
+    return Content(uri, head + "\n\n".join(_spoken(block) for block in blocks), "text/markdown")
+
+
+def list_resources(call: Call) -> Sequence[Resource]:
+    """The newest items."""
+    page = call.engine.listing(call.caller, limit=50)
+    return [Resource(ITEM + item.id, item.title or item.kind, f"{item.kind} of {item.created_at[:10]}", "text/markdown")
+            for item in page.items]
+
+
+def list_prompts(call: Call) -> Sequence[Prompt]:
+    """The one prompt of this family."""
+    return [Prompt("with_memory", "Answer a question from what is remembered, with sources.",
+                   (PromptArgument("question", "What to answer.", required=True),))]
+
+
+def get_prompt(call: Call, name: str, values: Mapping[str, str]) -> Sequence[Message] | None:
+    """The question together with what is known about it."""
+    if name != "with_memory":
+        return None
+    if not values.get("question"):
+        raise InvalidInput("`question` is required.", field="question")
+    pack = call.engine.context(call.caller, values["question"], 1500)
+    known = pack.text or "(nothing is remembered about this)"
+    return [Message(f"What is remembered:\n\n{known}\n\nAnswer from this alone and name the numbers of the parts you "
+                    f"use. If it does not tell, say so.\n\nQuestion: {values['question']}")]
+
+
+core = Family("core", instructions="Long-term memory. Recall before you answer from memory or start a task; remember "
+              "decisions, preferences and facts worth keeping.",
+              resources=Resources(read_resource, list_resources,
+                                  (ResourceTemplate(ITEM + "{id}", "item", "An item as text.", "text/markdown"),)),
+              prompts=Prompts(list_prompts, get_prompt))
+
+
+@core.tool()
+def remember(call: Call, *, content: str, kind: str = "memory", title: str = "", tags: Tags = None,
+             project: str | None = None, metadata: Object | None = None,
+             idempotency_key: str | None = None) -> Remembered:
+    """Keep a fact, decision, preference or note for later sessions."""
+    draft = Draft(kind=kind, title=title, blocks=(Block(content),), tags=tuple(tags or ()), project=project,
+                  attributes=metadata or {})
+    written = call.engine.remember(call.caller, draft, idempotency_key or call.idempotency_key)
+    return Remembered(id=written.item.id, redactions=dict(written.redactions),
+                      similar=[same.id for same in written.similar])
+
+
+@core.tool(read_only=True)
+def recall(call: Call, *, query: str, kinds: Kinds = None, tags: Tags = None, project: str | None = None,
+           since: str | None = None, until: str | None = None, status: str | None = None,
+           mode: Literal["hybrid", "vector", "text"] = "hybrid",
+           depth: Annotated[int, Field(ge=0, le=2, description="links to follow from hits")] = 0,
+           limit: Limit = 10, offset: Annotated[int, Field(ge=0)] = 0) -> Recalled:
+    """Find what was remembered, by words and meaning. Weak hits may be unrelated."""
+    chosen = _filter(kinds, tags, project, since, until, status)
+    found = call.engine.recall(call.caller, Query(query, chosen, mode, limit, offset))
+    return Recalled(hits=[_found(hit) for hit in found.hits] + _linked_hits(call, found.hits, depth),
+                    total=found.total, warnings=list(found.warnings))
+
+
+@core.tool(read_only=True)
+def context(call: Call, *, query: str, budget_tokens: Annotated[int, Field(ge=20, le=200_000)],
+            kinds: Kinds = None, project: str | None = None) -> Packed:
+    """The best passages on a question as one text with sources."""
+    pack = call.engine.context(call.caller, query, budget_tokens, _filter(kinds, None, project))
+    citations: list[Object] = [
+        {"number": c.number, "id": c.id, "title": c.title, "cite": c.locator, "score": c.score}
+        for c in pack.citations]
+    return Packed(text=pack.text, citations=citations, tokens=pack.tokens, warnings=list(pack.warnings))
+
+
+@core.tool(read_only=True)
+def fetch(call: Call, *, ids: Annotated[list[str], Field(min_length=1, max_length=50)]) -> Items:
+    """Whole items by id."""
+    wanted = [bare_id(id) for id in ids]
+    found = call.engine.read_many(call.caller, wanted)
+    missing = sorted(set(wanted) - {item.id for item, _ in found})
+    if not found:
+        raise NotFound("None of these items is there.", field="ids", id=missing[0])
+    for item, _ in found:
+        call.engine.note_read(call.caller, item.id)
+    items = [_item(item) | {"content": "\n\n".join(_spoken(block) for block in blocks)} for item, blocks in found]
+    return Items(items=items, warnings=[f"not found: {id}" for id in missing])
+
+
+@core.tool(idempotent=True)
+def revise(call: Call, *, id: str, content: str | None = None, title: str | None = None, tags: Tags = None,
+           expected_version: int | None = None) -> Changed:
+    """Change an item; what it said before stays in its history."""
+    if content is None and title is None and tags is None:
+        raise InvalidInput("Say what to change: content, title or tags.", field="content")
+    patch = Patch(title=title, blocks=None if content is None else (Block(content),),
+                  tags=None if tags is None else tuple(tags))
+    written = call.engine.revise(call.caller, bare_id(id), patch, expected_version, call.idempotency_key)
+    return Changed(id=written.item.id, version=written.item.version, event=written.seq,
+                   redactions=dict(written.redactions))
+
+
+@core.tool(destructive=True)
+def forget(call: Call, *, id: str) -> Changed:
+    """Hide an item from every search; `restore` brings it back."""
+    written = call.engine.forget(call.caller, bare_id(id))
+    return Changed(id=written.item.id, version=written.item.version, event=written.seq)
+
+
+@core.tool()
+def restore(call: Call, *, id: str) -> Changed:
+    """Bring a forgotten item back as it was."""
+    written = call.engine.restore(call.caller, bare_id(id))
+    return Changed(id=written.item.id, version=written.item.version, event=written.seq)
+
+
+@core.tool(idempotent=True)
+def link(call: Call, *, source: str, target: str, type: str,
+         strength: Annotated[float, Field(ge=0, le=1)] = 1.0) -> Linked:
+    """Connect two items, e.g. by type `depends_on`."""
+    made = call.engine.link(call.caller, bare_id(source), bare_id(target), type, strength, again=True)
+    return Linked(link=_link(made))
+
+
+@core.tool(read_only=True)
+def explore(call: Call, *, id: str, depth: Annotated[int, Field(ge=1, le=6)] = 1, types: Tags = None) -> Explored:
+    """Items around an item, along links."""
+    around = call.engine.explore(call.caller, bare_id(id), depth, types or ())
+    items: list[Object] = [_item(item) | {"distance": around.distance[item.id]} for item in around.items]
+    return Explored(items=items, links=[_link(made) for made in around.links],
+                    warnings=["There is more than is shown."] if around.cut else [])
+
+
+@core.tool(read_only=True)
+def history(call: Call, *, id: str, as_of: str | None = None) -> Events:
+    """Who changed what and when, up to a time if given."""
+    steps = call.engine.past.history(call.caller, bare_id(id), as_of)
+    return Events(events=[{"event": step.event.seq, "type": step.event.type, "at": step.event.at,
+                           "by": step.event.actor, "changes": [
+                               {"field": change.field, "old": change.old, "new": change.new}
+                               for change in step.changes]} for step in steps])
+
+
+@core.tool(read_only=True)
+def overview(call: Call) -> Overview:
+    """Counts by kind, the newest items, server health."""
+    page = call.engine.listing(call.caller, limit=5)
+    return Overview(counts=call.engine.counts(call.caller, "kind"), recent=[_item(item) for item in page.items],
+                    health=call.engine.health())
+
+
+def _filter(kinds: Kinds, tags: Tags, project: str | None, since: str | None = None, until: str | None = None,
+            status: str | None = None) -> Filter:
+    for kind in kinds or ():
+        if kind not in KINDS:
+            raise InvalidInput(f"There is no such kind; use one of {', '.join(KINDS)}.", field="kinds", value=kind)
+    gone = status in ("forgotten", "deleted")
+    return Filter(kinds=tuple(kinds or ()), tags_all=tuple(tags or ()), projects=(project,) if project else (),
+                  since=since, until=until, statuses=(status,) if status and not gone else (), forgotten=gone)
+
+
+def _found(hit: Hit) -> Object:
+    speaker = f"{hit.passage.speaker}: " if hit.passage.speaker else ""
+    return {"id": hit.item.id, "kind": hit.item.kind, "title": hit.item.title, "text": speaker + hit.passage.text,
+            "score": hit.score, "strength": hit.strength, "reasons": dict(hit.reasons), "cite": cite(hit)}
+
+
+def _linked_hits(call: Call, hits: Sequence[Hit], depth: int) -> list[Object]:
+    """Items that the hits are linked to; each step away halves the score."""
+    if not depth:
+        return []
+    shown = {hit.item.id for hit in hits}
+    reached: dict[str, tuple[float, int, Item]] = {}
+    for hit in hits:
+        around = call.engine.explore(call.caller, hit.item.id, depth)
+        for item in around.items:
+            steps = around.distance[item.id]
+            if item.id not in shown:
+                score = round(hit.score * 0.5 ** steps, 4)
+                reached[item.id] = max(reached.get(item.id, (0.0, 0, item)), (score, -steps, item),
+                                       key=lambda entry: entry[:2])
+    best = sorted(reached.values(), key=lambda entry: (-entry[0], entry[2].id))[:20]
+    texts = {item.id: blocks for item, blocks in
+             call.engine.read_many(call.caller, [item.id for _, _, item in best])}
+    return [{"id": item.id, "kind": item.kind, "title": item.title,
+             "text": texts[item.id][0].text[:500] if texts.get(item.id) else "", "score": score, "strength": "weak",
+             "reasons": {"links": -steps}, "cite": ""} for score, steps, item in best]
+
+
+def _item(item: Item) -> Object:
+    scope = item.scope
+    shown: Object = {
+        "id": item.id, "kind": item.kind, "title": item.title, "status": item.status, "tags": list(item.tags),
+        "project": scope.project, "version": item.version, "created_at": item.created_at,
+        "updated_at": item.updated_at}
+    return shown | ({"metadata": dict(item.attributes)} if item.attributes else {})
+
+
+def _link(made: Link) -> Object:
+    return {"id": made.id, "source": made.source, "target": made.target, "type": made.type, "strength": made.strength}
+
+
+def _spoken(block: Block) -> str:
+    return f"{block.speaker}: {block.text}" if block.speaker else block.text

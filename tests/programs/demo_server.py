@@ -1,0 +1,93 @@
+"""The demo family as a program: `stdio PREPARED [PROFILE]`, `modules PREPARED`, `prepare PATH` or `http PORT`."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+# Not from `typing`: the front's start is measured with this program.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+class App:
+    """An application without an engine, which the demo family does not need."""
+
+    def __init__(self) -> None:
+        from demo_family import registry  # pydantic comes with it, and the front must start without
+
+        self.registry = registry()
+        self.engine: Any = None
+        print("a stray word on stdout")
+        self.note("opened")
+
+    def close(self) -> None:
+        self.note("closed")
+
+    def note(self, word: str) -> None:
+        if path := os.environ.get("DEMO_LOG"):
+            with open(path, "a", encoding="utf-8") as file:
+                file.write(word + "\n")
+
+
+def serve_stdio(prepared: str, profile: str = "all", *flags: str) -> None:
+    from memolith.doors import stdio_front
+
+    stdio_front.serve(App, profile, read_only="--read-only" in flags, prepared=prepared)
+
+
+def show_modules(prepared: str) -> None:
+    """Be the front until it would wake the SDK, and then tell what has been imported so far."""
+    import threading
+
+    from memolith.doors.stdio_front import Front, Prepared, Wire
+
+    front = Front(Wire.of_process(), Prepared.load(prepared, "all", False))
+    threading.Thread(target=front.read, daemon=True).start()
+    front.wake.wait()
+    print("\n".join(sys.modules), file=sys.stderr)
+
+
+def prepare(path: str) -> None:
+    from demo_family import families
+    from memolith.doors.prepared import render
+
+    with open(path, "wb") as file:
+        file.write(render(families()))
+
+
+class DemoAccess:
+    """Stands in for the access layer: two headers say who calls and what he may do."""
+
+    def __init__(self, app: Any) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        headers = {name: value.decode() for name, value in scope.get("headers", [])}
+        if user := headers.get(b"x-demo-user"):
+            from memolith.engine.model import Caller
+
+            scopes = headers.get(b"x-demo-scopes", "read write admin run").split()
+            scope = {**scope, "memolith.caller": Caller(user=user), "memolith.scopes": frozenset(scopes)}
+        await self.app(scope, receive, send)
+
+
+def serve_http(port: str, *flags: str) -> None:
+    import uvicorn
+    from starlette.applications import Starlette
+    from starlette.middleware import Middleware
+
+    from memolith.doors.mcp_http import McpHttp
+
+    app = App()
+    doors = McpHttp(app.registry, lambda: app.engine, read_only="--read-only" in flags)
+    web = Starlette(routes=doors.routes, middleware=[Middleware(DemoAccess)], lifespan=lambda _: doors.run())
+    uvicorn.run(web, host="127.0.0.1", port=int(port), log_level="warning", timeout_graceful_shutdown=1)
+
+
+if __name__ == "__main__":
+    mode, *arguments = sys.argv[1:]
+    {"stdio": serve_stdio, "modules": show_modules, "prepare": prepare, "http": serve_http}[mode](*arguments)

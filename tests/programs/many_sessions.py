@@ -1,0 +1,63 @@
+"""Many stdio sessions with random timing: `many_sessions.py PREPARED FIRST COUNT` prints the ids answered in each.
+
+The SDK is imported once and each server is forked, so that a session costs milliseconds. A random pause in the opening
+of the app stands for the time that the import would take.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import sys
+import time
+from pipes import MIXED, encoded
+
+from demo_server import App
+
+from memolith.doors import mcp_stdio, stdio_front
+
+
+def serve(prepared: str, pause_s: float) -> None:
+    def open_app() -> mcp_stdio.App:
+        time.sleep(pause_s)
+        return App()
+
+    stdio_front.serve(open_app, prepared=prepared)
+
+
+def start(prepared: str, pause_s: float) -> tuple[int, int, int]:
+    """The process, and our ends of its pipes."""
+    (inlet, ours_out), (ours_in, outlet) = os.pipe(), os.pipe()
+    process = os.fork()
+    if process == 0:
+        os.dup2(inlet, 0)
+        os.dup2(outlet, 1)
+        os.closerange(3, 64)
+        serve(prepared, pause_s)
+        os._exit(0)
+    os.close(inlet)
+    os.close(outlet)
+    return process, ours_out, ours_in
+
+
+def play(prepared: str, seed: int) -> list[int | str]:
+    """One session in pieces of random size at random times."""
+    chance = random.Random(seed)
+    data = b"".join(encoded(message) for message in MIXED)
+    cuts = sorted(chance.sample(range(1, len(data)), chance.randrange(12)))
+    process, outlet, inlet = start(prepared, chance.random() * 0.02)
+    for begin, end in zip([0, *cuts], [*cuts, len(data)], strict=True):
+        os.write(outlet, data[begin:end])
+        time.sleep(chance.choice((0, 0, 0.001, 0.005, 0.02)) * chance.random())
+    os.close(outlet)
+    with open(inlet, "rb") as answers:
+        found = [json.loads(line)["id"] for line in answers]
+    _, status = os.waitpid(process, 0)
+    return found if status == 0 else ["failed", seed, status]
+
+
+if __name__ == "__main__":
+    path, first, count = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    for number in range(first, first + count):
+        print(json.dumps(play(path, number)), flush=True)

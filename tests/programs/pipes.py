@@ -1,0 +1,146 @@
+"""Clients of the demo server that see every byte, and the messages that the tests send with them."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import socket
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+SERVER = Path(__file__).with_name("demo_server.py")
+TIMEOUT_S = 30.0
+HANDSHAKES = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
+MODERN = "2026-07-28"
+ENVELOPE = {"io.modelcontextprotocol/protocolVersion": MODERN, "io.modelcontextprotocol/clientCapabilities": {}}
+
+
+def request(number: int | str, method: str, modern: bool = False, **params: Any) -> dict[str, Any]:
+    meta = {"_meta": ENVELOPE} if modern else {}
+    return {"jsonrpc": "2.0", "id": number, "method": method, "params": {**params, **meta}}
+
+
+def initialize(number: int | str = 1, version: str = HANDSHAKES[-1]) -> dict[str, Any]:
+    return request(number, "initialize", protocolVersion=version, capabilities={},
+                   clientInfo={"name": "test", "version": "0"})
+
+
+def tool(number: int | str, name: str, modern: bool = False, **arguments: Any) -> dict[str, Any]:
+    return request(number, "tools/call", modern, name=name, arguments=arguments)
+
+
+INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+
+
+MIXED = [
+    request(0, "server/discover", True), initialize(1), INITIALIZED, request(2, "ping"), request(3, "tools/list"),
+    request(4, "tools/list", True), tool(5, "get_note", note_id="one"), tool(6, "get_note", True, note_id="nope"),
+    request(7, "tools/list"), tool("8", "list_notes", True), tool(9, "no_such_tool"), request("ten", "ping"),
+    request(11, "prompts/list"), request(12, "resources/list", True)]
+"""A session with everything in it: both eras, what the front answers, what only the SDK can."""
+
+
+def encoded(message: dict[str, Any]) -> bytes:
+    return json.dumps(message, ensure_ascii=False).encode() + b"\n"
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def wait_until_it_listens(port: int, server: subprocess.Popen[bytes]) -> None:
+    end = time.monotonic() + TIMEOUT_S
+    while time.monotonic() < end and server.poll() is None:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.02)
+    raise AssertionError("the server did not start")
+
+
+class Pipe:
+    """A running server; lines that it writes are collected by a thread, so that no wait is without an end."""
+
+    def __init__(self, *arguments: str, env: dict[str, str] | None = None) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, str(SERVER), *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, env={**os.environ, **(env or {})})
+        self.lines: queue.Queue[bytes | None] = queue.Queue()
+        self.complaints: list[bytes] = []
+        self.readers = [threading.Thread(target=self.collect, daemon=True),
+                        threading.Thread(target=self.listen, daemon=True)]
+        for reader in self.readers:
+            reader.start()
+
+    def collect(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self.lines.put(line)
+        self.lines.put(None)
+
+    def listen(self) -> None:
+        assert self.process.stderr is not None
+        self.complaints.extend(self.process.stderr)
+
+    def write(self, data: bytes) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(data)
+        self.process.stdin.flush()
+
+    def send(self, *messages: dict[str, Any]) -> None:
+        self.write(b"".join(encoded(message) for message in messages))
+
+    def line(self) -> bytes:
+        line = self.lines.get(timeout=TIMEOUT_S)
+        assert line is not None, b"".join(self.complaints).decode()
+        return line
+
+    def receive(self) -> dict[str, Any]:
+        message: dict[str, Any] = json.loads(self.line())
+        return message
+
+    def ask(self, message: dict[str, Any]) -> dict[str, Any]:
+        """Send one request and take the next message as its answer."""
+        self.send(message)
+        answer = self.receive()
+        assert answer["id"] == message["id"], answer
+        return answer
+
+    def rest(self) -> list[dict[str, Any]]:
+        """Everything that is still written until the server ends."""
+        found = []
+        while (line := self.lines.get(timeout=TIMEOUT_S)) is not None:
+            found.append(json.loads(line))
+        return found
+
+    def leave(self) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+
+    def end(self) -> int:
+        """Leave, and wait for the server to end by itself."""
+        self.leave()
+        return self.process.wait(TIMEOUT_S)
+
+    def __enter__(self) -> Pipe:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait(TIMEOUT_S)
+        for reader in self.readers:
+            reader.join(TIMEOUT_S)
+        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
+            if stream is not None:
+                # A server that was killed leaves unsent bytes, which cannot be flushed any more.
+                with suppress(OSError):
+                    stream.close()

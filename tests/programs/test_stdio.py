@@ -1,0 +1,399 @@
+"""The stdio door as a real process: both eras, any timing, closed pipes, and a start without anything heavy."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import anyio
+import mcp_types as types
+import pytest
+from mcp import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+from tests.programs.pipes import (
+    ENVELOPE,
+    HANDSHAKES,
+    INITIALIZED,
+    MIXED,
+    MODERN,
+    SERVER,
+    TIMEOUT_S,
+    Pipe,
+    encoded,
+    initialize,
+    request,
+    tool,
+)
+
+from memolith.doors.stdio_front import PREPARED, Front, Prepared, Wire
+
+NO_FILE = os.path.join(os.devnull, "missing")
+HEAVY = {"pydantic", "pydantic_core", "mcp", "mcp_types", "anyio", "asyncio", "starlette", "numpy", "apsw", "httpx2",
+         "logging", "typing", "importlib.metadata", "memolith.registry", "memolith.engine.model", "demo_family"}
+
+
+@pytest.fixture(scope="session")
+def prepared(tmp_path_factory):
+    path = tmp_path_factory.mktemp("prepared") / "prepared.jsonl"
+    subprocess.run([sys.executable, str(SERVER), "prepare", str(path)], check=True, timeout=TIMEOUT_S)
+    return str(path)
+
+
+def shake_hands(pipe: Pipe, version: str = HANDSHAKES[-1]) -> dict[str, Any]:
+    answer = pipe.ask(initialize("hello", version))
+    pipe.send(INITIALIZED)
+    return answer
+
+
+def test_nothing_heavy_is_imported_before_the_list_is_answered(prepared):
+    with Pipe("modules", prepared) as pipe:
+        shake_hands(pipe)
+        assert pipe.ask(request(2, "tools/list"))["result"]["tools"]
+        pipe.process.wait(TIMEOUT_S)
+        pipe.readers[1].join(TIMEOUT_S)
+        modules = {line.decode().strip() for line in pipe.complaints}
+    assert "memolith.doors.stdio_front" in modules
+    assert not {name for name in modules if name in HEAVY or name.split(".")[0] in HEAVY}
+
+
+def test_the_app_is_opened_only_after_the_list_was_answered(prepared, tmp_path):
+    log = tmp_path / "log"
+    with Pipe("stdio", prepared, env={"DEMO_LOG": str(log)}) as pipe:
+        pipe.ask(request(1, "server/discover", modern=True))
+        shake_hands(pipe)
+        pipe.ask(request(2, "ping"))
+        assert not log.exists()
+        assert pipe.end() == 0
+        assert not log.exists()
+    with Pipe("stdio", prepared, env={"DEMO_LOG": str(log)}) as pipe:
+        shake_hands(pipe)
+        pipe.ask(tool(3, "get_note", note_id="one"))
+        assert pipe.end() == 0
+        assert log.read_text().split() == ["opened", "closed"]
+
+
+@pytest.mark.parametrize("version", [*HANDSHAKES, MODERN])
+def test_prepared_answers_are_what_the_sdk_answers(prepared, version):
+    modern = version == MODERN
+    asked = [request(2, "tools/list", modern), *([request(1, "server/discover", True)] if modern else [
+        request(3, "ping")])]
+    found = []
+    for path in (prepared, NO_FILE):
+        with Pipe("stdio", path) as pipe:
+            opening = [] if modern else [shake_hands(pipe, version)]
+            found.append(opening + [pipe.ask(message) for message in asked])
+            assert pipe.end() == 0
+    assert found[0] == found[1]
+    assert all("result" in answer for answer in found[0])
+
+
+@pytest.mark.parametrize(("arguments", "tools"), [
+    (["all", "--read-only"], ["get_note", "list_notes", "coded_fail"]), (["coded"], ["coded_fail"]),
+    (["chatgpt"], ["search", "get_note"]), (["get_note,coded"], ["get_note", "coded_fail"])])
+def test_a_profile_has_its_own_answers(prepared, arguments, tools):
+    with Pipe("stdio", prepared, *arguments) as pipe:
+        shake_hands(pipe)
+        assert [tool["name"] for tool in pipe.ask(request(2, "tools/list"))["result"]["tools"]] == tools
+        refused = pipe.ask(tool(3, "add_note", text="x"))
+        assert refused["error"]["code"] == -32602
+
+
+@pytest.mark.parametrize("change", [{"product": "0.0.0"}, {"packages": {"mcp": "2.2.0"}}, {"profiles": {}}])
+def test_a_stale_file_is_not_used(prepared, tmp_path, change):
+    lines = Path(prepared).read_bytes().split(b"\n", 1)
+    stale = tmp_path / "stale.jsonl"
+    stale.write_bytes(json.dumps({**json.loads(lines[0]), **change}).encode() + b"\n" + lines[1])
+    assert Prepared.load(prepared, "all", False) is not None
+    assert Prepared.load(str(stale), "all", False) is None
+    assert Prepared.load(NO_FILE, "all", False) is None
+
+
+def test_the_file_that_ships_is_what_the_product_answers():
+    from memolith import app
+    from memolith.doors.prepared import render
+
+    if not hasattr(app, "families"):
+        pytest.skip("the product lists no families yet")
+    assert Path(PREPARED).read_bytes() == render(app.families()), "run `make snap`"
+
+
+def test_a_client_that_probes_first_and_then_shakes_hands_is_served_in_both_ways(prepared):
+    for path in (prepared, NO_FILE):
+        with Pipe("stdio", path) as pipe:
+            assert pipe.ask(request(0, "server/discover", modern=True))["result"]["supportedVersions"] == [MODERN]
+            assert shake_hands(pipe)["result"]["protocolVersion"] == HANDSHAKES[-1]
+            for number, modern in enumerate((False, True, False, True)):
+                assert pipe.ask(request(f"list {number}", "tools/list", modern))["result"]["tools"]
+                answer = pipe.ask(tool(f"call {number}", "get_note", modern, note_id="umlaut"))
+                assert answer["result"]["structuredContent"]["text"] == "Grüße, 世界 🙂"
+                assert ("resultType" in answer["result"]) is modern
+            assert pipe.end() == 0
+            assert pipe.rest() == []
+
+
+def test_what_is_unusual_is_left_to_the_sdk(prepared):
+    with Pipe("stdio", prepared) as pipe:
+        assert pipe.ask(request(1, "tools/list"))["error"]["code"] == -32602
+        assert pipe.ask(request(2, "tools/list", True, cursor="zzz"))["error"]["code"] == -32602
+        assert pipe.ask(initialize(3, "1.0"))["result"]["protocolVersion"] == HANDSHAKES[-1]
+        strange = {**ENVELOPE, "io.modelcontextprotocol/protocolVersion": "2099-01-01"}
+        answer = pipe.ask({"jsonrpc": "2.0", "id": 4, "method": "tools/list", "params": {"_meta": strange}})
+        assert answer["error"]["code"] == -32022
+        assert pipe.ask(request(5, "no/such/method"))["error"]["code"] == -32601
+        assert pipe.ask(tool(6, "no_such_tool"))["error"]["code"] == -32602
+        assert pipe.end() == 0
+
+
+WANTED = Counter(message["id"] for message in MIXED if "id" in message)
+
+
+def test_frames_sent_all_at_once_are_each_answered_once(prepared):
+    with Pipe("stdio", prepared) as pipe:
+        pipe.send(*MIXED)
+        pipe.leave()
+        answers = pipe.rest()
+        assert pipe.process.wait(TIMEOUT_S) == 0
+    assert Counter(answer["id"] for answer in answers) == WANTED
+    assert {answer["id"] for answer in answers if "error" in answer} == {9}
+
+
+def play(path: str, seed: int) -> Counter[Any]:
+    """One session in pieces of random size at random times; the ids that were answered."""
+    chance = random.Random(seed)
+    data = b"".join(encoded(message) for message in MIXED)
+    cuts = sorted(chance.sample(range(1, len(data)), chance.randrange(12)))
+    with Pipe("stdio", path) as pipe:
+        for start, end in zip([0, *cuts], [*cuts, len(data)], strict=True):
+            pipe.write(data[start:end])
+            # Not a wait for anything: the point is to meet the hand-over at any moment.
+            time.sleep(chance.choice((0, 0, 0.01, 0.1, 0.3)) * chance.random())
+        pipe.leave()
+        answers = pipe.rest()
+        assert pipe.process.wait(TIMEOUT_S) == 0
+    return Counter(answer["id"] for answer in answers)
+
+
+def many(path: str, seeds: range) -> None:
+    """Sessions of real processes, two at a time."""
+    with ThreadPoolExecutor(2) as pool:
+        for seed, found in zip(seeds, pool.map(lambda seed: play(path, seed), seeds), strict=True):
+            assert found == WANTED, f"seed {seed}"
+
+
+def many_forked(path: str, first: int, count: int) -> None:
+    """Sessions of forked processes, which have the SDK from the start and so need milliseconds."""
+    done = subprocess.run([sys.executable, str(SERVER.with_name("many_sessions.py")), path, str(first), str(count)],
+                          stdout=subprocess.PIPE, timeout=TIMEOUT_S + count, check=True)
+    sessions = [Counter(json.loads(line)) for line in done.stdout.splitlines()]
+    assert len(sessions) == count
+    assert [first + number for number, found in enumerate(sessions) if found != WANTED] == []
+
+
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork; `many` covers it")
+
+
+@needs_fork
+def test_at_any_timing_nothing_is_lost_and_nothing_doubled(prepared):
+    many_forked(prepared, 0, 100)
+
+
+def test_nothing_is_lost_while_the_sdk_is_imported(prepared):
+    many(prepared, range(8))
+
+
+@pytest.mark.full
+def test_nothing_is_lost_in_hundreds_of_real_sessions(prepared):
+    many(prepared, range(8, 308))
+
+
+@pytest.mark.full
+@needs_fork
+def test_nothing_is_lost_in_thousands_of_sessions(prepared):
+    many_forked(prepared, 100, 3000)
+
+
+def take_over_at_random(path: str, chance: random.Random) -> tuple[Counter[Any], list[Any]]:
+    """The front alone, with a take-over at a random moment: what it answered, and what it passed on."""
+    (inlet, client_out), (client_in, outlet) = os.pipe(), os.pipe()
+    front = Front(Wire(inlet, outlet), Prepared.load(path, "all", False))
+    passed: list[Any] = []
+    threads = [threading.Thread(target=front.read)]
+
+    def write() -> None:
+        for message in MIXED:
+            os.write(client_out, encoded(message))
+            if chance.random() < 0.3:
+                time.sleep(0)
+        os.close(client_out)
+
+    def take() -> None:
+        front.wake.wait(TIMEOUT_S)
+        time.sleep(chance.random() / 2000)
+        front.take_over(lambda line: passed.append(None if line is None else json.loads(line)))
+
+    threads += [threading.Thread(target=write), threading.Thread(target=take)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(TIMEOUT_S)
+    os.close(outlet)
+    with open(client_in, "rb") as answers:
+        found = Counter(json.loads(line)["id"] for line in answers)
+    os.close(inlet)
+    return found, passed
+
+
+def test_the_hand_over_decides_about_each_frame_once(prepared):
+    chance = random.Random(7)
+    answered_by_front = set()
+    for _ in range(400):
+        found, passed = take_over_at_random(prepared, chance)
+        assert passed.pop() is None
+        positions = [MIXED.index(message) for message in passed]
+        assert positions == sorted(positions)
+        by_sdk = Counter(message["id"] for message in passed if "id" in message)
+        both = found & by_sdk
+        assert both <= Counter([1])
+        assert found + by_sdk - both == WANTED
+        answered_by_front.add(len(found))
+    assert len(answered_by_front) > 1
+
+
+@pytest.mark.parametrize("frames", [[], [initialize()], [initialize(), INITIALIZED, request(2, "tools/list")]])
+def test_a_client_that_leaves_ends_the_server(prepared, frames):
+    with Pipe("stdio", prepared) as pipe:
+        pipe.send(*frames)
+        assert pipe.end() == 0
+        assert len(pipe.rest()) == sum("id" in frame for frame in frames)
+        assert pipe.complaints == []
+
+
+@pytest.mark.parametrize("path", ["prepared", NO_FILE])
+def test_a_client_that_stops_reading_ends_the_server_even_if_it_goes_on_writing(prepared, path):
+    arguments = [sys.executable, str(SERVER), "stdio", prepared if path == "prepared" else path]
+    with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        server.stdout.close()
+        server.stdin.write(b"".join(encoded(message) for message in MIXED))
+        server.stdin.flush()
+        assert server.wait(TIMEOUT_S) == 0
+
+
+def test_a_running_call_is_answered_after_the_client_has_left(prepared):
+    with Pipe("stdio", prepared) as pipe:
+        shake_hands(pipe)
+        pipe.ask(tool(2, "get_note", note_id="one"))
+        pipe.send(tool(3, "slow", steps=10, step_ms=30))
+        assert pipe.end() == 0
+        assert [answer["id"] for answer in pipe.rest()] == [3]
+
+
+def test_a_call_without_end_does_not_keep_the_server(prepared, tmp_path):
+    log = tmp_path / "log"
+    with Pipe("stdio", prepared, env={"DEMO_LOG": str(log)}) as pipe:
+        pipe.ask(tool(2, "get_note", True, note_id="one"))
+        pipe.send(tool(3, "slow", True, steps=1000, step_ms=1000))
+        start = time.monotonic()
+        assert pipe.end() == 0
+        assert time.monotonic() - start < 8
+        assert [answer.get("error", {}).get("code") for answer in pipe.rest()] == [-32000]
+        assert log.read_text().split() == ["opened", "closed"]
+
+
+def test_text_crosses_the_pipe_as_utf_8_whatever_the_locale(prepared):
+    words = "Grüße, 世界 🙂\u2028 \\ \" \r"
+    with Pipe("stdio", prepared, env={"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONIOENCODING": "latin-1"}) as pipe:
+        pipe.send(tool("ä", "add_note", True, text=words))
+        line = pipe.line()
+        assert "Grüße, 世界 🙂".encode() in line
+        answer = json.loads(line)
+        assert answer["id"] == "ä"
+        assert answer["result"]["structuredContent"]["text"] == words
+        assert json.loads(answer["result"]["content"][0]["text"]) == answer["result"]["structuredContent"]
+
+
+def test_malformed_frames_do_no_harm(prepared):
+    noise = [b"", b"{", b"[]", b"null", b"17", b'"x"', b"\xff\xfe\x00", b'{"jsonrpc":"2.0"}', b"[" * 100_000,
+             b'{"jsonrpc":"2.0","method":5}', encoded(request(1, "ping"))[:-3]]
+    for path in (prepared, NO_FILE):
+        with Pipe("stdio", path) as pipe:
+            for frame in noise:
+                pipe.write(frame + b"\r\n")
+            assert pipe.ask({"jsonrpc": "2.0", "id": 7, "method": 5})["error"]["code"] == -32600
+            for frame in noise:
+                pipe.write(frame + b"\n")
+            assert pipe.ask(tool(8, "get_note", True, note_id="one"))["result"]["isError"] is False
+            pipe.write(json.dumps(tool(10, "get_note", True, note_id="half \ud800")).encode() + b"\n")
+            body = json.loads(pipe.receive()["result"]["content"][0]["text"])
+            assert body["field"] == "note_id"
+            assert pipe.end() == 0
+            assert b"Traceback" not in b"".join(pipe.complaints)
+
+
+def in_session(path: str, mode: str, work: Callable[[Client, list[Any]], Any]) -> None:
+    """Run it with the SDK's own client, which accepts every question."""
+
+    async def main() -> None:
+        asked: list[Any] = []
+
+        async def accept(context: Any, params: Any) -> types.ElicitResult:
+            asked.append(params.message)
+            return types.ElicitResult(action="accept", content={"sure": True})
+
+        server = StdioServerParameters(command=sys.executable, args=[str(SERVER), "stdio", path], env=dict(os.environ))
+        with anyio.fail_after(TIMEOUT_S):
+            async with Client(stdio_client(server), mode=mode, elicitation_callback=accept) as client:
+                await work(client, asked)
+
+    anyio.run(main)
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+def test_the_official_client_is_served_in_either_era(prepared, mode):
+    async def work(client: Client, asked: list[Any]) -> None:
+        assert len((await client.list_tools()).tools) == 8
+        progress: list[float] = []
+
+        async def on_progress(done: float, total: float | None, message: str | None) -> None:
+            progress.append(done)
+
+        slow = await client.call_tool("slow", {}, progress_callback=on_progress)
+        assert slow.structured_content == {"text": "done"}
+        assert progress == [1, 2, 3]
+        assert (await client.call_tool("wipe", {})).structured_content == {"text": "sure=True"}
+        assert asked == ["Really?"]
+        keyed = await client.call_tool("add_note", {"text": "x"}, meta={"memolith/idempotency-key": "key-1"})
+        assert keyed.structured_content["id"] == "key-1"
+        failed = await client.call_tool("get_note", {"note_id": 1})
+        assert failed.is_error
+        assert failed.structured_content is None
+        assert json.loads(failed.content[0].text)["field"] == "note_id"
+        assert (await client.read_resource("demo://note/one")).contents[0].text == "the first note"
+        assert (await client.read_resource("demo://picture")).contents[0].blob
+        assert (await client.get_prompt("summary", {"subject": "x"})).messages[0].content.text == "Sum up x."
+        reference = types.ResourceTemplateReference(uri="demo://note/{key}")
+        assert (await client.complete(reference, {"name": "key", "value": "u"})).completion.values == ["umlaut"]
+
+    in_session(prepared, mode, work)
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+def test_a_cancelled_call_is_told_so_and_the_server_goes_on(prepared, mode):
+    async def work(client: Client, asked: list[Any]) -> None:
+        with anyio.move_on_after(0.5) as scope:
+            await client.call_tool("slow", {"steps": 1000, "step_ms": 50})
+        assert scope.cancelled_caught
+        assert not (await client.call_tool("get_note", {"note_id": "one"})).is_error
+
+    in_session(prepared, mode, work)

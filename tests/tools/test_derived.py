@@ -1,0 +1,227 @@
+"""What holds for every tool, derived from the tools themselves."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx2
+import jsonschema
+import pytest
+import uvicorn
+from mcp.client import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.client.streamable_http import streamable_http_client
+from scripts.snap import pages, schemas
+
+from conftest import ME, note
+from memolith.app import App, families, open_app
+from memolith.doors.auth import local_key
+from memolith.doors.serve import build, listen
+from memolith.registry import Call, Registry, Tool
+from memolith.settings import Settings
+
+TOOLS = [tool for family in families() for tool in family.tools]
+NAMES = [f"{tool.family}.{tool.name}" for tool in TOOLS]
+SHARED = list(Registry(families()).tools)
+# The arguments of a good call of each tool; ids stand for the items that `filled` makes.
+GOOD: dict[str, dict[str, Any]] = {
+    "remember": {"content": "Otters hold hands while they sleep."}, "recall": {"query": "zebra"},
+    "context": {"query": "zebra", "budget_tokens": 200}, "fetch": {"ids": ["one"]},
+    "revise": {"id": "one", "title": "New title"}, "forget": {"id": "two"}, "restore": {"id": "gone"},
+    "link": {"source": "one", "target": "two", "type": "about"}, "explore": {"id": "one"}, "history": {"id": "one"},
+    "overview": {}, "restore_item": {"id": "gone"}, "erase_item": {"id": "two"}, "undo_event": {"event": 1},
+    "append_messages": {"conversation_id": "talk", "messages": [{"role": "user", "content": "More."}]},
+    "verify_store": {}, "search": {"query": "zebra"}}
+CHATGPT = {"fetch": {"id": "one"}}
+PLAIN_ENVIRONMENT = {**os.environ, "MEMOLITH_EMBEDDER": "none"}
+VOLATILE = ("id", "event", "at", "created_at", "updated_at", "version", "health")
+
+
+def good(tool: Tool) -> dict[str, Any]:
+    return CHATGPT.get(tool.name, GOOD[tool.name]) if tool.family == "chatgpt" else GOOD[tool.name]
+
+
+def filled(folder: Path) -> App:
+    app = open_app(Settings(data=folder, embedder="none"))
+    app.engine.remember(ME, note("The zebra is striped.", id="one", title="Zebras", tags=("animal",)))
+    app.engine.remember(ME, note("The okapi is shy.", id="two"))
+    app.engine.remember(ME, note("gone zebra", id="gone"))
+    app.engine.forget(ME, "gone")
+    app.engine.remember(ME, note("Hello.", id="talk", kind="conversation"))
+    return app
+
+
+def steady(value: Any) -> Any:
+    """A body without what differs between two runs: new ids, times, numbers of events."""
+    if isinstance(value, dict):
+        return {name: "…" if name in VOLATILE else steady(entry) for name, entry in value.items()}
+    if isinstance(value, str):
+        return re.sub(r"\d{4}-\d\d-\d\dT[\d:.]+Z", "…", value)
+    return [steady(entry) for entry in value] if isinstance(value, list | tuple) else value
+
+
+@pytest.mark.parametrize("tool", TOOLS, ids=NAMES)
+def test_a_tool_is_described_and_its_schemas_are_strict(tool):
+    assert tool.description.endswith((".", "…"))
+    assert tool.input_schema["additionalProperties"] is False
+    assert "title" not in tool.input_schema
+    jsonschema.Draft202012Validator.check_schema(tool.input_schema)
+    jsonschema.Draft202012Validator.check_schema(tool.output_schema)
+
+
+def test_schemas_and_pages_equal_what_is_committed():
+    for path, text in (schemas() | pages()).items():
+        assert path.is_file(), f"{path.name} is missing: run `make snap`"
+        assert path.read_text(encoding="utf-8") == text, f"{path.name} is stale: run `make snap`"
+
+
+@pytest.mark.parametrize("tool", TOOLS, ids=NAMES)
+def test_a_reading_tool_leaves_the_log_as_long_as_it_was_and_a_writing_tool_adds_to_it(tmp_path, tool):
+    app = filled(tmp_path)
+    with app.store.reading() as rows:
+        before = rows.last_seq(ME.tenant)
+    registry = Registry([family for family in families() if family.name == tool.family],
+                        [one for one in TOOLS if one.family == tool.family])
+    outcome = registry.run(tool.name, good(tool), Call(ME, app.engine))
+    assert outcome.ok, outcome.body
+    jsonschema.validate(outcome.body, tool.output_schema)
+    with app.store.reading() as rows:
+        after = rows.last_seq(ME.tenant)
+    assert (after == before) if tool.effect == "reads" else (after > before)
+    app.close()
+
+
+@pytest.mark.parametrize("tool", TOOLS, ids=NAMES)
+def test_bad_arguments_are_refused_by_name_and_nothing_is_written(tmp_path, tool):
+    app = filled(tmp_path)
+    registry = Registry(families(), [one for one in TOOLS if one.family == tool.family])
+    with app.store.reading() as rows:
+        before = rows.last_seq(ME.tenant)
+    bad: list[tuple[str, dict[str, Any]]] = [("surprise", good(tool) | {"surprise": 1})]
+    bad += [(name, {key: value for key, value in good(tool).items() if key != name})
+            for name in tool.input_schema.get("required", [])]
+    bad += [(name, good(tool) | {name: {"a": ["wrong"]}}) for name in tool.input_schema["properties"]
+            if tool.input_schema["properties"][name].get("type") != "object"]
+    for name, arguments in bad:
+        outcome = registry.run(tool.name, arguments, Call(ME, app.engine))
+        assert not outcome.ok
+        assert outcome.body["field"].split(".")[0] == name
+    with app.store.reading() as rows:
+        assert rows.last_seq(ME.tenant) == before
+    app.close()
+
+
+# The same through every door
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
+    """A real HTTP server on a folder with the items: its address and a key."""
+    folder = tmp_path_factory.mktemp("served")
+    app = filled(folder)
+    listener = listen("127.0.0.1", 0)
+    server = uvicorn.Server(uvicorn.Config(build(app), log_config=None, lifespan="on"))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{listener.getsockname()[1]}", local_key(folder, app.keys, app.clock.now())
+    server.should_exit = True
+    thread.join(10)
+    app.close()
+
+
+def over_mcp(transport: Any, calls: list[tuple[str, dict[str, Any]]]) -> list[tuple[bool, Any]]:
+    async def main() -> list[tuple[bool, Any]]:
+        found = []
+        async with Client(transport) as client:
+            for name, arguments in calls:
+                result = await client.call_tool(name, arguments)
+                text = json.loads(result.content[0].text)
+                assert result.is_error or result.structured_content == text
+                found.append((not result.is_error, text))
+        return found
+
+    return anyio.run(main)
+
+
+def over_rest(url: str, key: str, name: str, arguments: dict[str, Any]) -> tuple[bool, Any]:
+    answer = httpx2.post(f"{url}/mcp/tools/{name}", json=arguments, headers={"Authorization": f"Bearer {key}"})
+    return answer.status_code == 200, answer.json()
+
+
+def over_cli(folder: Path, name: str, arguments: dict[str, Any]) -> tuple[bool, Any]:
+    ran = subprocess.run([sys.executable, "-m", "memolith.doors.main", "call", name, "--json", json.dumps(arguments),
+                          "--data", str(folder)], capture_output=True, text=True, encoding="utf-8", timeout=60,
+                         env=PLAIN_ENVIRONMENT)
+    return ran.returncode == 0, json.loads(ran.stdout or ran.stderr)
+
+
+def test_every_tool_gives_the_same_answer_and_the_same_error_through_every_door(tmp_path, served):
+    url, key = served
+    # Writing tools come twice: once well, once with an argument that is refused.
+    calls = [(tool.name, good(tool)) for tool in SHARED]
+    calls += [(tool.name, good(tool) | {"surprise": True}) for tool in SHARED]
+    listed = [(name, arguments) for name, arguments in calls if Registry(families()).choose("all").find(name)]
+    for number in range(3):
+        filled(tmp_path / str(number)).close()
+    parameters = StdioServerParameters(command=sys.executable, args=[
+        "-m", "memolith.doors.main", "stdio", "--data", str(tmp_path / "0")],
+        env=PLAIN_ENVIRONMENT)
+    reference = [in_process(tmp_path / "1", calls)]
+    stdio = over_mcp(stdio_client(parameters), listed)
+    by_name = {json.dumps(call): steady(answer) for call, answer in zip(calls, reference[0], strict=True)}
+    assert [steady(answer) for answer in stdio] == [by_name[json.dumps(call)] for call in listed]
+    rest = [over_rest(url, key, name, arguments) for name, arguments in calls]
+    assert [steady(answer) for answer in rest] == [by_name[json.dumps(call)] for call in calls]
+    # A process per call is dear, so the shell gets every third; the order of writes differs, so bodies by their names.
+    for name, arguments in calls[::3]:
+        ok, body = over_cli(tmp_path / "2", name, arguments)
+        expected = by_name[json.dumps((name, arguments))]
+        assert (ok, body if not ok else sorted(body)) == (expected[0], expected[1] if not ok else sorted(expected[1]))
+
+
+def in_process(folder: Path, calls: list[tuple[str, dict[str, Any]]]) -> list[tuple[bool, Any]]:
+    app = open_app(Settings(data=folder, embedder="none"))
+    outcomes = [app.registry.run(name, arguments, Call(ME, app.engine)) for name, arguments in calls]
+    app.close()
+    return [(outcome.ok, json.loads(outcome.text)) for outcome in outcomes]
+
+
+@asynccontextmanager
+async def connected(url: str, key: str) -> AsyncIterator[Client]:
+    headers = {"Authorization": f"Bearer {key}"}
+    async with (httpx2.AsyncClient(headers=headers) as http,
+                Client(streamable_http_client(url, http_client=http)) as client):
+        yield client
+
+
+@pytest.mark.parametrize("path", ["/mcp", "/mcp/core", "/mcp/chatgpt"])
+def test_the_mcp_paths_serve_their_profiles_to_a_client_with_a_key(served, path):
+    url, key = served
+
+    async def main() -> list[str]:
+        async with connected(url + path, key) as client:
+            names = [tool.name for tool in (await client.list_tools()).tools]
+            result = await client.call_tool("search" if "chatgpt" in path else "recall", {"query": "zebra"})
+            assert not result.is_error
+            return names
+
+    profile = path.removeprefix("/mcp").strip("/") or "all"
+    assert anyio.run(main) == [tool.name for tool in Registry(families()).choose(profile).tools]
+
+
+def test_the_core_family_costs_at_most_1500_tokens_as_listed(served):
+    url, key = served
+
+    async def main() -> int:
+        async with connected(url + "/mcp/core", key) as client:
+            listed = (await client.list_tools()).tools
+            return sum(len(tool.model_dump_json(by_alias=True, exclude_none=True)) for tool in listed)
+
+    assert anyio.run(main) / 4 <= 1500

@@ -1,0 +1,206 @@
+"""A registry as an MCP server, in one process: listing, paging, capabilities, and a store that cannot be opened."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import anyio
+import mcp_types as types
+import pytest
+from mcp import Client, MCPError
+from tests.demo_family import Said, families, registry
+
+from memolith.doors.mcp_pages import PAGE
+from memolith.doors.mcp_server import make_server
+from memolith.errors import StoreCorrupt
+from memolith.registry import Call, Family, Registry
+
+ERAS = pytest.mark.parametrize("mode", ["legacy", "auto"])
+
+
+def with_client(chosen: Registry, mode: str, work: Any, engine: Any = lambda: None, **more: Any) -> None:
+    async def main() -> None:
+        with anyio.fail_after(30):
+            async with Client(make_server(chosen, engine, **more), mode=mode) as client:
+                await work(client)
+
+    anyio.run(main)
+
+
+def a_big_family(count: int) -> Registry:
+    def echo(call: Call) -> Said:
+        """Say nothing new."""
+        return Said(text="echo")
+
+    family = Family("big")
+    for number in range(count):
+        echo.__name__ = f"echo_{number:03}"
+        family.tool(read_only=True)(echo)
+    return Registry([family])
+
+
+@ERAS
+def test_tools_are_listed_in_their_order_with_schemas_and_annotations(mode):
+    chosen = registry().choose("demo")
+
+    async def work(client: Client) -> None:
+        listed = (await client.list_tools()).tools
+        assert [tool.name for tool in listed] == [tool.name for tool in chosen.tools]
+        for shown, tool in zip(listed, chosen.tools, strict=True):
+            assert shown.description == tool.description
+            assert shown.input_schema == tool.input_schema
+            assert shown.output_schema == tool.output_schema
+            assert shown.annotations is not None
+            assert bool(shown.annotations.read_only_hint) == tool.read_only
+            assert tool.read_only or shown.annotations.destructive_hint == tool.destructive
+            assert tool.read_only or bool(shown.annotations.idempotent_hint) == tool.idempotent
+
+    with_client(chosen, mode, work)
+
+
+def test_lists_say_how_long_they_hold():
+    async def work(client: Client) -> None:
+        tools, prompts = await client.list_tools(), await client.list_prompts()
+        assert (tools.ttl_ms, tools.cache_scope) == (300_000, "private")
+        assert (prompts.ttl_ms, prompts.cache_scope) == (0, "private")
+
+    with_client(registry().choose("demo"), "auto", work)
+
+
+@ERAS
+def test_long_lists_come_in_pages_that_neither_overlap_nor_skip(mode):
+    chosen = a_big_family(2 * PAGE + 1)
+
+    async def work(client: Client) -> None:
+        names: list[str] = []
+        cursor, pages = None, 0
+        while pages == 0 or cursor is not None:
+            page = await client.list_tools(cursor=cursor)
+            names += [tool.name for tool in page.tools]
+            cursor, pages = page.next_cursor, pages + 1
+        assert pages == 3
+        assert names == [tool.name for tool in chosen.tools]
+        for bad in ("0", "-1", "x", "999999", "9" * 30, "٣", ""):
+            with pytest.raises(MCPError) as refused:
+                await client.list_tools(cursor=bad)
+            assert refused.value.code == -32602
+
+    with_client(chosen, mode, work)
+
+
+@ERAS
+def test_a_server_declares_only_what_its_families_offer(mode):
+    async def with_offers(client: Client) -> None:
+        capabilities = client.server_capabilities
+        assert capabilities.prompts.list_changed
+        assert capabilities.resources.list_changed
+        assert capabilities.completions is not None
+        assert client.instructions == "Notes to play with."
+
+    async def without(client: Client) -> None:
+        capabilities = client.server_capabilities
+        assert (capabilities.prompts, capabilities.resources, capabilities.completions) == (None, None, None)
+        with pytest.raises(MCPError) as refused:
+            await client.list_prompts()
+        assert refused.value.code == -32601
+
+    with_client(registry().choose("demo"), mode, with_offers)
+    with_client(registry().choose("coded"), mode, without)
+
+
+@ERAS
+def test_a_store_that_cannot_be_opened_is_told_by_each_call_and_the_list_is_served(mode):
+    def broken() -> Any:
+        raise StoreCorrupt
+
+    async def work(client: Client) -> None:
+        assert (await client.list_tools()).tools
+        failed = await client.call_tool("get_note", {"note_id": "one"})
+        assert failed.is_error
+        assert json.loads(failed.content[0].text)["error"] == "store_corrupt"
+        with pytest.raises(MCPError, match="damaged"):
+            await client.list_resources()
+
+    with_client(registry().choose("all"), mode, work, broken)
+
+
+@ERAS
+def test_a_crash_is_told_without_its_text(mode):
+    async def work(client: Client) -> None:
+        failed = await client.call_tool("fail", {"kind": "crash"})
+        assert failed.is_error
+        assert "hunter2" not in failed.content[0].text
+        assert json.loads(failed.content[0].text)["error"] == "internal_error"
+
+    with_client(registry().choose("all"), mode, work)
+
+
+@ERAS
+@pytest.mark.parametrize("key", ["", "x" * 201, 5])
+def test_a_bad_idempotency_key_is_refused(mode, key):
+    async def work(client: Client) -> None:
+        refused = await client.call_tool("add_note", {"text": "x"}, meta={"memolith/idempotency-key": key})
+        assert json.loads(refused.content[0].text)["field"] == "memolith/idempotency-key"
+
+    with_client(registry().choose("all"), mode, work)
+
+
+@ERAS
+def test_unknown_resources_and_prompts_are_faults_of_the_request(mode):
+    async def work(client: Client) -> None:
+        for ask in (lambda: client.read_resource("demo://note/zz"), lambda: client.read_resource("other://x")):
+            with pytest.raises(MCPError) as refused:
+                await ask()
+            assert refused.value.code == (-32002 if mode == "legacy" else -32602)
+        for ask in (lambda: client.get_prompt("zz"), lambda: client.get_prompt("summary")):
+            with pytest.raises(MCPError) as refused:
+                await ask()
+            assert refused.value.code == -32602
+
+    with_client(registry().choose("all"), mode, work)
+
+
+@ERAS
+def test_a_client_that_cannot_ask_its_user_is_told_so(mode):
+    async def work(client: Client) -> None:
+        assert (await client.call_tool("wipe", {})).is_error
+
+    with_client(registry().choose("all"), mode, work)
+
+
+def test_two_questions_are_asked_one_after_the_other_without_losing_the_first_answer():
+    def quiz(call: Call) -> Said:
+        """Ask twice."""
+        assert call.elicit is not None
+        first, second = (call.elicit(question, {"type": "object", "properties": {"it": {"type": "string"}}})
+                         for question in ("first?", "second?"))
+        return Said(text=f"{first['it'] if first else None} {second['it'] if second else None}")
+
+    family = Family("quiz")
+    family.tool(effect="runs")(quiz)
+
+    async def answer(context: Any, params: Any) -> types.ElicitResult:
+        return types.ElicitResult(action="accept", content={"it": params.message})
+
+    async def main(mode: str) -> None:
+        server = make_server(Registry([family]), lambda: None)
+        async with Client(server, mode=mode, elicitation_callback=answer) as client:
+            assert (await client.call_tool("quiz", {})).structured_content == {"text": "first? second?"}
+
+    for mode in ("legacy", "auto"):
+        anyio.run(main, mode)
+
+
+def test_every_listed_family_is_prepared_and_the_file_is_the_same_each_time():
+    from memolith.doors.prepared import render
+
+    file = render(families())
+    header = json.loads(file.split(b"\n", 1)[0])
+    assert list(header["profiles"]) == [
+        name + tail for name in ("all", "demo", "coded", "chatgpt") for tail in ("", " read-only")]
+    assert render(families()) == file
+    for versions in header["profiles"].values():
+        for methods in versions.values():
+            for start, size in methods.values():
+                json.loads(file[start:start + size])

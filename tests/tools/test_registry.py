@@ -1,0 +1,290 @@
+"""A tool is a typed function: what is derived from it, what is refused, and how outcomes are worded."""
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import Annotated, Any
+
+import jsonschema
+import pytest
+from pydantic import Field
+from tests.demo_family import ERRORS, families, registry
+
+from memolith.engine.model import Caller
+from memolith.errors import InvalidInput
+from memolith.registry import Call, Family, InputNeeded, Registry, Result
+
+ENGINE: Any = None
+DEMO = registry()
+TOOLS = [tool for family in families() for tool in family.tools]
+
+
+def call(**more: Any) -> Call:
+    return Call(Caller(), ENGINE, **more)
+
+
+def run(name: str, arguments: dict[str, Any], **more: Any) -> Any:
+    return DEMO.run(name, arguments, call(**more))
+
+
+def keywords(schema: Any, named: bool = False) -> set[str]:
+    if isinstance(schema, list):
+        return {key for part in schema for key in keywords(part)}
+    if not isinstance(schema, dict):
+        return set()
+    own = set() if named else set(schema)
+    return own | {key for name, part in schema.items() for key in keywords(part, name == "properties" and not named)}
+
+
+@pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
+def test_schemas_are_valid_flat_and_without_titles(tool):
+    for schema in (tool.input_schema, tool.output_schema):
+        jsonschema.Draft202012Validator.check_schema(schema)
+        assert schema["type"] == "object"
+        assert not keywords(schema) & {"title", "$ref", "$defs", "discriminator"}
+    assert tool.input_schema["additionalProperties"] is False
+    assert all("description" in argument for argument in tool.input_schema["properties"].values())
+
+
+@pytest.mark.parametrize(("name", "arguments"), [
+    ("get_note", {"note_id": "umlaut"}), ("list_notes", {"limit": 1, "order": "desc"}), ("list_notes", {"json": True}),
+    ("add_note", {"text": "x", "tags": ["a"], "stamps": [{"title": "t"}], "metadata": {"a": [1, None]}}),
+    ("slow", {}), ("coded_fail", {"kind": "none"}), ("saved_prompts", {"action": "list"}),
+    ("saved_prompts", {"action": "save", "name": "n", "text": "t"}), ("tidy", {})])
+def test_a_result_fits_its_schema_and_the_arguments_theirs(name, arguments):
+    tool = DEMO.find(name)
+    jsonschema.validate(arguments, tool.input_schema)
+    outcome = run(name, arguments)
+    assert outcome.ok, outcome.body
+    jsonschema.validate(outcome.body, tool.output_schema)
+    assert json.loads(outcome.text) == outcome.body
+
+
+@pytest.mark.parametrize(("name", "arguments", "field", "says"), [
+    ("get_note", {}, "note_id", "required"),
+    ("get_note", {"note_id": 5}, "note_id", "a text"),
+    ("get_note", {"note_id": ""}, "note_id", "at least 1"),
+    ("get_note", {"note_id": "one", "noteid": 1}, "noteid", "possible: note_id"),
+    ("list_notes", {"limit": 51}, "limit", "from 1 to 50"),
+    ("list_notes", {"limit": 0}, "limit", "from 1 to 50"),
+    ("list_notes", {"limit": "5"}, "limit", "a whole number"),
+    ("list_notes", {"limit": 5.5}, "limit", "a whole number"),
+    ("list_notes", {"limit": True}, "limit", "a whole number"),
+    ("list_notes", {"limit": None}, "limit", "a whole number"),
+    ("list_notes", {"order": "up"}, "order", "one of: asc, desc"),
+    ("list_notes", {"json": "yes"}, "json", "true or false"),
+    ("add_note", {"text": "x", "tags": "a"}, "tags", "a list"),
+    ("add_note", {"text": "x", "tags": ["a", 2]}, "tags.1", "a text"),
+    ("add_note", {"text": "x", "tags": list("abcd")}, "tags", "at most 3"),
+    ("add_note", {"text": "x", "stamps": [{}]}, "stamps.0.title", "required"),
+    ("add_note", {"text": "x", "stamps": [{"title": "t", "colour": 1}]}, "stamps.0.colour", "possible: title, weight"),
+    ("add_note", {"text": "x", "metadata": [1]}, "metadata", "an object"),
+    ("add_note", {"text": "x", "score": 1}, "score", "above 0 and below 1"),
+    ("add_note", {"text": "x", "score": float("nan")}, "score", "finite"),
+    ("add_note", {"text": "x", "metadata": {"a": 2**63}}, "metadata", "64 bits"),
+    ("add_note", {"text": "nul \0"}, "text", "NUL"),
+    ("add_note", {"text": "half \ud83d"}, "text", "Unicode"),
+    ("add_note", {"text": "x", "metadata": {"half \ud83d": 1}}, "metadata", "Unicode"),
+    ("add_note", {"text": "x", "half \ud83d": 1}, "an argument's name", "Unicode"),
+    ("saved_prompts", {}, "action", "save, list"),
+    ("saved_prompts", {"action": "burn"}, "action", "save, list"),
+    ("saved_prompts", {"action": 1}, "action", "save, list"),
+    ("saved_prompts", {"action": "list", "name": "x"}, "name", "does not belong to the action `list`"),
+    ("saved_prompts", {"action": "list", "nme": "x"}, "nme", "possible: limit"),
+    ("saved_prompts", {"action": "save", "name": "x"}, "text", "required")])
+def test_bad_arguments_are_refused_and_the_field_is_named(name, arguments, field, says):
+    outcome = run(name, arguments)
+    assert not outcome.ok
+    assert outcome.error.status == 400
+    assert outcome.body["error"] == "validation_error"
+    assert outcome.body["field"] == field
+    assert says in outcome.body["message"]
+    outcome.text.encode()
+
+
+def test_a_refused_value_is_kept_for_dialects_that_show_it():
+    assert run("list_notes", {"limit": 99}).error.value == 99
+
+
+def test_nesting_without_end_is_refused():
+    deep: Any = 1
+    for _ in range(5_000):
+        deep = [deep]
+    outcome = run("add_note", {"text": "x", "metadata": {"deep": deep}})
+    assert outcome.body["field"] == "metadata"
+    assert "64 levels" in outcome.body["message"]
+
+
+def test_null_stands_for_an_optional_argument_that_was_left_out():
+    assert run("list_notes", {"order": None}).body == run("list_notes", {}).body
+    assert DEMO.find("list_notes").input_schema["properties"]["order"]["type"] == "string"
+
+
+def test_an_empty_addition_is_left_out_of_the_result_and_a_null_stays():
+    body = run("get_note", {"note_id": "one"}).body
+    assert "warnings" not in body
+    assert body["title"] is None
+
+
+@pytest.mark.parametrize("kind", ERRORS)
+def test_every_error_is_worded_by_the_family(kind):
+    plain, coded = run("fail", {"kind": kind}), run("coded_fail", {"kind": kind})
+    assert plain.body == {"error": kind, "message": plain.error.message, "field": "kind"}
+    assert coded.body.keys() == {"code", "message", "data"}
+    assert type(coded.error) is ERRORS[kind]
+
+
+def test_a_crash_is_logged_under_its_request_and_its_text_is_not_shown(caplog):
+    with caplog.at_level(logging.INFO):
+        outcome = run("fail", {"kind": "crash"}, request_id="r-17")
+    assert outcome.error.status == 500
+    assert "r-17" in outcome.body["message"]
+    assert "r-17" in caplog.text
+    assert "RuntimeError" in caplog.text
+    assert "hunter2" not in outcome.text + caplog.text.replace('raise RuntimeError("the password is hunter2")', "")
+
+
+def test_bad_input_leaves_no_trace_in_the_log(caplog):
+    run("get_note", {"note_id": 5})
+    assert caplog.text == ""
+
+
+def test_an_unknown_tool_is_not_found():
+    outcome = run("nope", {})
+    assert outcome.error.status == 404
+    assert "nope" in outcome.body["message"]
+
+
+def test_a_tool_needs_its_scope():
+    reader = frozenset(("read",))
+    assert run("get_note", {"note_id": "one"}, scopes=reader).ok
+    refused = run("add_note", {"text": "x"}, scopes=reader)
+    assert refused.error.status == 403
+    assert "write" in refused.body["message"]
+    assert [tool.name for tool in DEMO.tools if tool.open_to(reader)] == ["get_note", "list_notes", "coded_fail"]
+
+
+def test_a_question_to_the_user_gets_out():
+    def ask(message: str, schema: Any) -> None:
+        raise InputNeeded("q", message, schema)
+
+    with pytest.raises(InputNeeded):
+        run("wipe", {}, elicit=ask)
+    assert run("wipe", {}, elicit=lambda message, schema: {"sure": True}).body == {"text": "sure=True"}
+    assert run("wipe", {}, elicit=lambda message, schema: None).body == {"text": "declined"}
+
+
+def test_profiles_choose_what_is_seen():
+    def names(profile: str, **more: bool) -> list[str]:
+        return [tool.name for tool in DEMO.choose(profile, **more).tools]
+
+    everything = names("all")
+    assert "tidy" not in everything
+    assert "search" not in everything
+    assert names("demo,coded") == everything
+    assert names("coded, get_note") == ["coded_fail", "get_note"]
+    assert names("chatgpt") == ["search", "get_note"]
+    assert names("all", read_only=True) == ["get_note", "list_notes", "coded_fail"]
+    assert [family.name for family in DEMO.choose("coded").shown] == ["coded"]
+    assert "tidy" in [tool.name for tool in DEMO.tools]
+    assert "tidy" not in [tool.name for tool in DEMO.reading().tools]
+
+
+@pytest.mark.parametrize("profile", ["manage", "tidy", "nope", "", "demo,,coded"])
+def test_an_unknown_profile_is_refused_with_the_families_named(profile):
+    with pytest.raises(InvalidInput, match="demo, coded"):
+        DEMO.choose(profile)
+
+
+def test_a_tool_outside_the_profile_cannot_be_run():
+    assert DEMO.choose("demo", read_only=True).run("add_note", {"text": "x"}, call()).error.status == 404
+
+
+def test_two_tools_of_one_name_are_refused():
+    with pytest.raises(ValueError, match="same name"):
+        Registry([*families(), *families()])
+
+
+def test_action_tools_publish_one_flat_object():
+    tool = DEMO.find("saved_prompts")
+    assert list(tool.input_schema["properties"]) == ["action", "name", "text", "limit"]
+    assert tool.input_schema["required"] == ["action"]
+    assert tool.input_schema["properties"]["action"]["enum"] == ["save", "list"]
+    assert {name: action.effect for name, action in tool.actions.items()} == {"save": "writes", "list": "reads"}
+    assert "required" not in tool.output_schema
+
+
+class Tree(Result):
+    name: str
+    below: list[Tree]
+
+
+def make(function: Any, **more: Any) -> Registry:
+    family = Family("made")
+    family.tool(**more)(function)
+    return Registry([family])
+
+
+def test_models_are_built_when_they_are_first_needed():
+    def lazy(call: Call, *, count: int = 1) -> Tree:
+        """Never called."""
+        raise NotImplementedError
+
+    shape = make(lazy, read_only=True).tools[0].shape
+    assert not vars(shape).keys() & {"model", "adapter", "input_schema"}
+    assert shape.input_schema["properties"]["count"]["type"] == "integer"
+    assert "model" in vars(shape)
+
+
+def test_a_result_that_contains_itself_keeps_its_reference():
+    def tree(call: Call) -> Tree:
+        """One tree."""
+        return Tree(name="root", below=[Tree(name="leaf", below=[])])
+
+    made = make(tree, read_only=True)
+    schema = made.tools[0].output_schema
+    assert schema["type"] == "object"
+    jsonschema.validate(made.run("tree", {}, call()).body, schema)
+
+
+def test_a_check_of_the_author_words_its_own_refusal():
+    from pydantic import AfterValidator
+
+    def even(value: int) -> int:
+        if value % 2:
+            raise ValueError("only even numbers go in pairs")
+        return value
+
+    def pairs(call: Call, *, count: Annotated[int, AfterValidator(even), Field(description="How many.")]) -> Tree:
+        """Pairs."""
+        return Tree(name="pair", below=[])
+
+    pairs.__annotations__ = {"call": Call, "count": Annotated[int, AfterValidator(even)], "return": Tree}
+    made = make(pairs)
+    assert made.run("pairs", {"count": 2}, call()).ok
+    assert made.run("pairs", {"count": 3}, call()).body["message"] == "`count`: only even numbers go in pairs"
+
+
+@pytest.mark.parametrize("more", [{"read_only": True, "destructive": True}, {"read_only": True, "effect": "writes"}])
+def test_annotations_that_contradict_each_other_are_refused(more):
+    def odd(call: Call) -> Tree:
+        """Odd."""
+        raise NotImplementedError
+
+    with pytest.raises(ValueError, match="odd"):
+        make(odd, **more)
+
+
+def test_a_tool_without_words_or_with_loose_arguments_is_refused():
+    def silent(call: Call) -> Tree:
+        raise NotImplementedError
+
+    def loose(call: Call, count: int) -> Tree:
+        """Loose."""
+        raise NotImplementedError
+
+    with pytest.raises(ValueError, match="description"):
+        make(silent)
+    with pytest.raises(TypeError, match="loose"):
+        make(loose)
