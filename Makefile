@@ -6,7 +6,7 @@ endif
 STAMP := .venv/.installed
 export PYTHONUTF8 := 1
 
-.PHONY: venv run test test-all check bench soak snap clean
+.PHONY: venv run test test-all check conformance bench soak snap clean
 
 venv: $(STAMP)
 
@@ -18,9 +18,10 @@ $(STAMP): pyproject.toml
 
 run: venv
 	$(BIN)/memolith demo
+	$(BIN)/memolith serve
 
 test: venv
-	$(BIN)/python -m pytest -m "not full" tests
+	$(BIN)/python -m pytest -m "not full" --durations=10 tests
 
 test-all: venv check
 	$(BIN)/python -m pytest tests
@@ -29,6 +30,9 @@ check: venv
 	$(BIN)/ruff check src tests bench scripts
 	$(BIN)/mypy
 	$(BIN)/python -m pytest tests/shape
+
+conformance: venv
+	$(BIN)/python -m pytest tests/programs/test_conformance.py
 
 bench: venv
 	$(BIN)/python -m pip install --quiet --editable ".[bench]"

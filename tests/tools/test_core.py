@@ -1,0 +1,195 @@
+"""The core family: each tool does what it says, and each of its parameters changes the outcome."""
+
+from typing import Any
+
+import pytest
+
+from conftest import ME
+from memolith.app import App
+from memolith.engine.model import Caller
+from memolith.registry import Call
+from memolith.surfaces.core import core, get_prompt, list_prompts, list_resources, read_resource
+
+MISSING = "00000000-0000-7000-8000-000000000000"
+
+
+def run(app: App, tool: str, caller: Caller = ME, **arguments: Any) -> dict[str, Any]:
+    outcome = app.registry.run(tool, arguments, Call(caller, app.engine))
+    assert outcome.ok, outcome.body
+    return outcome.body
+
+
+def refused(app: App, tool: str, **arguments: Any) -> dict[str, Any]:
+    outcome = app.registry.run(tool, arguments, Call(ME, app.engine))
+    assert not outcome.ok
+    return outcome.body
+
+
+def ids(body: dict[str, Any]) -> set[str]:
+    return {hit["id"] for hit in body["hits"]}
+
+
+@pytest.fixture
+def zoo(app: App) -> dict[str, str]:
+    """Some items by name."""
+    make = {
+        "zebra": {"content": "The zebra is striped.", "tags": ["animal"], "project": "savanna"},
+        "okapi": {"content": "The okapi looks like a zebra.", "kind": "concept", "title": "Okapi"},
+        "plain": {"content": "Zebra crossings are painted white.", "metadata": {"source": "street"}}}
+    return {name: run(app, "remember", **arguments)["id"] for name, arguments in make.items()}
+
+
+def test_remember_keeps_every_field(app, zoo):
+    items = {item["id"]: item for item in run(app, "fetch", ids=list(zoo.values()))["items"]}
+    assert items[zoo["zebra"]]["tags"] == ["animal"]
+    assert items[zoo["zebra"]]["project"] == "savanna"
+    assert (items[zoo["okapi"]]["kind"], items[zoo["okapi"]]["title"]) == ("concept", "Okapi")
+    assert items[zoo["plain"]]["metadata"] == {"source": "street"}
+    assert items[zoo["plain"]]["content"] == "Zebra crossings are painted white."
+
+
+def test_remember_redacts_secrets_and_names_what_is_the_same(app, zoo):
+    token = "gh" + "p_" + "Zx9" * 12
+    assert run(app, "remember", content=f"use {token}")["redactions"] == {"github-token": 1}
+    assert run(app, "remember", content="the ZEBRA is striped.")["similar"] == [zoo["zebra"]]
+
+
+def test_an_idempotency_key_makes_a_repeated_call_return_the_first_result(app):
+    first = run(app, "remember", content="once", idempotency_key="k")
+    assert run(app, "remember", content="once", idempotency_key="k")["id"] == first["id"]
+    assert run(app, "remember", content="once", idempotency_key="other")["id"] != first["id"]
+    assert refused(app, "remember", content="twice", idempotency_key="k")["error"] == "conflict"
+    key = Call(ME, app.engine, idempotency_key="k")
+    assert app.registry.run("remember", {"content": "once"}, key).body["id"] == first["id"]
+
+
+@pytest.mark.parametrize("arguments, wanted", [
+    ({}, {"zebra", "okapi", "plain"}), ({"kinds": ["concept"]}, {"okapi"}), ({"tags": ["animal"]}, {"zebra"}),
+    ({"project": "savanna"}, {"zebra"}), ({"since": "2100-01-01"}, set()), ({"until": "2000-01-01"}, set()),
+    ({"status": "archived"}, set()), ({"limit": 1}, 1), ({"limit": 1, "offset": 2}, 1), ({"offset": 3}, 0)],
+    ids=str)
+def test_each_filter_of_recall_narrows_what_is_found(app, zoo, arguments, wanted):
+    body = run(app, "recall", query="zebra", mode="text", **arguments)
+    assert len(ids(body)) == wanted if isinstance(wanted, int) else ids(body) == {zoo[name] for name in wanted}
+
+
+def test_recall_lists_forgotten_items_only_by_status(app, zoo):
+    run(app, "forget", id=zoo["zebra"])
+    assert zoo["zebra"] not in ids(run(app, "recall", query="zebra"))
+    assert ids(run(app, "recall", query="zebra", status="forgotten")) == {zoo["zebra"]}
+
+
+def test_the_modes_of_recall_differ(smart):
+    tea = run(smart, "remember", content="Maria prefers tea to coffee.")["id"]
+    assert ids(run(smart, "recall", query="favourite beverage", mode="text")) == set()
+    for mode in ("vector", "hybrid"):
+        assert ids(run(smart, "recall", query="favourite beverage", mode=mode)) == {tea}
+
+
+def test_depth_brings_what_the_hits_are_linked_to(app, zoo):
+    far = run(app, "remember", content="Stripes confuse flies.")["id"]
+    farther = run(app, "remember", content="Insects see polarised light.")["id"]
+    run(app, "link", source=zoo["zebra"], target=far, type="because")
+    run(app, "link", source=far, target=farther, type="because")
+    for depth, extra in ((0, set()), (1, {far}), (2, {far, farther})):
+        found = ids(run(app, "recall", query="zebra", mode="text", depth=depth))
+        assert found - set(zoo.values()) == extra
+
+
+def test_hits_tell_kind_score_strength_reasons_and_place(app, zoo):
+    hit = run(app, "recall", query="okapi")["hits"][0]
+    assert (hit["kind"], hit["title"], hit["strength"]) == ("concept", "Okapi", "strong")
+    assert 0 < hit["score"] <= 1
+    assert hit["reasons"]["text"] > 0
+    assert set(hit) == {"id", "kind", "title", "text", "score", "strength", "reasons", "cite"}
+
+
+def test_context_fits_its_budget_and_cites(app, zoo):
+    whole = run(app, "context", query="zebra", budget_tokens=500)
+    small = run(app, "context", query="zebra", budget_tokens=20)
+    assert len(whole["citations"]) == 3 > len(small["citations"])
+    assert small["tokens"] <= 20
+    assert {c["id"] for c in run(app, "context", query="zebra", budget_tokens=500, kinds=["concept"])["citations"]} \
+        == {zoo["okapi"]}
+    assert {c["id"] for c in run(app, "context", query="zebra", budget_tokens=500, project="savanna")["citations"]} \
+        == {zoo["zebra"]}
+    assert refused(app, "context", query="zebra", budget_tokens=19)["field"] == "budget_tokens"
+
+
+def test_fetch_takes_addresses_and_names_what_is_missing(app, zoo):
+    body = run(app, "fetch", ids=[f"memolith://item/{zoo['zebra']}", f"urn:memolith:item:{zoo['okapi']}", MISSING])
+    assert [item["id"] for item in body["items"]] == [zoo["zebra"], zoo["okapi"]]
+    assert body["warnings"] == [f"not found: {MISSING}"]
+    assert refused(app, "fetch", ids=[MISSING])["error"] == "not_found"
+
+
+def test_revise_changes_each_field_and_respects_the_version(app, zoo):
+    id = zoo["zebra"]
+    for name, value in (("content", "The quagga is extinct."), ("title", "Quagga"), ("tags", ["gone"])):
+        run(app, "revise", id=id, **{name: value})
+        assert run(app, "fetch", ids=[id])["items"][0][name] == value
+    assert refused(app, "revise", id=id, title="x", expected_version=1)["error"] == "version_conflict"
+    assert run(app, "revise", id=id, title="x", expected_version=4)["version"] == 5
+    assert refused(app, "revise", id=id)["field"] == "content"
+
+
+def test_forget_and_restore(app, zoo):
+    run(app, "forget", id=zoo["zebra"])
+    assert refused(app, "forget", id=zoo["zebra"])["error"] == "not_found"
+    assert refused(app, "fetch", ids=[zoo["zebra"]])["error"] == "not_found"
+    run(app, "restore", id=zoo["zebra"])
+    assert refused(app, "restore", id=zoo["zebra"])["error"] == "conflict"
+    assert run(app, "fetch", ids=[zoo["zebra"]])["items"]
+
+
+def test_link_and_explore(app, zoo):
+    made = run(app, "link", source=zoo["zebra"], target=zoo["okapi"], type="resembles", strength=0.5)["link"]
+    assert (made["type"], made["strength"]) == ("resembles", 0.5)
+    assert run(app, "link", source=zoo["zebra"], target=zoo["okapi"], type="resembles")["link"]["strength"] == 1.0
+    run(app, "link", source=zoo["okapi"], target=zoo["plain"], type="mentions")
+    near, far = (run(app, "explore", id=zoo["zebra"], depth=depth) for depth in (1, 2))
+    assert {item["id"] for item in near["items"]} == {zoo["zebra"], zoo["okapi"]}
+    assert {item["id"] for item in far["items"]} == set(zoo.values())
+    typed = run(app, "explore", id=zoo["zebra"], depth=2, types=["mentions"])
+    assert {item["id"] for item in typed["items"]} == {zoo["zebra"]}
+    assert refused(app, "link", source=zoo["zebra"], target=MISSING, type="x")["error"] == "not_found"
+    assert refused(app, "link", source=zoo["zebra"], target=zoo["zebra"], type="x")["field"] == "target"
+
+
+def test_history_up_to_a_time(app, zoo):
+    then = app.clock.now()
+    run(app, "revise", id=zoo["zebra"], title="Later")
+    assert [event["type"] for event in run(app, "history", id=zoo["zebra"])["events"]] == ["remembered", "revised"]
+    assert [event["type"] for event in run(app, "history", id=zoo["zebra"], as_of=then)["events"]] == ["remembered"]
+
+
+def test_overview_counts_what_the_caller_sees(app, zoo):
+    body = run(app, "overview")
+    assert body["counts"] == {"memory": 2, "concept": 1}
+    assert len(body["recent"]) == 3
+    assert body["health"]["store"] == "healthy"
+    assert run(app, "overview", Caller(user="bob"))["counts"] == {}
+
+
+def test_items_are_resources_and_there_is_a_prompt(app, zoo):
+    call = Call(ME, app.engine)
+    assert len(list_resources(call)) == 3
+    content = read_resource(call, f"memolith://item/{zoo['okapi']}")
+    assert content is not None
+    assert content.data == "# Okapi\n\nThe okapi looks like a zebra."
+    assert read_resource(call, "other://x") is None
+    assert [prompt.name for prompt in list_prompts(call)] == ["with_memory"]
+    messages = get_prompt(call, "with_memory", {"question": "what looks like a zebra?"})
+    assert messages is not None
+    assert "okapi" in messages[0].text
+
+
+def test_unknown_kinds_are_refused_by_name(app):
+    assert refused(app, "remember", content="x", kind="banana")["field"] == "kind"
+    assert refused(app, "recall", query="x", kinds=["banana"])["field"] == "kinds"
+
+
+def test_there_are_eleven_tools():
+    assert [tool.name for tool in core.tools] == [
+        "remember", "recall", "context", "fetch", "revise", "forget", "restore", "link", "explore", "history",
+        "overview"]
