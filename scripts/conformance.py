@@ -1,4 +1,4 @@
-"""Run the official MCP conformance suite against the fixtures: `conformance.py [URL]`.
+"""Run the official MCP conformance suite against the product's own server: `conformance.py [URL]`.
 
 Needs Python and the package registries only: Node comes from PyPI, the suite from npm, both into `.cache/node`.
 """
@@ -8,10 +8,12 @@ from __future__ import annotations
 import json
 import os
 import re
-import socket
 import subprocess
 import sys
-import time
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -56,40 +58,49 @@ def find_node() -> tuple[str, str]:
     return str(node), str(npm)
 
 
-def install_suite() -> list[str]:
-    """The command that runs the suite, after installing what is missing."""
+def install(package: str, version: str) -> tuple[str, Path]:
+    """Node, and the folder of the package in exactly this version, after installing what is missing."""
     node, npm = find_node()
     if node_version(node) < OLDEST_NODE:
         raise SystemExit(f"{node} is older than Node {OLDEST_NODE}")
-    folder = CACHE / "node_modules" / SUITE
+    folder = CACHE / "node_modules" / package
     manifest = folder / "package.json"
-    if not manifest.exists() or json.loads(manifest.read_text())["version"] != SUITE_VERSION:
+    if not manifest.exists() or json.loads(manifest.read_text(encoding="utf-8"))["version"] != version:
         CACHE.mkdir(parents=True, exist_ok=True)
+        # Scripts of packages call `node` by its name.
+        path = os.pathsep.join([str(Path(node).parent), os.environ.get("PATH", "")])
         subprocess.run([node, npm, "install", "--no-fund", "--no-audit", "--loglevel=error", "--prefix", str(CACHE),
-                        f"{SUITE}@{SUITE_VERSION}"], check=True, timeout=INSTALL_S)
+                        f"{package}@{version}"], check=True, timeout=INSTALL_S, env={**os.environ, "PATH": path})
+    return node, folder
+
+
+def install_suite() -> list[str]:
+    """The command that runs the suite."""
+    node, folder = install(SUITE, SUITE_VERSION)
     return [node, str(folder / "dist" / "index.js")]
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def start_server(port: int) -> subprocess.Popen[bytes]:
-    """The fixtures, listening."""
-    program = PROJECT / "tests" / "programs" / "conformance_server.py"
-    server = subprocess.Popen([sys.executable, str(program), str(port)])
-    end = time.monotonic() + START_S
-    while time.monotonic() < end:
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                return server
-        if server.poll() is not None:
-            break
-        time.sleep(0.05)
-    server.kill()
-    raise SystemExit("the conformance server did not start")
+@contextmanager
+def serving() -> Iterator[str]:
+    """The address of the suite's path on a server of the product with an empty data folder."""
+    with tempfile.TemporaryDirectory() as data:
+        server = subprocess.Popen(
+            [sys.executable, "-m", "memolith.doors.main", "serve", "--conformance", "--port", "0", "--json", "--data",
+             data], stdout=subprocess.PIPE, text=True, env={**os.environ, "MEMOLITH_EMBEDDER": "none"})
+        assert server.stdout is not None
+        late = threading.Timer(START_S, server.kill)
+        late.start()
+        try:
+            line = server.stdout.readline()
+            late.cancel()
+            if not line:
+                raise SystemExit(f"the server did not tell its address within {START_S} s")
+            yield json.loads(line)["url"] + "/conformance"
+        finally:
+            late.cancel()
+            server.terminate()
+            server.wait(START_S)
+            server.stdout.close()
 
 
 @dataclass(frozen=True)
@@ -114,25 +125,17 @@ def run_revision(command: list[str], url: str, revision: str) -> Report:
                   [name for name, failures in scored.items() if failures != "0"], done.stdout)
 
 
-def stop(server: subprocess.Popen[bytes]) -> None:
-    server.terminate()
-    server.wait(START_S)
+def run_all(command: list[str], url: str) -> dict[str, Report]:
+    return {revision: run_revision(command, url, revision) for revision in REQUIRED}
 
 
 def main() -> int:
     command = install_suite()
-    server = None
     if len(sys.argv) > 1:
-        url = sys.argv[1]
+        reports = run_all(command, sys.argv[1])
     else:
-        port = free_port()
-        server = start_server(port)
-        url = f"http://127.0.0.1:{port}/conformance"
-    try:
-        reports = {revision: run_revision(command, url, revision) for revision in REQUIRED}
-    finally:
-        if server is not None:
-            stop(server)
+        with serving() as url:
+            reports = run_all(command, url)
     for revision, report in reports.items():
         if report.failed or report.exit_code:
             print(report.output)

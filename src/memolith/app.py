@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING
 
 from memolith.engine.engine import Engine
 from memolith.engine.intake import Limits
+from memolith.engine.past import Past
 from memolith.engine.ports import Embedder, Meaning
 from memolith.engine.recall import Recall
 from memolith.engine.times import SystemClock
+from memolith.engine.upkeep import Upkeep
 from memolith.errors import Conflict, EmbedderDown, InvalidInput, MemolithError
 from memolith.retrieval.minilm import MiniLM
 from memolith.retrieval.rank import WeightedRanker
@@ -33,21 +35,56 @@ log = logging.getLogger(__name__)
 
 
 class App:
-    """A data folder with everything that works on it."""
+    """A data folder with everything that works on it; opened when first used, so that a list needs no database."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, background: bool = False) -> None:
         self.settings = settings
+        self._in_background = background
         self.clock = SystemClock()
-        self.store = SqliteStore(settings.data, settings.busy_s)
-        limits = Limits(text_bytes=settings.max_text_bytes, title=settings.max_title, tag=settings.max_tag,
-                        tags=settings.max_tags)
-        self.recall = Recall(self.store, terms, WeightedRanker(), self._meaning, self._drain)
-        self.engine = Engine(self.store, self.clock, limits, settings.secrets, self.recall, self.drop_snapshots)
-        self.past, self.upkeep = self.engine.past, self.engine.upkeep
         self._builtin = MiniLM()
         self._indexes: dict[str, VectorIndex] = {}
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
+        self._opened: Engine | None = None
         self._settled = False
+
+    @property
+    def engine(self) -> Engine:
+        """Memory itself; whoever asks first opens the store, and meets what is wrong with it."""
+        with self._lock:
+            if self._opened is None:
+                chosen = self.settings
+                limits = Limits(text_bytes=chosen.max_text_bytes, title=chosen.max_title, tag=chosen.max_tag,
+                                tags=chosen.max_tags)
+                store = SqliteStore(chosen.data, chosen.busy_s)
+                search = Recall(store, terms, WeightedRanker(), self._meaning, self._drain)
+                self._store = store
+                self._opened = Engine(store, self.clock, limits, chosen.secrets, search, self.drop_snapshots)
+                if self._in_background:
+                    self.start_background()
+            return self._opened
+
+    @property
+    def store(self) -> SqliteStore:
+        """Where everything is kept."""
+        assert self.engine
+        return self._store
+
+    @property
+    def recall(self) -> Recall:
+        """The search."""
+        search = self.engine.search
+        assert search is not None
+        return search
+
+    @property
+    def past(self) -> Past:
+        """History and undo."""
+        return self.engine.past
+
+    @property
+    def upkeep(self) -> Upkeep:
+        """Verify, rebuild, export and import."""
+        return self.engine.upkeep
 
     @cached_property
     def embedder(self) -> Embedder | None:
@@ -67,9 +104,7 @@ class App:
         """Who makes vectors of what was written."""
         if self.embedder is None:
             return None
-        # numpy costs 0.1 CPU seconds to import, and nothing before the first search by meaning needs it.
-        from memolith.retrieval.vectors import quantised
-        return EmbedWorker(self.store, self.embedder, self.clock, quantised)
+        return EmbedWorker(self.store, self.embedder, self.clock, _quantised)
 
     def index(self, embedder: Embedder) -> VectorIndex:
         """The vector stage of a model, made when first needed."""
@@ -116,9 +151,10 @@ class App:
         if self.worker:
             self.worker.start(after=self._background)
 
-    def _background(self) -> None:
+    def _background(self, embedded: int) -> None:
         self.engine.flush_reads()
-        self.roll_snapshot()
+        if embedded:
+            self.roll_snapshot()
 
     def drop_snapshots(self) -> None:
         """Remove the vector snapshots and write what is left anew."""
@@ -193,6 +229,8 @@ class App:
 
     def close(self) -> None:
         """Write what is still in memory and let go of the files."""
+        if self._opened is None:
+            return
         if "worker" in self.__dict__ and self.worker:
             self.worker.stop()
         try:
@@ -203,6 +241,12 @@ class App:
             # Counts and snapshots are only a convenience; what was asked for is done.
             log.warning("not everything was tidied up: %s", error)
         self.store.close()
+
+
+def _quantised(vector: bytes) -> bytes:
+    # numpy costs 0.1 CPU seconds to import, and nothing before the first embedding needs it.
+    from memolith.retrieval.vectors import quantised
+    return quantised(vector)
 
 
 def families() -> list[Family]:
@@ -226,9 +270,10 @@ def restore_backup(file: Path, folder: Path) -> None:
     if (folder / FILE).exists():
         raise Conflict(f"{folder} holds a database already; restore into an empty folder.")
     restore_file(file, folder)
-    App(Settings(data=folder, embedder="none")).close()
 
 
 def open_app(settings: Settings) -> App:
-    """The app on the data folder of the settings."""
-    return App(settings)
+    """The app on the data folder of the settings, opened at once."""
+    app = App(settings)
+    assert app.engine
+    return app

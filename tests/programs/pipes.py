@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 SERVER = Path(__file__).with_name("demo_server.py")
-TIMEOUT_S = 30.0
+TIMEOUT_S = 120.0
 HANDSHAKES = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 MODERN = "2026-07-28"
 ENVELOPE = {"io.modelcontextprotocol/protocolVersion": MODERN, "io.modelcontextprotocol/clientCapabilities": {}}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from scripts.conformance import REQUIRED, free_port, install_suite, run_revision, start_server, stop
+from scripts.conformance import REQUIRED, install_suite, run_revision, serving
 
 
 @pytest.fixture(scope="module")
@@ -15,12 +15,8 @@ def command() -> list[str]:
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
-    port = free_port()
-    server = start_server(port)
-    try:
-        yield f"http://127.0.0.1:{port}/conformance"
-    finally:
-        stop(server)
+    with serving() as url:
+        yield url
 
 
 @pytest.mark.parametrize("revision", REQUIRED)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from tests.programs.children import HERE, Child, ask, cli, scan
+from tests.programs.children import HERE, Child, ask, cli, in_memory, scan
 
 from memolith.app import App, open_app
 from memolith.engine.model import Block, Caller, Draft, Patch
@@ -54,8 +54,9 @@ def words(request) -> Words:
 
 
 @pytest.fixture
-def data(tmp_path) -> Path:
-    return tmp_path / "data"
+def data() -> Iterator[Path]:
+    with in_memory() as folder:
+        yield folder / "data"
 
 
 @pytest.fixture

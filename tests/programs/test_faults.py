@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.programs.children import CLI, HERE, Child, ask, cli, environment
+from tests.programs.children import CLI, HERE, Child, ask, cli, environment, in_memory
 
 from memolith.app import App, open_app
 from memolith.engine.engine import Engine
@@ -219,11 +219,10 @@ for turn in range(int(sys.argv[2])):
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="only a fork lets processes start at the same moment")
 @pytest.mark.parametrize("turns", [15, pytest.param(300, marks=pytest.mark.full)])
 def test_processes_that_create_the_folder_at_the_same_moment_all_succeed(turns):
-    memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-    with tempfile.TemporaryDirectory(dir=memory) as place, Child("-c", CREATORS, place, str(turns)) as child:
+    with in_memory() as place, Child("-c", CREATORS, place, str(turns)) as child:
         failed = child.rest()
         assert child.end() == 0, child.complaints
-        app = opened(Path(place, "0", "deep", "data"))
+        app = opened(place / "0" / "deep" / "data")
         assert app.engine.listing(ME).total == 5
         assert app.upkeep.verify() == []
         app.close()

@@ -5,29 +5,42 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import math
 import os
 import secrets
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import anyio
 from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from memolith.doors.mcp_calls import CALLER, SCOPES_KEY
-from memolith.doors.tokens import Issuer
+from memolith.doors.tokens import Issuer, challenge
 from memolith.engine.model import Caller
 from memolith.engine.ports import ClientKey, ClientKeys
 from memolith.engine.times import new_id
-from memolith.errors import Denied, InvalidInput, MemolithError, RateLimited, StoreBusy, TooLarge, Unauthenticated
+from memolith.errors import (
+    Denied,
+    DiskFull,
+    InvalidInput,
+    MemolithError,
+    RateLimited,
+    TooLarge,
+    Unauthenticated,
+    Unavailable,
+)
 from memolith.registry import PLAIN, SCOPES
 
 log = logging.getLogger(__name__)
 KEY_PREFIX = "mlk_"
 LOCAL_KEY = "local.key"
 PROJECT_HEADER = "x-memolith-project"
+LONGEST_LENGTH = 18
 OPEN_PATHS = ("/health",)
 OPEN_PREFIXES = ("/.well-known/", "/conformance")
 
@@ -51,10 +64,16 @@ def make_key(keys: ClientKeys, now: str, name: str, user: str = "local", tenant:
 def local_key(folder: Path, keys: ClientKeys, now: str) -> str:
     """The key of the person at this machine, made at the first start and kept in the data folder for him alone."""
     path = folder / LOCAL_KEY
-    if path.is_file() and keys.by_digest(digest(secret := path.read_text(encoding="utf-8").strip())):
-        return secret
+    if path.is_file():
+        path.chmod(0o600)
+        secret = path.read_text(encoding="utf-8", errors="replace").strip()
+        known = keys.by_digest(digest(secret))
+        if known is not None and not known.revoked:
+            return secret
+        # A new file: the old one may be open in a program that has no business with the new key.
+        path.unlink()
     secret, _ = make_key(keys, now, "local", scopes=sorted(SCOPES))
-    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
         file.write(secret + "\n")
     return secret
 
@@ -78,7 +97,10 @@ class Access:
         self.keys = keys
         self.rules = rules
         self.clock = clock
-        self.windows: dict[str, tuple[int, int]] = {}
+        # A few threads of their own, so that a silent issuer does not take all there are.
+        self.checkers = anyio.CapacityLimiter(4)
+        self.minute = 0
+        self.used: Counter[str] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -91,11 +113,12 @@ class Access:
             self.check_place(headers)
             self.check_size(headers)
             if not is_open(scope["path"]):
-                caller, scopes, id = self.who(headers)
-                extra |= self.count(id)
+                caller, scopes, id = await self.who(headers, scope["path"])
+                self.count(id, extra)
                 scope = {**scope, CALLER: caller, SCOPES_KEY: scopes}
         except MemolithError as error:
-            await self.refuse(error, scope["path"], extra)(scope, receive, send)
+            log.info("request %s: refused with %s", request, error.status)
+            await self.refuse(error, scope["path"], headers, extra)(scope, receive, send)
             return
         await self.app({**scope, "memolith.request": request}, receive, with_headers(send, extra))
 
@@ -104,68 +127,74 @@ class Access:
         host = headers.get("host", "")
         if not any(matches(host, allowed) for allowed in self.rules.hosts):
             raise Denied("This host name is not served here; add it to the setting `hosts`.", field="host")
-        origin = headers.get("origin")
-        if origin is not None and not any(matches(origin, allowed) for allowed in self.rules.origins):
+        origins = headers.getlist("origin")
+        if not all(any(matches(origin, allowed) for allowed in self.rules.origins) for origin in origins):
             raise Denied("Requests from this origin are not allowed; add it to the setting `origins`.", field="origin")
 
     def check_size(self, headers: Headers) -> None:
         length = headers.get("content-length", "0")
-        if not length.isdigit() or int(length) > self.rules.body_bytes:
+        if not (length.isascii() and length.isdecimal()):
+            raise InvalidInput("The length of the body must be a number.", field="content-length")
+        if len(length) > LONGEST_LENGTH or int(length) > self.rules.body_bytes:
             raise TooLarge(f"A request has at most {self.rules.body_bytes:,} bytes.")
 
-    def who(self, headers: Headers) -> tuple[Caller, frozenset[str], str]:
+    async def who(self, headers: Headers, path: str) -> tuple[Caller, frozenset[str], str]:
         """The caller, what his key allows, and the key's id."""
-        kind, _, token = headers.get("authorization", "").partition(" ")
-        secret = token.strip() if kind.lower() == "bearer" else headers.get("x-api-key", "")
+        secret = credential(headers)
         if not secret:
             raise Unauthenticated("A key is needed: send `Authorization: Bearer KEY`.")
         project = headers.get(PROJECT_HEADER)
-        if self.rules.issuer and not secret.startswith(KEY_PREFIX):
-            caller, scopes = self.rules.issuer.caller(secret, project)
+        if (issuer := self.rules.issuer) and not secret.startswith(KEY_PREFIX):
+            # The issuer's keys may have to be fetched first, and nobody with a key shall wait for that.
+            caller, scopes = await anyio.to_thread.run_sync(issuer.caller, secret, path, project,
+                                                            limiter=self.checkers)
             return caller, scopes, f"token:{caller.tenant}:{caller.user}"
         # The look-up is by hash, so how long it takes tells nothing about the key.
         key = self.keys.by_digest(digest(secret))
-        if key is None or key.revoked or (key.expires_at is not None and key.expires_at <= self.clock()):
+        now = self.clock()
+        if key is None or key.revoked or (key.expires_at is not None and key.expires_at <= now):
             raise Unauthenticated("This key is not valid, or not any more.")
-        self.note(key)
+        if key.last_used is None or key.last_used[:15] != now[:15]:
+            await anyio.to_thread.run_sync(self.note, key.id, now)
         return (Caller(key.tenant, key.user, project, admin="admin" in key.scopes), frozenset(key.scopes), key.id)
 
-    def note(self, key: ClientKey) -> None:
-        now = self.clock()
-        if key.last_used is None or key.last_used[:15] != now[:15]:
-            try:
-                self.keys.used(key.id, now)
-            except StoreBusy:
-                log.debug("the use of key %s was not noted", key.id)
+    def note(self, id: str, now: str) -> None:
+        """Note that a key was used, if the store can be written: whoever only reads must not be hindered."""
+        try:
+            self.keys.used(id, now)
+        except (Unavailable, DiskFull):
+            log.debug("the use of key %s was not noted", id)
 
-    def count(self, id: str) -> dict[str, str]:
+    def count(self, id: str, extra: dict[str, str]) -> None:
         """Count the call; the headers tell how many are left in this minute."""
-        minute, now = int(time.time() // 60), time.time()
-        started, used = self.windows.get(id, (minute, 0))
-        used = used + 1 if started == minute else 1
-        self.windows[id] = (minute, used)
+        now = time.time()
+        minute = int(now // 60)
+        if minute != self.minute:
+            self.minute, self.used = minute, Counter()
+        self.used[id] += 1
         limit, reset = self.rules.per_minute, (minute + 1) * 60
-        if used > limit:
-            raise RateLimited(f"At most {limit} calls a minute; try again in {max(1, int(reset - now))} seconds.",
-                              value=max(1, int(reset - now)))
-        return {"x-ratelimit-limit": str(limit), "x-ratelimit-remaining": str(limit - used),
-                "x-ratelimit-reset": str(reset)}
+        extra |= {"x-ratelimit-limit": str(limit), "x-ratelimit-remaining": str(max(0, limit - self.used[id])),
+                  "x-ratelimit-reset": str(reset)}
+        if self.used[id] > limit:
+            wait = max(1, math.ceil(reset - now))
+            raise RateLimited(f"At most {limit} calls a minute; try again in {wait} seconds.", value=wait)
 
-    def refuse(self, error: MemolithError, path: str, extra: dict[str, str]) -> Response:
+    def refuse(self, error: MemolithError, path: str, given: Headers, extra: dict[str, str]) -> Response:
         headers = dict(extra)
-        if error.status == 401:
-            headers["www-authenticate"] = challenge(self.rules.issuer, path)
+        if isinstance(error, Unauthenticated):
+            headers["www-authenticate"] = challenge(self.rules.issuer, path, "invalid_token" * bool(credential(given)))
+        elif isinstance(error, Denied) and error.field is None:
+            headers["www-authenticate"] = challenge(self.rules.issuer, path, "insufficient_scope")
         if error.status == 429:
             headers["retry-after"] = str(error.value)
         body = json.dumps(PLAIN.failure(error) | {"request_id": extra["x-request-id"]})
         return Response(body, error.status, headers, "application/json")
 
 
-def challenge(issuer: Issuer | None, path: str) -> str:
-    """What a client must do to get in."""
-    if issuer is None:
-        return 'Bearer realm="memolith"'
-    return f'Bearer resource_metadata="{issuer.metadata_url(path)}", scope="read write"'
+def credential(headers: Headers) -> str:
+    """The key or token that came with the request."""
+    kind, _, token = headers.get("authorization", "").partition(" ")
+    return token.strip() if kind.lower() == "bearer" else headers.get("x-api-key", "")
 
 
 def is_open(path: str) -> bool:
@@ -181,7 +210,7 @@ def matches(name: str, allowed: str) -> bool:
     if base == allowed:
         return False
     rest = name.removeprefix(base)
-    return rest != name and (rest == "" or (rest[0] == ":" and rest[1:].isdigit()))
+    return rest != name and (rest == "" or (rest[0] == ":" and rest[1:].isdecimal() and rest.isascii()))
 
 
 def with_headers(send: Send, extra: dict[str, str]) -> Send:

@@ -78,7 +78,7 @@ def stdio(_: App, options: Options) -> int:
     # The quick front imports next to nothing; the rest follows when it is needed.
     from memolith.doors.stdio_front import serve as serve_stdio
     Registry(families()).choose(options.tools, read_only=options.read_only)
-    serve_stdio(lambda: open_app(load({"data": options.data})), options.tools, read_only=options.read_only)
+    serve_stdio(lambda: App(load({"data": options.data}), background=True), options.tools, read_only=options.read_only)
     return 0
 
 

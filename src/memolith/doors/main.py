@@ -44,9 +44,9 @@ def stdio(chosen: dict[str, str]) -> int:
 
     def opened() -> App:
         # Only now, after the list of tools is answered.
-        from memolith.app import open_app
+        from memolith.app import App
         from memolith.settings import load
-        return open_app(load({"data": chosen.get("--data")}))
+        return App(load({"data": chosen.get("--data")}), background=True)
 
     serve(opened, chosen.get("--tools", "all"), read_only="--read-only" in chosen)
     return 0

@@ -17,9 +17,9 @@ from memolith.app import App
 from memolith.doors.mcp_calls import CALLER, LONGEST_KEY, SCOPES_KEY
 from memolith.doors.metrics import Metrics
 from memolith.doors.openapi import openapi, page
-from memolith.doors.tokens import Issuer
+from memolith.doors.tokens import Issuer, challenge
 from memolith.errors import InvalidInput, MemolithError, NotFound, TooLarge
-from memolith.registry import Call, Outcome, Registry
+from memolith.registry import PLAIN, Call, Outcome, Registry
 
 log = logging.getLogger(__name__)
 
@@ -50,7 +50,14 @@ class Rest:
         self.metrics.count(known, str(status), time.perf_counter() - started)
         if outcome.error is not None and status >= 500:
             log.warning("request %s: %s answered %s", request.scope.get("memolith.request"), known, status)
-        return Response(outcome.text, status, media_type="application/json")
+        return Response(outcome.text, status, self.missing_scope(request, name), "application/json")
+
+    def missing_scope(self, request: Request, name: str) -> dict[str, str]:
+        """For a key that does not reach: which one would."""
+        tool = self.registry.find(name)
+        if tool is None or tool.open_to(request.scope[SCOPES_KEY]):
+            return {}
+        return {"www-authenticate": challenge(self.issuer, request.url.path, "insufficient_scope", tool.scopes)}
 
     async def outcome(self, request: Request, name: str) -> Outcome:
         """The result of the tool, or its error in the words of its family."""
@@ -95,7 +102,10 @@ class Rest:
 
     async def show_metrics(self, request: Request) -> Response:
         """For Prometheus."""
-        state = await run_in_threadpool(self.app.engine.health)
+        try:
+            state = await run_in_threadpool(self.app.engine.health)
+        except MemolithError as error:
+            return JSONResponse(PLAIN.failure(error), error.status)
         gauges = {"embeddings_pending": int(state["pending"]), "embeddings_failed": int(state["failed"])}
         return PlainTextResponse(self.metrics.text(gauges), media_type="text/plain; version=0.0.4")
 

@@ -48,7 +48,10 @@ def build(app: App, *, read_only: bool = False, conformance: bool = False) -> AS
     routes = [*rest.routes, *mcp.routes, *(route for fixture in fixtures for route in fixture.routes)]
     rules = Rules(tuple(settings.hosts), tuple(settings.origins), settings.calls_per_minute, settings.body_bytes,
                   issuer)
-    return Access(Starlette(routes=routes, lifespan=lifespan), app.keys, rules, app.clock.now)
+    server = Starlette(routes=routes, lifespan=lifespan)
+    # A path is what it says, and a redirect would lose the body.
+    server.router.redirect_slashes = False
+    return Access(server, app.keys, rules, app.clock.now)
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from memolith.engine.chunks import weigh
-from memolith.engine.duplicates import shingles
+from memolith.engine.duplicates import facts, shingles
 from memolith.engine.model import Caller, Filter, Hit
 from memolith.engine.recall import Query, Recall
 from memolith.errors import InvalidInput
@@ -53,12 +53,13 @@ def pack(recall: Recall, caller: Caller, text: str, budget: int, chosen: Filter 
     found = recall.recall(caller, Query(text, chosen, limit=MOST))
     parts: list[str] = []
     citations: list[Citation] = []
-    told: set[tuple[str, ...]] = set()
+    told, words = set[tuple[str, ...]](), set[str]()
     used = 0
     for hit in found.hits:
-        new = shingles(hit.passage.text)
-        # What stands in the pack already, be it in a longer passage or spread over several, is not told again.
-        if hit.score < FAINT or len(new & told) > REPEATED * len(new):
+        new, known = shingles(hit.passage.text), facts(hit.passage.text)
+        # What stands in the pack already, be it in a longer passage or spread over several, is not told again, unless
+        # it brings another number, name or negation.
+        if hit.score < FAINT or (len(new & told) > REPEATED * len(new) and known.telling <= words):
             continue
         number = len(parts) + 1
         part = _part(number, hit)
@@ -68,6 +69,7 @@ def pack(recall: Recall, caller: Caller, text: str, budget: int, chosen: Filter 
         parts.append(part)
         citations.append(Citation(number, hit.item.id, hit.item.title, cite(hit), hit.score))
         told |= new
+        words.update(known.words)
         used += size
     return Pack("\n\n".join(parts), tuple(citations), used, found.warnings)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from memolith.engine.events import join_blocks
@@ -18,8 +20,9 @@ _DATES = frozenset("january february march april may june july august september 
                    "tuesday wednesday thursday friday saturday sunday today yesterday tomorrow morning evening night "
                    "spring summer autumn winter".split())
 _NUMBERS = frozenset("zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
-                     "twenty thirty forty fifty sixty hundred thousand million first second third once twice "
-                     "half quarter dozen".split())
+                     "sixteen seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety "
+                     "hundred thousand million billion first second third fourth fifth sixth once twice half quarter "
+                     "dozen".split())
 SHINGLE = 3
 NEAR = 0.6
 
@@ -28,11 +31,21 @@ NEAR = 0.6
 class Facts:
     """The words of a text that a small change turns into another statement."""
 
-    numbers: frozenset[str]
-    dates: frozenset[str]
-    names: frozenset[str]
-    words: frozenset[str]
-    negated: bool
+    numbers: tuple[str, ...]
+    dates: tuple[str, ...]
+    names: tuple[str, ...]
+    words: tuple[str, ...]
+    negations: tuple[str, ...]
+
+    @property
+    def negated(self) -> bool:
+        """Whether the negations do not cancel each other."""
+        return len(self.negations) % 2 == 1
+
+    @property
+    def telling(self) -> frozenset[str]:
+        """Every word that carries a fact."""
+        return frozenset((*self.numbers, *self.dates, *self.names, *self.negations))
 
 
 def facts(text: str) -> Facts:
@@ -40,12 +53,12 @@ def facts(text: str) -> Facts:
     plain = text.replace("’", "'")
     words = _WORD.findall(plain)
     lower = [word.lower() for word in words]
-    negations = sum(word in _NEGATIONS or word.endswith("n't") for word in lower)
-    return Facts(numbers=frozenset(word for word in lower if word in _NUMBERS or any(c.isdigit() for c in word)),
-                 dates=frozenset(word for word in lower if word in _DATES),
-                 names=frozenset(word.removesuffix("'s").lower() for word in words
-                                 if word[0].isupper() and word.lower() not in _DATES and len(word) > 1),
-                 words=frozenset(word.removesuffix("'s") for word in lower), negated=negations % 2 == 1)
+    negations = tuple(word for word in lower if word in _NEGATIONS or word.endswith("n't"))
+    return Facts(numbers=tuple(word for word in lower if word in _NUMBERS or any(c.isdigit() for c in word)),
+                 dates=tuple(word for word in lower if word in _DATES),
+                 names=tuple(word.removesuffix("'s").lower() for word in words
+                             if word[0].isupper() and word.lower() not in _DATES and len(word) > 1),
+                 words=tuple(word.removesuffix("'s") for word in lower), negations=negations)
 
 
 def contradicts(first: str, second: str) -> bool:
@@ -53,11 +66,14 @@ def contradicts(first: str, second: str) -> bool:
     one, two = facts(first), facts(second)
     if one.negated != two.negated:
         return True
-    if one.numbers != two.numbers and (one.numbers - two.numbers and two.numbers - one.numbers):
-        return True
-    if one.dates - two.dates and two.dates - one.dates:
-        return True
-    return bool(one.names - two.words) and bool(two.names - one.words)
+    return (_exchanged(one.numbers, two.numbers, two.numbers, one.numbers)
+            or _exchanged(one.dates, two.dates, two.dates, one.dates)
+            or _exchanged(one.names, two.words, two.names, one.words))
+
+
+def _exchanged(first: Sequence[str], among: Sequence[str], second: Sequence[str], others: Sequence[str]) -> bool:
+    """Whether each side has a word, or one more of it, that the other lacks; a lone one was merely added or dropped."""
+    return bool(Counter(first) - Counter(among)) and bool(Counter(second) - Counter(others))
 
 
 def similar(recall: Recall, store: Store, caller: Caller, text: str, threshold: float = 0.9,

@@ -34,6 +34,10 @@ class EmbedWorker:
 
     def drain(self, tenant: str | None = None, budget_s: float = 3600.0) -> int:
         """Embed what is due, newest first, for at most that long; returns how many streams were done."""
+        with self._store.reading() as rows:
+            # A look costs less than the write lock, and mostly there is nothing to do.
+            if not rows.outbox_counts(tenant).get(("embed", "pending")):
+                return 0
         started, done = time.monotonic(), 0
         size = 4 if budget_s < 1 else BATCH
         while time.monotonic() - started < budget_s:
@@ -50,7 +54,7 @@ class EmbedWorker:
             size = min(size * 2, BATCH)
         return done
 
-    def start(self, after: Callable[[], None] | None = None, every_s: float = 2.0) -> None:
+    def start(self, after: Callable[[int], None] | None = None, every_s: float = 2.0) -> None:
         """Drain in the background until stopped; the thread does not keep the process alive."""
         self._thread = threading.Thread(target=self._loop, args=(after, every_s), name="memolith-embed", daemon=True)
         self._thread.start()
@@ -66,12 +70,12 @@ class EmbedWorker:
         if self._thread is not None:
             self._thread.join(timeout_s)
 
-    def _loop(self, after: Callable[[], None] | None, every_s: float) -> None:
+    def _loop(self, after: Callable[[int], None] | None, every_s: float) -> None:
         while not self._stop:
             try:
-                self.drain(budget_s=5.0)
+                done = self.drain(budget_s=5.0)
                 if after:
-                    after()
+                    after(done)
             except (MemolithError, OSError) as error:
                 log.warning("background work failed and will be tried again: %s", error)
             self._wake.wait(every_s)

@@ -1,0 +1,19 @@
+"""Answers each line with the ids found by meaning, as a long-running program does: `asker.py FOLDER`."""
+
+import json
+import sys
+from pathlib import Path
+
+from memolith.app import open_app
+from memolith.engine.model import Caller
+from memolith.engine.recall import Query
+from memolith.settings import load
+
+app = open_app(load({"data": Path(sys.argv[1])}))
+app.recall.recall(Caller(), Query("warm up", mode="vector"))
+print("ready", flush=True)
+for line in sys.stdin:
+    found = app.recall.recall(Caller(), Query(line.strip(), mode="vector"))
+    answer = {"ids": [hit.item.id for hit in found.hits], "warnings": list(found.warnings)}
+    print(json.dumps(answer), flush=True)
+app.close()

@@ -1,0 +1,129 @@
+"""The MCP Inspector, the reference client: every profile and a call per family, over both transports, in every era."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scripts.conformance import install
+from tests.programs.children import CLI, SRC, Child, environment
+
+from conftest import ME, note
+from memolith.app import families, open_app
+from memolith.registry import Registry
+from memolith.settings import Settings
+
+PACKAGE, VERSION = "@modelcontextprotocol/inspector", "2.12.0"
+LAUNCHER = "clients/launcher/build/index.js"
+RUN_S = 60
+WAYS = [("stdio", "legacy"), ("http", "auto"), ("stdio", "modern"),
+        ("http", "legacy"), ("stdio", "auto"), ("http", "modern")]
+FAMILIES = [family.name for family in families() if family.listed_over_mcp]
+CALLS: dict[str, tuple[str, dict[str, Any]]] = {
+    "core": ("remember", {"content": "Otters hold hands 🦦 while they sleep."}),
+    "chatgpt": ("search", {"query": "zebra"})}
+FAILING: dict[str, tuple[str, dict[str, Any]]] = {
+    "core": ("fetch", {"ids": ["nope"]}), "chatgpt": ("fetch", {"id": "nope"})}
+# The exit code of the Inspector when a tool answers with isError.
+IS_ERROR = 5
+SERVER_INFO = "io.modelcontextprotocol/serverInfo"
+
+
+@dataclass(frozen=True)
+class Ran:
+    """How a run of the Inspector ended, and the result that it printed."""
+
+    code: int
+    result: dict[str, Any]
+    complaints: str
+
+
+Inspect = Callable[..., Ran]
+
+
+def ways(names: Iterable[str], first: int) -> list[Any]:
+    """Every name in every way; the normal run takes one way per name, each name the next one."""
+    return [pytest.param(name, door, era, id=f"{name}-{door}-{era}",
+                         marks=[] if place == (number + first) % len(WAYS) else [pytest.mark.full])
+            for number, name in enumerate(names) for place, (door, era) in enumerate(WAYS)]
+
+
+@pytest.fixture(scope="module")
+def inspector() -> list[str]:
+    try:
+        node, folder = install(PACKAGE, VERSION)
+    except (OSError, subprocess.SubprocessError) as error:
+        pytest.skip(f"{PACKAGE}@{VERSION} cannot be had from npm: {error}")
+    return [node, str(folder / LAUNCHER), "--cli"]
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("data")
+    app = open_app(Settings(data=folder, embedder="none"))
+    app.engine.remember(ME, note("The zebra is striped.", id="one", title="Zebras"))
+    app.close()
+    return folder
+
+
+@pytest.fixture(scope="module")
+def inspect(inspector: list[str], data: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Inspect]:
+    """Runs the Inspector against a profile; every server works on the same folder."""
+    home = tmp_path_factory.mktemp("home")
+    with Child(*CLI[1:], "serve", "--port", "0", "--json", "--data", data) as server:
+        told = json.loads(server.line())
+        key = Path(told["key_file"]).read_text(encoding="utf-8").strip()
+
+        def target(profile: str, door: str) -> list[str]:
+            if door == "stdio":
+                return ["-e", f"PYTHONPATH={SRC}", "-e", "MEMOLITH_EMBEDDER=none",
+                        *CLI, "stdio", "--tools", profile, "--data", str(data)]
+            path = "/mcp" if profile == "all" else f"/mcp/{profile}"
+            return [told["url"] + path, "--transport", "http", "--header", f"Authorization: Bearer {key}"]
+
+        def run(profile: str, door: str, era: str, *arguments: str) -> Ran:
+            ran = subprocess.run([*inspector, *target(profile, door), "--protocol-era", era, "--format", "json",
+                                  *arguments], capture_output=True, timeout=RUN_S, env=environment(HOME=str(home)))
+            complaints = ran.stderr.decode()
+            assert ran.stdout, complaints
+            return Ran(ran.returncode, json.loads(ran.stdout)["result"], complaints)
+
+        yield run
+
+
+def call(inspect: Inspect, family: str, door: str, era: str, tool: str, arguments: dict[str, Any]) -> Ran:
+    ran = inspect(family, door, era, "--method", "tools/call", "--tool-name", tool, "--tool-args-json",
+                  json.dumps(arguments))
+    assert (SERVER_INFO in ran.result.get("_meta", {})) == (era != "legacy"), "this is not the era that was asked for"
+    return ran
+
+
+def test_every_listed_family_has_its_calls_here():
+    assert list(CALLS) == list(FAILING) == FAMILIES
+
+
+@pytest.mark.parametrize("profile,door,era", ways(["all", *FAMILIES], 0))
+def test_the_list_of_a_profile_is_portable(inspect, profile, door, era):
+    ran = inspect(profile, door, era, "--method", "tools/list", "--strict")
+    assert ran.code == 0, ran.complaints
+    assert [tool["name"] for tool in ran.result["tools"]] == [
+        tool.name for tool in Registry(families()).choose(profile).tools]
+
+
+@pytest.mark.parametrize("family,door,era", ways(CALLS, 4))
+def test_a_call_succeeds(inspect, family, door, era):
+    ran = call(inspect, family, door, era, *CALLS[family])
+    assert ran.code == 0, ran.complaints
+    assert json.loads(ran.result["content"][0]["text"]) == ran.result["structuredContent"]
+
+
+@pytest.mark.parametrize("family,door,era", ways(FAILING, 2))
+def test_a_call_that_fails_is_seen_as_an_error(inspect, family, door, era):
+    ran = call(inspect, family, door, era, *FAILING[family])
+    assert ran.code == IS_ERROR, ran.complaints
+    assert json.loads(ran.result["content"][0]["text"])["error"] == "not_found"

@@ -1,0 +1,345 @@
+"""Attacks on the HTTP doors of a real server: who comes in, what he sees, and what a refusal tells him."""
+
+import gzip
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from tests.programs.children import scan, wait_for
+from tests.programs.issuer import AUDIENCE, SmallIssuer
+from tests.programs.served import Served, process, thread
+
+from memolith.app import families
+from memolith.doors.auth import digest, local_key
+from memolith.registry import Registry
+
+REGISTRY = Registry(families())
+TOOLS = [pytest.param(tool, id=tool.name) for tool in REGISTRY.tools]
+WRITERS = [tool.name for tool in REGISTRY.tools if not tool.read_only]
+LISTED = REGISTRY.choose("all")
+ROUTES = [("GET", "/health"), ("GET", "/docs"), ("GET", "/metrics"), ("GET", "/openapi.json"), ("POST", "/mcp"),
+          ("GET", "/mcp"), ("DELETE", "/mcp"), ("POST", "/mcp/core"), ("POST", "/mcp/chatgpt"), ("GET", "/nowhere"),
+          ("POST", "/mcp/tools/overview"), ("GET", "/.well-known/oauth-protected-resource"), ("OPTIONS", "/mcp")]
+CLOSED = [route for route in ROUTES if route[1] != "/health" and "well-known" not in route[1]]
+LIMIT = 100_000
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with process(tmp_path_factory.mktemp("data"), MEMOLITH_LOG_LEVEL="debug", MEMOLITH_BODY_BYTES=str(LIMIT)) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def issuer() -> Iterator[SmallIssuer]:
+    made = SmallIssuer()
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory, issuer: SmallIssuer) -> Iterator[Served]:
+    """A server that takes tokens too."""
+    with thread(tmp_path_factory.mktemp("oauth"), **issuer.settings) as made:
+        yield made
+
+
+# Keys
+
+def test_without_a_valid_key_there_is_nothing_but_the_health(served):
+    revoked = served.key("ada")
+    served.app.keys.revoke(served.app.keys.by_digest(digest(revoked)).id)
+    expired = served.key("ada", expires_at="2020-01-01T00:00:00Z")
+    for headers in ({}, {"Authorization": "Bearer"}, {"Authorization": "Bearer mlk_" + "x" * 43},
+                    {"Authorization": f"Bearer {revoked}"}, {"X_API_Key": revoked}, {"X_API_Key": expired},
+                    {"Authorization": f"Bearer {expired}"}, {"Authorization": f"Basic {served.admin}"},
+                    {"Authorization": served.admin}, {"Cookie": f"key={served.admin}"}, {"X_API_Key": "x" * 20_000}):
+        for method, path in CLOSED:
+            answer = served.ask(method, f"{path}?key={served.admin}", body=b"{}" * (method == "POST"), **headers)
+            assert answer.status_code == 401
+            assert answer.json()["error"] == "unauthenticated"
+            assert answer.json()["request_id"] == answer.headers["x-request-id"]
+            assert answer.headers["www-authenticate"].startswith("Bearer ")
+    assert served.ask("GET", "/health").json().keys() == {"status", "version", "embeddings"}
+
+
+def test_a_key_is_taken_from_either_header(served):
+    key = served.key("ada")
+    assert served.ask("POST", "/mcp/tools/overview", body={}, X_API_Key=key).status_code == 200
+    assert served.ask("POST", "/mcp/tools/overview", body={}, Authorization=f"bEARER  {key}").status_code == 200
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_a_key_reaches_only_the_tools_of_its_scopes(served, tool):
+    for scope in ("read", "write", "admin", "run"):
+        key = served.key("scoped", "local", scope)
+        answer = served.tool(tool.name, {}, key)
+        assert (answer.status_code == 403) == (scope not in tool.scopes)
+        if scope not in tool.scopes:
+            assert answer.json()["error"] == "permission_denied"
+            assert f'error="insufficient_scope", scope="{min(tool.scopes)}"' in answer.headers["www-authenticate"]
+        if LISTED.find(tool.name):
+            assert (tool.name in served.listed(key)) == (scope in tool.scopes)
+            ok, body = served.call(tool.name, {}, key)
+            assert ok or (body["error"] == "permission_denied") == (scope not in tool.scopes)
+
+
+def test_nobody_reaches_the_data_of_another_user_or_tenant(served):
+    ada = served.key("ada", "acme")
+    word = "walrusque"
+    mine = served.tool("remember", {"content": f"{word} is what only Ada knows", "idempotency_key": "same"}, ada).json()
+    event = served.tool("history", {"id": mine["id"]}, ada).json()["events"][0]["event"]
+    id = mine["id"]
+    for key in (served.key("bob", "acme"), served.key("ada", "other", "read", "write", "admin")):
+        own = served.tool("remember", {"content": "a thing of one's own"}, key).json()["id"]
+        calls: dict[str, dict[str, Any]] = {
+            "fetch": {"ids": [id]}, "revise": {"id": id, "title": "x"}, "forget": {"id": id}, "restore": {"id": id},
+            "explore": {"id": id}, "history": {"id": id}, "link": {"source": own, "target": id, "type": "x"},
+            "erase_item": {"id": id}, "restore_item": {"id": id}, "undo_event": {"event": event},
+            "append_messages": {"conversation_id": id, "messages": [{"role": "user", "content": "x"}]}}
+        for name, arguments in calls.items():
+            answer = served.tool(name, arguments, key, X_Memolith_Project="acme")
+            assert answer.status_code == 404, (name, answer.text)
+            assert word not in answer.text
+        for name, arguments in (("recall", {"query": word}), ("overview", {}),
+                                ("context", {"query": word, "budget_tokens": 500})):
+            assert id not in served.tool(name, arguments, key).text
+        again = served.tool("remember", {"content": f"{word} is what only Ada knows", "idempotency_key": "same"}, key)
+        assert again.json()["id"] != id
+        assert id not in again.text
+        assert "error" in served.mcp("resources/read", {"uri": f"memolith://item/{id}"}, key).json()
+        assert id not in served.mcp("resources/list", {}, key).text
+        assert id not in served.ask("GET", "/metrics", key).text
+    assert word in served.tool("fetch", {"ids": [id]}, ada).text
+
+
+# Where requests come from and what they look like
+
+@pytest.mark.parametrize("place", [
+    {"Host": "evil.example"}, {"Host": "127.0.0.1.evil.example:80"}, {"Host": "evil.example:8724"}, {"Host": ""},
+    {"Host": "localhost:80@evil.example"}, {"Host": "127.0.0.1:80.evil.example"}, {"Origin": "http://evil.example"},
+    {"Origin": "null"}, {"Origin": "http://localhost.evil.example"}, {"Origin": "https://127.0.0.1:1"},
+    {"Origin": "http://127.0.0.1:80@evil.example"}, {"Origin": "file://"}, {"Origin": ""}], ids=str)
+def test_a_foreign_host_or_origin_gets_nowhere_on_any_route(served, place):
+    for method, path in ROUTES:
+        answer = served.ask(method, path, served.admin, **place)
+        assert answer.status_code in ((421, 403) if "Host" in place else (403,))
+        assert "access-control-allow-origin" not in answer.headers
+
+
+def test_a_second_origin_does_not_hide_behind_the_first(served):
+    head = f"GET /health HTTP/1.1\r\nHost: 127.0.0.1:{served.port}\r\nConnection: close\r\n"
+    foreign = served.raw((head + "Origin: http://localhost:1\r\nOrigin: http://evil.example\r\n\r\n").encode())
+    assert b" 403 " in foreign.split(b"\r\n")[0]
+    assert b" 200 " in served.raw((head + "Origin: http://localhost:1\r\n\r\n").encode()).split(b"\r\n")[0]
+
+
+@pytest.mark.parametrize("path", [
+    "/mcp/%2e%2e/health", "/health/../metrics", "/health/%2e%2e/metrics", "/.well-known/%2e%2e/metrics",
+    "/.well-known/../metrics", "/conformance/../metrics", "//metrics", "/metrics/", "/metrics%2f", "/METRICS",
+    "/mcp/tools/..%2f..%2fmetrics", "/mcp/tools/overview%00", "/mcp/tools/overview/", "/mcp//tools/overview",
+    "/mcp/%E2%98%83", "/mcp/tools/%ff%fe", "/%0d%0aX-Evil:%201", "/mcp%0d%0aX-Evil:%201", "/mcp/" + "a" * 50_000,
+    "/mcp/tools/" + "%61" * 10_000, "/health%00", "/health;/metrics", "/\\metrics", "/mcp/manage", "/conformance"])
+def test_tricks_with_paths_lead_nowhere(served, guarded, path):
+    for server in (served, guarded):
+        for key, statuses in ((None, (401, 404)), (server.admin, (404,))):
+            bearer = f"Authorization: Bearer {key}\r\n" if key else ""
+            for method in ("GET", "POST"):
+                answer = server.raw(f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n{bearer}"
+                                    "Connection: close\r\nContent-Length: 0\r\n\r\n".encode())
+                assert int(answer.split()[1]) in statuses + ((405,) if path == "/mcp/tools/" else ()), answer[:300]
+                assert b"x-evil" not in answer.lower().split(b"\r\n\r\n")[0]
+                assert b"memolith_calls_total" not in answer
+
+
+def test_methods_that_a_route_does_not_know_are_refused(served):
+    for method in ("GET", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "BREW"):
+        assert served.ask(method, "/mcp/tools/overview", served.admin).status_code == 405
+    for path in ("/health", "/docs", "/metrics", "/openapi.json"):
+        assert served.ask("POST", path, served.admin, {}).status_code == 405
+    assert served.ask("PATCH", "/mcp", served.admin).status_code == 405
+
+
+def test_a_body_over_the_limit_is_refused_before_it_is_read(served):
+    for path in ("/mcp/tools/remember", "/mcp", "/mcp/core", "/health"):
+        head = (f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{served.port}\r\nAuthorization: Bearer {served.admin}\r\n"
+                "Accept: application/json, text/event-stream\r\nContent-Type: application/json\r\n"
+                "Connection: close\r\n").encode()
+        assert b" 413 " in served.raw(head + b"Content-Length: 9999999999999999999\r\n\r\n").split(b"\r\n")[0]
+        assert b" 413 " in served.raw(head + f"Content-Length: {LIMIT + 1}\r\n\r\n".encode()).split(b"\r\n")[0]
+        chunk = b"%x\r\n" % 20_000 + b'"' * 20_000 + b"\r\n"
+        answer = served.raw(head + b"Transfer-Encoding: chunked\r\n\r\n", *[chunk] * 10, b"0\r\n\r\n")
+        assert answer == b"" or answer.split()[1] in ((b"405",) if path == "/health" else (b"413",))
+    for bad in (b"-1", b"1, 2", b"0x10", b"\xb2", b"9" * 5000, b""):
+        assert served.raw(head + b"Content-Length: " + bad + b"\r\n\r\n").split()[1] in (b"400", b"405", b"413")
+    assert served.is_well()
+
+
+@pytest.mark.parametrize("body", [
+    b"{", b"[]", b"null", b"7", b'"text"', b"\xff\xfe\xfd", b'{"query": "a"} x', b'{"query": "\\ud800"}', b'{"a": NaN}',
+    b'{"query": "\\u0000"}', b'{"\\ud800": 1}', b"[" * 90_000, b'{"a":' * 9_000, b'{"query": "a", "limit": 1e999}',
+    b'{"query": "a", "limit": ' + b"9" * 5000 + b"}", b'{"query": "a", "limit": 99999999999999999999}',
+    b'{"query": "a", "limit": 1.5}', b'{"query": ["a"]}', b'{"query": "a", "surprise": 1}', b'{"query": "\xc3\x28"}',
+    b"query=a&limit=1", gzip.compress(b'{"query": "a"}'), gzip.compress(b" " * 30_000_000)], ids=repr)
+def test_a_body_that_is_no_good_is_a_fault_of_the_client(served, body):
+    answer = served.tool("recall", body, Content_Type="text/plain", Content_Encoding="gzip")
+    assert answer.status_code == 400
+    assert answer.json()["error"] == "validation_error"
+
+
+def test_of_two_values_for_one_name_the_last_counts_through_every_door(served):
+    answer = served.tool("recall", b'{"limit": 0, "query": "a", "limit": 5}')
+    assert answer.status_code == 200
+    assert served.tool("recall", b'{"limit": 5, "query": "a", "limit": 0}').json()["field"] == "limit"
+
+
+def test_clients_that_are_slow_or_leave_do_not_keep_the_others_waiting(served):
+    wires = [served.connect() for _ in range(60)]
+    for number, wire in enumerate(wires):
+        head = f"POST /mcp/tools/overview HTTP/1.1\r\nHost: 127.0.0.1:{served.port}\r\n"
+        body = f"Authorization: Bearer {served.admin}\r\nContent-Length: 50\r\n\r\n{{"
+        wire.sendall((head + (body if number % 2 else "X-Slow: ")).encode())
+    assert served.is_well()
+    for wire in wires:
+        wire.close()
+    assert served.is_well()
+
+
+def test_who_calls_too_often_is_told_when_to_come_back(tmp_path):
+    with thread(tmp_path, calls_per_minute=5) as limited:
+        one, other = limited.key("one"), limited.key("other")
+        for _ in range(2):
+            # A minute may end while we count, so a second round may be needed.
+            answers = [limited.tool("overview", {}, one) for _ in range(6)]
+            if answers[-1].status_code == 429:
+                break
+        allowed, last = answers[:-1][-1], answers[-1]
+        assert (allowed.status_code, last.status_code) == (200, 429)
+        assert (last.headers["x-ratelimit-limit"], last.headers["x-ratelimit-remaining"]) == ("5", "0")
+        assert allowed.headers["x-ratelimit-reset"] == last.headers["x-ratelimit-reset"]
+        assert 1 <= int(last.headers["retry-after"]) <= 60
+        assert last.json()["error"] == "rate_limited"
+        assert limited.mcp("tools/list", {}, one).status_code == 429
+        assert limited.tool("overview", {}, other).status_code == 200
+        assert limited.ask("GET", "/health").status_code == 200
+
+
+# Secrets
+
+def test_keys_are_kept_as_hashes_and_the_local_one_for_its_owner_alone(served):
+    file = served.folder / "local.key"
+    assert file.stat().st_mode & 0o777 == 0o600
+    key = served.key("hashed")
+    assert served.tool("overview", {}, key).status_code == 200
+    found = scan(served.folder, [key, served.admin, digest(key)])
+    assert {line.split(": ")[0] for line in found if line.endswith(served.admin.lower())} == {"local.key"}
+    assert not [line for line in found if line.endswith(key.lower())]
+    assert [line for line in found if line.endswith(digest(key))]
+
+
+def test_a_local_key_that_others_could_read_or_that_was_revoked_is_put_right(app, tmp_path):
+    first = local_key(tmp_path, app.keys, app.clock.now())
+    (tmp_path / "local.key").chmod(0o644)
+    assert local_key(tmp_path, app.keys, app.clock.now()) == first
+    assert (tmp_path / "local.key").stat().st_mode & 0o777 == 0o600
+    app.keys.revoke(app.keys.by_digest(digest(first)).id)
+    assert local_key(tmp_path, app.keys, app.clock.now()) != first
+    (tmp_path / "local.key").write_bytes(b"\xff\xfe")
+    assert local_key(tmp_path, app.keys, app.clock.now()).startswith("mlk_")
+    assert (tmp_path / "local.key").stat().st_mode & 0o777 == 0o600
+
+
+def test_the_log_has_the_request_but_neither_keys_nor_traces(served):
+    wrong = "mlk_" + "w" * 43
+    refused = served.tool("overview", {}, wrong)
+    wait_for(lambda: refused.headers["x-request-id"] in "".join(served.log))
+    text = "".join(served.log)
+    assert wrong not in text
+    assert not [secret for secret in served.secrets if secret in text]
+    assert "Traceback" not in text
+    assert not re.findall(r" (?:ERROR|CRITICAL) ", text)
+
+
+# Reading only
+
+def test_a_read_only_server_neither_shows_nor_runs_what_writes(tmp_path):
+    with thread(tmp_path, read_only=True) as reading:
+        assert not set(reading.listed()) & set(WRITERS)
+        assert reading.tool("overview", {}).status_code == 200
+        assert reading.call("overview", {})[0]
+        shown = reading.ask("GET", "/openapi.json", reading.admin).json()["paths"]
+        for name in WRITERS:
+            assert reading.tool(name, {"content": "x"}).status_code == 404
+            refused = reading.mcp("tools/call", {"name": name, "arguments": {"content": "x"}}).json()
+            assert refused["error"]["code"] == -32602
+            assert f"/mcp/tools/{name}" not in shown
+            assert f">{name} <" not in reading.ask("GET", "/docs", reading.admin).text
+        with reading.app.store.reading() as rows:
+            assert rows.last_seq("local") == 0
+
+
+# OAuth
+
+def test_a_token_of_the_issuer_stands_for_its_subject(guarded, issuer):
+    id = guarded.tool("remember", {"content": "by token"}, issuer.token()).json()["id"]
+    assert guarded.tool("fetch", {"ids": [id]}, issuer.token(aud=[AUDIENCE, "x"])).status_code == 200
+    assert guarded.tool("fetch", {"ids": [id]}, issuer.token(sub="eve")).status_code == 404
+    assert guarded.tool("fetch", {"ids": [id]}, issuer.token(tenant="acme")).status_code == 404
+    assert guarded.tool("verify_store", {}, issuer.token()).status_code == 403
+    assert "remember" not in guarded.listed(issuer.token(scope="read profile"))
+    assert guarded.is_well()
+    assert issuer.asked == 1
+
+
+def test_forged_tokens_are_refused_with_the_way_to_a_good_one(guarded, issuer):
+    for name, token in issuer.forged().items():
+        for path, where in (("/mcp", "/mcp"), ("/mcp/core", "/mcp/core"), ("/mcp/tools/overview", ""), ("/docs", "")):
+            answer = guarded.ask("POST", path, token, {})
+            assert (name, answer.status_code) == (name, 401)
+            challenge = answer.headers["www-authenticate"]
+            assert f'resource_metadata="{AUDIENCE}/.well-known/oauth-protected-resource{where}"' in challenge
+            assert 'error="invalid_token"' in challenge
+            assert 'scope="read write"' in challenge
+            assert token not in answer.text
+    assert "error=" not in guarded.ask("POST", "/mcp", body={}).headers["www-authenticate"]
+    assert issuer.asked <= 2
+
+
+def test_a_token_without_the_scope_is_told_which_one_it_needs(guarded, issuer):
+    for scope in ("", "profile", ["read"]):
+        answer = guarded.tool("overview", {}, issuer.token(scope=scope))
+        assert answer.status_code == 403
+        assert 'error="insufficient_scope"' in answer.headers["www-authenticate"]
+        assert "resource_metadata=" in answer.headers["www-authenticate"]
+    answer = guarded.tool("remember", {"content": "x"}, issuer.token(scope="read"))
+    assert answer.status_code == 403
+    assert 'scope="write"' in answer.headers["www-authenticate"]
+
+
+def test_each_path_has_its_metadata_and_takes_tokens_that_were_made_for_it(guarded, issuer, served):
+    for path in ("", "/mcp", "/mcp/core", "/mcp/chatgpt"):
+        told = guarded.ask("GET", f"/.well-known/oauth-protected-resource{path}").json()
+        assert told["resource"] == AUDIENCE + path
+        assert told["authorization_servers"] == [issuer.url]
+        token = issuer.token(aud=told["resource"])
+        assert guarded.mcp("tools/list", {}, token, path or "/mcp").status_code == 200
+    assert guarded.mcp("tools/list", {}, issuer.token(aud=AUDIENCE + "/mcp/core"), "/mcp/chatgpt").status_code == 401
+    assert served.ask("GET", "/.well-known/oauth-protected-resource/mcp").status_code == 404
+
+
+@pytest.mark.parametrize("body", [None, b"", b"<html>", b"[]", b'{"keys": []}', b"[" * 50_000], ids=repr)
+def test_an_issuer_that_is_down_or_talks_nonsense_makes_tokens_unusable_but_not_keys(tmp_path, body):
+    broken = SmallIssuer()
+    token, broken.body = broken.token(), body or b""
+    if body is None:
+        broken.close()
+    with thread(tmp_path, **broken.settings) as server:
+        for _ in range(3):
+            answer = server.tool("overview", {}, token)
+            assert answer.status_code == 503, answer.text
+            assert answer.json()["error"] == "unavailable"
+        assert server.is_well()
+        assert broken.asked <= 1
+    if body is not None:
+        broken.close()
