@@ -1,9 +1,10 @@
-"""What does a call cost beside the same call to the SDK's bare server, without any engine behind it?"""
+"""What does a call of the product cost beside an echo of the SDK's bare server, its engine's time taken off?"""
 
 from __future__ import annotations
 
 import http.client
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -11,33 +12,32 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any
 
-from tests.programs.pipes import (
-    INITIALIZED,
-    MODERN,
-    SERVER,
-    encoded,
-    free_port,
-    initialize,
-    tool,
-    wait_until_it_listens,
-)
+from tests.programs.pipes import INITIALIZED, MODERN, encoded, free_port, initialize, tool, wait_until_it_listens
 
-from bench.start import FLOORS, write_files
+from bench.start import FLOORS, PRODUCT, TEXT, Server, fill, write_tools
+from memolith.app import App, open_app
+from memolith.engine.model import Caller
+from memolith.settings import Settings
 
 ROUNDS = 250
 CALLS = 4
 WARM_ROUNDS = 20
 BAR = 1.3
-HEADERS = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream", "x-demo-user": "ada"}
+TOOL = "fetch"
+HEADERS = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+# No model, which a fetch does not need, and no limit, which is not what is measured.
+ENVIRONMENT = {**os.environ, "MEMOLITH_EMBEDDER": "none", "MEMOLITH_CALLS_PER_MINUTE": "10000000"}
 
 Ask = Callable[[dict[str, Any]], None]
 
 
 @contextmanager
 def over_stdio(command: list[str], modern: bool) -> Iterator[Ask]:
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as server:
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                          env=ENVIRONMENT) as server:
         assert server.stdin is not None
         assert server.stdout is not None
         inlet, outlet = server.stdin, server.stdout
@@ -45,7 +45,7 @@ def over_stdio(command: list[str], modern: bool) -> Iterator[Ask]:
         def ask(message: dict[str, Any]) -> None:
             inlet.write(encoded(message))
             inlet.flush()
-            assert b'"result"' in outlet.readline()
+            check(outlet.readline())
 
         if not modern:
             ask(initialize())
@@ -56,12 +56,14 @@ def over_stdio(command: list[str], modern: bool) -> Iterator[Ask]:
 
 
 @contextmanager
-def over_http(command: list[str], port: int, modern: bool) -> Iterator[Ask]:
-    server = subprocess.Popen([*command, str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+def over_http(command: list[str], key: str, modern: bool) -> Iterator[Ask]:
+    port = free_port()
+    server = subprocess.Popen([*command, str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                              env=ENVIRONMENT)
     try:
         wait_until_it_listens(port, server)
-        link = http.client.HTTPConnection("127.0.0.1", port)
-        headers = dict(HEADERS)
+        link = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+        headers = {**HEADERS, "Authorization": f"Bearer {key}"}
 
         def ask(message: dict[str, Any]) -> None:
             link.request("POST", "/mcp", json.dumps(message), headers)
@@ -69,10 +71,11 @@ def over_http(command: list[str], port: int, modern: bool) -> Iterator[Ask]:
             if session := answer.getheader("mcp-session-id"):
                 headers["mcp-session-id"] = session
             body = answer.read()
-            assert b'"result"' in body or "id" not in message, body
+            if "id" in message:
+                check(body)
 
         if modern:
-            headers |= {"MCP-Protocol-Version": MODERN, "Mcp-Method": "tools/call", "Mcp-Name": "add_note"}
+            headers |= {"MCP-Protocol-Version": MODERN, "Mcp-Method": "tools/call", "Mcp-Name": TOOL}
         else:
             ask(initialize())
             ask(INITIALIZED)
@@ -83,45 +86,59 @@ def over_http(command: list[str], port: int, modern: bool) -> Iterator[Ask]:
         server.wait(30)
 
 
-def measure(ask: Ask, modern: bool) -> list[float]:
-    times = []
-    for number in range(CALLS):
-        message = tool(number + 100, "add_note", modern, text="Something worth keeping, in a few words.")
-        began = time.perf_counter()
-        ask(message)
-        times.append((time.perf_counter() - began) * 1000)
-    return times
+def check(answer: bytes) -> None:
+    assert b'"result"' in answer, answer
+    assert b'"isError":true' not in answer, answer
 
 
-def compare(ours: Ask, bare: Ask, modern: bool) -> tuple[float, float]:
-    """The p50 of both in milliseconds, measured in turns, so that a busy machine is busy for both."""
-    found: tuple[list[float], list[float]] = ([], [])
+def timed(work: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    work()
+    return (time.perf_counter() - began) * 1000
+
+
+def fetch(app: App) -> None:
+    """What the engine does for the call that is measured."""
+    app.engine.read_many(Caller(), ["one"])
+    app.engine.note_read(Caller(), "one")
+
+
+def compare(*works: Callable[[], object]) -> list[float]:
+    """The p50 of each in milliseconds, measured in turns, so that a busy machine is busy for all."""
+    found: list[list[float]] = [[] for _ in works]
     for number in range(ROUNDS):
-        times = measure(ours, modern), measure(bare, modern)
-        if number >= WARM_ROUNDS:
-            found[0].extend(times[0])
-            found[1].extend(times[1])
-    return statistics.median(found[0]), statistics.median(found[1])
+        for times, work in zip(found, works, strict=True):
+            measured = [timed(work) for _ in range(CALLS)]
+            if number >= WARM_ROUNDS:
+                times.extend(measured)
+    return [statistics.median(times) for times in found]
 
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
-        prepared, tools = write_files(folder)
-        bare = [sys.executable, str(FLOORS / "bare_server.py"), tools]
-        ours = [sys.executable, str(SERVER)]
-        print(f"{'door':28} {'memolith p50':>14} {'bare SDK p50':>14} {'ratio':>7}   (bar {BAR})")
+        tools, (data, key) = write_tools(folder), fill(folder)
+        floor = [sys.executable, str(FLOORS / "bare_server.py"), tools]
+        bare = {"stdio": Server([*floor, "stdio"], {"text": TEXT}), "http": Server(floor, {"text": TEXT})}
+        fetched = {"ids": ["one"]}
+        ours = {"stdio": Server([*PRODUCT, "stdio", "--data", data], fetched),
+                "http": Server([*PRODUCT, "serve", "--data", data, "--port"], fetched)}
+        app = open_app(Settings(data=Path(data), embedder="none"))
+        print(f"{'door':20} {'memolith p50':>14} {'engine p50':>14} {'bare SDK p50':>14} {'whole':>7} "
+              f"{'without engine':>15}   (bar {BAR})")
         for modern in (False, True):
             for door in ("stdio", "http"):
                 with ExitStack() as stack:
-                    if door == "stdio":
-                        one = stack.enter_context(over_stdio([*ours, "stdio", prepared], modern))
-                        other = stack.enter_context(over_stdio([*bare, "stdio"], modern))
-                    else:
-                        one = stack.enter_context(over_http([*ours, "http"], free_port(), modern))
-                        other = stack.enter_context(over_http(bare, free_port(), modern))
-                    p50, floor = compare(one, other, modern)
-                era = "2026-07-28" if modern else "2025-11-25"
-                print(f"{door + ', ' + era:28} {p50:11.3f} ms {floor:11.3f} ms {p50 / floor:7.2f}")
+                    asks = []
+                    for server in (ours[door], bare[door]):
+                        ask = stack.enter_context(over_stdio(server.command, modern) if door == "stdio"
+                                                  else over_http(server.command, key, modern))
+                        message = tool(100, TOOL, modern, **server.arguments)
+                        asks.append(lambda ask=ask, message=message: ask(message))
+                    p50, echo, engine = compare(*asks, lambda: fetch(app))
+                name = f"{door}, {'2026-07-28' if modern else '2025-11-25'}"
+                print(f"{name:20} {p50:11.3f} ms {engine:11.3f} ms {echo:11.3f} ms {p50 / echo:7.2f} "
+                      f"{(p50 - engine) / echo:15.2f}", flush=True)
+        app.close()
 
 
 if __name__ == "__main__":

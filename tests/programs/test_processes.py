@@ -119,8 +119,8 @@ def check_all(folder: Path, acknowledged: dict[str, str], count: int) -> None:
 
 def test_every_acknowledged_write_of_8_processes_is_found_although_5_were_killed():
     with in_memory() as folder:
-        acknowledged = run_crew(folder / "data", 50, 5, seed=1, embedder="none")
-        check_all(folder / "data", acknowledged, 50)
+        acknowledged = run_crew(folder / "data", 25, 5, seed=1, embedder="none")
+        check_all(folder / "data", acknowledged, 25)
 
 
 @pytest.mark.full

@@ -19,6 +19,7 @@ log = logging.getLogger(__name__)
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "ES256", "ES384", "EdDSA")
 MCP_PATH = re.compile(r"/mcp(/(?!tools$)[a-z0-9_-]{1,64})?", re.ASCII)
 PAUSE_S = 5.0
+SILENT = "The keys of the token issuer cannot be read right now."
 # What the reading of foreign bytes may raise beside the library's own errors.
 BROKEN = (ValueError, TypeError, RecursionError)
 
@@ -48,6 +49,8 @@ class Issuer:
             key = self.key(str(kid))
             claims = jwt.decode(token, key.key, list(ALGORITHMS), audience=self.audiences(path), issuer=self.url,
                                 options={"require": ["exp", "iss", "aud", "sub"]}, leeway=30)
+        except jwt.PyJWKClientConnectionError:
+            raise Unavailable(SILENT) from None
         except (jwt.PyJWTError, *BROKEN):
             # None: the token, or what it says, has no place in a log.
             raise Unauthenticated("This token is not valid here.") from None
@@ -61,14 +64,15 @@ class Issuer:
         """The issuer's key of that name; while the issuer does not answer, it is not asked for every token."""
         if known := self.kept(kid):
             return known
-        try:
-            if time.monotonic() >= self.down_until:
+        if time.monotonic() >= self.down_until:
+            try:
                 self.keys.get_jwk_set()
+            except (jwt.PyJWTError, OSError, *BROKEN) as error:
+                self.down_until = time.monotonic() + PAUSE_S
+                log.warning("the keys of the token issuer cannot be read: %s", type(error).__name__)
+            else:
                 return self.keys.get_signing_key(kid)
-        except (jwt.PyJWKClientConnectionError, jwt.PyJWKSetError, OSError, *BROKEN) as error:
-            self.down_until = time.monotonic() + PAUSE_S
-            log.warning("the keys of the token issuer cannot be read: %s", type(error).__name__)
-        raise Unavailable("The keys of the token issuer cannot be read right now.")
+        raise Unavailable(SILENT)
 
     def kept(self, kid: str) -> jwt.PyJWK | None:
         """The key as it was fetched a while ago."""

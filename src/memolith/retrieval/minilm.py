@@ -8,7 +8,7 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,8 +27,11 @@ MAX_FOREIGN = 0.7
 BATCH_ROWS = 32
 # Larger batches are no faster, for the kernel of the 8-bit weights is bound by arithmetic, but 2048 cost 80 MB more.
 BATCH_TOKENS = 256
-# A query need not wait for a batch of documents, while many threads together cannot fill the memory.
-RUNS_AT_ONCE = 2
+# A query need not wait for the batches of documents, while many threads together cannot fill the memory.
+BULK_THREADS = 2
+RUNS_AT_ONCE = BULK_THREADS + 1
+# Below this a second thread saves less than it costs.
+BULK_BATCHES = 4
 # A pad costs as much as a token and a run as much as a few, so rows that differ by more do not share a run.
 BATCH_PADDING = 2
 RECENT_TEXTS = 512
@@ -167,11 +170,19 @@ class Model:
         """One vector or None per text, in order."""
         rows = [self.tokenizer.ids(text, MAX_TOKENS) for text in texts]
         vectors: list[bytes | None] = [None] * len(rows)
-        for batch in batches({place: len(row) for place, row in enumerate(rows) if self._understands(row)}):
-            made = self.network.vectors([rows[place] for place in batch])
+        planned = list(batches({place: len(row) for place, row in enumerate(rows) if self._understands(row)}))
+        for batch, made in zip(planned, self._run([[rows[place] for place in batch] for batch in planned]), strict=True):
             for place, vector in zip(batch, made, strict=True):
                 vectors[place] = vector
         return vectors
+
+    def _run(self, planned: Sequence[Sequence[Sequence[int]]]) -> list[list[bytes]]:
+        """The vectors of each batch, of many on two threads: the network itself keeps to one."""
+        if len(planned) < BULK_BATCHES:
+            return [self.network.vectors(batch) for batch in planned]
+        with translated(RuntimeError, "Nothing can be embedded while the program ends"), \
+                ThreadPoolExecutor(BULK_THREADS, "memolith-bulk") as pool:
+            return list(pool.map(self.network.vectors, planned))
 
     def _understands(self, row: Sequence[int]) -> bool:
         return unknown_share(row) <= MAX_UNKNOWN and self.tokenizer.foreign_share(row) <= MAX_FOREIGN
