@@ -45,7 +45,8 @@ def questions(count: int) -> list[str]:
 
 def vectors(count: int) -> np.ndarray:
     """The vectors of the first sentences; made once, then read from the cache."""
-    file = CACHE / f"vectors-{count}.npy"
+    larger = [size for path in CACHE.glob("vectors-*.npy") if (size := int(path.stem.split("-")[1])) >= count]
+    file = CACHE / f"vectors-{min(larger, default=count)}.npy"
     if not file.is_file():
         CACHE.mkdir(parents=True, exist_ok=True)
         model, made, texts = MiniLM(), [], sentences(count)
@@ -55,7 +56,7 @@ def vectors(count: int) -> np.ndarray:
             print(f"\rembedding {len(made):,} of {count:,}", end="", file=sys.stderr, flush=True)
         print(file=sys.stderr)
         np.save(file, np.stack(made))
-    return np.load(file)
+    return np.load(file, mmap_mode="r")[:count]
 
 
 def question_vectors(count: int) -> np.ndarray:

@@ -158,7 +158,7 @@ class App:
 
     def drop_snapshots(self) -> None:
         """Remove the vector snapshots and write what is left anew."""
-        had = list(self.settings.data.glob("vectors-*.snap"))
+        had = list(self.settings.data.glob("vectors-*"))
         for index in self._indexes.values():
             index.close()
         for path in had:

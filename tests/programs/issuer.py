@@ -25,11 +25,14 @@ class SmallIssuer:
         published = json.loads(jwt.algorithms.RSAAlgorithm.to_jwk(self.key.public_key()))
         self.body = json.dumps({"keys": [{**published, "kid": "one", "use": "sig"}]}).encode()
         self.asked = 0
+        self.speaks = threading.Event()
+        self.speaks.set()
         issuer = self
 
         class Page(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 issuer.asked += 1
+                issuer.speaks.wait(30)
                 self.send_response(200)
                 self.send_header("Content-Length", str(len(issuer.body)))
                 self.end_headers()

@@ -5,13 +5,17 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+import anyio
+import httpx2
 import pytest
+from starlette.responses import PlainTextResponse
 from tests.programs.children import scan, wait_for
-from tests.programs.issuer import AUDIENCE, SmallIssuer
 from tests.programs.served import Served, process, thread
 
 from memolith.app import families
-from memolith.doors.auth import digest, local_key
+from memolith.doors.auth import Access, Rules, digest, local_key
+from memolith.engine.ports import ClientKey
+from memolith.errors import DiskFull
 from memolith.registry import Registry
 
 REGISTRY = Registry(families())
@@ -32,16 +36,10 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 
 @pytest.fixture(scope="module")
-def issuer() -> Iterator[SmallIssuer]:
-    made = SmallIssuer()
-    yield made
-    made.close()
-
-
-@pytest.fixture(scope="module")
-def guarded(tmp_path_factory: pytest.TempPathFactory, issuer: SmallIssuer) -> Iterator[Served]:
-    """A server that takes tokens too."""
-    with thread(tmp_path_factory.mktemp("oauth"), **issuer.settings) as made:
+def taking_tokens(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A server whose refusals name a path; its issuer is never asked."""
+    with thread(tmp_path_factory.mktemp("oauth"), oauth_issuer="http://127.0.0.1:9", oauth_jwks_url="http://127.0.0.1:9",
+                oauth_audience="https://memory.example") as made:
         yield made
 
 
@@ -143,8 +141,8 @@ def test_a_second_origin_does_not_hide_behind_the_first(served):
     "/mcp/tools/..%2f..%2fmetrics", "/mcp/tools/overview%00", "/mcp/tools/overview/", "/mcp//tools/overview",
     "/mcp/%E2%98%83", "/mcp/tools/%ff%fe", "/%0d%0aX-Evil:%201", "/mcp%0d%0aX-Evil:%201", "/mcp/" + "a" * 50_000,
     "/mcp/tools/" + "%61" * 10_000, "/health%00", "/health;/metrics", "/\\metrics", "/mcp/manage", "/conformance"])
-def test_tricks_with_paths_lead_nowhere(served, guarded, path):
-    for server in (served, guarded):
+def test_tricks_with_paths_lead_nowhere(served, taking_tokens, path):
+    for server in (served, taking_tokens):
         for key, statuses in ((None, (401, 404)), (server.admin, (404,))):
             bearer = f"Authorization: Bearer {key}\r\n" if key else ""
             # A tool's own route says which method it takes, whatever the name.
@@ -229,6 +227,28 @@ def test_who_calls_too_often_is_told_when_to_come_back(tmp_path):
         assert limited.ask("GET", "/health").status_code == 200
 
 
+class FullDisk:
+    """Keys on a disk that has no room left."""
+
+    def by_digest(self, digest: str) -> ClientKey:
+        return ClientKey("id", digest, "name", "local", "ada", ("read",), "2026-01-01T00:00:00Z")
+
+    def used(self, id: str, at: str) -> None:
+        raise DiskFull
+
+
+def test_a_full_disk_lets_readers_in():
+    rules = Rules(("127.0.0.1:*",), (), 10, LIMIT)
+    access = Access(PlainTextResponse("read"), FullDisk(), rules, lambda: "2026-01-02T00:00:00Z")
+
+    async def ask() -> str:
+        transport = httpx2.ASGITransport(access)
+        async with httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1:1") as client:
+            return (await client.get("/docs", headers={"X-API-Key": "any"})).text
+
+    assert anyio.run(ask) == "read"
+
+
 # Secrets
 
 def test_keys_are_kept_as_hashes_and_the_local_one_for_its_owner_alone(served):
@@ -281,70 +301,3 @@ def test_a_read_only_server_neither_shows_nor_runs_what_writes(tmp_path):
             assert f">{name} <" not in reading.ask("GET", "/docs", reading.admin).text
         with reading.app.store.reading() as rows:
             assert rows.last_seq("local") == 0
-
-
-# OAuth
-
-def test_a_token_of_the_issuer_stands_for_its_subject(guarded, issuer):
-    id = guarded.tool("remember", {"content": "by token"}, issuer.token()).json()["id"]
-    assert guarded.tool("fetch", {"ids": [id]}, issuer.token(aud=[AUDIENCE, "x"])).status_code == 200
-    assert guarded.tool("fetch", {"ids": [id]}, issuer.token(sub="eve")).status_code == 404
-    assert guarded.tool("fetch", {"ids": [id]}, issuer.token(tenant="acme")).status_code == 404
-    assert guarded.tool("verify_store", {}, issuer.token()).status_code == 403
-    assert "remember" not in guarded.listed(issuer.token(scope="read profile"))
-    assert guarded.is_well()
-    assert issuer.asked == 1
-
-
-def test_forged_tokens_are_refused_with_the_way_to_a_good_one(guarded, issuer):
-    for name, token in issuer.forged().items():
-        for path, where in (("/mcp", "/mcp"), ("/mcp/core", "/mcp/core"), ("/mcp/tools/overview", ""), ("/docs", "")):
-            answer = guarded.ask("POST", path, token, {})
-            assert (name, answer.status_code) == (name, 401)
-            challenge = answer.headers["www-authenticate"]
-            assert f'resource_metadata="{AUDIENCE}/.well-known/oauth-protected-resource{where}"' in challenge
-            assert 'error="invalid_token"' in challenge
-            assert 'scope="read write"' in challenge
-            assert token not in answer.text
-    assert "error=" not in guarded.ask("POST", "/mcp", body={}).headers["www-authenticate"]
-    assert issuer.asked <= 2
-
-
-def test_a_token_without_the_scope_is_told_which_one_it_needs(guarded, issuer):
-    for scope in ("", "profile", ["read"]):
-        answer = guarded.tool("overview", {}, issuer.token(scope=scope))
-        assert answer.status_code == 403
-        assert 'error="insufficient_scope"' in answer.headers["www-authenticate"]
-        assert "resource_metadata=" in answer.headers["www-authenticate"]
-    answer = guarded.tool("remember", {"content": "x"}, issuer.token(scope="read"))
-    assert answer.status_code == 403
-    assert 'scope="write"' in answer.headers["www-authenticate"]
-
-
-def test_each_path_has_its_metadata_and_takes_tokens_that_were_made_for_it(guarded, issuer, served):
-    for path in ("", "/mcp", "/mcp/core", "/mcp/chatgpt"):
-        told = guarded.ask("GET", f"/.well-known/oauth-protected-resource{path}").json()
-        assert told["resource"] == AUDIENCE + path
-        assert told["authorization_servers"] == [issuer.url]
-        token = issuer.token(aud=told["resource"])
-        assert guarded.mcp("tools/list", {}, token, path or "/mcp").status_code == 200
-    assert guarded.mcp("tools/list", {}, issuer.token(aud=AUDIENCE + "/mcp/core"), "/mcp/chatgpt").status_code == 401
-    assert served.ask("GET", "/.well-known/oauth-protected-resource/mcp").status_code == 404
-
-
-@pytest.mark.parametrize("body", [None, b"", b"<html>", b"[]", b'{"keys": []}', b"[" * 50_000],
-                         ids=lambda body: repr(body and body[:12]))
-def test_an_issuer_that_is_down_or_talks_nonsense_makes_tokens_unusable_but_not_keys(tmp_path, body):
-    broken = SmallIssuer()
-    token, broken.body = broken.token(), body or b""
-    if body is None:
-        broken.close()
-    with thread(tmp_path, **broken.settings) as server:
-        for _ in range(3):
-            answer = server.tool("overview", {}, token)
-            assert answer.status_code == 503, answer.text
-            assert answer.json()["error"] == "unavailable"
-        assert server.is_well()
-        assert broken.asked <= 1
-    if body is not None:
-        broken.close()

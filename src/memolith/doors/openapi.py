@@ -32,7 +32,7 @@ def operation(tool: Tool) -> dict[str, Any]:
               for status, text in STATUSES.items()}
     return {"operationId": tool.name, "summary": tool.description, "tags": [tool.family],
             "parameters": [{"name": "Idempotency-Key", "in": "header", "required": False,
-                            "schema": {"type": "string", "maxLength": 200}}],
+                            "schema": {"type": "string", "minLength": 1, "maxLength": 200}}],
             "requestBody": {"required": bool(tool.input_schema.get("required")),
                             "content": {"application/json": {"schema": tool.input_schema}}},
             "responses": {"200": {"description": "The result.", "content": {

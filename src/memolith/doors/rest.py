@@ -97,7 +97,7 @@ class Rest:
         try:
             state = await run_in_threadpool(self.app.engine.health)
         except MemolithError as error:
-            return JSONResponse({"status": "unhealthy", "message": error.message}, 503)
+            return JSONResponse({"status": "unhealthy", "error": error.type}, 503)
         return JSONResponse({"status": "healthy", "version": __version__, "embeddings": state["embeddings"]})
 
     async def show_metrics(self, request: Request) -> Response:

@@ -171,7 +171,8 @@ class Model:
         rows = [self.tokenizer.ids(text, MAX_TOKENS) for text in texts]
         vectors: list[bytes | None] = [None] * len(rows)
         planned = list(batches({place: len(row) for place, row in enumerate(rows) if self._understands(row)}))
-        for batch, made in zip(planned, self._run([[rows[place] for place in batch] for batch in planned]), strict=True):
+        found = self._run([[rows[place] for place in batch] for batch in planned])
+        for batch, made in zip(planned, found, strict=True):
             for place, vector in zip(batch, made, strict=True):
                 vectors[place] = vector
         return vectors

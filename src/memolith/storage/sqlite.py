@@ -13,6 +13,7 @@ from pathlib import Path
 import apsw
 
 from memolith.errors import DiskFull, StoreBusy, StoreCorrupt
+from memolith.storage import gaps
 from memolith.storage.faults import translated
 from memolith.storage.migrate import migrate
 from memolith.storage.rows import value
@@ -83,14 +84,13 @@ class SqliteStore:
             return value(db, "pragma data_version"), id(db)
 
     def shred(self) -> bool:
-        """Leave no byte of what was erased in any file; False if readers or a full disk did not let us.
-
-        `secure_delete` zeroes deleted cells, but SQLite leaves stale copies behind where it moved a row to another
-        page. Only a rewrite of the file is sure to drop those.
-        """
-        with suppress(DiskFull, StoreBusy), translated(), self._connection() as db:
-            db.execute("vacuum")
-            return not value(db, "pragma wal_checkpoint(truncate)")
+        """Leave no byte of what was erased in any file; False if readers or a full disk did not let us."""
+        with suppress(DiskFull, StoreBusy), translated():
+            db = self._open()
+            try:
+                return gaps.shred(db, self.file)
+            finally:
+                db.close()
         return False
 
     def checkpoint(self) -> bool:
@@ -102,6 +102,7 @@ class SqliteStore:
         """Copy everything into one new file while others go on writing."""
         partial = target.with_name(target.name + ".partial")
         with translated(), _removed_unless_done(partial), self._connection() as db:
+            os.close(os.open(partial, os.O_CREAT | os.O_WRONLY, 0o600))
             with _plain(partial) as copy:
                 with copy.backup("main", db, "main") as run:
                     while not run.done:

@@ -1,0 +1,115 @@
+"""How long does a whole search take, from the text of the question to the hits? And from the start of a process?"""
+
+from __future__ import annotations
+
+import argparse
+import cProfile
+import pstats
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from bench.filled import FILTERS, fill, sizes
+from bench.material import ME, fresh, measure
+from bench.sentences import questions
+from memolith.app import App
+from memolith.engine.recall import Query
+
+ROUNDS = 100
+BAR_MS, BAR_START_S, BAR_MB = 20, 0.5, 150
+FIRST = """
+import time, sys
+started = time.perf_counter()
+from pathlib import Path
+from memolith.app import open_app
+from memolith.engine.model import Caller
+from memolith.engine.recall import Query
+from memolith.settings import Settings
+imported = time.perf_counter()
+app = open_app(Settings(data=Path(sys.argv[1])))
+found = app.recall.recall(Caller(), Query(sys.argv[2], mode=sys.argv[3]))
+done = time.perf_counter()
+assert found.hits and not found.warnings, found.warnings
+import psutil
+print(imported - started, done - imported, psutil.Process().memory_full_info().uss / 1e6)
+for n in range(20):
+    app.recall.recall(Caller(), Query(sys.argv[2] + f" {n}", mode=sys.argv[3]))
+print(psutil.Process().memory_full_info().uss / 1e6)
+"""
+
+
+def searches(app: App, count: int) -> None:
+    """Whole searches beside their parts, each question asked for the first time."""
+    asked = iter(questions(4000))
+    embedder, vectors = app.embedder, app.index(app.embedder)
+    assert embedder is not None
+    for _ in range(10):
+        app.recall.recall(ME, Query(next(asked)))
+    for name, chosen in FILTERS.items():
+        whole, parts = [], {"embedding": [], "text": [], "vectors": []}
+        for _ in range(ROUNDS):
+            # The question is embedded first and then served from the model's memory, so that the rest is measured apart.
+            text = next(asked)
+            took, vector = timed(lambda t=text: embedder.embed([t])[0])
+            parts["embedding"].append(took)
+            whole.append(timed(lambda t=text, c=chosen: app.recall.recall(ME, Query(t, c)))[0])
+            parts["text"].append(timed(lambda t=text, c=chosen: app.recall.recall(ME, Query(t, c, mode="text")))[0])
+            with app.store.reading() as rows:
+                parts["vectors"].append(timed(lambda r=rows, v=vector, c=chosen: vectors.nearest(r, ME, c, v, 1000))[0])
+        whole.sort()
+        p50, told = statistics.median(whole), {part: statistics.median(took) for part, took in parts.items()}
+        print(f"{count:>9,} {name:6} {p50:8.2f} {whole[int(0.95 * ROUNDS)]:8.2f}   {told['embedding']:9.2f} "
+              f"{told['text']:9.2f} {told['vectors']:12.2f}   {p50 / told['vectors']:5.1f}", flush=True)
+
+
+def timed(run):  # type: ignore[no-untyped-def]
+    started = time.perf_counter()
+    made = run()
+    return (time.perf_counter() - started) * 1000, made
+
+
+def starts(folder: Path, times: int) -> None:
+    """Fresh processes on the folder: import, first result, private memory; beside a process that loads numpy alone."""
+    runs = {}
+    for mode in ("hybrid", "text"):
+        made = [subprocess.run([sys.executable, "-c", FIRST, str(folder), "Who fixed the green bicycle?", mode], check=True,
+                               capture_output=True, text=True).stdout.split() for _ in range(times)]
+        runs[mode] = [statistics.median(float(run[n]) for run in made) for n in range(4)]
+    bare, _ = measure(lambda: subprocess.run([sys.executable, "-c", "import numpy, onnxruntime"], check=True), times)
+    for mode, (imported, first, uss, later) in runs.items():
+        print(f"start, {mode:7} import {imported:.2f} s + first result {first:.2f} s = {imported + first:.2f} s "
+              f"(bar {BAR_START_S} s)   private memory {uss:.0f} MB, after 20 more {later:.0f} MB (bar {BAR_MB} MB)")
+    print(f"start, numpy and onnxruntime alone {bare / 1000:.2f} s, ratio "
+          f"{(runs['hybrid'][0] + runs['hybrid'][1]) / bare * 1000:.2f}")
+
+
+def profiled(app: App) -> None:
+    """What a search spends its time on."""
+    profile = cProfile.Profile()
+    for text in questions(5000)[-50:]:
+        profile.runcall(app.recall.recall, ME, Query(text))
+    pstats.Stats(profile).sort_stats("tottime").print_stats(18)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--million", action="store_true")
+    parser.add_argument("--only", type=int)
+    parser.add_argument("--profile", action="store_true")
+    options = parser.parse_args()
+    print(f"{'passages':>9} {'filter':6} {'p50 ms':>8} {'p95 ms':>8}   {'embedding':>9} {'text only':>9} "
+          f"{'vector stage':>12}   {'ratio':>5}   (without embedding; bar {BAR_MS} ms at 100k)")
+    for count in [options.only] if options.only else sizes(options.million):
+        with fresh("minilm") as app:
+            fill(app, count)
+            app.roll_snapshot(always=True)
+            searches(app, count)
+            if options.profile:
+                profiled(app)
+            starts(app.settings.data, 5)
+
+
+if __name__ == "__main__":
+    main()

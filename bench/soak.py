@@ -1,0 +1,292 @@
+"""Many clients on one folder for a long time: `python -m bench.soak [--seconds N]`.
+
+Twenty HTTP clients, half of them MCP sessions and half REST, and ten stdio processes remember and recall marked items.
+In the end every acknowledged item must be there and the store must equal its log; the server's memory is printed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import os
+import queue
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx2
+import psutil
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+from tests.programs.children import CLI, environment
+from tests.programs.pipes import INITIALIZED, encoded, initialize, tool
+
+from memolith.app import App, open_app
+from memolith.doors.auth import local_key
+from memolith.engine.model import Caller
+from memolith.settings import Settings
+
+TIMEOUT_S = 60.0
+WARM = 0.3
+"""The part of the time after which memory must not grow any more."""
+PAUSE_S = 0.05
+FLAT = 1.3
+
+Ask = Callable[[str, dict[str, Any]], dict[str, Any]]
+
+
+@dataclass
+class Tally:
+    """What came of it all."""
+
+    kept: set[str] = field(default_factory=set)
+    calls: int = 0
+    errors: list[str] = field(default_factory=list)
+    memory: list[tuple[float, int]] = field(default_factory=list)
+    lost: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def note(self, id: str | None = None, error: str | None = None, calls: int = 1) -> None:
+        with self.lock:
+            self.calls += calls
+            if id:
+                self.kept.add(id)
+            if error:
+                self.errors.append(error[:300])
+
+    @property
+    def growth(self) -> float:
+        """The largest memory in the last fifth of the time, over the largest right after the warm-up."""
+        end = self.memory[-1][0]
+        early = [size for at, size in self.memory if WARM * end <= at <= (WARM + 0.2) * end]
+        late = [size for at, size in self.memory if at >= 0.8 * end]
+        return max(late) / max(early) if early else 1.0
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How long and how many."""
+
+    seconds: float = 600.0
+    sessions: int = 10
+    rest: int = 10
+    stdio: int = 10
+
+
+class Worker:
+    """One client: it remembers a marked item and must then find that very item."""
+
+    def __init__(self, name: str, tally: Tally, stop: threading.Event) -> None:
+        self.name, self.tally, self.stop = name, tally, stop
+        self.numbers = itertools.count()
+
+    def steps(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """What to call next; the answer to each is sent back in."""
+        number = next(self.numbers)
+        mark = f"{self.name}x{number:05d}"
+        made = yield "remember", {"content": f"The mark {mark} was set by {self.name}.", "tags": [self.name]}
+        self.tally.note(made["id"])
+        found = yield "recall", {"query": mark, "mode": "text", "limit": 3}
+        if made["id"] not in [hit["id"] for hit in found["hits"]]:
+            self.tally.note(error=f"{mark} was not recalled", calls=0)
+        fetched = yield "fetch", {"ids": [made["id"]]}
+        if mark not in fetched["items"][0]["content"]:
+            self.tally.note(error=f"{mark} was not fetched", calls=0)
+        if number % 5 == 0:
+            yield "revise", {"id": made["id"], "title": f"Title of {mark}"}
+
+    def work(self, ask: Ask) -> None:
+        """Go on until told to stop; a client that fails says so and ends."""
+        while not self.stop.is_set():
+            steps, answer = self.steps(), None
+            try:
+                while True:
+                    name, arguments = steps.send(answer)
+                    answer = ask(name, arguments)
+                    self.tally.note()
+            except StopIteration:
+                self.stop.wait(PAUSE_S)
+
+
+def over_rest(url: str, key: str, worker: Worker) -> None:
+    with httpx2.Client(base_url=url, headers={"Authorization": f"Bearer {key}"}, timeout=TIMEOUT_S,
+                       trust_env=False) as http:
+        def ask(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+            answer = http.post(f"/mcp/tools/{name}", json=arguments)
+            if answer.status_code != 200:
+                raise RuntimeError(f"{name}: {answer.status_code} {answer.text}")
+            body: dict[str, Any] = answer.json()
+            return body
+
+        worker.work(ask)
+
+
+def over_session(url: str, key: str, worker: Worker, mode: str) -> None:
+    async def main() -> None:
+        async with (
+            httpx2.AsyncClient(headers={"Authorization": f"Bearer {key}"}, timeout=TIMEOUT_S, trust_env=False) as http,
+            Client(streamable_http_client(url + "/mcp", http_client=http), mode=mode) as client,
+        ):
+            async def ask(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+                result = await client.call_tool(name, arguments)
+                if result.is_error:
+                    raise RuntimeError(f"{name}: {result.content[0].text}")
+                body: dict[str, Any] = result.structured_content
+                return body
+
+            await anyio.to_thread.run_sync(worker.work, lambda name, arguments: anyio.from_thread.run(
+                ask, name, arguments))
+
+    anyio.run(main)
+
+
+def over_stdio(folder: Path, worker: Worker) -> None:
+    with subprocess.Popen([*CLI, "stdio", "--tools", "core", "--data", str(folder)], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment()) as process:
+        lines: queue.Queue[bytes | None] = queue.Queue()
+        inlet, outlet = process.stdin, process.stdout
+        assert inlet is not None
+        assert outlet is not None
+        threading.Thread(target=lambda: [*map(lines.put, outlet), lines.put(None)], daemon=True).start()
+        numbers = itertools.count(1)
+
+        def send(message: dict[str, Any]) -> None:
+            inlet.write(encoded(message))
+            inlet.flush()
+
+        def answer() -> dict[str, Any]:
+            line = lines.get(timeout=TIMEOUT_S)
+            if line is None:
+                raise RuntimeError("the process has ended")
+            message: dict[str, Any] = json.loads(line)
+            return message
+
+        def ask(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+            send(tool(next(numbers), name, **arguments))
+            result = answer()["result"]
+            if result.get("isError"):
+                raise RuntimeError(f"{name}: {result['content'][0]['text']}")
+            body: dict[str, Any] = result["structuredContent"]
+            return body
+
+        send(initialize(0))
+        answer()
+        send(INITIALIZED)
+        try:
+            worker.work(ask)
+        finally:
+            inlet.close()
+            process.wait(TIMEOUT_S)
+
+
+@contextmanager
+def server(folder: Path) -> Iterator[tuple[str, psutil.Process]]:
+    """The server as users start it."""
+    command = [*CLI, "serve", "--port", "0", "--json", "--data", str(folder)]
+    env = environment(MEMOLITH_CALLS_PER_MINUTE="1000000", PYTHONUNBUFFERED="1")
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=env) as process:
+        assert process.stdout is not None
+        try:
+            yield json.loads(process.stdout.readline())["url"], psutil.Process(process.pid)
+        finally:
+            process.terminate()
+            process.wait(TIMEOUT_S)
+
+
+def guarded(tally: Tally, name: str, work: Callable[[], None]) -> Callable[[], None]:
+    """The work as a thread runs it: an error is counted and does not end the others."""
+    def run() -> None:
+        try:
+            work()
+        except (RuntimeError, OSError, KeyError, ValueError, queue.Empty, httpx2.HTTPError, ExceptionGroup) as error:
+            tally.note(error=f"{name}: {type(error).__name__} {error}", calls=0)
+
+    return run
+
+
+def clients(plan: Plan, folder: Path, url: str, key: str, tally: Tally,
+            stop: threading.Event) -> Iterator[threading.Thread]:
+    """One thread for each client."""
+    kinds: list[tuple[str, int, Callable[[Worker, int], None]]] = [
+        ("rest", plan.rest, lambda worker, _: over_rest(url, key, worker)),
+        ("mcp", plan.sessions, lambda worker, n: over_session(url, key, worker, "legacy" if n % 2 else "auto")),
+        ("stdio", plan.stdio, lambda worker, _: over_stdio(folder, worker))]
+    for kind, count, go in kinds:
+        for number in range(count):
+            worker = Worker(f"{kind}{number}", tally, stop)
+            yield threading.Thread(target=guarded(tally, worker.name, lambda go=go, worker=worker, number=number: go(
+                worker, number)), daemon=True)
+
+
+def watch(tally: Tally, process: psutil.Process, seconds: float, say: Callable[[str], None]) -> None:
+    """Note the server's memory while the others work."""
+    start, pause, told = time.monotonic(), threading.Event(), 0.0
+    while (now := time.monotonic() - start) < seconds:
+        tally.memory.append((now, process.memory_info().rss))
+        if now - told >= 30:
+            told = now
+            say(f"{now:5.0f} s  {tally.calls:7} calls  {len(tally.errors)} errors  "
+                f"{tally.memory[-1][1] / 1e6:.0f} MB")
+        pause.wait(0.25)
+
+
+def settle(tally: Tally, app: App) -> None:
+    """Look for every acknowledged item, and compare the store with its log."""
+    ids = sorted(tally.kept)
+    for start in range(0, len(ids), 50):
+        part = ids[start:start + 50]
+        found = {item.id for item, _ in app.engine.read_many(Caller(), part)}
+        tally.lost += [id for id in part if id not in found]
+    tally.problems = app.upkeep.verify()
+
+
+def run(plan: Plan, folder: Path, say: Callable[[str], None] = lambda _: None) -> Tally:
+    """All clients at once on one folder."""
+    tally, stop = Tally(), threading.Event()
+    app = open_app(Settings(data=folder, embedder="none"))
+    with ExitStack() as stack:
+        stack.callback(app.close)
+        url, process = stack.enter_context(server(folder))
+        key = local_key(folder, app.keys, app.clock.now())
+        threads = list(clients(plan, folder, url, key, tally, stop))
+        for thread in threads:
+            thread.start()
+        watch(tally, process, plan.seconds, say)
+        stop.set()
+        for thread in threads:
+            thread.join(TIMEOUT_S)
+        tally.memory.append((plan.seconds, process.memory_info().rss))
+        tally.errors += ["a client did not end" for thread in threads if thread.is_alive()]
+        settle(tally, app)
+    return tally
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=Plan.seconds)
+    plan = Plan(parser.parse_args().seconds)
+    with tempfile.TemporaryDirectory() as folder:
+        tally = run(plan, Path(folder), print)
+    sizes = [size for _, size in tally.memory]
+    print(f"{plan.seconds:.0f} s, {plan.rest + plan.sessions} HTTP clients, {plan.stdio} stdio processes, "
+          f"{os.cpu_count()} cores: {tally.calls} calls ({tally.calls / plan.seconds:.0f} a second), "
+          f"{len(tally.kept)} items, {len(tally.errors)} errors, {len(tally.lost)} lost, {len(tally.problems)} "
+          f"differences from the log; memory {sizes[0] / 1e6:.0f} to {sizes[-1] / 1e6:.0f} MB, "
+          f"{tally.growth:.2f} times what it was after the warm-up (at most {FLAT})")
+    for line in [*tally.errors, *tally.problems][:20]:
+        print(" ", line)
+    return 1 if tally.errors or tally.lost or tally.problems or tally.growth > FLAT else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

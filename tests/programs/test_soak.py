@@ -1,0 +1,15 @@
+"""Half a minute of what `make soak` does for ten: many clients of every kind on one folder at once."""
+
+import pytest
+from bench.soak import Plan, run
+
+
+@pytest.mark.parametrize("plan", [Plan(seconds=20), pytest.param(Plan(seconds=120), marks=pytest.mark.full)],
+                         ids=lambda plan: f"{plan.seconds:.0f} s")
+def test_many_clients_on_one_folder_make_no_error_and_lose_no_write(tmp_path, plan):
+    tally = run(plan, tmp_path)
+    assert tally.errors == []
+    assert tally.lost == []
+    assert tally.problems == []
+    # Every client has come through, and none of them only once.
+    assert len(tally.kept) > 5 * (plan.rest + plan.sessions + plan.stdio)
