@@ -4,10 +4,11 @@ import importlib
 import sys
 from pathlib import Path
 
-NOT_BENCHES = {"__init__", "__main__", "material", "soak"}
+NOT_BENCHES = {"__init__", "__main__", "filled", "material", "sentences", "soak"}
+chosen = sys.argv[1:]
 
 for path in sorted(Path(__file__).parent.glob("*.py")):
-    if path.stem in NOT_BENCHES or (len(sys.argv) > 1 and path.stem not in sys.argv[1:]):
+    if path.stem in NOT_BENCHES or (chosen and path.stem not in chosen):
         continue
     module = importlib.import_module(f"bench.{path.stem}")
     print(f"\n== {path.stem}: {(module.__doc__ or '').strip()}", flush=True)

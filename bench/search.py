@@ -33,7 +33,7 @@ found = app.recall.recall(Caller(), Query(sys.argv[2], mode=sys.argv[3]))
 done = time.perf_counter()
 assert found.hits and not found.warnings, found.warnings
 import psutil
-print(imported - started, done - imported, psutil.Process().memory_full_info().uss / 1e6)
+print(imported - started, done - imported, psutil.Process().memory_full_info().uss / 1e6, time.process_time())
 for n in range(20):
     app.recall.recall(Caller(), Query(sys.argv[2] + f" {n}", mode=sys.argv[3]))
 print(psutil.Process().memory_full_info().uss / 1e6)
@@ -48,19 +48,21 @@ def searches(app: App, count: int) -> None:
     for _ in range(10):
         app.recall.recall(ME, Query(next(asked)))
     for name, chosen in FILTERS.items():
-        whole, parts = [], {"embedding": [], "text": [], "vectors": []}
+        whole, used, parts = [], [], {"embedding": [], "text": [], "vectors": []}
         for _ in range(ROUNDS):
-            # The question is embedded first and then served from the model's memory, so that the rest is measured apart.
+            # Embedded first, the question then comes from the model's memory, and the rest is measured apart.
             text = next(asked)
             took, vector = timed(lambda t=text: embedder.embed([t])[0])
             parts["embedding"].append(took)
+            before = time.thread_time()
             whole.append(timed(lambda t=text, c=chosen: app.recall.recall(ME, Query(t, c)))[0])
+            used.append((time.thread_time() - before) * 1000)
             parts["text"].append(timed(lambda t=text, c=chosen: app.recall.recall(ME, Query(t, c, mode="text")))[0])
             with app.store.reading() as rows:
                 parts["vectors"].append(timed(lambda r=rows, v=vector, c=chosen: vectors.nearest(r, ME, c, v, 1000))[0])
         whole.sort()
         p50, told = statistics.median(whole), {part: statistics.median(took) for part, took in parts.items()}
-        print(f"{count:>9,} {name:6} {p50:8.2f} {whole[int(0.95 * ROUNDS)]:8.2f}   {told['embedding']:9.2f} "
+        print(f"{count:>9,} {name:6} {p50:8.2f} {whole[int(0.95 * ROUNDS)]:8.2f} {statistics.median(used):7.2f}   {told['embedding']:9.2f} "
               f"{told['text']:9.2f} {told['vectors']:12.2f}   {p50 / told['vectors']:5.1f}", flush=True)
 
 
@@ -74,13 +76,14 @@ def starts(folder: Path, times: int) -> None:
     """Fresh processes on the folder: import, first result, private memory; beside a process that loads numpy alone."""
     runs = {}
     for mode in ("hybrid", "text"):
-        made = [subprocess.run([sys.executable, "-c", FIRST, str(folder), "Who fixed the green bicycle?", mode], check=True,
-                               capture_output=True, text=True).stdout.split() for _ in range(times)]
-        runs[mode] = [statistics.median(float(run[n]) for run in made) for n in range(4)]
+        command = [sys.executable, "-c", FIRST, str(folder), "Who fixed the green bicycle?", mode]
+        made = [subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+                for _ in range(times)]
+        runs[mode] = [statistics.median(float(run[n]) for run in made) for n in range(5)]
     bare, _ = measure(lambda: subprocess.run([sys.executable, "-c", "import numpy, onnxruntime"], check=True), times)
-    for mode, (imported, first, uss, later) in runs.items():
+    for mode, (imported, first, uss, cpu, later) in runs.items():
         print(f"start, {mode:7} import {imported:.2f} s + first result {first:.2f} s = {imported + first:.2f} s "
-              f"(bar {BAR_START_S} s)   private memory {uss:.0f} MB, after 20 more {later:.0f} MB (bar {BAR_MB} MB)")
+              f"(bar {BAR_START_S} s; CPU {cpu:.2f} s)   private memory {uss:.0f} MB, after 20 more {later:.0f} MB (bar {BAR_MB} MB)")
     print(f"start, numpy and onnxruntime alone {bare / 1000:.2f} s, ratio "
           f"{(runs['hybrid'][0] + runs['hybrid'][1]) / bare * 1000:.2f}")
 
@@ -99,7 +102,7 @@ def main() -> None:
     parser.add_argument("--only", type=int)
     parser.add_argument("--profile", action="store_true")
     options = parser.parse_args()
-    print(f"{'passages':>9} {'filter':6} {'p50 ms':>8} {'p95 ms':>8}   {'embedding':>9} {'text only':>9} "
+    print(f"{'passages':>9} {'filter':6} {'p50 ms':>8} {'p95 ms':>8} {'CPU ms':>7}   {'embedding':>9} {'text only':>9} "
           f"{'vector stage':>12}   {'ratio':>5}   (without embedding; bar {BAR_MS} ms at 100k)")
     for count in [options.only] if options.only else sizes(options.million):
         with fresh("minilm") as app:

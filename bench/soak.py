@@ -228,11 +228,17 @@ def clients(plan: Plan, folder: Path, url: str, key: str, tally: Tally,
                 worker, number)), daemon=True)
 
 
+def own_memory(process: psutil.Process) -> int:
+    """What the process holds for itself: pages of the mapped database come and go with its size and cost nothing."""
+    info = process.memory_info()
+    return int(info.rss - getattr(info, "shared", 0))
+
+
 def watch(tally: Tally, process: psutil.Process, seconds: float, say: Callable[[str], None]) -> None:
     """Note the server's memory while the others work."""
     start, pause, told = time.monotonic(), threading.Event(), 0.0
     while (now := time.monotonic() - start) < seconds:
-        tally.memory.append((now, process.memory_info().rss))
+        tally.memory.append((now, own_memory(process)))
         if now - told >= 30:
             told = now
             say(f"{now:5.0f} s  {tally.calls:7} calls  {len(tally.errors)} errors  "
@@ -265,7 +271,7 @@ def run(plan: Plan, folder: Path, say: Callable[[str], None] = lambda _: None) -
         stop.set()
         for thread in threads:
             thread.join(TIMEOUT_S)
-        tally.memory.append((plan.seconds, process.memory_info().rss))
+        tally.memory.append((plan.seconds, own_memory(process)))
         tally.errors += ["a client did not end" for thread in threads if thread.is_alive()]
         settle(tally, app)
     return tally

@@ -188,7 +188,8 @@ def _checksum(marks: Mapping[str, object], memory: Array) -> int:
 def open_snapshot(path: Path, dimension: int, expected: Mapping[str, object]) -> tuple[Slots, dict[str, Any]] | None:
     """The slots of a file and its marks; None if it is damaged or belongs to something else."""
     try:
-        memory: Array = np.memmap(path, "u1", "c")
+        # As a plain array: numpy spends more on each slice of a memmap than on its content.
+        memory: Array = np.memmap(path, "u1", "c").view(np.ndarray)
         head = memory[:HEADER].tobytes()
         marks: dict[str, Any] = json.loads(head[len(MAGIC):])
         crc = marks.pop("crc")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -210,7 +210,7 @@ def _mask(slots: Slots, caller: Caller, chosen: Filter) -> Array:
     mask: Array = (slots.column("tenant") == code(caller.tenant)) & (slots.column("gone") == 0)
     if not caller.admin:
         seen = slots.column("owner") == code(caller.user)
-        seen |= np.isin(slots.column("sees"), [code("o"), code(f"p{caller.project}")])
+        seen |= _any_of(slots.column("sees"), ["o", f"p{caller.project}"] if caller.project else ["o"])
         mask &= seen
     if chosen.forgotten is not None:
         mask &= slots.column("forgotten") == int(chosen.forgotten)
@@ -219,12 +219,20 @@ def _mask(slots: Slots, caller: Caller, chosen: Filter) -> Array:
     for name, wanted in (("kind", chosen.kinds), ("status", chosen.statuses), ("project", chosen.projects),
                          ("namespace", chosen.namespaces)):
         if wanted:
-            mask &= np.isin(slots.column(name), [code(value) for value in wanted])
+            mask &= _any_of(slots.column(name), wanted)
     if chosen.since is not None:
         mask &= slots.column("at") >= micros(chosen.since)
     if chosen.until is not None:
         mask &= slots.column("at") <= micros(chosen.until)
     return mask
+
+
+def _any_of(column: Array, words: Sequence[str]) -> Array:
+    """Where a column has the code of any of the words; for a few words faster than numpy's `isin`."""
+    found: Array = column == code(words[0])
+    for word in words[1:]:
+        found |= column == code(word)
+    return found
 
 
 def _closest(slots: Slots, mask: Array, vector: Array, wanted: int) -> tuple[Array, bool]:
