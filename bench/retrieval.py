@@ -11,6 +11,7 @@ import tempfile
 from pathlib import Path
 from types import ModuleType
 
+from bench.calibration import calibrate
 from memolith.app import App, open_app
 from memolith.engine.model import Block, Caller, Draft
 from memolith.engine.recall import Query
@@ -101,48 +102,6 @@ class Rrf60(Memolith):
         return sorted(scores, key=lambda id: -scores[id])[:k]
 
 
-def similarities(memory: Memolith, question: str) -> tuple[dict[str, float], bool]:
-    """The similarity of every turn that the question finds, and whether one is strong."""
-    found = memory.app.recall.recall(ME, Query(question, limit=1000, by_similarity=True))
-    scores: dict[str, float] = {}
-    for hit in found.hits:
-        id = memory.ids[hit.item.id, hit.passage.block]
-        scores[id] = max(hit.score, scores.get(id, 0.0))
-    return scores, any(hit.strength == "strong" for hit in found.hits)
-
-
-def calibrate(module: ModuleType, data: dict, limit: int | None) -> None:
-    """What a similarity is worth: best evidence kept, foreign turns passed, and questions with a strong hit."""
-    talks = data["conversations"]
-    best: list[float] = []
-    foreign: list[float] = []
-    tops: dict[bool, list[float]] = {True: [], False: []}
-    strong = {True: 0, False: 0}
-    for n, talk in enumerate(talks):
-        memory = Memolith()
-        memory.index(module.make_docs(talk, "turn"))
-        for own, asker in ((True, talk), (False, talks[(n + 1) % len(talks)])):
-            for question in asker["questions"][:limit]:
-                scores, any_strong = similarities(memory, question["question"])
-                tops[own].append(max(scores.values(), default=0.0))
-                strong[own] += any_strong
-                if own:
-                    best.append(max(scores.get(id, 0.0) for id in question["evidence"]))
-                else:
-                    # A turn that is not found at all does not pass either.
-                    foreign += [scores.get(turn["id"], 0.0) for turn in talk["turns"]]
-        memory.close()
-    print(f"{'similarity >=':14} {'best evidence kept':>19} {'foreign turns pass':>19} {'own questions':>14} "
-          f"{'foreign questions':>18}")
-    for threshold in (0.50, 0.60, 0.65, 0.70, 0.75, 0.79, 0.82, 0.85, 0.90):
-        shares = [sum(score >= threshold for score in scores) / len(scores)
-                  for scores in (best, foreign, tops[True], tops[False])]
-        print(f"{threshold:14.2f} {shares[0]:19.1%} {shares[1]:19.1%} {shares[2]:14.1%} {shares[3]:18.1%}")
-    own, other = (strong[own] / len(tops[own]) for own in (True, False))
-    print(f"strong hits: own questions {own:.1%} (bar: at least 80 %), foreign ones {other:.1%} (bar: at most 5 %); "
-          "bars at 0.70: kept at least 85 %, foreign turns at most 5 %", flush=True)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--no-curve", action="store_true")
@@ -165,7 +124,7 @@ def main() -> None:
             print(f"{name:12} {method:10} {micro['r@5']:6.3f} {micro['r@10']:6.3f} {micro['mrr']:6.3f} "
                   f"{micro['s@5']:6.3f} {micro['s@10']:6.3f} {result['latency_ms']['p50']:7.1f}", flush=True)
         if name.startswith("locomo") and not options.no_curve:
-            calibrate(module, data, options.limit)
+            calibrate(Memolith, module, data, options.limit)
 
 
 if __name__ == "__main__":

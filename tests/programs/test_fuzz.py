@@ -114,7 +114,7 @@ def test_malformed_calls_do_no_harm_over_rest(tmp_path, seed, count):
         # Through the whole ASGI app, but not through a socket: most of the time would go there.
         statuses = anyio.run(through, server, list(Fuzzer(REGISTRY, seed).calls(count)))
         assert len(statuses) == count
-        assert set(statuses) <= {200, 400, 403, 404, 409, 413}
+        assert set(statuses) <= {200, 400, 403, 404, 409, 413, 503}
         assert statuses.count(400) > count / 2
         assert server.is_well()
         assert server.tool("verify_store", {}).json() == {"equal": True, "problems": []}
@@ -130,7 +130,8 @@ async def through(server: Served, calls: list[tuple[str, bytes]]) -> list[int]:
             statuses.append(answer.status_code)
             if answer.status_code != 200:
                 assert not inside(answer.text), (name, body, answer.text)
-                assert answer.json()["error"] != "internal_error", (name, body)
+                # A search by meaning alone needs the model, which is off here.
+                assert answer.status_code < 500 or answer.json()["error"] == "embedder_down", (name, body)
     return statuses
 
 
