@@ -70,7 +70,8 @@ def install(package: str, version: str) -> tuple[str, Path]:
         # Scripts of packages call `node` by its name.
         path = os.pathsep.join([str(Path(node).parent), os.environ.get("PATH", "")])
         subprocess.run([node, npm, "install", "--no-fund", "--no-audit", "--loglevel=error", "--fetch-retries=1",
-                        "--fetch-retry-mintimeout=1000", "--prefix", str(CACHE), f"{package}@{version}"], check=True, timeout=INSTALL_S, env={**os.environ, "PATH": path})
+                        "--fetch-retry-mintimeout=1000", "--prefix", str(CACHE), f"{package}@{version}"],
+                       check=True, timeout=INSTALL_S, env={**os.environ, "PATH": path})
     return node, folder
 
 

@@ -7,12 +7,12 @@ import json
 from pathlib import Path
 
 from memolith.app import families
-from memolith.doors import prepared
 from memolith.doors.cli import parser
 from memolith.doors.stdio_front import PREPARED
 from memolith.errors import MemolithError
 from memolith.registry import Tool
 from memolith.settings import PREFIX, Settings
+from scripts import prepared
 
 ROOT = Path(__file__).parents[1]
 SCHEMAS = ROOT / "tests" / "tools" / "schemas"

@@ -15,6 +15,7 @@ from memolith.engine.intake import Limits
 from memolith.engine.past import Past
 from memolith.engine.ports import Embedder, Meaning
 from memolith.engine.recall import Recall
+from memolith.engine.rounds import Rounds
 from memolith.engine.times import SystemClock
 from memolith.engine.upkeep import Upkeep
 from memolith.errors import Conflict, EmbedderDown, InvalidInput, MemolithError
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from memolith.retrieval.vectors import VectorIndex
 
 KEPT_CHANGES = 100_000
+EVERY_S = 2.0
+UPKEEP_ROUNDS = 300
 log = logging.getLogger(__name__)
 
 
@@ -46,6 +49,7 @@ class App:
         self._lock = threading.RLock()
         self._opened: Engine | None = None
         self._settled = False
+        self._rounds: Rounds | None = None
 
     @property
     def engine(self) -> Engine:
@@ -108,7 +112,7 @@ class App:
 
     def index(self, embedder: Embedder) -> VectorIndex:
         """The vector stage of a model, made when first needed."""
-        # numpy again.
+        # numpy costs 0.1 CPU seconds, and nothing before the first search by meaning needs it.
         from memolith.retrieval.vectors import VectorIndex
         with self._lock:
             if embedder.id not in self._indexes:
@@ -117,15 +121,9 @@ class App:
 
     def _meaning(self) -> Meaning | None:
         """The chosen model, or the one before it until all is embedded anew."""
-        try:
-            embedder = self.embedder
-        except EmbedderDown:
-            embedder = None
-            if self.settings.embedder != "http":
-                raise
-        if embedder is None:
+        if self.embedder is None:
             return None
-        return Meaning(serving := self._serving(embedder), self.index(serving))
+        return Meaning(serving := self._serving(self.embedder), self.index(serving))
 
     def _serving(self, embedder: Embedder) -> Embedder:
         if self._settled:
@@ -148,25 +146,30 @@ class App:
 
     def start_background(self) -> None:
         """Embed and tidy in the background, as servers do."""
-        if self.worker:
-            self.worker.start(after=self._background)
+        if self._rounds is None:
+            self._rounds = Rounds(self._background, EVERY_S)
 
-    def _background(self, embedded: int) -> None:
+    def _background(self, number: int) -> None:
         self.engine.flush_reads()
-        if embedded:
+        if self.worker and self.worker.drain(budget_s=5.0):
             self.roll_snapshot()
+        if number % UPKEEP_ROUNDS == UPKEEP_ROUNDS - 1:
+            self.do_upkeep()
 
     def drop_snapshots(self) -> None:
         """Remove the vector snapshots and write what is left anew."""
         had = list(self.settings.data.glob("vectors-*"))
-        for index in self._indexes.values():
-            index.close()
+        with self._lock:
+            for index in self._indexes.values():
+                index.close()
         for path in had:
             # Windows keeps a mapped file until its last reader is gone; the next snapshot removes it then.
             with suppress(PermissionError):
                 path.unlink(missing_ok=True)
-        if had and self.settings.embedder == "minilm":
-            self.roll_snapshot(always=True)
+        if had:
+            # An embedder that is down has no vectors to show; its snapshot is made when it is back.
+            with suppress(EmbedderDown):
+                self.roll_snapshot(always=True)
 
     def do_upkeep(self, progress: Callable[[int, int], None] | None = None) -> dict[str, int]:
         """Embed what waits, write a snapshot where it pays, flush counts, checkpoint."""
@@ -182,7 +185,7 @@ class App:
             done["snapshot"] = int(self.roll_snapshot())
             self._clear_old()
         self.engine.flush_reads()
-        self.store.shred()
+        self.store.compact()
         return done
 
     def _clear_old(self) -> None:
@@ -231,8 +234,8 @@ class App:
         """Write what is still in memory and let go of the files."""
         if self._opened is None:
             return
-        if "worker" in self.__dict__ and self.worker:
-            self.worker.stop()
+        if self._rounds is not None:
+            self._rounds.stop()
         try:
             if any(index.wants_snapshot for index in self._indexes.values()):
                 self.roll_snapshot()

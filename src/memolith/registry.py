@@ -6,6 +6,7 @@ import json
 import logging
 import re
 import secrets
+import time
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -248,8 +249,11 @@ class Outcome:
 class Registry:
     """The tools of some families, and the one way to run them."""
 
-    def __init__(self, families: Iterable[Family], tools: Iterable[Tool] | None = None) -> None:
+    def __init__(self, families: Iterable[Family], tools: Iterable[Tool] | None = None,
+                 observe: Callable[[str, str, float], None] = quiet) -> None:
         self.families = tuple(families)
+        self.observe = observe
+        """Told the name, the outcome and the seconds of every call."""
         self.tools = tuple(tools if tools is not None else shared(self.families))
         self.by_name = {tool.name: tool for tool in self.tools}
         if len(self.by_name) < len(self.tools):
@@ -257,9 +261,6 @@ class Registry:
 
     def find(self, name: str) -> Tool | None:
         return self.by_name.get(name)
-
-    def family(self, name: str) -> Family | None:
-        return next((family for family in self.families if family.name == name), None)
 
     @cached_property
     def shown(self) -> tuple[Family, ...]:
@@ -271,7 +272,7 @@ class Registry:
         """What an MCP client sees: `all`, or families and tools by name, separated by commas."""
         listed = [family for family in self.families if family.listed_over_mcp]
         chosen = dict.fromkeys(tool for part in profile.split(",") for tool in self.named(part.strip(), listed))
-        return Registry(self.families, (tool for tool in chosen if tool.read_only or not read_only))
+        return Registry(self.families, (tool for tool in chosen if tool.read_only or not read_only), self.observe)
 
     def named(self, name: str, listed: list[Family]) -> list[Tool]:
         if name == "all":
@@ -286,17 +287,20 @@ class Registry:
 
     def reading(self) -> Registry:
         """The same without what writes or runs."""
-        return Registry(self.families, (tool for tool in self.tools if tool.read_only))
+        return Registry(self.families, (tool for tool in self.tools if tool.read_only), self.observe)
 
     def run(self, name: str, arguments: Mapping[str, Any], call: Call) -> Outcome:
         """Check, call and word the result or the error; only `InputNeeded` gets out."""
         tool = self.find(name)
         if tool is None:
             return self.refuse(name, NotFound(f"There is no tool named {name!r}.", id=name))
+        started = time.perf_counter()
         try:
-            return Outcome(True, guarded(name, call, lambda: tool(arguments, call)))
+            outcome = Outcome(True, guarded(name, call, lambda: tool(arguments, call)))
         except MemolithError as error:
-            return self.refuse(name, error)
+            outcome = self.refuse(name, error)
+        self.observe(name, outcome.error.type if outcome.error else "ok", time.perf_counter() - started)
+        return outcome
 
     def refuse(self, name: str, error: MemolithError) -> Outcome:
         """The error in the words of the tool's family."""

@@ -52,8 +52,9 @@ def show_modules(prepared: str) -> None:
 
 
 def prepare(path: str) -> None:
+    from scripts.prepared import render
+
     from demo_family import families
-    from memolith.doors.prepared import render
 
     with open(path, "wb") as file:
         file.write(render(families()))

@@ -119,8 +119,9 @@ def test_a_stale_file_is_not_used(prepared, tmp_path, change):
 
 
 def test_the_file_that_ships_is_what_the_product_answers():
+    from scripts.prepared import render
+
     from memolith import app
-    from memolith.doors.prepared import render
 
     if not hasattr(app, "families"):
         pytest.skip("the product lists no families yet")

@@ -193,7 +193,7 @@ def test_two_questions_are_asked_one_after_the_other_without_losing_the_first_an
 
 
 def test_every_listed_family_is_prepared_and_the_file_is_the_same_each_time():
-    from memolith.doors.prepared import render
+    from scripts.prepared import render
 
     file = render(families())
     header = json.loads(file.split(b"\n", 1)[0])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import array
-import hashlib
 import math
 import sys
 import time
@@ -15,6 +14,7 @@ from memolith.errors import EmbedderDown
 
 BATCH = 64
 TRIES = 3
+SEARCH_S = 5.0
 LONGEST_PAUSE_S = 5.0
 QUIET_FACTOR = 2
 
@@ -33,10 +33,24 @@ class HttpEmbedder:
         with self._translated():
             self._client = httpx2.Client(base_url=url.rstrip("/"), timeout=timeout_s, trust_env=False,
                                          headers={"Authorization": f"Bearer {key}"} if key else {})
-        self.digest = hashlib.sha256(f"{url} {model}".encode()).hexdigest()
-        self.dimension = dimension or self._ask_dimension()
-        # Vectors of another length are those of another model, whatever the server calls it.
-        self.id = f"http/{model}/{self.dimension}"
+        self._timeout_s = timeout_s
+        self._known_dimension = dimension
+
+    @property
+    def dimension(self) -> int:
+        """How long the vectors are; asked for once, if the settings do not say."""
+        if not self._known_dimension:
+            self._known_dimension = len(self._vectors(["dimension"])[0])
+        return self._known_dimension
+
+    @property
+    def id(self) -> str:
+        """The model's name; vectors of another length are those of another model, whatever the server calls it."""
+        return f"http/{self._model}/{self.dimension}"
+
+    def close(self) -> None:
+        """Let go of the connections."""
+        self._client.close()
 
     @property
     def ready(self) -> bool:
@@ -56,9 +70,6 @@ class HttpEmbedder:
         rest = iter(made)
         return [next(rest) if text.strip() else None for text in texts]
 
-    def _ask_dimension(self) -> int:
-        return len(self._vectors(["dimension"])[0])
-
     def _request(self, texts: list[str]) -> list[bytes | None]:
         vectors = self._vectors(texts)
         for vector in vectors:
@@ -70,7 +81,10 @@ class HttpEmbedder:
     def _vectors(self, texts: list[str]) -> list[list[float]]:
         for attempt in range(1, TRIES + 1):
             with self._translated():
-                answer = self._client.post("/embeddings", json={"model": self._model, "input": texts})
+                # Somebody waits for a search; a bulk may take its time.
+                patience = min(self._timeout_s, SEARCH_S) if len(texts) <= 4 else self._timeout_s
+                answer = self._client.post("/embeddings", json={"model": self._model, "input": texts},
+                                           timeout=patience)
             if answer.status_code in (429, 500, 502, 503, 504) and attempt < TRIES:
                 time.sleep(_pause(answer.headers.get("retry-after"), attempt))
                 continue

@@ -41,8 +41,7 @@ KEY_PREFIX = "mlk_"
 LOCAL_KEY = "local.key"
 PROJECT_HEADER = "x-memolith-project"
 LONGEST_LENGTH = 18
-OPEN_PATHS = ("/health",)
-OPEN_PREFIXES = ("/.well-known/", "/conformance")
+OPEN_PREFIXES = ("/.well-known/",)
 
 
 def digest(key: str) -> str:
@@ -87,6 +86,7 @@ class Rules:
     per_minute: int
     body_bytes: int
     issuer: Issuer | None = None
+    open_paths: tuple[str, ...] = ("/health",)
 
 
 class Access:
@@ -116,7 +116,7 @@ class Access:
         try:
             self.check_place(headers)
             self.check_size(headers)
-            if not is_open(scope["path"]):
+            if not self.is_open(scope["path"]):
                 caller, scopes, id = await self.who(headers, scope["path"])
                 self.count(id, extra)
                 scope = {**scope, CALLER: caller, SCOPES_KEY: scopes}
@@ -125,6 +125,10 @@ class Access:
             await self.refuse(error, scope["path"], headers, extra)(scope, receive, send)
             return
         await self.app({**scope, "memolith.request": request}, receive, with_headers(send, extra))
+
+    def is_open(self, path: str) -> bool:
+        """Whether a path needs no key."""
+        return path in self.rules.open_paths or path.startswith(OPEN_PREFIXES)
 
     def check_place(self, headers: Headers) -> None:
         """Refuse foreign hosts and origins: a web page must not reach a server on this machine."""
@@ -199,11 +203,6 @@ def credential(headers: Headers) -> str:
     """The key or token that came with the request."""
     kind, _, token = headers.get("authorization", "").partition(" ")
     return token.strip() if kind.lower() == "bearer" else headers.get("x-api-key", "")
-
-
-def is_open(path: str) -> bool:
-    """Whether a path needs no key."""
-    return path in OPEN_PATHS or path.startswith(OPEN_PREFIXES)
 
 
 def matches(name: str, allowed: str) -> bool:

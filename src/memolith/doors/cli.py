@@ -13,7 +13,7 @@ from pathlib import Path
 from memolith import __version__
 from memolith.app import App, open_app
 from memolith.doors import cli_care, cli_items, cli_server, install
-from memolith.doors.show import end_bars, note
+from memolith.doors.show import end_bars, note, start_logging
 from memolith.errors import DiskFull, MemolithError, Unavailable
 from memolith.settings import load
 
@@ -71,7 +71,9 @@ def command(options: argparse.Namespace) -> int:
     if getattr(options, "bare", False):
         code = int(options.run(None, options))
     else:
-        app = open_app(load({"data": options.data}))
+        settings = load({"data": options.data})
+        start_logging(settings.log_level)
+        app = open_app(settings)
         try:
             code = int(options.run(app, options))
         finally:

@@ -104,8 +104,8 @@ def remember(app: App, options: Options) -> int:
     """Keep a text."""
     try:
         metadata = json.loads(options.metadata) if options.metadata else {}
-    except json.JSONDecodeError as error:
-        raise InvalidInput(f"The metadata is not JSON: {error.msg}.", field="metadata") from error
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput("The metadata is not JSON.", field="metadata") from error
     if not isinstance(metadata, dict):
         raise InvalidInput("The metadata must be a JSON object.", field="metadata")
     draft = Draft(kind=options.kind, title=options.title, blocks=(Block(text_of(options.text)),),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -63,6 +64,7 @@ def serve(_: App, options: Options) -> int:
 def _announce(url: str, key: str, data: Path, options: Options) -> None:
     if options.json:
         out(json.dumps({"url": url, "key_file": str(data / "local.key")}))
+        sys.stdout.flush()
         return
     out(f"memolith serves {data}")
     out(f"  MCP    {url}/mcp   (also {url}/mcp/core and one path per family)")
@@ -71,6 +73,7 @@ def _announce(url: str, key: str, data: Path, options: Options) -> None:
     out("\nPaste into a client, for example:")
     out(f'  claude mcp add --transport http memolith {url}/mcp --header "Authorization: Bearer {key}"')
     out("or let `memolith install CLIENT` write the configuration. Stop with Ctrl-C.")
+    sys.stdout.flush()
 
 
 def stdio(_: App, options: Options) -> int:
@@ -173,8 +176,8 @@ def call(arguments: list[str]) -> int:
 def _object(text: str) -> dict[str, Any]:
     try:
         value = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise InvalidInput(f"--json is not JSON: {error.msg}.", field="json") from error
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput("--json is not JSON.", field="json") from error
     if not isinstance(value, dict):
         raise InvalidInput("--json must be an object.", field="json")
     return value

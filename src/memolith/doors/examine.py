@@ -40,17 +40,18 @@ def _contents(app: App, problems: list[str]) -> dict[str, object]:
 
 
 def _model(app: App, problems: list[str]) -> dict[str, object]:
-    if app.embedder is None:
+    if app.settings.embedder == "none":
         return {"model": "none: search by words only"}
     try:
+        assert app.embedder is not None
         app.embedder.embed(["ready"])
-        state = "works"
+        state = f"{app.embedder.id} (works)"
     except EmbedderDown as error:
-        state = "down"
+        state = f"{app.settings.embedder} (down)"
         problems.append(error.message)
     with app.store.reading() as rows:
         counts = ", ".join(f"{model} {count:,}" for model, count in rows.models().items()) or "none"
-    return {"model": f"{app.embedder.id} ({state})", "vectors": counts}
+    return {"model": state, "vectors": counts}
 
 
 def _damage(app: App) -> list[str]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 
+from memolith.errors import MemolithError
+
 # Not from `typing`, whose import takes a seventh of the whole start.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,7 +50,13 @@ def stdio(chosen: dict[str, str]) -> int:
         from memolith.settings import load
         return App(load({"data": chosen.get("--data")}), background=True)
 
-    serve(opened, chosen.get("--tools", "all"), read_only="--read-only" in chosen)
+    try:
+        serve(opened, chosen.get("--tools", "all"), read_only="--read-only" in chosen)
+    except KeyboardInterrupt:
+        return 130
+    except MemolithError as error:
+        sys.stderr.write(f"memolith: {error}\n")
+        return 2
     return 0
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import secrets
 import threading
 from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
@@ -84,8 +85,9 @@ class Client:
 
     def call(self, engine: Engine) -> Call:
         caller, scopes = caller_of(self.ctx)
-        return Call(caller, engine, scopes=scopes, idempotency_key=idempotency_key(self.ctx), progress=self.progress,
-                    cancelled=self.stopped.is_set, elicit=self.ask(), changed=self.changed)
+        request = self.ctx.request.scope.get("memolith.request") if self.ctx.request is not None else None
+        return Call(caller, engine, request or secrets.token_hex(6), idempotency_key(self.ctx), scopes,
+                    progress=self.progress, cancelled=self.stopped.is_set, elicit=self.ask(), changed=self.changed)
 
     def progress(self, done: float, total: float | None, message: str) -> None:
         self.tell(self.ctx.session.report_progress(done, total, message or None))

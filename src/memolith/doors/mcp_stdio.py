@@ -7,6 +7,7 @@ client may ask in the new way first and then fall back to the handshake on the s
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import os
 import sys
@@ -98,8 +99,10 @@ class Lanes:
             answer = types.JSONRPCError(jsonrpc="2.0", id=request, error=fault)
             self.group.start_soon(self.send, "none", answer)
 
-    def forget(self, request: types.RequestId | None) -> None:
-        self.unanswered -= {(era, request) for era in self.lanes}
+    def forget(self, request: object) -> None:
+        if type(request) not in (int, str):
+            return
+        self.unanswered = {one for one in self.unanswered if one[1] != request}
         self.changed.set()
 
     async def send(self, era: str, message: types.JSONRPCMessage) -> None:
@@ -107,7 +110,7 @@ class Lanes:
         if answered is not None and era == "handshake" and answered == self.front.handshake:
             self.front.handshake = None
         else:
-            frame = message.model_dump_json(by_alias=True, exclude_unset=True).encode()
+            frame = as_bytes(message)
             try:
                 await anyio.to_thread.run_sync(self.front.wire.write, frame)
             except OSError:
@@ -126,6 +129,14 @@ class Lanes:
     def close(self) -> None:
         for lane in self.lanes.values():
             lane.inbox.close()
+
+
+def as_bytes(message: types.JSONRPCMessage) -> bytes:
+    """The frame of a message; half a surrogate pair that came in goes out as it came, escaped."""
+    try:
+        return message.model_dump_json(by_alias=True, exclude_unset=True).encode()
+    except ValueError:
+        return json.dumps(message.model_dump(by_alias=True, exclude_unset=True)).encode()
 
 
 def message_of(line: bytes) -> types.JSONRPCMessage | None:

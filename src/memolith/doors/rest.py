@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import time
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
@@ -27,12 +26,13 @@ log = logging.getLogger(__name__)
 class Rest:
     """The routes beside MCP."""
 
-    def __init__(self, app: App, registry: Registry, body_bytes: int, issuer: Issuer | None = None) -> None:
+    def __init__(self, app: App, registry: Registry, metrics: Metrics, body_bytes: int,
+                 issuer: Issuer | None = None) -> None:
         self.app = app
         self.registry = registry
         self.body_bytes = body_bytes
         self.issuer = issuer
-        self.metrics = Metrics()
+        self.metrics = metrics
         self.routes = [
             Route("/mcp/tools/{tool}", self.call, methods=["POST"]),
             Route("/health", self.health), Route("/metrics", self.show_metrics),
@@ -43,11 +43,9 @@ class Rest:
     async def call(self, request: Request) -> Response:
         """Run one tool."""
         name = request.path_params["tool"]
-        started = time.perf_counter()
         outcome = await self.outcome(request, name)
         status = outcome.error.status if outcome.error else 200
         known = name if self.registry.find(name) else "unknown"
-        self.metrics.count(known, str(status), time.perf_counter() - started)
         if outcome.error is not None and status >= 500:
             log.warning("request %s: %s answered %s", request.scope.get("memolith.request"), known, status)
         return Response(outcome.text, status, self.missing_scope(request, name), "application/json")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import logging
+import signal
 import socket
 import sys
 from collections.abc import AsyncIterator, Callable
@@ -10,16 +10,23 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 import uvicorn
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp
 
 from memolith.app import App
 from memolith.doors.auth import Access, Rules
 from memolith.doors.conformance import Conformance
 from memolith.doors.mcp_http import McpHttp
+from memolith.doors.metrics import Metrics
 from memolith.doors.rest import Rest
+from memolith.doors.show import start_logging
 from memolith.doors.tokens import Issuer
-from memolith.errors import InvalidInput, Unavailable
-from memolith.registry import Registry
+from memolith.errors import InvalidInput, NotFound, Unavailable
+from memolith.registry import PLAIN, Registry
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 def build(app: App, *, read_only: bool = False, conformance: bool = False) -> ASGIApp:
@@ -30,10 +37,14 @@ def build(app: App, *, read_only: bool = False, conformance: bool = False) -> AS
         if not settings.oauth_audience or not settings.oauth_jwks_url:
             raise InvalidInput("OAuth needs oauth_issuer, oauth_audience and oauth_jwks_url.", field="oauth_audience")
         issuer = Issuer(settings.oauth_issuer, settings.oauth_audience, settings.oauth_jwks_url)
-    registry: Registry = app.registry.reading() if read_only else app.registry
-    mcp = McpHttp(app.registry, lambda: app.engine, read_only=read_only, hosts=settings.hosts,
+    metrics = Metrics()
+    everything = Registry(app.registry.families, observe=metrics.count)
+    registry = everything.reading() if read_only else everything
+    mcp = McpHttp(everything, lambda: app.engine, read_only=read_only, hosts=settings.hosts,
                   origins=settings.origins, most_body_bytes=settings.body_bytes)
-    rest = Rest(app, registry, settings.body_bytes, issuer)
+    rest = Rest(app, registry, metrics, settings.body_bytes, issuer)
+    if conformance and settings.host not in LOOPBACK:
+        raise InvalidInput("The conformance fixtures need no key, so they are served on loopback only.", field="host")
     fixtures = [Conformance()] if conformance else []
 
     @asynccontextmanager
@@ -47,11 +58,18 @@ def build(app: App, *, read_only: bool = False, conformance: bool = False) -> AS
 
     routes = [*rest.routes, *mcp.routes, *(route for fixture in fixtures for route in fixture.routes)]
     rules = Rules(tuple(settings.hosts), tuple(settings.origins), settings.calls_per_minute, settings.body_bytes,
-                  issuer)
-    server = Starlette(routes=routes, lifespan=lifespan)
+                  issuer, ("/health", "/conformance") if conformance else ("/health",))
+    server = Starlette(routes=routes, lifespan=lifespan, exception_handlers={404: worded, 405: worded})
     # A path is what it says, and a redirect would lose the body.
     server.router.redirect_slashes = False
     return Access(server, app.keys, rules, app.clock.now)
+
+
+async def worded(request: Request, error: Exception) -> Response:
+    """The framework's own refusals in our words."""
+    status = error.status_code if isinstance(error, HTTPException) else 404
+    ours = NotFound("There is no such path here.") if status == 404 else InvalidInput("This path takes another method.")
+    return JSONResponse(PLAIN.failure(ours), status)
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -61,9 +79,13 @@ def listen(host: str, port: int) -> socket.socket:
         listener = socket.socket(family, socket.SOCK_STREAM)
         if sys.platform != "win32":
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    except OSError as error:
+        raise Unavailable(f"Cannot listen on {host}: {error.strerror}.") from error
+    try:
         listener.bind((host, port))
         listener.listen(128)
     except OSError as error:
+        listener.close()
         raise Unavailable(f"Cannot listen on {host}:{port}: {error.strerror}.") from error
     return listener
 
@@ -71,9 +93,10 @@ def listen(host: str, port: int) -> socket.socket:
 def run(app: App, listener: socket.socket, ready: Callable[[], None], *, read_only: bool = False,
         conformance: bool = False) -> None:
     """Serve until a signal ends it; running calls are finished first."""
-    logging.basicConfig(stream=sys.stderr, level=app.settings.log_level.upper(),
-                        format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    start_logging(app.settings.log_level)
     config = uvicorn.Config(build(app, read_only=read_only, conformance=conformance), log_config=None,
-                            access_log=False, timeout_graceful_shutdown=5, server_header=False)
+                            access_log=False, timeout_graceful_shutdown=5, server_header=False, http="h11")
     ready()
+    # uvicorn gives the signal back when it is done, which would end the process before the store is closed.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     uvicorn.Server(config).run(sockets=[listener])

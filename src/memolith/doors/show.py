@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import shutil
 import sys
 import textwrap
@@ -14,6 +15,13 @@ Progress = Callable[[int, int], None]
 
 
 _open_bars: list[TextIO] = []
+
+
+def start_logging(level: str) -> None:
+    """Log to standard error from that level on."""
+    # Only our own words: libraries that log whole answers would write people's memories into the log.
+    logging.basicConfig(stream=sys.stderr, level="WARNING", format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    logging.getLogger("memolith").setLevel(level.upper())
 
 
 def out(text: str = "") -> None:

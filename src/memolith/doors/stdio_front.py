@@ -59,9 +59,6 @@ class Prepared:
         except (OSError, ValueError, KeyError):
             return None
 
-    def has(self, version: str) -> bool:
-        return version in self.index
-
     def answer(self, version: str | None, method: str) -> bytes | None:
         place = self.index.get(version or "", {}).get(method)
         if place is None:

@@ -72,17 +72,21 @@ class Intake:
             raise InvalidInput("The text cannot be empty.", field="content")
         return clean
 
-    def blocks(self, blocks: Sequence[Block], present: int = 0) -> tuple[Block, ...]:
-        """The blocks with their texts, times and attributes checked; `present` bytes are there already."""
+    def blocks(self, blocks: Sequence[Block]) -> tuple[Block, ...]:
+        """The blocks with their texts, times and attributes checked."""
         if len(blocks) > self.limits.blocks:
             raise TooLarge(f"One item holds at most {self.limits.blocks:,} blocks.", field="content")
         made = tuple(replace(block, text=self.text("content", block.text),
                              speaker=self.name("speaker", block.speaker), locator=self.name("locator", block.locator),
                              at=None if block.at is None else when("at", block.at),
                              attributes=self.attributes(block.attributes)) for block in blocks)
-        if present + sum(len(block.text.encode()) for block in made) > self.limits.item_bytes:
-            raise TooLarge(f"One item holds at most {self.limits.item_bytes:,} bytes.", field="content")
+        self.total(made)
         return made
+
+    def total(self, blocks: Sequence[Block], present: int = 0) -> None:
+        """Refuse blocks that are too much together with the bytes that are there already."""
+        if present + sum(len(block.text.encode()) for block in blocks) > self.limits.item_bytes:
+            raise TooLarge(f"One item holds at most {self.limits.item_bytes:,} bytes.", field="content")
 
     def text(self, name: str, text: str) -> str:
         """A text within its limit in bytes, storable as UTF-8, and without secrets."""

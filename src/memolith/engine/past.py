@@ -84,7 +84,11 @@ class Past:
             if events[-1].type == "erased" and caller.user in (events[0].actor, events[-1].actor):
                 raise NotUndoable("What was erased cannot come back.", id=event.stream)
             if event.type not in LINK_EVENTS:
-                _allowed(rows, caller, event.stream)
+                try:
+                    _allowed(rows, caller, event.stream)
+                except NotFound:
+                    # Whose event it is is nobody else's business.
+                    raise NotFound(f"There is no event {seq}.", field="event", id=str(seq)) from None
             elif events[-1].type == "erased" or not sees_both(rows, caller, _link_of(events)):
                 raise NotFound(f"There is no event {seq}.", field="event", id=str(seq))
         type, data = _inverse(events, event)

@@ -102,11 +102,11 @@ class Recall:
 
     def _ready(self, caller: Caller, query: Query, warnings: list[str]) -> Meaning | None:
         """The model once it is loaded, after it has embedded what was written last; a moment for each."""
-        meaning = self._meaning()
-        if meaning is None or not meaning.embedder.wait(MODEL_WAIT_S):
+        meaning, why = self._loaded()
+        if meaning is None:
             if query.mode == "vector":
-                raise EmbedderDown("No embedding model is ready, so nothing can be found by meaning alone.")
-            warnings.append("The embedding model is not ready; found by words only.")
+                raise EmbedderDown(f"{why}, so nothing can be found by meaning alone.")
+            warnings.append(f"{why}; found by words only.")
             return None
         waiting = self._waiting(caller)
         if waiting and self._drain:
@@ -114,9 +114,21 @@ class Recall:
             with suppress(DiskFull, Unavailable):
                 self._drain(caller.tenant, DRAIN_S)
             waiting = self._waiting(caller)
+        if not meaning.embedder.ready:
+            return self._ready(caller, query, warnings)
         if waiting:
             warnings.append(f"{waiting} items have no vector yet; they are found by words only.")
         return meaning
+
+    def _loaded(self) -> tuple[Meaning | None, str]:
+        """The model, or why there is none."""
+        try:
+            meaning = self._meaning()
+        except EmbedderDown as error:
+            return None, error.message.rstrip(".")
+        if meaning is None:
+            return None, "Search by meaning is switched off"
+        return (meaning, "") if meaning.embedder.wait(MODEL_WAIT_S) else (None, "The embedding model is not ready")
 
     def _waiting(self, caller: Caller) -> int:
         with self._store.reading() as rows:

@@ -230,8 +230,8 @@ def _line(record: Mapping[str, object]) -> str:
 def _parse(line: str, number: int) -> dict[str, Json]:
     try:
         record = json.loads(line)
-    except json.JSONDecodeError as error:
-        raise InvalidInput(f"Line {number} is not JSON: {error.msg}.", field="lines", value=number) from error
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput(f"Line {number} is not JSON.", field="lines", value=number) from error
     if not isinstance(record, dict):
         raise InvalidInput(f"Line {number} is not a JSON object.", field="lines", value=number)
     return record

@@ -31,7 +31,16 @@ from memolith.engine.model import (
 from memolith.engine.ports import Clock, Reader, Store, Writer
 from memolith.engine.receipts import digested, notes, redactions_of, request_digest
 from memolith.engine.times import new_id
-from memolith.errors import AlreadyExists, Conflict, Denied, InvalidInput, NotFound, VersionConflict
+from memolith.errors import (
+    AlreadyExists,
+    Conflict,
+    Denied,
+    DiskFull,
+    InvalidInput,
+    NotFound,
+    Unavailable,
+    VersionConflict,
+)
 
 MOST_LISTED = 10_000
 FLUSH_WAIT_S = 0.5
@@ -49,8 +58,6 @@ class Verbs:
         self.secrets = secrets
         self._reads: dict[str, dict[str, tuple[int, str]]] = {}
         self._reads_lock = threading.Lock()
-
-    # Reading
 
     def get(self, caller: Caller, id: str, forgotten: bool = False) -> Item:
         """The item, if the caller may see it; forgotten ones only where asked for."""
@@ -103,10 +110,15 @@ class Verbs:
         with self._reads_lock:
             waiting, self._reads = self._reads, {}
         for tenant, reads in waiting.items():
-            with self.store.writing(tenant, FLUSH_WAIT_S) as rows:
-                rows.touch(reads)
-
-    # Writing
+            try:
+                with self.store.writing(tenant, FLUSH_WAIT_S) as rows:
+                    rows.touch(reads)
+            except (DiskFull, Unavailable):
+                # Not now; they are written with the next flush.
+                with self._reads_lock:
+                    later = self._reads.setdefault(tenant, {})
+                    for item, (count, last) in reads.items():
+                        later[item] = (later.get(item, (0, ""))[0] + count, max(last, later.get(item, (0, ""))[1]))
 
     def remember(self, caller: Caller, draft: Draft, key: str | None = None) -> Written:
         """Keep something new; with a key, a repeated call returns the first outcome."""
@@ -169,9 +181,7 @@ class Verbs:
     def append(self, caller: Caller, id: str, blocks: Sequence[Block], key: str | None = None) -> Written:
         """Add messages or other blocks at the end."""
         intake, key = Intake(self.limits, self.secrets), digested(key)
-        with self.store.reading() as before:
-            present = before.text_bytes(caller.tenant, id)
-        clean = intake.blocks(blocks, present)
+        clean = intake.blocks(blocks)
         if not any(block.text.strip() for block in clean):
             raise InvalidInput("There is nothing to append.", field="messages")
         data: dict[str, Json] = {"blocks": _blocks(clean), "chunker": chunks.VERSION}
@@ -180,21 +190,30 @@ class Verbs:
             if first := self._repeated(rows, caller, key, request):
                 return first
             item = self._live(rows, caller, id)
+            intake.total(clean, rows.text_bytes(caller.tenant, id))
             return self._change(rows, caller, item, "appended", data | notes(intake, request), key)
 
-    def forget(self, caller: Caller, id: str, expected: int | None = None) -> Written:
+    def forget(self, caller: Caller, id: str, expected: int | None = None, key: str | None = None) -> Written:
         """Take the item out of every read path; it can be restored."""
+        key = digested(key)
+        request = request_digest(key, "forget", id)
         with self.store.writing(caller.tenant) as rows:
+            if first := self._repeated(rows, caller, key, request):
+                return first
             item = self._live(rows, caller, id, expected)
-            return self._change(rows, caller, item, "forgotten", {})
+            return self._change(rows, caller, item, "forgotten", {"request": request} if request else {}, key)
 
-    def restore(self, caller: Caller, id: str) -> Written:
+    def restore(self, caller: Caller, id: str, key: str | None = None) -> Written:
         """Bring a forgotten item back as it was."""
+        key = digested(key)
+        request = request_digest(key, "restore", id)
         with self.store.writing(caller.tenant) as rows:
+            if first := self._repeated(rows, caller, key, request):
+                return first
             item = visible(rows, caller, id, forgotten=True)
             if not item.forgotten:
                 raise Conflict("This item is not forgotten, so there is nothing to restore.", id=id)
-            return self._change(rows, caller, item, "restored", {})
+            return self._change(rows, caller, item, "restored", {"request": request} if request else {}, key)
 
     def erase(self, caller: Caller, id: str) -> bool:
         """Remove every byte of the item and its links for good; False if a reader still holds old pages."""
@@ -253,8 +272,6 @@ class Verbs:
             if rows.events(caller.tenant, stream)[-1].version != version:
                 raise VersionConflict(id=stream)
             return self._record(rows, row(rows), stream, type, data, caller, None, version)
-
-    # How it is done
 
     def _record(self, rows: Writer, before: Item | Link | None, stream: str, type: str, data: dict[str, Json],
                 caller: Caller, key: str | None = None, version: int | None = None) -> tuple[Event, Changes]:

@@ -43,7 +43,6 @@ class MiniLM:
     """Vectors of English text from the model in the package, loaded on first need."""
 
     id = "all-MiniLM-L6-v2/nb8"
-    digest = MODEL_DIGEST
     dimension = 384
 
     def __init__(self, folder: Path | None = None) -> None:

@@ -69,7 +69,7 @@ def _judged(asked: Asked, evidence: Evidence, weighed: tuple[dict[str, float], f
     meaning = max(cosine, 0.0) if cosine is not None else share
     similarity = _calibrated(1 - (1 - meaning) * (1 - TEXT_SHARE * share))
     reasons = {"text": round(text, 4)} if cosine is None else {"text": round(text, 4), "cosine": round(cosine, 4)}
-    order = asked.dense * (cosine if cosine is not None else share) + text
+    order = (cosine if cosine is not None else share) + text
     return Ranked(evidence.place, evidence.passage, order, round(similarity, 4), reasons)
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
 
 from memolith.engine.chunks import embedded
 from memolith.engine.ports import Clock, Embedder, Job, Store, Unembedded
-from memolith.errors import EmbedderDown, MemolithError
+from memolith.errors import DiskFull, EmbedderDown, Unavailable
 
 LEASE_S = 60
 BATCH = 32
@@ -28,9 +27,6 @@ class EmbedWorker:
         self._embedder = embedder
         self._clock = clock
         self._quantised = quantised
-        self._wake = threading.Event()
-        self._stop = False
-        self._thread: threading.Thread | None = None
 
     def drain(self, tenant: str | None = None, budget_s: float = 3600.0) -> int:
         """Embed what is due, newest first, for at most that long; returns how many streams were done."""
@@ -54,40 +50,17 @@ class EmbedWorker:
             size = min(size * 2, BATCH)
         return done
 
-    def start(self, after: Callable[[int], None] | None = None, every_s: float = 2.0) -> None:
-        """Drain in the background until stopped; the thread does not keep the process alive."""
-        self._thread = threading.Thread(target=self._loop, args=(after, every_s), name="memolith-embed", daemon=True)
-        self._thread.start()
-
-    def wake(self) -> None:
-        """Do not wait for the next round."""
-        self._wake.set()
-
-    def stop(self, timeout_s: float = 2.0) -> None:
-        """Finish the batch at hand and end."""
-        self._stop = True
-        self._wake.set()
-        if self._thread is not None:
-            self._thread.join(timeout_s)
-
-    def _loop(self, after: Callable[[int], None] | None, every_s: float) -> None:
-        while not self._stop:
-            try:
-                done = self.drain(budget_s=5.0)
-                if after:
-                    after(done)
-            except (MemolithError, OSError) as error:
-                log.warning("background work failed and will be tried again: %s", error)
-            self._wake.wait(every_s)
-            self._wake.clear()
-
     def _attempt(self, jobs: list[Job]) -> int:
         """Do the jobs together; if that fails, each by itself, so that one bad text stops no other."""
         try:
             self._embed(jobs)
-        except Exception as error:  # noqa: BLE001 - whatever it was, the job goes back with its reason
+        except Exception as error:
+            if isinstance(error, DiskFull | Unavailable) and not isinstance(error, EmbedderDown):
+                raise
             if isinstance(error, EmbedderDown):
                 # If even this fails, it is not for the texts, and no job may be given up for it.
+                if not self._embedder.ready:
+                    raise
                 self._embedder.embed(["ready"])
             if len(jobs) > 1:
                 return sum(self._attempt([job]) for job in jobs)

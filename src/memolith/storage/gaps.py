@@ -11,6 +11,8 @@ from memolith.storage.rows import value
 INTERIOR, LEAF = (2, 5), (10, 13)
 FIRST_HEADER = 100
 TRIES = 20
+# The page that SQLite never uses, because it locks bytes there.
+LOCKED_BYTE = 2**30
 
 
 def shred(db: apsw.Connection, file: Path) -> bool:
@@ -43,6 +45,8 @@ def _blank(file: Path, size: int) -> None:
     raw = apsw.VFSFile("", str(file), [apsw.SQLITE_OPEN_MAIN_DB | apsw.SQLITE_OPEN_READWRITE, 0])
     try:
         for start in range(0, raw.xFileSize(), size):
+            if start <= LOCKED_BYTE < start + size:
+                continue
             page = raw.xRead(size, start)
             first, last = _gap(page, FIRST_HEADER if start == 0 else 0)
             if page[first:last].strip(b"\0"):

@@ -22,6 +22,7 @@ from memolith.storage.sqlite_vectors import QUERIES
 from memolith.storage.sqlite_write import SqliteWriter
 
 FILE = "memolith.db"
+MUCH_FREE = 1000
 _PRAGMAS = ("journal_mode=wal", "synchronous=full", "secure_delete=on", "temp_store=memory", "cache_size=-8000",
             "mmap_size=1073741824")
 
@@ -78,11 +79,6 @@ class SqliteStore:
                 if db.in_transaction:
                     db.execute("rollback")
 
-    def data_version(self) -> tuple[int, int]:
-        """A value that changes whenever any process has committed."""
-        with translated(), self._connection() as db:
-            return value(db, "pragma data_version"), id(db)
-
     def shred(self) -> bool:
         """Leave no byte of what was erased in any file; False if readers or a full disk did not let us."""
         with suppress(DiskFull, StoreBusy), translated():
@@ -93,10 +89,13 @@ class SqliteStore:
                 db.close()
         return False
 
-    def checkpoint(self) -> bool:
-        """Move the write-ahead log into the file; False if readers kept it open too long."""
+    def compact(self) -> None:
+        """Give back what is free in the file where that is much, and empty the write-ahead log."""
         with translated(), self._connection() as db:
-            return not value(db, "pragma wal_checkpoint(truncate)")
+            pages, free = value(db, "pragma page_count"), value(db, "pragma freelist_count")
+            if free > MUCH_FREE and free > pages // 4:
+                db.execute("vacuum")
+        self.shred()
 
     def backup(self, target: Path, progress: Callable[[int, int], None] | None = None) -> None:
         """Copy everything into one new file while others go on writing."""
@@ -132,7 +131,11 @@ class SqliteStore:
         if self._pid != os.getpid():
             # SQLite connections do not survive a fork; closing them here would disturb the parent, so they stay.
             self._inherited, self._idle, self._pid = self._idle, [], os.getpid()
-        db = self._idle.pop() if self._idle else self._open()
+        try:
+            db = self._idle.pop()
+        except IndexError:
+            db = self._open()
+        db.set_busy_handler(_patience(self._busy_s))
         try:
             yield db
         finally:

@@ -40,12 +40,6 @@ select 'passage ' || id from passage where item not in (select row from item)
 union all
 select 'tag ' || tag from tag where item not in (select row from item)
 
--- name: events_count
-select count(*) from event where tenant = :tenant
-
--- name: event_types
-select type, count(*) from event where tenant = :tenant group by type order by type
-
 -- name: streams_since
 select distinct stream from event where tenant = :tenant and at > :at
 
@@ -154,12 +148,6 @@ insert into passage_fts (rowid, body, extra, scope) values (:id, :body, :extra, 
 
 -- name: fts_drop
 insert into passage_fts (passage_fts, rowid, body, extra, scope) values ('delete', :id, :body, :extra, :scope)
-
--- name: fts_check
-insert into passage_fts (passage_fts) values ('integrity-check')
-
--- name: fts_rows
-select count(*) from passage_fts where passage_fts match :match
 
 -- name: frequency
 select doc from passage_terms where term = :term
@@ -394,13 +382,6 @@ update client_key set last_used = :at where id = :id
 
 -- name: setting
 select value from setting where tenant = :tenant and name = :name
-
--- name: settings
-select name, value from setting where tenant = :tenant order by name
-
--- name: setting_put
-insert into setting (tenant, name, value) values (:tenant, :name, :value)
-on conflict (tenant, name) do update set value = excluded.value
 
 -- name: filter_visible
 and (i.owner = :caller_user or i.audience = 'org' or (i.audience = 'project' and i.project = :caller_project))

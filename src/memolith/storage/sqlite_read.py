@@ -132,10 +132,6 @@ class SqliteReader(SqliteVectors):
         """Every stream of the log."""
         return [stream for (stream,) in self.rows("streams", tenant=tenant)]
 
-    def event_types(self, tenant: str) -> dict[str, int]:
-        """How many events of each type there are."""
-        return dict(self.rows("event_types", tenant=tenant))
-
     def changed_since(self, tenant: str, at: str) -> set[str]:
         """The streams that have an event after that time."""
         return {stream for (stream,) in self.rows("streams_since", tenant=tenant, at=at)}
@@ -218,11 +214,6 @@ class SqliteReader(SqliteVectors):
         """How often and when last the items were read."""
         found = self.rows("access_of", tenant=tenant, ids=json.dumps(list(ids)))
         return {id: (count, last) for id, count, last in found}
-
-    def setting(self, tenant: str, name: str) -> str | None:
-        """A stored setting of a tenant."""
-        found = self.row("setting", tenant=tenant, name=name)
-        return found[0] if found else None
 
     def outbox_counts(self, tenant: str | None = None) -> dict[tuple[str, str], int]:
         """How much derived work is pending, processed and failed, per consumer."""

@@ -144,10 +144,6 @@ class SqliteWriter(SqliteReader):
         for item, (count, last) in reads.items():
             self._do("access_put", tenant=self.tenant, item=item, count=count, last=last)
 
-    def set_setting(self, name: str, value: str) -> None:
-        """Store a setting of the tenant."""
-        self._do("setting_put", tenant=self.tenant, name=name, value=value)
-
     def lease(self, consumer: str, now: str, limit: int, lease_s: int, tenant: str | None = None) -> list[Job]:
         """Take work that is due, newest first; it comes back by itself if it is not finished in time."""
         found = list(self.rows("outbox_due", consumer=consumer, now=now, limit=limit, tenant=tenant))

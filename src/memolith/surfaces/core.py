@@ -197,14 +197,14 @@ def revise(call: Call, *, id: str, content: str | None = None, title: str | None
 @core.tool(destructive=True)
 def forget(call: Call, *, id: str) -> Changed:
     """Hide an item from every search; `restore` brings it back."""
-    written = call.engine.forget(call.caller, bare_id(id))
+    written = call.engine.forget(call.caller, bare_id(id), key=call.idempotency_key)
     return Changed(id=written.item.id, version=written.item.version, event=written.seq)
 
 
 @core.tool()
 def restore(call: Call, *, id: str) -> Changed:
     """Bring a forgotten item back as it was."""
-    written = call.engine.restore(call.caller, bare_id(id))
+    written = call.engine.restore(call.caller, bare_id(id), call.idempotency_key)
     return Changed(id=written.item.id, version=written.item.version, event=written.seq)
 
 

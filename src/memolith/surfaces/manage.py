@@ -57,7 +57,7 @@ class Checked(Result):
 @manage.tool()
 def restore_item(call: Call, *, id: Id) -> Done:
     """Bring a forgotten item back as it was."""
-    written = call.engine.restore(call.caller, bare_id(id))
+    written = call.engine.restore(call.caller, bare_id(id), call.idempotency_key)
     return Done(id=written.item.id, version=written.item.version, event=written.seq)
 
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
-import sys
 from collections.abc import Callable, Iterable
 from importlib.metadata import version as installed_version
 from typing import Any, NoReturn
@@ -18,7 +15,7 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSI
 from memolith import __version__
 from memolith.doors.frames import CAPABILITIES_KEY, VERSION_KEY
 from memolith.doors.mcp_server import make_server
-from memolith.doors.stdio_front import PREPARED, entry_name
+from memolith.doors.stdio_front import entry_name
 from memolith.registry import Family, Registry
 
 PACKAGES = ("mcp", "mcp-types", "pydantic", "pydantic_core")
@@ -70,13 +67,6 @@ async def all_answers(families: Iterable[Family]) -> dict[str, dict[str, dict[st
     return found
 
 
-def digest(families: Iterable[Family]) -> str:
-    """A fingerprint of everything that a list of tools shows."""
-    shown = [[tool.name, tool.description, tool.input_schema, tool.output_schema, tool.read_only, tool.destructive,
-              tool.idempotent] for family in families for tool in family.tools]
-    return hashlib.sha256(json.dumps(shown, sort_keys=True).encode()).hexdigest()
-
-
 def render(families: list[Family]) -> bytes:
     """The whole file: a line that says where each answer is, then each different answer once."""
     found = anyio.run(all_answers, families)
@@ -87,7 +77,7 @@ def render(families: list[Family]) -> bytes:
     def header(place: Callable[[bytes], tuple[int, int]]) -> bytes:
         profiles = {profile: {version: {method: place(text) for method, text in methods.items()}
                               for version, methods in versions.items()} for profile, versions in found.items()}
-        head = {"product": __version__, "packages": packages, "tools": digest(families), "profiles": profiles}
+        head = {"product": __version__, "packages": packages, "profiles": profiles}
         return json.dumps(head, separators=(",", ":")).encode() + b"\n"
 
     # Places are padded to one width, so that the length of the header does not depend on them.
@@ -99,17 +89,3 @@ def render(families: list[Family]) -> bytes:
         offset += sizes[text] + 1
     head = header(lambda text: places[text])
     return head[:-1].ljust(start - 1) + b"\n" + b"".join(text + b"\n" for text in texts)
-
-
-def main() -> None:
-    """Write the file into the package, or to the path that is given."""
-    from memolith.app import families  # the app knows the doors; only this build step looks back
-
-    path = sys.argv[1] if len(sys.argv) > 1 else PREPARED
-    with open(path + ".new", "wb") as file:
-        file.write(render(families()))
-    os.replace(path + ".new", path)
-
-
-if __name__ == "__main__":
-    main()
