@@ -68,9 +68,9 @@ class Memolith:
         return Block(text, speaker=meta.get("speaker") or None, at=meta.get("iso") or None)
 
     def search(self, query: str, k: int) -> list[str]:
-        """The ids of the turns found."""
+        """The ids of the turns found; a long one has several passages but counts once, by its best."""
         found = self.app.recall.recall(ME, Query(query, mode=self.mode, limit=k))
-        return [self.ids[hit.item.id, hit.passage.block] for hit in found.hits]
+        return list(dict.fromkeys(self.ids[hit.item.id, hit.passage.block] for hit in found.hits))
 
     def close(self) -> None:
         """Leave nothing behind."""
@@ -85,7 +85,7 @@ class TextOnly(Memolith):
 
 
 class VectorOnly(Memolith):
-    """Plain MiniLM."""
+    """MiniLM alone, with speakers' names out of the query; where it understands too little, our text side answers."""
 
     mode = "vector"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import time
 from collections.abc import Callable
@@ -28,7 +27,7 @@ def alternate(first: Callable[[], object], second: Callable[[], object], times: 
 
 def main() -> None:
     with fresh() as app:
-        source = itertools.cycle(texts(500))
+        source = texts(2_000)
         bare = apsw.Connection(str(app.settings.data / "bare.db"))
         for pragma in ("journal_mode=wal", "synchronous=full"):
             bare.execute(f"pragma {pragma}").fetchall()

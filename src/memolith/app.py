@@ -48,7 +48,7 @@ class App:
         self._indexes: dict[str, VectorIndex] = {}
         self._lock = threading.RLock()
         self._opened: Engine | None = None
-        self._settled = False
+        self._settled = self._queued = False
         self._rounds: Rounds | None = None
 
     @property
@@ -123,6 +123,8 @@ class App:
         """The chosen model, or the one before it until all is embedded anew."""
         if self.embedder is None:
             return None
+        # The model loads on its own thread while numpy is imported and the snapshot is mapped.
+        self.embedder.wait(0.0)
         return Meaning(serving := self._serving(self.embedder), self.index(serving))
 
     def _serving(self, embedder: Embedder) -> Embedder:
@@ -130,11 +132,11 @@ class App:
             return embedder
         with self.store.reading() as rows:
             models = rows.models()
-            waiting = rows.outbox_counts().get(("embed", "pending"), 0)
-        if embedder.id not in models and models and not waiting:
+            waiting = rows.waiting(None, "embed", 1)
+        if models.keys() - {embedder.id} and not self._queued:
             with self.store.writing("") as writer:
                 writer.queue_missing(embedder.id, self.clock.now())
-            waiting = 1
+            self._queued = waiting = True
         if waiting and self._builtin.id in models and models[self._builtin.id] > models.get(embedder.id, 0):
             return self._builtin
         self._settled = not waiting
@@ -192,7 +194,7 @@ class App:
         """Once everything has a vector of the chosen model, the others can go."""
         assert self.embedder is not None
         with self.store.reading() as rows:
-            models, waiting = rows.models(), rows.outbox_counts().get(("embed", "pending"), 0)
+            models, waiting = rows.models(), rows.waiting(None, "embed", 1)
         if not waiting and self.embedder.id in models and len(models) > 1:
             with self.store.writing("") as rows:
                 rows.drop_other_vectors(self.embedder.id)

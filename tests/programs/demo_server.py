@@ -52,6 +52,7 @@ def show_modules(prepared: str) -> None:
 
 
 def prepare(path: str) -> None:
+    sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
     from scripts.prepared import render
 
     from demo_family import families

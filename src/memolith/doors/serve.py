@@ -69,7 +69,7 @@ async def worded(request: Request, error: Exception) -> Response:
     """The framework's own refusals in our words."""
     status = error.status_code if isinstance(error, HTTPException) else 404
     ours = NotFound("There is no such path here.") if status == 404 else InvalidInput("This path takes another method.")
-    return JSONResponse(PLAIN.failure(ours), status)
+    return JSONResponse(PLAIN.failure(ours), status, getattr(error, "headers", None))
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -54,6 +54,7 @@ class Query:
     by_similarity: bool = False
     per_item: bool = False
     as_of: str | None = None
+    verbatim: bool = False
 
 
 class Recall:
@@ -93,11 +94,11 @@ class Recall:
         return "healthy" if meaning.embedder.ready or meaning.embedder.wait(0.0) else "loading"
 
     def sharing(self, rows: Reader, caller: Caller, text: str, terms: int, chosen: Filter) -> list[str]:
-        """Items that hold the rarest long words of a text, most alike first."""
+        """Items that hold the two rarest of the longest words of a text, most alike first."""
         longest = sorted(set(self._lexicon.terms(text)), key=lambda term: (-len(term), term))[:terms]
         found = rows.statistics(caller.tenant, longest).frequencies
-        rare = sorted((term for term in longest if 1 < found.get(term, 0) <= RARE), key=found.__getitem__)[:3]
-        places = [one.place for one in rows.search_text(caller, chosen, rare, [], False, 10)]
+        rare = sorted((term for term in longest if 1 < found.get(term, 0) <= RARE), key=found.__getitem__)[:2]
+        places = [one.place for one in rows.search_text(caller, chosen, rare, [], True, 5)]
         return [passage.item for passage in rows.places(places).values()]
 
     def _ready(self, caller: Caller, query: Query, warnings: list[str]) -> Meaning | None:
@@ -117,7 +118,8 @@ class Recall:
         if not meaning.embedder.ready:
             return self._ready(caller, query, warnings)
         if waiting:
-            warnings.append(f"{waiting} items have no vector yet; they are found by words only.")
+            several = f"{waiting:,} items" if waiting < 1000 else "1,000 items or more"
+            warnings.append(f"{several} have no vector yet; they are found by words only.")
         return meaning
 
     def _loaded(self) -> tuple[Meaning | None, str]:
@@ -132,8 +134,7 @@ class Recall:
 
     def _waiting(self, caller: Caller) -> int:
         with self._store.reading() as rows:
-            return sum(count for (consumer, status), count in rows.outbox_counts(caller.tenant).items()
-                       if consumer == "embed" and status != "processed")
+            return rows.waiting(caller.tenant, "embed")
 
     def _dense(self, meaning: Meaning, text: str, query: Query, warnings: list[str]) -> Dense | None:
         try:
@@ -176,6 +177,8 @@ class Search:
     def stripped(self) -> str:
         """The query without the names of those who speak: they are in every one of their messages."""
         text = self._query.text
+        if self._query.verbatim:
+            return text
         for word in {word for name in self._named for word in name.split()}:
             text = re.sub(rf"\b{re.escape(word)}('s)?\b", " ", text, flags=re.I)
         return " ".join(text.split()) or self._query.text
@@ -286,7 +289,7 @@ class Search:
         changed = self._rows.changed_since(self._caller.tenant, at)
         stay = [one for one in ranked if one.passage.item not in changed]
         past = bygone(self._rows, self._caller, self._query.filter, changed, at)
-        cosines = _cosines([passage for _, passage in past], dense)
+        cosines = _cosines(past, dense)
         pool: list[Evidence] = []
         for n, (item, passage) in enumerate(past):
             place = Place(-1 - n, passage.ordinal)
@@ -302,11 +305,12 @@ class Search:
                    reasons=one.reasons)
 
 
-def _cosines(passages: list[Passage], dense: Dense | None) -> dict[int, float]:
+def _cosines(past: list[tuple[Item, Passage]], dense: Dense | None) -> dict[int, float]:
     """Cosines of texts that are in no index, made on the spot for the first so many."""
     if dense is None:
         return {}
-    made = dense.embedder.embed([embedded("", p.speaker, p.text) for p in passages[:MOST_BYGONE]])
+    made = dense.embedder.embed([embedded(item.title, passage.speaker, passage.text)
+                                 for item, passage in past[:MOST_BYGONE]])
     return {n: dense.vectors.cosine(dense.vector, vector) for n, vector in enumerate(made) if vector is not None}
 
 

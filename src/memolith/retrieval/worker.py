@@ -32,7 +32,7 @@ class EmbedWorker:
         """Embed what is due, newest first, for at most that long; returns how many streams were done."""
         with self._store.reading() as rows:
             # A look costs less than the write lock, and mostly there is nothing to do.
-            if not rows.outbox_counts(tenant).get(("embed", "pending")):
+            if not rows.waiting(tenant, "embed", 1):
                 return 0
         started, done = time.monotonic(), 0
         size = 4 if budget_s < 1 else BATCH

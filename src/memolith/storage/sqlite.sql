@@ -119,8 +119,9 @@ select p.*, :id as item_id from item i join passage p on p.id >= i.row << 20 and
 where i.tenant = :tenant and i.id = :id and p.tenant = :tenant order by p.id
 
 -- name: passages_of_items
-select p.*, i.id as item_id from item i join passage p on p.id >= i.row << 20 and p.id < (i.row + 1) << 20
-where i.tenant = :tenant and p.tenant = :tenant and i.id in (select value from json_each(:ids))
+select p.*, i.id as item_id
+from json_each(:ids) wanted cross join item i on i.tenant = :tenant and i.id = wanted.value
+cross join passage p on p.id >= i.row << 20 and p.id < (i.row + 1) << 20
 order by i.row, p.id
 
 -- name: passages_from
@@ -139,7 +140,7 @@ from item i join passage p on p.id >= i.row << 20 and p.id < (i.row + 1) << 20
 where i.tenant = :tenant and i.id = :id
 
 -- name: passage_same
-select i.id from passage p join item i on i.row = p.item
+select i.id from passage p cross join item i on i.row = p.item
 where p.tenant = :tenant and p.digest = :digest and p.ordinal = 0 and i.passages = :passages {filters}
 order by i.seq limit 20
 
@@ -206,11 +207,11 @@ where f.passage_fts match :match and i.tenant = :tenant {filters}
 order by f.rank limit :limit
 
 -- name: passing
-select v.id, v.passage from vector v join item i on i.row = v.passage >> 20
+select v.id, v.passage from vector v cross join item i on i.row = v.passage >> 20
 where v.id in (select value from json_each(:ids)) and i.tenant = :tenant and v.model = :model {filters}
 
 -- name: passing_passage
-select v.id, v.passage from vector v join passage p on p.id = v.passage join item i on i.row = p.item
+select v.id, v.passage from vector v cross join passage p on p.id = v.passage cross join item i on i.row = p.item
 where v.id in (select value from json_each(:ids)) and i.tenant = :tenant and v.model = :model {filters}
 
 -- name: passing_all
@@ -329,9 +330,22 @@ insert or replace into outbox (tenant, seq, consumer, stream, status, due)
 values (:tenant, :seq, :consumer, :stream, 'pending', :due)
 
 -- name: outbox_due
-select tenant, seq, stream, attempts from outbox
-where consumer = :consumer and status in ('pending', 'leased') and due <= :now and (:tenant is null or tenant = :tenant)
-order by seq desc limit :limit
+select * from (
+    select tenant, seq, stream, attempts from outbox
+    where consumer = :consumer and status = 'pending' and due <= :now and (:tenant is null or tenant = :tenant)
+    order by seq desc limit :limit)
+union all
+select * from (
+    select tenant, seq, stream, attempts from outbox
+    where consumer = :consumer and status = 'leased' and due <= :now and (:tenant is null or tenant = :tenant)
+    order by seq desc limit :limit)
+limit :limit
+
+-- name: outbox_waiting
+select count(*) from (select 1 from outbox where tenant = :tenant and consumer = :consumer limit :limit)
+
+-- name: outbox_waiting_any
+select count(*) from (select 1 from outbox where consumer = :consumer limit :limit)
 
 -- name: outbox_lease
 update outbox set status = 'leased', due = :until, attempts = attempts + 1

@@ -52,8 +52,8 @@ class SqliteReader(SqliteVectors):
 
     def passages_of(self, tenant: str, ids: Collection[str]) -> dict[str, list[Passage]]:
         """The passages of several items, in order, by item."""
-        found: dict[str, list[Passage]] = {id: [] for id in ids}
-        for row in self.rows("passages_of_items", tenant=tenant, ids=json.dumps(list(ids))):
+        found: dict[str, list[Passage]] = {id: [] for id in ids if storable(id)}
+        for row in self.rows("passages_of_items", tenant=tenant, ids=json.dumps(list(found))):
             found[row[-1]].append(rows.passage_from(row, row[-1]))
         return found
 
@@ -221,6 +221,12 @@ class SqliteReader(SqliteVectors):
         for name in ("outbox_counts", "outbox_counts_done"):
             counts |= {(consumer, status): count for consumer, status, count in self.rows(name, tenant=tenant)}
         return counts
+
+    def waiting(self, tenant: str | None, consumer: str, most: int = 1000) -> int:
+        """How much work is not done yet, counted up to so much."""
+        name = "outbox_waiting" if tenant else "outbox_waiting_any"
+        values = {"tenant": tenant} if tenant else {}
+        return int((self.row(name, consumer=consumer, limit=most, **values) or (0,))[0])
 
     def outbox_errors(self) -> list[str]:
         """What went wrong with work that was given up, newest first."""

@@ -72,7 +72,7 @@ create table outbox (
     status text not null, attempts integer not null default 0, due text not null, error text,
     primary key (tenant, seq, consumer)
 ) without rowid;
-create index outbox_due on outbox (consumer, status, due);
+create index outbox_order on outbox (consumer, status, seq);
 create table outbox_done (
     tenant text not null, consumer text not null, count integer not null,
     primary key (tenant, consumer)
