@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 from memolith.engine import context
+from memolith.engine.chunks import chunk
 from memolith.engine.duplicates import NEAR, overlap, similar
 from memolith.engine.events import join_blocks
 from memolith.engine.graph import Neighbourhood, explore
@@ -17,8 +18,6 @@ from memolith.engine.ports import Clock, Store
 from memolith.engine.recall import Query, Recall
 from memolith.engine.upkeep import Upkeep
 from memolith.engine.verbs import Verbs
-
-TELLING = 6
 
 
 class Engine(Verbs):
@@ -67,7 +66,7 @@ class Engine(Verbs):
     def remember(self, caller: Caller, draft: Draft, key: str | None = None) -> Written:
         """Keep something new, and tell what was there already in nearly the same words."""
         written = super().remember(caller, draft, key)
-        if self.search is None or len(draft.blocks) != 1:
+        if len(draft.blocks) != 1:
             return written
         near = self._near(caller, written, draft.blocks[0].text)
         return replace(written, similar=(*written.similar, *near)) if near else written
@@ -87,10 +86,11 @@ class Engine(Verbs):
         """Items that share most of their word sequences with a new one."""
         known = {written.item.id, *(same.id for same in written.similar)}
         with self.store.reading() as rows:
-            ids = self._search.sharing(rows, caller, text, TELLING, Filter(kinds=(written.item.kind,)))
-            found = rows.passages_of(caller.tenant, [id for id in ids if id not in known])
-            titles = rows.items(caller.tenant, found)
+            ids = set(rows.alike(caller, chunk(text)[0], Filter(kinds=(written.item.kind,)))) - known
+            if not ids:
+                return []
+            found, titles = rows.passages_of(caller.tenant, ids), rows.items(caller.tenant, ids)
         shares = {id: overlap(text, "".join(block.text for block in join_blocks(passages)))
                   for id, passages in found.items()}
         return [Similar(id, titles[id].title, round(share, 3), exact=False)
-                for id, share in sorted(shares.items(), key=lambda pair: -pair[1]) if share >= NEAR]
+                for id, share in sorted(shares.items(), key=lambda pair: (-pair[1], pair[0])) if share >= NEAR]

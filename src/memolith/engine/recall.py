@@ -35,7 +35,6 @@ POOL = 100
 STRONG = 0.79
 COMMON_SHARE, COMMON_LEAST = 0.05, 2000
 MAX_QUERY = 10_000
-RARE = 100
 MODEL_WAIT_S, DRAIN_S = 5.0, 0.15
 MOST_BYGONE = 200
 ROLES = frozenset(("user", "assistant", "system", "tool", "human", "ai", "developer"))
@@ -92,14 +91,6 @@ class Recall:
         if meaning is None:
             return "off"
         return "healthy" if meaning.embedder.ready or meaning.embedder.wait(0.0) else "loading"
-
-    def sharing(self, rows: Reader, caller: Caller, text: str, terms: int, chosen: Filter) -> list[str]:
-        """Items that hold the two rarest of the longest words of a text, most alike first."""
-        longest = sorted(set(self._lexicon.terms(text)), key=lambda term: (-len(term), term))[:terms]
-        found = rows.statistics(caller.tenant, longest).frequencies
-        rare = sorted((term for term in longest if 1 < found.get(term, 0) <= RARE), key=found.__getitem__)[:2]
-        places = [one.place for one in rows.search_text(caller, chosen, rare, [], True, 5)]
-        return [passage.item for passage in rows.places(places).values()]
 
     def _ready(self, caller: Caller, query: Query, warnings: list[str]) -> Meaning | None:
         """The model once it is loaded, after it has embedded what was written last; a moment for each."""

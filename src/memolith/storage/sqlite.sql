@@ -93,6 +93,7 @@ where t.tenant = :tenant and i.tenant = :tenant and i.id = :id order by t.tag
 -- name: empty_models
 delete from item;
 delete from tag;
+delete from sketch;
 delete from passage;
 delete from link;
 update vector set passage = -id where passage > 0;
@@ -143,6 +144,21 @@ where i.tenant = :tenant and i.id = :id
 select i.id from passage p cross join item i on i.row = p.item
 where p.tenant = :tenant and p.digest = :digest and p.ordinal = 0 and i.passages = :passages {filters}
 order by i.seq limit 20
+
+-- name: sketch_add
+insert or ignore into sketch (tenant, mark, item) values (:tenant, :mark, :item)
+
+-- name: sketch_drop
+delete from sketch where tenant = :tenant and mark = :mark and item = :item
+
+-- name: sketches
+select item, mark from sketch where tenant = :tenant
+
+-- name: alike
+select distinct i.id from json_each(:marks) wanted
+cross join sketch s on s.tenant = :tenant and s.mark = wanted.value
+cross join item i on i.row = s.item
+where i.tenant = :tenant {filters} limit 5
 
 -- name: fts_add
 insert into passage_fts (rowid, body, extra, scope) values (:id, :body, :extra, :scope)

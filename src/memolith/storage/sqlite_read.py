@@ -14,7 +14,7 @@ from memolith.storage import rows
 from memolith.storage.index_check import index_differences
 from memolith.storage.queries import about_passages, where
 from memolith.storage.sqlite_vectors import QUERIES, SqliteVectors
-from memolith.storage.terms import own, scope_match, seen_by
+from memolith.storage.terms import own, scope_match, seen_by, sketch
 
 NARROW = 2000
 SORTS = [name.removeprefix("sort_") for name in QUERIES if name.startswith("sort_")]
@@ -70,6 +70,12 @@ class SqliteReader(SqliteVectors):
         filters, values = where(QUERIES, caller, chosen, "item")
         values |= {"tenant": caller.tenant, "digest": rows.text_digest(first), "passages": passages}
         return [id for (id,) in self.db.execute(QUERIES["passage_same"].format(filters=filters), values)]
+
+    def alike(self, caller: Caller, first: str, chosen: Filter) -> list[str]:
+        """Items whose first passage shares most of its words with a text, as far as their sketches tell."""
+        filters, values = where(QUERIES, caller, chosen, "item")
+        values |= {"tenant": caller.tenant, "marks": json.dumps(sketch(first))}
+        return [id for (id,) in self.db.execute(QUERIES["alike"].format(filters=filters), values)]
 
     def text_bytes(self, tenant: str, id: str) -> int:
         """How many bytes of text an item has."""
@@ -157,14 +163,14 @@ class SqliteReader(SqliteVectors):
         sql = QUERIES["tag_counts"] if by == "tag" else QUERIES["counts"].replace("{column}", by)
         return dict(self.db.execute(sql.replace("{filters}", filters), values | {"tenant": caller.tenant}))
 
-    def statistics(self, tenant: str, terms: Collection[str]) -> Statistics:
+    def statistics(self, tenant: str, words: Collection[str]) -> Statistics:
         """What BM25 needs to know of the tenant's passages and of these terms."""
         found = self.row("head", tenant=tenant)
         if found is None:
             return Statistics(0, 0.0, {})
         number, _, passages, total, _ = found
         frequencies: dict[str, int] = {}
-        for term in terms:
+        for term in words:
             if row := self.row("frequency", term=own(number, [term])):
                 frequencies[term] = row[0]
         return Statistics(passages, total / passages if passages else 0.0, frequencies)

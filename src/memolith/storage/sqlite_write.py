@@ -12,7 +12,7 @@ from memolith.engine.model import Item, Passage
 from memolith.engine.ports import Job, Place
 from memolith.storage import rows
 from memolith.storage.sqlite_read import SqliteReader
-from memolith.storage.terms import indexed
+from memolith.storage.terms import indexed, sketch
 
 BACK_OFF_S = (1, 5, 30, 120, 600, 3600)
 
@@ -98,6 +98,8 @@ class SqliteWriter(SqliteReader):
         body, extra, scope, length = indexed(self._number, item, passage)
         ref = Place(number, passage.ordinal).ref
         self._do("passage_add", id=ref, tenant=self.tenant, item=number, **rows.passage_values(passage))
+        for mark in sketch(passage.text) if passage.ordinal == 0 else ():
+            self._do("sketch_add", tenant=self.tenant, mark=mark, item=number)
         self._do("fts_add", id=ref, body=body, extra=extra, scope=scope)
         self._passages += 1
         self._terms += length
@@ -109,6 +111,8 @@ class SqliteWriter(SqliteReader):
             body, extra, scope, length = indexed(self._number, item, rows.passage_from(row, item.id))
             self._do("fts_drop", id=row[0], body=body, extra=extra, scope=scope)
             self._drop_vectors(row[0])
+            for mark in sketch(row[5]) if row[3] == 0 else ():
+                self._do("sketch_drop", tenant=self.tenant, mark=mark, item=number)
             self._do("passage_drop", id=row[0])
             self._passages -= 1
             self._terms -= length

@@ -7,6 +7,7 @@ import hashlib
 import re
 import threading
 import unicodedata
+import zlib
 from collections.abc import Iterable
 from datetime import date
 from functools import lru_cache
@@ -23,6 +24,7 @@ _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7af]+")
 _MONTHS = ("", "january", "february", "march", "april", "may", "june", "july", "august", "september", "october",
            "november", "december")
 _local = threading.local()
+SKETCHES = 4
 
 
 def terms(text: str) -> list[str]:
@@ -71,6 +73,15 @@ def indexed(number: int, item: Item, passage: Passage) -> tuple[str, str, str, i
     """The three columns of the index, and how many terms there are in all."""
     body, beside = terms(passage.text), terms(extra(item, passage))
     return (own(number, body), own(number, beside), own(number, scope_tokens(item)), len(body) + len(beside))
+
+
+def sketch(text: str) -> list[int]:
+    """A few marks of a text, of which two texts that share most of their phrases nearly always share one."""
+    words = terms(text)
+    # Phrases of three words: single words are so common that half of all texts would share a mark.
+    codes = [" ".join(words[n:n + 3]).encode() for n in range(len(words) - 2)]
+    return [seed << 32 | min([zlib.crc32(code, seed * 7919) for code in codes])
+            for seed in range(SKETCHES)] if codes else []
 
 
 def own(number: int, words: Iterable[str]) -> str:

@@ -49,6 +49,12 @@ insert into passage_fts (passage_fts, rank) values ('secure-delete', 1);
 insert into passage_fts (passage_fts, rank) values ('rank', 'bm25(1.0, 1.0, 0.0)');
 create virtual table passage_terms using fts5vocab (passage_fts, row);
 
+-- A few marks of the first passage of each item; near-identical texts share at least one.
+create table sketch (
+    tenant text not null, mark integer not null, item integer not null,
+    primary key (tenant, mark, item)
+) without rowid;
+
 create table link (
     tenant text not null, id text not null, source text not null, target text not null, type text not null,
     strength real not null, attributes text not null, version integer not null, seq integer not null,
