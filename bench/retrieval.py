@@ -41,6 +41,7 @@ class Memolith:
     """One conversation item per session, one block per turn, asked through `recall`."""
 
     mode = "hybrid"
+    verbatim = False
 
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="memolith-bench-"))
@@ -69,7 +70,7 @@ class Memolith:
 
     def search(self, query: str, k: int) -> list[str]:
         """The ids of the turns found; a long one has several passages but counts once, by its best."""
-        found = self.app.recall.recall(ME, Query(query, mode=self.mode, limit=k))
+        found = self.app.recall.recall(ME, Query(query, mode=self.mode, limit=k, verbatim=self.verbatim))
         return list(dict.fromkeys(self.ids[hit.item.id, hit.passage.block] for hit in found.hits))
 
     def close(self) -> None:
@@ -90,8 +91,16 @@ class VectorOnly(Memolith):
     mode = "vector"
 
 
+class PlainMiniLM(VectorOnly):
+    """MiniLM alone on the query as it stands."""
+
+    verbatim = True
+
+
 class Rrf60(Memolith):
     """Reciprocal rank fusion of both sides, the usual recipe."""
+
+    verbatim = True
 
     def search(self, query: str, k: int) -> list[str]:
         """Both lists, fused by rank."""
@@ -106,7 +115,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--no-curve", action="store_true")
     parser.add_argument("--sets", nargs="*", default=["locomo_dev", "xquad_en", "xquad_zh"])
-    parser.add_argument("--only", nargs="*", default=["fts5", "vector", "rrf60", "memolith"])
+    parser.add_argument("--only", nargs="*", default=["fts5", "minilm", "vector", "rrf60", "memolith"])
     parser.add_argument("--limit", type=int)
     options = parser.parse_args()
     folder = data_folder()
@@ -114,7 +123,7 @@ def main() -> None:
         print("retrieval: the data sets are not here; set MEMOLITH_BENCH_DATA")
         return
     module = load_eval(folder)
-    ours = {"memolith": Memolith, "text": TextOnly, "vector": VectorOnly, "rrf60": Rrf60}
+    ours = {"memolith": Memolith, "text": TextOnly, "vector": VectorOnly, "minilm": PlainMiniLM, "rrf60": Rrf60}
     print(f"{'set':12} {'method':10} {'r@5':>6} {'r@10':>6} {'mrr':>6} {'s@5':>6} {'s@10':>6} {'p50 ms':>7}")
     for name in options.sets:
         data = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))

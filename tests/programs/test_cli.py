@@ -152,6 +152,15 @@ def test_a_reader_that_goes_away_makes_no_noise(data, arguments):
     assert b"BrokenPipe" not in ran.stderr, ran.stderr
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """A background shell ignores SIGINT, and a child would inherit that."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_interrupting_an_import_ends_it_quietly_and_imports_nothing(data):
     with Child("-m", CLI[2], "import", "-", "--data", data) as importer:
         importer.say('{"content": "one"}')
