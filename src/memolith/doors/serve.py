@@ -76,7 +76,8 @@ def listen(host: str, port: int) -> socket.socket:
     """A listening socket, so that the address is known before anything is said."""
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        listener = socket.socket(family, socket.SOCK_STREAM)
+        # Named TCP, or asyncio leaves Nagle's algorithm on and every answer in two writes waits 40 ms.
+        listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         if sys.platform != "win32":
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     except OSError as error:
