@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
@@ -42,9 +43,13 @@ class KnownCaller:
             headers = {"WWW-Authenticate": "Bearer"}
             await Response(body, 401, headers, "application/json")(scope, receive, send)
             return
-        # The SDK answers "no such session" to anybody but the one who opened it, if it knows who that was.
-        token = AccessToken(token="", client_id=json.dumps([caller.tenant, caller.user]), scopes=[])
-        await self.manager.asgi_app({**scope, "user": AuthenticatedUser(token)}, receive, send)
+        await self.manager.asgi_app({**scope, "user": known_as(caller.tenant, caller.user)}, receive, send)
+
+
+@lru_cache(1000)
+def known_as(tenant: str, user: str) -> AuthenticatedUser:
+    """The caller as the SDK knows him: it answers "no such session" to anybody but the one who opened it."""
+    return AuthenticatedUser(AccessToken(token="", client_id=json.dumps([tenant, user]), scopes=[]))
 
 
 class McpHttp:

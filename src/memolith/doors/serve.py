@@ -56,7 +56,7 @@ def build(app: App, *, read_only: bool = False, conformance: bool = False) -> AS
             app.start_background()
             yield
 
-    routes = [*rest.routes, *mcp.routes, *(route for fixture in fixtures for route in fixture.routes)]
+    routes = [*mcp.routes, *rest.routes, *(route for fixture in fixtures for route in fixture.routes)]
     rules = Rules(tuple(settings.hosts), tuple(settings.origins), settings.calls_per_minute, settings.body_bytes,
                   issuer, ("/health", "/conformance") if conformance else ("/health",))
     server = Starlette(routes=routes, lifespan=lifespan, exception_handlers={404: worded, 405: worded})
