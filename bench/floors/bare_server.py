@@ -21,7 +21,11 @@ async def list_tools(ctx: Any, params: Any) -> types.ListToolsResult:
 
 
 async def call_tool(ctx: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
-    body = {"id": "new", "title": "local", "text": (params.arguments or {})["text"], "tags": []}
+    # The body of a `fetch`, so that both carry the same bytes.
+    at = "2026-01-01T00:00:00.000000Z"
+    item = {"id": "one", "kind": "memory", "title": "", "status": "active", "tags": [], "project": None, "version": 1,
+            "created_at": at, "updated_at": at, "content": (params.arguments or {})["text"]}
+    body = {"items": [item]}
     return types.CallToolResult(content=[types.TextContent(text=json.dumps(body))], structured_content=body)
 
 
