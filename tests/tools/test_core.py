@@ -189,6 +189,11 @@ def test_unknown_kinds_are_refused_by_name(app):
     assert refused(app, "recall", query="x", kinds=["banana"])["field"] == "kinds"
 
 
+def test_messages_are_added_to_conversations_only(app, zoo):
+    body = refused(app, "append_messages", conversation_id=zoo["zebra"], messages=[{"role": "ann", "content": "Hi."}])
+    assert (body["error"], body["field"]) == ("validation_error", "conversation_id")
+
+
 def test_there_are_eleven_tools():
     assert [tool.name for tool in core.tools] == [
         "remember", "recall", "context", "fetch", "revise", "forget", "restore", "link", "explore", "history",

@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from memolith.engine.model import Block
+from memolith.errors import InvalidInput
 from memolith.registry import Argument, Call, Family, Result, absent
 from memolith.surfaces.names import bare_id
 
@@ -79,6 +80,8 @@ def undo_event(call: Call, *, event: Annotated[int, Field(ge=1, description="The
 def append_messages(call: Call, *, conversation_id: Id,
                     messages: Annotated[list[Turn], Field(min_length=1, max_length=1000)]) -> Done:
     """Add messages at the end of a conversation."""
+    if call.engine.get(call.caller, bare_id(conversation_id)).kind != "conversation":
+        raise InvalidInput("Messages can be added to a conversation only.", field="conversation_id")
     blocks = [Block(turn.content, speaker=turn.role, at=turn.timestamp) for turn in messages]
     written = call.engine.append(call.caller, bare_id(conversation_id), blocks, call.idempotency_key)
     return Done(id=written.item.id, version=written.item.version, event=written.seq,
