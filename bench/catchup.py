@@ -35,15 +35,15 @@ def main() -> None:
         theirs = open_app(ours.settings)
         index = ours.index(MiniLM())
         query = vectors(10_000)[0].tobytes()
-        with ours.store.reading() as rows:
+        with ours.store.reading(None) as rows:
             index.nearest(rows, ME, Filter(), query, 10)
         write(theirs, range(BEFORE, BEFORE + 1))
-        with ours.store.reading() as rows:
+        with ours.store.reading(None) as rows:
             started = time.perf_counter()
             index.follow(rows)
             one = (time.perf_counter() - started) * 1000
         write(theirs, range(BEFORE + 1, BEFORE + FOREIGN))
-        with ours.store.reading() as rows:
+        with ours.store.reading(None) as rows:
             started = time.perf_counter()
             index.follow(rows)
             many = (time.perf_counter() - started) * 1000

@@ -58,7 +58,7 @@ def searches(app: App, count: int) -> None:
             whole.append(timed(lambda t=text, c=chosen: app.recall.recall(ME, Query(t, c)))[0])
             used.append((time.thread_time() - before) * 1000)
             parts["text"].append(timed(lambda t=text, c=chosen: app.recall.recall(ME, Query(t, c, mode="text")))[0])
-            with app.store.reading() as rows:
+            with app.store.reading(None) as rows:
                 parts["vectors"].append(timed(lambda r=rows, v=vector, c=chosen: vectors.nearest(r, ME, c, v, 1000))[0])
         whole.sort()
         p50, told = statistics.median(whole), {part: statistics.median(took) for part, took in parts.items()}

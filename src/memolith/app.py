@@ -8,12 +8,12 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from memolith.engine.engine import Engine
 from memolith.engine.intake import Limits
 from memolith.engine.past import Past
-from memolith.engine.ports import Embedder, Meaning
+from memolith.engine.ports import Embedder, Meaning, Vectors
 from memolith.engine.recall import Recall
 from memolith.engine.rounds import Rounds
 from memolith.engine.times import SystemClock
@@ -125,16 +125,17 @@ class App:
             return None
         # The model loads on its own thread while numpy is imported and the snapshot is mapped.
         self.embedder.wait(0.0)
-        return Meaning(serving := self._serving(self.embedder), self.index(serving))
+        # Readers of SQLite have what this stage follows; the port does not ask it of every store.
+        return Meaning(serving := self._serving(self.embedder), cast(Vectors, self.index(serving)))
 
     def _serving(self, embedder: Embedder) -> Embedder:
         if self._settled:
             return embedder
-        with self.store.reading() as rows:
+        with self.store.reading(None) as rows:
             models = rows.models()
             waiting = rows.waiting(None, "embed", 1)
         if models.keys() - {embedder.id} and not self._queued:
-            with self.store.writing("") as writer:
+            with self.store.writing(None) as writer:
                 writer.queue_missing(embedder.id, self.clock.now())
             self._queued = waiting = True
         if waiting and self._builtin.id in models and models[self._builtin.id] > models.get(embedder.id, 0):
@@ -178,7 +179,7 @@ class App:
         done = {"embedded": 0, "snapshot": 0}
         if self.worker and self.embedder:
             self._serving(self.embedder)
-            with self.store.writing("") as rows:
+            with self.store.writing(None) as rows:
                 rows.retry("embed", self.clock.now())
             while step := self.worker.drain(budget_s=1.0):
                 done["embedded"] += step
@@ -193,10 +194,10 @@ class App:
     def _clear_old(self) -> None:
         """Once everything has a vector of the chosen model, the others can go."""
         assert self.embedder is not None
-        with self.store.reading() as rows:
+        with self.store.reading(None) as rows:
             models, waiting = rows.models(), rows.waiting(None, "embed", 1)
         if not waiting and self.embedder.id in models and len(models) > 1:
-            with self.store.writing("") as rows:
+            with self.store.writing(None) as rows:
                 rows.drop_other_vectors(self.embedder.id)
 
     def roll_snapshot(self, always: bool = False) -> bool:
@@ -204,7 +205,7 @@ class App:
         if self.embedder is None:
             return False
         index = self.index(self.embedder)
-        with self.store.reading() as rows:
+        with self.store.reading(None) as rows:
             index.follow(rows)
             if not (always or index.wants_snapshot):
                 return False
@@ -216,7 +217,7 @@ class App:
             index.follow(rows)
             _, change = rows.slot_marks()
         index.tidy()
-        with self.store.writing("") as rows:
+        with self.store.writing(None) as rows:
             rows.prune_changes(change - KEPT_CHANGES)
         return True
 

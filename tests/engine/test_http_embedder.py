@@ -277,7 +277,7 @@ TEXTS = ("Apples grow on trees.", "The auditor asked for invoices.", "Rain fell 
 
 
 def vectors(app: App) -> dict[str, int]:
-    with app.store.reading() as rows:
+    with app.store.reading(None) as rows:
         return rows.models()
 
 
@@ -351,7 +351,7 @@ class Later:
 
 
 def statuses(app: App) -> dict[str, int]:
-    with app.store.reading() as rows:
+    with app.store.reading(None) as rows:
         return {status: count for (consumer, status), count in rows.outbox_counts().items() if consumer == "embed"}
 
 
@@ -383,7 +383,7 @@ def test_one_text_that_the_server_refuses_stops_no_other(server, tmp_path):
         for clock.hour in range(24):
             worker.drain()
         assert statuses(app) == {"processed": 3, "failed": 1}
-        with app.store.reading() as rows:
+        with app.store.reading(None) as rows:
             assert ["400" in error for error in rows.outbox_errors()] == [True]
 
 
@@ -425,7 +425,7 @@ def test_a_slow_worker_does_not_overwrite_what_a_faster_one_made_of_a_newer_text
         else:
             hit = app.recall.recall(ME, Query("fresh ideas", mode="vector")).hits[0]
             assert (hit.passage.text, hit.reasons["cosine"] > 0.7) == ("fresh ideas", True)
-        with app.store.reading() as rows:
+        with app.store.reading(None) as rows:
             left = rows.unembedded(ME.tenant, id, Slow.id)
         assert all(passage.digest for passage in left)
         assert len(left) == {"edit": 2, "shorten": 1, "forget": 2, "erase": 0}[change]

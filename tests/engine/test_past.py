@@ -21,7 +21,7 @@ State = tuple[Item, str, tuple[str, ...], list[Passage]]
 
 def state(app: App, id: str) -> State:
     """Everything of an item that undo must bring back."""
-    with app.store.reading() as rows:
+    with app.store.reading(None) as rows:
         item = rows.item(ME.tenant, id)
         assert item is not None
         # A number and a truth value are equal in Python, but not in the bytes of their JSON.
@@ -30,12 +30,12 @@ def state(app: App, id: str) -> State:
 
 
 def links(app: App) -> list[Link]:
-    with app.store.reading() as rows:
+    with app.store.reading(None) as rows:
         return [replace(link, version=0, updated_at="") for link in rows.all_links(ME.tenant)]
 
 
 def length(app: App) -> int:
-    with app.store.reading() as rows:
+    with app.store.reading(None) as rows:
         return rows.last_seq(ME.tenant)
 
 
@@ -80,7 +80,7 @@ def test_history_tells_of_appended_messages_and_of_links(app):
     assert [message["text"] for message in new[len(old):]] == ["more"]  # type: ignore[index, arg-type]
     assert changed(relinked) == {"strength": (0.5, 0.7)}
     assert [step.event.type for step in app.past.history(ME, other)] == ["remembered", "linked", "relinked", "unlinked"]
-    with app.store.reading() as rows:
+    with app.store.reading(None) as rows:
         at = rows.events(ME.tenant, talk)[-1].at
     assert len(app.past.history(ME, talk, until=at)) == 2
 

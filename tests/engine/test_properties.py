@@ -97,7 +97,7 @@ class World:
         return verb, caller, before + 1 if self.length(caller.tenant) == before + 1 else None
 
     def length(self, tenant: str) -> int:
-        with self.app.store.reading() as rows:
+        with self.app.store.reading(None) as rows:
             return rows.last_seq(tenant)
 
     def pick(self, caller: Caller, among: str = "items") -> str:

@@ -353,7 +353,7 @@ def test_chinese_is_found_by_words_without_a_vector(smart):
     page = found(smart, "公园散步")
     assert page.hits[0].item.id == "zh"
     assert "cosine" not in page.hits[0].reasons
-    with smart.store.reading() as rows:
+    with smart.store.reading(None) as rows:
         assert sum(rows.models().values()) == 1
     page = found(smart, "历史书", mode="vector")
     assert page.hits[0].item.id == "zh2"

@@ -71,7 +71,7 @@ class Shelf:
 
     def ask(self, index: VectorIndex, query: np.ndarray, limit: int = 10, chosen: Filter = Filter(),
             caller: Caller = ME) -> list[str]:
-        with self.app.store.reading() as store:
+        with self.app.store.reading(None) as store:
             found = index.nearest(store, caller, chosen, query.tobytes(), limit)
             items = store.items_at({one.place.item for one in found})
         assert [one.score for one in found] == sorted((one.score for one in found), reverse=True)
@@ -79,7 +79,7 @@ class Shelf:
         return [items[one.place.item].id for one in found]
 
     def snapshot(self, index: VectorIndex) -> Path:
-        with self.app.store.reading() as store:
+        with self.app.store.reading(None) as store:
             return index.snapshot(store)
 
     def index(self, dimension: int = DIMENSION) -> VectorIndex:
@@ -148,7 +148,7 @@ def test_a_large_set_keeps_98_of_100_exact_neighbours_of_the_unrounded_vectors(l
 
 def test_scores_are_cosines(large):
     index, query = large.index(), random_rows(1, 3)[0]
-    with large.app.store.reading() as store:
+    with large.app.store.reading(None) as store:
         found = index.nearest(store, ME, Filter(), query.tobytes(), 10)
         exact = index.cosines(store, query.tobytes(), [one.place for one in found])
         items = store.items_at({one.place.item for one in found})
@@ -436,7 +436,7 @@ def test_a_snapshot_that_cannot_be_written_leaves_nothing_behind(shelf):
     shelf.put(random_rows(50, 1))
     folder = shelf.app.settings.data
     index = VectorIndex(folder / "no such folder", MODEL, DIMENSION)
-    with pytest.raises(Unavailable), shelf.app.store.reading() as store:
+    with pytest.raises(Unavailable), shelf.app.store.reading(None) as store:
         index.snapshot(store)
     assert not list(folder.rglob("*.partial"))
 
@@ -445,7 +445,7 @@ def test_a_snapshot_that_cannot_be_written_leaves_nothing_behind(shelf):
 
 
 def prune(shelf: Shelf) -> None:
-    with shelf.app.store.writing("") as store:
+    with shelf.app.store.writing(None) as store:
         store.prune_changes(store.slot_marks()[1])
 
 
@@ -464,7 +464,7 @@ def test_a_reader_that_missed_part_of_the_feed_loads_anew(shelf, snapshot):
     shelf.put(random_rows(10, 2))
     for index in (reader, shelf.index()):
         assert shelf.agrees(index) == 1.0
-        with shelf.app.store.reading() as store:
+        with shelf.app.store.reading(None) as store:
             _, change = store.slot_marks()
         assert index._change == change
 
@@ -473,7 +473,7 @@ def test_a_reader_of_an_earlier_moment_does_not_turn_the_index_back(shelf):
     shelf.put(random_rows(30, 1))
     index, query = shelf.index(), random_rows(1, 4)[0]
     shelf.ask(index, query)
-    with shelf.app.store.reading() as early:
+    with shelf.app.store.reading(None) as early:
         early.slot_marks()
         later = shelf.put(random_rows(10, 2))
         assert len(shelf.ask(index, query, 50)) == 40
@@ -541,10 +541,10 @@ def test_a_long_item_with_many_passages_is_one_item_with_many_places(shelf):
         for ref, row in zip(refs, rows, strict=True):
             store.put_vector(ref, MODEL, os.urandom(16), quantised(row.tobytes()))
     index = shelf.index()
-    with shelf.app.store.reading() as store:
+    with shelf.app.store.reading(None) as store:
         found = index.nearest(store, ME, Filter(), rows[31].tobytes(), 50)
     assert found[0].place == Place.of(refs[31])
     assert {one.place.ordinal for one in found} == set(range(50))
     shelf.app.engine.forget(ME, id)
-    with shelf.app.store.reading() as store:
+    with shelf.app.store.reading(None) as store:
         assert index.nearest(store, ME, Filter(), rows[31].tobytes(), 50) == []

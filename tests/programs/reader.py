@@ -58,7 +58,7 @@ def answer(app: App) -> None:
 
 def hold(app: App) -> None:
     """Keep the state of this moment in sight."""
-    with app.store.reading() as rows:
+    with app.store.reading(None) as rows:
         rows.last_seq(ME.tenant)
         print("ready", flush=True)
         sys.stdin.readline()

@@ -310,7 +310,7 @@ def test_an_export_imported_into_an_empty_folder_gives_equal_read_models(data, t
     for id in ids[:3]:
         assert after.engine.read(ME, id, forgotten=True) == before.engine.read(ME, id, forgotten=True)
         assert after.past.history(ME, id) == before.past.history(ME, id)
-    with before.store.reading() as old, after.store.reading() as new:
+    with before.store.reading(None) as old, after.store.reading(None) as new:
         assert list(new.all_items(ME.tenant)) == list(old.all_items(ME.tenant))
         assert list(new.all_links(ME.tenant)) == list(old.all_links(ME.tenant))
     for app in (before, after):

@@ -112,7 +112,7 @@ def test_a_write_in_one_process_is_found_by_meaning_in_another_at_its_next_searc
 
 
 def vector_count(app: App) -> int:
-    with app.store.reading() as rows:
+    with app.store.reading(None) as rows:
         return sum(rows.models().values())
 
 
@@ -166,7 +166,7 @@ def shelved(folder: Path, count: int) -> App:
 
 def nearest(app: App, row: np.ndarray) -> int:
     index = app.index(MiniLM())
-    with app.store.reading() as store:
+    with app.store.reading(None) as store:
         return index.nearest(store, ME, Filter(), row.tobytes(), 1)[0].place.ordinal
 
 

@@ -110,7 +110,7 @@ def check_all(folder: Path, acknowledged: dict[str, str], count: int) -> None:
     titles = Counter(item.title for item in app.engine.listing(ME, limit=WRITERS * count * 2).items)
     assert set(titles) == {f"Item {word}" for word in acknowledged}
     assert set(titles.values()) == {1}
-    with app.store.reading() as rows:
+    with app.store.reading(None) as rows:
         assert rows.last_seq(ME.tenant) == WRITERS * count
         assert [event.seq for event in rows.events_after(ME.tenant, 0)] == list(range(1, WRITERS * count + 1))
     app.close()

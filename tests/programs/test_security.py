@@ -313,5 +313,5 @@ def test_a_read_only_server_neither_shows_nor_runs_what_writes(tmp_path):
             assert refused["error"]["code"] == -32602
             assert f"/mcp/tools/{name}" not in shown
             assert f">{name} <" not in reading.ask("GET", "/docs", reading.admin).text
-        with reading.app.store.reading() as rows:
+        with reading.app.store.reading(None) as rows:
             assert rows.last_seq("local") == 0

@@ -30,7 +30,7 @@ def examine(app: App) -> tuple[dict[str, object], list[str]]:
 
 
 def _contents(app: App, problems: list[str]) -> dict[str, object]:
-    with app.store.reading() as rows:
+    with app.store.reading(None) as rows:
         tenants = {tenant: rows.last_seq(tenant) for tenant in rows.tenants()}
         work = rows.outbox_counts()
         problems += [f"{text}; `memolith upkeep` tries again." for text in rows.outbox_errors()]
@@ -49,7 +49,7 @@ def _model(app: App, problems: list[str]) -> dict[str, object]:
     except EmbedderDown as error:
         state = f"{app.settings.embedder} (down)"
         problems.append(error.message)
-    with app.store.reading() as rows:
+    with app.store.reading(None) as rows:
         counts = ", ".join(f"{model} {count:,}" for model, count in rows.models().items()) or "none"
     return {"model": state, "vectors": counts}
 

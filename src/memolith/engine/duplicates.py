@@ -81,7 +81,7 @@ def similar(recall: Recall, store: Store, caller: Caller, text: str, threshold: 
     """Items that say nearly the same as the text, without those that contradict it."""
     found = recall.recall(caller, Query(text[:4000], chosen, mode="vector", limit=5 * limit, threshold=threshold,
                                         by_similarity=True, per_item=True, verbatim=True))
-    with store.reading() as rows:
+    with store.reading(caller.tenant) as rows:
         texts = {id: "\n".join(block.text for block in join_blocks(passages))
                  for id, passages in rows.passages_of(caller.tenant, [hit.item.id for hit in found.hits]).items()}
     return [Similar(hit.item.id, hit.item.title, hit.score, exact=_plain(texts[hit.item.id]) == _plain(text))

@@ -46,17 +46,17 @@ class Engine(Verbs):
 
     def explore(self, caller: Caller, id: str, depth: int = 1, types: Collection[str] = ()) -> Neighbourhood:
         """Everything within so many links of an item, itself first."""
-        with self.store.reading() as rows:
+        with self.store.reading(caller.tenant) as rows:
             return explore(rows, caller, id, depth, types)
 
     def counts(self, caller: Caller, by: str, chosen: Filter = Filter()) -> dict[str, int]:
         """How many items the caller sees per kind, status, namespace, project or tag."""
-        with self.store.reading() as rows:
+        with self.store.reading(caller.tenant) as rows:
             return rows.counts(caller, checked(chosen), by)
 
     def health(self) -> dict[str, str]:
         """How the parts are; asking starts to load the model."""
-        with self.store.reading() as rows:
+        with self.store.reading(None) as rows:
             waiting = rows.outbox_counts()
         pending = waiting.get(("embed", "pending"), 0)
         failed = waiting.get(("embed", "failed"), 0)
@@ -85,7 +85,7 @@ class Engine(Verbs):
     def _near(self, caller: Caller, written: Written, text: str) -> Sequence[Similar]:
         """Items that share most of their word sequences with a new one."""
         known = {written.item.id, *(same.id for same in written.similar)}
-        with self.store.reading() as rows:
+        with self.store.reading(caller.tenant) as rows:
             ids = set(rows.alike(caller, chunk(text)[0], Filter(kinds=(written.item.kind,)))) - known
             if not ids:
                 return []

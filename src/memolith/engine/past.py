@@ -51,7 +51,7 @@ class Past:
     def history(self, caller: Caller, id: str, until: str | None = None) -> list[Step]:
         """Every event of the item and of its links, oldest first, with what changed."""
         until = None if until is None else when("as_of", until)
-        with self._engine.store.reading() as rows:
+        with self._engine.store.reading(caller.tenant) as rows:
             _allowed(rows, caller, id)
             steps = _steps(caller, rows.events(caller.tenant, id))
             for stream in rows.link_streams(caller.tenant, id):
@@ -64,7 +64,7 @@ class Past:
     def as_of(self, caller: Caller, id: str, at: str) -> State:
         """The item as it was at that time."""
         at = when("as_of", at)
-        with self._engine.store.reading() as rows:
+        with self._engine.store.reading(caller.tenant) as rows:
             _allowed(rows, caller, id)
             events = rows.events(caller.tenant, id)
         if events[-1].type == "erased":
@@ -76,7 +76,7 @@ class Past:
 
     def undo(self, caller: Caller, seq: int) -> Event:
         """Take one event back by a new one; refused where later events touched the same."""
-        with self._engine.store.reading() as rows:
+        with self._engine.store.reading(caller.tenant) as rows:
             event = rows.event(caller.tenant, seq)
             if event is None:
                 raise NotFound(f"There is no event {seq}.", field="event", id=str(seq))
@@ -98,7 +98,7 @@ class Past:
 
     def last(self, caller: Caller, id: str) -> Event:
         """The newest event of an item."""
-        with self._engine.store.reading() as rows:
+        with self._engine.store.reading(caller.tenant) as rows:
             _allowed(rows, caller, id)
             return rows.events(caller.tenant, id)[-1]
 

@@ -73,7 +73,7 @@ class Recall:
         query = replace(check(query), filter=checked(query.filter))
         warnings: list[str] = []
         meaning = None if query.mode == "text" else self._ready(caller, query, warnings)
-        with self._store.reading() as rows:
+        with self._store.reading(caller.tenant) as rows:
             search = Search(rows, caller, query, self._lexicon, self._ranker)
             dense = self._dense(meaning, search.stripped, query, warnings) if meaning else None
             ranked, full = search.run(dense)
@@ -124,7 +124,7 @@ class Recall:
         return (meaning, "") if meaning.embedder.wait(MODEL_WAIT_S) else (None, "The embedding model is not ready")
 
     def _waiting(self, caller: Caller) -> int:
-        with self._store.reading() as rows:
+        with self._store.reading(caller.tenant) as rows:
             return rows.waiting(caller.tenant, "embed")
 
     def _dense(self, meaning: Meaning, text: str, query: Query, warnings: list[str]) -> Dense | None:

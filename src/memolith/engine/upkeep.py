@@ -42,7 +42,7 @@ class Upkeep:
     def verify(self, progress: Progress | None = None) -> list[str]:
         """Every place where the rows differ from a replay of the log; empty when all is well."""
         problems = [f"database file: {text}" for text in self._engine.store.check()]
-        with self._engine.store.reading() as rows:
+        with self._engine.store.reading(None) as rows:
             total = sum(rows.last_seq(tenant) for tenant in rows.tenants())
             done = 0
             for tenant in rows.tenants():
@@ -57,7 +57,7 @@ class Upkeep:
     def rebuild(self, progress: Progress | None = None) -> int:
         """Make the read models anew from the log; returns how many events were replayed."""
         done = 0
-        with self._engine.store.reading() as before:
+        with self._engine.store.reading(None) as before:
             tenants = before.tenants()
         with self._engine.store.rebuilding() as writer_of:
             for tenant in tenants:
@@ -73,7 +73,7 @@ class Upkeep:
 
     def export(self, tenant: str) -> Iterator[str]:
         """The tenant as JSON Lines: a header, then its log."""
-        with self._engine.store.reading() as rows:
+        with self._engine.store.reading(None) as rows:
             yield _line({"memolith": FORMAT, "tenant": tenant, "events": rows.last_seq(tenant),
                          "left_out": list(LEFT_OUT)})
             for event in rows.events_after(tenant, 0):

@@ -61,18 +61,18 @@ class Verbs:
 
     def get(self, caller: Caller, id: str, forgotten: bool = False) -> Item:
         """The item, if the caller may see it; forgotten ones only where asked for."""
-        with self.store.reading() as rows:
+        with self.store.reading(caller.tenant) as rows:
             return visible(rows, caller, id, forgotten)
 
     def read(self, caller: Caller, id: str, forgotten: bool = False) -> tuple[Item, list[Block]]:
         """The item and its blocks."""
-        with self.store.reading() as rows:
+        with self.store.reading(caller.tenant) as rows:
             item = visible(rows, caller, id, forgotten)
             return item, join_blocks(rows.passages(caller.tenant, id))
 
     def read_many(self, caller: Caller, ids: Sequence[str], forgotten: bool = False) -> list[tuple[Item, list[Block]]]:
         """Those of the items that the caller may see, in the order asked for."""
-        with self.store.reading() as rows:
+        with self.store.reading(caller.tenant) as rows:
             found = rows.items(caller.tenant, ids)
             items = [found[id] for id in ids if id in found and found[id].scope.admits(caller)
                      and (forgotten or not found[id].forgotten)]
@@ -87,12 +87,12 @@ class Verbs:
             raise InvalidInput(f"The limit must lie between 1 and {MOST_LISTED:,}.", field="limit")
         if not 0 <= offset < 2**62:
             raise InvalidInput("The offset cannot be negative or astronomic.", field="offset")
-        with self.store.reading() as rows:
+        with self.store.reading(caller.tenant) as rows:
             return rows.listing(caller, chosen, sort, descending, limit, offset)
 
     def links(self, caller: Caller, id: str) -> list[Link]:
         """The links of an item to others that the caller sees."""
-        with self.store.reading() as rows:
+        with self.store.reading(caller.tenant) as rows:
             visible(rows, caller, id)
             links = rows.links_of(caller.tenant, id)
             ends = rows.items(caller.tenant, {end for link in links for end in (link.source, link.target)})

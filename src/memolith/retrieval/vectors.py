@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from memolith.engine.model import Caller, Filter
-from memolith.engine.ports import Candidate, Place, VectorReader
+from memolith.engine.ports import Candidate, Place, SlotReader
 from memolith.retrieval.slots import Array, Slots, code, micros, open_snapshot, signs, write_snapshot
 
 BLOCK = 32_768
@@ -34,7 +34,7 @@ class VectorIndex:
         self._file: Path | None = None
         self._vector = self._change = -1
 
-    def nearest(self, rows: VectorReader, caller: Caller, chosen: Filter, query: bytes, limit: int) -> list[Candidate]:
+    def nearest(self, rows: SlotReader, caller: Caller, chosen: Filter, query: bytes, limit: int) -> list[Candidate]:
         """The best passages by cosine among those that pass the filter."""
         vector = np.frombuffer(query, "<f4")
         with self._lock:
@@ -45,7 +45,7 @@ class VectorIndex:
                 found, _ = self._scan(rows, caller, chosen, vector, limit, only)
         return found
 
-    def cosines(self, rows: VectorReader, query: bytes, places: Collection[Place]) -> dict[Place, float]:
+    def cosines(self, rows: SlotReader, query: bytes, places: Collection[Place]) -> dict[Place, float]:
         """The cosine of each passage that has a vector, from the rows in the database."""
         found = rows.vectors_of(places, self.model)
         if not found:
@@ -68,12 +68,12 @@ class VectorIndex:
         """Whether the tail has grown so long that a new snapshot pays."""
         return self._tail.count > max(TAIL, self._old.count // 20)
 
-    def follow(self, rows: VectorReader) -> None:
+    def follow(self, rows: SlotReader) -> None:
         """Catch up with what other threads and processes wrote."""
         with self._lock:
             self._follow(rows)
 
-    def snapshot(self, rows: VectorReader) -> Path:
+    def snapshot(self, rows: SlotReader) -> Path:
         """Write everything into a new file beside the old ones, which live readers may still map."""
         vector, change = rows.slot_marks()
         marks: dict[str, object] = {"database": rows.database(), "model": self.model, "vector": vector,
@@ -101,7 +101,7 @@ class VectorIndex:
         found = [path for path in self.folder.glob(f"{self._name}*.snap") if path.stem.rsplit("-", 1)[1].isdecimal()]
         return sorted(found, key=lambda path: int(path.stem.rsplit("-", 1)[1]))
 
-    def _follow(self, rows: VectorReader) -> None:
+    def _follow(self, rows: SlotReader) -> None:
         vector, change = rows.slot_marks()
         if vector <= self._vector and change <= self._change:
             # A reader that began earlier than another sees less than the index has; the database has the last say.
@@ -116,7 +116,7 @@ class VectorIndex:
             self._forget(change)
             self._catch_up(rows, vector, change)
 
-    def _reopen(self, rows: VectorReader, vector: int, change: int) -> None:
+    def _reopen(self, rows: SlotReader, vector: int, change: int) -> None:
         """Map the newest good snapshot, if it is newer than what there is."""
         expected = {"database": rows.database(), "model": self.model}
         for path in reversed(self._files()):
@@ -137,7 +137,7 @@ class VectorIndex:
         self._old, self._tail = Slots.empty(self.dimension), Slots.empty(self.dimension)
         self._file, self._vector, self._change = None, 0, change
 
-    def _catch_up(self, rows: VectorReader, vector: int, change: int) -> bool:
+    def _catch_up(self, rows: SlotReader, vector: int, change: int) -> bool:
         """Apply what is new; False if the feed of changes was cut off before it was read."""
         changes = rows.slot_changes(self._change)
         if change > self._change and (not changes or changes[0][0] != self._change + 1):
@@ -153,7 +153,7 @@ class VectorIndex:
         self._vector, self._change = vector, change
         return True
 
-    def _scan(self, rows: VectorReader, caller: Caller, chosen: Filter, vector: Array, limit: int,
+    def _scan(self, rows: SlotReader, caller: Caller, chosen: Filter, vector: Array, limit: int,
               only: Array | None) -> tuple[list[Candidate], bool]:
         """The best that pass, and whether everything that could pass was looked at."""
         tagged = self._tagged(rows, caller, chosen)
@@ -175,7 +175,7 @@ class VectorIndex:
         best = np.argsort(-all_scores, kind="stable")
         return self._checked(rows, caller, chosen, all_ids[best], all_scores[best], limit), complete
 
-    def _tagged(self, rows: VectorReader, caller: Caller, chosen: Filter) -> Array | None:
+    def _tagged(self, rows: SlotReader, caller: Caller, chosen: Filter) -> Array | None:
         """The items with the wanted tags, if they are few enough to be worth a list."""
         tags, least = (chosen.tags_all, len(chosen.tags_all)) if chosen.tags_all else (chosen.tags_any, 1)
         if not tags:
@@ -183,7 +183,7 @@ class VectorIndex:
         items = rows.items_tagged(caller.tenant, tags, least, NARROW + 1)
         return None if len(items) > NARROW else np.array(items, "i8")
 
-    def _checked(self, rows: VectorReader, caller: Caller, chosen: Filter, ids: Array, scores: Array,
+    def _checked(self, rows: SlotReader, caller: Caller, chosen: Filter, ids: Array, scores: Array,
                  limit: int) -> list[Candidate]:
         """Those that the database agrees to, best first."""
         found: list[Candidate] = []

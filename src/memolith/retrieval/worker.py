@@ -30,14 +30,14 @@ class EmbedWorker:
 
     def drain(self, tenant: str | None = None, budget_s: float = 3600.0) -> int:
         """Embed what is due, newest first, for at most that long; returns how many streams were done."""
-        with self._store.reading() as rows:
+        with self._store.reading(None) as rows:
             # A look costs less than the write lock, and mostly there is nothing to do.
             if not rows.waiting(tenant, "embed", 1):
                 return 0
         started, done = time.monotonic(), 0
         size = 4 if budget_s < 1 else BATCH
         while time.monotonic() - started < budget_s:
-            with self._store.writing(tenant or "", budget_s) as rows:
+            with self._store.writing(tenant, budget_s) as rows:
                 jobs = rows.lease("embed", self._clock.now(), size, LEASE_S, tenant)
             if not jobs:
                 break
@@ -79,28 +79,28 @@ class EmbedWorker:
 
     def _embed(self, jobs: list[Job]) -> None:
         model = self._embedder.id
-        with self._store.reading() as rows:
-            found = {job: rows.unembedded(job.tenant, job.stream, model) for job in jobs}
-        texts = {passage.ref: _text(passage) for passages in found.values() for passage in passages}
-        due = {job: [passage.ref for passage in passages if passage.digest != _digest(texts[passage.ref])]
+        with self._store.reading(None) as rows:
+            found = {job: {passage.ref: (_text(passage), passage.digest) for passage in
+                           rows.unembedded(job.tenant, job.stream, model)} for job in jobs}
+        due = {job: {ref: text for ref, (text, digest) in passages.items() if digest != _digest(text)}
                for job, passages in found.items()}
-        made = self._vectors([texts[ref] for refs in due.values() for ref in refs])
+        made = self._vectors({text: job.tenant for job, texts in due.items() for text in texts.values()})
         for tenant in {job.tenant for job in jobs}:
             with self._store.writing(tenant) as rows:
                 for job in (job for job in jobs if job.tenant == tenant):
                     # A text that has changed meanwhile has a job of its own, whose vector must not be overwritten.
                     now = {passage.ref: _text(passage) for passage in rows.unembedded(tenant, job.stream, model)}
-                    for ref in due[job]:
-                        if now.get(ref) == texts[ref]:
-                            rows.put_vector(ref, model, _digest(texts[ref]), made[texts[ref]])
+                    for ref, text in due[job].items():
+                        if now.get(ref) == text:
+                            rows.put_vector(ref, model, _digest(text), made[text])
                     rows.done(job)
 
-    def _vectors(self, texts: list[str]) -> dict[str, bytes | None]:
-        """An int8 row per distinct text: from the table where the same text has one, else from the model."""
+    def _vectors(self, texts: dict[str, str]) -> dict[str, bytes | None]:
+        """A row per distinct text: from the table where its tenant has the same text, else from the model."""
         made: dict[str, bytes | None] = {}
-        with self._store.reading() as rows:
-            for text in texts:
-                made[text] = rows.vector_by_digest(_digest(text), self._embedder.id)
+        with self._store.reading(None) as rows:
+            for text, tenant in texts.items():
+                made[text] = rows.vector_by_digest(tenant, _digest(text), self._embedder.id)
         missing = [text for text, row in made.items() if row is None]
         for start in range(0, len(missing), 256):
             part = missing[start:start + 256]

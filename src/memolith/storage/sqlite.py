@@ -17,8 +17,7 @@ from memolith.storage import gaps
 from memolith.storage.faults import translated
 from memolith.storage.migrate import migrate
 from memolith.storage.rows import value
-from memolith.storage.sqlite_read import SqliteReader
-from memolith.storage.sqlite_vectors import QUERIES
+from memolith.storage.sqlite_read import QUERIES, SqliteReader
 from memolith.storage.sqlite_write import SqliteWriter
 
 FILE = "memolith.db"
@@ -43,37 +42,32 @@ class SqliteStore:
                 migrate(db)
 
     @contextmanager
-    def reading(self) -> Iterator[SqliteReader]:
+    def reading(self, tenant: str | None) -> Iterator[SqliteReader]:
         """Reads that all see the same moment."""
-        with translated(), self._connection() as db:
-            db.execute("begin")
-            try:
-                yield SqliteReader(db)
-            finally:
-                db.execute("rollback")
+        with self._transaction("begin") as db:
+            yield SqliteReader(db)
 
     @contextmanager
-    def writing(self, tenant: str, wait_s: float | None = None) -> Iterator[SqliteWriter]:
+    def writing(self, tenant: str | None, wait_s: float | None = None) -> Iterator[SqliteWriter]:
         """Reads and writes that happen wholly or not at all; durable when this ends."""
-        with translated(), self._connection() as db:
-            db.set_busy_handler(_patience(self._busy_s if wait_s is None else min(wait_s, self._busy_s)))
-            db.execute("begin immediate")
-            try:
-                yield SqliteWriter(db, tenant)
-                db.execute("commit")
-            finally:
-                if db.in_transaction:
-                    db.execute("rollback")
+        with self._transaction("begin immediate", wait_s) as db:
+            yield SqliteWriter(db, tenant)
 
     @contextmanager
     def rebuilding(self) -> Iterator[Callable[[str], SqliteWriter]]:
         """Empty read models, to be filled anew from the log in one transaction."""
+        with self._transaction("begin immediate") as db:
+            for _ in db.execute(QUERIES["empty_models"]):
+                pass
+            yield lambda tenant: SqliteWriter(db, tenant)
+
+    @contextmanager
+    def _transaction(self, begin: str, wait_s: float | None = None) -> Iterator[apsw.Connection]:
         with translated(), self._connection() as db:
-            db.execute("begin immediate")
+            db.set_busy_handler(_patience(self._busy_s if wait_s is None else min(wait_s, self._busy_s)))
+            db.execute(begin)
             try:
-                for _ in db.execute(QUERIES["empty_models"]):
-                    pass
-                yield lambda tenant: SqliteWriter(db, tenant)
+                yield db
                 db.execute("commit")
             finally:
                 if db.in_transaction:

@@ -3,6 +3,9 @@
 -- name: head
 select number, seq, passages, terms, at from head where tenant = :tenant
 
+-- name: head_locked
+select number, seq, passages, terms, at from head where tenant = :tenant
+
 -- name: head_new
 insert into head (tenant, number, seq) select :tenant, coalesce(max(number), 0) + 1, 0 from head
 
@@ -80,8 +83,8 @@ delete from item where tenant = :tenant and id = :id
 -- name: item_row
 select row from item where tenant = :tenant and id = :id
 
--- name: tag_add
-insert into tag (tenant, tag, item) values (:tenant, :tag, :item)
+-- name: tags_add
+insert into tag (tenant, tag, item) select :tenant, value, :item from json_each(:tags)
 
 -- name: tags_drop
 delete from tag where item = :item
@@ -130,10 +133,17 @@ select * from passage where id >= (:item << 20) + :ordinal and id < (:item + 1) 
 
 -- name: passage_add
 insert into passage (id, tenant, item, ordinal, block, text, at, speaker, locator, attributes, digest)
-values (:id, :tenant, :item, :ordinal, :block, :text, :at, :speaker, :locator, :attributes, :digest)
+values (:id, :tenant, :item, :ordinal, :block, :text, :at, :speaker, :locator, :attributes, :digest);
+insert into passage_fts (rowid, body, extra, scope) values (:id, :body, :extra, :scope)
 
 -- name: passage_drop
+insert into passage_fts (passage_fts, rowid, body, extra, scope) values ('delete', :id, :body, :extra, :scope);
 delete from passage where id = :id
+
+-- name: passage_index
+insert into passage_fts (passage_fts, rowid, body, extra, scope)
+values ('delete', :id, :old_body, :old_extra, :old_scope);
+insert into passage_fts (rowid, body, extra, scope) values (:id, :body, :extra, :scope)
 
 -- name: text_bytes
 select coalesce(sum(octet_length(p.text)), 0)
@@ -146,10 +156,10 @@ where p.tenant = :tenant and p.digest = :digest and p.ordinal = 0 and i.passages
 order by i.seq limit 20
 
 -- name: sketch_add
-insert or ignore into sketch (tenant, mark, item) values (:tenant, :mark, :item)
+insert or ignore into sketch (tenant, mark, item) select :tenant, value, :item from json_each(:marks)
 
 -- name: sketch_drop
-delete from sketch where tenant = :tenant and mark = :mark and item = :item
+delete from sketch where tenant = :tenant and mark in (select value from json_each(:marks)) and item = :item
 
 -- name: sketches
 select item, mark from sketch where tenant = :tenant
@@ -160,14 +170,8 @@ cross join sketch s on s.tenant = :tenant and s.mark = wanted.value
 cross join item i on i.row = s.item
 where i.tenant = :tenant {filters} limit 5
 
--- name: fts_add
-insert into passage_fts (rowid, body, extra, scope) values (:id, :body, :extra, :scope)
-
--- name: fts_drop
-insert into passage_fts (passage_fts, rowid, body, extra, scope) values ('delete', :id, :body, :extra, :scope)
-
--- name: frequency
-select doc from passage_terms where term = :term
+-- name: frequencies
+select term, doc from json_each(:terms) wanted cross join passage_terms on term = wanted.value
 
 -- name: link
 select * from link where tenant = :tenant and id = :id
@@ -235,17 +239,11 @@ select v.id from item i join passage p on p.id >= i.row << 20 and p.id < (i.row 
 join vector v on v.passage = p.id and v.model = :model
 where i.tenant = :tenant {filters}
 
--- name: wide_kind
-select 1 from item where tenant = :tenant and kind = :value limit 1 offset :most
+-- name: wide
+select 1 from item where tenant = :tenant and {column} = :value limit 1 offset :most
 
 -- name: wide_tag
 select 1 from tag where tenant = :tenant and tag = :value limit 1 offset :most
-
--- name: wide_project
-select 1 from item where tenant = :tenant and project = :value limit 1 offset :most
-
--- name: wide_namespace
-select 1 from item where tenant = :tenant and namespace = :value limit 1 offset :most
 
 -- name: owners
 select (select min(owner) from item where tenant = :tenant), (select max(owner) from item where tenant = :tenant)
@@ -268,10 +266,11 @@ select name from speaker where name is not null
 select passage, row from vector where model = :model and passage in (select value from json_each(:ids))
 
 -- name: vectors_drop
-delete from vector where passage = :passage returning id
+insert into slot_change (vector) select id from vector where passage = :passage;
+delete from vector where passage = :passage
 
--- name: slot_change
-insert into slot_change (vector, item) values (:vector, :item)
+-- name: item_moved
+insert into slot_change (item) values (:item)
 
 -- name: slot_marks
 select coalesce((select seq from sqlite_sequence where name = 'vector'), 0),
@@ -301,14 +300,15 @@ insert into vector (tenant, passage, model, digest, row)
 select :tenant, :passage, :model, :digest, :row where exists (select 1 from passage where id = :passage)
 
 -- name: vector_same
-select row from vector where digest = :digest and model = :model limit 1
+select row from vector where digest = :digest and tenant = :tenant and model = :model limit 1
 
 -- name: vector_digests
 select passage, digest from vector
 where passage >= :item << 20 and passage < (:item + 1) << 20 and model = :model
 
 -- name: vector_drop
-delete from vector where passage = :passage and model = :model returning id
+insert into slot_change (vector) select id from vector where passage = :passage and model = :model;
+delete from vector where passage = :passage and model = :model
 
 -- name: vectors_orphaned
 delete from vector where passage < 0
@@ -339,22 +339,29 @@ on conflict (tenant, item) do update set count = count + excluded.count, last = 
 select item, count, last from access where tenant = :tenant and item in (select value from json_each(:ids))
 
 -- name: access_drop
-delete from access where tenant = :tenant and item = :item
+delete from access where tenant = :tenant and item = :stream
 
 -- name: outbox_add
 insert or replace into outbox (tenant, seq, consumer, stream, status, due)
 values (:tenant, :seq, :consumer, :stream, 'pending', :due)
 
+-- name: outbox_tenants
+with recursive waiting (tenant) as (
+    select min(tenant) from outbox where consumer = :consumer
+    union all
+    select (select min(o.tenant) from outbox o where o.consumer = :consumer and o.tenant > waiting.tenant) from waiting
+    where waiting.tenant is not null
+)
+select tenant from waiting where tenant is not null order by random()
+
 -- name: outbox_due
 select * from (
-    select tenant, seq, stream, attempts from outbox
-    where consumer = :consumer and status = 'pending' and due <= :now and (:tenant is null or tenant = :tenant)
-    order by seq desc limit :limit)
+    select seq, stream, attempts from outbox
+    where tenant = :tenant and consumer = :consumer and status = 'pending' and due <= :now order by seq desc limit :limit)
 union all
 select * from (
-    select tenant, seq, stream, attempts from outbox
-    where consumer = :consumer and status = 'leased' and due <= :now and (:tenant is null or tenant = :tenant)
-    order by seq desc limit :limit)
+    select seq, stream, attempts from outbox
+    where tenant = :tenant and consumer = :consumer and status = 'leased' and due <= :now order by seq desc limit :limit)
 limit :limit
 
 -- name: outbox_waiting
@@ -474,20 +481,8 @@ and json_extract(i.attributes, :name{n}) is :value{n}
 -- name: where_ne
 and json_extract(i.attributes, :name{n}) is not :value{n}
 
--- name: where_lt
-and json_extract(i.attributes, :name{n}) < :value{n}
-and (typeof(json_extract(i.attributes, :name{n})) = 'text') = (typeof(:value{n}) = 'text')
-
--- name: where_le
-and json_extract(i.attributes, :name{n}) <= :value{n}
-and (typeof(json_extract(i.attributes, :name{n})) = 'text') = (typeof(:value{n}) = 'text')
-
--- name: where_gt
-and json_extract(i.attributes, :name{n}) > :value{n}
-and (typeof(json_extract(i.attributes, :name{n})) = 'text') = (typeof(:value{n}) = 'text')
-
--- name: where_ge
-and json_extract(i.attributes, :name{n}) >= :value{n}
+-- name: where_ordered
+and json_extract(i.attributes, :name{n}) {op} :value{n}
 and (typeof(json_extract(i.attributes, :name{n})) = 'text') = (typeof(:value{n}) = 'text')
 
 -- name: where_glob

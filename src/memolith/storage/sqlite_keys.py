@@ -22,7 +22,7 @@ class SqliteKeys:
 
     def add(self, key: ClientKey) -> None:
         """Let a client in."""
-        with self._store.writing("") as rows:
+        with self._store.writing(None) as rows:
             for _ in rows.rows("key_add", id=key.id, digest=key.digest, name=key.name, tenant=key.tenant,
                                user=key.user, scopes=json.dumps(key.scopes), created_at=key.created_at,
                                expires_at=key.expires_at, last_used=key.last_used, revoked=int(key.revoked)):
@@ -33,7 +33,7 @@ class SqliteKeys:
         since, known = self._recent.get(digest, (0.0, None))
         if known is not None and time.monotonic() - since < FRESH_S:
             return known
-        with self._store.reading() as rows:
+        with self._store.reading(None) as rows:
             found = rows.row("key_by_digest", digest=digest)
         if found is None:
             return None
@@ -44,18 +44,18 @@ class SqliteKeys:
 
     def all(self) -> list[ClientKey]:
         """Every key, oldest first."""
-        with self._store.reading() as rows:
+        with self._store.reading(None) as rows:
             return [key_from(row) for row in rows.rows("keys")]
 
     def revoke(self, id: str) -> bool:
         """Shut a client out; False if there is no such key."""
         self._recent.clear()
-        with self._store.writing("") as rows:
+        with self._store.writing(None) as rows:
             return bool(list(rows.rows("key_revoke", id=id)))
 
     def used(self, id: str, at: str) -> None:
         """Note that a key was used."""
         self._recent.clear()
-        with self._store.writing("", 0.2) as rows:
+        with self._store.writing(None, 0.2) as rows:
             for _ in rows.rows("key_used", id=id, at=at):
                 pass

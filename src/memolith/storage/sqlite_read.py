@@ -1,250 +1,120 @@
-"""Reading from one SQLite connection inside one transaction."""
+"""Reading from one SQLite connection, and what the vector stage follows there."""
 
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
 
-from memolith.engine.events import Event
-from memolith.engine.intake import storable
-from memolith.engine.model import Caller, Direction, Filter, Item, Link, Page, Passage
-from memolith.engine.ports import Candidate, Place, Statistics
-from memolith.errors import InvalidInput
-from memolith.storage import rows
-from memolith.storage.index_check import index_differences
-from memolith.storage.queries import about_passages, where
-from memolith.storage.sqlite_vectors import QUERIES, SqliteVectors
-from memolith.storage.terms import own, scope_match, seen_by, sketch
+import apsw
 
-NARROW = 2000
-SORTS = [name.removeprefix("sort_") for name in QUERIES if name.startswith("sort_")]
+from memolith.engine.model import Caller, Filter, Json
+from memolith.engine.ports import Place, Slot, SlotItem
+from memolith.storage.queries import Parameter, Parameters, Queries, about_passages
+from memolith.storage.reader import SqlReader
+from memolith.storage.rows import Row
+
+COLUMNS = ("body", "extra", "scope")
 
 
-class SqliteReader(SqliteVectors):
-    """What can be read; every answer comes from the same moment."""
+def _sql_value(value: Json) -> Parameter:
+    if isinstance(value, list | tuple | dict):
+        return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    return int(value) if isinstance(value, bool) else value
 
-    def tenants(self) -> list[str]:
-        """Every tenant there is, oldest first."""
-        return [tenant for (tenant,) in self.rows("tenants")]
 
-    def last_seq(self, tenant: str) -> int:
-        """The number of the tenant's newest event, 0 if there is none."""
-        found = self.row("head", tenant=tenant)
-        return found[1] if found else 0
+QUERIES = Queries(Path(__file__).with_name("sqlite.sql"), lambda name: "$." + json.dumps(name), _sql_value)
 
-    def item(self, tenant: str, id: str) -> Item | None:
-        """The item with that id, forgotten or not."""
-        found = self.row("item", tenant=tenant, id=id) if storable(id) else None
-        return rows.item_from(found) if found else None
 
-    def items(self, tenant: str, ids: Collection[str]) -> dict[str, Item]:
-        """Those of the items that exist, by id."""
-        found = self.rows("items", tenant=tenant, ids=json.dumps([id for id in ids if storable(id)]))
-        return {item.id: item for item in map(rows.item_from, found)}
+class SqliteReader(SqlReader):
+    """Reads from SQLite."""
 
-    def all_items(self, tenant: str) -> Iterator[Item]:
-        """Every item of a tenant, by id."""
-        return map(rows.item_from, self.rows("all_items", tenant=tenant))
+    queries = QUERIES
 
-    def passages(self, tenant: str, id: str) -> list[Passage]:
-        """The passages of an item in order."""
-        return [rows.passage_from(row, id) for row in self.rows("passages", tenant=tenant, id=id)]
+    def __init__(self, db: apsw.Connection) -> None:
+        self.db = db
 
-    def passages_of(self, tenant: str, ids: Collection[str]) -> dict[str, list[Passage]]:
-        """The passages of several items, in order, by item."""
-        found: dict[str, list[Passage]] = {id: [] for id in ids if storable(id)}
-        for row in self.rows("passages_of_items", tenant=tenant, ids=json.dumps(list(found))):
-            found[row[-1]].append(rows.passage_from(row, row[-1]))
+    def run(self, sql: str, values: Parameters) -> Iterator[Row]:
+        """The rows of a statement."""
+        return self.db.execute(sql, values)
+
+    def row(self, name: str, /, **values: Parameter) -> Row | None:
+        """The first row of a named statement."""
+        found: Row | None = self.db.execute(QUERIES[name], values).fetchone()
         return found
 
-    def tags_of(self, tenant: str, id: str) -> tuple[str, ...]:
-        """The tags of an item as the filters see them."""
-        return tuple(tag for (tag,) in self.rows("tags_of", tenant=tenant, id=id))
+    def match(self, words: Sequence[str], phrases: Sequence[str], every: bool,
+              scopes: Sequence[Sequence[str]]) -> str:
+        """An FTS5 expression over body and extra, and over the scope column."""
+        groups = [f'"{phrase}"' for phrase in phrases]
+        if words:
+            groups.append("(" + (" AND " if every else " OR ").join(f'"{word}"' for word in words) + ")")
+        return " AND ".join(["{body extra} : (" + " AND ".join(groups) + ")",
+                             *(f"scope : ({' OR '.join(group)})" for group in scopes)])
 
-    def index_differences(self, tenant: str) -> list[str]:
-        """Where the text index is not what the passages say."""
-        return index_differences(self, tenant)
+    def stale(self, expected: dict[int, tuple[str, str, str]]) -> list[int]:
+        """Which passages the text index has otherwise; negative for what it has too much."""
+        for _ in self.rows("instances"):
+            pass
+        found: dict[int, int] = defaultdict(int)
+        for term, doc, column, offset in self.rows("instances_all"):
+            found[doc] += hash((term, column, offset))
+        wrong = [ref for ref, columns in expected.items() if found.pop(ref, 0) != sum(
+            hash((term, name, offset)) for name, text in zip(COLUMNS, columns, strict=True)
+            for offset, term in enumerate(text.split()))]
+        others = {id for (id,) in self.rows("passage_ids")}
+        return wrong + [-doc for doc in found if doc not in others]
 
-    def same_text(self, caller: Caller, first: str, passages: int, chosen: Filter) -> list[str]:
-        """Items of as many passages whose first passage is that text but for case and white space."""
-        filters, values = where(QUERIES, caller, chosen, "item")
-        values |= {"tenant": caller.tenant, "digest": rows.text_digest(first), "passages": passages}
-        return [id for (id,) in self.db.execute(QUERIES["passage_same"].format(filters=filters), values)]
+    def database(self) -> str:
+        """A word that no other database has."""
+        return str((self.row("setting", tenant="", name="database") or ("",))[0])
 
-    def alike(self, caller: Caller, first: str, chosen: Filter) -> list[str]:
-        """Items whose first passage shares most of its words with a text, as far as their sketches tell."""
-        filters, values = where(QUERIES, caller, chosen, "item")
-        values |= {"tenant": caller.tenant, "marks": json.dumps(sketch(first))}
-        return [id for (id,) in self.db.execute(QUERIES["alike"].format(filters=filters), values)]
+    def slot_marks(self) -> tuple[int, int]:
+        """The newest vector and the newest change of a slot."""
+        vector, change = self.row("slot_marks") or (0, 0)
+        return vector, change
 
-    def text_bytes(self, tenant: str, id: str) -> int:
-        """How many bytes of text an item has."""
-        return int((self.row("text_bytes", tenant=tenant, id=id) or (0,))[0]) if storable(id) else 0
+    def slots(self, after: int, upto: int, model: str) -> Iterator[Slot]:
+        """The vectors of a model in the order they were made."""
+        for vector, ref, row, at, *columns, data in self.rows("slots", after=after, upto=upto, model=model):
+            yield Slot(vector, ref, at, _slot_item(row, columns), data)
 
-    def link(self, tenant: str, id: str) -> Link | None:
-        """The link with that id."""
-        found = self.row("link", tenant=tenant, id=id) if storable(id) else None
-        return rows.link_from(found) if found else None
+    def slot_changes(self, seq: int) -> list[tuple[int, int | None, int | None]]:
+        """Vectors gone and items changed since then."""
+        return [(number, vector, item) for number, vector, item in self.rows("slot_changes", seq=seq)]
 
-    def link_between(self, tenant: str, source: str, target: str, type: str) -> Link | None:
-        """The link of that type from one item to the other."""
-        found = self.row("link_between", tenant=tenant, source=source, target=target, type=type)
-        return rows.link_from(found) if found else None
-
-    def links_of(self, tenant: str, item: str) -> list[Link]:
-        """Every link that starts or ends at the item, oldest first."""
-        return [rows.link_from(row) for row in self.rows("links_of", tenant=tenant, item=item)]
-
-    def link_streams(self, tenant: str, item: str) -> list[str]:
-        """Every link that ever started or ended at the item, cut ones too."""
-        return [stream for (stream,) in self.rows("link_streams", tenant=tenant, item=item)]
-
-    def all_links(self, tenant: str) -> Iterator[Link]:
-        """Every link of a tenant, by id."""
-        return map(rows.link_from, self.rows("all_links", tenant=tenant))
-
-    def neighbours(self, tenant: str, frontier: Collection[str], toward: Direction,
-                   types: Collection[str] = ()) -> list[Link]:
-        """Every link that leaves the frontier in that direction."""
-        ids = json.dumps(list(frontier))
-        found: dict[str, Link] = {}
-        for name in {"out": ("links_out",), "in": ("links_in",), "both": ("links_out", "links_in")}[toward.value]:
-            for row in self.rows(name, tenant=tenant, ids=ids):
-                if not types or row[4] in types:
-                    found[row[1]] = rows.link_from(row)
-        return sorted(found.values(), key=lambda link: link.seq)
-
-    def events(self, tenant: str, stream: str) -> list[Event]:
-        """The history of one item or link, oldest first."""
-        if not storable(stream):
+    def slot_items(self, rows: Collection[int]) -> list[SlotItem]:
+        """The columns of items as they are now."""
+        if not rows:
             return []
-        return [rows.event_from(row) for row in self.rows("events_of", tenant=tenant, stream=stream)]
+        return [_slot_item(row, columns) for row, *columns in self.rows("slot_items", rows=json.dumps(list(rows)))]
 
-    def event(self, tenant: str, seq: int) -> Event | None:
-        """The event with that number."""
-        found = self.row("event_at", tenant=tenant, seq=seq) if 0 < seq < 2**63 else None
-        return rows.event_from(found) if found else None
+    def items_tagged(self, tenant: str, tags: Collection[str], least: int, limit: int) -> list[int]:
+        """Items that have at least so many of the tags."""
+        found = self.rows("items_tagged", tenant=tenant, tags=json.dumps(list(tags)), least=least, limit=limit)
+        return [item for (item,) in found]
 
-    def event_by_key(self, tenant: str, actor: str, key: str) -> Event | None:
-        """The event that the actor wrote under that idempotency key."""
-        found = self.row("event_by_key", tenant=tenant, actor=actor, key=key)
-        return rows.event_from(found) if found else None
+    def passing(self, caller: Caller, chosen: Filter, vectors: Collection[int], model: str) -> dict[int, Place]:
+        """Those of the vectors whose passage is there and passes the filter."""
+        found = self.filtered("passing_passage" if about_passages(chosen) else "passing", caller, chosen, "passage",
+                              model=model, ids=json.dumps(list(vectors)))
+        return {vector: Place.of(ref) for vector, ref in found}
 
-    def events_after(self, tenant: str, seq: int, limit: int = -1) -> Iterator[Event]:
-        """The log from there on."""
-        return map(rows.event_from, self.rows("events_after", tenant=tenant, seq=seq, limit=limit))
+    def passing_all(self, caller: Caller, chosen: Filter, model: str) -> Iterator[int]:
+        """Every vector whose passage passes the filter."""
+        return (vector for (vector,) in self.filtered("passing_all", caller, chosen, "passage", model=model))
 
-    def streams(self, tenant: str) -> list[str]:
-        """Every stream of the log."""
-        return [stream for (stream,) in self.rows("streams", tenant=tenant)]
+    def vectors_of(self, places: Collection[Place], model: str) -> dict[Place, bytes]:
+        """The int8 rows of passages that have one."""
+        ids = json.dumps([place.ref for place in places])
+        return {Place.of(ref): row for ref, row in self.rows("vectors_of", model=model, ids=ids)}
 
-    def changed_since(self, tenant: str, at: str) -> set[str]:
-        """The streams that have an event after that time."""
-        return {stream for (stream,) in self.rows("streams_since", tenant=tenant, at=at)}
-
-    def listing(self, caller: Caller, chosen: Filter, sort: str = "created_at", descending: bool = True,
-                limit: int = 20, offset: int = 0) -> Page:
-        """A page of the items that the caller sees and the filter keeps."""
-        if sort not in SORTS:
-            raise InvalidInput(f"Cannot sort by {sort!r}; use one of {', '.join(SORTS)}.", field="sort")
-        filters, values = where(QUERIES, caller, chosen, "item")
-        way = "desc" if descending else "asc"
-        sql = QUERIES["listing"].format(filters=filters, order=f"{QUERIES['sort_' + sort]} {way}, i.seq {way}")
-        values |= {"tenant": caller.tenant}
-        found = self.db.execute(sql, values | {"limit": limit, "offset": offset})
-        items = tuple(rows.item_from(row) for row in found)
-        return Page(items, rows.value(self.db, QUERIES["listing_count"].format(filters=filters), values))
-
-    def counts(self, caller: Caller, chosen: Filter, by: str) -> dict[str, int]:
-        """How many items there are per kind, status, namespace, project or tag."""
-        if by not in ("kind", "status", "namespace", "project", "tag"):
-            raise InvalidInput(f"Cannot count by {by!r}.", field="by")
-        filters, values = where(QUERIES, caller, chosen, "item")
-        sql = QUERIES["tag_counts"] if by == "tag" else QUERIES["counts"].replace("{column}", by)
-        return dict(self.db.execute(sql.replace("{filters}", filters), values | {"tenant": caller.tenant}))
-
-    def statistics(self, tenant: str, words: Collection[str]) -> Statistics:
-        """What BM25 needs to know of the tenant's passages and of these terms."""
-        found = self.row("head", tenant=tenant)
-        if found is None:
-            return Statistics(0, 0.0, {})
-        number, _, passages, total, _ = found
-        frequencies: dict[str, int] = {}
-        for term in words:
-            if row := self.row("frequency", term=own(number, [term])):
-                frequencies[term] = row[0]
-        return Statistics(passages, total / passages if passages else 0.0, frequencies)
-
-    def search_text(self, caller: Caller, chosen: Filter, terms: Sequence[str], phrases: Sequence[Sequence[str]],
-                    every: bool, limit: int) -> list[Candidate]:
-        """The best passages that hold any (or every) term and all phrases, among those that pass the filter."""
-        head = self.row("head", tenant=caller.tenant)
-        if head is None or not (terms or phrases):
-            return []
-        match = _match(head[0], terms, phrases, every)
-        for group in self._narrow(head[0], head[2], caller, chosen):
-            match = f"{match} AND {group}"
-        filters, values = where(QUERIES, caller, chosen, "passage")
-        values |= {"tenant": caller.tenant, "match": match, "limit": limit}
-        name = "search_text_passage" if about_passages(chosen) else "search_text"
-        found = self.db.execute(QUERIES[name].format(filters=filters), values)
-        return [Candidate(Place.of(ref), score) for ref, score in found]
-
-    def _narrow(self, number: int, passages: int, caller: Caller, chosen: Filter) -> list[str]:
-        """The parts of the filter that shorten the posting lists; a wide part would only lengthen the work."""
-        most = max(NARROW, passages // 50)
-        groups: list[tuple[str, tuple[str, ...]]] = [("tag", (tag,)) for tag in chosen.tags_all]
-        groups += [("tag", chosen.tags_any), ("kind", chosen.kinds), ("project", chosen.projects),
-                   ("namespace", chosen.namespaces)]
-        made = [scope_match(number, name, values) for name, values in groups if values and not any(
-            self.row(f"wide_{name}", tenant=caller.tenant, value=value, most=most) for value in values)]
-        if not caller.admin and self.row("owners", tenant=caller.tenant) != (caller.user, caller.user):
-            made.append(scope_match(number, "see", seen_by(caller)))
-        return made
-
-    def places(self, places: Collection[Place]) -> dict[Place, Passage]:
-        """The passages at these places, as far as there are any."""
-        found = self.rows("passages_at", ids=json.dumps([place.ref for place in places]))
-        return {Place.of(row[0]): rows.passage_from(row, row[-1]) for row in found}
-
-    def speakers(self, tenant: str, limit: int) -> list[str]:
-        """Who speaks in the tenant's conversations, at most so many."""
-        return [name for (name,) in self.rows("speakers", tenant=tenant, limit=limit)]
-
-    def items_at(self, numbers: Collection[int]) -> dict[int, Item]:
-        """Items by their row number."""
-        found = self.rows("items_by_row", rows=json.dumps(list(numbers)))
-        return {row[0]: rows.item_from(row) for row in found}
-
-    def access(self, tenant: str, ids: Collection[str]) -> dict[str, tuple[int, str]]:
-        """How often and when last the items were read."""
-        found = self.rows("access_of", tenant=tenant, ids=json.dumps(list(ids)))
-        return {id: (count, last) for id, count, last in found}
-
-    def outbox_counts(self, tenant: str | None = None) -> dict[tuple[str, str], int]:
-        """How much derived work is pending, processed and failed, per consumer."""
-        counts: dict[tuple[str, str], int] = {}
-        for name in ("outbox_counts", "outbox_counts_done"):
-            counts |= {(consumer, status): count for consumer, status, count in self.rows(name, tenant=tenant)}
-        return counts
-
-    def waiting(self, tenant: str | None, consumer: str, most: int = 1000) -> int:
-        """How much work is not done yet, counted up to so much."""
-        name = "outbox_waiting" if tenant else "outbox_waiting_any"
-        values = {"tenant": tenant} if tenant else {}
-        return int((self.row(name, consumer=consumer, limit=most, **values) or (0,))[0])
-
-    def outbox_errors(self) -> list[str]:
-        """What went wrong with work that was given up, newest first."""
-        return [f"{tenant}/{stream}: {consumer} failed {attempts} times: {error}"
-                for tenant, stream, consumer, attempts, error in self.rows("outbox_errors")]
+    def vector_count(self, model: str) -> int:
+        """How many vectors of a model there are."""
+        return int((self.row("vector_count", model=model) or (0,))[0])
 
 
-def _match(number: int, terms: Sequence[str], phrases: Sequence[Sequence[str]], every: bool) -> str:
-    """The query as an FTS5 expression over body and extra."""
-    groups = [f'"{own(number, phrase)}"' for phrase in phrases]
-    if terms:
-        groups.append("(" + (" AND " if every else " OR ").join(f'"{own(number, [term])}"' for term in terms) + ")")
-    return "{body extra} : (" + " AND ".join(groups) + ")"
-
-
+def _slot_item(row: int, columns: list[str]) -> SlotItem:
+    tenant, kind, status, owner, audience, project, namespace, forgotten = columns
+    return SlotItem(row, tenant, kind, status, owner, audience, project, namespace, bool(forgotten))

@@ -113,9 +113,9 @@ def seen_by(caller: Caller) -> tuple[str, ...]:
     return (f"u{caller.user}", "o", *((f"p{caller.project}",) if caller.project else ()))
 
 
-def scope_match(number: int, name: str, values: Iterable[str]) -> str:
-    """An FTS5 expression for passages that have any of the scope tokens."""
-    return f"scope : ({' OR '.join(own(number, [_token(name, value)]) for value in values)})"
+def scope_tokens_of(name: str, values: Iterable[str]) -> list[str]:
+    """The scope tokens that items with one of the values have."""
+    return [_token(name, value) for value in values]
 
 
 def _token(name: str, value: str) -> str:

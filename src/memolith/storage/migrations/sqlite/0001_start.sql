@@ -6,6 +6,8 @@ create table event (
 ) without rowid;
 create unique index event_stream on event (tenant, stream, version);
 create unique index event_key on event (tenant, actor, key) where key is not null;
+create index event_source on event (tenant, data ->> 'source') where type = 'linked';
+create index event_target on event (tenant, data ->> 'target') where type = 'linked';
 
 -- One row per tenant: the last sequence number, and the sums that ranking needs.
 create table head (
@@ -78,7 +80,7 @@ create table outbox (
     status text not null, attempts integer not null default 0, due text not null, error text,
     primary key (tenant, seq, consumer)
 ) without rowid;
-create index outbox_order on outbox (consumer, status, seq);
+create index outbox_order on outbox (consumer, tenant, status, seq);
 create table outbox_done (
     tenant text not null, consumer text not null, count integer not null,
     primary key (tenant, consumer)

@@ -1,0 +1,294 @@
+"""Reading inside one transaction: one class for every SQL store, whose own file of statements says how."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Sequence
+
+from memolith.engine.events import Event
+from memolith.engine.intake import storable
+from memolith.engine.model import Caller, Direction, Filter, Item, Link, Page, Passage
+from memolith.engine.ports import Candidate, Place, Statistics, Unembedded
+from memolith.errors import InvalidInput
+from memolith.storage import rows
+from memolith.storage.index_check import index_differences
+from memolith.storage.queries import Parameter, Parameters, Queries, about_passages
+from memolith.storage.rows import Row
+from memolith.storage.terms import own, scope_tokens_of, seen_by, sketch
+
+NARROW = 2000
+COUNTED = ("kind", "status", "namespace", "project", "tag")
+
+
+class SqlReader:
+    """What can be read; every answer comes from the same moment."""
+
+    queries: Queries
+
+    def run(self, sql: str, values: Parameters) -> Iterator[Row]:
+        """The rows of a statement."""
+        raise NotImplementedError
+
+    def match(self, words: Sequence[str], phrases: Sequence[str], every: bool,
+              scopes: Sequence[Sequence[str]]) -> str:
+        """A full-text expression: all phrases, any (or every) word, and one of each group of scope tokens."""
+        raise NotImplementedError
+
+    def stale(self, expected: dict[int, tuple[str, str, str]]) -> list[int]:
+        """Which passages the text index has otherwise; negative for what it has too much."""
+        raise NotImplementedError
+
+    def rows(self, name: str, /, **values: Parameter) -> Iterator[Row]:
+        """The rows of a named statement."""
+        return self.run(self.queries[name], values)
+
+    def row(self, name: str, /, **values: Parameter) -> Row | None:
+        """The first row of a named statement."""
+        return next(iter(self.rows(name, **values)), None)
+
+    def filtered(self, name: str, caller: Caller, chosen: Filter, place: str = "item",
+                 fill: dict[str, str] | None = None, /, **values: Parameter) -> Iterator[Row]:
+        """The rows of a named statement with the filter in it."""
+        filters, bound = self.queries.where(caller, chosen, place)
+        sql = self.queries[name].replace("{filters}", filters)
+        for mark, text in (fill or {}).items():
+            sql = sql.replace(mark, text)
+        return self.run(sql, {"tenant": caller.tenant, **bound, **values})
+
+    def tenants(self) -> list[str]:
+        """Every tenant there is, oldest first."""
+        return [tenant for (tenant,) in self.rows("tenants")]
+
+    def last_seq(self, tenant: str) -> int:
+        """The number of the tenant's newest event, 0 if there is none."""
+        found = self.row("head", tenant=tenant)
+        return found[1] if found else 0
+
+    def item(self, tenant: str, id: str) -> Item | None:
+        """The item with that id, forgotten or not."""
+        found = self.row("item", tenant=tenant, id=id) if storable(id) else None
+        return rows.item_from(found) if found else None
+
+    def items(self, tenant: str, ids: Collection[str]) -> dict[str, Item]:
+        """Those of the items that exist, by id."""
+        found = self.rows("items", tenant=tenant, ids=json.dumps([id for id in ids if storable(id)]))
+        return {item.id: item for item in map(rows.item_from, found)}
+
+    def all_items(self, tenant: str) -> Iterator[Item]:
+        """Every item of a tenant, by id."""
+        return map(rows.item_from, self.rows("all_items", tenant=tenant))
+
+    def passages(self, tenant: str, id: str) -> list[Passage]:
+        """The passages of an item in order."""
+        return [rows.passage_from(row, id) for row in self.rows("passages", tenant=tenant, id=id)]
+
+    def passages_of(self, tenant: str, ids: Collection[str]) -> dict[str, list[Passage]]:
+        """The passages of several items, in order, by item."""
+        found: dict[str, list[Passage]] = {id: [] for id in ids if storable(id)}
+        for row in self.rows("passages_of_items", tenant=tenant, ids=json.dumps(list(found))):
+            found[row[-1]].append(rows.passage_from(row, row[-1]))
+        return found
+
+    def tags_of(self, tenant: str, id: str) -> tuple[str, ...]:
+        """The tags of an item as the filters see them."""
+        return tuple(tag for (tag,) in self.rows("tags_of", tenant=tenant, id=id))
+
+    def index_differences(self, tenant: str) -> list[str]:
+        """Where the text index is not what the passages say."""
+        return index_differences(self, tenant)
+
+    def same_text(self, caller: Caller, first: str, passages: int, chosen: Filter) -> list[str]:
+        """Items of as many passages whose first passage is that text but for case and white space."""
+        found = self.filtered("passage_same", caller, chosen, digest=rows.text_digest(first), passages=passages)
+        return [id for (id,) in found]
+
+    def alike(self, caller: Caller, first: str, chosen: Filter) -> list[str]:
+        """Items whose first passage shares most of its words with a text, as far as their sketches tell."""
+        return [id for (id,) in self.filtered("alike", caller, chosen, marks=json.dumps(sketch(first)))]
+
+    def text_bytes(self, tenant: str, id: str) -> int:
+        """How many bytes of text an item has."""
+        return int((self.row("text_bytes", tenant=tenant, id=id) or (0,))[0]) if storable(id) else 0
+
+    def link(self, tenant: str, id: str) -> Link | None:
+        """The link with that id."""
+        found = self.row("link", tenant=tenant, id=id) if storable(id) else None
+        return rows.link_from(found) if found else None
+
+    def link_between(self, tenant: str, source: str, target: str, type: str) -> Link | None:
+        """The link of that type from one item to the other."""
+        found = self.row("link_between", tenant=tenant, source=source, target=target, type=type)
+        return rows.link_from(found) if found else None
+
+    def links_of(self, tenant: str, item: str) -> list[Link]:
+        """Every link that starts or ends at the item, oldest first."""
+        return [rows.link_from(row) for row in self.rows("links_of", tenant=tenant, item=item)]
+
+    def link_streams(self, tenant: str, item: str) -> list[str]:
+        """Every link that ever started or ended at the item, cut ones too."""
+        return [stream for (stream,) in self.rows("link_streams", tenant=tenant, item=item)]
+
+    def all_links(self, tenant: str) -> Iterator[Link]:
+        """Every link of a tenant, by id."""
+        return map(rows.link_from, self.rows("all_links", tenant=tenant))
+
+    def neighbours(self, tenant: str, frontier: Collection[str], toward: Direction,
+                   types: Collection[str] = ()) -> list[Link]:
+        """Every link that leaves the frontier in that direction."""
+        ids = json.dumps(list(frontier))
+        found: dict[str, Link] = {}
+        for name in {"out": ("links_out",), "in": ("links_in",), "both": ("links_out", "links_in")}[toward.value]:
+            for row in self.rows(name, tenant=tenant, ids=ids):
+                if not types or row[4] in types:
+                    found[row[1]] = rows.link_from(row)
+        return sorted(found.values(), key=lambda link: link.seq)
+
+    def events(self, tenant: str, stream: str) -> list[Event]:
+        """The history of one item or link, oldest first."""
+        if not storable(stream):
+            return []
+        return [rows.event_from(row) for row in self.rows("events_of", tenant=tenant, stream=stream)]
+
+    def event(self, tenant: str, seq: int) -> Event | None:
+        """The event with that number."""
+        found = self.row("event_at", tenant=tenant, seq=seq) if 0 < seq < 2**63 else None
+        return rows.event_from(found) if found else None
+
+    def event_by_key(self, tenant: str, actor: str, key: str) -> Event | None:
+        """The event that the actor wrote under that idempotency key."""
+        found = self.row("event_by_key", tenant=tenant, actor=actor, key=key)
+        return rows.event_from(found) if found else None
+
+    def events_after(self, tenant: str, seq: int, limit: int = -1) -> Iterator[Event]:
+        """The log from there on."""
+        return map(rows.event_from, self.rows("events_after", tenant=tenant, seq=seq, limit=limit))
+
+    def streams(self, tenant: str) -> list[str]:
+        """Every stream of the log."""
+        return [stream for (stream,) in self.rows("streams", tenant=tenant)]
+
+    def changed_since(self, tenant: str, at: str) -> set[str]:
+        """The streams that have an event after that time."""
+        return {stream for (stream,) in self.rows("streams_since", tenant=tenant, at=at)}
+
+    def listing(self, caller: Caller, chosen: Filter, sort: str = "created_at", descending: bool = True,
+                limit: int = 20, offset: int = 0) -> Page:
+        """A page of the items that the caller sees and the filter keeps."""
+        sorts = [name.removeprefix("sort_") for name in self.queries if name.startswith("sort_")]
+        if sort not in sorts:
+            raise InvalidInput(f"Cannot sort by {sort!r}; use one of {', '.join(sorts)}.", field="sort")
+        way = "desc" if descending else "asc"
+        order = {"{order}": f"{self.queries['sort_' + sort]} {way}, i.seq {way}"}
+        found = self.filtered("listing", caller, chosen, "item", order, limit=limit, offset=offset)
+        items = tuple(map(rows.item_from, found))
+        return Page(items, next(iter(self.filtered("listing_count", caller, chosen)))[0])
+
+    def counts(self, caller: Caller, chosen: Filter, by: str) -> dict[str, int]:
+        """How many items there are per kind, status, namespace, project or tag."""
+        if by not in COUNTED:
+            raise InvalidInput(f"Cannot count by {by!r}; use one of {', '.join(COUNTED)}.", field="by")
+        name = "tag_counts" if by == "tag" else "counts"
+        return dict(self.filtered(name, caller, chosen, "item", {"{column}": by}))
+
+    def statistics(self, tenant: str, words: Collection[str]) -> Statistics:
+        """What BM25 needs to know of the tenant's passages and of these terms."""
+        found = self.row("head", tenant=tenant)
+        if found is None:
+            return Statistics(0, 0.0, {})
+        number, _, passages, total, _ = found
+        marks = {own(number, [word]): word for word in words}
+        counts = self.rows("frequencies", tenant=tenant, terms=json.dumps(list(marks)))
+        frequencies = {marks[mark]: count for mark, count in counts}
+        return Statistics(passages, total / passages if passages else 0.0, frequencies)
+
+    def search_text(self, caller: Caller, chosen: Filter, terms: Sequence[str], phrases: Sequence[Sequence[str]],
+                    every: bool, limit: int) -> list[Candidate]:
+        """The best passages that hold any (or every) term and all phrases, among those that pass the filter."""
+        head = self.row("head", tenant=caller.tenant)
+        if head is None or not (terms or phrases):
+            return []
+        number = head[0]
+        scopes = [own(number, group).split() for group in self._narrow(head[2], caller, chosen)]
+        words = [own(number, [term]) for term in terms]
+        match = self.match(words, [own(number, phrase) for phrase in phrases], every, scopes)
+        found = self.filtered("search_text_passage" if about_passages(chosen) else "search_text", caller, chosen,
+                              "passage", match=match, limit=limit, **self.weights(caller.tenant, terms))
+        return [Candidate(Place.of(ref), score) for ref, score in found]
+
+    def weights(self, tenant: str, terms: Sequence[str]) -> Parameters:
+        """What else the statement needs to score the passages."""
+        return {}
+
+    def _narrow(self, passages: int, caller: Caller, chosen: Filter) -> list[list[str]]:
+        """The parts of the filter that shorten the posting lists; a wide part would only lengthen the work."""
+        most = max(NARROW, passages // 50)
+        groups: list[tuple[str, tuple[str, ...]]] = [("tag", (tag,)) for tag in chosen.tags_all]
+        groups += [("tag", chosen.tags_any), ("kind", chosen.kinds), ("project", chosen.projects),
+                   ("namespace", chosen.namespaces)]
+        made = [scope_tokens_of(name, values) for name, values in groups if values and not any(
+            self._is_wide(caller.tenant, name, value, most) for value in values)]
+        if not caller.admin and self.row("owners", tenant=caller.tenant) != (caller.user, caller.user):
+            made.append(scope_tokens_of("see", seen_by(caller)))
+        return made
+
+    def _is_wide(self, tenant: str, name: str, value: str, most: int) -> bool:
+        sql = self.queries["wide_tag" if name == "tag" else "wide"].replace("{column}", name)
+        return any(True for _ in self.run(sql, {"tenant": tenant, "value": value, "most": most}))
+
+    def places(self, places: Collection[Place]) -> dict[Place, Passage]:
+        """The passages at these places, as far as there are any."""
+        found = self.rows("passages_at", ids=json.dumps([place.ref for place in places]))
+        return {Place.of(row[0]): rows.passage_from(row, row[-1]) for row in found}
+
+    def speakers(self, tenant: str, limit: int) -> list[str]:
+        """Who speaks in the tenant's conversations, at most so many."""
+        return [name for (name,) in self.rows("speakers", tenant=tenant, limit=limit)]
+
+    def items_at(self, numbers: Collection[int]) -> dict[int, Item]:
+        """Items by their row number."""
+        found = self.rows("items_by_row", rows=json.dumps(list(numbers)))
+        return {row[0]: rows.item_from(row) for row in found}
+
+    def access(self, tenant: str, ids: Collection[str]) -> dict[str, tuple[int, str]]:
+        """How often and when last the items were read."""
+        found = self.rows("access_of", tenant=tenant, ids=json.dumps(list(ids)))
+        return {id: (count, last) for id, count, last in found}
+
+    def outbox_counts(self, tenant: str | None = None) -> dict[tuple[str, str], int]:
+        """How much derived work is pending, processed and failed, per consumer."""
+        return {(consumer, status): int(count) for name in ("outbox_counts", "outbox_counts_done")
+                for consumer, status, count in self.rows(name, tenant=tenant)}
+
+    def waiting(self, tenant: str | None, consumer: str, most: int = 1000) -> int:
+        """How much work is not done yet, counted up to so much."""
+        name = "outbox_waiting" if tenant else "outbox_waiting_any"
+        values: Parameters = {"tenant": tenant} if tenant else {}
+        return int((self.row(name, consumer=consumer, limit=most, **values) or (0,))[0])
+
+    def outbox_errors(self) -> list[str]:
+        """What went wrong with work that was given up, newest first."""
+        return [f"{tenant}/{stream}: {consumer} failed {attempts} times: {error}"
+                for tenant, stream, consumer, attempts, error in self.rows("outbox_errors")]
+
+    def vector_by_digest(self, tenant: str, digest: bytes, model: str) -> bytes | None:
+        """The vector that the same text got before."""
+        found = self.row("vector_same", tenant=tenant, digest=digest, model=model)
+        return found[0] if found else None
+
+    def models(self) -> dict[str, int]:
+        """How many passages have a vector of each model."""
+        return dict(self.rows("models"))
+
+    def unembedded(self, tenant: str, stream: str, model: str) -> list[Unembedded]:
+        """The passages of an item with what their vectors were made from."""
+        item = self.row("item", tenant=tenant, id=stream)
+        if item is None:
+            return []
+        digests: dict[int, bytes] = dict(self.rows("vector_digests", tenant=tenant, item=item[0], model=model))
+        found: list[Unembedded] = []
+        block, before = -1, ""
+        for row in self.rows("passages_from", tenant=tenant, item=item[0], ordinal=0):
+            found.append(Unembedded(ref=row[0], title=item[4], speaker=row[7], text=row[5],
+                                    before=before if row[4] == block else "", digest=digests.get(row[0])))
+            block, before = row[4], row[5]
+        return found
