@@ -25,7 +25,7 @@ from memolith.retrieval.worker import EmbedWorker
 from memolith.settings import Settings
 from memolith.storage import terms
 from memolith.storage.sqlite import FILE, SqliteStore, library_version, restore_file
-from memolith.storage.sqlite_keys import SqliteKeys
+from memolith.storage.keys import StoredKeys
 
 if TYPE_CHECKING:
     from memolith.registry import Family, Registry
@@ -222,9 +222,9 @@ class App:
         return True
 
     @cached_property
-    def keys(self) -> SqliteKeys:
+    def keys(self) -> StoredKeys:
         """The keys of HTTP clients."""
-        return SqliteKeys(self.store)
+        return StoredKeys(self.store)
 
     @cached_property
     def registry(self) -> Registry:

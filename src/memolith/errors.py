@@ -16,6 +16,9 @@ MemolithError
 │   ├── StoreBusy         503  other writers held the database for too long
 │   ├── StoreReadOnly     503  the data folder cannot be written
 │   ├── StoreCorrupt      503  the database file is damaged
+│   ├── StoreDenied       503  the database server does not let us in
+│   ├── OutcomeUnknown    503  the database went away while a write was being committed
+│   ├── TenantMoving      503  the tenant moves to another database right now
 │   ├── SchemaTooNew      503  the data was written by a newer memolith
 │   └── EmbedderDown      503  the embedding model cannot be used
 └── DiskFull              507  no room left on the disk
@@ -133,6 +136,24 @@ class StoreCorrupt(Unavailable):
     """The database file is damaged; restore a backup with `memolith restore-backup`."""
 
     type = "store_corrupt"
+
+
+class StoreDenied(Unavailable):
+    """The database server does not let memolith in; check user and password in the setting `database`."""
+
+    type = "store_denied"
+
+
+class OutcomeUnknown(Unavailable):
+    """The database went away while the write was being committed; look whether it is there, or repeat it with its key."""
+
+    type = "outcome_unknown"
+
+
+class TenantMoving(Unavailable):
+    """This tenant moves to another database right now; nothing was written. Try again in a few seconds."""
+
+    type = "tenant_moving"
 
 
 class SchemaTooNew(Unavailable):

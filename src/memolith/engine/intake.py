@@ -188,12 +188,12 @@ def plain(name: str, text: str) -> str:
 
 
 def storable(text: str) -> bool:
-    """Whether the text is valid Unicode."""
+    """Whether the text is valid Unicode that every store can keep."""
     try:
         text.encode()
     except UnicodeEncodeError:
         return False
-    return True
+    return "\x00" not in text
 
 
 def word(name: str, value: str) -> None:

@@ -13,15 +13,15 @@ from memolith.storage.rows import value
 FOLDER = Path(__file__).with_name("migrations") / "sqlite"
 
 
-def migrations() -> list[tuple[int, str, str]]:
+def migrations(folder: Path) -> list[tuple[int, str, str]]:
     """Number, name and text of each migration in order."""
     return [(int(path.name[:4]), path.stem, path.read_text(encoding="utf-8"))
-            for path in sorted(FOLDER.glob("[0-9][0-9][0-9][0-9]_*.sql"))]
+            for path in sorted(folder.glob("[0-9][0-9][0-9][0-9]_*.sql"))]
 
 
 def migrate(db: apsw.Connection) -> None:
     """Bring the schema up to date; a schema from the future or of another program is refused untouched."""
-    known = migrations()
+    known = migrations(FOLDER)
     if value(db, "pragma user_version") == known[-1][0]:
         _check(db, known)
         return
@@ -41,12 +41,13 @@ def _check(db: apsw.Connection, known: list[tuple[int, str, str]]) -> set[int]:
     if not done and value(db, "select count(*) from sqlite_schema"):
         raise StoreCorrupt("The database file belongs to another program.")
     for number, name, text in known:
-        if number in done and done[number] != _checksum(text):
+        if number in done and done[number] != checksum(text):
             raise StoreCorrupt(f"Migration {name} was applied with another text than it has now.")
     return set(done)
 
 
-def _checksum(text: str) -> str:
+def checksum(text: str) -> str:
+    """What tells one text of a migration from another."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -60,5 +61,5 @@ def _apply(db: apsw.Connection, known: list[tuple[int, str, str]]) -> None:
         if number not in done:
             for _ in db.execute(text):
                 pass
-            db.execute("insert into migration values (?, ?, ?)", (number, name, _checksum(text)))
+            db.execute("insert into migration values (?, ?, ?)", (number, name, checksum(text)))
     db.execute(f"pragma user_version = {known[-1][0]}")

@@ -19,7 +19,7 @@ _SETS = ("kinds", "statuses", "projects", "namespaces", "tags_all", "tags_any", 
 class Queries(dict[str, str]):
     """The statements of a file by name, and how its database is told the name and value of an attribute."""
 
-    def __init__(self, path: Path, attribute: Callable[[str], str], value: Callable[[Json], Parameter],
+    def __init__(self, path: Path, attribute: Callable[[str], str], value: Callable[[str, Json], Parameter],
                  prepared: Callable[[str], str] = str) -> None:
         parts = _NAME.split(path.read_text(encoding="utf-8"))
         super().__init__({name: prepared(text.strip()) for name, text in zip(parts[1::2], parts[2::2], strict=True)})
@@ -55,7 +55,7 @@ class Queries(dict[str, str]):
             text = self["where_ordered" if condition.op in _ORDERS else f"where_{condition.op}"]
             parts.append(text.replace("{n}", str(n)).replace("{op}", _ORDERS.get(condition.op, "")))
             values[f"name{n}"] = self._attribute(condition.name)
-            values[f"value{n}"] = self._value(condition.value)
+            values[f"value{n}"] = self._value(condition.op, condition.value)
         return "\n".join(parts), values
 
 

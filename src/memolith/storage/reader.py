@@ -212,12 +212,8 @@ class SqlReader:
         words = [own(number, [term]) for term in terms]
         match = self.match(words, [own(number, phrase) for phrase in phrases], every, scopes)
         found = self.filtered("search_text_passage" if about_passages(chosen) else "search_text", caller, chosen,
-                              "passage", match=match, limit=limit, **self.weights(caller.tenant, terms))
+                              "passage", match=match, words=json.dumps(words), limit=limit)
         return [Candidate(Place.of(ref), score) for ref, score in found]
-
-    def weights(self, tenant: str, terms: Sequence[str]) -> Parameters:
-        """What else the statement needs to score the passages."""
-        return {}
 
     def _narrow(self, passages: int, caller: Caller, chosen: Filter) -> list[list[str]]:
         """The parts of the filter that shorten the posting lists; a wide part would only lengthen the work."""

@@ -18,7 +18,7 @@ from memolith.storage.rows import Row
 COLUMNS = ("body", "extra", "scope")
 
 
-def _sql_value(value: Json) -> Parameter:
+def _sql_value(op: str, value: Json) -> Parameter:
     if isinstance(value, list | tuple | dict):
         return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
     return int(value) if isinstance(value, bool) else value

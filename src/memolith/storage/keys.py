@@ -1,32 +1,41 @@
-"""The keys of HTTP clients in SQLite; only their hashes."""
+"""The keys of HTTP clients; only their hashes."""
 
 from __future__ import annotations
 
 import json
 import time
+from contextlib import AbstractContextManager
+from typing import Protocol
 
 from memolith.engine.ports import ClientKey
+from memolith.storage.reader import SqlReader
 from memolith.storage.rows import key_from
-from memolith.storage.sqlite import SqliteStore
+from memolith.storage.writer import SqlWriter
 
 FRESH_S = 1.0
 MOST_RECENT = 1000
 
 
-class SqliteKeys:
-    """All client keys of one data folder."""
+class SqlStore(Protocol):
+    """A store with named statements."""
 
-    def __init__(self, store: SqliteStore) -> None:
+    def reading(self, tenant: str | None) -> AbstractContextManager[SqlReader]: ...
+    def writing(self, tenant: str | None, wait_s: float | None = None) -> AbstractContextManager[SqlWriter]: ...
+
+
+class StoredKeys:
+    """All client keys of one store."""
+
+    def __init__(self, store: SqlStore) -> None:
         self._store = store
         self._recent: dict[str, tuple[float, ClientKey]] = {}
 
     def add(self, key: ClientKey) -> None:
         """Let a client in."""
         with self._store.writing(None) as rows:
-            for _ in rows.rows("key_add", id=key.id, digest=key.digest, name=key.name, tenant=key.tenant,
-                               user=key.user, scopes=json.dumps(key.scopes), created_at=key.created_at,
-                               expires_at=key.expires_at, last_used=key.last_used, revoked=int(key.revoked)):
-                pass
+            rows.do("key_add", id=key.id, digest=key.digest, name=key.name, tenant=key.tenant, user=key.user,
+                    scopes=json.dumps(key.scopes), created_at=key.created_at, expires_at=key.expires_at,
+                    last_used=key.last_used, revoked=int(key.revoked))
 
     def by_digest(self, digest: str) -> ClientKey | None:
         """The key with that hash, revoked or not; what another process changed is known here within a second."""
@@ -57,5 +66,4 @@ class SqliteKeys:
         """Note that a key was used."""
         self._recent.clear()
         with self._store.writing(None, 0.2) as rows:
-            for _ in rows.rows("key_used", id=id, at=at):
-                pass
+            rows.do("key_used", id=id, at=at)

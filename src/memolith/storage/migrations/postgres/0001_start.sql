@@ -1,0 +1,175 @@
+-- oldest: 1
+-- The log: the truth. Everything up to `link` is a fold of it. The tenant comes first in every key.
+create extension if not exists vector;
+
+create table event (
+    tenant text collate "C" not null, seq bigint not null, stream text collate "C" not null, version integer not null,
+    type text not null, data text not null, actor text not null, at text collate "C" not null, key text,
+    primary key (tenant, seq)
+);
+create unique index event_stream on event (tenant, stream, version);
+create unique index event_key on event (tenant, actor, key) where key is not null;
+create index event_source on event (tenant, (cast(data as jsonb) ->> 'source')) where type = 'linked';
+create index event_target on event (tenant, (cast(data as jsonb) ->> 'target')) where type = 'linked';
+
+-- One row per tenant: the last sequence number, the sums that ranking needs, and whether writes are refused because
+-- the tenant moves to another database.
+create table head (
+    tenant text collate "C" primary key, number integer generated always as identity, seq bigint not null,
+    passages bigint not null default 0, terms bigint not null default 0, at text collate "C" not null default '',
+    frozen boolean not null default false
+);
+
+-- The row of an item is the number of its first event.
+create table item (
+    row bigint not null, tenant text collate "C" not null, id text collate "C" not null, kind text not null,
+    title text not null, status text not null, owner text not null, audience text not null, project text,
+    namespace text, tags text not null, attributes text not null, version integer not null, seq bigint not null,
+    created_at text collate "C" not null, updated_at text collate "C" not null, blocks integer not null,
+    passages integer not null, forgotten smallint not null,
+    primary key (tenant, id)
+);
+create unique index item_row on item (tenant, row);
+create index item_kind on item (tenant, kind, seq);
+create index item_updated on item (tenant, updated_at);
+create index item_owner on item (tenant, owner);
+create index item_project on item (tenant, project) where project is not null;
+create index item_namespace on item (tenant, namespace) where namespace is not null;
+
+create table tag (
+    tenant text collate "C" not null, tag text collate "C" not null, item bigint not null,
+    primary key (tenant, tag, item)
+);
+create index tag_item on tag (tenant, item);
+
+create table passage (
+    id bigint not null, tenant text collate "C" not null, item bigint not null, ordinal integer not null,
+    block integer not null, text text not null, at text collate "C" not null, speaker text collate "C", locator text,
+    attributes text, digest bigint not null,
+    primary key (tenant, id)
+);
+create index passage_digest on passage (tenant, digest);
+create index passage_speaker on passage (tenant, speaker) where speaker is not null;
+
+-- Terms are stemmed and hashed together with the tenant's number, so tenants share no posting list.
+create table posting (
+    tenant text collate "C" not null, id bigint not null, length integer not null, terms tsvector not null,
+    primary key (tenant, id)
+);
+create index posting_terms on posting using gin (terms) with (fastupdate = off);
+create table term (
+    tenant text collate "C" not null, term text collate "C" not null, passages bigint not null,
+    primary key (tenant, term)
+);
+
+create table sketch (
+    tenant text collate "C" not null, mark bigint not null, item bigint not null,
+    primary key (tenant, mark, item)
+);
+
+create table link (
+    tenant text collate "C" not null, id text collate "C" not null, source text collate "C" not null,
+    target text collate "C" not null, type text collate "C" not null, strength double precision not null,
+    attributes text not null, version integer not null, seq bigint not null, created_at text collate "C" not null,
+    updated_at text collate "C" not null,
+    primary key (tenant, id)
+);
+create unique index link_out on link (tenant, source, type, target);
+create index link_in on link (tenant, target, type, source);
+
+-- Narrow, so that an exact scan of a tenant reads little else than vectors.
+create table vector (
+    tenant text collate "C" not null, model text collate "C" not null, passage bigint not null, digest bytea not null,
+    v halfvec not null,
+    primary key (tenant, model, passage)
+) partition by hash (tenant);
+create index vector_digest on vector (tenant, digest);
+
+create table outbox (
+    tenant text collate "C" not null, seq bigint not null, consumer text collate "C" not null,
+    stream text collate "C" not null, status text not null, attempts integer not null default 0,
+    due text collate "C" not null, error text,
+    primary key (tenant, seq, consumer)
+);
+create index outbox_order on outbox (consumer, tenant, status, seq);
+create table outbox_done (
+    tenant text collate "C" not null, consumer text collate "C" not null, count bigint not null,
+    primary key (tenant, consumer)
+);
+
+create table access (
+    tenant text collate "C" not null, item text collate "C" not null, count bigint not null,
+    last text collate "C" not null,
+    primary key (tenant, item)
+);
+
+create table client_key (
+    id text collate "C" primary key, digest text not null unique, name text not null, tenant text not null,
+    "user" text not null, scopes text not null, created_at text collate "C" not null, expires_at text, last_used text,
+    revoked integer not null
+);
+
+create table setting (
+    tenant text collate "C" not null, name text collate "C" not null, value text not null,
+    primary key (tenant, name)
+);
+insert into setting values ('', 'database', replace(gen_random_uuid()::text, '-', ''));
+
+-- Which database a tenant lives in, if not in this one.
+create table home (tenant text collate "C" primary key, url text not null);
+-- Calls of a key in a minute, over all servers; nothing is lost if this is.
+create unlogged table allowance (
+    tenant text collate "C" not null, key text collate "C" not null, minute bigint not null, used integer not null,
+    primary key (tenant, key, minute)
+);
+
+-- The attribute as a filter sees it: a missing one is null, true is 1.
+create function attribute(attributes text, name text) returns jsonb language sql immutable parallel safe as $$
+    select case when jsonb_typeof(a.value) = 'boolean' then to_jsonb(cast(cast(a.value as boolean) as integer))
+                else coalesce(a.value, 'null') end
+    from (select cast(attributes as jsonb) -> name as value) a
+$$;
+
+-- Row-level security would keep the text index from being used, since a tsvector match could leak; so this runs with
+-- the owner's rights and holds the fence itself. The frequency of a word in a passage is read back from ts_rank, which
+-- for one word is 6/pi^2 times the sum of 1/n^2 up to that frequency; the score is the BM25 of SQLite's FTS5.
+create function matching(wanted tsquery, words text[]) returns table (id bigint, score double precision)
+language sql stable security definer set search_path from current as $$
+    with weight as materialized (
+        select array_agg(cast(t.term as tsquery)) as words, max(cast(h.terms as double precision) / h.passages) as mean,
+               array_agg(greatest(1e-6, ln((h.passages - t.passages + 0.5) / (t.passages + 0.5)))) as weights
+        from term t join head h on h.tenant = t.tenant
+        where t.tenant = current_setting('memolith.tenant', true) and t.term = any(words) and t.passages > 0)
+    select p.id, coalesce((
+        select sum(w.weight * f.tf * 2.2 / (f.tf + 1.2 * (0.25 + 0.75 * p.length / weight.mean)))
+        from unnest(weight.words, weight.weights) w (word, weight), lateral (
+            select round(1 / (1.6449340668482264 * (1 - ts_rank('{1,1,1,1}', p.terms, w.word))) - 0.5) as tf) f), 0)
+    from posting p cross join weight
+    where p.tenant = current_setting('memolith.tenant', true) and p.terms @@ wanted
+$$;
+
+-- The role of running servers owns nothing and sees the rows of one tenant, or of all where upkeep says so.
+do $$
+declare
+    name text;
+begin
+    for n in 0..15 loop
+        execute format('create table vector_%s partition of vector for values with (modulus 16, remainder %s)', n, n);
+        execute format('alter table vector_%s alter column v set storage plain', n);
+    end loop;
+    if not exists (select 1 from pg_roles where rolname = 'memolith_run') then
+        create role memolith_run nologin;
+    end if;
+    if not pg_has_role(current_user, 'memolith_run', 'member') then
+        execute format('grant memolith_run to %I', current_user);
+    end if;
+    execute format('grant usage on schema %I to memolith_run', current_schema());
+    foreach name in array array['event', 'head', 'item', 'tag', 'passage', 'posting', 'term', 'sketch', 'link', 'vector',
+            'outbox', 'outbox_done', 'access', 'client_key', 'setting', 'home', 'allowance'] loop
+        execute format('grant select, insert, update, delete on %I to memolith_run', name);
+        execute format('alter table %I enable row level security', name);
+        execute format($policy$create policy fence on %I using (tenant = current_setting('memolith.tenant', true)
+            or current_setting('memolith.all', true) = 'on')$policy$, name);
+    end loop;
+    grant select on migration to memolith_run;
+end $$;

@@ -1,0 +1,139 @@
+"""The PostgreSQL store: one database, many servers, a fence around every tenant."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
+import psycopg
+from psycopg import sql
+
+from memolith.errors import MemolithError, OutcomeUnknown, StoreBusy, Unavailable
+from memolith.storage.postgres_faults import translated
+from memolith.storage.postgres_migrate import migrate
+from memolith.storage.postgres_read import QUERIES, Connection, PostgresReader
+from memolith.storage.postgres_write import PostgresWriter
+
+CONNECT_S = 5
+
+
+class PostgresStore:
+    """All that is remembered, in one database."""
+
+    def __init__(self, url: str, connections: int = 10, busy_s: float = 20.0, statement_s: float = 60.0,
+                 pooled: bool = False) -> None:
+        self.url = url
+        self._busy_s = busy_s
+        self._timeout = f"{int(statement_s * 1000)}ms"
+        self._prepare = None if pooled else 5
+        self._free = threading.BoundedSemaphore(connections)
+        self._idle: list[Connection] = []
+        self._closed = False
+        with translated(), self._connection() as db:
+            migrate(db)
+
+    @contextmanager
+    def reading(self, tenant: str | None) -> Iterator[PostgresReader]:
+        """Reads of one tenant that all see the same moment; None reads across tenants."""
+        with self._transaction("begin_reading", tenant) as db:
+            yield PostgresReader(db, tenant)
+
+    @contextmanager
+    def writing(self, tenant: str | None, wait_s: float | None = None) -> Iterator[PostgresWriter]:
+        """Reads and writes that happen wholly or not at all; durable when this ends."""
+        with self._transaction("begin_writing", tenant, wait_s) as db:
+            yield PostgresWriter(db, tenant)
+
+    @contextmanager
+    def rebuilding(self) -> Iterator[Callable[[str], PostgresWriter]]:
+        """Empty read models, to be filled anew from the log in one transaction."""
+        with self._transaction("begin_writing", None) as db:
+            db.execute(QUERIES["empty_models"])
+            yield lambda tenant: PostgresWriter(db, tenant)
+
+    def shred(self) -> bool:
+        """Give the pages of what was erased free; False if this role may not."""
+        with suppress(MemolithError), translated(), self._connection() as db:
+            notices: list[str] = []
+            db.add_notice_handler(lambda notice: notices.append(notice.message_primary or ""))
+            db.execute(QUERIES["clean"])
+            return not notices
+        return False
+
+    def compact(self) -> None:
+        """Nothing: PostgreSQL tidies up by itself."""
+
+    def check(self) -> list[str]:
+        """What is wrong with the database as such; it watches over its own files."""
+        with self.reading(None):
+            return []
+
+    def sizes(self) -> dict[str, int]:
+        """Bytes of the whole database."""
+        with self.reading(None) as rows:
+            return {"database": (rows.row("size") or (0,))[0]}
+
+    def close(self) -> None:
+        """Close every idle connection."""
+        self._closed = True
+        while self._idle:
+            self._idle.pop().close()
+
+    @contextmanager
+    def _transaction(self, begin: str, tenant: str | None, wait_s: float | None = None) -> Iterator[Connection]:
+        wait = self._busy_s if wait_s is None else min(wait_s, self._busy_s)
+        text = sql.SQL(QUERIES[begin].replace("%%", "%")).format(
+            timeout=self._timeout, wait=f"{max(1, int(wait * 1000))}ms", tenant=tenant or "",
+            all="off" if tenant else "on")
+        with translated(), self._connection(text) as db:
+            try:
+                yield db
+            except BaseException:
+                if not db.closed:
+                    db.execute("rollback")
+                raise
+            try:
+                db.execute("commit")
+            except psycopg.OperationalError as error:
+                raise OutcomeUnknown from error
+
+    @contextmanager
+    def _connection(self, first: sql.Composed | None = None) -> Iterator[Connection]:
+        """A connection that has carried out the first statement; one that died while it was idle is replaced."""
+        if not self._free.acquire(timeout=self._busy_s):
+            raise StoreBusy("All connections to the database are in use; try again.")
+        try:
+            db = self._begun(first)
+            try:
+                yield db
+            finally:
+                if db.closed or self._closed or db.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
+                    db.close()
+                else:
+                    self._idle.append(db)
+        finally:
+            self._free.release()
+
+    def _begun(self, first: sql.Composed | None) -> Connection:
+        while True:
+            db = self._idle.pop() if self._idle else None
+            fresh = db is None
+            db = db or psycopg.connect(self.url, autocommit=True, prepare_threshold=self._prepare,
+                                       connect_timeout=CONNECT_S, application_name="memolith")
+            try:
+                if first is not None:
+                    db.execute(first)
+                return db
+            except psycopg.OperationalError:
+                db.close()
+                if fresh:
+                    raise
+
+
+def reachable(url: str) -> PostgresStore:
+    """The store at an address; a wrong address is refused with a plain word."""
+    try:
+        return PostgresStore(url)
+    except psycopg.ProgrammingError as error:
+        raise Unavailable("The setting `database` is not an address of PostgreSQL.") from error

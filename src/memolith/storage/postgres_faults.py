@@ -1,0 +1,43 @@
+"""Turns PostgreSQL's errors into ours, at one place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import psycopg
+from psycopg import errors
+
+from memolith.errors import DiskFull, StoreBusy, StoreCorrupt, StoreDenied, StoreReadOnly, Unavailable
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """No error of the driver gets past this, and none shows an address or a password."""
+    try:
+        yield
+    except (errors.DiskFull, errors.OutOfMemory) as error:
+        raise DiskFull("The disk of the database server is full; nothing was written.") from error
+    except (errors.LockNotAvailable, errors.QueryCanceled, errors.DeadlockDetected,
+            errors.SerializationFailure, errors.TooManyConnections) as error:
+        raise StoreBusy from error
+    except errors.ReadOnlySqlTransaction as error:
+        raise StoreReadOnly("The database is a read-only replica; write to the primary server.") from error
+    except (errors.InvalidPassword, errors.InvalidAuthorizationSpecification, errors.InsufficientPrivilege) as error:
+        raise StoreDenied from error
+    except (errors.UndefinedTable, errors.UndefinedColumn, errors.UndefinedFunction, errors.DataCorrupted) as error:
+        raise StoreCorrupt(f"The database does not have the tables of memolith ({error.sqlstate}).") from error
+    except psycopg.OperationalError as error:
+        raise refused(error) from error
+    except psycopg.DatabaseError as error:
+        raise Unavailable(f"The database refuses this ({error.sqlstate or type(error).__name__}).") from error
+
+
+def refused(error: psycopg.OperationalError) -> Unavailable:
+    """What a failed connection means; the driver gives no code for it, only the server's words."""
+    text = str(error)
+    if "password" in text or "authentication" in text or "role" in text:
+        return StoreDenied()
+    if "does not exist" in text:
+        return StoreDenied("There is no such database on the server; create it, or mend the setting `database`.")
+    return Unavailable("The database server cannot be reached; nothing was done. It is tried again with the next call.")

@@ -1,0 +1,111 @@
+"""Reading from one PostgreSQL connection, vectors included."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+from memolith.engine.model import Caller, Filter, Json
+from memolith.engine.ports import Candidate, Place
+from memolith.storage.queries import Parameter, Parameters, Queries, about_passages
+from memolith.storage.reader import SqlReader
+from memolith.storage.rows import Row
+
+Connection = psycopg.Connection[Row]
+STREAMED = ("all_items", "all_links", "events_after", "passages_all")
+BATCH = 2000
+# Where each column of the text index begins among the positions of a tsvector, which end at 16383.
+STARTS = {"A": 1, "B": 9001, "C": 15001}
+_names = itertools.count()
+
+
+def _value(op: str, value: Json) -> Parameter:
+    if op == "glob":
+        return json.dumps(_pattern(str(value)))
+    flat = [_number(one) for one in value] if op == "in" and isinstance(value, list | tuple) else _number(value)
+    return json.dumps(flat, ensure_ascii=False)
+
+
+def _number(value: Json) -> Json:
+    return int(value) if isinstance(value, bool) else value
+
+
+def _pattern(glob: str) -> str:
+    """The same as a regular expression."""
+    parts = re.findall(r"\*|\?|\[[\^!]?\]?[^\]]*\]|.", glob, re.S)
+    kinds = {"*": ".*", "?": "."}
+    made = [kinds.get(part) or (re.sub(r"^\[!", "[^", part).replace("\\", "\\\\") if len(part) > 1 else
+                                re.escape(part)) for part in parts]
+    return f"^(?:{''.join(made)})$"
+
+
+def _placeholders(text: str) -> str:
+    return re.sub(r"(?<![:\w]):(\w+(?:\{n\})?)", r"%(\1)s", text.replace("%", "%%"))
+
+
+QUERIES = Queries(Path(__file__).with_name("postgres.sql"), str, _value, _placeholders)
+
+
+class PostgresReader(SqlReader):
+    """Reads from PostgreSQL, as one tenant."""
+
+    queries = QUERIES
+
+    def __init__(self, db: Connection, tenant: str | None) -> None:
+        self.db = db
+        self.mine = tenant or ""
+
+    def run(self, sql: str, values: Parameters) -> Iterator[Row]:
+        """The rows of a statement, planned for these values: what suits one tenant may be wrong for another."""
+        return self._execute(sql, values, False)
+
+    def rows(self, name: str, /, **values: Parameter) -> Iterator[Row]:
+        """The rows of a named statement; those of a whole tenant come in portions."""
+        if name not in STREAMED:
+            return self._execute(self.queries[name], values, None)
+        cursor = self.db.cursor(f"rows_{next(_names)}")
+        cursor.itersize = BATCH
+        return iter(cursor.execute(self.queries[name], values))
+
+    def _execute(self, sql: str, values: Parameters, prepare: bool | None) -> Iterator[Row]:
+        cursor = self.db.execute(sql, {"mine": self.mine, **values}, prepare=prepare)
+        return iter(cursor.fetchall() if cursor.description else ())
+
+    def match(self, words: Sequence[str], phrases: Sequence[str], every: bool,
+              scopes: Sequence[Sequence[str]]) -> str:
+        """The same as a tsquery."""
+        groups = [" <-> ".join(phrase.split()) for phrase in phrases]
+        groups += [(" & " if every else " | ").join(words)] if words else []
+        return " & ".join(f"({group})" for group in [*groups, *(" | ".join(scope) for scope in scopes)])
+
+    def stale(self, expected: dict[int, tuple[str, str, str]]) -> list[int]:
+        """Which passages the text index has otherwise; negative for what it has too much."""
+        wanted = [{"ref": ref} | posting(*columns) for ref, columns in expected.items()]
+        found = [ref for start in range(0, len(wanted), BATCH)
+                 for (ref,) in self.rows("stale", wanted=json.dumps(wanted[start:start + BATCH]))]
+        too_much = [-ref for (ref,) in self.rows("postings") if ref not in expected]
+        return found + too_much + [-1 for _ in self.rows("terms_wrong")]
+
+    def nearest(self, caller: Caller, chosen: Filter, model: str, query: str, limit: int) -> list[Candidate]:
+        """The nearest passages among those that pass the filter."""
+        found = self.filtered("nearest_passage" if about_passages(chosen) else "nearest", caller, chosen, "passage",
+                              model=model, query=query, limit=limit)
+        return [Candidate(Place.of(ref), score) for ref, score in found]
+
+    def cosines(self, model: str, query: str, places: Collection[Place]) -> dict[Place, float]:
+        """How near each of the passages is that have a vector."""
+        ids = json.dumps([place.ref for place in places])
+        return {Place.of(ref): cosine for ref, cosine in self.rows("cosines", model=model, query=query, ids=ids)}
+
+
+def posting(body: str, extra: str, scope: str) -> dict[str, Any]:
+    """The text index of a passage: its terms as a tsvector, and how many there are without those of its scope."""
+    terms = " ".join(f"{term}:{start + n}{weight}" for (weight, start), column in
+                     zip(STARTS.items(), (body, extra, scope), strict=True) for n, term in enumerate(column.split()))
+    return {"terms": terms, "length": len(body.split()) + len(extra.split())}

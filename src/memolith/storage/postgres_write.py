@@ -1,0 +1,47 @@
+"""Writing to one PostgreSQL connection."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+
+from memolith.engine.model import Item, Passage
+from memolith.errors import TenantMoving
+from memolith.storage.postgres_read import Connection, PostgresReader, posting
+from memolith.storage.queries import Parameter
+from memolith.storage.writer import SqlWriter
+
+
+class PostgresWriter(SqlWriter, PostgresReader):
+    """Writes to PostgreSQL; the lock on the head row lets one writer of a tenant in at a time."""
+
+    def __init__(self, db: Connection, tenant: str | None) -> None:
+        super().__init__(db, tenant)
+        self._counts: Counter[str] = Counter()
+        self.begin(tenant)
+
+    def begin(self, tenant: str | None) -> None:
+        """Take the tenant's head row, made at his first write, and keep it from others."""
+        super().begin(tenant)
+        if tenant and not self._number:
+            self.do("head_new", tenant=tenant)
+            super().begin(tenant)
+            if not self._number:
+                raise TenantMoving
+
+    def columns(self, item: Item, passage: Passage, sign: int) -> dict[str, Parameter]:
+        """What the text index holds of a passage, which from now on counts or counts no longer."""
+        made = super().columns(item, passage, sign)
+        body, extra, scope = (str(made[name]) for name in ("body", "extra", "scope"))
+        for term in {*body.split(), *extra.split()}:
+            self._counts[term] += sign
+        return posting(body, extra, scope)
+
+    def finish(self) -> None:
+        """Write the sums, and in how many passages each term stands."""
+        if counts := {term: count for term, count in self._counts.items() if count}:
+            self.do("terms_count", tenant=self.tenant, counts=json.dumps(counts))
+            if min(counts.values()) < 0:
+                self.do("terms_gone", tenant=self.tenant, counts=json.dumps(counts))
+        self._counts.clear()
+        super().finish()
