@@ -11,6 +11,7 @@ from memolith.engine.model import Block, Caller, Draft
 from memolith.settings import Settings
 
 sys.path.insert(0, str(Path(__file__).parent))
+pytest_plugins = ["postgres"]
 ME = Caller()
 
 
