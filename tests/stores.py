@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from memolith.engine.engine import Engine
-from memolith.engine.ports import ClientKeys, Reader, Store, Vectors
+from memolith.engine.ports import ClientKeys, Reader, Store, Vectors, Writer
 from memolith.engine.recall import Recall
 from memolith.engine.times import SystemClock
 from memolith.retrieval.rank import WeightedRanker
@@ -19,6 +19,8 @@ from memolith.storage import terms
 from memolith.storage.sqlite import SqliteStore
 from memolith.storage.sqlite_keys import SqliteKeys
 
+# Whether readers are bound to a tenant; goes away once they all are.
+BOUND = "tenant" in inspect.signature(SqliteStore.reading).parameters
 POSTGRES = importlib.util.find_spec("memolith.storage.postgres") is not None
 STORES = ["sqlite", "postgres"] if POSTGRES else ["sqlite"]
 Dump = dict[str, dict[str, list[dict[str, Any]]]]
@@ -56,9 +58,18 @@ def engine_on(store: Store, secrets: str = "allow") -> Engine:
 
 def reading(store: Store, tenant: str | None) -> AbstractContextManager[Reader]:
     """A reader of one tenant; None reads across all."""
-    if inspect.signature(store.reading).parameters:
-        return store.reading(tenant)  # type: ignore[call-arg]
-    return store.reading()
+    return store.reading(tenant) if BOUND else store.reading()  # type: ignore[call-arg]
+
+
+def writing_everywhere(store: Store) -> AbstractContextManager[Writer]:
+    """A writer across all tenants, as upkeep has it."""
+    return store.writing(None if BOUND else "")  # type: ignore[arg-type]
+
+
+def vector_by_digest(rows: Reader, tenant: str, digest: bytes, model: str) -> bytes | None:
+    """The vector that the same text of a tenant got before."""
+    return rows.vector_by_digest(tenant, digest, model) if BOUND else rows.vector_by_digest(  # type: ignore[call-arg]
+        digest, model)
 
 
 def dump(store: Store) -> Dump:
