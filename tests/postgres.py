@@ -42,6 +42,10 @@ class Server:
         self._address = address
         self._made: list[str] = []
 
+    @property
+    def _home(self) -> str:
+        return urlsplit(self._address).path.strip("/") or "postgres"
+
     def url(self, database: str = "postgres") -> str:
         """Where a database of this server is."""
         return urlsplit(self._address)._replace(path="/" + database).geturl()
@@ -50,9 +54,15 @@ class Server:
         """Make a database, empty or as a copy, and give its address."""
         name = database or f"memolith_{uuid.uuid4().hex}"
         copied = f' template "{template}" strategy wal_log' if template else ""
-        self.execute(f'create database "{name}"{copied}', urlsplit(self._address).path.strip("/") or "postgres")
+        self.execute(f'create database "{name}"{copied}', self._home)
         self._made.append(name)
         return self.url(name)
+
+    def drop(self, url: str) -> None:
+        """Remove a database that was made here, whoever is still connected."""
+        name = urlsplit(url).path.strip("/")
+        self._made.remove(name)
+        self.execute(f'drop database "{name}" with (force)', self._home)
 
     def execute(self, sql: str, database: str = "postgres") -> list[tuple[object, ...]]:
         """Run a statement as the owner of everything."""
@@ -63,9 +73,8 @@ class Server:
 
     def close(self) -> None:
         """Remove what was made here; the server is not ours to stop."""
-        home = urlsplit(self._address).path.strip("/") or "postgres"
-        while self._made:
-            self.execute(f'drop database if exists "{self._made.pop()}" with (force)', home)
+        for name in list(self._made):
+            self.drop(self.url(name))
 
 
 class Cluster(Server):

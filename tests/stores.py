@@ -9,6 +9,8 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from memolith.engine.engine import Engine
 from memolith.engine.ports import ClientKeys, Reader, Store, Vectors, Writer
 from memolith.engine.recall import Recall
@@ -23,6 +25,8 @@ from memolith.storage.sqlite_keys import SqliteKeys
 BOUND = "tenant" in inspect.signature(SqliteStore.reading).parameters
 POSTGRES = importlib.util.find_spec("memolith.storage.postgres") is not None
 STORES = ["sqlite", "postgres"] if POSTGRES else ["sqlite"]
+# A mark for tests that hold whatever the store is.
+each_store = pytest.mark.stores(*STORES)
 Dump = dict[str, dict[str, list[dict[str, Any]]]]
 
 

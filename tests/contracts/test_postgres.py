@@ -1,6 +1,6 @@
 """PostgreSQL keeps the promises of the store, and outlives its server's crash."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing
 
 import pytest
@@ -17,6 +17,14 @@ from stores import engine_on, open_store
 def new_address(server: Server) -> Callable[[], str]:
     """A new copy of the template each time."""
     return lambda: server.create(template=server.template)
+
+
+@pytest.fixture
+def address(server: Server, new_address: Callable[[], str]) -> Iterator[str]:
+    """A new database for each test, which does not outlive it: hundreds would fill the disk."""
+    url = new_address()
+    yield url
+    server.drop(url)
 
 
 class TestPostgres(StoreContract):
