@@ -39,6 +39,11 @@ class At:
         self._server = server
         self._databases: dict[Path, str] = {}
 
+    @property
+    def remote(self) -> bool:
+        """Whether the data lie on a server, which answers slowly next to a file in memory."""
+        return self._server is not None
+
     def __call__(self, folder: Path, embedder: str = "none") -> Settings:
         fields: dict[str, object] = {"data": folder, "embedder": embedder}
         if self._server:

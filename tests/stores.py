@@ -1,10 +1,8 @@
 """Both stores by their address, and what of a store can be compared: the tests that run on each go through here."""
 
 import importlib.util
-import inspect
 import json
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +10,7 @@ from typing import Any
 import pytest
 
 from memolith.engine.engine import Engine
-from memolith.engine.ports import ClientKeys, Reader, Store, Vectors, Writer
+from memolith.engine.ports import ClientKeys, Store, Vectors
 from memolith.engine.recall import Recall
 from memolith.engine.times import SystemClock
 from memolith.retrieval.rank import WeightedRanker
@@ -21,8 +19,6 @@ from memolith.storage import terms
 from memolith.storage.sqlite import SqliteStore
 from memolith.storage.sqlite_keys import SqliteKeys
 
-# Whether readers are bound to a tenant; goes away once they all are.
-BOUND = "tenant" in inspect.signature(SqliteStore.reading).parameters
 POSTGRES = importlib.util.find_spec("memolith.storage.postgres") is not None
 STORES = ["sqlite", "postgres"] if POSTGRES else ["sqlite"]
 # A mark for tests that hold whatever the store is.
@@ -60,32 +56,16 @@ def engine_on(store: Store, secrets: str = "allow") -> Engine:
     return Engine(store, SystemClock(), secrets=secrets, search=search)
 
 
-def reading(store: Store, tenant: str | None) -> AbstractContextManager[Reader]:
-    """A reader of one tenant; None reads across all."""
-    return store.reading(tenant) if BOUND else store.reading()  # type: ignore[call-arg]
-
-
-def writing_everywhere(store: Store) -> AbstractContextManager[Writer]:
-    """A writer across all tenants, as upkeep has it."""
-    return store.writing(None if BOUND else "")  # type: ignore[arg-type]
-
-
-def vector_by_digest(rows: Reader, tenant: str, digest: bytes, model: str) -> bytes | None:
-    """The vector that the same text of a tenant got before."""
-    return rows.vector_by_digest(tenant, digest, model) if BOUND else rows.vector_by_digest(  # type: ignore[call-arg]
-        digest, model)
-
-
 def dump(store: Store) -> Dump:
     """All that a store knows, per tenant, in an order and a form that do not depend on the store."""
-    with reading(store, None) as rows:
+    with store.reading(None) as rows:
         tenants = rows.tenants()
     return {tenant: dump_tenant(store, tenant) for tenant in sorted(tenants)}
 
 
 def dump_tenant(store: Store, tenant: str) -> dict[str, list[dict[str, Any]]]:
     """One tenant of it; his name left out, so that copies under other names are equal."""
-    with reading(store, tenant) as rows:
+    with store.reading(tenant) as rows:
         items = list(rows.all_items(tenant))
         numbers = rows.statistics(tenant, ())
         found = {

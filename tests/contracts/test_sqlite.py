@@ -21,8 +21,6 @@ class TestSqlite(StoreContract):
     """One file, many processes."""
 
     faults: ClassVar[dict[str, str]] = {
-        "test_a_tenant_with_little_work_does_not_wait_for_one_with_much":
-            "work of all tenants is leased by number alone, so the longest log comes first",
         "test_a_filter_keeps_the_same_in_a_listing_a_count_and_both_searches[a tag named twice]":
             "the vector stage counts a tag that is asked for twice as two",
     }
