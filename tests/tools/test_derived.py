@@ -91,14 +91,14 @@ def test_schemas_and_pages_equal_what_is_committed():
 @pytest.mark.parametrize("tool", TOOLS, ids=NAMES)
 def test_a_reading_tool_leaves_the_log_as_long_as_it_was_and_a_writing_tool_adds_to_it(at, tmp_path, tool):
     app = filled(at(tmp_path))
-    with app.store.reading() as rows:
+    with app.store.reading(None) as rows:
         before = rows.last_seq(ME.tenant)
     registry = Registry([family for family in families() if family.name == tool.family],
                         [one for one in TOOLS if one.family == tool.family])
     outcome = registry.run(tool.name, good(tool), Call(ME, app.engine))
     assert outcome.ok, outcome.body
     jsonschema.validate(outcome.body, tool.output_schema)
-    with app.store.reading() as rows:
+    with app.store.reading(None) as rows:
         after = rows.last_seq(ME.tenant)
     assert (after == before) if tool.effect == "reads" else (after > before)
     app.close()
@@ -108,7 +108,7 @@ def test_a_reading_tool_leaves_the_log_as_long_as_it_was_and_a_writing_tool_adds
 def test_bad_arguments_are_refused_by_name_and_nothing_is_written(at, tmp_path, tool):
     app = filled(at(tmp_path))
     registry = Registry(families(), [one for one in TOOLS if one.family == tool.family])
-    with app.store.reading() as rows:
+    with app.store.reading(None) as rows:
         before = rows.last_seq(ME.tenant)
     bad: list[tuple[str, dict[str, Any]]] = [("surprise", good(tool) | {"surprise": 1})]
     bad += [(name, {key: value for key, value in good(tool).items() if key != name})
@@ -119,7 +119,7 @@ def test_bad_arguments_are_refused_by_name_and_nothing_is_written(at, tmp_path, 
         outcome = registry.run(tool.name, arguments, Call(ME, app.engine))
         assert not outcome.ok
         assert outcome.body["field"].split(".")[0] == name
-    with app.store.reading() as rows:
+    with app.store.reading(None) as rows:
         assert rows.last_seq(ME.tenant) == before
     app.close()
 
