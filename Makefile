@@ -21,7 +21,7 @@ run: venv
 	$(BIN)/memolith serve
 
 test: venv
-	$(BIN)/python -m pytest -m "not full" --durations=10 tests
+	$(BIN)/python -m pytest -m "not full" -n 2 --dist loadscope --durations=10 tests
 
 test-all: venv check
 	$(BIN)/python -m pytest tests

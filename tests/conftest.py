@@ -1,8 +1,9 @@
-"""What every test may use: a fresh data folder with the real engine on real SQLite."""
+"""What every test may use: a fresh data folder with the real engine on a real store."""
 
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -10,24 +11,78 @@ from memolith.app import App, open_app
 from memolith.engine.model import Block, Caller, Draft
 from memolith.settings import Settings
 
+if TYPE_CHECKING:
+    from postgres import Server
+
 sys.path.insert(0, str(Path(__file__).parent))
+pytest_plugins = ["postgres"]
 ME = Caller()
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run a test on each of the stores that its nearest mark names."""
+    mark = metafunc.definition.get_closest_marker("stores")
+    if mark and "storage" in metafunc.fixturenames and mark.args != ("sqlite",):
+        metafunc.parametrize("storage", mark.args, indirect=True, scope="module")
+
+
+@pytest.fixture(scope="module")
+def storage(request: pytest.FixtureRequest) -> str:
+    """Which store a test runs on: SQLite unless it is marked otherwise."""
+    return getattr(request, "param", "sqlite")
+
+
+class At:
+    """Makes the settings for a folder; where the store is not in the folder, each has a database of its own."""
+
+    def __init__(self, server: "Server | None") -> None:
+        self._server = server
+        self._databases: dict[Path, str] = {}
+
+    @property
+    def remote(self) -> bool:
+        """Whether the data lie on a server, which answers slowly next to a file in memory."""
+        return self._server is not None
+
+    def __call__(self, folder: Path, embedder: str = "none") -> Settings:
+        fields: dict[str, object] = {"data": folder, "embedder": embedder}
+        if self._server:
+            if folder not in self._databases:
+                self._databases[folder] = self._server.create(template=self._server.template)
+            fields["database"] = self._databases[folder]
+        return Settings.model_validate(fields)
+
+    def drop(self, *folders: Path) -> None:
+        """Remove the databases of these folders, or of all."""
+        for folder in folders or tuple(self._databases):
+            if self._server and folder in self._databases:
+                self._server.drop(self._databases.pop(folder))
+
+
+@pytest.fixture(scope="module")
+def at(storage: str, request: pytest.FixtureRequest) -> Iterator[At]:
+    """The settings for a folder, on the store that the test runs on."""
+    made = At(request.getfixturevalue("server") if storage == "postgres" else None)
+    yield made
+    made.drop()
+
+
 @pytest.fixture
-def app(tmp_path: Path) -> Iterator[App]:
+def app(at: At, tmp_path: Path) -> Iterator[App]:
     """An app on an empty folder, searching by words only."""
-    made = open_app(Settings(data=tmp_path / "data", embedder="none"))
+    made = open_app(at(tmp_path / "data"))
     yield made
     made.close()
+    at.drop(tmp_path / "data")
 
 
 @pytest.fixture
-def smart(tmp_path: Path) -> Iterator[App]:
+def smart(at: At, tmp_path: Path) -> Iterator[App]:
     """An app on an empty folder with the real model."""
-    made = open_app(Settings(data=tmp_path / "data"))
+    made = open_app(at(tmp_path / "data", "minilm"))
     yield made
     made.close()
+    at.drop(tmp_path / "data")
 
 
 def note(text: str, **fields: object) -> Draft:

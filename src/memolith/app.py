@@ -24,8 +24,8 @@ from memolith.retrieval.rank import WeightedRanker
 from memolith.retrieval.worker import EmbedWorker
 from memolith.settings import Settings
 from memolith.storage import terms
-from memolith.storage.sqlite import FILE, SqliteStore, library_version, restore_file
 from memolith.storage.keys import StoredKeys
+from memolith.storage.sqlite import FILE, SqliteStore, library_version, restore_file
 
 if TYPE_CHECKING:
     from memolith.registry import Family, Registry

@@ -12,7 +12,9 @@ from memolith.engine.model import Audience, Block, Caller, Draft, Item, Link, Pa
 from memolith.engine.past import Step
 from memolith.engine.recall import Query
 from memolith.errors import InvalidInput, NotFound, NotUndoable
+from stores import each_store
 
+pytestmark = each_store
 ANN, BOB = Caller("acme", "ann"), Caller("acme", "bob")
 LONG = "A sentence that goes on for a while. " * 40
 TALK = Draft(kind="conversation", blocks=(Block("hi there", "ann", "2026-01-01T10:00:00Z"), Block("hello", "bot")))

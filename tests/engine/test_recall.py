@@ -6,15 +6,16 @@ from dataclasses import replace
 
 import pytest
 
-from conftest import ME, note
+from conftest import ME, At, note
 from memolith.app import App, open_app
 from memolith.engine.chunks import weigh
 from memolith.engine.intake import Intake, Limits
 from memolith.engine.model import Audience, Block, Caller, Condition, Draft, Filter, Found, Hit, Patch
 from memolith.engine.recall import STRONG, Query
 from memolith.errors import EmbedderDown, InvalidInput
-from memolith.settings import Settings
+from stores import each_store
 
+pytestmark = each_store
 BOB = Caller(user="bob")
 STRANGER = Caller(tenant="elsewhere")
 FACTS = {
@@ -61,9 +62,9 @@ def fill(app: App, drafts: dict[str, Draft], caller: Caller = ME) -> None:
 
 
 @pytest.fixture(scope="module")
-def facts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
+def facts(at: At, tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
     """Ten facts of daily life; not to be written to."""
-    made = open_app(Settings(data=tmp_path_factory.mktemp("facts")))
+    made = open_app(at(tmp_path_factory.mktemp("facts"), "minilm"))
     fill(made, {id: note(text) for id, text in FACTS.items()})
     yield made
     made.close()
@@ -166,9 +167,9 @@ def test_one_hit_per_item_is_the_best_of_each(smart, mode):
 
 
 @pytest.fixture(scope="module")
-def crowd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
+def crowd(at: At, tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
     """2,400 short notes with vectors, so that a side is full, and one that is unlike the others."""
-    made = open_app(Settings(data=tmp_path_factory.mktemp("crowd")))
+    made = open_app(at(tmp_path_factory.mktemp("crowd"), "minilm"))
     animals, deeds, times = ("cat", "horse", "goat", "duck"), ("ate", "saw", "lost"), range(200)
     drafts = {f"n{n}-{a}-{d}": note(f"The {a} {d} number {n}.", tags=("even",) if n % 2 == 0 else (),
                                     attributes={"n": n}) for n in times for a in animals for d in deeds}
@@ -313,7 +314,7 @@ def test_a_new_title_is_part_of_the_meaning(smart):
 
 def test_a_second_app_on_the_folder_finds_a_write_by_meaning_at_its_next_search(smart):
     fill(smart, {id: note(text) for id, text in list(FACTS.items())[:5]})
-    other = open_app(Settings(data=smart.settings.data))
+    other = open_app(smart.settings)
     assert by_meaning(other, "pet destroyed the furniture")[0] == "dog"
     smart.engine.remember(ME, replace(note(FACTS["exam"]), id="exam"))
     assert by_meaning(other, "becoming a doctor")[0] == "exam"

@@ -2,16 +2,17 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 
 import pytest
 
-from conftest import ME, note
+from conftest import ME, At, note
+from contracts.choices import FILTERS, ITEMS, PASSAGES
 from memolith.app import App, open_app
 from memolith.engine.model import Audience, Block, Caller, Condition, Draft, Filter, Patch
 from memolith.engine.recall import Query
-from memolith.settings import Settings
+from stores import each_store
 
+pytestmark = each_store
 BOB = Caller(user="bob")
 CROWD = 10_000
 
@@ -27,88 +28,35 @@ def fill(app: App, *texts: str) -> list[str]:
 
 # Filters
 
-ITEMS = {
-    "a": Draft("memory", blocks=(Block("zebra", "Ann", "2026-01-10"),), tags=("red", "round"), project="p1",
-               namespace="n1", attributes={"n": 1, "path": "src/app/main.py", "flag": True, "list": ["x", "y"],
-                                           "obj": {"k": [1, 2]}, "day": "2026-01-10"}),
-    "b": Draft("memory", blocks=(Block("zebra"),), tags=("red",), project="p2", status="draft",
-               attributes={"n": 2, "path": "src/application/x.py", "flag": False, "list": ["y"], "day": "2026-02-01"}),
-    "c": Draft("concept", blocks=(Block("zebra"),), tags=("blue",), namespace="n2",
-               attributes={"n": 10, "path": "src/app", "list": [1, 2]}),
-    "d": Draft("entity", "zebra", attributes={"n": "abc", "list": "y", 'a"b': 1, "a.b": 2, "ü": 3, "😀": 4, "": 5}),
-    "e": Draft("conversation", blocks=(Block("zebra one", "Bob", "2026-01-20"),
-                                       Block("zebra two", "Ann", "2026-03-01"))),
-    "f": Draft("memory", blocks=(Block("zebra"),), attributes={"n": None}),
-}
-FILTERS: dict[str, tuple[Filter, str]] = {
-    "nothing": (Filter(), "abcdef"), "one kind": (Filter(kinds=("memory",)), "abf"),
-    "kinds": (Filter(kinds=("concept", "entity")), "cd"), "tags all": (Filter(tags_all=("red", "round")), "a"),
-    "tags any": (Filter(tags_any=("round", "blue")), "ac"), "tags none": (Filter(tags_none=("red",)), "cdef"),
-    "tags together": (Filter(tags_all=("red",), tags_any=("red", "blue"), tags_none=("round",)), "b"),
-    "a tag named twice": (Filter(tags_all=("red", "red")), "ab"), "a part of a tag": (Filter(tags_any=("re",)), ""),
-    "statuses": (Filter(statuses=("draft",)), "b"), "two statuses": (Filter(statuses=("draft", "active")), "abcdef"),
-    "projects": (Filter(projects=("p1", "p2")), "ab"), "namespaces": (Filter(namespaces=("n2",)), "c"),
-    "ids": (Filter(ids=("b", "e", "unknown")), "be"), "owner": (Filter(owner="local"), "abcdef"),
-    "another owner": (Filter(owner="bob"), ""), "several": (Filter(kinds=("memory",), tags_any=("red",),
-                                                                   where=(Condition("n", "gt", 1),)), "b"),
-}
-CONDITIONS: dict[str, tuple[str, str, object, str]] = {
-    "eq number": ("n", "eq", 1, "a"), "eq text": ("n", "eq", "abc", "d"), "eq true": ("flag", "eq", True, "a"),
-    "eq false": ("flag", "eq", False, "b"), "eq list": ("list", "eq", ["x", "y"], "a"),
-    "eq object": ("obj", "eq", {"k": [1, 2]}, "a"), "eq null": ("n", "eq", None, "ef"),
-    "ne": ("n", "ne", 1, "bcdef"), "ne null": ("n", "ne", None, "abcd"), "lt": ("n", "lt", 10, "ab"),
-    "le": ("n", "le", 10, "abc"), "gt": ("n", "gt", 1, "bc"), "ge": ("n", "ge", 2, "bc"),
-    "gt text": ("day", "gt", "2026-01-10", "b"), "le text": ("day", "le", "2026-02-01", "ab"),
-    "glob": ("path", "glob", "src/*/x.py", "b"), "glob one": ("path", "glob", "src/ap?", "c"),
-    "glob none of": ("path", "glob", "src/ap[^x]*", "abc"), "glob one of": ("path", "glob", "src/[a-c]pp", "c"),
-    "in": ("n", "in", [1, 10, "abc"], "acd"), "in nothing": ("n", "in", [], ""),
-    "in truths": ("flag", "in", [True], "a"),
-    "under": ("path", "under", "src/app", "ac"), "under with a slash": ("path", "under", "src/app/", "ac"),
-    "has": ("list", "has", "y", "ab"), "has number": ("list", "has", 2, "c"), "quote in a name": ('a"b', "eq", 1, "d"),
-    "dot in a name": ("a.b", "eq", 2, "d"), "accent in a name": ("ü", "eq", 3, "d"), "emoji name": ("😀", "eq", 4, "d"),
-    "empty name": ("", "eq", 5, "d"), "unknown name": ("$", "eq", 5, ""),
-}
-FILTERS |= {name: (Filter(where=(Condition(field, op, value),)), wanted)  # type: ignore[arg-type]
-            for name, (field, op, value, wanted) in CONDITIONS.items()}
-PASSAGES: dict[str, tuple[Filter, str]] = {
-    "since": (Filter(ids=("a", "e"), since="2026-01-15"), "e"), "until": (Filter(until="2026-01-15T00:00:00Z"), "a"),
-    "the very moment": (Filter(since="2026-01-10T00:00:00Z", until="2026-01-10T00:00:00.000000Z"), "a"),
-    "another zone": (Filter(since="2026-01-10T02:00:00+02:00", until="2026-01-10T02:00:00+02:00"), "a"),
-    "between": (Filter(since="2026-01-15", until="2026-02-15"), "e"),
-    "speaker": (Filter(speakers=("Bob",)), "e"), "speakers": (Filter(speakers=("Ann", "Bob")), "ae"),
-    "speaker in time": (Filter(speakers=("Ann",), since="2026-02-01"), "e"),
-    "speaker out of time": (Filter(speakers=("Bob",), since="2026-02-01"), ""),
-}
+FAULTS = {"gt null": "a search of the past compares a number with nothing and fails"}
 
 
 @pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[App, str]]:
-    """The items above, a time at which they were so, and a change to each after it."""
-    made = open_app(Settings(data=tmp_path_factory.mktemp("small"), embedder="none"))
-    for id, draft in ITEMS.items():
-        made.engine.remember(ME, replace(draft, id=id))
-    at = made.clock.now()
+def small(at: At, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[App, str]]:
+    """The items of the contract, a time at which they were so, and a change to each after it."""
+    made = open_app(at(tmp_path_factory.mktemp("small")))
+    for draft in ITEMS.values():
+        made.engine.remember(ME, draft)
+    then = made.clock.now()
     for id in ITEMS:
         made.engine.tag(ME, id, add=["later"])
-    yield made, at
+    yield made, then
     made.close()
 
 
-@pytest.mark.parametrize("name", FILTERS)
-def test_a_filter_keeps_the_same_in_a_search_a_listing_and_a_search_of_the_past(small, name):
-    (app, at), (chosen, wanted) = small, FILTERS[name]
-    assert ids(app, "zebra", filter=chosen) == set(wanted)
-    assert {item.id for item in app.engine.listing(ME, chosen).items} == set(wanted)
-    assert app.engine.listing(ME, chosen).total == len(wanted)
-    assert ids(app, "zebra", filter=chosen, mode="hybrid") == set(wanted)
-    assert ids(app, "zebra", filter=chosen, as_of=at) == set(wanted)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.xfail(reason=FAULTS[name], strict=True)]
+                                               if name in FAULTS else []) for name in FILTERS])
+def test_a_filter_keeps_the_same_in_a_search_of_the_present_and_of_the_past(small, name):
+    (app, then), (chosen, wanted) = small, FILTERS[name]
+    assert ids(app, "zebra", filter=chosen) == ids(app, "zebra", filter=chosen, mode="hybrid") == set(wanted)
+    assert ids(app, "zebra", filter=chosen, as_of=then) == set(wanted)
 
 
 @pytest.mark.parametrize("name", PASSAGES)
 def test_times_and_speakers_filter_passages(small, name):
-    (app, at), (chosen, wanted) = small, PASSAGES[name]
+    (app, then), (chosen, wanted) = small, PASSAGES[name]
     assert ids(app, "zebra", filter=chosen) == ids(app, "zebra", filter=chosen, mode="hybrid") == set(wanted)
-    assert ids(app, "zebra", filter=chosen, as_of=at) == set(wanted)
+    assert ids(app, "zebra", filter=chosen, as_of=then) == set(wanted)
 
 
 def test_forgotten_items_are_found_only_where_asked_for(app):
@@ -130,9 +78,9 @@ def test_a_filter_sees_what_an_item_has_become(app):
 # A crowd: 10,000 items in one import
 
 @pytest.fixture(scope="module")
-def crowd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
+def crowd(at: At, tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
     """Every item says report; one in 10,000 has what a filter asks for; one of another user says okapi."""
-    made = open_app(Settings(data=tmp_path_factory.mktemp("crowd"), embedder="none"))
+    made = open_app(at(tmp_path_factory.mktemp("crowd")))
     odd = {"tags": ["needle"], "namespace": "haystack", "project": "haystack", "kind": "concept",
            "metadata": {"mark": 7}, "title": "the needle"}
     words = {0: " alpha", 1: " beta"}  # each in a quarter of all, both together in 20
@@ -209,21 +157,6 @@ def test_pages_follow_one_order_with_falling_scores(app):
     assert {part.total for part in parts} == {260}
     scores = [hit.rank_score for hit in whole.hits]
     assert scores == sorted(scores, reverse=True)
-
-
-@pytest.mark.parametrize("descending", [True, False])
-@pytest.mark.parametrize("sort", ["created_at", "updated_at", "title", "access_count", "last_accessed"])
-def test_pages_of_a_listing_neither_overlap_nor_skip_and_ties_follow_creation(app, sort, descending):
-    made = [app.engine.remember(ME, note("x", title="Bb" if n % 2 else "aA")).item.id for n in range(25)]
-    for id in made[:3]:
-        app.engine.note_read(ME, id)
-    app.engine.flush_reads()
-    pages = [app.engine.listing(ME, Filter(), sort, descending, 10, offset) for offset in range(0, 40, 10)]
-    seen = [item.id for page in pages for item in page.items]
-    assert sorted(seen) == sorted(made)
-    assert {page.total for page in pages} == {25}
-    if sort == "title":
-        assert (seen if not descending else seen[::-1]) == made[0::2] + made[1::2]
 
 
 def test_one_hit_per_item_where_asked(app):

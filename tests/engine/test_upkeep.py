@@ -1,4 +1,4 @@
-"""Upkeep: verify names every tampering and rebuild mends it; outbox, migrations, backup and import keep their word."""
+"""Upkeep: verify names every tampering and rebuild mends it; migrations, backup and import keep their word."""
 
 import hashlib
 import json
@@ -11,7 +11,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from conftest import ME, note
+from conftest import ME, At, note
 from memolith.app import App, open_app, restore_backup
 from memolith.engine.engine import Engine
 from memolith.engine.model import Block, Caller, Draft, Patch
@@ -20,18 +20,9 @@ from memolith.settings import Settings
 from memolith.storage.migrate import migrations
 from memolith.storage.sqlite import FILE
 from memolith.storage.terms import indexed
+from stores import dump, each_store
 
 OTHER = Caller("globex", "ann")
-DUMPS = {
-    "item": "select tenant, id, kind, title, status, owner, audience, project, namespace, tags, attributes, version, "
-            "seq, created_at, updated_at, blocks, passages, forgotten from item order by 1, 2",
-    "tag": "select t.tenant, i.id, t.tag from tag t left join item i on i.row = t.item order by 1, 2, 3",
-    "passage": "select p.tenant, i.id, p.ordinal, p.block, p.text, p.at, p.speaker, p.locator, p.attributes, p.digest "
-               "from passage p left join item i on i.row = p.item order by 1, 2, 3",
-    "link": "select * from link order by tenant, id", "event": "select * from event order by tenant, seq",
-    "head": "select tenant, seq, passages, terms from head order by tenant", "access": "select * from access",
-}
-Rows = dict[str, list[tuple[object, ...]]]
 
 
 def raw(file: Path, *statements: str) -> list[tuple[object, ...]]:
@@ -43,10 +34,6 @@ def raw(file: Path, *statements: str) -> list[tuple[object, ...]]:
         db.close()
 
 
-def dump(app: App) -> Rows:
-    return {name: raw(app.store.file, sql) for name, sql in DUMPS.items()}
-
-
 def opened(folder: Path) -> App:
     return open_app(Settings(data=folder, embedder="none"))
 
@@ -54,8 +41,12 @@ def opened(folder: Path) -> App:
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A data folder with two tenants that have a bit of everything."""
-    folder = tmp_path_factory.mktemp("template")
-    app = opened(folder)
+    app = opened(tmp_path_factory.mktemp("template"))
+    filled(app).close()
+    return app.settings.data
+
+
+def filled(app: App) -> App:
     for caller in (ME, OTHER):
         app.engine.remember(caller, note("zebra one. " * 60, id="a", title="A", tags=("x", "y"), attributes={"n": 1}))
         app.engine.remember(caller, Draft("conversation", "", (Block("hi zebra", "ann", "2026-01-01", "l", {"m": 1}),
@@ -65,8 +56,8 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
         app.engine.revise(caller, "b", Patch(title="B"))
         app.engine.forget(caller, "c")
         app.engine.note_read(caller, "a")
-    app.close()
-    return folder
+    app.engine.flush_reads()
+    return app
 
 
 @pytest.fixture
@@ -76,6 +67,21 @@ def full(template: Path, tmp_path: Path) -> Iterator[App]:
     app = opened(tmp_path / "full")
     yield app
     app.close()
+
+
+@pytest.fixture
+def busy(app: App) -> App:
+    """The same on any store."""
+    return filled(app)
+
+
+@pytest.fixture
+def target(at: At, tmp_path: Path) -> Iterator[App]:
+    """An empty app on the same store."""
+    made = open_app(at(tmp_path / "target"))
+    yield made
+    made.close()
+    at.drop(tmp_path / "target")
 
 
 # Verify and rebuild
@@ -128,14 +134,14 @@ TAMPERINGS: dict[str, tuple[str, str]] = {
 @pytest.mark.parametrize("name", TAMPERINGS)
 def test_verify_names_what_was_tampered_with_and_rebuild_mends_it(full, name):
     sql, word = TAMPERINGS[name]
-    before = dump(full)
+    before = dump(full.store)
     assert full.upkeep.verify() == []
     raw(full.store.file, sql)
     problems = full.upkeep.verify()
     assert any(word in problem for problem in problems), problems
     full.upkeep.rebuild()
     assert full.upkeep.verify() == []
-    assert dump(full) == before
+    assert dump(full.store) == before
     assert full.engine.remember(ME, note("life goes on")).seq == 7
 
 
@@ -167,89 +173,11 @@ def test_verify_names_the_tenant_of_a_damaged_log_and_goes_on_with_the_others(fu
 
 
 def test_rebuild_leaves_log_access_counts_settings_and_other_tables_as_they_are(full):
-    before = dump(full)
+    before = dump(full.store)
     seen: list[tuple[int, int]] = []
     assert full.upkeep.rebuild(lambda *step: seen.append(step)) == 12
-    assert dump(full) == before
+    assert dump(full.store) == before
     assert seen[-1][0] == 12
-
-
-# Outbox
-
-def moment(seconds: int) -> str:
-    return f"2030-01-01T{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}.000000Z"
-
-
-def lease(app: App, seconds: int, limit: int = 10, tenant: str | None = None) -> list[str]:
-    with app.store.writing(tenant) as rows:
-        return [job.stream for job in rows.lease("embed", moment(seconds), limit, 60, tenant)]
-
-
-def counts(app: App) -> dict[str, int]:
-    with app.store.reading(None) as rows:
-        return {status: count for (_, status), count in rows.outbox_counts("local").items()}
-
-
-def test_work_is_leased_newest_first_and_comes_back_when_the_lease_ends(app):
-    for id in "abc":
-        app.engine.remember(ME, note(f"text {id}", id=id))
-    app.engine.remember(OTHER, note("theirs", id="d"))
-    assert counts(app) == {"pending": 3}
-    assert lease(app, 0, limit=2, tenant="local") == ["c", "b"]
-    assert lease(app, 59, tenant="local") == ["a"]
-    assert lease(app, 59, tenant="local") == []
-    assert lease(app, 61, tenant="local") == ["c", "b"]
-    assert lease(app, 61, tenant="globex") == ["d"]
-    app.engine.erase(ME, "a")
-    assert lease(app, 900, tenant="local") == ["c", "b"]
-
-
-def test_finished_work_does_not_come_back(app):
-    app.engine.remember(ME, note("text"))
-    with app.store.writing("local") as rows:
-        (job,) = rows.lease("embed", moment(0), 10, 60)
-        rows.done(job)
-    assert (counts(app), lease(app, 3600)) == ({"processed": 1}, [])
-
-
-def test_failing_work_waits_longer_each_time_then_is_given_up_until_retried(app):
-    app.engine.remember(ME, note("text", id="a"))
-    now, pauses = 0, []
-    for attempt in range(1, 4):
-        with app.store.writing("local") as rows:
-            (job,) = rows.lease("embed", moment(now), 10, 60)
-            assert job.attempts == attempt
-            rows.postpone(job, moment(now), "out of luck", 3)
-        if attempt < 3:
-            back = next(n for n in range(now + 1, now + 4000) if due(app, n))
-            pauses.append(back - now)
-            now = back
-    assert pauses == sorted(set(pauses))
-    assert (counts(app), lease(app, 80_000)) == ({"failed": 1}, [])
-    with app.store.writing("local") as rows:
-        assert [text for text in rows.outbox_errors() if "a" in text and "out of luck" in text]
-        rows.retry("embed", moment(now))
-        (job,) = rows.lease("embed", moment(now), 10, 60)
-        assert job.attempts == 1
-    assert counts(app) == {"pending": 1}
-
-
-def due(app: App, seconds: int) -> bool:
-    return bool(raw(app.store.file, f"select 1 from outbox where due <= '{moment(seconds)}'"))
-
-
-def test_workers_at_the_same_time_never_lease_the_same(app):
-    for n in range(40):
-        app.engine.remember(ME, note(f"text {n}"))
-    start = threading.Barrier(4)
-
-    def work(_: int) -> list[str]:
-        start.wait()
-        return [stream for _ in range(5) for stream in lease(app, 0, limit=2)]
-
-    with ThreadPoolExecutor(4) as pool:
-        leased = [stream for part in pool.map(work, range(4)) for stream in part]
-    assert len(leased) == len(set(leased)) == 40
 
 
 # Migrations
@@ -336,7 +264,7 @@ def test_a_restored_backup_is_equal_in_every_table(full, tmp_path):
     assert sorted(path.name for path in tmp_path.glob("copy.db*")) == ["copy.db"]
     restore_backup(tmp_path / "copy.db", tmp_path / "new")
     copy = opened(tmp_path / "new")
-    assert dump(copy) == dump(full)
+    assert dump(copy.store) == dump(full.store)
     copy.close()
     with pytest.raises(Conflict):
         restore_backup(tmp_path / "copy.db", tmp_path / "new")
@@ -369,10 +297,10 @@ def lines(app: App) -> list[str]:
 
 
 def refused(app: App, text: Iterable[str], error: type[MemolithError] = MemolithError) -> str:
-    before = dump(app)
+    before = dump(app.store)
     with pytest.raises(error) as caught:
         app.upkeep.import_(ME, text)
-    assert dump(app) == before
+    assert dump(app.store) == before
     return str(caught.value)
 
 
@@ -381,41 +309,39 @@ def changed(line: str, **fields: object) -> str:
     return json.dumps({"event": record["event"] | fields})
 
 
-def test_an_import_that_meets_what_is_here_already_is_refused_by_line(full):
-    copy = lines(full)
-    assert "ine 2" in refused(full, copy, Conflict)
-    full.engine.remember(ME, note("keyed"), key="k")
-    assert "ine 1" in refused(full, [changed(lines(full)[-1], stream="new")], Conflict)
-    assert "ine 3" in refused(full, [changed(copy[1], stream="new"), "", changed(copy[1], stream="new")])
+@each_store
+def test_an_import_that_meets_what_is_here_already_is_refused_by_line(busy):
+    copy = lines(busy)
+    assert "ine 2" in refused(busy, copy, Conflict)
+    busy.engine.remember(ME, note("keyed"), key="k")
+    assert "ine 1" in refused(busy, [changed(lines(busy)[-1], stream="new")], Conflict)
+    assert "ine 3" in refused(busy, [changed(copy[1], stream="new"), "", changed(copy[1], stream="new")])
 
 
-def test_a_torn_export_and_one_of_another_format_are_refused(full, tmp_path):
-    target = opened(tmp_path / "target")
-    copy = lines(full)
+@each_store
+def test_a_torn_export_and_one_of_another_format_are_refused(busy, target):
+    copy = lines(busy)
     assert "6" in refused(target, copy[:-2])
     assert refused(target, ['{"memolith": 99, "tenant": "x"}', *copy[1:]], InvalidInput)
     assert target.upkeep.import_(ME, copy).events == 6
-    target.close()
 
 
-def test_what_can_be_remembered_can_be_exported_and_imported(app, tmp_path):
+@each_store
+def test_what_can_be_remembered_can_be_exported_and_imported(app, target):
     deep: dict[str, object] = {}
     for _ in range(98):
         deep = {"a": deep}
     app.engine.remember(ME, Draft(blocks=(Block("x" * 999_999, "é" * 500, attributes=deep),), tags=("t" * 100,),
                                   attributes={"password policy": "long", "n": 2**70} | deep, title="é" * 500))
     app.engine.remember(ME, note("for guests the wifi password: sunshine,"))
-    target = opened(tmp_path / "target")
     assert target.upkeep.import_(ME, lines(app)).redactions == {}
-    assert dump(target) == dump(app)
-    target.close()
+    assert dump(target.store) == dump(app.store)
 
 
-def test_secrets_of_an_import_are_redacted_and_named(app, tmp_path):
+@each_store
+def test_secrets_of_an_import_are_redacted_and_named(app, target):
     token = "gh" + "p_" + "Ab3" * 12
     Engine(app.store, app.clock, secrets="allow").remember(ME, note(f"key {token}", tags=(token,)))
-    target = opened(tmp_path / "target")
     assert target.upkeep.import_(ME, lines(app)).redactions == {"github-token": 2}
     assert token not in "".join(lines(target))
     assert target.upkeep.verify() == []
-    target.close()

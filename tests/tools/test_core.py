@@ -9,7 +9,9 @@ from memolith.app import App
 from memolith.engine.model import Caller
 from memolith.registry import Call
 from memolith.surfaces.core import core, get_prompt, list_prompts, list_resources, read_resource
+from stores import each_store
 
+pytestmark = each_store
 MISSING = "00000000-0000-7000-8000-000000000000"
 
 

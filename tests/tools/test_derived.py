@@ -8,7 +8,6 @@ import sys
 import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
-from pathlib import Path
 from typing import Any
 
 import anyio
@@ -21,13 +20,15 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from scripts.snap import pages, schemas
 
-from conftest import ME, note
+from conftest import ME, At, note
 from memolith.app import App, families, open_app
 from memolith.doors.auth import local_key
 from memolith.doors.serve import build, listen
 from memolith.registry import Call, Registry, Tool
 from memolith.settings import Settings
+from stores import each_store
 
+pytestmark = each_store
 TOOLS = [tool for family in families() for tool in family.tools]
 NAMES = [f"{tool.family}.{tool.name}" for tool in TOOLS]
 SHARED = list(Registry(families()).tools)
@@ -41,7 +42,6 @@ GOOD: dict[str, dict[str, Any]] = {
     "append_messages": {"conversation_id": "talk", "messages": [{"role": "user", "content": "More."}]},
     "verify_store": {}, "search": {"query": "zebra"}}
 CHATGPT = {"fetch": {"id": "one"}}
-PLAIN_ENVIRONMENT = {**os.environ, "MEMOLITH_EMBEDDER": "none"}
 VOLATILE = ("id", "event", "at", "created_at", "updated_at", "version", "health")
 
 
@@ -49,14 +49,19 @@ def good(tool: Tool) -> dict[str, Any]:
     return CHATGPT.get(tool.name, GOOD[tool.name]) if tool.family == "chatgpt" else GOOD[tool.name]
 
 
-def filled(folder: Path) -> App:
-    app = open_app(Settings(data=folder, embedder="none"))
+def filled(settings: Settings) -> App:
+    app = open_app(settings)
     app.engine.remember(ME, note("The zebra is striped.", id="one", title="Zebras", tags=("animal",)))
     app.engine.remember(ME, note("The okapi is shy.", id="two"))
     app.engine.remember(ME, note("gone zebra", id="gone"))
     app.engine.forget(ME, "gone")
     app.engine.remember(ME, note("Hello.", id="talk", kind="conversation"))
     return app
+
+
+def environment(settings: Settings) -> dict[str, str]:
+    """What a door in a process of its own is told of the settings."""
+    return {**os.environ, "MEMOLITH_EMBEDDER": "none", "MEMOLITH_DATABASE": getattr(settings, "database", "")}
 
 
 def steady(value: Any) -> Any:
@@ -84,8 +89,8 @@ def test_schemas_and_pages_equal_what_is_committed():
 
 
 @pytest.mark.parametrize("tool", TOOLS, ids=NAMES)
-def test_a_reading_tool_leaves_the_log_as_long_as_it_was_and_a_writing_tool_adds_to_it(tmp_path, tool):
-    app = filled(tmp_path)
+def test_a_reading_tool_leaves_the_log_as_long_as_it_was_and_a_writing_tool_adds_to_it(at, tmp_path, tool):
+    app = filled(at(tmp_path))
     with app.store.reading(None) as rows:
         before = rows.last_seq(ME.tenant)
     registry = Registry([family for family in families() if family.name == tool.family],
@@ -100,8 +105,8 @@ def test_a_reading_tool_leaves_the_log_as_long_as_it_was_and_a_writing_tool_adds
 
 
 @pytest.mark.parametrize("tool", TOOLS, ids=NAMES)
-def test_bad_arguments_are_refused_by_name_and_nothing_is_written(tmp_path, tool):
-    app = filled(tmp_path)
+def test_bad_arguments_are_refused_by_name_and_nothing_is_written(at, tmp_path, tool):
+    app = filled(at(tmp_path))
     registry = Registry(families(), [one for one in TOOLS if one.family == tool.family])
     with app.store.reading(None) as rows:
         before = rows.last_seq(ME.tenant)
@@ -122,23 +127,23 @@ def test_bad_arguments_are_refused_by_name_and_nothing_is_written(tmp_path, tool
 # The same through every door
 
 @contextmanager
-def server_on(folder: Path) -> Iterator[tuple[str, str]]:
+def server_on(settings: Settings) -> Iterator[tuple[str, str]]:
     """A real HTTP server on a folder with the items: its address and a key."""
-    app = filled(folder)
+    app = filled(settings)
     listener = listen("127.0.0.1", 0)
     server = uvicorn.Server(uvicorn.Config(build(app), log_config=None, lifespan="on"))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
-    yield f"http://127.0.0.1:{listener.getsockname()[1]}", local_key(folder, app.keys, app.clock.now())
+    yield f"http://127.0.0.1:{listener.getsockname()[1]}", local_key(settings.data, app.keys, app.clock.now())
     server.should_exit = True
     thread.join(10)
     app.close()
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
+def served(at: At, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
     """One server for all tests that only read."""
-    with server_on(tmp_path_factory.mktemp("served")) as place:
+    with server_on(at(tmp_path_factory.mktemp("served"))) as place:
         yield place
 
 
@@ -162,35 +167,35 @@ def over_rest(url: str, key: str, name: str, arguments: dict[str, Any]) -> tuple
     return answer.status_code == 200, answer.json()
 
 
-def over_cli(folder: Path, name: str, arguments: dict[str, Any]) -> tuple[bool, Any]:
+def over_cli(settings: Settings, name: str, arguments: dict[str, Any]) -> tuple[bool, Any]:
     ran = subprocess.run([sys.executable, "-m", "memolith.doors.main", "call", name, "--json", json.dumps(arguments),
-                          "--data", str(folder)], capture_output=True, text=True, encoding="utf-8", timeout=60,
-                         env=PLAIN_ENVIRONMENT)
+                          "--data", str(settings.data)], capture_output=True, text=True, encoding="utf-8", timeout=60,
+                         env=environment(settings))
     return ran.returncode == 0, json.loads(ran.stdout or ran.stderr)
 
 
-def test_every_tool_gives_the_same_answer_and_the_same_error_through_every_door(tmp_path):
+def test_every_tool_gives_the_same_answer_and_the_same_error_through_every_door(at, tmp_path):
     # Every tool comes twice: once well, once with an argument that is refused; each door has a folder of its own.
     calls = [(tool.name, good(tool) | extra) for extra in ({}, {"surprise": True}) for tool in SHARED]
     listed = [call for call in calls if Registry(families()).choose("all").find(call[0])]
     for door in ("process", "stdio", "shell"):
-        filled(tmp_path / door).close()
-    wanted = [steady(answer) for answer in in_process(tmp_path / "process", calls)]
+        filled(at(tmp_path / door)).close()
+    wanted = [steady(answer) for answer in in_process(at(tmp_path / "process"), calls)]
     # What is not listed over MCP changes nothing there, so the listed calls have a reference of their own.
-    filled(tmp_path / "listed").close()
-    wanted_listed = [steady(answer) for answer in in_process(tmp_path / "listed", listed)]
-    parameters = StdioServerParameters(command=sys.executable, env=PLAIN_ENVIRONMENT, args=[
+    filled(at(tmp_path / "listed")).close()
+    wanted_listed = [steady(answer) for answer in in_process(at(tmp_path / "listed"), listed)]
+    parameters = StdioServerParameters(command=sys.executable, env=environment(at(tmp_path / "stdio")), args=[
         "-m", "memolith.doors.main", "stdio", "--data", str(tmp_path / "stdio")])
     assert [steady(answer) for answer in over_mcp(Client(stdio_client(parameters)), listed)] == wanted_listed
-    with server_on(tmp_path / "mcp") as (url, key):
+    with server_on(at(tmp_path / "mcp")) as (url, key):
         assert [steady(answer) for answer in over_mcp(connected(url + "/mcp", key), listed)] == wanted_listed
-    with server_on(tmp_path / "rest") as (url, key):
+    with server_on(at(tmp_path / "rest")) as (url, key):
         assert [steady(over_rest(url, key, *call)) for call in calls] == wanted
-    assert [steady(over_cli(tmp_path / "shell", *call)) for call in calls] == wanted
+    assert [steady(over_cli(at(tmp_path / "shell"), *call)) for call in calls] == wanted
 
 
-def in_process(folder: Path, calls: list[tuple[str, dict[str, Any]]]) -> list[tuple[bool, Any]]:
-    app = open_app(Settings(data=folder, embedder="none"))
+def in_process(settings: Settings, calls: list[tuple[str, dict[str, Any]]]) -> list[tuple[bool, Any]]:
+    app = open_app(settings)
     outcomes = [app.registry.run(name, arguments, Call(ME, app.engine)) for name, arguments in calls]
     app.close()
     return [(outcome.ok, json.loads(outcome.text)) for outcome in outcomes]

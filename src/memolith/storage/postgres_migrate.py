@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from contextlib import contextmanager
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from psycopg import errors
@@ -26,7 +26,7 @@ def migrate(db: Connection) -> None:
         raise Unavailable(f"pgvector 0.8 or newer is needed; this database has {vector}. "
                           "Update it with: alter extension vector update")
     known = migrations(FOLDER)
-    if ours and not _missing(db, known) or replica:
+    if (ours and not _missing(db, known)) or replica:
         return
     with db.transaction(), _explained():
         db.execute(QUERIES["migration_lock"])
@@ -44,7 +44,7 @@ def _missing(db: Connection, known: list[tuple[int, str, str]]) -> list[tuple[in
     done = list(db.execute(QUERIES["migrations"]))
     for number, applied, oldest in done:
         if oldest > known[-1][0]:
-            raise SchemaTooNew(f"This data has schema {number}, this memolith knows {known[-1][0]}; update the program.")
+            raise SchemaTooNew(f"The data has schema {number}, this memolith knows {known[-1][0]}; update the program.")
         if texts.get(number, applied) != applied:
             raise StoreCorrupt(f"Migration {number} was applied with another text than it has now.")
     return [one for one in known if one[0] not in {number for number, _, _ in done}]
@@ -56,7 +56,7 @@ def _explained() -> Iterator[None]:
     try:
         yield
     except (errors.UndefinedFile, errors.FeatureNotSupported) as error:
-        raise Unavailable("The server does not have the extension pgvector; install it there (0.8 or newer).") from error
+        raise Unavailable("The server lacks the extension pgvector; install it there (0.8 or newer).") from error
     except errors.InsufficientPrivilege as error:
         raise Unavailable("This role may not set up the database; let its owner run `memolith migrate` once, and have "
                           "pgvector created by an administrator: create extension vector") from error

@@ -30,7 +30,7 @@ class PostgresVectors:
 
     def cosine(self, query: bytes, vector: bytes) -> float:
         """The cosine of two unit vectors."""
-        return sum(map(mul, array("f", query), array("f", vector)))
+        return float(sum(map(mul, array("f", query), array("f", vector))))
 
 
 def halved(vector: bytes) -> bytes:

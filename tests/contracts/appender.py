@@ -1,0 +1,17 @@
+"""Appends items and prints a line for each write that has returned: `appender.py ADDRESS TENANT NAME COUNT`."""
+
+import sys
+from contextlib import closing
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from memolith.engine.model import Block, Caller, Draft
+from stores import engine_on, open_store
+
+address, tenant, name, count = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4])
+with closing(open_store(address)) as store:
+    engine = engine_on(store)
+    for number in range(count):
+        written = engine.remember(Caller(tenant), Draft(blocks=(Block(f"{name} {number}"),), id=f"{name}-{number}"))
+        print(written.seq, written.item.id, flush=True)

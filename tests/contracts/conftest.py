@@ -1,0 +1,75 @@
+"""What the contract needs, made from the one thing that each store's module gives: `new_address`."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
+
+import pytest
+
+from contracts.choices import ITEMS, MODEL, vector_of
+from memolith.engine.engine import Engine
+from memolith.engine.model import Caller
+from memolith.engine.ports import ClientKeys, Store, Vectors
+from memolith.retrieval.vectors import quantised
+from stores import engine_on, keys_on, open_store, vectors_on
+
+pytest.register_assert_rewrite("contracts.store")
+
+
+@pytest.fixture(autouse=True)
+def known_fault(request: pytest.FixtureRequest) -> None:
+    """A fault that is known is expected until it is mended, and not a day longer."""
+    faults: dict[str, str] = getattr(request.cls, "faults", {})
+    if cause := faults.get(request.node.name):
+        request.applymarker(pytest.mark.xfail(reason=cause, strict=True))
+
+
+@pytest.fixture
+def address(new_address: Callable[[], str]) -> str:
+    """Where a fresh, empty store is."""
+    return new_address()
+
+
+@pytest.fixture
+def store(address: str) -> Iterator[Store]:
+    """A fresh, empty store."""
+    with closing(open_store(address)) as made:
+        yield made
+
+
+@pytest.fixture
+def reopen(address: str) -> Iterator[Callable[[], Store]]:
+    """Opens the same data again, as a second process would."""
+    with ExitStack() as stack:
+        yield lambda: stack.enter_context(closing(open_store(address)))
+
+
+@pytest.fixture
+def engine(store: Store) -> Engine:
+    """Memory on the fresh store."""
+    return engine_on(store)
+
+
+@pytest.fixture
+def keys(store: Store) -> ClientKeys:
+    """The client keys of the fresh store."""
+    return keys_on(store)
+
+
+@pytest.fixture
+def vectors(store: Store) -> Callable[..., Vectors]:
+    """Makes the vector stage of a model."""
+    return lambda model=MODEL, dimension=8: vectors_on(store, model, dimension)
+
+
+@pytest.fixture(scope="module")
+def zoo(new_address: Callable[[], str]) -> Iterator[Store]:
+    """The items of `choices`, with vectors, beside a stranger's copies of them; for tests that only read."""
+    with closing(open_store(new_address())) as made:
+        engine = engine_on(made)
+        for caller in (Caller(), Caller("globex")):
+            for id, draft in ITEMS.items():
+                engine.remember(caller, draft)
+                with made.writing(caller.tenant) as rows:
+                    for passage in rows.unembedded(caller.tenant, id, MODEL):
+                        rows.put_vector(passage.ref, MODEL, b"digest of " + id.encode() * 6, quantised(vector_of(id)))
+        yield made

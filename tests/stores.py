@@ -1,0 +1,87 @@
+"""Both stores by their address, and what of a store can be compared: the tests that run on each go through here."""
+
+import importlib.util
+import json
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memolith.engine.engine import Engine
+from memolith.engine.ports import ClientKeys, Store, Vectors
+from memolith.engine.recall import Recall
+from memolith.engine.times import SystemClock
+from memolith.retrieval.rank import WeightedRanker
+from memolith.retrieval.vectors import VectorIndex
+from memolith.storage import terms
+from memolith.storage.keys import StoredKeys
+from memolith.storage.sqlite import SqliteStore
+
+POSTGRES = importlib.util.find_spec("memolith.storage.postgres") is not None
+STORES = ["sqlite", "postgres"] if POSTGRES else ["sqlite"]
+# A mark for tests that hold whatever the store is.
+each_store = pytest.mark.stores(*STORES)
+Dump = dict[str, dict[str, list[dict[str, Any]]]]
+
+
+def open_store(address: str) -> Store:
+    """The store at a URL or in a folder, as any process opens it."""
+    if not address.startswith("postgres"):
+        return SqliteStore(Path(address))
+    from memolith.storage.postgres import PostgresStore
+    return PostgresStore(address)
+
+
+def keys_on(store: Store) -> ClientKeys:
+    """The client keys that lie in a store."""
+    return StoredKeys(store)
+
+
+def vectors_on(store: Store, model: str, dimension: int) -> Vectors:
+    """The vector stage that belongs to a store."""
+    if isinstance(store, SqliteStore):
+        return VectorIndex(store.folder, model, dimension)
+    from memolith.storage.postgres_vectors import PostgresVectors
+    return PostgresVectors(model, dimension)
+
+
+def engine_on(store: Store, secrets: str = "allow") -> Engine:
+    """Memory on a store, searching by words."""
+    search = Recall(store, terms, WeightedRanker(), lambda: None, lambda tenant, budget_s: None)
+    return Engine(store, SystemClock(), secrets=secrets, search=search)
+
+
+def dump(store: Store) -> Dump:
+    """All that a store knows, per tenant, in an order and a form that do not depend on the store."""
+    with store.reading(None) as rows:
+        tenants = rows.tenants()
+    return {tenant: dump_tenant(store, tenant) for tenant in sorted(tenants)}
+
+
+def dump_tenant(store: Store, tenant: str) -> dict[str, list[dict[str, Any]]]:
+    """One tenant of it; his name left out, so that copies under other names are equal."""
+    with store.reading(tenant) as rows:
+        items = list(rows.all_items(tenant))
+        numbers = rows.statistics(tenant, ())
+        found = {
+            "item": items, "passage": [one for item in items for one in rows.passages(tenant, item.id)],
+            "tag": [{"item": item.id, "tags": rows.tags_of(tenant, item.id)} for item in items],
+            "link": list(rows.all_links(tenant)), "event": list(rows.events_after(tenant, 0)),
+            "sums": [{"seq": rows.last_seq(tenant), "passages": numbers.passages, "length": numbers.mean_length}],
+            "access": [{"item": id, "read": read} for id, read in
+                       sorted(rows.access(tenant, [item.id for item in items]).items())]}
+    plain = json.loads(json.dumps(found, default=_plain, sort_keys=True))
+    for row in plain["item"]:
+        del row["scope"]["tenant"]
+    for row in plain["event"]:
+        del row["tenant"]
+    return plain  # type: ignore[no-any-return]
+
+
+def _plain(value: object) -> object:
+    if is_dataclass(value):
+        return {field.name: getattr(value, field.name) for field in fields(value)}
+    assert isinstance(value, Mapping)
+    return dict(value)
