@@ -14,7 +14,7 @@ from memolith.engine.ports import ClientKeys, Store, Vectors
 from memolith.engine.recall import Recall
 from memolith.engine.times import SystemClock
 from memolith.retrieval.rank import WeightedRanker
-from memolith.retrieval.vectors import VectorIndex
+from memolith.retrieval.vectors import VectorIndex, quantised
 from memolith.storage import terms
 from memolith.storage.keys import StoredKeys
 from memolith.storage.sqlite import SqliteStore
@@ -45,6 +45,20 @@ def vectors_on(store: Store, model: str, dimension: int) -> Vectors:
         return VectorIndex(store.folder, model, dimension)
     from memolith.storage.postgres_vectors import PostgresVectors
     return PostgresVectors(model, dimension)
+
+
+def row_on(store: Store, vector: bytes) -> bytes:
+    """A vector in the form in which the store keeps it."""
+    if isinstance(store, SqliteStore):
+        return quantised(vector)
+    from memolith.storage.postgres_vectors import halved
+    return halved(vector)
+
+
+def numbers(row: bytes | None) -> list[float]:
+    """What a kept row says, whatever its form."""
+    assert row is not None
+    return json.loads(row) if row.startswith(b"[") else list(memoryview(row).cast("b"))
 
 
 def engine_on(store: Store, secrets: str = "allow") -> Engine:

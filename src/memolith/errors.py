@@ -145,7 +145,7 @@ class StoreDenied(Unavailable):
 
 
 class OutcomeUnknown(Unavailable):
-    """The database went away while the write was being committed; see whether it is there, or repeat it with its key."""
+    """The database went away while a write was committed; look whether it is there, or repeat it with its key."""
 
     type = "outcome_unknown"
 

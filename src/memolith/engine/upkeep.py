@@ -42,10 +42,12 @@ class Upkeep:
     def verify(self, progress: Progress | None = None) -> list[str]:
         """Every place where the rows differ from a replay of the log; empty when all is well."""
         problems = [f"database file: {text}" for text in self._engine.store.check()]
-        with self._engine.store.reading(None) as rows:
-            total = sum(rows.last_seq(tenant) for tenant in rows.tenants())
-            done = 0
-            for tenant in rows.tenants():
+        store, done = self._engine.store, 0
+        with store.reading(None) as rows:
+            tenants = rows.tenants()
+            total = sum(rows.last_seq(tenant) for tenant in tenants)
+        for tenant in tenants:
+            with store.reading(tenant) as rows:
                 for count, found in _differences(rows, tenant):
                     problems += [f"{tenant}: {text}" for text in found]
                     done += count
@@ -73,7 +75,7 @@ class Upkeep:
 
     def export(self, tenant: str) -> Iterator[str]:
         """The tenant as JSON Lines: a header, then its log."""
-        with self._engine.store.reading(None) as rows:
+        with self._engine.store.reading(tenant) as rows:
             yield _line({"memolith": FORMAT, "tenant": tenant, "events": rows.last_seq(tenant),
                          "left_out": list(LEFT_OUT)})
             for event in rows.events_after(tenant, 0):

@@ -29,7 +29,7 @@ select number, checksum, oldest from migration order by number
 insert into migration (number, name, checksum, oldest) values (:number, :name, :checksum, :oldest)
 
 -- name: clean
-vacuum (index_cleanup on, truncate off) event, item, tag, passage, posting, term, sketch, link, vector, outbox, access
+vacuum (index_cleanup on, truncate off) event, item, tag, passage, posting, term, sketch, link, embedding, outbox, access
 
 -- name: size
 select pg_database_size(current_database())
@@ -298,19 +298,19 @@ join passage p on p.tenant = :tenant and p.id = m.id join item i on i.tenant = :
 where true {filters} order by m.score desc, m.id limit :limit
 
 -- name: nearest
-select v.passage, 1 - (v.v <=> cast(:query as halfvec)) from vector v
+select v.passage, 1 - (v.v <=> cast(:query as halfvec)) from embedding v
 join item i on i.tenant = v.tenant and i.row = v.passage >> 20
 where v.tenant = :tenant and v.model = :model {filters}
 order by v.v <=> cast(:query as halfvec) limit :limit
 
 -- name: nearest_passage
-select v.passage, 1 - (v.v <=> cast(:query as halfvec)) from vector v
+select v.passage, 1 - (v.v <=> cast(:query as halfvec)) from embedding v
 join passage p on p.tenant = v.tenant and p.id = v.passage join item i on i.tenant = v.tenant and i.row = p.item
 where v.tenant = :tenant and v.model = :model {filters}
 order by v.v <=> cast(:query as halfvec) limit :limit
 
 -- name: cosines
-select passage, 1 - (v <=> cast(:query as halfvec)) from vector where tenant = :mine and model = :model
+select passage, 1 - (v <=> cast(:query as halfvec)) from embedding where tenant = :mine and model = :model
 and passage = any(array(select cast(value as bigint) from jsonb_array_elements_text(cast(:ids as jsonb))))
 
 -- name: wide
@@ -332,37 +332,37 @@ with recursive speaker (name) as (
 select name from speaker where name is not null limit :limit
 
 -- name: vectors_drop
-delete from vector where tenant = :tenant and passage = :passage
+delete from embedding where tenant = :tenant and passage = :passage
 
 -- name: vector_drop
-delete from vector where tenant = :tenant and model = :model and passage = :passage
+delete from embedding where tenant = :tenant and model = :model and passage = :passage
 
 -- name: vector_put
-insert into vector (tenant, model, passage, digest, v)
+insert into embedding (tenant, model, passage, digest, v)
 select :tenant, :model, :passage, :digest, cast(convert_from(:row, 'UTF8') as halfvec)
 where exists (select 1 from passage where tenant = :tenant and id = :passage)
 
 -- name: vector_same
-select convert_to(cast(v as text), 'UTF8') from vector
+select convert_to(cast(v as text), 'UTF8') from embedding
 where tenant = :tenant and digest = :digest and model = :model limit 1
 
 -- name: vector_digests
-select passage, digest from vector where tenant = :tenant and model = :model
+select passage, digest from embedding where tenant = :tenant and model = :model
 and passage >= cast(:item as bigint) << 20 and passage < (cast(:item as bigint) + 1) << 20
 
 -- name: queue_missing
 insert into outbox (tenant, seq, consumer, stream, status, due)
 select i.tenant, (select max(seq) from event e where e.tenant = i.tenant and e.stream = i.id), 'embed', i.id, 'pending',
        :now
-from item i where not exists (select 1 from vector v where v.tenant = i.tenant and v.model = :model
+from item i where not exists (select 1 from embedding v where v.tenant = i.tenant and v.model = :model
     and v.passage >= i.row << 20 and v.passage < (i.row + 1) << 20)
 on conflict do nothing
 
 -- name: vectors_of_others
-delete from vector where model <> :model
+delete from embedding where model <> :model
 
 -- name: models
-select model, count(*) from vector group by 1
+select model, count(*) from embedding group by 1
 
 -- name: access_put
 insert into access (tenant, item, count, last)

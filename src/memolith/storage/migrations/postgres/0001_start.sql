@@ -78,12 +78,12 @@ create unique index link_out on link (tenant, source, type, target);
 create index link_in on link (tenant, target, type, source);
 
 -- Narrow, so that an exact scan of a tenant reads little else than vectors.
-create table vector (
+create table embedding (
     tenant text collate "C" not null, model text collate "C" not null, passage bigint not null, digest bytea not null,
     v halfvec not null,
     primary key (tenant, model, passage)
 ) partition by hash (tenant);
-create index vector_digest on vector (tenant, digest);
+create index embedding_digest on embedding (tenant, digest);
 
 create table outbox (
     tenant text collate "C" not null, seq bigint not null, consumer text collate "C" not null,
@@ -154,8 +154,8 @@ declare
     name text;
 begin
     for n in 0..15 loop
-        execute format('create table vector_%s partition of vector for values with (modulus 16, remainder %s)', n, n);
-        execute format('alter table vector_%s alter column v set storage plain', n);
+        execute format('create table embedding_%s partition of embedding for values with (modulus 16, remainder %s)', n, n);
+        execute format('alter table embedding_%s alter column v set storage plain', n);
     end loop;
     if not exists (select 1 from pg_roles where rolname = 'memolith_run') then
         create role memolith_run nologin;
@@ -164,8 +164,8 @@ begin
         execute format('grant memolith_run to %I', current_user);
     end if;
     execute format('grant usage on schema %I to memolith_run', current_schema());
-    foreach name in array array['event', 'head', 'item', 'tag', 'passage', 'posting', 'term', 'sketch', 'link', 'vector',
-            'outbox', 'outbox_done', 'access', 'client_key', 'setting', 'home', 'allowance'] loop
+    foreach name in array array['event', 'head', 'item', 'tag', 'passage', 'posting', 'term', 'sketch', 'link',
+            'embedding', 'outbox', 'outbox_done', 'access', 'client_key', 'setting', 'home', 'allowance'] loop
         execute format('grant select, insert, update, delete on %I to memolith_run', name);
         execute format('alter table %I enable row level security', name);
         execute format($policy$create policy fence on %I using (tenant = current_setting('memolith.tenant', true)
