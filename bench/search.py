@@ -43,7 +43,7 @@ print(psutil.Process().memory_full_info().uss / 1e6)
 def searches(app: App, count: int) -> None:
     """Whole searches beside their parts, each question asked for the first time."""
     asked = iter(questions(4000))
-    embedder, vectors = app.embedder, app.index(app.embedder)
+    embedder, vectors = app.embedder, app.stage.index(app.embedder)
     assert embedder is not None
     for _ in range(10):
         app.recall.recall(ME, Query(next(asked)))
@@ -109,7 +109,7 @@ def main() -> None:
     for count in [options.only] if options.only else sizes(options.million):
         with fresh("minilm") as app:
             fill(app, count)
-            app.roll_snapshot(always=True)
+            app.renew(always=True)
             searches(app, count)
             if options.profile:
                 profiled(app)

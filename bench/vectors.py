@@ -41,7 +41,7 @@ def compare(count: int, with_chroma: bool) -> None:
     rows, asked = vectors(count), question_vectors(QUERIES)
     with fresh("minilm") as app:
         numbers = fill(app, count)
-        index = app.index(MiniLM())
+        index = app.stage.index(MiniLM())
         with app.store.reading(None) as store:
             started = time.perf_counter()
             index.snapshot(store)

@@ -5,22 +5,22 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
-from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from memolith.engine.engine import Engine
 from memolith.engine.intake import Limits
 from memolith.engine.past import Past
-from memolith.engine.ports import Embedder, Meaning, Vectors
+from memolith.engine.ports import Embedder, Meaning, Stage
 from memolith.engine.recall import Recall
 from memolith.engine.rounds import Rounds
 from memolith.engine.times import SystemClock
 from memolith.engine.upkeep import Upkeep
-from memolith.errors import Conflict, EmbedderDown, InvalidInput, MemolithError
+from memolith.errors import Conflict, InvalidInput, MemolithError
 from memolith.retrieval.minilm import MiniLM
 from memolith.retrieval.rank import WeightedRanker
+from memolith.retrieval.stage import LocalStage
 from memolith.retrieval.worker import EmbedWorker
 from memolith.settings import Settings
 from memolith.storage import terms
@@ -29,9 +29,8 @@ from memolith.storage.sqlite import FILE, SqliteStore, library_version, restore_
 
 if TYPE_CHECKING:
     from memolith.registry import Family, Registry
-    from memolith.retrieval.vectors import VectorIndex
+    from memolith.storage.postgres import PostgresStore
 
-KEPT_CHANGES = 100_000
 EVERY_S = 2.0
 UPKEEP_ROUNDS = 300
 log = logging.getLogger(__name__)
@@ -45,7 +44,6 @@ class App:
         self._in_background = background
         self.clock = SystemClock()
         self._builtin = MiniLM()
-        self._indexes: dict[str, VectorIndex] = {}
         self._lock = threading.RLock()
         self._opened: Engine | None = None
         self._settled = self._queued = False
@@ -59,19 +57,39 @@ class App:
                 chosen = self.settings
                 limits = Limits(text_bytes=chosen.max_text_bytes, title=chosen.max_title, tag=chosen.max_tag,
                                 tags=chosen.max_tags)
-                store = SqliteStore(chosen.data, chosen.busy_s)
-                search = Recall(store, terms, WeightedRanker(), self._meaning, self._drain)
-                self._store = store
-                self._opened = Engine(store, self.clock, limits, chosen.secrets, search, self.drop_snapshots)
+                self._store, self._stage = self._open()
+                search = Recall(self._store, terms, WeightedRanker(), self._meaning, self._drain)
+                self._opened = Engine(self._store, self.clock, limits, chosen.secrets, search, self._after_erase)
                 if self._in_background:
                     self.start_background()
             return self._opened
 
+    def _open(self) -> tuple[SqliteStore | PostgresStore, Stage]:
+        chosen = self.settings
+        if not chosen.database:
+            store = SqliteStore(chosen.data, chosen.busy_s)
+            return store, LocalStage(chosen.data, store.reading, store.writing)
+        # The driver is an extra, which only who has chosen this store needs.
+        from memolith.storage.postgres import open_postgres
+        from memolith.storage.postgres_vectors import PostgresStage
+        shared = open_postgres(chosen.database, chosen.database_connections, chosen.busy_s, chosen.statement_s,
+                               chosen.database_pooler)
+        return shared, PostgresStage(shared, chosen.own_index_from)
+
     @property
-    def store(self) -> SqliteStore:
+    def store(self) -> SqliteStore | PostgresStore:
         """Where everything is kept."""
         assert self.engine
         return self._store
+
+    @property
+    def stage(self) -> Stage:
+        """Where vectors are searched."""
+        assert self.engine
+        return self._stage
+
+    def _after_erase(self) -> None:
+        self.stage.drop(self.embedder)
 
     @property
     def recall(self) -> Recall:
@@ -108,16 +126,7 @@ class App:
         """Who makes vectors of what was written."""
         if self.embedder is None:
             return None
-        return EmbedWorker(self.store, self.embedder, self.clock, _quantised)
-
-    def index(self, embedder: Embedder) -> VectorIndex:
-        """The vector stage of a model, made when first needed."""
-        # numpy costs 0.1 CPU seconds, and nothing before the first search by meaning needs it.
-        from memolith.retrieval.vectors import VectorIndex
-        with self._lock:
-            if embedder.id not in self._indexes:
-                self._indexes[embedder.id] = VectorIndex(self.settings.data, embedder.id, embedder.dimension)
-            return self._indexes[embedder.id]
+        return EmbedWorker(self.store, self.embedder, self.clock, self.stage.row)
 
     def _meaning(self) -> Meaning | None:
         """The chosen model, or the one before it until all is embedded anew."""
@@ -125,8 +134,7 @@ class App:
             return None
         # The model loads on its own thread while numpy is imported and the snapshot is mapped.
         self.embedder.wait(0.0)
-        # Readers of SQLite have what this stage follows; the port does not ask it of every store.
-        return Meaning(serving := self._serving(self.embedder), cast(Vectors, self.index(serving)))
+        return Meaning(serving := self._serving(self.embedder), self.stage.vectors(serving))
 
     def _serving(self, embedder: Embedder) -> Embedder:
         if self._settled:
@@ -155,24 +163,9 @@ class App:
     def _background(self, number: int) -> None:
         self.engine.flush_reads()
         if self.worker and self.worker.drain(budget_s=5.0):
-            self.roll_snapshot()
+            self.renew()
         if number % UPKEEP_ROUNDS == UPKEEP_ROUNDS - 1:
             self.do_upkeep()
-
-    def drop_snapshots(self) -> None:
-        """Remove the vector snapshots and write what is left anew."""
-        had = list(self.settings.data.glob("vectors-*"))
-        with self._lock:
-            for index in self._indexes.values():
-                index.close()
-        for path in had:
-            # Windows keeps a mapped file until its last reader is gone; the next snapshot removes it then.
-            with suppress(PermissionError):
-                path.unlink(missing_ok=True)
-        if had:
-            # An embedder that is down has no vectors to show; its snapshot is made when it is back.
-            with suppress(EmbedderDown):
-                self.roll_snapshot(always=True)
 
     def do_upkeep(self, progress: Callable[[int, int], None] | None = None) -> dict[str, int]:
         """Embed what waits, write a snapshot where it pays, flush counts, checkpoint."""
@@ -185,7 +178,7 @@ class App:
                 done["embedded"] += step
                 if progress:
                     progress(done["embedded"], 0)
-            done["snapshot"] = int(self.roll_snapshot())
+            done["snapshot"] = int(self.renew())
             self._clear_old()
         self.engine.flush_reads()
         self.store.compact()
@@ -200,26 +193,9 @@ class App:
             with self.store.writing(None) as rows:
                 rows.drop_other_vectors(self.embedder.id)
 
-    def roll_snapshot(self, always: bool = False) -> bool:
-        """Write a new vector snapshot if the tail has grown long."""
-        if self.embedder is None:
-            return False
-        index = self.index(self.embedder)
-        with self.store.reading(None) as rows:
-            index.follow(rows)
-            if not (always or index.wants_snapshot):
-                return False
-            try:
-                index.snapshot(rows)
-            except OSError as error:
-                log.warning("no vector snapshot was written: %s", error)
-                return False
-            index.follow(rows)
-            _, change = rows.slot_marks()
-        index.tidy()
-        with self.store.writing(None) as rows:
-            rows.prune_changes(change - KEPT_CHANGES)
-        return True
+    def renew(self, always: bool = False) -> bool:
+        """Bring what speeds up the search by meaning up to date where that pays."""
+        return self.embedder is not None and self.stage.renew(self.embedder, always)
 
     @cached_property
     def keys(self) -> StoredKeys:
@@ -240,19 +216,13 @@ class App:
         if self._rounds is not None:
             self._rounds.stop()
         try:
-            if any(index.wants_snapshot for index in self._indexes.values()):
-                self.roll_snapshot()
+            if isinstance(self.stage, LocalStage) and self.stage.lagging:
+                self.renew()
             self.engine.flush_reads()
         except MemolithError as error:
             # Counts and snapshots are only a convenience; what was asked for is done.
             log.warning("not everything was tidied up: %s", error)
         self.store.close()
-
-
-def _quantised(vector: bytes) -> bytes:
-    # numpy costs 0.1 CPU seconds to import, and nothing before the first embedding needs it.
-    from memolith.retrieval.vectors import quantised
-    return quantised(vector)
 
 
 def families() -> list[Family]:

@@ -32,6 +32,12 @@ class Settings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     data: Path = Field(default_factory=data_folder, description="the data folder")
+    database: str = Field("", description="address of a PostgreSQL database; empty for SQLite in the data folder",
+                          repr=False)
+    database_connections: int = Field(10, ge=1, description="how many connections one process opens at most")
+    database_pooler: bool = Field(False, description="whether a pooler such as PgBouncer stands in between")
+    statement_s: float = Field(60.0, gt=0, description="how long one statement may take there")
+    own_index_from: int = Field(20_000, ge=1000, description="vectors from which a tenant gets an index of its own")
     secrets: Literal["redact", "block", "allow"] = Field("redact", description="what happens to secrets in a text")
     max_text_bytes: int = Field(1_000_000, ge=1, description="the longest text of one block")
     max_title: int = Field(500, ge=1, description="the longest title, in characters")

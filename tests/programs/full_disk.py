@@ -92,7 +92,7 @@ def snapshot() -> None:
             rows.put_vector(ref, app.embedder.id, ref.to_bytes(16, "big"), bytes(n % 100 + 1 for n in range(384)))
     app.store.shred()
     tell("fill", fill)
-    tell("snapshot", lambda: app.roll_snapshot(always=True))
+    tell("snapshot", lambda: app.renew(always=True))
     tell("by id", lambda: app.engine.get(ME, item.id).blocks)
     tell("left behind", lambda: sorted(path.name for path in (DISK / "data").glob("*.partial")))
 

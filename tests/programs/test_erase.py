@@ -246,7 +246,7 @@ def test_no_vector_of_an_erased_item_is_left_in_table_or_snapshot(data):
     app.do_upkeep()
     app.upkeep.rebuild()
     app.do_upkeep()
-    app.roll_snapshot(always=True)
+    app.renew(always=True)
     before = {path.name: path.stat().st_ino for path in data.glob("*.snap")}
     assert before
     wordy = open_app(Settings(data=data, embedder="none"))

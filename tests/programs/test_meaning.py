@@ -165,7 +165,7 @@ def shelved(folder: Path, count: int) -> App:
 
 
 def nearest(app: App, row: np.ndarray) -> int:
-    index = app.index(MiniLM())
+    index = app.stage.index(MiniLM())
     with app.store.reading(None) as store:
         return index.nearest(store, ME, Filter(), row.tobytes(), 1)[0].place.ordinal
 
@@ -174,7 +174,7 @@ def nearest(app: App, row: np.ndarray) -> int:
 def test_a_kill_during_a_snapshot_leaves_the_old_one_in_force(tmp_path, attempt):
     count = 5000
     app = shelved(tmp_path, count)
-    app.roll_snapshot(always=True)
+    app.renew(always=True)
     before = {path.name for path in tmp_path.glob("vectors-*")}
     rows = np.random.default_rng(1).normal(size=(count, 384)).astype("<f4")
     with Child(HERE / "snapper.py", tmp_path, **SMART) as snapper:
@@ -190,7 +190,7 @@ def test_a_kill_during_a_snapshot_leaves_the_old_one_in_force(tmp_path, attempt)
         assert nearest(app, rows[n]) == nearest(other, rows[n]) == n
     for partial in tmp_path.glob("*.partial"):
         os.utime(partial, (1, 1))
-    assert other.roll_snapshot(always=True)
+    assert other.renew(always=True)
     assert len(list(tmp_path.glob("vectors-*"))) == 1, "and what the killed one left is gone"
     for n in (0, 17, count - 1):
         assert nearest(app, rows[n]) == nearest(other, rows[n]) == n

@@ -59,7 +59,7 @@ def verify(app: App, options: Options) -> int:
 def rebuild(app: App, options: Options) -> int:
     """Make the read models anew."""
     count = app.upkeep.rebuild(progress("rebuilding"))
-    app.drop_snapshots()
+    app.stage.drop(app.embedder)
     if options.json:
         as_json({"events": count})
     else:

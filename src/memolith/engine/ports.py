@@ -200,6 +200,24 @@ class Meaning:
     vectors: Vectors
 
 
+class Stage(Protocol):
+    """Where the vectors of a store are searched, and what keeps that quick."""
+
+    def vectors(self, embedder: Embedder) -> Vectors: ...
+
+    def row(self, vector: bytes) -> bytes:
+        """A vector as the store keeps it."""
+        ...
+
+    def renew(self, embedder: Embedder, always: bool = False) -> bool:
+        """Bring what speeds up the search up to date where that pays; whether something was done."""
+        ...
+
+    def drop(self, embedder: Embedder | None) -> None:
+        """Leave nothing of what was erased."""
+        ...
+
+
 class SlotReader(Protocol):
     """What a vector stage of one process follows."""
 

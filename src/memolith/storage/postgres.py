@@ -5,11 +5,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
 import psycopg
 from psycopg import sql
 
-from memolith.errors import MemolithError, OutcomeUnknown, StoreBusy, Unavailable
+from memolith.errors import InvalidInput, MemolithError, OutcomeUnknown, StoreBusy
 from memolith.storage.postgres_faults import translated
 from memolith.storage.postgres_migrate import migrate
 from memolith.storage.postgres_read import QUERIES, Connection, PostgresReader
@@ -30,7 +31,7 @@ class PostgresStore:
         self._free = threading.BoundedSemaphore(connections)
         self._idle: list[Connection] = []
         self._closed = False
-        with translated(), self._connection() as db:
+        with self.owning() as db:
             migrate(db)
 
     @contextmanager
@@ -52,9 +53,15 @@ class PostgresStore:
             db.execute(QUERIES["empty_models"])
             yield lambda tenant: PostgresWriter(db, tenant)
 
+    @contextmanager
+    def owning(self) -> Iterator[Connection]:
+        """A connection with the rights of who logged in, for work on tables and indexes."""
+        with translated(), self._connection() as db:
+            yield db
+
     def shred(self) -> bool:
         """Give the pages of what was erased free; False if this role may not."""
-        with suppress(MemolithError), translated(), self._connection() as db:
+        with suppress(MemolithError), self.owning() as db:
             notices: list[str] = []
             db.add_notice_handler(lambda notice: notices.append(notice.message_primary or ""))
             db.execute(QUERIES["clean"])
@@ -68,6 +75,10 @@ class PostgresStore:
         """What is wrong with the database as such; it watches over its own files."""
         with self.reading(None):
             return []
+
+    def backup(self, target: Path, progress: Callable[[int, int], None] | None = None) -> None:
+        """Not here: the server has better means."""
+        raise InvalidInput(f"A PostgreSQL database is backed up with pg_dump -Fc -f {target.name}.", field="file")
 
     def sizes(self) -> dict[str, int]:
         """Bytes of the whole database."""
@@ -131,9 +142,10 @@ class PostgresStore:
                     raise
 
 
-def reachable(url: str) -> PostgresStore:
-    """The store at an address; a wrong address is refused with a plain word."""
+def open_postgres(url: str, connections: int, busy_s: float, statement_s: float, pooled: bool) -> PostgresStore:
+    """The store at an address; one that is not an address is refused."""
     try:
-        return PostgresStore(url)
+        return PostgresStore(url, connections, busy_s, statement_s, pooled)
     except psycopg.ProgrammingError as error:
-        raise Unavailable("The setting `database` is not an address of PostgreSQL.") from error
+        raise InvalidInput("This is not an address of PostgreSQL; write postgresql://USER:PASSWORD@HOST/DATABASE.",
+                           field="database") from error

@@ -3,6 +3,7 @@
 
 -- name: begin_reading
 begin isolation level repeatable read read only; set local role memolith_run; set local statement_timeout = {timeout};
+set local hnsw.iterative_scan = relaxed_order; set local hnsw.ef_search = 400;
 select set_config('memolith.tenant', {tenant}, true), set_config('memolith.all', {all}, true)
 
 -- name: begin_writing
@@ -298,16 +299,32 @@ join passage p on p.tenant = :tenant and p.id = m.id join item i on i.tenant = :
 where true {filters} order by m.score desc, m.id limit :limit
 
 -- name: nearest
-select v.passage, 1 - (v.v <=> cast(:query as halfvec)) from embedding v
+select v.passage, 1 - (cast(v.v as halfvec({dimension})) <=> cast(:query as halfvec({dimension}))) from embedding v
 join item i on i.tenant = v.tenant and i.row = v.passage >> 20
 where v.tenant = :tenant and v.model = :model {filters}
-order by v.v <=> cast(:query as halfvec) limit :limit
+order by cast(v.v as halfvec({dimension})) <=> cast(:query as halfvec({dimension})) limit :limit
 
 -- name: nearest_passage
-select v.passage, 1 - (v.v <=> cast(:query as halfvec)) from embedding v
+select v.passage, 1 - (cast(v.v as halfvec({dimension})) <=> cast(:query as halfvec({dimension}))) from embedding v
 join passage p on p.tenant = v.tenant and p.id = v.passage join item i on i.tenant = v.tenant and i.row = p.item
 where v.tenant = :tenant and v.model = :model {filters}
-order by v.v <=> cast(:query as halfvec) limit :limit
+order by cast(v.v as halfvec({dimension})) <=> cast(:query as halfvec({dimension})) limit :limit
+
+-- name: large
+select h.tenant, cast(cast((select tableoid from embedding v where v.tenant = h.tenant and v.model = :model limit 1)
+                           as regclass) as text)
+from head h where h.passages >= :least
+and exists (select 1 from embedding v where v.tenant = h.tenant and v.model = :model)
+
+-- name: own_index_state
+select indisvalid from pg_index where indexrelid = to_regclass(cast(:name as text))
+
+-- name: own_index_drop
+drop index concurrently if exists {name}
+
+-- name: own_index_make
+create index concurrently {name} on {table} using hnsw ((cast(v as halfvec({dimension}))) halfvec_cosine_ops)
+where tenant = {tenant} and model = {model}
 
 -- name: cosines
 select passage, 1 - (v <=> cast(:query as halfvec)) from embedding where tenant = :mine and model = :model

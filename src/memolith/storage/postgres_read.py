@@ -92,11 +92,13 @@ class PostgresReader(SqlReader):
         too_much = [-ref for (ref,) in self.rows("postings") if ref not in expected]
         return found + too_much + [-1 for _ in self.rows("terms_wrong")]
 
-    def nearest(self, caller: Caller, chosen: Filter, model: str, query: str, limit: int) -> list[Candidate]:
+    def nearest(self, caller: Caller, chosen: Filter, model: str, query: str, dimension: int,
+                limit: int) -> list[Candidate]:
         """The nearest passages among those that pass the filter."""
         found = self.filtered("nearest_passage" if about_passages(chosen) else "nearest", caller, chosen, "passage",
-                              model=model, query=query, limit=limit)
-        return [Candidate(Place.of(ref), score) for ref, score in found]
+                              {"{dimension}": str(dimension)}, model=model, query=query, limit=limit)
+        # The index of a large tenant gives them nearly in order.
+        return [Candidate(Place.of(ref), score) for ref, score in sorted(found, key=lambda row: (-row[1], row[0]))]
 
     def cosines(self, model: str, query: str, places: Collection[Place]) -> dict[Place, float]:
         """How near each of the passages is that have a vector."""

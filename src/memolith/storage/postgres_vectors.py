@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 from array import array
 from collections.abc import Collection
 from operator import mul
 
+from psycopg import sql
+
 from memolith.engine.model import Caller, Filter
-from memolith.engine.ports import Candidate, Place, Reader
-from memolith.storage.postgres_read import PostgresReader
+from memolith.engine.ports import Candidate, Embedder, Place, Reader, Vectors
+from memolith.storage.postgres import PostgresStore
+from memolith.storage.postgres_read import QUERIES, PostgresReader
 
 
 class PostgresVectors:
@@ -21,7 +25,7 @@ class PostgresVectors:
     def nearest(self, rows: Reader, caller: Caller, chosen: Filter, query: bytes, limit: int) -> list[Candidate]:
         """The best passages by cosine among those that pass the filter."""
         assert isinstance(rows, PostgresReader)
-        return rows.nearest(caller, chosen, self.model, halved(query).decode(), limit)
+        return rows.nearest(caller, chosen, self.model, halved(query).decode(), self.dimension, limit)
 
     def cosines(self, rows: Reader, query: bytes, places: Collection[Place]) -> dict[Place, float]:
         """The cosine of each passage that has a vector."""
@@ -36,3 +40,38 @@ class PostgresVectors:
 def halved(vector: bytes) -> bytes:
     """The vector as pgvector reads it."""
     return ("[" + ",".join(f"{part:.6g}" for part in array("f", vector)) + "]").encode()
+
+
+class PostgresStage:
+    """Searches in the database, and gives large tenants an index of their own."""
+
+    def __init__(self, store: PostgresStore, own_index_from: int) -> None:
+        self._store = store
+        self._least = own_index_from
+
+    def vectors(self, embedder: Embedder) -> Vectors:
+        """The vectors of a model."""
+        return PostgresVectors(embedder.id, embedder.dimension)
+
+    def row(self, vector: bytes) -> bytes:
+        """A vector as the store keeps it."""
+        return halved(vector)
+
+    def renew(self, embedder: Embedder, always: bool = False) -> bool:
+        """Build the index of each tenant that has grown past the bound, while it goes on writing."""
+        made = False
+        with self._store.owning() as db:
+            for tenant, table in list(db.execute(QUERIES["large"], {"least": self._least, "model": embedder.id})):
+                mark = hashlib.blake2b(f"{tenant}:{embedder.id}".encode(), digest_size=12).hexdigest()
+                # A build that broke off leaves an index that is not valid, which is removed before the next try.
+                if next(iter(db.execute(QUERIES["own_index_state"], {"name": f"own_{mark}"})), None) == (True,):
+                    continue
+                names = {"name": sql.Identifier(f"own_{mark}"), "table": sql.Identifier(table), "tenant": tenant,
+                         "model": embedder.id, "dimension": embedder.dimension}
+                for name in ("own_index_drop", "own_index_make"):
+                    db.execute(sql.SQL(QUERIES[name]).format(**names))
+                made = True
+        return made
+
+    def drop(self, embedder: Embedder | None) -> None:
+        """Nothing: the vectors lie in the database alone."""

@@ -1,0 +1,95 @@
+"""The vector stage of a data folder: an index per model, and its snapshots."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, cast
+
+from memolith.engine.ports import Embedder, SlotReader, Vectors
+from memolith.errors import EmbedderDown
+
+if TYPE_CHECKING:
+    from memolith.retrieval.vectors import VectorIndex
+
+KEPT_CHANGES = 100_000
+log = logging.getLogger(__name__)
+
+
+class ChangeWriter(Protocol):
+    """Who shortens the feed of changes."""
+
+    def prune_changes(self, seq: int) -> None: ...
+
+
+class LocalStage:
+    """Searches in this process, on files beside the database that all its processes share."""
+
+    def __init__(self, folder: Path, reading: Callable[[None], AbstractContextManager[SlotReader]],
+                 writing: Callable[[None], AbstractContextManager[ChangeWriter]]) -> None:
+        self._folder = folder
+        self._reading = reading
+        self._writing = writing
+        self._indexes: dict[str, VectorIndex] = {}
+        self._lock = threading.RLock()
+
+    def index(self, embedder: Embedder) -> VectorIndex:
+        """The index of a model, made when first needed."""
+        # numpy costs 0.1 CPU seconds, and nothing before the first search by meaning needs it.
+        from memolith.retrieval.vectors import VectorIndex
+        with self._lock:
+            if embedder.id not in self._indexes:
+                self._indexes[embedder.id] = VectorIndex(self._folder, embedder.id, embedder.dimension)
+            return self._indexes[embedder.id]
+
+    def vectors(self, embedder: Embedder) -> Vectors:
+        """The same for a search; readers of this store have what it follows."""
+        return cast(Vectors, self.index(embedder))
+
+    def row(self, vector: bytes) -> bytes:
+        """A vector as the store keeps it."""
+        # numpy costs 0.1 CPU seconds to import, and nothing before the first embedding needs it.
+        from memolith.retrieval.vectors import quantised
+        return quantised(vector)
+
+    def renew(self, embedder: Embedder, always: bool = False) -> bool:
+        """Write a new snapshot if the tail has grown long."""
+        index = self.index(embedder)
+        with self._reading(None) as rows:
+            index.follow(rows)
+            if not (always or index.wants_snapshot):
+                return False
+            try:
+                index.snapshot(rows)
+            except OSError as error:
+                log.warning("no vector snapshot was written: %s", error)
+                return False
+            index.follow(rows)
+            _, change = rows.slot_marks()
+        index.tidy()
+        with self._writing(None) as rows:
+            rows.prune_changes(change - KEPT_CHANGES)
+        return True
+
+    def drop(self, embedder: Embedder | None) -> None:
+        """Remove the snapshots and write what is left anew."""
+        had = list(self._folder.glob("vectors-*"))
+        with self._lock:
+            for index in self._indexes.values():
+                index.close()
+        for path in had:
+            # Windows keeps a mapped file until its last reader is gone; the next snapshot removes it then.
+            with suppress(PermissionError):
+                path.unlink(missing_ok=True)
+        if had and embedder:
+            # An embedder that is down has no vectors to show; its snapshot is made when it is back.
+            with suppress(EmbedderDown):
+                self.renew(embedder, always=True)
+
+    @property
+    def lagging(self) -> bool:
+        """Whether a snapshot would pay."""
+        return any(index.wants_snapshot for index in self._indexes.values())
