@@ -69,6 +69,7 @@ def zoo(new_address: Callable[[], str]) -> Iterator[Store]:
             for id, draft in ITEMS.items():
                 engine.remember(caller, draft)
                 with made.writing(caller.tenant) as rows:
+                    row = row_on(made, vector_of(id))
                     for passage in rows.unembedded(caller.tenant, id, MODEL):
-                        rows.put_vector(passage.ref, MODEL, b"digest of " + id.encode() * 6, row_on(made, vector_of(id)))
+                        rows.put_vector(passage.ref, MODEL, b"digest of " + id.encode() * 6, row)
         yield made

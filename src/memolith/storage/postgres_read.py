@@ -6,7 +6,6 @@ import itertools
 import json
 import re
 from collections.abc import Collection, Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -22,6 +21,7 @@ STREAMED = ("all_items", "all_links", "events_after", "passages_all")
 BATCH = 2000
 # Where each column of the text index begins among the positions of a tsvector, which end at 16383.
 STARTS = {"A": 1, "B": 9001, "C": 15001}
+_ELEMENTS = r"jsonb_array_elements_text(cast(:\1 as jsonb))"
 _names = itertools.count()
 
 
@@ -46,10 +46,12 @@ def _pattern(glob: str) -> str:
 
 
 def _placeholders(text: str) -> str:
+    text = re.sub(r"in each\(:(\w+)\)", rf"= any(array(select value from {_ELEMENTS}))", text)
+    text = re.sub(r"in numbers\(:(\w+)\)", rf"= any(array(select cast(value as bigint) from {_ELEMENTS}))", text)
     return re.sub(r"(?<![:\w]):(\w+(?:\{n\})?)", r"%(\1)s", text.replace("%", "%%"))
 
 
-QUERIES = Queries(Path(__file__).with_name("postgres.sql"), str, _value, _placeholders)
+QUERIES = Queries("postgres.sql", str, _value, _placeholders)
 
 
 class PostgresReader(SqlReader):

@@ -11,18 +11,21 @@ from memolith.engine.model import Caller, Filter, Json
 
 Parameter = str | int | float | bytes | None
 Parameters = dict[str, Parameter]
+SHARED = Path(__file__).with_name("statements.sql")
 _NAME = re.compile(r"^-- name: (\w+)\n", re.M)
 _ORDERS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 _SETS = ("kinds", "statuses", "projects", "namespaces", "tags_all", "tags_any", "tags_none")
 
 
 class Queries(dict[str, str]):
-    """The statements of a file by name, and how its database is told the name and value of an attribute."""
+    """Shared statements and those of a file by name, and how its database is told an attribute's name and value."""
 
-    def __init__(self, path: Path, attribute: Callable[[str], str], value: Callable[[str, Json], Parameter],
-                 prepared: Callable[[str], str] = str) -> None:
-        parts = _NAME.split(path.read_text(encoding="utf-8"))
-        super().__init__({name: prepared(text.strip()) for name, text in zip(parts[1::2], parts[2::2], strict=True)})
+    def __init__(self, file: str, attribute: Callable[[str], str], value: Callable[[str, Json], Parameter],
+                 prepared: Callable[[str], str]) -> None:
+        super().__init__()
+        for path in (SHARED, SHARED.with_name(file)):
+            parts = _NAME.split(path.read_text(encoding="utf-8"))
+            self |= {name: prepared(text.strip()) for name, text in zip(parts[1::2], parts[2::2], strict=True)}
         self._attribute = attribute
         self._value = value
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
-from pathlib import Path
 
 import apsw
 
@@ -24,7 +24,11 @@ def _sql_value(op: str, value: Json) -> Parameter:
     return int(value) if isinstance(value, bool) else value
 
 
-QUERIES = Queries(Path(__file__).with_name("sqlite.sql"), lambda name: "$." + json.dumps(name), _sql_value)
+def _arrays(text: str) -> str:
+    return re.sub(r"in (?:each|numbers)\(:(\w+)\)", r"in (select value from json_each(:\1))", text)
+
+
+QUERIES = Queries("sqlite.sql", lambda name: "$." + json.dumps(name), _sql_value, _arrays)
 
 
 class SqliteReader(SqlReader):
