@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING
 
 from memolith.engine.engine import Engine
 from memolith.engine.intake import Limits
+from memolith.engine.moving import carry_reads, follow, unequal
 from memolith.engine.past import Past
-from memolith.engine.ports import Embedder, Meaning, Stage
+from memolith.engine.ports import Allowance, Embedder, Meaning, Stage
 from memolith.engine.recall import Recall
 from memolith.engine.rounds import Rounds
 from memolith.engine.times import SystemClock
 from memolith.engine.upkeep import Upkeep
-from memolith.errors import Conflict, InvalidInput, MemolithError
+from memolith.errors import Conflict, InvalidInput, MemolithError, StoreCorrupt
 from memolith.retrieval.minilm import MiniLM
 from memolith.retrieval.rank import WeightedRanker
 from memolith.retrieval.stage import LocalStage
@@ -29,7 +30,8 @@ from memolith.storage.sqlite import FILE, SqliteStore, library_version, restore_
 
 if TYPE_CHECKING:
     from memolith.registry import Family, Registry
-    from memolith.storage.postgres import PostgresStore
+    from memolith.storage.postgres_signals import Signals
+    from memolith.storage.shards import Shards
 
 EVERY_S = 2.0
 UPKEEP_ROUNDS = 300
@@ -48,6 +50,7 @@ class App:
         self._opened: Engine | None = None
         self._settled = self._queued = False
         self._rounds: Rounds | None = None
+        self._signals: Signals | None = None
 
     @property
     def engine(self) -> Engine:
@@ -64,20 +67,17 @@ class App:
                     self.start_background()
             return self._opened
 
-    def _open(self) -> tuple[SqliteStore | PostgresStore, Stage]:
+    def _open(self) -> tuple[SqliteStore | Shards, Stage]:
         chosen = self.settings
-        if not chosen.database:
-            store = SqliteStore(chosen.data, chosen.busy_s)
+        store = open_store(chosen)
+        if isinstance(store, SqliteStore):
             return store, LocalStage(chosen.data, store.reading, store.writing)
         # The driver is an extra, which only who has chosen this store needs.
-        from memolith.storage.postgres import open_postgres
         from memolith.storage.postgres_vectors import PostgresStage
-        shared = open_postgres(chosen.database, chosen.database_connections, chosen.busy_s, chosen.statement_s,
-                               chosen.database_pooler)
-        return shared, PostgresStage(shared, chosen.own_index_from)
+        return store, PostgresStage(store, chosen.own_index_from)
 
     @property
-    def store(self) -> SqliteStore | PostgresStore:
+    def store(self) -> SqliteStore | Shards:
         """Where everything is kept."""
         assert self.engine
         return self._store
@@ -156,9 +156,27 @@ class App:
             self.worker.drain(tenant, budget_s)
 
     def start_background(self) -> None:
-        """Embed and tidy in the background, as servers do."""
+        """Embed and tidy in the background, as servers do, and hear what other servers tell."""
         if self._rounds is None:
             self._rounds = Rounds(self._background, EVERY_S)
+            if not isinstance(self.store, SqliteStore) and not self.settings.database_pooler:
+                # The driver is an extra, which only who has chosen this store needs.
+                from memolith.storage.postgres_signals import Signals
+                self._signals = Signals(self.store, lambda _: self._heard())
+
+    def _heard(self) -> None:
+        self.keys.forget()
+        if not isinstance(self.store, SqliteStore):
+            self.store.forget()
+
+    @cached_property
+    def allowance(self) -> Allowance | None:
+        """Counts the calls of a key over all servers, where there are several."""
+        if isinstance(self.store, SqliteStore):
+            return None
+        # The driver is an extra, which only who has chosen this store needs.
+        from memolith.storage.postgres_signals import SharedAllowance
+        return SharedAllowance(self.store)
 
     def _background(self, number: int) -> None:
         self.engine.flush_reads()
@@ -209,12 +227,35 @@ class App:
         from memolith.registry import Registry
         return Registry(families())
 
+    def tenants(self) -> list[tuple[str, int, bool]]:
+        """Every tenant with its number of events, and whether it lives in another database."""
+        away = {} if isinstance(self.store, SqliteStore) else self.store.homes()
+        with self.store.reading(None) as rows:
+            here = [tenant for tenant in rows.tenants() if tenant not in away]
+        found = []
+        for tenant in [*here, *away]:
+            with self.store.reading(tenant) as rows:
+                found.append((tenant, rows.last_seq(tenant), tenant in away))
+        return found
+
+    def move(self, tenant: str, url: str, progress: Callable[[int, int], None] | None = None) -> int:
+        """Carry a tenant to another database, vectors included; returns how many events it had."""
+        assert not isinstance(self.store, SqliteStore)
+        return self.store.move(tenant, url, lambda target: self.embedder and EmbedWorker(
+            target, self.embedder, self.clock, self.stage.row).drain(tenant), progress)
+
+    def purge(self, tenant: str, url: str) -> None:
+        """Remove what is left of a tenant where it lived before."""
+        assert not isinstance(self.store, SqliteStore)
+        self.store.purge(tenant, url)
+
     def close(self) -> None:
         """Write what is still in memory and let go of the files."""
         if self._opened is None:
             return
-        if self._rounds is not None:
-            self._rounds.stop()
+        for running in (self._rounds, self._signals):
+            if running is not None:
+                running.stop()
         try:
             if isinstance(self.stage, LocalStage) and self.stage.lagging:
                 self.renew()
@@ -232,6 +273,48 @@ def families() -> list[Family]:
     from memolith.surfaces.core import core
     from memolith.surfaces.manage import manage
     return [core, manage, chatgpt]
+
+
+def open_store(chosen: Settings) -> SqliteStore | Shards:
+    """The store that the settings name."""
+    if not chosen.database:
+        return SqliteStore(chosen.data, chosen.busy_s)
+    try:
+        # The driver is an extra, which only who has chosen this store needs.
+        from memolith.storage.shards import Shards
+    except ImportError as error:
+        raise InvalidInput("PostgreSQL needs a driver: pip install 'memolith[postgres]'.", field="database") from error
+    return Shards(chosen.database, chosen.database_connections, chosen.busy_s, chosen.statement_s,
+                  chosen.database_pooler)
+
+
+def at_address(address: str, chosen: Settings) -> SqliteStore | Shards:
+    """The store at `sqlite:FOLDER` or `postgres:URL`."""
+    kind, _, place = address.partition(":")
+    if kind == "sqlite" and place:
+        return open_store(chosen.model_copy(update={"data": Path(place), "database": ""}))
+    if kind in ("postgres", "postgresql") and place:
+        url = f"postgresql:{place}" if place.startswith("//") else place
+        return open_store(chosen.model_copy(update={"database": url}))
+    raise InvalidInput("An address is sqlite:FOLDER or postgres:URL.", field="address")
+
+
+def copy_everything(source: SqliteStore | Shards, target: SqliteStore | Shards,
+                    progress: Callable[[str], Callable[[int, int], None]]) -> dict[str, int]:
+    """Carry every tenant and key to another store and prove that both are equal; events per tenant."""
+    with source.reading(None) as rows:
+        tenants = rows.tenants()
+    copied = {}
+    for tenant in tenants:
+        copied[tenant] = follow(source, target, tenant, progress(tenant))
+        carry_reads(source, target, tenant)
+        if problems := unequal(source, target, tenant):
+            raise StoreCorrupt(f"The copy of {tenant[:60]!r} is not equal: {problems[0]}")
+    known = {key.id for key in StoredKeys(target).all()}
+    for key in StoredKeys(source).all():
+        if key.id not in known:
+            StoredKeys(target).add(key)
+    return copied
 
 
 def sqlite_version() -> str:

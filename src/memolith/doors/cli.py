@@ -12,7 +12,7 @@ from pathlib import Path
 
 from memolith import __version__
 from memolith.app import App, open_app
-from memolith.doors import cli_care, cli_items, cli_server, install
+from memolith.doors import cli_care, cli_items, cli_server, cli_tenants, install
 from memolith.doors.show import end_bars, note, start_logging
 from memolith.errors import DiskFull, MemolithError, Unavailable
 from memolith.settings import load
@@ -37,6 +37,7 @@ def parser() -> argparse.ArgumentParser:
     cli_items.add_commands(add)
     cli_care.add_commands(add)
     cli_server.add_commands(add)
+    cli_tenants.add_commands(add)
     install.add_commands(add)
     commands.add_parser("call", help="Call a tool: memolith call TOOL --json '{…}', or a flag per argument.",
                         add_help=False)

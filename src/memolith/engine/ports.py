@@ -344,3 +344,11 @@ class ClientKeys(Protocol):
         ...
 
     def used(self, id: str, at: str) -> None: ...
+
+
+class Allowance(Protocol):
+    """Counts calls where several servers share one limit."""
+
+    def take(self, key: str, minute: int, amount: int) -> int:
+        """Take so many calls of this minute; returns how many all servers took together."""
+        ...

@@ -48,7 +48,7 @@ class Upkeep:
             total = sum(rows.last_seq(tenant) for tenant in tenants)
         for tenant in tenants:
             with store.reading(tenant) as rows:
-                for count, found in _differences(rows, tenant):
+                for count, found in differences(rows, tenant):
                     problems += [f"{tenant}: {text}" for text in found]
                     done += count
                     if progress:
@@ -163,14 +163,18 @@ def _sound(item: Item, passages: Sequence[Passage], intake: Intake) -> None:
         when("at", passage.at)
 
 
-def _folded(before: Item | Link | None, event: Event, number: int) -> Changes:
-    """The row changes of an imported event; one that was scrubbed when its item was erased has none."""
+def changes_of(before: Item | Link | None, event: Event) -> Changes:
+    """The row changes of an event of a finished log; one that was scrubbed when its item was erased has none."""
     if not event.data and (before is None or event.type not in PLAIN_EVENTS):
-        if event.type in ("revised", "tagged", "appended", "relinked") and before is not None:
-            raise InvalidInput(f"Line {number}: this event has no data.", field="data", value=number)
         return Changes()
+    return fold(before, event)
+
+
+def _folded(before: Item | Link | None, event: Event, number: int) -> Changes:
+    if not event.data and before is not None and event.type in ("revised", "tagged", "appended", "relinked"):
+        raise InvalidInput(f"Line {number}: this event has no data.", field="data", value=number)
     try:
-        return fold(before, event)
+        return changes_of(before, event)
     except StoreCorrupt as error:
         raise InvalidInput(f"Line {number}: {error.message}", field="event", value=number) from error
 
@@ -183,7 +187,7 @@ def _fill(rows: Writer, state: Replay, events: list[Event]) -> None:
         rows.apply(Changes(link=state.row))
 
 
-def _differences(rows: Reader, tenant: str) -> Iterator[tuple[int, list[str]]]:
+def differences(rows: Reader, tenant: str) -> Iterator[tuple[int, list[str]]]:
     """Per stream: how many events it has, and what is wrong with its rows."""
     items, links = Counter[str](), Counter[str]()
     for stream in rows.streams(tenant):

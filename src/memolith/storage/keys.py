@@ -51,6 +51,10 @@ class StoredKeys:
         self._recent[digest] = (time.monotonic(), key := key_from(found))
         return key
 
+    def forget(self) -> None:
+        """Look every key up anew."""
+        self._recent.clear()
+
     def all(self) -> list[ClientKey]:
         """Every key, oldest first."""
         with self._store.reading(None) as rows:
@@ -58,12 +62,14 @@ class StoredKeys:
 
     def revoke(self, id: str) -> bool:
         """Shut a client out; False if there is no such key."""
-        self._recent.clear()
+        self.forget()
         with self._store.writing(None) as rows:
-            return bool(list(rows.rows("key_revoke", id=id)))
+            found = bool(list(rows.rows("key_revoke", id=id)))
+            rows.do("notify", text="keys")
+            return found
 
     def used(self, id: str, at: str) -> None:
         """Note that a key was used."""
-        self._recent.clear()
+        self.forget()
         with self._store.writing(None, 0.2) as rows:
             rows.do("key_used", id=id, at=at)

@@ -130,8 +130,7 @@ class PostgresStore:
         while True:
             db = self._idle.pop() if self._idle else None
             fresh = db is None
-            db = db or psycopg.connect(self.url, autocommit=True, prepare_threshold=self._prepare,
-                                       connect_timeout=CONNECT_S, application_name="memolith")
+            db = db or self._connect()
             try:
                 if first is not None:
                     db.execute(first)
@@ -141,11 +140,10 @@ class PostgresStore:
                 if fresh:
                     raise
 
-
-def open_postgres(url: str, connections: int, busy_s: float, statement_s: float, pooled: bool) -> PostgresStore:
-    """The store at an address; one that is not an address is refused."""
-    try:
-        return PostgresStore(url, connections, busy_s, statement_s, pooled)
-    except psycopg.ProgrammingError as error:
-        raise InvalidInput("This is not an address of PostgreSQL; write postgresql://USER:PASSWORD@HOST/DATABASE.",
-                           field="database") from error
+    def _connect(self) -> Connection:
+        try:
+            return psycopg.connect(self.url, autocommit=True, prepare_threshold=self._prepare,
+                                   connect_timeout=CONNECT_S, application_name="memolith")
+        except psycopg.ProgrammingError as error:
+            raise InvalidInput("This is not an address of PostgreSQL; write postgresql://USER:PASSWORD@HOST/DATABASE.",
+                               field="database") from error

@@ -305,3 +305,38 @@ and jsonb_typeof(attribute(i.attributes, :name{n})) = 'array' and exists (
 
 -- name: sort_title
 lower(i.title collate "C")
+
+-- name: homes
+select tenant, url from home
+
+-- name: home_put
+insert into home (tenant, url) values (:tenant, :url) on conflict (tenant) do update set url = excluded.url
+
+-- name: home_drop
+delete from home where tenant = :tenant
+
+-- name: frozen
+select frozen from head where tenant = :tenant
+
+-- name: tenant_gone
+with a as (delete from event where tenant = :tenant), b as (delete from item where tenant = :tenant),
+c as (delete from tag where tenant = :tenant), d as (delete from passage where tenant = :tenant),
+e as (delete from posting where tenant = :tenant), f as (delete from term where tenant = :tenant),
+g as (delete from sketch where tenant = :tenant), h as (delete from link where tenant = :tenant),
+i as (delete from embedding where tenant = :tenant), j as (delete from outbox where tenant = :tenant),
+k as (delete from outbox_done where tenant = :tenant), l as (delete from access where tenant = :tenant),
+m as (update head set seq = 0, passages = 0, terms = 0, at = '' where tenant = :tenant)
+select 1
+
+-- name: allowance_take
+insert into allowance (tenant, key, minute, used) values (:tenant, :key, :minute, :amount)
+on conflict (tenant, key, minute) do update set used = allowance.used + excluded.used returning used
+
+-- name: allowance_old
+delete from allowance where minute < :minute
+
+-- name: listen
+listen memolith
+
+-- name: notify
+select pg_notify('memolith', :text)

@@ -55,6 +55,10 @@ class SqlReader:
             sql = sql.replace(mark, text)
         return self.run(sql, {"tenant": caller.tenant, **bound, **values})
 
+    def database(self) -> str:
+        """A word that no other database has."""
+        return str((self.row("setting", tenant="", name="database") or ("",))[0])
+
     def tenants(self) -> list[str]:
         """Every tenant there is, oldest first."""
         return [tenant for (tenant,) in self.rows("tenants")]

@@ -256,3 +256,6 @@ and json_type(i.attributes, :name{n}) = 'array' and exists (select 1 from json_e
 
 -- name: sort_title
 i.title collate nocase
+
+-- name: notify
+select :text where false

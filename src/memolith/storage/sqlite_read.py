@@ -70,10 +70,6 @@ class SqliteReader(SqlReader):
         others = {id for (id,) in self.rows("passage_ids")}
         return wrong + [-doc for doc in found if doc not in others]
 
-    def database(self) -> str:
-        """A word that no other database has."""
-        return str((self.row("setting", tenant="", name="database") or ("",))[0])
-
     def slot_marks(self) -> tuple[int, int]:
         """The newest vector and the newest change of a slot."""
         vector, change = self.row("slot_marks") or (0, 0)

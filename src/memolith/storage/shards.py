@@ -1,0 +1,129 @@
+"""Several PostgreSQL databases as one store: a small map in the first says which tenant lives elsewhere."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from functools import partial
+
+from memolith.engine.moving import carry_reads, follow, unequal
+from memolith.errors import Conflict, InvalidInput, NotFound, StoreCorrupt, TenantMoving
+from memolith.storage.postgres import PostgresStore
+from memolith.storage.postgres_read import PostgresReader
+from memolith.storage.postgres_write import PostgresWriter
+
+FRESH_S = 1.0
+Progress = Callable[[int, int], None]
+
+
+class Shards(PostgresStore):
+    """The first database, which also knows the others; what is about no tenant in particular happens in it alone."""
+
+    def __init__(self, url: str, connections: int = 10, busy_s: float = 20.0, statement_s: float = 60.0,
+                 pooled: bool = False) -> None:
+        super().__init__(url, connections, busy_s, statement_s, pooled)
+        self._open = partial(PostgresStore, connections=connections, busy_s=busy_s, statement_s=statement_s,
+                             pooled=pooled)
+        self._stores: dict[str, PostgresStore] = {}
+        self._homes: dict[str, str] = {}
+        self._known_at = float("-inf")
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def reading(self, tenant: str | None) -> Iterator[PostgresReader]:
+        """Reads of one tenant where it lives."""
+        home = self.home(tenant)
+        with home.reading(tenant) if home else super().reading(tenant) as rows:
+            yield rows
+
+    @contextmanager
+    def writing(self, tenant: str | None, wait_s: float | None = None) -> Iterator[PostgresWriter]:
+        """Writes of one tenant where it lives; if it has just moved, in its new home."""
+        with ExitStack() as stack:
+            try:
+                rows = stack.enter_context(self._at_home(tenant, wait_s))
+            except TenantMoving:
+                self.forget()
+                rows = stack.enter_context(self._at_home(tenant, wait_s))
+            yield rows
+
+    def _at_home(self, tenant: str | None, wait_s: float | None) -> AbstractContextManager[PostgresWriter]:
+        home = self.home(tenant)
+        return home.writing(tenant, wait_s) if home else super().writing(tenant, wait_s)
+
+    def forget(self) -> None:
+        """Read the map anew with the next call, because it has changed."""
+        self._known_at = float("-inf")
+
+    def home(self, tenant: str | None) -> PostgresStore | None:
+        """The other database that a tenant lives in; what another process changed is known here within a second."""
+        if tenant is None:
+            return None
+        if time.monotonic() - self._known_at > FRESH_S:
+            with super().reading(None) as rows:
+                self._homes = dict(rows.rows("homes"))
+            self._known_at = time.monotonic()
+        url = self._homes.get(tenant)
+        return self._at(url) if url else None
+
+    def _at(self, url: str) -> PostgresStore:
+        with self._lock:
+            if url not in self._stores:
+                self._stores[url] = self._open(url)
+            return self._stores[url]
+
+    def homes(self) -> dict[str, str]:
+        """Where the tenants of other databases live."""
+        self.forget()
+        self.home("")
+        return dict(self._homes)
+
+    def move(self, tenant: str, url: str, embed: Callable[[PostgresStore], object],
+             progress: Progress | None = None) -> int:
+        """Carry a tenant to another database; its writes are refused only while the last few events are copied."""
+        self.forget()
+        source, back = self.home(tenant), url == self.url
+        target = PostgresStore(url) if back else self._at(url)
+        here: PostgresStore = source or PostgresStore(self.url)
+        with here.reading(None) as rows, target.reading(None) as other:
+            if not (count := rows.last_seq(tenant)):
+                raise NotFound(f"There is no tenant {tenant[:60]!r}.", field="tenant")
+            if rows.database() == other.database():
+                raise InvalidInput("The tenant lives in this database already.", field="to")
+        with target.writing(None) as rows:
+            rows.do("head_freeze", tenant=tenant, frozen=False)
+        follow(here, target, tenant, progress)
+        embed(target)
+        with here.writing(tenant) as rows:
+            rows.do("head_freeze", tenant=tenant, frozen=True)
+        try:
+            follow(here, target, tenant, progress)
+            carry_reads(here, target, tenant)
+            if problems := unequal(here, target, tenant):
+                raise StoreCorrupt(f"The copy is not equal, so nothing was changed: {problems[0]}")
+            with super().writing(None) as rows:
+                rows.do("home_drop" if back else "home_put", tenant=tenant, url=url)
+                rows.do("notify", text="homes")
+        except BaseException:
+            with here.writing(None) as rows:
+                rows.do("head_freeze", tenant=tenant, frozen=False)
+            raise
+        self.forget()
+        return count
+
+    def purge(self, tenant: str, url: str) -> None:
+        """Remove what is left of a tenant in a database that it has moved away from."""
+        store = PostgresStore(url)
+        with store.writing(None) as rows:
+            if rows.row("frozen", tenant=tenant) != (True,):
+                raise Conflict("The tenant lives there, or never did; nothing was removed.")
+            rows.do("tenant_gone", tenant=tenant)
+        store.close()
+
+    def close(self) -> None:
+        """Close every connection to every database."""
+        super().close()
+        for store in self._stores.values():
+            store.close()
