@@ -14,10 +14,10 @@ from memolith.engine.ports import ClientKeys, Store, Vectors
 from memolith.engine.recall import Recall
 from memolith.engine.times import SystemClock
 from memolith.retrieval.rank import WeightedRanker
-from memolith.retrieval.vectors import VectorIndex, quantised
+from memolith.retrieval.vectors import VectorIndex
 from memolith.storage import terms
-from memolith.storage.keys import StoredKeys
 from memolith.storage.sqlite import SqliteStore
+from memolith.storage.sqlite_keys import SqliteKeys
 
 POSTGRES = importlib.util.find_spec("memolith.storage.postgres") is not None
 STORES = ["sqlite", "postgres"] if POSTGRES else ["sqlite"]
@@ -36,7 +36,10 @@ def open_store(address: str) -> Store:
 
 def keys_on(store: Store) -> ClientKeys:
     """The client keys that lie in a store."""
-    return StoredKeys(store)  # type: ignore[arg-type]
+    if isinstance(store, SqliteStore):
+        return SqliteKeys(store)
+    from memolith.storage.postgres_keys import PostgresKeys
+    return PostgresKeys(store)
 
 
 def vectors_on(store: Store, model: str, dimension: int) -> Vectors:
@@ -45,14 +48,6 @@ def vectors_on(store: Store, model: str, dimension: int) -> Vectors:
         return VectorIndex(store.folder, model, dimension)
     from memolith.storage.postgres_vectors import PostgresVectors
     return PostgresVectors(model, dimension)
-
-
-def packed(store: Store, vector: bytes) -> bytes:
-    """A vector in the form in which a store keeps it."""
-    if isinstance(store, SqliteStore):
-        return quantised(vector)
-    from memolith.storage.postgres_vectors import halved
-    return halved(vector)
 
 
 def engine_on(store: Store, secrets: str = "allow") -> Engine:

@@ -9,7 +9,8 @@ from contracts.choices import ITEMS, MODEL, vector_of
 from memolith.engine.engine import Engine
 from memolith.engine.model import Caller
 from memolith.engine.ports import ClientKeys, Store, Vectors
-from stores import engine_on, keys_on, open_store, packed, vectors_on
+from memolith.retrieval.vectors import quantised
+from stores import engine_on, keys_on, open_store, vectors_on
 
 pytest.register_assert_rewrite("contracts.store")
 
@@ -70,5 +71,5 @@ def zoo(new_address: Callable[[], str]) -> Iterator[Store]:
                 engine.remember(caller, draft)
                 with made.writing(caller.tenant) as rows:
                     for passage in rows.unembedded(caller.tenant, id, MODEL):
-                        rows.put_vector(passage.ref, MODEL, id.encode() * 16, packed(made, vector_of(id)))
+                        rows.put_vector(passage.ref, MODEL, b"digest of " + id.encode() * 6, quantised(vector_of(id)))
         yield made
