@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import logging
 import shutil
@@ -45,9 +46,11 @@ def end_bars() -> None:
         stream.flush()
 
 
-def as_json(value: object) -> None:
-    """One JSON document."""
-    out(json.dumps(value, ensure_ascii=False, indent=2))
+def tell(options: argparse.Namespace, data: object, *lines: str, aside: str = "") -> None:
+    """One JSON document for programs; for people these lines, and something aside on standard error."""
+    out(json.dumps(data, ensure_ascii=False, indent=2) if options.json else "\n".join(lines))
+    if aside and not options.json:
+        note(aside)
 
 
 def width(text: str) -> int:
@@ -68,36 +71,36 @@ def fit(text: str, room: int) -> str:
     return kept + "…"
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[str]], last_room: int | None = None) -> None:
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """Columns as wide as they need; the last one gets what is left of the screen."""
     widths = [max(width(row[n]) for row in [head, *rows]) for n in range(len(head))]
     left = shutil.get_terminal_size((100, 24)).columns - sum(widths[:-1]) - 2 * (len(head) - 1)
-    widths[-1] = last_room or max(20, min(widths[-1], left))
-    for row in [head, ["-" * w for w in widths], *rows]:
-        cells = [fit(cell, w) for cell, w in zip(row, widths, strict=True)]
-        out("  ".join(cell + " " * (w - width(cell)) for cell, w in zip(cells, widths, strict=True)).rstrip())
+    widths[-1] = max(20, min(widths[-1], left))
+    cells = [[fit(cell, w) for cell, w in zip(row, widths, strict=True)]
+             for row in [head, ["-" * w for w in widths], *rows]]
+    return ["  ".join(cell + " " * (w - width(cell)) for cell, w in zip(row, widths, strict=True)).rstrip()
+            for row in cells]
 
 
-def paragraph(text: str, indent: str = "  ") -> None:
+def paragraph(text: str, indent: str = "  ") -> list[str]:
     """Text wrapped to the screen."""
     room = min(shutil.get_terminal_size((100, 24)).columns, 110)
-    for line in text.splitlines() or [""]:
-        out(textwrap.fill(line, room, initial_indent=indent, subsequent_indent=indent) if line.strip() else "")
+    return [textwrap.fill(line, room, initial_indent=indent, subsequent_indent=indent) if line.strip() else ""
+            for line in text.splitlines() or [""]]
 
 
-def pairs(values: Mapping[str, object]) -> None:
+def pairs(values: Mapping[str, object]) -> list[str]:
     """Names and values, one per line."""
-    room = max(width(name) for name in values)
-    for name, value in values.items():
-        out(f"{name.ljust(room)}  {value}")
+    room = max(map(len, values))
+    return [f"{name.ljust(room)}  {value}" for name, value in values.items()]
 
 
-def progress(label: str, stream: TextIO | None = None) -> Progress:
+def progress(label: str) -> Progress:
     """A bar on the terminal that tells how far long work is; silent where nobody watches."""
-    target = stream or sys.stderr
+    target = sys.stderr
     shown = -1
 
-    def tell(done: int, total: int) -> None:
+    def advance(done: int, total: int) -> None:
         nonlocal shown
         if not target.isatty():
             return
@@ -110,4 +113,4 @@ def progress(label: str, stream: TextIO | None = None) -> Progress:
             if target not in _open_bars:
                 _open_bars.append(target)
 
-    return tell
+    return advance
