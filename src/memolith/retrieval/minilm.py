@@ -6,13 +6,11 @@ import atexit
 import hashlib
 import os
 import threading
-from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 
 from memolith.errors import EmbedderDown
 from memolith.retrieval.wordpiece import WordPiece, unknown_share
@@ -49,7 +47,8 @@ class MiniLM:
         self._folder = folder or MODEL_FOLDER
         self._lock = threading.Lock()
         self._loading: Future[Model] | None = None
-        self._recent = Recent(RECENT_TEXTS)
+        self._recent: dict[bytes, bytes | None] = {}
+        """The results of the texts seen last, by the hash of the text; the latest stand at the end."""
 
     @property
     def ready(self) -> bool:
@@ -57,14 +56,10 @@ class MiniLM:
         loading = self._loading
         return loading is not None and loading.done() and not failed(loading)
 
-    def start_loading(self) -> None:
-        """Load the model on a background thread, also anew after a failure."""
-        self._begin(again=True)
-
     def wait(self, timeout_s: float) -> bool:
         """Load if need be and say whether the model is ready in that time; `embed` then raises why it is not."""
         try:
-            self._begin(again=True).result(timeout_s)
+            self._load().result(timeout_s)
         except (EmbedderDown, TimeoutError):
             return False
         return True
@@ -72,59 +67,27 @@ class MiniLM:
     def embed(self, texts: Sequence[str]) -> list[bytes | None]:
         """A unit vector per text as little-endian float32, None where the model understands too little."""
         keys = [hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest() for text in texts]
-        known = self._recent.those(keys)
+        with self._lock:
+            known = {key: self._recent.pop(key) for key in dict.fromkeys(keys) if key in self._recent}
+            self._recent |= known
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
         if missing:
-            made = dict(zip(missing, self._model().embed(list(missing.values())), strict=True))
-            self._recent.add(made)
+            made = dict(zip(missing, self._load().result().embed(list(missing.values())), strict=True))
             known |= made
+            with self._lock:
+                self._recent |= made
+                for oldest in list(self._recent)[:-RECENT_TEXTS]:
+                    del self._recent[oldest]
         return [known[key] for key in keys]
 
-    def _begin(self, again: bool) -> Future[Model]:
+    def _load(self) -> Future[Model]:
+        """The model on its way, from a thread of its own; after a failure anew, for its cause may be repaired."""
         with self._lock:
-            if self._loading is None or (again and failed(self._loading)):
-                loading: Future[Model] = Future()
-                threading.Thread(target=fulfil, args=(loading, self._folder), name="load-model", daemon=True).start()
-                self._loading = loading
+            if self._loading is None or failed(self._loading):
+                self._loading = Future()
+                threading.Thread(target=fulfil, args=(self._loading, self._folder), name="load-model",
+                                 daemon=True).start()
             return self._loading
-
-    def _model(self) -> Model:
-        loading = self._begin(again=False)
-        try:
-            return loading.result()
-        except EmbedderDown as failure:
-            self._forget(loading)
-            raise EmbedderDown(failure.message) from failure
-
-    def _forget(self, loading: Future[Model]) -> None:
-        """Let the next use try again, for the cause may have been repaired."""
-        with self._lock:
-            if self._loading is loading:
-                self._loading = None
-
-
-class Recent:
-    """The results of the texts seen last, by the hash of the text."""
-
-    def __init__(self, size: int) -> None:
-        self._size = size
-        self._lock = threading.Lock()
-        self._results: OrderedDict[bytes, bytes | None] = OrderedDict()
-
-    def those(self, keys: Sequence[bytes]) -> dict[bytes, bytes | None]:
-        """What is known of these keys, which thereby become the latest."""
-        with self._lock:
-            known = {key: self._results[key] for key in keys if key in self._results}
-            for key in known:
-                self._results.move_to_end(key)
-        return known
-
-    def add(self, results: Mapping[bytes, bytes | None]) -> None:
-        """Keep these and drop the oldest beyond the size."""
-        with self._lock:
-            self._results.update(results)
-            while len(self._results) > self._size:
-                self._results.popitem(last=False)
 
 
 class Gate:
@@ -141,8 +104,7 @@ class Gate:
                 raise EmbedderDown("The program is ending, so nothing is embedded any more.")
             self._inside += 1
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
-                 trace: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         with self._changed:
             self._inside -= 1
             self._changed.notify_all()
