@@ -14,6 +14,7 @@ from memolith.app import open_app
 from memolith.doors import cli_care, cli_items, cli_server, install
 from memolith.doors.show import end_bars, note, start_logging
 from memolith.errors import DiskFull, MemolithError, Unavailable
+from memolith.registry import PLAIN
 from memolith.settings import load
 
 
@@ -75,8 +76,7 @@ def command(options: argparse.Namespace) -> int:
 def fail(error: MemolithError, as_json: bool) -> int:
     """Tell an error and give the exit code that fits it."""
     if as_json:
-        body = {"error": error.type, "message": error.message} | ({"field": error.field} if error.field else {})
-        note(json.dumps(body, ensure_ascii=False))
+        note(json.dumps(PLAIN.failure(error), ensure_ascii=False))
     else:
         field = f" ({error.field})" if error.field else ""
         note(f"memolith: {error.message}{field}")

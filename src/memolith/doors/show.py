@@ -10,12 +10,9 @@ import sys
 import textwrap
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
-from typing import TextIO
 
 Progress = Callable[[int, int], None]
-
-
-_open_bars: list[TextIO] = []
+_open_bars: set[str] = set()
 
 
 def start_logging(level: str) -> None:
@@ -40,10 +37,9 @@ def note(text: str) -> None:
 
 def end_bars() -> None:
     """Let what comes next start on its own line."""
-    while _open_bars:
-        stream = _open_bars.pop()
-        stream.write("\n")
-        stream.flush()
+    if _open_bars:
+        _open_bars.clear()
+        sys.stderr.write("\n")
 
 
 def tell(options: argparse.Namespace, data: object, *lines: str, aside: str = "") -> None:
@@ -97,20 +93,16 @@ def pairs(values: Mapping[str, object]) -> list[str]:
 
 def progress(label: str) -> Progress:
     """A bar on the terminal that tells how far long work is; silent where nobody watches."""
-    target = sys.stderr
     shown = -1
 
     def advance(done: int, total: int) -> None:
         nonlocal shown
-        if not target.isatty():
-            return
         percent = min(done, total) * 100 // total if total else done // 100
-        if percent != shown:
+        if percent != shown and sys.stderr.isatty():
             shown = percent
             bar = f"[{'#' * (percent // 4):25}] {percent:3d} %" if total else f"{done:,}"
-            target.write(f"\r{label} {bar}")
-            target.flush()
-            if target not in _open_bars:
-                _open_bars.append(target)
+            sys.stderr.write(f"\r{label} {bar}")
+            sys.stderr.flush()
+            _open_bars.add(label)
 
     return advance

@@ -231,14 +231,10 @@ def batches(lengths: Mapping[int, int]) -> Iterator[list[int]]:
     """The places grouped so that rows of nearly the same length run together, the longest first."""
     batch: list[int] = []
     for place in sorted(lengths, key=lengths.__getitem__, reverse=True):
-        if batch and not fits(lengths[batch[0]], lengths[place], len(batch)):
+        width, rows = lengths[batch[0]] if batch else 0, len(batch) + 1
+        if batch and (rows > BATCH_ROWS or width * rows > BATCH_TOKENS or width - lengths[place] > BATCH_PADDING):
             yield batch
             batch = []
         batch.append(place)
     if batch:
         yield batch
-
-
-def fits(width: int, length: int, rows: int) -> bool:
-    """Whether one more row of that length may join a batch of that width."""
-    return rows < BATCH_ROWS and width * (rows + 1) <= BATCH_TOKENS and width - length <= BATCH_PADDING
