@@ -68,8 +68,8 @@ def install(_: None, options: Options) -> int:
     profile = options.profile or client.profile
     # A client tells little when a server does not start, so an unknown profile is refused here.
     Registry(families()).choose(profile)
-    change = added(client, chosen(candidates(client, options.scope)), checked_name(options.name),
-                   client.entry(*launch(profile, options.data)))
+    change = planned(client, chosen(candidates(client, options.scope)), checked_name(options.name),
+                     client.entry(*launch(profile, options.data)))
     if change.before is not None and not client.form.comments and has_comments(change.before.decode()):
         note(f"note: {change.file} has comments or spare commas, which {client.title} may not read.")
     return carry_out(change, options, f"Put {change.name} into {client.title}")
@@ -81,7 +81,8 @@ def uninstall(_: None, options: Options) -> int:
     client, name = CLIENTS[options.client], checked_name(options.name)
     files = candidates(client, options.scope)
     holding = [file for file in files if name.encode() in (content(file) or b"")]
-    return carry_out(removed(client, chosen(holding or files), name), options, f"Took {name} out of {client.title}")
+    change = planned(client, chosen(holding or files), name, None)
+    return carry_out(change, options, f"Took {name} out of {client.title}")
 
 
 def checked_name(name: str) -> str:
@@ -151,37 +152,25 @@ def is_ours(entry: object) -> bool:
     return isinstance(entry, dict) and "memolith" in f"{entry.get('command')} {entry.get('args')}".lower()
 
 
-def added(client: Client, file: Path, name: str, entry: Entry) -> Change:
-    """The change that puts the entry in, or updates it."""
-    before = content(file)
-    text, whole, servers = read(client, file, before or b"")
-    present = servers.get(name)
-    if present is not None and not is_ours(present):
-        raise AlreadyExists(f"{name!r} in {file} is another server; choose another name with --name.", field="name")
-    # What the client or its user added to our entry stays: approvals, time limits, an environment.
-    entry = {**(present or {}), **entry}
-    if entry == present:
-        return Change(client, file, name, entry, before, before, content(backup_of(file)))
-    after = client.form.put(text, client.key, name, entry)
-    confirm(client, file, after, {**whole, client.key: {**servers, name: entry}})
-    kept = content(backup_of(file)) if present is not None else None
-    return Change(client, file, name, entry, before, after.encode(), before if kept is None else kept)
-
-
-def removed(client: Client, file: Path, name: str) -> Change:
-    """The change that takes the entry out."""
+def planned(client: Client, file: Path, name: str, entry: Entry | None) -> Change:
+    """The change that puts the entry in, updates it, or takes it out if there shall be none."""
     before, backup = content(file), content(backup_of(file))
     text, whole, servers = read(client, file, before or b"")
-    entry = servers.get(name)
-    if entry is None:
-        return Change(client, file, name, None, before, before, backup)
-    if not is_ours(entry):
-        raise Conflict(f"{name!r} in {file} is not an entry of memolith; it was left alone.")
-    if made_from(client, backup, name, entry) == text:
+    present = servers.pop(name, None)
+    if present is not None and not is_ours(present):
+        raise (AlreadyExists(f"{name!r} in {file} is another server; choose another name with --name.", field="name")
+               if entry else Conflict(f"{name!r} in {file} is not an entry of memolith; it was left alone."))
+    # What the client or its user added to our entry stays: approvals, time limits, an environment.
+    entry = {**(present or {}), **entry} if entry else None
+    if entry == present:
+        return Change(client, file, name, entry, before, before, backup)
+    if present and not entry and made_from(client, backup, name, present) == text:
         return Change(client, file, name, None, before, backup, None)
-    after = client.form.drop(text, client.key, name)
-    rest = {key: value for key, value in servers.items() if key != name}
-    confirm(client, file, after, {**whole, client.key: rest})
+    after = client.form.put(text, client.key, name, entry) if entry else client.form.drop(text, client.key, name)
+    confirm(client, file, after, {**whole, client.key: servers | ({name: entry} if entry else {})})
+    if entry:
+        first = present is None or backup is None
+        return Change(client, file, name, entry, before, after.encode(), before if first else backup)
     empty = backup is None and "".join(after.split()) in ("", "{}", f'{{"{client.key}":{{}}}}')
     return Change(client, file, name, None, before, None if empty else after.encode(), backup)
 
