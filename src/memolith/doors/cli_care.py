@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import platform
+import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -9,14 +11,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
+from memolith import __version__
 from memolith import app as root
-from memolith.app import App, open_app
+from memolith.app import App, open_app, sqlite_version
 from memolith.doors.commands import Command, Options, into, option
-from memolith.doors.examine import examine
 from memolith.doors.show import note, pairs, progress, tell
 from memolith.engine.model import Block, Caller, Draft, Patch
 from memolith.engine.recall import Query
-from memolith.errors import InvalidInput
+from memolith.errors import EmbedderDown, InvalidInput
 from memolith.settings import load
 
 ME = Caller()
@@ -24,6 +26,7 @@ COMMANDS: list[Command] = []
 FILE = option("file", type=Path)
 FILE_OR_STREAM = option("file", nargs="?", default="-")
 TENANT = option("--tenant", default="local")
+SAFE_SQLITE = (3, 51, 3)
 
 
 @into(COMMANDS)
@@ -78,6 +81,48 @@ def doctor(app: App, options: Options) -> int:
     tell(options, facts | {"problems": problems}, *pairs(facts), *(f"! {problem}" for problem in problems),
          f"{len(problems)} to look at." if problems else "Nothing is wrong.")
     return 1 if problems else 0
+
+
+def examine(app: App) -> tuple[dict[str, object], list[str]]:
+    """Facts about this installation and its data, and what is wrong with how to mend it."""
+    problems: list[str] = []
+    version = sqlite_version()
+    if tuple(int(part) for part in version.split(".")) < SAFE_SQLITE:
+        problems.append(f"SQLite {version} can lose data when several processes write; update the package apsw.")
+    free = shutil.disk_usage(app.settings.data).free
+    if free < 100_000_000:
+        problems.append(f"Only {free:,} bytes are free on the disk of the data folder.")
+    facts: dict[str, object] = {
+        "memolith": __version__, "python": sys.version.split()[0], "system": platform.platform(),
+        "sqlite": version, "data": str(app.settings.data), "secrets": app.settings.secrets,
+        "sizes": ", ".join(f"{name} {size:,}" for name, size in app.store.sizes().items())}
+    return facts | _contents(app, problems) | _model(app, problems), problems + [
+        f"database file: {text}; restore a backup with `memolith restore-backup`." for text in app.store.check()]
+
+
+def _contents(app: App, problems: list[str]) -> dict[str, object]:
+    with app.store.reading() as rows:
+        tenants = {tenant: rows.last_seq(tenant) for tenant in rows.tenants()}
+        work = rows.outbox_counts()
+        problems += [f"{text}; `memolith upkeep` tries again." for text in rows.outbox_errors()]
+    return {"events": ", ".join(f"{tenant} {count:,}" for tenant, count in tenants.items()) or "none",
+            "pending": ", ".join(f"{consumer} {status} {count:,}" for (consumer, status), count in work.items())
+            or "none"}
+
+
+def _model(app: App, problems: list[str]) -> dict[str, object]:
+    if app.settings.embedder == "none":
+        return {"model": "none: search by words only"}
+    try:
+        assert app.embedder is not None
+        app.embedder.embed(["ready"])
+        state = f"{app.embedder.id} (works)"
+    except EmbedderDown as error:
+        state = f"{app.settings.embedder} (down)"
+        problems.append(error.message)
+    with app.store.reading() as rows:
+        counts = ", ".join(f"{model} {count:,}" for model, count in rows.models().items()) or "none"
+    return {"model": state, "vectors": counts}
 
 
 @into(COMMANDS, FILE_OR_STREAM, TENANT)
