@@ -20,7 +20,8 @@ _COMMENT = re.compile(_STRING + r"|(//[^\r\n]*|/\*.*?\*/|\A\ufeff)", re.DOTALL)
 _SPARE_COMMA = re.compile(_STRING + r"|(,)(?=\s*[}\]])", re.DOTALL)
 _ASIDE = re.compile(r"""("{3}(?:\\.|[^\\])*?"{3}|'{3}.*?'{3}|#[^\r\n]*|\A\ufeff)"""
                     r"""|"(?:\\.|[^"\\\r\n])*"|'[^'\r\n]*'""", re.DOTALL)
-_HEADER = re.compile(r"^[ \t]*\[\[?([^\r\n]+?)\]\]?[ \t\r]*$", re.MULTILINE)
+# A line of an array may look like the header of a table, but it has commas outside of quotes.
+_HEADER = re.compile(r"""^[ \t]*\[\[?((?:"(?:\\.|[^"\\\r\n])*"|'[^'\r\n]*'|[^"',\r\n])+?)\]\]?[ \t\r]*$""", re.M)
 _INDENTED = re.compile(r"^([ \t]+)\S", re.MULTILINE)
 _SOLID = re.compile(r"\S")
 _DECODER = json.JSONDecoder()
@@ -174,26 +175,14 @@ def _drop_json(text: str, key: str, name: str) -> str:
     return json_text.without(block, block.members[name]) if block and name in block.members else text
 
 
-def _path(header: str) -> tuple[str, ...]:
-    """The names in the header of a table; none if it is a line of an array that looks like one."""
-    try:
-        node: Entry = tomllib.loads(f"[{header}]")
-    except tomllib.TOMLDecodeError:
-        return ()
-    path: list[str] = []
-    while node:
-        path.append(next(iter(node)))
-        node = node[path[-1]]
-    return tuple(path)
-
-
-def _spans(text: str, path: tuple[str, ...]) -> list[tuple[int, int]]:
+def _spans(text: str, key: str, name: str) -> list[tuple[int, int]]:
     """Where a table and its subtables stand, without the comments that lead to the next one."""
     plain = _whitened(_ASIDE, text)
-    headers = [(found.start(), names) for found in _HEADER.finditer(plain) if (names := _path(found[1]))]
+    ours = re.compile(r"\s*\.\s*".join(rf"""(?:{part}|"{part}"|'{part}')""" for part in (key, name)) + r"\s*(?:\.|\Z)")
+    headers = [(found.start(), bool(ours.match(found[1].strip()))) for found in _HEADER.finditer(plain)]
     spans = []
-    for (start, names), (following, _) in pairwise([*headers, (len(text), ())]):
-        if names[:len(path)] == path:
+    for (start, wanted), (following, _) in pairwise([*headers, (len(text), False)]):
+        if wanted:
             end = text.find("\n", start + len(plain[start:following].rstrip()))
             spans.append((start, len(text) if end < 0 else end + 1))
     return spans
@@ -214,7 +203,7 @@ def _read_toml(text: str) -> Entry:
 def _put_toml(text: str, key: str, name: str, value: Entry) -> str:
     line = _newline(text)
     table = line.join([f"[{key}.{name}]", *(f"{field} = {_toml(inner)}" for field, inner in value.items())])
-    spans = _spans(text, (key, name))
+    spans = _spans(text, key, name)
     for span in reversed(spans[1:]):
         text = _cut(text, span)
     if spans:
@@ -226,7 +215,7 @@ def _put_toml(text: str, key: str, name: str, value: Entry) -> str:
 
 
 def _drop_toml(text: str, key: str, name: str) -> str:
-    for span in reversed(_spans(text, (key, name))):
+    for span in reversed(_spans(text, key, name)):
         text = _cut(text, span)
     return text
 
