@@ -15,7 +15,7 @@ from memolith.doors.mcp_calls import Client, Context, is_modern
 from memolith.doors.mcp_pages import page
 from memolith.errors import Denied, MemolithError, NotFound
 from memolith.registry import Call, Prompts, Registry, Resources, guarded
-from memolith.schemas.offers import Content, Message, Prompt, Resource, ResourceTemplate
+from memolith.schemas.offers import Content, Prompt, Resource, ResourceTemplate
 
 if TYPE_CHECKING:
     from memolith.engine.engine import Engine
@@ -90,7 +90,8 @@ class Offers:
             ctx, lambda call: first(each.get(call, params.name, values) for each in self.prompts))
         if messages is None:
             raise MCPError(types.INVALID_PARAMS, f"Unknown prompt: {params.name}")
-        return types.GetPromptResult(messages=[as_message(message) for message in messages])
+        return types.GetPromptResult(messages=[
+            types.PromptMessage(role=one.role, content=types.TextContent(text=one.text)) for one in messages])
 
     async def complete(self, ctx: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
         name, beginning = params.argument.name, params.argument.value
@@ -121,10 +122,6 @@ def code_of(error: MemolithError, ctx: Context) -> int:
 def listed(one: Resource | ResourceTemplate | Prompt) -> dict[str, Any]:
     """The fields of what is listed, which bear the protocol's names; empty ones are left out."""
     return asdict(one, dict_factory=lambda pairs: {name: value for name, value in pairs if value not in ("", ())})
-
-
-def as_message(message: Message) -> types.PromptMessage:
-    return types.PromptMessage(role=message.role, content=types.TextContent(text=message.text))
 
 
 def as_contents(content: Content) -> types.TextResourceContents | types.BlobResourceContents:

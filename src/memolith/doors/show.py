@@ -10,6 +10,7 @@ import sys
 import textwrap
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
+from itertools import accumulate
 
 Progress = Callable[[int, int], None]
 _open_bars: set[str] = set()
@@ -59,12 +60,8 @@ def fit(text: str, room: int) -> str:
     line = " ".join(text.split())
     if width(line) <= room:
         return line
-    kept = ""
-    for c in line:
-        if width(kept + c) > room - 1:
-            break
-        kept += c
-    return kept + "…"
+    cut = sum(1 for columns in accumulate(map(width, line)) if columns < room)
+    return line[:cut] + "…"
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from memolith.errors import EmbedderDown
@@ -120,40 +120,13 @@ GATE = Gate()
 atexit.register(GATE.close)
 
 
-@dataclass(frozen=True)
 class Model:
-    """The tokenizer and the network, ready for use by any thread."""
+    """The tokenizer and the network of a folder, its files checked first; ready for use by any thread."""
 
-    tokenizer: WordPiece
-    network: Network
-
-    def embed(self, texts: Sequence[str]) -> list[bytes | None]:
-        """One vector or None per text, in order."""
-        rows = [self.tokenizer.ids(text, MAX_TOKENS) for text in texts]
-        vectors: list[bytes | None] = [None] * len(rows)
-        planned = list(batches({place: len(row) for place, row in enumerate(rows) if self._understands(row)}))
-        found = self._run([[rows[place] for place in batch] for batch in planned])
-        for batch, made in zip(planned, found, strict=True):
-            for place, vector in zip(batch, made, strict=True):
-                vectors[place] = vector
-        return vectors
-
-    def _run(self, planned: Sequence[Sequence[Sequence[int]]]) -> list[list[bytes]]:
-        """The vectors of each batch, of many on two threads: the network itself keeps to one."""
-        if len(planned) < BULK_BATCHES:
-            return [self.network.vectors(batch) for batch in planned]
-        with translated(RuntimeError, "Nothing can be embedded while the program ends"), \
-                ThreadPoolExecutor(BULK_THREADS, "memolith-bulk") as pool:
-            return list(pool.map(self.network.vectors, planned))
-
-    def _understands(self, row: Sequence[int]) -> bool:
-        return unknown_share(row) <= MAX_UNKNOWN and self.tokenizer.foreign_share(row) <= MAX_FOREIGN
-
-
-class Network:
-    """The graph of the model in memory, run on the thread of the caller."""
-
-    def __init__(self, path: Path) -> None:
+    def __init__(self, folder: Path) -> None:
+        verify(path := folder / MODEL_FILE, MODEL_DIGEST)
+        verify(folder / VOCAB_FILE, VOCAB_DIGEST)
+        self._tokenizer = WordPiece(folder / VOCAB_FILE)
         # From 1.29 on, onnxruntime reports home and writes into the home folder unless told not to.
         os.environ["ORT_DISABLE_TELEMETRY"] = "1"
         with GATE, translated(ImportError, "The embedding model needs numpy and onnxruntime; reinstall memolith"):
@@ -175,8 +148,27 @@ class Network:
             options.add_session_config_entry("session.intra_op.allow_spinning", "0")
             self._session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
 
-    def vectors(self, rows: Sequence[Sequence[int]]) -> list[bytes]:
-        """The vector of each row of token ids."""
+    def embed(self, texts: Sequence[str]) -> list[bytes | None]:
+        """One vector or None per text, in order."""
+        rows = [self._tokenizer.ids(text, MAX_TOKENS) for text in texts]
+        planned = list(batches({place: len(row) for place, row in enumerate(rows) if self._understands(row)}))
+        found = self._run([[rows[place] for place in batch] for batch in planned])
+        made = dict(zip(chain.from_iterable(planned), chain.from_iterable(found), strict=True))
+        return [made.get(place) for place in range(len(rows))]
+
+    def _understands(self, row: Sequence[int]) -> bool:
+        return unknown_share(row) <= MAX_UNKNOWN and self._tokenizer.foreign_share(row) <= MAX_FOREIGN
+
+    def _run(self, planned: Sequence[Sequence[Sequence[int]]]) -> list[list[bytes]]:
+        """The vectors of each batch, of many on two threads: the network itself keeps to one."""
+        if len(planned) < BULK_BATCHES:
+            return [self._vectors(batch) for batch in planned]
+        with translated(RuntimeError, "Nothing can be embedded while the program ends"), \
+                ThreadPoolExecutor(BULK_THREADS, "memolith-bulk") as pool:
+            return list(pool.map(self._vectors, planned))
+
+    def _vectors(self, rows: Sequence[Sequence[int]]) -> list[bytes]:
+        """The vector of each row of token ids, worked out on the thread of the caller."""
         width = max(map(len, rows))
         ids = [[*row, *[0] * (width - len(row))] for row in rows]
         mask = [[1] * len(row) + [0] * (width - len(row)) for row in rows]
@@ -198,7 +190,7 @@ def translated(foreign: type[Exception] | tuple[type[Exception], ...], message: 
 def fulfil(loading: Future[Model], folder: Path) -> None:
     """Load and leave the model or the failure behind."""
     try:
-        loading.set_result(load(folder))
+        loading.set_result(Model(folder))
     except EmbedderDown as failure:
         loading.set_exception(failure)
     finally:
@@ -210,13 +202,6 @@ def fulfil(loading: Future[Model], folder: Path) -> None:
 def failed(loading: Future[Model]) -> bool:
     """Whether that attempt is over and has left no model."""
     return loading.done() and loading.exception() is not None
-
-
-def load(folder: Path) -> Model:
-    """The model of that folder, its files checked first."""
-    verify(folder / MODEL_FILE, MODEL_DIGEST)
-    verify(folder / VOCAB_FILE, VOCAB_DIGEST)
-    return Model(WordPiece(folder / VOCAB_FILE), Network(folder / MODEL_FILE))
 
 
 def verify(path: Path, digest: str) -> None:
