@@ -26,7 +26,7 @@ from memolith.retrieval.worker import EmbedWorker
 from memolith.settings import Settings
 from memolith.storage import terms
 from memolith.storage.keys import StoredKeys
-from memolith.storage.sqlite import FILE, SqliteStore, library_version, restore_file
+from memolith.storage.sqlite import FILE, SqliteStore, library_version, make_private, restore_file
 
 if TYPE_CHECKING:
     from memolith.registry import Family, Registry
@@ -72,6 +72,7 @@ class App:
         store = open_store(chosen)
         if isinstance(store, SqliteStore):
             return store, LocalStage(chosen.data, store.reading, store.writing)
+        make_private(chosen.data)
         # The driver is an extra, which only who has chosen this store needs.
         from memolith.storage.postgres_vectors import PostgresStage
         return store, PostgresStage(store, chosen.own_index_from)
@@ -240,14 +241,18 @@ class App:
 
     def move(self, tenant: str, url: str, progress: Callable[[int, int], None] | None = None) -> int:
         """Carry a tenant to another database, vectors included; returns how many events it had."""
-        assert not isinstance(self.store, SqliteStore)
-        return self.store.move(tenant, url, lambda target: self.embedder and EmbedWorker(
+        return self._shared().move(tenant, url, lambda target: self.embedder and EmbedWorker(
             target, self.embedder, self.clock, self.stage.row).drain(tenant), progress)
 
     def purge(self, tenant: str, url: str) -> None:
         """Remove what is left of a tenant where it lived before."""
-        assert not isinstance(self.store, SqliteStore)
-        self.store.purge(tenant, url)
+        self._shared().purge(tenant, url)
+
+    def _shared(self) -> Shards:
+        if isinstance(self.store, SqliteStore):
+            raise InvalidInput("Tenants move between PostgreSQL databases; see the setting `database`.",
+                               field="database")
+        return self.store
 
     def close(self) -> None:
         """Write what is still in memory and let go of the files."""

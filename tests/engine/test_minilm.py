@@ -165,7 +165,6 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 
 def test_a_failure_in_the_background_is_raised_at_the_next_use(damaged: Callable[[str], Path]) -> None:
     broken = MiniLM(damaged(MODEL_FILE))
-    broken.start_loading()
     assert not broken.wait(60)
     assert not broken.ready
     with pytest.raises(EmbedderDown, match="reinstall"):
@@ -188,7 +187,7 @@ def test_waiting_ends_when_time_is_up() -> None:
 
 
 def test_loading_in_the_background_does_not_keep_the_process_alive() -> None:
-    ended = run("from memolith.retrieval.minilm import MiniLM; MiniLM().start_loading()")
+    ended = run("from memolith.retrieval.minilm import MiniLM; MiniLM().wait(0.0)")
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
 
 

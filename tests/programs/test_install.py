@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import io
 import json
 import os
@@ -19,6 +18,7 @@ import pytest
 from tests.programs.children import SRC
 
 from memolith.doors import install
+from memolith.doors.cli import parser
 from memolith.doors.clients import CLIENTS, places
 from memolith.doors.config_text import JSON, TOML
 from memolith.errors import AlreadyExists, Conflict, InvalidInput
@@ -117,23 +117,8 @@ def home(tmp_path, monkeypatch) -> Path:
     return made
 
 
-def options_of(*arguments: str) -> argparse.Namespace:
-    top = argparse.ArgumentParser()
-    commands = top.add_subparsers()
-
-    def add(name: str, run: Any, help: str) -> argparse.ArgumentParser:
-        command = commands.add_parser(name, help=help)
-        command.add_argument("--data", type=Path)
-        command.add_argument("--json", action="store_true")
-        command.set_defaults(run=run)
-        return command
-
-    install.add_commands(add)
-    return top.parse_args(arguments)
-
-
 def run(*arguments: str) -> int:
-    options = options_of(*arguments)
+    options = parser().parse_args(arguments)
     assert options.bare
     return options.run(None, options)
 

@@ -7,17 +7,15 @@ import errno
 import json
 import os
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 from memolith import __version__
-from memolith.app import App, open_app
+from memolith.app import open_app
 from memolith.doors import cli_care, cli_items, cli_server, cli_tenants, install
 from memolith.doors.show import end_bars, note, start_logging
 from memolith.errors import DiskFull, MemolithError, Unavailable
+from memolith.registry import PLAIN
 from memolith.settings import load
-
-Command = Callable[[App, argparse.Namespace], int]
 
 
 def parser() -> argparse.ArgumentParser:
@@ -28,17 +26,9 @@ def parser() -> argparse.ArgumentParser:
     shared.add_argument("--data", metavar="DIR", type=Path, help="the data folder (or MEMOLITH_DATA)")
     shared.add_argument("--json", action="store_true", help="print JSON")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
-
-    def add(name: str, run: Command, help: str) -> argparse.ArgumentParser:
-        command = commands.add_parser(name, help=help, description=help, parents=[shared])
-        command.set_defaults(run=run)
-        return command
-
-    cli_items.add_commands(add)
-    cli_care.add_commands(add)
-    cli_server.add_commands(add)
-    cli_tenants.add_commands(add)
-    install.add_commands(add)
+    for made in (*cli_items.COMMANDS, *cli_care.COMMANDS, *cli_server.COMMANDS, *cli_tenants.COMMANDS, *install.COMMANDS):
+        help = made.run.__doc__
+        made.add_to(commands.add_parser(made.name, help=help, description=help, parents=[shared]))
     commands.add_parser("call", help="Call a tool: memolith call TOOL --json '{…}', or a flag per argument.",
                         add_help=False)
     return top
@@ -69,25 +59,24 @@ def run(arguments: list[str]) -> int:
 
 def command(options: argparse.Namespace) -> int:
     """Run what was asked for, with the app around it where it needs one."""
-    if getattr(options, "bare", False):
-        code = int(options.run(None, options))
+    if options.bare:
+        code = options.run(None, options)
     else:
         settings = load({"data": options.data})
         start_logging(settings.log_level)
         app = open_app(settings)
         try:
-            code = int(options.run(app, options))
+            code = options.run(app, options)
         finally:
             app.close()
     sys.stdout.flush()
-    return code
+    return code or 0
 
 
 def fail(error: MemolithError, as_json: bool) -> int:
     """Tell an error and give the exit code that fits it."""
     if as_json:
-        body = {"error": error.type, "message": error.message} | ({"field": error.field} if error.field else {})
-        note(json.dumps(body, ensure_ascii=False))
+        note(json.dumps(PLAIN.failure(error), ensure_ascii=False))
     else:
         field = f" ({error.field})" if error.field else ""
         note(f"memolith: {error.message}{field}")

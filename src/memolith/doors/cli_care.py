@@ -2,144 +2,150 @@
 
 from __future__ import annotations
 
-import argparse
+import platform
+import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
-from memolith.app import App, open_app, restore_backup
-from memolith.doors.examine import examine
-from memolith.doors.show import as_json, note, out, pairs, progress
+from memolith import __version__
+from memolith import app as root
+from memolith.app import App, open_app, sqlite_version
+from memolith.doors.commands import Command, Options, into, option
+from memolith.doors.show import note, pairs, progress, tell
 from memolith.engine.model import Block, Caller, Draft, Patch
 from memolith.engine.recall import Query
-from memolith.errors import InvalidInput
+from memolith.errors import EmbedderDown, InvalidInput
 from memolith.settings import load
 
-Options = argparse.Namespace
-Add = Callable[[str, Callable[[App, Options], int], str], argparse.ArgumentParser]
 ME = Caller()
+COMMANDS: list[Command] = []
+FILE = option("file", type=Path)
+FILE_OR_STREAM = option("file", nargs="?", default="-")
+TENANT = option("--tenant", default="local")
+SAFE_SQLITE = (3, 51, 3)
 
 
-def add_commands(add: Add) -> None:
-    """Put the commands of this file on the parser."""
-    add("verify", verify, "Prove that tables and indexes equal a replay of the log.")
-    add("rebuild", rebuild, "Make tables and indexes anew from the log.")
-    add("upkeep", upkeep, "Embed what waits, write a new snapshot, flush and tidy.")
-    add("backup", backup, "Copy everything into one file while others go on writing.").add_argument("file", type=Path)
-    command = add("restore-backup", restore, "Put a backup into an empty data folder.")
-    command.add_argument("file", type=Path)
-    command.set_defaults(bare=True)
-    add("doctor", doctor, "Versions, sizes, pending work, and what is wrong.")
-    command = add("export", export, "Write a tenant as JSON Lines.")
-    command.add_argument("file", nargs="?", default="-")
-    command.add_argument("--tenant", default="local")
-    command = add("import", import_, "Read an export, or lines like {\"content\": \"…\"}.")
-    command.add_argument("file", nargs="?", default="-")
-    command.add_argument("--tenant", default="local")
-    add("demo", demo, "A short tour in a folder of its own.").set_defaults(bare=True)
-
-
+@into(COMMANDS)
 def verify(app: App, options: Options) -> int:
-    """Prove that rows and indexes equal a replay."""
+    """Prove that tables and indexes equal a replay of the log."""
     problems = app.upkeep.verify(progress("verifying"))
-    if options.json:
-        as_json({"equal": not problems, "problems": problems})
-    elif problems:
-        for problem in problems:
-            out(problem)
-        note("The read models differ from the log; `memolith rebuild` makes them anew.")
-    else:
-        out("equal: tables and indexes are what the log says")
+    tell(options, {"equal": not problems, "problems": problems},
+         *(problems or ["equal: tables and indexes are what the log says"]),
+         aside="The read models differ from the log; `memolith rebuild` makes them anew." if problems else "")
     return 1 if problems else 0
 
 
-def rebuild(app: App, options: Options) -> int:
-    """Make the read models anew."""
+@into(COMMANDS)
+def rebuild(app: App, options: Options) -> None:
+    """Make tables and indexes anew from the log."""
     count = app.upkeep.rebuild(progress("rebuilding"))
     app.stage.drop(app.embedder)
-    if options.json:
-        as_json({"events": count})
-    else:
-        out(f"Rebuilt from {count:,} events.")
-    return 0
+    tell(options, {"events": count}, f"Rebuilt from {count:,} events.")
 
 
-def upkeep(app: App, options: Options) -> int:
-    """Do all background work now."""
+@into(COMMANDS)
+def upkeep(app: App, options: Options) -> None:
+    """Embed what waits, write a new snapshot, flush and tidy."""
     done = app.do_upkeep(progress("embedding"))
-    if options.json:
-        as_json(done)
-    else:
-        pairs(done)
-    return 0
+    tell(options, done, *pairs(done))
 
 
-def backup(app: App, options: Options) -> int:
-    """Copy everything into one file."""
+@into(COMMANDS, FILE)
+def backup(app: App, options: Options) -> None:
+    """Copy everything into one file while others go on writing."""
     if options.file.exists():
         raise InvalidInput(f"{options.file} exists already; choose another name.", field="file")
     if not options.file.parent.is_dir():
         raise InvalidInput(f"There is no folder {options.file.parent}.", field="file")
     app.store.backup(options.file, progress("copying"))
     size = options.file.stat().st_size
-    if options.json:
-        as_json({"file": str(options.file), "bytes": size})
-    else:
-        out(f"Backed up to {options.file} ({size:,} bytes).")
-    return 0
+    tell(options, {"file": str(options.file), "bytes": size}, f"Backed up to {options.file} ({size:,} bytes).")
 
 
-def restore(app: App, options: Options) -> int:
+@into(COMMANDS, FILE, bare=True)
+def restore_backup(_: None, options: Options) -> None:
     """Put a backup into an empty data folder."""
-    settings = load({"data": options.data})
-    restore_backup(options.file, settings.data)
-    if options.json:
-        as_json({"data": str(settings.data)})
-    else:
-        out(f"Restored into {settings.data}.")
-    return 0
+    folder = load({"data": options.data}).data
+    root.restore_backup(options.file, folder)
+    tell(options, {"data": str(folder)}, f"Restored into {folder}.")
 
 
+@into(COMMANDS)
 def doctor(app: App, options: Options) -> int:
-    """What is here, and what is wrong."""
+    """Versions, sizes, pending work, and what is wrong."""
     facts, problems = examine(app)
-    if options.json:
-        as_json(facts | {"problems": problems})
-        return 1 if problems else 0
-    pairs(facts)
-    for problem in problems:
-        out(f"! {problem}")
-    out("Nothing is wrong." if not problems else f"{len(problems)} to look at.")
+    tell(options, facts | {"problems": problems}, *pairs(facts), *(f"! {problem}" for problem in problems),
+         f"{len(problems)} to look at." if problems else "Nothing is wrong.")
     return 1 if problems else 0
 
 
-def export(app: App, options: Options) -> int:
+def examine(app: App) -> tuple[dict[str, object], list[str]]:
+    """Facts about this installation and its data, and what is wrong with how to mend it."""
+    problems: list[str] = []
+    version = sqlite_version()
+    if tuple(int(part) for part in version.split(".")) < SAFE_SQLITE:
+        problems.append(f"SQLite {version} can lose data when several processes write; update the package apsw.")
+    free = shutil.disk_usage(app.settings.data).free
+    if free < 100_000_000:
+        problems.append(f"Only {free:,} bytes are free on the disk of the data folder.")
+    facts: dict[str, object] = {
+        "memolith": __version__, "python": sys.version.split()[0], "system": platform.platform(),
+        "sqlite": version, "store": "PostgreSQL" if app.settings.database else "SQLite", "data": str(app.settings.data), "secrets": app.settings.secrets,
+        "sizes": ", ".join(f"{name} {size:,}" for name, size in app.store.sizes().items())}
+    return facts | _contents(app, problems) | _model(app, problems), problems + [
+        f"database file: {text}; restore a backup with `memolith restore-backup`." for text in app.store.check()]
+
+
+def _contents(app: App, problems: list[str]) -> dict[str, object]:
+    with app.store.reading(None) as rows:
+        tenants = {tenant: rows.last_seq(tenant) for tenant in rows.tenants()}
+        work = rows.outbox_counts()
+        problems += [f"{text}; `memolith upkeep` tries again." for text in rows.outbox_errors()]
+    return {"events": ", ".join(f"{tenant} {count:,}" for tenant, count in tenants.items()) or "none",
+            "pending": ", ".join(f"{consumer} {status} {count:,}" for (consumer, status), count in work.items())
+            or "none"}
+
+
+def _model(app: App, problems: list[str]) -> dict[str, object]:
+    if app.settings.embedder == "none":
+        return {"model": "none: search by words only"}
+    try:
+        assert app.embedder is not None
+        app.embedder.embed(["ready"])
+        state = f"{app.embedder.id} (works)"
+    except EmbedderDown as error:
+        state = f"{app.settings.embedder} (down)"
+        problems.append(error.message)
+    with app.store.reading(None) as rows:
+        counts = ", ".join(f"{model} {count:,}" for model, count in rows.models().items()) or "none"
+    return {"model": state, "vectors": counts}
+
+
+@into(COMMANDS, FILE_OR_STREAM, TENANT)
+def export(app: App, options: Options) -> None:
     """Write a tenant as JSON Lines."""
-    tell = progress("exporting")
+    advance = progress("exporting")
     with _opened(options.file, "w", sys.stdout) as file:
         for count, line in enumerate(app.upkeep.export(options.tenant)):
             file.write(line + "\n")
-            tell(count, 0)
+            advance(count, 0)
     if options.json and options.file != "-":
-        as_json({"file": options.file, "events": count})
+        tell(options, {"file": options.file, "events": count})
     note(f"Exported {count:,} events of {options.tenant!r}. Left out: secrets in the vault, client keys, vectors.")
-    return 0
 
 
-def import_(app: App, options: Options) -> int:
-    """Bring in an export or plain lines."""
+@into(COMMANDS, FILE_OR_STREAM, TENANT)
+def import_(app: App, options: Options) -> None:
+    """Read an export, or lines like {"content": "…"}."""
     with _opened(options.file, "r", sys.stdin) as file:
         made = app.upkeep.import_(Caller(tenant=options.tenant), file, progress("importing"))
-    if options.json:
-        as_json({"events": made.events, "items": made.items, "redactions": dict(made.redactions)})
-    else:
-        out(f"Imported {made.events:,} events, {made.items:,} items.")
-        for kind, count in made.redactions.items():
-            out(f"  redacted: {count} x {kind}")
-    return 0
+    tell(options, {"events": made.events, "items": made.items, "redactions": dict(made.redactions)},
+         f"Imported {made.events:,} events, {made.items:,} items.",
+         *(f"  redacted: {count} x {kind}" for kind, count in made.redactions.items()))
 
 
 @contextmanager
@@ -156,19 +162,16 @@ def _opened(name: str, mode: str, standard: TextIO) -> Iterator[TextIO]:
         raise InvalidInput(f"{name} is not UTF-8 text.", field="file") from error
 
 
-def demo(_: App | None, options: Options) -> int:
-    """Remember, find, change and undo before the eyes of a newcomer."""
+@into(COMMANDS, bare=True)
+def demo(_: None, options: Options) -> None:
+    """A short tour in a folder of its own."""
     with tempfile.TemporaryDirectory(prefix="memolith-demo-") as folder:
         app = open_app(load({"data": Path(folder)}))
         try:
             told = _tour(app)
         finally:
             app.close()
-    if options.json:
-        as_json({"lines": told})
-    else:
-        out("\n".join(told))
-    return 0
+    tell(options, {"lines": told}, *told)
 
 
 def _tour(app: App) -> list[str]:

@@ -2,90 +2,35 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
-from collections.abc import Callable
+from dataclasses import asdict, replace
 
 from memolith.app import App
-from memolith.doors.plain import block_fields, hit_fields, item_fields, step_fields
-from memolith.doors.show import as_json, note, out, paragraph, table
+from memolith.doors.commands import Command, Options, into, option
+from memolith.doors.show import note, paragraph, table, tell
 from memolith.engine.context import cite
+from memolith.engine.events import block_data
 from memolith.engine.intake import when
-from memolith.engine.model import KINDS, Audience, Block, Caller, Draft, Filter, Patch, Written
+from memolith.engine.model import KINDS, Audience, Block, Caller, Draft, Filter, Hit, Item, Json, Patch, Written
 from memolith.engine.past import Step
 from memolith.engine.recall import MODES, Query
 from memolith.errors import InvalidInput
+from memolith.schemas.signatures import json_object
 
-Options = argparse.Namespace
-Add = Callable[[str, Callable[[App, Options], int], str], argparse.ArgumentParser]
 ME = Caller()
-
-
-def add_commands(add: Add) -> None:
-    """Put the commands of this file on the parser."""
-    command = add("remember", remember, "Keep a text.")
-    command.add_argument("text", help="the text, or `-` for standard input")
-    command.add_argument("--title", default="")
-    command.add_argument("--tag", action="append", default=[], dest="tags", metavar="TAG")
-    command.add_argument("--kind", default="memory", help=", ".join(KINDS))
-    command.add_argument("--project")
-    command.add_argument("--namespace")
-    command.add_argument("--metadata", help="a JSON object")
-    command.add_argument("--audience", default="user", choices=[audience.value for audience in Audience])
-    command.add_argument("--key", help="an idempotency key: a repeated call returns the first result")
-    command = add("recall", recall, "Find what was remembered, by words and by meaning.")
-    command.add_argument("query")
-    command.add_argument("--mode", default="hybrid", choices=MODES)
-    command.add_argument("--offset", type=int, default=0)
-    command.add_argument("--threshold", type=float, default=0.0, help="the least similarity, 0 to 1")
-    command.add_argument("--as-of", metavar="TIME", help="search in what was known at that time")
-    _filters(command)
-    command = add("context", context, "The best passages within a budget of tokens, with their sources.")
-    command.add_argument("query")
-    command.add_argument("--budget", type=int, default=1000, metavar="TOKENS")
-    _filters(command)
-    command = add("similar", find_similar, "Find items that say nearly the same as a text.")
-    command.add_argument("text", help="the text, or `-` for standard input")
-    command.add_argument("--threshold", type=float, default=0.9)
-    command = add("list", listing, "List what was remembered, newest first.")
-    command.add_argument("--offset", type=int, default=0)
-    command.add_argument("--forgotten", action="store_true", help="list what was forgotten")
-    _filters(command)
-    _single(add)
-
-
-def _single(add: Add) -> None:
-    command = add("show", show, "Show an item.")
-    command.add_argument("id")
-    command.add_argument("--as-of", metavar="TIME", help="as it was at that time")
-    command = add("history", history, "What happened to an item.")
-    command.add_argument("id")
-    command.add_argument("--as-of", metavar="TIME", help="up to that time")
-    command = add("revise", revise, "Change an item.")
-    command.add_argument("id")
-    command.add_argument("--text", help="the new text, or `-` for standard input")
-    command.add_argument("--title")
-    command.add_argument("--tag", action="append", dest="tags", metavar="TAG", help="the new tags")
-    command.add_argument("--expected-version", type=int)
-    command = add("forget", forget, "Forget an item; it can be restored.")
-    command.add_argument("id")
-    command.add_argument("--expected-version", type=int)
-    add("restore", restore, "Bring a forgotten item back.").add_argument("id")
-    command = add("erase", erase, "Remove every byte of an item for good.")
-    command.add_argument("id")
-    command.add_argument("--yes", action="store_true", help="do not ask")
-    command = add("undo", undo, "Take back the last change of an item, or one event by its number.")
-    command.add_argument("id", metavar="ID|EVENT")
-
-
-def _filters(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--kind", action="append", default=[], dest="kinds", metavar="KIND")
-    command.add_argument("--tag", action="append", default=[], dest="tags", metavar="TAG", help="all of these")
-    command.add_argument("--project", action="append", default=[], dest="projects", metavar="PROJECT")
-    command.add_argument("--since", metavar="TIME")
-    command.add_argument("--until", metavar="TIME")
-    command.add_argument("--limit", type=int, default=10)
+COMMANDS: list[Command] = []
+ID = option("id")
+TEXT = option("text", help="the text, or `-` for standard input")
+OFFSET = option("--offset", type=int, default=0)
+EXPECTED = option("--expected-version", type=int)
+FILTERS = (
+    option("--kind", action="append", default=[], dest="kinds", metavar="KIND"),
+    option("--tag", action="append", default=[], dest="tags", metavar="TAG", help="all of these"),
+    option("--project", action="append", default=[], dest="projects", metavar="PROJECT"),
+    option("--since", metavar="TIME"),
+    option("--until", metavar="TIME"),
+    option("--limit", type=int, default=10))
 
 
 def filter_of(options: Options) -> Filter:
@@ -100,93 +45,77 @@ def text_of(text: str) -> str:
     return sys.stdin.buffer.read().decode("utf-8", errors="replace") if text == "-" else text
 
 
-def remember(app: App, options: Options) -> int:
+@into(COMMANDS, TEXT, option("--title", default=""),
+      option("--tag", action="append", default=[], dest="tags", metavar="TAG"),
+      option("--kind", default="memory", help=", ".join(KINDS)), option("--project"), option("--namespace"),
+      option("--metadata", help="a JSON object"),
+      option("--audience", default="user", choices=[audience.value for audience in Audience]),
+      option("--key", help="an idempotency key: a repeated call returns the first result"))
+def remember(app: App, options: Options) -> None:
     """Keep a text."""
-    try:
-        metadata = json.loads(options.metadata) if options.metadata else {}
-    except (ValueError, RecursionError) as error:
-        raise InvalidInput("The metadata is not JSON.", field="metadata") from error
-    if not isinstance(metadata, dict):
-        raise InvalidInput("The metadata must be a JSON object.", field="metadata")
+    metadata = json_object(options.metadata, "The metadata", "metadata") if options.metadata else {}
     draft = Draft(kind=options.kind, title=options.title, blocks=(Block(text_of(options.text)),),
                   tags=tuple(options.tags), attributes=metadata, audience=Audience(options.audience),
                   project=options.project, namespace=options.namespace)
-    return _written(app.engine.remember(ME, draft, options.key), options, "Remembered")
+    _written(app.engine.remember(ME, draft, options.key), options, "Remembered")
 
 
-def _written(written: Written, options: Options, verb: str) -> int:
-    if options.json:
-        as_json(item_fields(written.item) | {"event": written.seq, "redactions": dict(written.redactions),
-                                             "similar": [same.id for same in written.similar]})
-        return 0
-    out(f"{verb} {written.item.id} (event {written.seq}, version {written.item.version})")
-    for kind, count in written.redactions.items():
-        out(f"  redacted: {count} x {kind}")
-    for same in written.similar:
-        out(f"  {'the same' if same.exact else 'nearly the same'} text is in {same.id}")
-    return 0
+def _written(written: Written, options: Options, verb: str) -> None:
+    tell(options, item_fields(written.item) | {"event": written.seq, "redactions": dict(written.redactions),
+                                               "similar": [same.id for same in written.similar]},
+         f"{verb} {written.item.id} (event {written.seq}, version {written.item.version})",
+         *(f"  redacted: {count} x {kind}" for kind, count in written.redactions.items()),
+         *(f"  {'the same' if same.exact else 'nearly the same'} text is in {same.id}" for same in written.similar))
 
 
-def recall(app: App, options: Options) -> int:
-    """Find what was remembered."""
+@into(COMMANDS, option("query"), option("--mode", default="hybrid", choices=MODES), OFFSET,
+      option("--threshold", type=float, default=0.0, help="the least similarity, 0 to 1"),
+      option("--as-of", metavar="TIME", help="search in what was known at that time"), *FILTERS)
+def recall(app: App, options: Options) -> None:
+    """Find what was remembered, by words and by meaning."""
     found = app.recall.recall(ME, Query(options.query, filter_of(options), options.mode, options.limit, options.offset,
                                         options.threshold, as_of=options.as_of))
-    if options.json:
-        as_json({"hits": [hit_fields(hit) for hit in found.hits], "total": found.total,
-                 "warnings": list(found.warnings)})
-        return 0
-    for warning in found.warnings:
-        note(f"note: {warning}")
-    if not found.hits:
-        out("Nothing found.")
-    for hit in found.hits:
-        place = ", ".join(part for part in (hit.item.kind, hit.item.title, cite(hit)) if part)
-        out(f"{hit.score:.2f} {hit.strength:6}  {hit.item.id}  {place}")
-        speaker = f"{hit.passage.speaker}: " if hit.passage.speaker else ""
-        paragraph(speaker + hit.passage.text.strip(), "    ")
-    return 0
+    if found.warnings and not options.json:
+        note("\n".join(f"note: {warning}" for warning in found.warnings))
+    tell(options, {"hits": [hit_fields(hit) for hit in found.hits], "total": found.total,
+                   "warnings": list(found.warnings)},
+         *([line for hit in found.hits for line in _hit(hit)] or ["Nothing found."]))
 
 
-def context(app: App, options: Options) -> int:
-    """The best passages within a budget."""
+def _hit(hit: Hit) -> list[str]:
+    place = ", ".join(part for part in (hit.item.kind, hit.item.title, cite(hit)) if part)
+    speaker = f"{hit.passage.speaker}: " if hit.passage.speaker else ""
+    return [f"{hit.score:.2f} {hit.strength:6}  {hit.item.id}  {place}",
+            *paragraph(speaker + hit.passage.text.strip(), "    ")]
+
+
+@into(COMMANDS, option("query"), option("--budget", type=int, default=1000, metavar="TOKENS"), *FILTERS)
+def context(app: App, options: Options) -> None:
+    """The best passages within a budget of tokens, with their sources."""
     made = app.engine.context(ME, options.query, options.budget, filter_of(options))
-    if options.json:
-        as_json({"text": made.text, "tokens": made.tokens, "warnings": list(made.warnings),
-                 "citations": [{"number": c.number, "id": c.id, "title": c.title, "locator": c.locator,
-                                "score": c.score} for c in made.citations]})
-    else:
-        out(made.text or "Nothing fits.")
-        note(f"{made.tokens} tokens from {len(made.citations)} passages")
-    return 0
+    tell(options, {"text": made.text, "tokens": made.tokens, "warnings": list(made.warnings),
+                   "citations": [asdict(citation) for citation in made.citations]},
+         made.text or "Nothing fits.", aside=f"{made.tokens} tokens from {len(made.citations)} passages")
 
 
-def find_similar(app: App, options: Options) -> int:
-    """Items that say nearly the same."""
+@into(COMMANDS, TEXT, option("--threshold", type=float, default=0.9))
+def similar(app: App, options: Options) -> None:
+    """Find items that say nearly the same as a text."""
     found = app.engine.similar(ME, text_of(options.text), options.threshold)
-    if options.json:
-        as_json([{"id": same.id, "title": same.title, "similarity": same.similarity, "exact": same.exact}
-                 for same in found])
-    elif found:
-        table(("similarity", "id", "title"), [(f"{same.similarity:.3f}", same.id, same.title) for same in found])
-    else:
-        out("Nothing similar.")
-    return 0
+    rows = [(f"{same.similarity:.3f}", same.id, same.title) for same in found]
+    tell(options, [asdict(same) for same in found],
+         *(table(("similarity", "id", "title"), rows) if rows else ["Nothing similar."]))
 
 
-def listing(app: App, options: Options) -> int:
-    """List what was remembered."""
-    chosen = filter_of(options)
-    page = app.engine.listing(ME, Filter(kinds=chosen.kinds, tags_all=chosen.tags_all, projects=chosen.projects,
-                                         since=chosen.since, until=chosen.until, forgotten=options.forgotten),
-                              limit=options.limit, offset=options.offset)
-    if options.json:
-        as_json({"items": [item_fields(item) for item in page.items], "total": page.total})
-        return 0
+@into(COMMANDS, OFFSET, option("--forgotten", action="store_true", help="list what was forgotten"), *FILTERS)
+def list_(app: App, options: Options) -> None:
+    """List what was remembered, newest first."""
+    chosen = replace(filter_of(options), forgotten=options.forgotten)
+    page = app.engine.listing(ME, chosen, limit=options.limit, offset=options.offset)
     rows = [(item.id, item.kind, item.created_at[:16], ", ".join(item.tags), item.title or first_words(app, item.id))
-            for item in page.items]
-    table(("id", "kind", "created", "tags", "title"), rows)
-    note(f"{len(page.items)} of {page.total}")
-    return 0
+            for item in page.items if not options.json]
+    tell(options, {"items": [item_fields(item) for item in page.items], "total": page.total},
+         *table(("id", "kind", "created", "tags", "title"), rows), aside=f"{len(page.items)} of {page.total}")
 
 
 def first_words(app: App, id: str) -> str:
@@ -195,7 +124,8 @@ def first_words(app: App, id: str) -> str:
     return blocks[0].text[:80] if blocks else ""
 
 
-def show(app: App, options: Options) -> int:
+@into(COMMANDS, ID, option("--as-of", metavar="TIME", help="as it was at that time"))
+def show(app: App, options: Options) -> None:
     """Show an item."""
     if options.as_of:
         state = app.past.as_of(ME, options.id, options.as_of)
@@ -204,28 +134,21 @@ def show(app: App, options: Options) -> int:
         item, blocks = app.engine.read(ME, options.id, forgotten=True)
         app.engine.note_read(ME, item.id)
     fields = item_fields(item)
-    if options.json:
-        as_json(fields | {"blocks": [block_fields(block) for block in blocks]})
-        return 0
-    for name, value in fields.items():
-        if value not in (None, [], {}, ""):
-            out(f"{name:12} {', '.join(map(str, value)) if isinstance(value, list) else value}")
-    for block in blocks:
-        out()
-        paragraph((f"{block.speaker}: " if block.speaker else "") + block.text)
-    return 0
+    told = {name: ", ".join(map(str, value)) if isinstance(value, list) else value
+            for name, value in fields.items() if value not in (None, [], {}, "")}
+    texts = [(f"{block.speaker}: " if block.speaker else "") + block.text for block in blocks]
+    tell(options, fields | {"blocks": [block_data(block) for block in blocks]},
+         *(f"{name:12} {value}" for name, value in told.items()),
+         *(line for text in texts for line in ("", *paragraph(text))))
 
 
-def history(app: App, options: Options) -> int:
+@into(COMMANDS, ID, option("--as-of", metavar="TIME", help="up to that time"))
+def history(app: App, options: Options) -> None:
     """What happened to an item."""
     steps = app.past.history(ME, options.id, options.as_of)
-    if options.json:
-        as_json([step_fields(step) for step in steps])
-        return 0
     rows = [(str(step.event.seq), step.event.at[:19], step.event.type, step.event.actor, _told(step))
             for step in steps]
-    table(("event", "at", "what", "by", "changes"), rows)
-    return 0
+    tell(options, [step_fields(step) for step in steps], *table(("event", "at", "what", "by", "changes"), rows))
 
 
 def _told(step: Step) -> str:
@@ -236,27 +159,32 @@ def _told(step: Step) -> str:
                      f"{json.dumps(change.new, ensure_ascii=False)}" for change in told)
 
 
-def revise(app: App, options: Options) -> int:
+@into(COMMANDS, ID, option("--text", help="the new text, or `-` for standard input"), option("--title"),
+      option("--tag", action="append", dest="tags", metavar="TAG", help="the new tags"), EXPECTED)
+def revise(app: App, options: Options) -> None:
     """Change an item."""
     patch = Patch(title=options.title, blocks=None if options.text is None else (Block(text_of(options.text)),),
                   tags=None if options.tags is None else tuple(options.tags))
     if patch == Patch():
         raise InvalidInput("Say what to change: --text, --title or --tag.", field="text")
-    return _written(app.engine.revise(ME, options.id, patch, options.expected_version), options, "Revised")
+    _written(app.engine.revise(ME, options.id, patch, options.expected_version), options, "Revised")
 
 
-def forget(app: App, options: Options) -> int:
-    """Forget an item."""
-    return _written(app.engine.forget(ME, options.id, options.expected_version), options, "Forgot")
+@into(COMMANDS, ID, EXPECTED)
+def forget(app: App, options: Options) -> None:
+    """Forget an item; it can be restored."""
+    _written(app.engine.forget(ME, options.id, options.expected_version), options, "Forgot")
 
 
-def restore(app: App, options: Options) -> int:
+@into(COMMANDS, ID)
+def restore(app: App, options: Options) -> None:
     """Bring a forgotten item back."""
-    return _written(app.engine.restore(ME, options.id), options, "Restored")
+    _written(app.engine.restore(ME, options.id), options, "Restored")
 
 
+@into(COMMANDS, ID, option("--yes", action="store_true", help="do not ask"))
 def erase(app: App, options: Options) -> int:
-    """Remove every byte of an item."""
+    """Remove every byte of an item for good."""
     item = app.engine.get(ME, options.id, forgotten=True)
     if not options.yes:
         note(f"Erase {item.kind} {item.id} {item.title!r} for good? Type yes: ")
@@ -264,20 +192,39 @@ def erase(app: App, options: Options) -> int:
             note("Nothing was erased.")
             return 1
     clean = app.engine.erase(ME, options.id)
-    if options.json:
-        as_json({"erased": options.id, "clean": clean})
-    else:
-        out(f"Erased {options.id}." if clean else
-            f"Erased {options.id}, but another program still reads old pages; run `memolith upkeep` when it is done.")
+    rest = "." if clean else ", but another program still reads old pages; run `memolith upkeep` when it is done."
+    tell(options, {"erased": options.id, "clean": clean}, f"Erased {options.id}{rest}")
     return 0
 
 
-def undo(app: App, options: Options) -> int:
-    """Take back a change."""
+@into(COMMANDS, option("id", metavar="ID|EVENT"))
+def undo(app: App, options: Options) -> None:
+    """Take back the last change of an item, or one event by its number."""
     seq = int(options.id) if options.id.isascii() and options.id.isdigit() else app.past.last(ME, options.id).seq
     event = app.past.undo(ME, seq)
-    if options.json:
-        as_json({"undone": seq, "event": event.seq, "type": event.type, "id": event.stream})
-    else:
-        out(f"Undid event {seq} by event {event.seq} ({event.type}) on {event.stream}")
-    return 0
+    tell(options, {"undone": seq, "event": event.seq, "type": event.type, "id": event.stream},
+         f"Undid event {seq} by event {event.seq} ({event.type}) on {event.stream}")
+
+
+def item_fields(item: Item) -> dict[str, Json]:
+    """An item without its text."""
+    scope = item.scope
+    return {"id": item.id, "kind": item.kind, "title": item.title, "status": item.status, "tags": list(item.tags),
+            "metadata": dict(item.attributes), "owner": scope.owner, "audience": scope.audience.value,
+            "project": scope.project, "namespace": scope.namespace, "version": item.version,
+            "created_at": item.created_at, "updated_at": item.updated_at, "forgotten": item.forgotten}
+
+
+def hit_fields(hit: Hit) -> dict[str, Json]:
+    """A hit with its reasons and where it stands."""
+    return {"id": hit.item.id, "kind": hit.item.kind, "title": hit.item.title, "text": hit.passage.text,
+            "score": hit.score, "strength": hit.strength, "reasons": dict(hit.reasons), "cite": cite(hit),
+            "speaker": hit.passage.speaker, "at": hit.passage.at}
+
+
+def step_fields(step: Step) -> dict[str, Json]:
+    """An event with what it changed."""
+    event = step.event
+    return {"event": event.seq, "version": event.version, "type": event.type, "at": event.at, "by": event.actor,
+            "stream": event.stream, "undoes": event.data.get("undoes"),
+            "changes": [asdict(change) for change in step.changes]}

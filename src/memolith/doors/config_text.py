@@ -11,7 +11,7 @@ import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 Entry = dict[str, Any]
 
@@ -20,7 +20,8 @@ _COMMENT = re.compile(_STRING + r"|(//[^\r\n]*|/\*.*?\*/|\A\ufeff)", re.DOTALL)
 _SPARE_COMMA = re.compile(_STRING + r"|(,)(?=\s*[}\]])", re.DOTALL)
 _ASIDE = re.compile(r"""("{3}(?:\\.|[^\\])*?"{3}|'{3}.*?'{3}|#[^\r\n]*|\A\ufeff)"""
                     r"""|"(?:\\.|[^"\\\r\n])*"|'[^'\r\n]*'""", re.DOTALL)
-_HEADER = re.compile(r"^[ \t]*\[\[?([^\r\n]+?)\]\]?[ \t\r]*$", re.MULTILINE)
+# A line of an array may look like the header of a table, but it has commas outside of quotes.
+_HEADER = re.compile(r"""^[ \t]*\[\[?((?:"(?:\\.|[^"\\\r\n])*"|'[^'\r\n]*'|[^"',\r\n])+?)\]\]?[ \t\r]*$""", re.M)
 _INDENTED = re.compile(r"^([ \t]+)\S", re.MULTILINE)
 _SOLID = re.compile(r"\S")
 _DECODER = json.JSONDecoder()
@@ -56,27 +57,20 @@ def _newline(text: str) -> str:
     return "\r\n" if "\r\n" in text else "\n"
 
 
-@dataclass(frozen=True)
-class Member:
-    """A key of an object, from its quote to the end of its value."""
+class Member(NamedTuple):
+    """A key of an object: where its quote, its value and the end of its value stand."""
 
-    key: str
     start: int
     value: int
     stop: int
 
 
-@dataclass(frozen=True)
-class Block:
-    """An object between its braces."""
+class Block(NamedTuple):
+    """An object between its braces; of two members with the same key the last counts, as for every parser."""
 
     start: int
     close: int
-    members: tuple[Member, ...]
-
-    def find(self, key: str) -> Member | None:
-        # Of two members with the same key, parsers take the last.
-        return next((member for member in reversed(self.members) if member.key == key), None)
+    members: dict[str, Member]
 
 
 class JsonText:
@@ -89,6 +83,7 @@ class JsonText:
         self.line = _newline(text)
         found = _INDENTED.search(self.plain)
         self.unit = found[1] if found else "  "
+        self.separators = (", ", ": ") if re.search(r'"\s*: ', self.plain) else (",", ":")
 
     @property
     def root(self) -> Block:
@@ -96,72 +91,61 @@ class JsonText:
 
     def block(self, start: int) -> Block:
         """The object that begins there; the text must be known to parse."""
-        members = []
+        members = {}
         at = _solid(self.plain, start + 1)
         while self.plain[at] != "}":
             key, end = _DECODER.raw_decode(self.plain, at)
             value = _solid(self.plain, self.plain.index(":", end) + 1)
             stop = _DECODER.raw_decode(self.plain, value)[1]
-            members.append(Member(key, at, value, stop))
+            members[key] = Member(at, value, stop)
             at = _solid(self.plain, stop)
             at = _solid(self.plain, at + 1) if self.plain[at] == "," else at
-        return Block(start, at, tuple(members))
+        return Block(start, at, members)
 
     def lead(self, at: int) -> str:
-        """What stands before a position on its line."""
-        return self.text[self.text.rfind("\n", 0, at) + 1:at]
+        """The white space at the beginning of the line of a position."""
+        line = self.text[self.text.rfind("\n", 0, at) + 1:at]
+        return line[:_solid(line, 0)]
 
     def indent(self, block: Block) -> str:
         """The indentation of a member that has a line of its own."""
-        if block.members and not (lead := self.lead(block.members[-1].start)).strip():
-            return lead
-        lead = self.lead(block.start)
-        return lead[:_solid(lead, 0)] + self.unit
+        last = max((member.start for member in block.members.values()), default=0)
+        lead = self.lead(last)
+        return lead if block.members and self.text[:last].endswith("\n" + lead) else self.lead(block.start) + self.unit
 
     def is_one_line(self, block: Block) -> bool:
         inside_a_line = "\n" not in self.plain.strip() and block.start > _solid(self.plain, 0)
         return "\n" not in self.text[block.start:block.close] and (bool(block.members) or inside_a_line)
 
-    def separators(self, block: Block) -> tuple[str, str] | None:
-        """None where members get lines of their own."""
-        if not self.is_one_line(block):
-            return None
-        return (", ", ": ") if re.search(r'"\s*: ', self.plain) else (",", ":")
-
     def rendered(self, block: Block, value: object) -> str:
         """The value in the manner of the object that it goes into."""
-        if separators := self.separators(block):
-            return json.dumps(value, ensure_ascii=False, separators=separators)
+        if self.is_one_line(block):
+            return json.dumps(value, ensure_ascii=False, separators=self.separators)
         lines = json.dumps(value, ensure_ascii=False, indent=self.unit)
         return lines.replace("\n", self.line + self.indent(block))
 
     def inserted(self, block: Block, key: str, value: object) -> str:
         """The text with a new last member, behind the comments that follow the present last one."""
-        last = block.members[-1].stop if block.members else block.start + 1
-        end = last + len(self.text[last:block.close].rstrip())
+        last, end = (len(text[:block.close].rstrip()) for text in (self.plain, self.text))
         spare = "," in self.bare[last:end]
-        comma, colon = self.separators(block) or (",", ": ")
         head = self.text[:last] + ("," if block.members and not spare else "") + self.text[last:end]
+        comma, colon = self.separators if self.is_one_line(block) else (",", ": ")
         member = json.dumps(key, ensure_ascii=False) + colon + self.rendered(block, value)
         if self.is_one_line(block):
             return head + (comma[1:] if block.members else "") + member + self.text[end:]
-        lead = self.lead(block.start)
-        tail = "" if "\n" in self.text[end:block.close] else self.line + lead[:_solid(lead, 0)]
+        tail = "" if "\n" in self.text[end:block.close] else self.line + self.lead(block.start)
         return head + self.line + self.indent(block) + member + tail + self.text[end:]
 
     def without(self, block: Block, member: Member) -> str:
         """The text without that member, its comma and the white space before it."""
-        before = max((other.stop for other in block.members if other.stop < member.start), default=block.start + 1)
-        start = before + len(self.text[before:member.start].rstrip())
-        after = _solid(self.bare, member.stop)
         if not (self.text[block.start + 1:member.start] + self.text[member.stop:block.close]).strip(", \t\r\n"):
             return self.text[:block.start + 1] + self.text[block.close:]
+        start, stop, after = len(self.text[:member.start].rstrip()), member.stop, _solid(self.bare, member.stop)
         if self.bare[after] == ",":
             return self.text[:start] + self.text[after + 1:]
-        if before == block.start + 1:
-            return self.text[:start] + self.text[member.stop:]
-        comma = self.bare.index(",", before)
-        return self.text[:comma] + self.text[comma + 1:start] + self.text[member.stop:]
+        before = len(self.plain[:member.start].rstrip())
+        comma = before - 1 if self.plain[before - 1] == "," else before
+        return self.text[:comma] + self.text[before:start] + self.text[stop:]
 
 
 def _read_json(text: str) -> Entry:
@@ -174,11 +158,11 @@ def _read_json(text: str) -> Entry:
 
 def _put_json(text: str, key: str, name: str, value: Entry) -> str:
     json_text = JsonText(text if JsonText(text).plain.strip() else text + "{}" + _newline(text))
-    servers = json_text.root.find(key)
+    servers = json_text.root.members.get(key)
     if servers is None:
         return json_text.inserted(json_text.root, key, {name: value})
     block = json_text.block(servers.value)
-    ours = block.find(name)
+    ours = block.members.get(name)
     if ours is None:
         return json_text.inserted(block, name, value)
     return json_text.text[:ours.value] + json_text.rendered(block, value) + json_text.text[ours.stop:]
@@ -186,32 +170,19 @@ def _put_json(text: str, key: str, name: str, value: Entry) -> str:
 
 def _drop_json(text: str, key: str, name: str) -> str:
     json_text = JsonText(text)
-    servers = json_text.root.find(key)
+    servers = json_text.root.members.get(key)
     block = json_text.block(servers.value) if servers else None
-    ours = block.find(name) if block else None
-    return json_text.without(block, ours) if block and ours else text
+    return json_text.without(block, block.members[name]) if block and name in block.members else text
 
 
-def _path(header: str) -> tuple[str, ...]:
-    """The names in the header of a table; none if it is a line of an array that looks like one."""
-    try:
-        node: Entry = tomllib.loads(f"[{header}]")
-    except tomllib.TOMLDecodeError:
-        return ()
-    path: list[str] = []
-    while node:
-        path.append(next(iter(node)))
-        node = node[path[-1]]
-    return tuple(path)
-
-
-def _spans(text: str, path: tuple[str, ...]) -> list[tuple[int, int]]:
+def _spans(text: str, key: str, name: str) -> list[tuple[int, int]]:
     """Where a table and its subtables stand, without the comments that lead to the next one."""
     plain = _whitened(_ASIDE, text)
-    headers = [(found.start(), names) for found in _HEADER.finditer(plain) if (names := _path(found[1]))]
+    ours = re.compile(r"\s*\.\s*".join(rf"""(?:{part}|"{part}"|'{part}')""" for part in (key, name)) + r"\s*(?:\.|\Z)")
+    headers = [(found.start(), bool(ours.match(found[1].strip()))) for found in _HEADER.finditer(plain)]
     spans = []
-    for (start, names), (following, _) in pairwise([*headers, (len(text), ())]):
-        if names[:len(path)] == path:
+    for (start, wanted), (following, _) in pairwise([*headers, (len(text), False)]):
+        if wanted:
             end = text.find("\n", start + len(plain[start:following].rstrip()))
             spans.append((start, len(text) if end < 0 else end + 1))
     return spans
@@ -232,7 +203,7 @@ def _read_toml(text: str) -> Entry:
 def _put_toml(text: str, key: str, name: str, value: Entry) -> str:
     line = _newline(text)
     table = line.join([f"[{key}.{name}]", *(f"{field} = {_toml(inner)}" for field, inner in value.items())])
-    spans = _spans(text, (key, name))
+    spans = _spans(text, key, name)
     for span in reversed(spans[1:]):
         text = _cut(text, span)
     if spans:
@@ -244,7 +215,7 @@ def _put_toml(text: str, key: str, name: str, value: Entry) -> str:
 
 
 def _drop_toml(text: str, key: str, name: str) -> str:
-    for span in reversed(_spans(text, (key, name))):
+    for span in reversed(_spans(text, key, name)):
         text = _cut(text, span)
     return text
 

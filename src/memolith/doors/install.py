@@ -2,48 +2,35 @@
 
 from __future__ import annotations
 
-import argparse
 import difflib
 import os
 import re
 import shutil
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from glob import glob
 from pathlib import Path, PurePath
 
-from memolith.app import App, families
+from memolith.app import families
 from memolith.doors.clients import CLIENTS, Client, places
+from memolith.doors.commands import Command, Options, into, option
 from memolith.doors.config_text import Entry, has_comments
-from memolith.doors.show import as_json, note, out
+from memolith.doors.show import note, out, tell
 from memolith.errors import AlreadyExists, Conflict, InvalidInput
 from memolith.registry import Registry
 
-Options = argparse.Namespace
-Add = Callable[[str, Callable[[App, Options], int], str], argparse.ArgumentParser]
+COMMANDS: list[Command] = []
 SCOPES = ("user", "project")
 # What every client takes: Gemini CLI stumbles over underscores, Cursor over server and tool names of 60 characters.
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,29}")
 LONG_LINE = 300
-
-
-def add_commands(add: Add) -> None:
-    """Put the commands of this file on the parser."""
-    command = add("install", install, "Put memolith into the config file of a client.")
-    _shared(command)
-    command.add_argument("--profile", metavar="TOOLS", help="which tools it offers; by default what suits the client")
-    command = add("uninstall", uninstall, "Take memolith out of the config file of a client.")
-    _shared(command)
-
-
-def _shared(command: argparse.ArgumentParser) -> None:
-    command.add_argument("client", choices=list(CLIENTS), metavar="CLIENT", help=", ".join(CLIENTS))
-    command.add_argument("--scope", default="user", choices=SCOPES, help="for you, or for the project in this folder")
-    command.add_argument("--name", default="memolith", help="the name of the entry")
-    command.add_argument("--yes", action="store_true", help="do not ask")
-    command.add_argument("--dry-run", action="store_true", help="show the change and write nothing")
-    command.set_defaults(bare=True)
+SHARED = (
+    option("client", choices=list(CLIENTS), metavar="CLIENT", help=", ".join(CLIENTS)),
+    option("--scope", default="user", choices=SCOPES, help="for you, or for the project in this folder"),
+    option("--name", default="memolith", help="the name of the entry"),
+    option("--yes", action="store_true", help="do not ask"),
+    option("--dry-run", action="store_true", help="show the change and write nothing"))
 
 
 @dataclass(frozen=True)
@@ -73,25 +60,29 @@ def backup_of(file: Path) -> Path:
     return file.with_name(file.name + ".memolith-backup")
 
 
-def install(_: App | None, options: Options) -> int:
-    """Put memolith into a client's file."""
+@into(COMMANDS, *SHARED, option("--profile", metavar="TOOLS",
+                                help="which tools it offers; by default what suits the client"), bare=True)
+def install(_: None, options: Options) -> int:
+    """Put memolith into the config file of a client."""
     client = CLIENTS[options.client]
     profile = options.profile or client.profile
     # A client tells little when a server does not start, so an unknown profile is refused here.
     Registry(families()).choose(profile)
-    change = added(client, chosen(candidates(client, options.scope)), checked_name(options.name),
-                   client.entry(*launch(profile, options.data)))
+    change = planned(client, chosen(candidates(client, options.scope)), checked_name(options.name),
+                     client.entry(*launch(profile, options.data)))
     if change.before is not None and not client.form.comments and has_comments(change.before.decode()):
         note(f"note: {change.file} has comments or spare commas, which {client.title} may not read.")
     return carry_out(change, options, f"Put {change.name} into {client.title}")
 
 
-def uninstall(_: App | None, options: Options) -> int:
-    """Take memolith out of a client's file."""
+@into(COMMANDS, *SHARED, bare=True)
+def uninstall(_: None, options: Options) -> int:
+    """Take memolith out of the config file of a client."""
     client, name = CLIENTS[options.client], checked_name(options.name)
     files = candidates(client, options.scope)
     holding = [file for file in files if name.encode() in (content(file) or b"")]
-    return carry_out(removed(client, chosen(holding or files), name), options, f"Took {name} out of {client.title}")
+    change = planned(client, chosen(holding or files), name, None)
+    return carry_out(change, options, f"Took {name} out of {client.title}")
 
 
 def checked_name(name: str) -> str:
@@ -161,37 +152,25 @@ def is_ours(entry: object) -> bool:
     return isinstance(entry, dict) and "memolith" in f"{entry.get('command')} {entry.get('args')}".lower()
 
 
-def added(client: Client, file: Path, name: str, entry: Entry) -> Change:
-    """The change that puts the entry in, or updates it."""
-    before = content(file)
-    text, whole, servers = read(client, file, before or b"")
-    present = servers.get(name)
-    if present is not None and not is_ours(present):
-        raise AlreadyExists(f"{name!r} in {file} is another server; choose another name with --name.", field="name")
-    # What the client or its user added to our entry stays: approvals, time limits, an environment.
-    entry = {**(present or {}), **entry}
-    if entry == present:
-        return Change(client, file, name, entry, before, before, content(backup_of(file)))
-    after = client.form.put(text, client.key, name, entry)
-    confirm(client, file, after, {**whole, client.key: {**servers, name: entry}})
-    kept = content(backup_of(file)) if present is not None else None
-    return Change(client, file, name, entry, before, after.encode(), before if kept is None else kept)
-
-
-def removed(client: Client, file: Path, name: str) -> Change:
-    """The change that takes the entry out."""
+def planned(client: Client, file: Path, name: str, entry: Entry | None) -> Change:
+    """The change that puts the entry in, updates it, or takes it out if there shall be none."""
     before, backup = content(file), content(backup_of(file))
     text, whole, servers = read(client, file, before or b"")
-    entry = servers.get(name)
-    if entry is None:
-        return Change(client, file, name, None, before, before, backup)
-    if not is_ours(entry):
-        raise Conflict(f"{name!r} in {file} is not an entry of memolith; it was left alone.")
-    if made_from(client, backup, name, entry) == text:
+    present = servers.pop(name, None)
+    if present is not None and not is_ours(present):
+        raise (AlreadyExists(f"{name!r} in {file} is another server; choose another name with --name.", field="name")
+               if entry else Conflict(f"{name!r} in {file} is not an entry of memolith; it was left alone."))
+    # What the client or its user added to our entry stays: approvals, time limits, an environment.
+    entry = {**(present or {}), **entry} if entry else None
+    if entry == present:
+        return Change(client, file, name, entry, before, before, backup)
+    if present and not entry and made_from(client, backup, name, present) == text:
         return Change(client, file, name, None, before, backup, None)
-    after = client.form.drop(text, client.key, name)
-    rest = {key: value for key, value in servers.items() if key != name}
-    confirm(client, file, after, {**whole, client.key: rest})
+    after = client.form.put(text, client.key, name, entry) if entry else client.form.drop(text, client.key, name)
+    confirm(client, file, after, {**whole, client.key: servers | ({name: entry} if entry else {})})
+    if entry:
+        first = present is None or backup is None
+        return Change(client, file, name, entry, before, after.encode(), before if first else backup)
     empty = backup is None and "".join(after.split()) in ("", "{}", f'{{"{client.key}":{{}}}}')
     return Change(client, file, name, None, before, None if empty else after.encode(), backup)
 
@@ -228,7 +207,7 @@ def carry_out(change: Change, options: Options, deed: str) -> int:
             note("Nothing was changed.")
             return 1
         write(change, 0o600 if options.scope == "user" else 0o666)
-    tell(change, options, changed, deed)
+    report(change, options, changed, deed)
     return 0
 
 
@@ -240,25 +219,20 @@ def agreed(change: Change, options: Options) -> bool:
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
-def tell(change: Change, options: Options, changed: bool, deed: str) -> None:
+def report(change: Change, options: Options, changed: bool, deed: str) -> None:
     """The outcome, for people or for programs."""
     written = changed and not options.dry_run
     backup = backup_of(change.file) if backup_of(change.file).exists() else None
     following = change.client.hint if change.entry else f"Restart {change.client.title}."
-    if options.json:
-        as_json({"client": change.client.name, "file": str(change.file), "name": change.name, "entry": change.entry,
-                 "changed": changed, "written": written, "diff": change.diff,
-                 "backup": str(backup) if backup else None, "next": following if written else None})
-    elif written:
-        out(f"{deed}: {change.file}")
-        if backup:
-            out(f"The file as it was before: {backup}")
-        out(f"Next: {following}")
-    elif changed:
-        out("Nothing was written.")
+    if written:
+        lines = [f"{deed}: {change.file}", *([f"The file as it was before: {backup}"] if backup else []),
+                 f"Next: {following}"]
     else:
-        out(f"{change.file} {'has this entry already' if change.entry else f'has no {change.name}'}; "
-            "nothing was changed.")
+        found = "has this entry already" if change.entry else f"has no {change.name}"
+        lines = ["Nothing was written." if changed else f"{change.file} {found}; nothing was changed."]
+    tell(options, {"client": change.client.name, "file": str(change.file), "name": change.name, "entry": change.entry,
+                   "changed": changed, "written": written, "diff": change.diff,
+                   "backup": str(backup) if backup else None, "next": following if written else None}, *lines)
 
 
 def write(change: Change, mode: int) -> None:

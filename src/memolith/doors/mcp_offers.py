@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import mcp_types as types
@@ -15,7 +15,7 @@ from memolith.doors.mcp_calls import Client, Context, is_modern
 from memolith.doors.mcp_pages import page
 from memolith.errors import Denied, MemolithError, NotFound
 from memolith.registry import Call, Prompts, Registry, Resources, guarded
-from memolith.schemas.offers import Content, Message, Prompt, Resource
+from memolith.schemas.offers import Content, Prompt, Resource, ResourceTemplate
 
 if TYPE_CHECKING:
     from memolith.engine.engine import Engine
@@ -64,13 +64,13 @@ class Offers:
                              params: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
         found = await self.ask(ctx, lambda call: [one for each in self.resources for one in each.listed(call)])
         resources, cursor = page(found, params)
-        return types.ListResourcesResult(resources=[listed_resource(one) for one in resources], next_cursor=cursor)
+        shown = [types.Resource(**listed(one)) for one in resources]
+        return types.ListResourcesResult(resources=shown, next_cursor=cursor)
 
     async def list_templates(self, ctx: Context,
                              params: types.PaginatedRequestParams | None) -> types.ListResourceTemplatesResult:
         templates, cursor = page([one for each in self.resources for one in each.templates], params)
-        shown = [types.ResourceTemplate(uri_template=one.uri_template, name=one.name, description=one.description,
-                                        mime_type=one.mime_type) for one in templates]
+        shown = [types.ResourceTemplate(**listed(one)) for one in templates]
         return types.ListResourceTemplatesResult(resource_templates=shown, next_cursor=cursor)
 
     async def read_resource(self, ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
@@ -82,7 +82,7 @@ class Offers:
     async def list_prompts(self, ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
         found = await self.ask(ctx, lambda call: [one for each in self.prompts for one in each.listed(call)])
         prompts, cursor = page(found, params)
-        return types.ListPromptsResult(prompts=[listed_prompt(one) for one in prompts], next_cursor=cursor)
+        return types.ListPromptsResult(prompts=[types.Prompt(**listed(one)) for one in prompts], next_cursor=cursor)
 
     async def get_prompt(self, ctx: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
         values = params.arguments or {}
@@ -90,7 +90,8 @@ class Offers:
             ctx, lambda call: first(each.get(call, params.name, values) for each in self.prompts))
         if messages is None:
             raise MCPError(types.INVALID_PARAMS, f"Unknown prompt: {params.name}")
-        return types.GetPromptResult(messages=[as_message(message) for message in messages])
+        return types.GetPromptResult(messages=[
+            types.PromptMessage(role=one.role, content=types.TextContent(text=one.text)) for one in messages])
 
     async def complete(self, ctx: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
         name, beginning = params.argument.name, params.argument.value
@@ -118,18 +119,9 @@ def code_of(error: MemolithError, ctx: Context) -> int:
     return types.INVALID_PARAMS if error.status < 500 else types.INTERNAL_ERROR
 
 
-def listed_resource(one: Resource) -> types.Resource:
-    return types.Resource(uri=one.uri, name=one.name, description=one.description or None, mime_type=one.mime_type)
-
-
-def listed_prompt(one: Prompt) -> types.Prompt:
-    arguments = [types.PromptArgument(name=each.name, description=each.description or None, required=each.required)
-                 for each in one.arguments]
-    return types.Prompt(name=one.name, description=one.description, arguments=arguments or None)
-
-
-def as_message(message: Message) -> types.PromptMessage:
-    return types.PromptMessage(role=message.role, content=types.TextContent(text=message.text))
+def listed(one: Resource | ResourceTemplate | Prompt) -> dict[str, Any]:
+    """The fields of what is listed, which bear the protocol's names; empty ones are left out."""
+    return asdict(one, dict_factory=lambda pairs: {name: value for name, value in pairs if value not in ("", ())})
 
 
 def as_contents(content: Content) -> types.TextResourceContents | types.BlobResourceContents:

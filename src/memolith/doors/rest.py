@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from typing import Any
 
@@ -19,6 +18,7 @@ from memolith.doors.openapi import openapi, page
 from memolith.doors.tokens import Issuer, challenge
 from memolith.errors import InvalidInput, MemolithError, NotFound, TooLarge
 from memolith.registry import PLAIN, Call, Outcome, Registry
+from memolith.schemas.signatures import json_object
 
 log = logging.getLogger(__name__)
 
@@ -82,13 +82,7 @@ class Rest:
                     raise TooLarge(f"A request has at most {self.body_bytes:,} bytes.")
         except ClientDisconnect as error:
             raise InvalidInput("The request ended in the middle.") from error
-        try:
-            arguments = json.loads(body) if body.strip() else {}
-        except (ValueError, RecursionError) as error:
-            raise InvalidInput("The body is not JSON.", field="body") from error
-        if not isinstance(arguments, dict):
-            raise InvalidInput("The body must be a JSON object.", field="body")
-        return arguments
+        return json_object(body, "The body", "body") if body.strip() else {}
 
     async def health(self, request: Request) -> Response:
         """Open to all, so it tells no more than that."""

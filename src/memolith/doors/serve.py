@@ -7,6 +7,9 @@ import socket
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import Any
 
 import uvicorn
 from starlette.applications import Starlette
@@ -17,7 +20,6 @@ from starlette.types import ASGIApp
 
 from memolith.app import App
 from memolith.doors.auth import Access, Rules
-from memolith.doors.conformance import Conformance
 from memolith.doors.mcp_http import McpHttp
 from memolith.doors.metrics import Metrics
 from memolith.doors.rest import Rest
@@ -43,9 +45,7 @@ def build(app: App, *, read_only: bool = False, conformance: bool = False) -> AS
     mcp = McpHttp(everything, lambda: app.engine, read_only=read_only, hosts=settings.hosts,
                   origins=settings.origins, most_body_bytes=settings.body_bytes)
     rest = Rest(app, registry, metrics, settings.body_bytes, issuer)
-    if conformance and settings.host not in LOOPBACK:
-        raise InvalidInput("The conformance fixtures need no key, so they are served on loopback only.", field="host")
-    fixtures = [Conformance()] if conformance else []
+    fixtures = [conformance_fixtures(settings.host)] if conformance else []
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -63,6 +63,18 @@ def build(app: App, *, read_only: bool = False, conformance: bool = False) -> AS
     # A path is what it says, and a redirect would lose the body.
     server.router.redirect_slashes = False
     return Access(server, app.keys, rules, app.clock.now)
+
+
+def conformance_fixtures(host: str) -> Any:
+    """What the official MCP suite asks for; it lies beside the tests, for nobody else needs it."""
+    if host not in LOOPBACK:
+        raise InvalidInput("The conformance fixtures need no key, so they are served on loopback only.", field="host")
+    tests = Path(__file__).parents[3] / "tests"
+    if not (tests / "conformance").is_dir():
+        raise InvalidInput("--conformance needs a checkout of the project; its fixtures are not in the package.",
+                           field="conformance")
+    sys.path.insert(0, str(tests))
+    return import_module("conformance.server").Conformance()
 
 
 async def worded(request: Request, error: Exception) -> Response:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import logging
 import shutil
@@ -9,12 +10,10 @@ import sys
 import textwrap
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
-from typing import TextIO
+from itertools import accumulate
 
 Progress = Callable[[int, int], None]
-
-
-_open_bars: list[TextIO] = []
+_open_bars: set[str] = set()
 
 
 def start_logging(level: str) -> None:
@@ -39,15 +38,16 @@ def note(text: str) -> None:
 
 def end_bars() -> None:
     """Let what comes next start on its own line."""
-    while _open_bars:
-        stream = _open_bars.pop()
-        stream.write("\n")
-        stream.flush()
+    if _open_bars:
+        _open_bars.clear()
+        sys.stderr.write("\n")
 
 
-def as_json(value: object) -> None:
-    """One JSON document."""
-    out(json.dumps(value, ensure_ascii=False, indent=2))
+def tell(options: argparse.Namespace, data: object, *lines: str, aside: str = "") -> None:
+    """One JSON document for programs; for people these lines, and something aside on standard error."""
+    out(json.dumps(data, ensure_ascii=False, indent=2) if options.json else "\n".join(lines))
+    if aside and not options.json:
+        note(aside)
 
 
 def width(text: str) -> int:
@@ -60,54 +60,46 @@ def fit(text: str, room: int) -> str:
     line = " ".join(text.split())
     if width(line) <= room:
         return line
-    kept = ""
-    for c in line:
-        if width(kept + c) > room - 1:
-            break
-        kept += c
-    return kept + "…"
+    cut = sum(1 for columns in accumulate(map(width, line)) if columns < room)
+    return line[:cut] + "…"
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[str]], last_room: int | None = None) -> None:
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """Columns as wide as they need; the last one gets what is left of the screen."""
     widths = [max(width(row[n]) for row in [head, *rows]) for n in range(len(head))]
     left = shutil.get_terminal_size((100, 24)).columns - sum(widths[:-1]) - 2 * (len(head) - 1)
-    widths[-1] = last_room or max(20, min(widths[-1], left))
-    for row in [head, ["-" * w for w in widths], *rows]:
-        cells = [fit(cell, w) for cell, w in zip(row, widths, strict=True)]
-        out("  ".join(cell + " " * (w - width(cell)) for cell, w in zip(cells, widths, strict=True)).rstrip())
+    widths[-1] = max(20, min(widths[-1], left))
+    cells = [[fit(cell, w) for cell, w in zip(row, widths, strict=True)]
+             for row in [head, ["-" * w for w in widths], *rows]]
+    return ["  ".join(cell + " " * (w - width(cell)) for cell, w in zip(row, widths, strict=True)).rstrip()
+            for row in cells]
 
 
-def paragraph(text: str, indent: str = "  ") -> None:
+def paragraph(text: str, indent: str = "  ") -> list[str]:
     """Text wrapped to the screen."""
     room = min(shutil.get_terminal_size((100, 24)).columns, 110)
-    for line in text.splitlines() or [""]:
-        out(textwrap.fill(line, room, initial_indent=indent, subsequent_indent=indent) if line.strip() else "")
+    return [textwrap.fill(line, room, initial_indent=indent, subsequent_indent=indent) if line.strip() else ""
+            for line in text.splitlines() or [""]]
 
 
-def pairs(values: Mapping[str, object]) -> None:
+def pairs(values: Mapping[str, object]) -> list[str]:
     """Names and values, one per line."""
-    room = max(width(name) for name in values)
-    for name, value in values.items():
-        out(f"{name.ljust(room)}  {value}")
+    room = max(map(len, values))
+    return [f"{name.ljust(room)}  {value}" for name, value in values.items()]
 
 
-def progress(label: str, stream: TextIO | None = None) -> Progress:
+def progress(label: str) -> Progress:
     """A bar on the terminal that tells how far long work is; silent where nobody watches."""
-    target = stream or sys.stderr
     shown = -1
 
-    def tell(done: int, total: int) -> None:
+    def advance(done: int, total: int) -> None:
         nonlocal shown
-        if not target.isatty():
-            return
         percent = min(done, total) * 100 // total if total else done // 100
-        if percent != shown:
+        if percent != shown and sys.stderr.isatty():
             shown = percent
             bar = f"[{'#' * (percent // 4):25}] {percent:3d} %" if total else f"{done:,}"
-            target.write(f"\r{label} {bar}")
-            target.flush()
-            if target not in _open_bars:
-                _open_bars.append(target)
+            sys.stderr.write(f"\r{label} {bar}")
+            sys.stderr.flush()
+            _open_bars.add(label)
 
-    return tell
+    return advance

@@ -147,8 +147,7 @@ class Intake:
         if isinstance(value, list | tuple):
             return [self._walk(entry, name, depth + 1) for entry in value]
         if isinstance(value, Mapping):
-            return {self._free("metadata", plain("metadata", key)): self._walk(entry, key, depth + 1)
-                    for key, entry in value.items()}
+            return self.without_secrets(value, depth + 1)
         return value
 
     def _named(self, name: str, value: str) -> str:

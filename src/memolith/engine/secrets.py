@@ -175,7 +175,17 @@ def find(text: str) -> list[Finding]:
     """The secrets in a text, in order and without overlap."""
     # This one letter grows when lowered, and positions in both texts must agree.
     lowered = text.replace("İ", "i").lower()
-    return _merged([*_tokens(text), *_in_context(text, lowered), *_assignments(text, lowered)])
+    words = " ".join([word for word in text.split() if len(word) >= _SHORTEST_TOKEN])
+    vendors = [rule for rule in _hinted(_VENDOR_HINTS, words) if re.search(rule.pattern, words)]
+    matches = [match for rule in (*vendors, *_hinted(_CONTEXT_HINTS, lowered)) for match in _matches(rule, text)]
+    merged: list[Finding] = []
+    for finding in sorted([*matches, *_assignments(text, lowered)], key=lambda each: each.start):
+        if merged and finding.start < merged[-1].end:
+            other = merged.pop()
+            kind = finding.kind if other.kind in _ASSIGNED else other.kind
+            finding = Finding(kind, other.start, max(other.end, finding.end))
+        merged.append(finding)
+    return merged
 
 
 def redact(text: str) -> tuple[str, dict[str, int]]:
@@ -186,40 +196,14 @@ def redact(text: str) -> tuple[str, dict[str, int]]:
         if not findings:
             break
         counts.update(finding.kind for finding in findings)
-        text = _masked(text, findings)
+        ends = [0, *(finding.end for finding in findings)]
+        kept = [text[end:finding.start] for end, finding in zip(ends, findings, strict=False)]
+        text = MARK.join([*kept, text[ends[-1]:]])
     return text, dict(counts)
 
 
-def _masked(text: str, findings: Iterable[Finding]) -> str:
-    pieces, done = [], 0
-    for finding in findings:
-        pieces += [text[done:finding.start], MARK]
-        done = finding.end
-    return "".join([*pieces, text[done:]])
-
-
-def _merged(findings: list[Finding]) -> list[Finding]:
-    merged: list[Finding] = []
-    for finding in sorted(findings, key=lambda each: each.start):
-        if merged and finding.start < merged[-1].end:
-            other = merged.pop()
-            kind = finding.kind if other.kind in _ASSIGNED else other.kind
-            merged.append(Finding(kind, other.start, max(other.end, finding.end)))
-        else:
-            merged.append(finding)
-    return merged
-
-
-def _tokens(text: str) -> Iterator[Finding]:
-    words = " ".join([word for word in text.split() if len(word) >= _SHORTEST_TOKEN])
-    for rule in dict.fromkeys([rule for hint, rule in _VENDOR_HINTS if hint in words]):
-        if re.search(rule.pattern, words):
-            yield from _matches(rule, text)
-
-
-def _in_context(text: str, lowered: str) -> Iterator[Finding]:
-    for rule in dict.fromkeys([rule for hint, rule in _CONTEXT_HINTS if hint in lowered]):
-        yield from _matches(rule, text)
+def _hinted(hints: Iterable[tuple[str, _Rule]], text: str) -> Iterable[_Rule]:
+    return dict.fromkeys([rule for hint, rule in hints if hint in text])
 
 
 def _matches(rule: _Rule, text: str) -> Iterator[Finding]:
@@ -248,9 +232,8 @@ def _assigned(text: str, lowered: str, key: re.Match[str]) -> Finding | None:
     if not value or (separator["loose"] == " " and value["bare"] and not _FLAG.search(lowered, *before)):
         return None
     kind = str(key.lastgroup).replace("_", "-")
-    if not _believable(kind, key, separator, value):
-        return None
-    return Finding(kind, *value.span(str(value.lastgroup)))
+    found = Finding(kind, *value.span(str(value.lastgroup)))
+    return found if _believable(kind, key, separator, value) else None
 
 
 def _believable(kind: str, key: re.Match[str], separator: re.Match[str], value: re.Match[str]) -> bool:

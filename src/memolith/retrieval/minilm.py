@@ -6,13 +6,11 @@ import atexit
 import hashlib
 import os
 import threading
-from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
-from types import TracebackType
 
 from memolith.errors import EmbedderDown
 from memolith.retrieval.wordpiece import WordPiece, unknown_share
@@ -49,7 +47,8 @@ class MiniLM:
         self._folder = folder or MODEL_FOLDER
         self._lock = threading.Lock()
         self._loading: Future[Model] | None = None
-        self._recent = Recent(RECENT_TEXTS)
+        self._recent: dict[bytes, bytes | None] = {}
+        """The results of the texts seen last, by the hash of the text; the latest stand at the end."""
 
     @property
     def ready(self) -> bool:
@@ -57,14 +56,10 @@ class MiniLM:
         loading = self._loading
         return loading is not None and loading.done() and not failed(loading)
 
-    def start_loading(self) -> None:
-        """Load the model on a background thread, also anew after a failure."""
-        self._begin(again=True)
-
     def wait(self, timeout_s: float) -> bool:
         """Load if need be and say whether the model is ready in that time; `embed` then raises why it is not."""
         try:
-            self._begin(again=True).result(timeout_s)
+            self._load().result(timeout_s)
         except (EmbedderDown, TimeoutError):
             return False
         return True
@@ -72,59 +67,27 @@ class MiniLM:
     def embed(self, texts: Sequence[str]) -> list[bytes | None]:
         """A unit vector per text as little-endian float32, None where the model understands too little."""
         keys = [hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest() for text in texts]
-        known = self._recent.those(keys)
+        with self._lock:
+            known = {key: self._recent.pop(key) for key in dict.fromkeys(keys) if key in self._recent}
+            self._recent |= known
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
         if missing:
-            made = dict(zip(missing, self._model().embed(list(missing.values())), strict=True))
-            self._recent.add(made)
+            made = dict(zip(missing, self._load().result().embed(list(missing.values())), strict=True))
             known |= made
+            with self._lock:
+                self._recent |= made
+                for oldest in list(self._recent)[:-RECENT_TEXTS]:
+                    del self._recent[oldest]
         return [known[key] for key in keys]
 
-    def _begin(self, again: bool) -> Future[Model]:
+    def _load(self) -> Future[Model]:
+        """The model on its way, from a thread of its own; after a failure anew, for its cause may be repaired."""
         with self._lock:
-            if self._loading is None or (again and failed(self._loading)):
-                loading: Future[Model] = Future()
-                threading.Thread(target=fulfil, args=(loading, self._folder), name="load-model", daemon=True).start()
-                self._loading = loading
+            if self._loading is None or failed(self._loading):
+                self._loading = Future()
+                threading.Thread(target=fulfil, args=(self._loading, self._folder), name="load-model",
+                                 daemon=True).start()
             return self._loading
-
-    def _model(self) -> Model:
-        loading = self._begin(again=False)
-        try:
-            return loading.result()
-        except EmbedderDown as failure:
-            self._forget(loading)
-            raise EmbedderDown(failure.message) from failure
-
-    def _forget(self, loading: Future[Model]) -> None:
-        """Let the next use try again, for the cause may have been repaired."""
-        with self._lock:
-            if self._loading is loading:
-                self._loading = None
-
-
-class Recent:
-    """The results of the texts seen last, by the hash of the text."""
-
-    def __init__(self, size: int) -> None:
-        self._size = size
-        self._lock = threading.Lock()
-        self._results: OrderedDict[bytes, bytes | None] = OrderedDict()
-
-    def those(self, keys: Sequence[bytes]) -> dict[bytes, bytes | None]:
-        """What is known of these keys, which thereby become the latest."""
-        with self._lock:
-            known = {key: self._results[key] for key in keys if key in self._results}
-            for key in known:
-                self._results.move_to_end(key)
-        return known
-
-    def add(self, results: Mapping[bytes, bytes | None]) -> None:
-        """Keep these and drop the oldest beyond the size."""
-        with self._lock:
-            self._results.update(results)
-            while len(self._results) > self._size:
-                self._results.popitem(last=False)
 
 
 class Gate:
@@ -141,8 +104,7 @@ class Gate:
                 raise EmbedderDown("The program is ending, so nothing is embedded any more.")
             self._inside += 1
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
-                 trace: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         with self._changed:
             self._inside -= 1
             self._changed.notify_all()
@@ -158,40 +120,13 @@ GATE = Gate()
 atexit.register(GATE.close)
 
 
-@dataclass(frozen=True)
 class Model:
-    """The tokenizer and the network, ready for use by any thread."""
+    """The tokenizer and the network of a folder, its files checked first; ready for use by any thread."""
 
-    tokenizer: WordPiece
-    network: Network
-
-    def embed(self, texts: Sequence[str]) -> list[bytes | None]:
-        """One vector or None per text, in order."""
-        rows = [self.tokenizer.ids(text, MAX_TOKENS) for text in texts]
-        vectors: list[bytes | None] = [None] * len(rows)
-        planned = list(batches({place: len(row) for place, row in enumerate(rows) if self._understands(row)}))
-        found = self._run([[rows[place] for place in batch] for batch in planned])
-        for batch, made in zip(planned, found, strict=True):
-            for place, vector in zip(batch, made, strict=True):
-                vectors[place] = vector
-        return vectors
-
-    def _run(self, planned: Sequence[Sequence[Sequence[int]]]) -> list[list[bytes]]:
-        """The vectors of each batch, of many on two threads: the network itself keeps to one."""
-        if len(planned) < BULK_BATCHES:
-            return [self.network.vectors(batch) for batch in planned]
-        with translated(RuntimeError, "Nothing can be embedded while the program ends"), \
-                ThreadPoolExecutor(BULK_THREADS, "memolith-bulk") as pool:
-            return list(pool.map(self.network.vectors, planned))
-
-    def _understands(self, row: Sequence[int]) -> bool:
-        return unknown_share(row) <= MAX_UNKNOWN and self.tokenizer.foreign_share(row) <= MAX_FOREIGN
-
-
-class Network:
-    """The graph of the model in memory, run on the thread of the caller."""
-
-    def __init__(self, path: Path) -> None:
+    def __init__(self, folder: Path) -> None:
+        verify(path := folder / MODEL_FILE, MODEL_DIGEST)
+        verify(folder / VOCAB_FILE, VOCAB_DIGEST)
+        self._tokenizer = WordPiece(folder / VOCAB_FILE)
         # From 1.29 on, onnxruntime reports home and writes into the home folder unless told not to.
         os.environ["ORT_DISABLE_TELEMETRY"] = "1"
         with GATE, translated(ImportError, "The embedding model needs numpy and onnxruntime; reinstall memolith"):
@@ -213,8 +148,27 @@ class Network:
             options.add_session_config_entry("session.intra_op.allow_spinning", "0")
             self._session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
 
-    def vectors(self, rows: Sequence[Sequence[int]]) -> list[bytes]:
-        """The vector of each row of token ids."""
+    def embed(self, texts: Sequence[str]) -> list[bytes | None]:
+        """One vector or None per text, in order."""
+        rows = [self._tokenizer.ids(text, MAX_TOKENS) for text in texts]
+        planned = list(batches({place: len(row) for place, row in enumerate(rows) if self._understands(row)}))
+        found = self._run([[rows[place] for place in batch] for batch in planned])
+        made = dict(zip(chain.from_iterable(planned), chain.from_iterable(found), strict=True))
+        return [made.get(place) for place in range(len(rows))]
+
+    def _understands(self, row: Sequence[int]) -> bool:
+        return unknown_share(row) <= MAX_UNKNOWN and self._tokenizer.foreign_share(row) <= MAX_FOREIGN
+
+    def _run(self, planned: Sequence[Sequence[Sequence[int]]]) -> list[list[bytes]]:
+        """The vectors of each batch, of many on two threads: the network itself keeps to one."""
+        if len(planned) < BULK_BATCHES:
+            return [self._vectors(batch) for batch in planned]
+        with translated(RuntimeError, "Nothing can be embedded while the program ends"), \
+                ThreadPoolExecutor(BULK_THREADS, "memolith-bulk") as pool:
+            return list(pool.map(self._vectors, planned))
+
+    def _vectors(self, rows: Sequence[Sequence[int]]) -> list[bytes]:
+        """The vector of each row of token ids, worked out on the thread of the caller."""
         width = max(map(len, rows))
         ids = [[*row, *[0] * (width - len(row))] for row in rows]
         mask = [[1] * len(row) + [0] * (width - len(row)) for row in rows]
@@ -236,7 +190,7 @@ def translated(foreign: type[Exception] | tuple[type[Exception], ...], message: 
 def fulfil(loading: Future[Model], folder: Path) -> None:
     """Load and leave the model or the failure behind."""
     try:
-        loading.set_result(load(folder))
+        loading.set_result(Model(folder))
     except EmbedderDown as failure:
         loading.set_exception(failure)
     finally:
@@ -248,13 +202,6 @@ def fulfil(loading: Future[Model], folder: Path) -> None:
 def failed(loading: Future[Model]) -> bool:
     """Whether that attempt is over and has left no model."""
     return loading.done() and loading.exception() is not None
-
-
-def load(folder: Path) -> Model:
-    """The model of that folder, its files checked first."""
-    verify(folder / MODEL_FILE, MODEL_DIGEST)
-    verify(folder / VOCAB_FILE, VOCAB_DIGEST)
-    return Model(WordPiece(folder / VOCAB_FILE), Network(folder / MODEL_FILE))
 
 
 def verify(path: Path, digest: str) -> None:
@@ -269,14 +216,10 @@ def batches(lengths: Mapping[int, int]) -> Iterator[list[int]]:
     """The places grouped so that rows of nearly the same length run together, the longest first."""
     batch: list[int] = []
     for place in sorted(lengths, key=lengths.__getitem__, reverse=True):
-        if batch and not fits(lengths[batch[0]], lengths[place], len(batch)):
+        width, rows = lengths[batch[0]] if batch else 0, len(batch) + 1
+        if batch and (rows > BATCH_ROWS or width * rows > BATCH_TOKENS or width - lengths[place] > BATCH_PADDING):
             yield batch
             batch = []
         batch.append(place)
     if batch:
         yield batch
-
-
-def fits(width: int, length: int, rows: int) -> bool:
-    """Whether one more row of that length may join a batch of that width."""
-    return rows < BATCH_ROWS and width * (rows + 1) <= BATCH_TOKENS and width - length <= BATCH_PADDING

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import threading
 import zlib
@@ -22,7 +23,7 @@ FORMAT = 1
 HEADER = 4096
 WORDS = ("tenant", "kind", "status", "owner", "sees", "project", "namespace")
 DTYPES = {"id": "<i8", "ref": "<i8", "item": "<i8", "at": "<i8", **dict.fromkeys(WORDS, "<u4"), "forgotten": "u1",
-          "gone": "u1", "norm": "<f4"}
+          "gone": "u1", "norm": "<f4", "bits": "<u8", "rows": "i1"}
 Array = NDArray[Any]
 
 
@@ -46,19 +47,22 @@ def item_codes(item: SlotItem) -> dict[str, int]:
 class Slots:
     """Rows of vectors with the columns that filters need; `bits` holds one sign per dimension, word by word."""
 
-    def __init__(self, dimension: int, columns: dict[str, Array], bits: Array, rows: Array, count: int) -> None:
+    def __init__(self, dimension: int, room: int, memory: Array | None = None) -> None:
         self.dimension = dimension
-        self.columns = columns
-        self.bits = bits
-        self.rows = rows
-        self.count = count
+        self.count = 0
+        self._lay_out(room, memory)
 
     @classmethod
-    def empty(cls, dimension: int, room: int = 256) -> Slots:
+    def empty(cls, dimension: int) -> Slots:
         """Nothing yet, with room to grow."""
-        columns = {name: np.zeros(room, dtype) for name, dtype in DTYPES.items()}
-        return cls(dimension, columns, np.zeros((words_of(dimension), room), "<u8"), np.zeros((room, dimension), "i1"),
-                   0)
+        return cls(dimension, 256)
+
+    def _lay_out(self, room: int, memory: Array | None = None) -> None:
+        """Put the columns over the bytes of a file, or over new ones."""
+        placed, size = layout(room, self.dimension)
+        memory = np.zeros(size, "u1") if memory is None else memory
+        self.columns = {name: memory[start:end].view(dtype).reshape(shape) for name, dtype, shape, start, end in placed}
+        self.bits, self.rows = self.columns["bits"], self.columns["rows"]
 
     def column(self, name: str) -> Array:
         """The used part of a column."""
@@ -70,17 +74,25 @@ class Slots:
             return
         self._make_room(self.count + len(slots))
         here = slice(self.count, self.count + len(slots))
-        fill(self, here, slots)
+        codes = [item_codes(slot.item) for slot in slots]
+        for name in (*WORDS, "forgotten"):
+            self.columns[name][here] = [code[name] for code in codes]
+        self.columns["id"][here] = [slot.vector for slot in slots]
+        self.columns["ref"][here] = [slot.ref for slot in slots]
+        self.columns["item"][here] = [slot.item.row for slot in slots]
+        self.columns["at"][here] = [micros(slot.at) for slot in slots]
+        rows = np.frombuffer(b"".join(slot.vector_row for slot in slots), "i1").reshape(len(slots), self.dimension)
+        self.rows[here] = rows
+        self.bits[:, here] = signs(rows)
+        self.columns["norm"][here] = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype="f4", casting="unsafe"))
         self.count += len(slots)
 
     def _make_room(self, needed: int) -> None:
-        room = len(self.columns["id"])
-        if needed <= room:
-            return
-        more = max(needed, 2 * room) - room
-        self.columns = {name: np.concatenate([old, np.zeros(more, old.dtype)]) for name, old in self.columns.items()}
-        self.bits = np.concatenate([self.bits, np.zeros((len(self.bits), more), "<u8")], axis=1)
-        self.rows = np.concatenate([self.rows, np.zeros((more, self.dimension), "i1")])
+        old, room = self.columns, len(self.columns["id"])
+        if needed > room:
+            self._lay_out(max(needed, 2 * room))
+            for name, column in old.items():
+                self.columns[name][tuple(map(slice, column.shape))] = column
 
     def bury(self, vectors: Array) -> None:
         """Mask vectors that are no more."""
@@ -93,22 +105,6 @@ class Slots:
         for place in np.flatnonzero(np.isin(own, np.fromiter(changed, "i8", len(changed)))):
             for name, value in item_codes(changed[int(own[place])]).items():
                 self.columns[name][place] = value
-
-
-def fill(slots: Slots, here: slice, new: list[Slot]) -> None:
-    """Write rows into a stretch of the columns."""
-    codes = [item_codes(slot.item) for slot in new]
-    for name in (*WORDS, "forgotten"):
-        slots.columns[name][here] = [code[name] for code in codes]
-    slots.columns["id"][here] = [slot.vector for slot in new]
-    slots.columns["ref"][here] = [slot.ref for slot in new]
-    slots.columns["item"][here] = [slot.item.row for slot in new]
-    slots.columns["at"][here] = [micros(slot.at) for slot in new]
-    slots.columns["gone"][here] = 0
-    rows = np.frombuffer(b"".join(slot.vector_row for slot in new), "i1").reshape(len(new), slots.dimension)
-    slots.rows[here] = rows
-    slots.bits[:, here] = signs(rows)
-    slots.columns["norm"][here] = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype="f4", casting="unsafe"))
 
 
 def words_of(dimension: int) -> int:
@@ -124,30 +120,38 @@ def signs(rows: Array) -> Array:
     return np.ascontiguousarray(packed.view("<u8").T)
 
 
-def _layout(count: int, dimension: int) -> tuple[list[tuple[str, str, tuple[int, ...], int]], int]:
-    shapes: list[tuple[str, str, tuple[int, ...]]] = [(name, dtype, (count,)) for name, dtype in DTYPES.items()]
-    shapes += [("bits", "<u8", (words_of(dimension), count)), ("rows", "i1", (count, dimension))]
-    placed, offset = [], HEADER
-    for name, dtype, shape in shapes:
-        placed.append((name, dtype, shape, offset))
-        size = int(np.prod(shape)) * np.dtype(dtype).itemsize
-        offset = (offset + size + 63) // 64 * 64
-    return placed, offset
-
-
-def _arrays(memory: Array, count: int, dimension: int) -> dict[str, Array]:
-    placed, _ = _layout(count, dimension)
-    return {name: memory[at:at + int(np.prod(shape)) * np.dtype(dtype).itemsize].view(dtype).reshape(shape)
-            for name, dtype, shape, at in placed}
+def layout(room: int, dimension: int) -> tuple[list[tuple[str, str, tuple[int, ...], int, int]], int]:
+    """Each column with its type, its shape and where it begins and ends, and the size of all."""
+    shapes: dict[str, tuple[int, ...]] = {"bits": (words_of(dimension), room), "rows": (room, dimension)}
+    placed, start = [], HEADER
+    for name, dtype in DTYPES.items():
+        shape = shapes.get(name, (room,))
+        end = start + math.prod(shape) * np.dtype(dtype).itemsize
+        placed.append((name, dtype, shape, start, end))
+        start = -(-end // 64) * 64
+    return placed, start
 
 
 def write_snapshot(path: Path, dimension: int, count: int, slots: Iterator[Slot], marks: dict[str, object]) -> int:
     """Write the slots to a new file that appears whole or not at all; returns how many there were."""
     partial = path.with_suffix(f".{os.getpid()}-{threading.get_ident()}.partial")
-    size = _layout(count, dimension)[1]
     try:
-        _reserve(partial, size)
-        return _write(partial, path, dimension, count, slots, marks)
+        _reserve(partial, layout(count, dimension)[1])
+        memory: Array = np.memmap(partial, "u1", "r+")
+        made = Slots(dimension, count, memory)
+        while batch := list(islice(slots, min(2000, count - made.count))):
+            made.add(batch)
+        made.columns["gone"][made.count:] = 1
+        done = made.count
+        marks = {**marks, "format": FORMAT, "rows": count, "dimension": dimension}
+        head = json.dumps(marks | {"crc": _checksum(marks, memory)}).encode()
+        memory[:HEADER] = np.frombuffer((MAGIC + head).ljust(HEADER, b" "), "u1")
+        memory.flush()  # type: ignore[attr-defined]
+        del memory, made
+        with open(partial, "rb+") as file:
+            os.fsync(file.fileno())
+        os.replace(partial, path)
+        return done
     finally:
         partial.unlink(missing_ok=True)
 
@@ -157,27 +161,6 @@ def _reserve(path: Path, size: int) -> None:
     with open(path, "wb") as file:
         for start in range(0, size, 1 << 20):
             file.write(bytes(min(1 << 20, size - start)))
-
-
-def _write(partial: Path, path: Path, dimension: int, count: int, slots: Iterator[Slot],
-           marks: dict[str, object]) -> int:
-    memory: Array = np.memmap(partial, "u1", "r+")
-    arrays = _arrays(memory, count, dimension)
-    made = Slots(dimension, {name: arrays[name] for name in DTYPES}, arrays["bits"], arrays["rows"], count)
-    done = 0
-    while batch := list(islice(slots, min(2000, count - done))):
-        fill(made, slice(done, done + len(batch)), batch)
-        done += len(batch)
-    arrays["gone"][done:] = 1
-    marks = {**marks, "format": FORMAT, "rows": count, "dimension": dimension}
-    head = json.dumps(marks | {"crc": _checksum(marks, memory)}).encode()
-    memory[:HEADER] = np.frombuffer((MAGIC + head).ljust(HEADER, b" "), "u1")
-    memory.flush()  # type: ignore[attr-defined]
-    del memory, arrays, made
-    with open(partial, "rb+") as file:
-        os.fsync(file.fileno())
-    os.replace(partial, path)
-    return done
 
 
 def _checksum(marks: Mapping[str, object], memory: Array) -> int:
@@ -195,12 +178,12 @@ def open_snapshot(path: Path, dimension: int, expected: Mapping[str, object]) ->
         crc = marks.pop("crc")
         expected = {**expected, "format": FORMAT, "dimension": dimension}
         fits = (head.startswith(MAGIC) and all(marks[name] == value for name, value in expected.items())
-                and len(memory) == _layout(marks["rows"], dimension)[1]
+                and len(memory) == layout(marks["rows"], dimension)[1]
                 and _checksum(marks, memory) == crc)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError):
         return None
     if not fits:
         return None
-    arrays = _arrays(memory, marks["rows"], dimension)
-    return Slots(dimension, {name: arrays[name] for name in DTYPES}, arrays["bits"], arrays["rows"],
-                 marks["rows"]), marks
+    slots = Slots(dimension, marks["rows"], memory)
+    slots.count = marks["rows"]
+    return slots, marks

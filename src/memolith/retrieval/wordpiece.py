@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Collection, Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 UNKNOWN, START, END = 100, 101, 102
@@ -28,14 +29,14 @@ class WordPiece:
         self._pieces = {token: number for number, token in enumerate(tokens)}
         self._longest = max(map(len, tokens), default=0)
         self._foreign = frozenset(number for number, token in enumerate(tokens) if foreign_letter(token)) | {UNKNOWN}
-        self._words: dict[str, tuple[int, ...]] = {}
+        self._word = lru_cache(CACHED_WORDS)(self._cut)
         self._folding = Folding()
 
     def ids(self, text: str, limit: int) -> list[int]:
         """The ids of the text between [CLS] and [SEP], at most `limit` in all."""
         found = [START]
         for word in self._split(text):
-            found += self._word(word)
+            found += self._word(word) if len(word) <= MAX_WORD_CHARS else (UNKNOWN,)
             if len(found) >= limit:
                 break
         return [*found[: limit - 1], END]
@@ -51,16 +52,6 @@ class WordPiece:
                     yield part
                 else:
                     yield from unicodedata.normalize("NFD", part).translate(self._folding).split()
-
-    def _word(self, word: str) -> tuple[int, ...]:
-        known = self._words.get(word)
-        if known is not None:
-            return known
-        if len(word) > MAX_WORD_CHARS:
-            return (UNKNOWN,)
-        if len(self._words) >= CACHED_WORDS:
-            self._words.clear()
-        return self._words.setdefault(word, self._cut(word))
 
     def _cut(self, word: str) -> tuple[int, ...]:
         found: list[int] = []

@@ -157,6 +157,17 @@ class Actions:
         return self.actions[name].signature.prepare(rest)
 
 
+def json_object(text: str | bytes | bytearray, what: str, field: str) -> dict[str, Any]:
+    """The object that a JSON text holds."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput(f"{what} is not JSON.", field=field) from error
+    if not isinstance(value, dict):
+        raise InvalidInput(f"{what} must be a JSON object.", field=field)
+    return value
+
+
 def check_clean(arguments: Mapping[str, Any]) -> None:
     """Refuse what JSON or UTF-8 cannot carry, or a store could not keep: NUL, lone surrogates, huge numbers."""
     stack: list[tuple[str, Any, int]] = [(name, value, 1) for name, value in arguments.items()]

@@ -21,7 +21,7 @@ from mcp.server.subscriptions import ListenHandler
 from mcp.shared.exceptions import MCPError
 from starlette.routing import Route
 
-from memolith.doors.conformance_tools import BUS, PIXEL, TOOLS, Answer, embedded, form, image, needed, text
+from conformance.tools import BUS, PIXEL, TOOLS, Answer, embedded, form, image, needed, text
 from memolith.doors.mcp_calls import Context, is_modern
 from memolith.doors.mcp_http import LOOPBACK_HOSTS, LOOPBACK_ORIGINS, allowed
 
