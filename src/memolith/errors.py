@@ -16,6 +16,7 @@ MemolithError
 │   ├── StoreBusy         503  other writers held the database for too long
 │   ├── StoreReadOnly     503  the data folder cannot be written
 │   ├── StoreCorrupt      503  the database file is damaged
+│   ├── StoreGone         503  the database server cannot be reached
 │   ├── StoreDenied       503  the database server does not let us in
 │   ├── OutcomeUnknown    503  the database went away while a write was being committed
 │   ├── TenantMoving      503  the tenant moves to another database right now
@@ -30,6 +31,8 @@ class MemolithError(Exception):
 
     type = "internal_error"
     status = 500
+    retry_s: int | None = None
+    """After how many seconds the same call may well succeed."""
 
     def __init__(self, message: str | None = None, *, field: str | None = None, id: str | None = None,
                  value: object = None) -> None:
@@ -124,6 +127,7 @@ class StoreBusy(Unavailable):
     """Other writers kept the database busy for too long; try again."""
 
     type = "store_busy"
+    retry_s = 1
 
 
 class StoreReadOnly(Unavailable):
@@ -136,6 +140,13 @@ class StoreCorrupt(Unavailable):
     """The database file is damaged; restore a backup with `memolith restore-backup`."""
 
     type = "store_corrupt"
+
+
+class StoreGone(Unavailable):
+    """The database server cannot be reached; nothing was done. It is tried again with the next call."""
+
+    type = "store_gone"
+    retry_s = 2
 
 
 class StoreDenied(Unavailable):
@@ -154,6 +165,7 @@ class TenantMoving(Unavailable):
     """This tenant moves to another database right now; nothing was written. Try again in a few seconds."""
 
     type = "tenant_moving"
+    retry_s = 2
 
 
 class SchemaTooNew(Unavailable):

@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from memolith.engine.model import Caller
-from memolith.errors import Denied, InvalidInput, MemolithError, NotFound
+from memolith.errors import Denied, InvalidInput, MemolithError, NotFound, OutcomeUnknown, StoreGone, TenantMoving
 from memolith.schemas.offers import Content, Message, Prompt, Resource, ResourceTemplate
 from memolith.schemas.plain import Schema
 from memolith.schemas.signatures import Action, Actions, Argument, Function, Result, Signature, absent, check_clean
@@ -36,6 +36,8 @@ Answer = TypeVar("Answer")
 
 SCOPES: frozenset[str] = frozenset(("read", "write", "admin", "run"))
 SCOPE_OF: dict[Effect, ScopeName] = {"reads": "read", "writes": "write", "runs": "run"}
+PAUSES_S = (0.1, 0.4, 1.0, 2.0)
+REPEATED = (StoreGone, OutcomeUnknown, TenantMoving)
 TOOL_NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 
 
@@ -295,12 +297,21 @@ class Registry:
         if tool is None:
             return self.refuse(name, NotFound(f"There is no tool named {name!r}.", id=name))
         started = time.perf_counter()
-        try:
-            outcome = Outcome(True, guarded(name, call, lambda: tool(arguments, call)))
-        except MemolithError as error:
-            outcome = self.refuse(name, error)
+        outcome = self._attempt(tool, arguments, call)
+        for pause_s in PAUSES_S:
+            if not isinstance(outcome.error, REPEATED) or not (tool.read_only or call.idempotency_key):
+                break
+            # A database fails over in seconds, and a call that cannot be done twice need not fail with it.
+            time.sleep(pause_s)
+            outcome = self._attempt(tool, arguments, call)
         self.observe(name, outcome.error.type if outcome.error else "ok", time.perf_counter() - started)
         return outcome
+
+    def _attempt(self, tool: Tool, arguments: Mapping[str, Any], call: Call) -> Outcome:
+        try:
+            return Outcome(True, guarded(tool.name, call, lambda: tool(arguments, call)))
+        except MemolithError as error:
+            return self.refuse(tool.name, error)
 
     def refuse(self, name: str, error: MemolithError) -> Outcome:
         """The error in the words of the tool's family."""

@@ -26,7 +26,8 @@ def parser() -> argparse.ArgumentParser:
     shared.add_argument("--data", metavar="DIR", type=Path, help="the data folder (or MEMOLITH_DATA)")
     shared.add_argument("--json", action="store_true", help="print JSON")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for made in (*cli_items.COMMANDS, *cli_care.COMMANDS, *cli_server.COMMANDS, *cli_tenants.COMMANDS, *install.COMMANDS):
+    parts = (cli_items, cli_care, cli_server, cli_tenants, install)
+    for made in (command for part in parts for command in part.COMMANDS):
         help = made.run.__doc__
         made.add_to(commands.add_parser(made.name, help=help, description=help, parents=[shared]))
     commands.add_parser("call", help="Call a tool: memolith call TOOL --json '{…}', or a flag per argument.",

@@ -94,7 +94,8 @@ def examine(app: App) -> tuple[dict[str, object], list[str]]:
         problems.append(f"Only {free:,} bytes are free on the disk of the data folder.")
     facts: dict[str, object] = {
         "memolith": __version__, "python": sys.version.split()[0], "system": platform.platform(),
-        "sqlite": version, "store": "PostgreSQL" if app.settings.database else "SQLite", "data": str(app.settings.data), "secrets": app.settings.secrets,
+        "sqlite": version, "store": "PostgreSQL" if app.settings.database else "SQLite",
+        "data": str(app.settings.data), "secrets": app.settings.secrets,
         "sizes": ", ".join(f"{name} {size:,}" for name, size in app.store.sizes().items())}
     return facts | _contents(app, problems) | _model(app, problems), problems + [
         f"database file: {text}; restore a backup with `memolith restore-backup`." for text in app.store.check()]

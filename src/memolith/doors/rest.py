@@ -48,7 +48,8 @@ class Rest:
         known = name if self.registry.find(name) else "unknown"
         if outcome.error is not None and status >= 500:
             log.warning("request %s: %s answered %s", request.scope.get("memolith.request"), known, status)
-        return Response(outcome.text, status, self.missing_scope(request, name), "application/json")
+        wait = {"retry-after": str(outcome.error.retry_s)} if outcome.error and outcome.error.retry_s else {}
+        return Response(outcome.text, status, self.missing_scope(request, name) | wait, "application/json")
 
     def missing_scope(self, request: Request, name: str) -> dict[str, str]:
         """For a key that does not reach: which one would."""

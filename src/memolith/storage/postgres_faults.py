@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import psycopg
 from psycopg import errors
 
-from memolith.errors import DiskFull, StoreBusy, StoreCorrupt, StoreDenied, StoreReadOnly, Unavailable
+from memolith.errors import DiskFull, StoreBusy, StoreCorrupt, StoreDenied, StoreGone, StoreReadOnly, Unavailable
 
 
 @contextmanager
@@ -40,4 +40,4 @@ def refused(error: psycopg.OperationalError) -> Unavailable:
         return StoreDenied()
     if "does not exist" in text:
         return StoreDenied("There is no such database on the server; create it, or mend the setting `database`.")
-    return Unavailable("The database server cannot be reached; nothing was done. It is tried again with the next call.")
+    return StoreGone()
