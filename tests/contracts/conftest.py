@@ -14,14 +14,6 @@ from stores import engine_on, keys_on, open_store, row_on, vectors_on
 pytest.register_assert_rewrite("contracts.store")
 
 
-@pytest.fixture(autouse=True)
-def known_fault(request: pytest.FixtureRequest) -> None:
-    """A fault that is known is expected until it is mended, and not a day longer."""
-    faults: dict[str, str] = getattr(request.cls, "faults", {})
-    if cause := faults.get(request.node.name):
-        request.applymarker(pytest.mark.xfail(reason=cause, strict=True))
-
-
 @pytest.fixture
 def address(new_address: Callable[[], str]) -> str:
     """Where a fresh, empty store is."""

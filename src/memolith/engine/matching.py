@@ -85,7 +85,8 @@ def _under(value: Json, wanted: Json) -> bool:
 
 def _alike(value: Json, wanted: Json) -> bool:
     """Whether the two can be compared at all."""
-    return isinstance(value, str) == isinstance(wanted, str) and isinstance(value, str | int | float)
+    return isinstance(value, str) == isinstance(wanted, str) and all(
+        isinstance(one, str | int | float) for one in (value, wanted))
 
 
 _TESTS: dict[str, Callable[[Json, Json], bool]] = {

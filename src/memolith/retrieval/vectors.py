@@ -177,7 +177,7 @@ class VectorIndex:
 
     def _tagged(self, rows: SlotReader, caller: Caller, chosen: Filter) -> Array | None:
         """The items with the wanted tags, if they are few enough to be worth a list."""
-        tags, least = (chosen.tags_all, len(chosen.tags_all)) if chosen.tags_all else (chosen.tags_any, 1)
+        tags, least = (chosen.tags_all, len(set(chosen.tags_all))) if chosen.tags_all else (chosen.tags_any, 1)
         if not tags:
             return None
         items = rows.items_tagged(caller.tenant, tags, least, NARROW + 1)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import apsw
 
-from memolith.errors import DiskFull, StoreBusy, StoreCorrupt, StoreReadOnly, Unavailable
+from memolith.errors import DiskFull, StoreBusy, StoreCorrupt, StoreReadOnly, Unavailable, VersionConflict
 
 _WRITE_FAULTS = (apsw.SQLITE_IOERR_WRITE, apsw.SQLITE_IOERR_SHMSIZE, apsw.SQLITE_IOERR_TRUNCATE)
 
@@ -22,6 +22,8 @@ def translated() -> Iterator[None]:
         raise DiskFull from error
     except (apsw.BusyError, apsw.LockedError) as error:
         raise StoreBusy from error
+    except apsw.ConstraintError as error:
+        raise VersionConflict from error
     except (apsw.CorruptError, apsw.NotADBError, UnicodeDecodeError) as error:
         raise StoreCorrupt from error
     except apsw.SQLError as error:

@@ -98,16 +98,20 @@ class PostgresStore:
             timeout=self._timeout, wait=f"{max(1, int(wait * 1000))}ms", tenant=tenant or "",
             all="off" if tenant else "on")
         with translated(), self._connection(text) as db:
+            whole = False
             try:
                 yield db
-            except BaseException:
-                if not db.closed:
-                    db.execute("rollback")
-                raise
+                whole = True
+            finally:
+                if not whole:
+                    # A connection that cannot even do this is thrown away, and the server rolls back by itself.
+                    with suppress(psycopg.Error):
+                        db.execute("rollback")
             try:
                 db.execute("commit")
             except psycopg.OperationalError as error:
-                raise OutcomeUnknown from error
+                if begin == "begin_writing":
+                    raise OutcomeUnknown from error
 
     @contextmanager
     def _connection(self, first: sql.Composed | None = None) -> Iterator[Connection]:
@@ -128,9 +132,10 @@ class PostgresStore:
 
     def _begun(self, first: sql.Composed | None) -> Connection:
         while True:
-            db = self._idle.pop() if self._idle else None
-            fresh = db is None
-            db = db or self._connect()
+            try:
+                db, fresh = self._idle.pop(), False
+            except IndexError:
+                db, fresh = self._connect(), True
             try:
                 if first is not None:
                     db.execute(first)

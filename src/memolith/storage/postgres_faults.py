@@ -8,7 +8,16 @@ from contextlib import contextmanager
 import psycopg
 from psycopg import errors
 
-from memolith.errors import DiskFull, StoreBusy, StoreCorrupt, StoreDenied, StoreGone, StoreReadOnly, Unavailable
+from memolith.errors import (
+    DiskFull,
+    StoreBusy,
+    StoreCorrupt,
+    StoreDenied,
+    StoreGone,
+    StoreReadOnly,
+    Unavailable,
+    VersionConflict,
+)
 
 
 @contextmanager
@@ -21,6 +30,8 @@ def translated() -> Iterator[None]:
     except (errors.LockNotAvailable, errors.QueryCanceled, errors.DeadlockDetected,
             errors.SerializationFailure, errors.TooManyConnections) as error:
         raise StoreBusy from error
+    except errors.UniqueViolation as error:
+        raise VersionConflict from error
     except errors.ReadOnlySqlTransaction as error:
         raise StoreReadOnly("The database is a read-only replica; write to the primary server.") from error
     except (errors.InvalidPassword, errors.InvalidAuthorizationSpecification, errors.InsufficientPrivilege) as error:

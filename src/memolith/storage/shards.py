@@ -98,6 +98,7 @@ class Shards(PostgresStore):
         embed(target)
         with here.writing(tenant) as rows:
             rows.do("head_freeze", tenant=tenant, frozen=True)
+        moved = False
         try:
             follow(here, target, tenant, progress)
             carry_reads(here, target, tenant)
@@ -106,10 +107,11 @@ class Shards(PostgresStore):
             with super().writing(None) as rows:
                 rows.do("home_drop" if back else "home_put", tenant=tenant, url=url)
                 rows.do("notify", text="homes")
-        except BaseException:
-            with here.writing(None) as rows:
-                rows.do("head_freeze", tenant=tenant, frozen=False)
-            raise
+            moved = True
+        finally:
+            if not moved:
+                with here.writing(None) as rows:
+                    rows.do("head_freeze", tenant=tenant, frozen=False)
         self.forget()
         return count
 
