@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import math
 import os
 import secrets
 import time
@@ -13,13 +12,14 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from random import getrandbits
 
 import anyio
 from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from memolith.doors.mcp_calls import CALLER, SCOPES_KEY
+from memolith.doors.mcp_calls import CALLER, REQUEST, SCOPES_KEY
 from memolith.doors.tokens import Issuer, challenge
 from memolith.engine.model import Caller
 from memolith.engine.ports import ClientKey, ClientKeys
@@ -42,6 +42,10 @@ LOCAL_KEY = "local.key"
 PROJECT_HEADER = "x-memolith-project"
 LONGEST_LENGTH = 18
 OPEN_PREFIXES = ("/.well-known/",)
+DECIDING = frozenset((b"host", b"origin", b"content-length", b"authorization", b"x-api-key", PROJECT_HEADER.encode()))
+MOST_KNOWN = 1000
+
+Known = tuple[Caller, frozenset[str], str]
 
 
 def digest(key: str) -> str:
@@ -99,8 +103,10 @@ class Access:
         self.clock = clock
         # A few threads of their own, so that a silent issuer does not take all there are.
         self.checkers = anyio.CapacityLimiter(4)
-        self.minute = 0
+        self.minute = self.second = 0
         self.used: Counter[str] = Counter()
+        self.known: dict[tuple[object, ...], Known | None] = {}
+        """Whom these headers let in at this path, for this second: what another process changed is known in the next."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
@@ -110,21 +116,37 @@ class Access:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        headers = Headers(scope=scope)
-        request = secrets.token_hex(6)
-        extra: dict[str, str] = {"x-request-id": request}
+        scope = {**scope, REQUEST: f"{getrandbits(48):012x}"}
+        extra = [(b"x-request-id", scope[REQUEST].encode())]
         try:
+            if known := await self.who(scope):
+                scope[CALLER], scope[SCOPES_KEY] = known[:2]
+                self.count(known[2], extra)
+        except MemolithError as error:
+            log.info("request %s: refused with %s", scope[REQUEST], error.status)
+            await self.refuse(error, scope, extra)(scope, receive, send)
+            return
+
+        async def sending(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message = {**message, "headers": [*message.get("headers", ()), *extra]}
+            await send(message)
+
+        await self.app(scope, receive, sending)
+
+    async def who(self, scope: Scope) -> Known | None:
+        """The caller, what his key allows, and the key's id; None where no key is needed."""
+        second = int(time.time())
+        if second != self.second or len(self.known) > MOST_KNOWN:
+            self.second, self.known = second, {}
+        given = (scope["path"], *(pair for pair in scope["headers"] if pair[0] in DECIDING))
+        if given not in self.known:
+            headers, known = Headers(scope=scope), self.known
             self.check_place(headers)
             self.check_size(headers)
-            if not self.is_open(scope["path"]):
-                caller, scopes, id = await self.who(headers, scope["path"])
-                self.count(id, extra)
-                scope = {**scope, CALLER: caller, SCOPES_KEY: scopes}
-        except MemolithError as error:
-            log.info("request %s: refused with %s", request, error.status)
-            await self.refuse(error, scope["path"], headers, extra)(scope, receive, send)
-            return
-        await self.app({**scope, "memolith.request": request}, receive, with_headers(send, extra))
+            known[given] = None if self.is_open(scope["path"]) else await self.check_key(headers, scope["path"])
+            return known[given]
+        return self.known[given]
 
     def is_open(self, path: str) -> bool:
         """Whether a path needs no key."""
@@ -146,8 +168,7 @@ class Access:
         if len(length) > LONGEST_LENGTH or int(length) > self.rules.body_bytes:
             raise TooLarge(f"A request has at most {self.rules.body_bytes:,} bytes.")
 
-    async def who(self, headers: Headers, path: str) -> tuple[Caller, frozenset[str], str]:
-        """The caller, what his key allows, and the key's id."""
+    async def check_key(self, headers: Headers, path: str) -> Known:
         secret = credential(headers)
         if not secret:
             raise Unauthenticated("A key is needed: send `Authorization: Bearer KEY`.")
@@ -173,29 +194,29 @@ class Access:
         except (Unavailable, DiskFull):
             log.debug("the use of key %s was not noted", id)
 
-    def count(self, id: str, extra: dict[str, str]) -> None:
+    def count(self, id: str, extra: list[tuple[bytes, bytes]]) -> None:
         """Count the call; the headers tell how many are left in this minute."""
-        now = time.time()
-        minute = int(now // 60)
+        minute = self.second // 60
         if minute != self.minute:
             self.minute, self.used = minute, Counter()
         self.used[id] += 1
         limit, reset = self.rules.per_minute, (minute + 1) * 60
-        extra |= {"x-ratelimit-limit": str(limit), "x-ratelimit-remaining": str(max(0, limit - self.used[id])),
-                  "x-ratelimit-reset": str(reset)}
+        extra += ((b"x-ratelimit-limit", b"%d" % limit), (b"x-ratelimit-reset", b"%d" % reset),
+                  (b"x-ratelimit-remaining", b"%d" % max(0, limit - self.used[id])))
         if self.used[id] > limit:
-            wait = max(1, math.ceil(reset - now))
+            wait = reset - self.second
             raise RateLimited(f"At most {limit} calls a minute; try again in {wait} seconds.", value=wait)
 
-    def refuse(self, error: MemolithError, path: str, given: Headers, extra: dict[str, str]) -> Response:
-        headers = dict(extra)
+    def refuse(self, error: MemolithError, scope: Scope, extra: list[tuple[bytes, bytes]]) -> Response:
+        headers = {name.decode(): value.decode() for name, value in extra}
         if isinstance(error, Unauthenticated):
-            headers["www-authenticate"] = challenge(self.rules.issuer, path, "invalid_token" * bool(credential(given)))
+            problem = "invalid_token" * bool(credential(Headers(scope=scope)))
+            headers["www-authenticate"] = challenge(self.rules.issuer, scope["path"], problem)
         elif isinstance(error, Denied) and error.field is None:
-            headers["www-authenticate"] = challenge(self.rules.issuer, path, "insufficient_scope")
+            headers["www-authenticate"] = challenge(self.rules.issuer, scope["path"], "insufficient_scope")
         if error.status == 429:
             headers["retry-after"] = str(error.value)
-        body = json.dumps(PLAIN.failure(error) | {"request_id": extra["x-request-id"]})
+        body = json.dumps(PLAIN.failure(error) | {"request_id": scope[REQUEST]})
         return Response(body, error.status, headers, "application/json")
 
 
@@ -214,17 +235,3 @@ def matches(name: str, allowed: str) -> bool:
         return False
     rest = name.removeprefix(base)
     return rest != name and (rest == "" or (rest[0] == ":" and rest[1:].isdecimal() and rest.isascii()))
-
-
-def with_headers(send: Send, extra: dict[str, str]) -> Send:
-    """The same, with headers added to the response."""
-    raw = [(name.encode(), value.encode()) for name, value in extra.items()]
-
-    async def sending(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            message = {**message, "headers": [*message.get("headers", []), *raw]}
-        await send(message)
-
-    return sending
-
-

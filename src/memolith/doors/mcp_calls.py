@@ -37,6 +37,7 @@ Answer = TypeVar("Answer")
 
 CALLER = "memolith.caller"
 SCOPES_KEY = "memolith.scopes"
+REQUEST = "memolith.request"
 IDEMPOTENCY_KEY = "memolith/idempotency-key"
 LONGEST_KEY = 200
 LOCAL = Caller()
@@ -85,7 +86,7 @@ class Client:
 
     def call(self, engine: Engine) -> Call:
         caller, scopes = caller_of(self.ctx)
-        request = self.ctx.request.scope.get("memolith.request") if self.ctx.request is not None else None
+        request = self.ctx.request.scope.get(REQUEST) if self.ctx.request is not None else None
         return Call(caller, engine, request or secrets.token_hex(6), idempotency_key(self.ctx), scopes,
                     progress=self.progress, cancelled=self.stopped.is_set, elicit=self.ask(), changed=self.changed)
 

@@ -43,7 +43,8 @@ class KnownCaller:
             headers = {"WWW-Authenticate": "Bearer"}
             await Response(body, 401, headers, "application/json")(scope, receive, send)
             return
-        await self.manager.asgi_app({**scope, "user": known_as(caller.tenant, caller.user)}, receive, send)
+        scope["user"] = known_as(caller.tenant, caller.user)
+        await self.manager.asgi_app(scope, receive, send)
 
 
 @lru_cache(1000)

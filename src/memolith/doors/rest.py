@@ -13,7 +13,7 @@ from starlette.routing import Route
 
 from memolith import __version__
 from memolith.app import App
-from memolith.doors.mcp_calls import CALLER, LONGEST_KEY, SCOPES_KEY
+from memolith.doors.mcp_calls import CALLER, LONGEST_KEY, REQUEST, SCOPES_KEY
 from memolith.doors.metrics import Metrics
 from memolith.doors.openapi import openapi, page
 from memolith.doors.tokens import Issuer, challenge
@@ -47,7 +47,7 @@ class Rest:
         status = outcome.error.status if outcome.error else 200
         known = name if self.registry.find(name) else "unknown"
         if outcome.error is not None and status >= 500:
-            log.warning("request %s: %s answered %s", request.scope.get("memolith.request"), known, status)
+            log.warning("request %s: %s answered %s", request.scope.get(REQUEST), known, status)
         return Response(outcome.text, status, self.missing_scope(request, name), "application/json")
 
     def missing_scope(self, request: Request, name: str) -> dict[str, str]:
@@ -68,7 +68,7 @@ class Rest:
                 raise InvalidInput(f"An idempotency key has 1 to {LONGEST_KEY} characters.", field="idempotency_key")
         except MemolithError as error:
             return self.registry.refuse(name, error)
-        call = Call(request.scope[CALLER], self.app.engine, request.scope["memolith.request"], key,
+        call = Call(request.scope[CALLER], self.app.engine, request.scope[REQUEST], key,
                     request.scope[SCOPES_KEY])
         return await run_in_threadpool(self.registry.run, name, arguments, call)
 

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import json
-import time
 
 from memolith.engine.ports import ClientKey
 from memolith.storage.rows import key_from
 from memolith.storage.sqlite import SqliteStore
-
-FRESH_S = 1.0
-MOST_RECENT = 1000
 
 
 class SqliteKeys:
@@ -18,7 +14,6 @@ class SqliteKeys:
 
     def __init__(self, store: SqliteStore) -> None:
         self._store = store
-        self._recent: dict[str, tuple[float, ClientKey]] = {}
 
     def add(self, key: ClientKey) -> None:
         """Let a client in."""
@@ -29,18 +24,10 @@ class SqliteKeys:
                 pass
 
     def by_digest(self, digest: str) -> ClientKey | None:
-        """The key with that hash, revoked or not; what another process changed is known here within a second."""
-        since, known = self._recent.get(digest, (0.0, None))
-        if known is not None and time.monotonic() - since < FRESH_S:
-            return known
+        """The key with that hash, revoked or not."""
         with self._store.reading() as rows:
             found = rows.row("key_by_digest", digest=digest)
-        if found is None:
-            return None
-        if len(self._recent) > MOST_RECENT:
-            self._recent.clear()
-        self._recent[digest] = (time.monotonic(), key := key_from(found))
-        return key
+        return key_from(found) if found is not None else None
 
     def all(self) -> list[ClientKey]:
         """Every key, oldest first."""
@@ -49,13 +36,11 @@ class SqliteKeys:
 
     def revoke(self, id: str) -> bool:
         """Shut a client out; False if there is no such key."""
-        self._recent.clear()
         with self._store.writing("") as rows:
             return bool(list(rows.rows("key_revoke", id=id)))
 
     def used(self, id: str, at: str) -> None:
         """Note that a key was used."""
-        self._recent.clear()
         with self._store.writing("", 0.2) as rows:
             for _ in rows.rows("key_used", id=id, at=at):
                 pass
