@@ -8,9 +8,10 @@ import sys
 from collections.abc import Callable
 
 from memolith.app import App
-from memolith.doors.plain import block_fields, hit_fields, item_fields, step_fields
+from memolith.doors.plain import hit_fields, item_fields, step_fields
 from memolith.doors.show import as_json, note, out, paragraph, table
 from memolith.engine.context import cite
+from memolith.engine.events import block_data
 from memolith.engine.intake import when
 from memolith.engine.model import KINDS, Audience, Block, Caller, Draft, Filter, Patch, Written
 from memolith.engine.past import Step
@@ -205,7 +206,7 @@ def show(app: App, options: Options) -> int:
         app.engine.note_read(ME, item.id)
     fields = item_fields(item)
     if options.json:
-        as_json(fields | {"blocks": [block_fields(block) for block in blocks]})
+        as_json(fields | {"blocks": [block_data(block) for block in blocks]})
         return 0
     for name, value in fields.items():
         if value not in (None, [], {}, ""):

@@ -13,14 +13,8 @@ from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import mcp_types as types
+from mcp.server import subscriptions
 from mcp.server.context import ServerRequestContext
-from mcp.server.subscriptions import (
-    PromptsListChanged,
-    ResourcesListChanged,
-    ServerEvent,
-    SubscriptionBus,
-    ToolsListChanged,
-)
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
@@ -43,10 +37,10 @@ LONGEST_KEY = 200
 LOCAL = Caller()
 # Not anyio's worker threads, which take twice as long to hand a call over and back.
 WORKERS = ThreadPoolExecutor(40, thread_name_prefix="memolith call")
-CHANGES: dict[str, tuple[Callable[[], ServerEvent], Callable[[], types.ServerNotification]]] = {
-    "tools": (ToolsListChanged, types.ToolListChangedNotification),
-    "resources": (ResourcesListChanged, types.ResourceListChangedNotification),
-    "prompts": (PromptsListChanged, types.PromptListChangedNotification),
+CHANGES: dict[str, tuple[Callable[[], subscriptions.ServerEvent], Callable[[], types.ServerNotification]]] = {
+    "tools": (subscriptions.ToolsListChanged, types.ToolListChangedNotification),
+    "resources": (subscriptions.ResourcesListChanged, types.ResourceListChangedNotification),
+    "prompts": (subscriptions.PromptsListChanged, types.PromptListChangedNotification),
 }
 
 
@@ -64,7 +58,7 @@ def is_modern(ctx: Context) -> bool:
 class Client:
     """The client of one request, as seen from the worker thread."""
 
-    def __init__(self, ctx: Context, bus: SubscriptionBus,
+    def __init__(self, ctx: Context, bus: subscriptions.SubscriptionBus,
                  params: types.InputResponseRequestParams | None = None) -> None:
         self.ctx = ctx
         self.bus = bus

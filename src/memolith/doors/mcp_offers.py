@@ -12,18 +12,20 @@ from mcp.server.subscriptions import SubscriptionBus
 from mcp.shared.exceptions import MCPError
 
 from memolith.doors.mcp_calls import Client, Context, is_modern
-from memolith.doors.mcp_pages import page
 from memolith.errors import Denied, MemolithError, NotFound
 from memolith.registry import Call, Prompts, Registry, Resources, guarded
-from memolith.schemas.offers import Content, Message, Prompt, Resource
+from memolith.schemas.offers import Content, Prompt
 
 if TYPE_CHECKING:
     from memolith.engine.engine import Engine
 
 Answer = TypeVar("Answer")
+Entry = TypeVar("Entry")
 
 NO_RESOURCE = -32002
 MOST_COMPLETIONS = 100
+# Large enough for every tool there is, because some clients never ask for a second page.
+PAGE = 250
 
 
 class Offers:
@@ -64,7 +66,9 @@ class Offers:
                              params: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
         found = await self.ask(ctx, lambda call: [one for each in self.resources for one in each.listed(call)])
         resources, cursor = page(found, params)
-        return types.ListResourcesResult(resources=[listed_resource(one) for one in resources], next_cursor=cursor)
+        return types.ListResourcesResult(next_cursor=cursor, resources=[
+            types.Resource(uri=one.uri, name=one.name, description=one.description or None, mime_type=one.mime_type)
+            for one in resources])
 
     async def list_templates(self, ctx: Context,
                              params: types.PaginatedRequestParams | None) -> types.ListResourceTemplatesResult:
@@ -90,7 +94,8 @@ class Offers:
             ctx, lambda call: first(each.get(call, params.name, values) for each in self.prompts))
         if messages is None:
             raise MCPError(types.INVALID_PARAMS, f"Unknown prompt: {params.name}")
-        return types.GetPromptResult(messages=[as_message(message) for message in messages])
+        return types.GetPromptResult(messages=[
+            types.PromptMessage(role=one.role, content=types.TextContent(text=one.text)) for one in messages])
 
     async def complete(self, ctx: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
         name, beginning = params.argument.name, params.argument.value
@@ -103,6 +108,18 @@ class Offers:
             ctx, lambda call: [value for each in offers for value in each.complete(call, what, name, beginning)])
         return types.CompleteResult(completion=types.Completion(
             values=values[:MOST_COMPLETIONS], total=len(values), has_more=len(values) > MOST_COMPLETIONS))
+
+
+def page(entries: Sequence[Entry], params: types.PaginatedRequestParams | None) -> tuple[list[Entry], str | None]:
+    """The entries of the page that was asked for, and the cursor of the next, if there is one."""
+    cursor = params.cursor if params is not None else None
+    start = 0
+    if cursor is not None:
+        start = int(cursor) if cursor.isascii() and cursor.isdecimal() and len(cursor) < 10 else 0
+        if not 0 < start < len(entries):
+            raise MCPError(types.INVALID_PARAMS, "The cursor is not valid (any more); list again from the start.")
+    end = start + PAGE
+    return list(entries[start:end]), str(end) if end < len(entries) else None
 
 
 def first(candidates: Any) -> Any:
@@ -118,18 +135,10 @@ def code_of(error: MemolithError, ctx: Context) -> int:
     return types.INVALID_PARAMS if error.status < 500 else types.INTERNAL_ERROR
 
 
-def listed_resource(one: Resource) -> types.Resource:
-    return types.Resource(uri=one.uri, name=one.name, description=one.description or None, mime_type=one.mime_type)
-
-
 def listed_prompt(one: Prompt) -> types.Prompt:
     arguments = [types.PromptArgument(name=each.name, description=each.description or None, required=each.required)
                  for each in one.arguments]
     return types.Prompt(name=one.name, description=one.description, arguments=arguments or None)
-
-
-def as_message(message: Message) -> types.PromptMessage:
-    return types.PromptMessage(role=message.role, content=types.TextContent(text=message.text))
 
 
 def as_contents(content: Content) -> types.TextResourceContents | types.BlobResourceContents:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from memolith.engine.context import cite
-from memolith.engine.events import block_data
-from memolith.engine.model import Block, Hit, Item, Json
+from memolith.engine.model import Hit, Item, Json
 from memolith.engine.past import Step
 
 
@@ -15,11 +14,6 @@ def item_fields(item: Item) -> dict[str, Json]:
             "metadata": dict(item.attributes), "owner": scope.owner, "audience": scope.audience.value,
             "project": scope.project, "namespace": scope.namespace, "version": item.version,
             "created_at": item.created_at, "updated_at": item.updated_at, "forgotten": item.forgotten}
-
-
-def block_fields(block: Block) -> dict[str, Json]:
-    """A block as it was given."""
-    return block_data(block)
 
 
 def hit_fields(hit: Hit) -> dict[str, Json]:

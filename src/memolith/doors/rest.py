@@ -28,11 +28,8 @@ class Rest:
 
     def __init__(self, app: App, registry: Registry, metrics: Metrics, body_bytes: int,
                  issuer: Issuer | None = None) -> None:
-        self.app = app
-        self.registry = registry
-        self.body_bytes = body_bytes
-        self.issuer = issuer
-        self.metrics = metrics
+        self.app, self.registry, self.metrics = app, registry, metrics
+        self.body_bytes, self.issuer = body_bytes, issuer
         self.routes = [
             Route("/mcp/tools/{tool}", self.call, methods=["POST"]),
             Route("/health", self.health), Route("/metrics", self.show_metrics),
@@ -68,8 +65,7 @@ class Rest:
                 raise InvalidInput(f"An idempotency key has 1 to {LONGEST_KEY} characters.", field="idempotency_key")
         except MemolithError as error:
             return self.registry.refuse(name, error)
-        call = Call(request.scope[CALLER], self.app.engine, request.scope[REQUEST], key,
-                    request.scope[SCOPES_KEY])
+        call = Call(request.scope[CALLER], self.app.engine, request.scope[REQUEST], key, request.scope[SCOPES_KEY])
         return await run_in_threadpool(self.registry.run, name, arguments, call)
 
     async def arguments(self, request: Request) -> dict[str, Any]:
