@@ -24,16 +24,7 @@ from memolith.doors.tokens import Issuer, challenge
 from memolith.engine.model import Caller
 from memolith.engine.ports import ClientKey, ClientKeys
 from memolith.engine.times import new_id
-from memolith.errors import (
-    Denied,
-    DiskFull,
-    InvalidInput,
-    MemolithError,
-    RateLimited,
-    TooLarge,
-    Unauthenticated,
-    Unavailable,
-)
+from memolith.errors import Denied, InvalidInput, MemolithError, RateLimited, TooLarge, Unauthenticated
 from memolith.registry import PLAIN, SCOPES
 
 log = logging.getLogger(__name__)
@@ -106,7 +97,7 @@ class Access:
         self.minute = self.second = 0
         self.used: Counter[str] = Counter()
         self.known: dict[tuple[object, ...], Known | None] = {}
-        """Whom these headers let in at this path, for this second: what another process changed is known in the next."""
+        """Whom these headers let in at a path, for this second: what another process changes is known in the next."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
@@ -140,17 +131,14 @@ class Access:
         if second != self.second or len(self.known) > MOST_KNOWN:
             self.second, self.known = second, {}
         given = (scope["path"], *(pair for pair in scope["headers"] if pair[0] in DECIDING))
-        if given not in self.known:
-            headers, known = Headers(scope=scope), self.known
+        known, path = self.known, scope["path"]
+        if given not in known:
+            headers = Headers(scope=scope)
             self.check_place(headers)
             self.check_size(headers)
-            known[given] = None if self.is_open(scope["path"]) else await self.check_key(headers, scope["path"])
-            return known[given]
-        return self.known[given]
-
-    def is_open(self, path: str) -> bool:
-        """Whether a path needs no key."""
-        return path in self.rules.open_paths or path.startswith(OPEN_PREFIXES)
+            is_open = path in self.rules.open_paths or path.startswith(OPEN_PREFIXES)
+            known[given] = None if is_open else await self.check_key(headers, path)
+        return known[given]
 
     def check_place(self, headers: Headers) -> None:
         """Refuse foreign hosts and origins: a web page must not reach a server on this machine."""
@@ -191,7 +179,7 @@ class Access:
         """Note that a key was used, if the store can be written: whoever only reads must not be hindered."""
         try:
             self.keys.used(id, now)
-        except (Unavailable, DiskFull):
+        except MemolithError:
             log.debug("the use of key %s was not noted", id)
 
     def count(self, id: str, extra: list[tuple[bytes, bytes]]) -> None:
