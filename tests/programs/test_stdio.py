@@ -135,10 +135,25 @@ def test_only_plain_calls_of_reading_tools_are_answered_without_the_sdk(prepared
     assert early(plain, prepared, "2025-03-26") is None
     for name in ("add_note", "fail", "wipe", "slow", "saved_prompts", "no_such_tool", 1, None):
         assert early(tool(1, name), prepared) is None
-    for change in ({"id": None}, {"id": 1.5}, {"jsonrpc": "1.0"}, {"params": []}):
+    for change in ({"id": None}, {"id": 1.5}, {"jsonrpc": "1.0"}, {"params": []}, {"method": "resources/read"}):
         assert early(plain | change, prepared) is None
     for change in ({"arguments": []}, {"arguments": None}, {"_meta": 1}, {"requestState": "x"}, {"inputResponses": {}}):
         assert early(plain | {"params": plain["params"] | change}, prepared) is None
+
+
+def test_no_call_comes_before_one_that_is_left_to_the_sdk(prepared):
+    (inlet, client_out), (client_in, outlet) = os.pipe(), os.pipe()
+    front = Front(Wire(inlet, outlet), Prepared.load(prepared, "all", False))
+    for message in (initialize(), *(tool(number, name) for number, name in enumerate(["a", "b", "c", "d"], 2))):
+        front.frame(encoded(message).strip())
+    front.try_calls(lambda message: b"{}" if message["params"]["name"] in "abd" else None)
+    passed: list[bytes | None] = []
+    front.take_over(passed.append)
+    for end in (inlet, client_out, outlet):
+        os.close(end)
+    with open(client_in, "rb") as answers:
+        assert [json.loads(line)["id"] for line in answers] == [1, 2, 3]
+    assert [json.loads(line)["id"] for line in passed if line] == [1, 4, 5]
 
 
 def test_a_tool_that_must_reach_the_client_is_left_to_the_sdk(prepared):

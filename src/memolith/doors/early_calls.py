@@ -24,11 +24,13 @@ def leave(*_: object) -> None:
 def answer(front: Front, app: App, registry: Registry, message: Json) -> bytes | None:
     """The result of a plain call of a reading tool, as the SDK would word it; None leaves the call to the SDK."""
     params = message.get("params")
-    if not is_request(message) or not isinstance(params, dict) or params.keys() - {"name", "arguments", "_meta"}:
+    if message.get("method") != "tools/call" or not is_request(message) or not isinstance(params, dict):
         return None
     name, arguments, meta = params.get("name"), params.get("arguments", {}), params.get("_meta", {})
     tool = registry.find(name) if isinstance(name, str) else None
     if tool is None or not tool.read_only or not isinstance(arguments, dict) or not isinstance(meta, dict):
+        return None
+    if params.keys() - {"name", "arguments", "_meta"}:
         return None
     # The results of the oldest versions have other fields.
     if not is_envelope(meta) if VERSION_KEY in meta else (front.version or "") < "2025-06-18":

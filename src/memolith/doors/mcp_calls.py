@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import secrets
-import threading
 from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import suppress
@@ -63,7 +62,7 @@ class Client:
         self.ctx = ctx
         self.bus = bus
         self.loop = asyncio.get_running_loop()
-        self.stopped = threading.Event()
+        self.stopped = False
         self.sending: Future[Any] | None = None
         self.questions = 0
         self.answers = given_answers(params) if params is not None else {}
@@ -73,7 +72,7 @@ class Client:
         try:
             return await self.loop.run_in_executor(WORKERS, copy_context().run, function)
         except asyncio.CancelledError:
-            self.stopped.set()
+            self.stopped = True
             if self.sending is not None:
                 self.sending.cancel()
             raise
@@ -82,7 +81,7 @@ class Client:
         caller, scopes = caller_of(self.ctx)
         request = self.ctx.request.scope.get(REQUEST) if self.ctx.request is not None else None
         return Call(caller, engine, request or secrets.token_hex(6), idempotency_key(self.ctx), scopes,
-                    progress=self.progress, cancelled=self.stopped.is_set, elicit=self.ask(), changed=self.changed)
+                    progress=self.progress, cancelled=lambda: self.stopped, elicit=self.ask(), changed=self.changed)
 
     def progress(self, done: float, total: float | None, message: str) -> None:
         self.tell(self.ctx.session.report_progress(done, total, message or None))
@@ -100,12 +99,12 @@ class Client:
 
     def send(self, sending: Coroutine[Any, Any, Answer]) -> Answer:
         """Let the event loop send something, and wait for what comes of it."""
-        if self.stopped.is_set() or self.loop.is_closed():
+        if self.stopped or self.loop.is_closed():
             sending.close()
             raise CancelledError
         future: Future[Answer] = asyncio.run_coroutine_threadsafe(sending, self.loop)
         self.sending = future
-        if self.stopped.is_set():
+        if self.stopped:
             future.cancel()
         return future.result()
 

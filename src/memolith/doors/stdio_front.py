@@ -120,8 +120,8 @@ class Front:
         self.feed: Callable[[bytes | None], object] | None = None
         self.ended = False
         self.waiting = 0
-        self.called = False
-        self.calls: SimpleQueue[tuple[bytes, Json]] = SimpleQueue()
+        self.asked = False
+        self.requests: SimpleQueue[tuple[bytes, Json]] = SimpleQueue()
         self.version: str | None = None
         self.handshake: int | str | None = None
         """The id of the `initialize` that was answered here, until the SDK's answer to it has been dropped."""
@@ -144,9 +144,8 @@ class Front:
                 self.kept.append(line)
             if answer is None and method is not None and "id" in message:
                 self.waiting += 1
-                if method == "tools/call":
-                    self.called = True
-                    self.calls.put((line, message))
+                self.requests.put((line, message))
+                self.asked = True
             if self.waiting or method == "tools/list":
                 self.wake.set()
 
@@ -154,13 +153,14 @@ class Front:
         self.wire.write(b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (json.dumps(message["id"]).encode(), answer))
 
     def try_calls(self, call: Callable[[Json], bytes | None]) -> None:
-        """Answer calls, one after the other, until the SDK takes over and gets those that are left."""
+        """Answer calls in their order, until the SDK takes over or one must be left to it; none overtakes that one."""
         try:
             while self.feed is None:
-                line, message = self.calls.get()
-                answer = call(message)
+                line, message = self.requests.get()
+                if (answer := call(message)) is None:
+                    return
                 with self.lock:
-                    if answer is not None and line in self.kept:
+                    if line in self.kept:
                         self.kept.remove(line)
                         self.waiting -= 1
                         self.send(message, answer)
@@ -241,7 +241,7 @@ def serve(open_app: Callable[[], App], profile: str = "all", *, read_only: bool 
 
     def read() -> None:
         front.read()
-        if front.idle_end and not front.called:
+        if front.idle_end and not front.asked:
             # Nothing was begun, so nobody need wait for the end of an import.
             os._exit(0)
 
