@@ -163,12 +163,7 @@ class App:
             if not isinstance(self.store, SqliteStore) and not self.settings.database_pooler:
                 # The driver is an extra, which only who has chosen this store needs.
                 from memolith.storage.postgres_signals import Signals
-                self._signals = Signals(self.store, lambda _: self._heard())
-
-    def _heard(self) -> None:
-        self.keys.forget()
-        if not isinstance(self.store, SqliteStore):
-            self.store.forget()
+                self._signals = Signals(self.store, self.store.forget)
 
     @cached_property
     def allowance(self) -> Allowance | None:

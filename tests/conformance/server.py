@@ -7,8 +7,7 @@ doors are made of.
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from typing import Any
 
 import mcp_types as types
@@ -21,7 +20,7 @@ from mcp.server.subscriptions import ListenHandler
 from mcp.shared.exceptions import MCPError
 from starlette.routing import Route
 
-from conformance.tools import BUS, PIXEL, TOOLS, Answer, embedded, form, image, needed, text
+from conformance.tools import BUS, IMAGE, PIXEL, TOOLS, Answer, embedded, form, needed, text
 from memolith.doors.mcp_calls import Context, is_modern
 from memolith.doors.mcp_http import LOOPBACK_HOSTS, LOOPBACK_ORIGINS, allowed
 
@@ -35,7 +34,7 @@ PROMPTS: dict[str, tuple[tuple[str, ...], Callable[[dict[str, str]], list[types.
     "test_prompt_with_embedded_resource": (("resourceUri",), lambda given: [
         embedded(given["resourceUri"], "Embedded resource content for testing."),
         text("Please process the embedded resource above.")]),
-    "test_prompt_with_image": ((), lambda _: [image(), text("Please analyze the image above.")]),
+    "test_prompt_with_image": ((), lambda _: [IMAGE, text("Please analyze the image above.")]),
     "test_input_required_result_prompt": ((), lambda _: [text("Use the context that was given.")])}
 RETRY_MS = 50
 
@@ -77,8 +76,7 @@ async def list_resources(ctx: Context, params: types.PaginatedRequestParams | No
     return types.ListResourcesResult(resources=[types.Resource(uri=uri, name=uri) for uri in (*FIXED, BINARY)])
 
 
-async def list_templates(ctx: Context,
-                         params: types.PaginatedRequestParams | None) -> types.ListResourceTemplatesResult:
+async def list_templates(ctx: Context, params: Any) -> types.ListResourceTemplatesResult:
     return types.ListResourceTemplatesResult(
         resource_templates=[types.ResourceTemplate(uri_template=TEMPLATE, name="template")])
 
@@ -147,12 +145,8 @@ class Conformance:
     """The route of the fixtures, and the lifespan that it needs."""
 
     def __init__(self) -> None:
-        self.manager = StreamableHTTPSessionManager(
+        manager = StreamableHTTPSessionManager(
             make_server(), event_store=Replay(), retry_interval=RETRY_MS,
             security_settings=allowed(LOOPBACK_HOSTS, LOOPBACK_ORIGINS))
-        self.routes = [Route("/conformance", StreamableHTTPASGIApp(self.manager))]
-
-    @asynccontextmanager
-    async def run(self) -> AsyncIterator[None]:
-        async with self.manager.run():
-            yield
+        self.routes = [Route("/conformance", StreamableHTTPASGIApp(manager))]
+        self.run = manager.run

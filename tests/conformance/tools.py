@@ -8,7 +8,7 @@ from typing import Any
 
 import anyio
 import mcp_types as types
-from mcp.server.subscriptions import InMemorySubscriptionBus, PromptsListChanged, ToolsListChanged
+from mcp.server.subscriptions import InMemorySubscriptionBus, PromptsListChanged, ServerEvent, ToolsListChanged
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import ServerMessageMetadata
 
@@ -20,6 +20,7 @@ Answer = types.CallToolResult | types.InputRequiredResult
 Fixture = Callable[[Context, Params], Awaitable[Answer]]
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=="
+IMAGE = types.ImageContent(data=PIXEL, mime_type="image/png")
 SILENCE = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAA="
 NAME: Schema = {"name": {"type": "string"}}
 CONFIRM: Schema = {"ok": {"type": "boolean"}}
@@ -66,10 +67,6 @@ def text(words: str) -> types.TextContent:
     return types.TextContent(text=words)
 
 
-def image() -> types.ImageContent:
-    return types.ImageContent(data=PIXEL, mime_type="image/png")
-
-
 def embedded(uri: str, words: str, mime_type: str = "text/plain") -> types.EmbeddedResource:
     return types.EmbeddedResource(resource=types.TextResourceContents(uri=uri, mime_type=mime_type, text=words))
 
@@ -92,13 +89,16 @@ def needed(state: str | None = None, **requests: Any) -> types.InputRequiredResu
     return types.InputRequiredResult(input_requests=requests or None, request_state=state)
 
 
-def fixed(name: str, *content: types.ContentBlock, is_error: bool = False) -> None:
-    """A tool that always answers the same."""
+def fixed(name: str, *content: types.ContentBlock, is_error: bool = False, schema: Schema = NO_ARGUMENTS,
+          event: ServerEvent | None = None) -> None:
+    """A tool that always answers the same, and may tell of an event."""
 
     async def answer(ctx: Context, params: Params) -> Answer:
+        if event is not None:
+            await BUS.publish(event)
         return result(*content, is_error=is_error)
 
-    fixture(name=name)(answer)
+    fixture(schema, name)(answer)
 
 
 def asking(tail: str, state: str | None, done: str, **requests: Any) -> None:
@@ -116,12 +116,15 @@ def asking(tail: str, state: str | None, done: str, **requests: Any) -> None:
 
 
 fixed("test_simple_text", text("This is a simple text response for testing."))
-fixed("test_image_content", image())
+fixed("test_image_content", IMAGE)
 fixed("test_audio_content", types.AudioContent(data=SILENCE, mime_type="audio/wav"))
 fixed("test_embedded_resource", embedded("test://embedded-resource", "This is an embedded resource content."))
-fixed("test_multiple_content_types", text("Multiple content types test:"), image(),
+fixed("test_multiple_content_types", text("Multiple content types test:"), IMAGE,
       embedded("test://mixed-content-resource", '{"test":"data","value":123}', "application/json"))
 fixed("test_error_handling", text("This tool intentionally returns an error for testing"), is_error=True)
+fixed("json_schema_2020_12_tool", text("done"), schema=SCHEMA_2020)
+fixed("test_trigger_tool_change", text("done"), event=ToolsListChanged())
+fixed("test_trigger_prompt_change", text("done"), event=PromptsListChanged())
 asking("elicitation", None, "Hello, {name}!", user_name=form("What is your name?", NAME))
 asking("sampling", None, "The model has answered.", capital_question=sample("What is the capital of France?"))
 asking("list_roots", None, "The roots are known.", client_roots=types.ListRootsRequest())
@@ -223,11 +226,6 @@ async def test_x_mcp_header(ctx: Context, params: Params) -> Answer:
     return result(text(f"region: {(params.arguments or {}).get('region')}"))
 
 
-@fixture(SCHEMA_2020)
-async def json_schema_2020_12_tool(ctx: Context, params: Params) -> Answer:
-    return result(text("done"))
-
-
 @fixture()
 async def test_reconnection(ctx: Context, params: Params) -> Answer:
     if ctx.close_sse_stream is not None:
@@ -235,15 +233,3 @@ async def test_reconnection(ctx: Context, params: Params) -> Answer:
     # The answer must come after the client has noticed that its stream is closed.
     await anyio.sleep(0.2)
     return result(text("Reconnection test completed"))
-
-
-@fixture()
-async def test_trigger_tool_change(ctx: Context, params: Params) -> Answer:
-    await BUS.publish(ToolsListChanged())
-    return result(text("done"))
-
-
-@fixture()
-async def test_trigger_prompt_change(ctx: Context, params: Params) -> Answer:
-    await BUS.publish(PromptsListChanged())
-    return result(text("done"))

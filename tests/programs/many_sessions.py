@@ -15,11 +15,11 @@ from pipes import MIXED, encoded
 
 from demo_server import App
 
-from memolith.doors import mcp_stdio, stdio_front
+from memolith.doors import mcp_stdio, stdio_front  # noqa: F401 - imported before the fork
 
 
 def serve(prepared: str, pause_s: float) -> None:
-    def open_app() -> mcp_stdio.App:
+    def open_app() -> App:
         time.sleep(pause_s)
         return App()
 

@@ -227,6 +227,13 @@ def test_who_calls_too_often_is_told_when_to_come_back(tmp_path):
         assert limited.ask("GET", "/health").status_code == 200
 
 
+def test_a_key_in_use_is_shut_out_within_a_second_of_being_revoked(served):
+    key = served.key("leaving")
+    assert served.tool("overview", {}, key).status_code == 200
+    served.app.keys.revoke(served.app.keys.by_digest(digest(key)).id)
+    wait_for(lambda: served.tool("overview", {}, key).status_code == 401)
+
+
 class FullDisk:
     """Keys on a disk that has no room left."""
 

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import anyio
@@ -20,6 +21,7 @@ import mcp_types as types
 import pytest
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
+from tests.demo_family import Said, registry
 from tests.programs.pipes import (
     ENVELOPE,
     HANDSHAKES,
@@ -35,7 +37,9 @@ from tests.programs.pipes import (
     tool,
 )
 
+from memolith.doors.early_calls import answer
 from memolith.doors.stdio_front import PREPARED, Front, Prepared, Wire
+from memolith.registry import Call, Family, Registry
 
 NO_FILE = os.path.join(os.devnull, "missing")
 HEAVY = {"pydantic", "pydantic_core", "mcp", "mcp_types", "anyio", "asyncio", "starlette", "numpy", "apsw", "httpx2",
@@ -95,6 +99,86 @@ def test_prepared_answers_are_what_the_sdk_answers(prepared, version):
             assert pipe.end() == 0
     assert found[0] == found[1]
     assert all("result" in answer for answer in found[0])
+
+
+EARLY = [("get_note", {"note_id": "umlaut"}), ("get_note", {"note_id": "none"}), ("get_note", {"note_id": 1}),
+         ("list_notes", {"limit": 2}), ("coded_fail", {"kind": "not_found"}), ("get_note", {})]
+
+
+@pytest.mark.parametrize("version", [*HANDSHAKES, MODERN])
+def test_a_call_that_comes_before_the_sdk_is_answered_as_the_sdk_would(prepared, version):
+    modern = version == MODERN
+    found = []
+    for path in (prepared, NO_FILE):
+        with Pipe("stdio", path) as pipe:
+            if not modern:
+                shake_hands(pipe, version)
+            found.append([pipe.ask(tool(number, name, modern, **given)) for number, (name, given) in enumerate(EARLY)])
+            assert pipe.end() == 0
+    assert found[0] == found[1]
+
+
+def early(message: dict[str, Any], prepared: str, version: str | None = HANDSHAKES[-1]) -> dict[str, Any] | None:
+    """What is answered without the SDK."""
+    front = Front(Wire(0, 1), Prepared.load(prepared, "all", False))
+    front.version = version
+    found = answer(front, SimpleNamespace(engine=None), registry().choose("all"), message)
+    return None if found is None else json.loads(found)
+
+
+def test_only_plain_calls_of_reading_tools_are_answered_without_the_sdk(prepared):
+    plain = tool(1, "get_note", note_id="one")
+    assert early(plain, prepared)["structuredContent"]["text"] == "the first note"
+    assert early(tool(1, "get_note", True, note_id="one"), prepared, None)["resultType"] == "complete"
+    assert early(tool(1, "get_note", note_id="none"), prepared)["isError"]
+    assert early(plain, prepared, None) is None
+    assert early(plain, prepared, "2025-03-26") is None
+    for name in ("add_note", "fail", "wipe", "slow", "saved_prompts", "no_such_tool", 1, None):
+        assert early(tool(1, name), prepared) is None
+    for change in ({"id": None}, {"id": 1.5}, {"jsonrpc": "1.0"}, {"params": []}, {"method": "resources/read"}):
+        assert early(plain | change, prepared) is None
+    for change in ({"arguments": []}, {"arguments": None}, {"_meta": 1}, {"requestState": "x"}, {"inputResponses": {}}):
+        assert early(plain | {"params": plain["params"] | change}, prepared) is None
+
+
+def test_no_call_comes_before_one_that_is_left_to_the_sdk(prepared):
+    (inlet, client_out), (client_in, outlet) = os.pipe(), os.pipe()
+    front = Front(Wire(inlet, outlet), Prepared.load(prepared, "all", False))
+    for message in (initialize(), *(tool(number, name) for number, name in enumerate(["a", "b", "c", "d"], 2))):
+        front.frame(encoded(message).strip())
+    front.try_calls(lambda message: b"{}" if message["params"]["name"] in "abd" else None)
+    passed: list[bytes | None] = []
+    front.take_over(passed.append)
+    for end in (inlet, client_out, outlet):
+        os.close(end)
+    with open(client_in, "rb") as answers:
+        assert [json.loads(line)["id"] for line in answers] == [1, 2, 3]
+    assert [json.loads(line)["id"] for line in passed if line] == [1, 4, 5]
+
+
+def test_a_tool_that_must_reach_the_client_is_left_to_the_sdk(prepared):
+    family = Family("reaching")
+
+    @family.tool(read_only=True)
+    def count(call: Call) -> Said:
+        """Tell how far it is."""
+        call.progress(1, 2, "half")
+        return Said(text="done")
+
+    @family.tool(read_only=True)
+    def ask(call: Call) -> Said:
+        """Ask the user."""
+        return Said(text=str(call.elicit and call.elicit("Sure?", {})))
+
+    front = Front(Wire(0, 1), Prepared.load(prepared, "all", False))
+    front.version = HANDSHAKES[-1]
+
+    def tried(message: dict[str, Any]) -> bytes | None:
+        return answer(front, SimpleNamespace(engine=None), Registry([family]), message)
+
+    assert b"done" in tried(tool(1, "count"))
+    assert tried(request(1, "tools/call", name="count", _meta={"progressToken": 1})) is None
+    assert tried(tool(1, "ask")) is None
 
 
 @pytest.mark.parametrize(("arguments", "tools"), [

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import math
 import os
 import secrets
 import time
@@ -13,27 +12,19 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from random import getrandbits
 
 import anyio
 from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from memolith.doors.mcp_calls import CALLER, SCOPES_KEY
+from memolith.doors.mcp_calls import CALLER, REQUEST, SCOPES_KEY
 from memolith.doors.tokens import Issuer, challenge
 from memolith.engine.model import Caller
-from memolith.engine.ports import ClientKey, ClientKeys
+from memolith.engine.ports import Allowance, ClientKey, ClientKeys
 from memolith.engine.times import new_id
-from memolith.errors import (
-    Denied,
-    DiskFull,
-    InvalidInput,
-    MemolithError,
-    RateLimited,
-    TooLarge,
-    Unauthenticated,
-    Unavailable,
-)
+from memolith.errors import Denied, InvalidInput, MemolithError, RateLimited, TooLarge, Unauthenticated
 from memolith.registry import PLAIN, SCOPES
 
 log = logging.getLogger(__name__)
@@ -41,7 +32,12 @@ KEY_PREFIX = "mlk_"
 LOCAL_KEY = "local.key"
 PROJECT_HEADER = "x-memolith-project"
 LONGEST_LENGTH = 18
+PORTIONS = 20
 OPEN_PREFIXES = ("/.well-known/",)
+DECIDING = frozenset((b"host", b"origin", b"content-length", b"authorization", b"x-api-key", PROJECT_HEADER.encode()))
+MOST_KNOWN = 1000
+
+Known = tuple[Caller, frozenset[str], str]
 
 
 def digest(key: str) -> str:
@@ -92,15 +88,22 @@ class Rules:
 class Access:
     """ASGI middleware around every route: nothing decides about a caller but this."""
 
-    def __init__(self, app: ASGIApp, keys: ClientKeys, rules: Rules, clock: Callable[[], str]) -> None:
+    def __init__(self, app: ASGIApp, keys: ClientKeys, rules: Rules, clock: Callable[[], str],
+                 allowance: Allowance | None = None) -> None:
         self.app = app
+        self.allowance = allowance
         self.keys = keys
         self.rules = rules
         self.clock = clock
         # A few threads of their own, so that a silent issuer does not take all there are.
         self.checkers = anyio.CapacityLimiter(4)
-        self.minute = 0
+        self.minute = self.second = 0
         self.used: Counter[str] = Counter()
+        self.taken: Counter[str] = Counter()
+        self.elsewhere: Counter[str] = Counter()
+        """Calls taken from the shared allowance, and those that other servers took, as of then."""
+        self.known: dict[tuple[object, ...], Known | None] = {}
+        """Whom these headers let in at a path, for this second: what another process changes is known in the next."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
@@ -110,25 +113,38 @@ class Access:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        headers = Headers(scope=scope)
-        request = secrets.token_hex(6)
-        extra: dict[str, str] = {"x-request-id": request}
+        scope = {**scope, REQUEST: f"{getrandbits(48):012x}"}
+        extra = [(b"x-request-id", scope[REQUEST].encode())]
         try:
+            if known := await self.who(scope):
+                scope[CALLER], scope[SCOPES_KEY] = known[:2]
+                await self.count(known[2], extra)
+        except MemolithError as error:
+            log.info("request %s: refused with %s", scope[REQUEST], error.status)
+            await self.refuse(error, scope, extra)(scope, receive, send)
+            return
+
+        async def sending(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message = {**message, "headers": [*message.get("headers", ()), *extra]}
+            await send(message)
+
+        await self.app(scope, receive, sending)
+
+    async def who(self, scope: Scope) -> Known | None:
+        """The caller, what his key allows, and the key's id; None where no key is needed."""
+        second = int(time.time())
+        if second != self.second or len(self.known) > MOST_KNOWN:
+            self.second, self.known = second, {}
+        given = (scope["path"], *(pair for pair in scope["headers"] if pair[0] in DECIDING))
+        known, path = self.known, scope["path"]
+        if given not in known:
+            headers = Headers(scope=scope)
             self.check_place(headers)
             self.check_size(headers)
-            if not self.is_open(scope["path"]):
-                caller, scopes, id = await self.who(headers, scope["path"])
-                self.count(id, extra)
-                scope = {**scope, CALLER: caller, SCOPES_KEY: scopes}
-        except MemolithError as error:
-            log.info("request %s: refused with %s", request, error.status)
-            await self.refuse(error, scope["path"], headers, extra)(scope, receive, send)
-            return
-        await self.app({**scope, "memolith.request": request}, receive, with_headers(send, extra))
-
-    def is_open(self, path: str) -> bool:
-        """Whether a path needs no key."""
-        return path in self.rules.open_paths or path.startswith(OPEN_PREFIXES)
+            is_open = path in self.rules.open_paths or path.startswith(OPEN_PREFIXES)
+            known[given] = None if is_open else await self.check_key(headers, path)
+        return known[given]
 
     def check_place(self, headers: Headers) -> None:
         """Refuse foreign hosts and origins: a web page must not reach a server on this machine."""
@@ -146,8 +162,7 @@ class Access:
         if len(length) > LONGEST_LENGTH or int(length) > self.rules.body_bytes:
             raise TooLarge(f"A request has at most {self.rules.body_bytes:,} bytes.")
 
-    async def who(self, headers: Headers, path: str) -> tuple[Caller, frozenset[str], str]:
-        """The caller, what his key allows, and the key's id."""
+    async def check_key(self, headers: Headers, path: str) -> Known:
         secret = credential(headers)
         if not secret:
             raise Unauthenticated("A key is needed: send `Authorization: Bearer KEY`.")
@@ -158,7 +173,7 @@ class Access:
                                                             limiter=self.checkers)
             return caller, scopes, f"token:{caller.tenant}:{caller.user}"
         # The look-up is by hash, so how long it takes tells nothing about the key.
-        key = self.keys.by_digest(digest(secret))
+        key = await anyio.to_thread.run_sync(self.keys.by_digest, digest(secret))
         now = self.clock()
         if key is None or key.revoked or (key.expires_at is not None and key.expires_at <= now):
             raise Unauthenticated("This key is not valid, or not any more.")
@@ -170,32 +185,43 @@ class Access:
         """Note that a key was used, if the store can be written: whoever only reads must not be hindered."""
         try:
             self.keys.used(id, now)
-        except (Unavailable, DiskFull):
+        except MemolithError:
             log.debug("the use of key %s was not noted", id)
 
-    def count(self, id: str, extra: dict[str, str]) -> None:
+    async def count(self, id: str, extra: list[tuple[bytes, bytes]]) -> None:
         """Count the call; the headers tell how many are left in this minute."""
-        now = time.time()
-        minute = int(now // 60)
+        minute, limit = self.second // 60, self.rules.per_minute
         if minute != self.minute:
-            self.minute, self.used = minute, Counter()
+            self.minute, self.used, self.taken, self.elsewhere = minute, Counter(), Counter(), Counter()
         self.used[id] += 1
-        limit, reset = self.rules.per_minute, (minute + 1) * 60
-        extra |= {"x-ratelimit-limit": str(limit), "x-ratelimit-remaining": str(max(0, limit - self.used[id])),
-                  "x-ratelimit-reset": str(reset)}
-        if self.used[id] > limit:
-            wait = max(1, math.ceil(reset - now))
+        if self.allowance and self.used[id] > self.taken[id]:
+            self.taken[id] += max(1, limit // PORTIONS)
+            await anyio.to_thread.run_sync(self.share, self.allowance, id, minute)
+        used, reset = self.used[id] + self.elsewhere[id], (minute + 1) * 60
+        extra += ((b"x-ratelimit-limit", b"%d" % limit), (b"x-ratelimit-reset", b"%d" % reset),
+                  (b"x-ratelimit-remaining", b"%d" % max(0, limit - used)))
+        if used > limit:
+            wait = reset - self.second
             raise RateLimited(f"At most {limit} calls a minute; try again in {wait} seconds.", value=wait)
 
-    def refuse(self, error: MemolithError, path: str, given: Headers, extra: dict[str, str]) -> Response:
-        headers = dict(extra)
+    def share(self, allowance: Allowance, id: str, minute: int) -> None:
+        """Take a portion of the limit that servers share; while the database is away each counts for itself."""
+        try:
+            total = allowance.take(id, minute, max(1, self.rules.per_minute // PORTIONS))
+            self.elsewhere[id] = max(0, total - self.taken[id])
+        except MemolithError:
+            log.debug("the calls of key %s were not shared", id)
+
+    def refuse(self, error: MemolithError, scope: Scope, extra: list[tuple[bytes, bytes]]) -> Response:
+        headers = {name.decode(): value.decode() for name, value in extra}
         if isinstance(error, Unauthenticated):
-            headers["www-authenticate"] = challenge(self.rules.issuer, path, "invalid_token" * bool(credential(given)))
+            problem = "invalid_token" * bool(credential(Headers(scope=scope)))
+            headers["www-authenticate"] = challenge(self.rules.issuer, scope["path"], problem)
         elif isinstance(error, Denied) and error.field is None:
-            headers["www-authenticate"] = challenge(self.rules.issuer, path, "insufficient_scope")
-        if error.status == 429:
-            headers["retry-after"] = str(error.value)
-        body = json.dumps(PLAIN.failure(error) | {"request_id": extra["x-request-id"]})
+            headers["www-authenticate"] = challenge(self.rules.issuer, scope["path"], "insufficient_scope")
+        if (wait := error.value if error.status == 429 else error.retry_s) is not None:
+            headers["retry-after"] = str(wait)
+        body = json.dumps(PLAIN.failure(error) | {"request_id": scope[REQUEST]})
         return Response(body, error.status, headers, "application/json")
 
 
@@ -214,17 +240,3 @@ def matches(name: str, allowed: str) -> bool:
         return False
     rest = name.removeprefix(base)
     return rest != name and (rest == "" or (rest[0] == ":" and rest[1:].isdecimal() and rest.isascii()))
-
-
-def with_headers(send: Send, extra: dict[str, str]) -> Send:
-    """The same, with headers added to the response."""
-    raw = [(name.encode(), value.encode()) for name, value in extra.items()]
-
-    async def sending(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            message = {**message, "headers": [*message.get("headers", []), *raw]}
-        await send(message)
-
-    return sending
-
-

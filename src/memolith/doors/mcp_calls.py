@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import secrets
-import threading
 from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import suppress
@@ -13,14 +12,8 @@ from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import mcp_types as types
+from mcp.server import subscriptions
 from mcp.server.context import ServerRequestContext
-from mcp.server.subscriptions import (
-    PromptsListChanged,
-    ResourcesListChanged,
-    ServerEvent,
-    SubscriptionBus,
-    ToolsListChanged,
-)
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
@@ -37,15 +30,16 @@ Answer = TypeVar("Answer")
 
 CALLER = "memolith.caller"
 SCOPES_KEY = "memolith.scopes"
+REQUEST = "memolith.request"
 IDEMPOTENCY_KEY = "memolith/idempotency-key"
 LONGEST_KEY = 200
 LOCAL = Caller()
 # Not anyio's worker threads, which take twice as long to hand a call over and back.
 WORKERS = ThreadPoolExecutor(40, thread_name_prefix="memolith call")
-CHANGES: dict[str, tuple[Callable[[], ServerEvent], Callable[[], types.ServerNotification]]] = {
-    "tools": (ToolsListChanged, types.ToolListChangedNotification),
-    "resources": (ResourcesListChanged, types.ResourceListChangedNotification),
-    "prompts": (PromptsListChanged, types.PromptListChangedNotification),
+CHANGES: dict[str, tuple[Callable[[], subscriptions.ServerEvent], Callable[[], types.ServerNotification]]] = {
+    "tools": (subscriptions.ToolsListChanged, types.ToolListChangedNotification),
+    "resources": (subscriptions.ResourcesListChanged, types.ResourceListChangedNotification),
+    "prompts": (subscriptions.PromptsListChanged, types.PromptListChangedNotification),
 }
 
 
@@ -63,12 +57,12 @@ def is_modern(ctx: Context) -> bool:
 class Client:
     """The client of one request, as seen from the worker thread."""
 
-    def __init__(self, ctx: Context, bus: SubscriptionBus,
+    def __init__(self, ctx: Context, bus: subscriptions.SubscriptionBus,
                  params: types.InputResponseRequestParams | None = None) -> None:
         self.ctx = ctx
         self.bus = bus
         self.loop = asyncio.get_running_loop()
-        self.stopped = threading.Event()
+        self.stopped = False
         self.sending: Future[Any] | None = None
         self.questions = 0
         self.answers = given_answers(params) if params is not None else {}
@@ -78,16 +72,16 @@ class Client:
         try:
             return await self.loop.run_in_executor(WORKERS, copy_context().run, function)
         except asyncio.CancelledError:
-            self.stopped.set()
+            self.stopped = True
             if self.sending is not None:
                 self.sending.cancel()
             raise
 
     def call(self, engine: Engine) -> Call:
         caller, scopes = caller_of(self.ctx)
-        request = self.ctx.request.scope.get("memolith.request") if self.ctx.request is not None else None
+        request = self.ctx.request.scope.get(REQUEST) if self.ctx.request is not None else None
         return Call(caller, engine, request or secrets.token_hex(6), idempotency_key(self.ctx), scopes,
-                    progress=self.progress, cancelled=self.stopped.is_set, elicit=self.ask(), changed=self.changed)
+                    progress=self.progress, cancelled=lambda: self.stopped, elicit=self.ask(), changed=self.changed)
 
     def progress(self, done: float, total: float | None, message: str) -> None:
         self.tell(self.ctx.session.report_progress(done, total, message or None))
@@ -105,12 +99,12 @@ class Client:
 
     def send(self, sending: Coroutine[Any, Any, Answer]) -> Answer:
         """Let the event loop send something, and wait for what comes of it."""
-        if self.stopped.is_set() or self.loop.is_closed():
+        if self.stopped or self.loop.is_closed():
             sending.close()
             raise CancelledError
         future: Future[Answer] = asyncio.run_coroutine_threadsafe(sending, self.loop)
         self.sending = future
-        if self.stopped.is_set():
+        if self.stopped:
             future.cancel()
         return future.result()
 

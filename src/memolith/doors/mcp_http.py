@@ -13,7 +13,7 @@ from mcp.server.auth.provider import AccessToken
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.subscriptions import InMemorySubscriptionBus
 from mcp.server.transport_security import TransportSecuritySettings
-from starlette.responses import Response
+from starlette.responses import JSONResponse
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
@@ -39,11 +39,11 @@ class KnownCaller:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         caller = scope.get(CALLER)
         if caller is None or SCOPES_KEY not in scope:
-            body = json.dumps(PLAIN.failure(Unauthenticated()))
-            headers = {"WWW-Authenticate": "Bearer"}
-            await Response(body, 401, headers, "application/json")(scope, receive, send)
+            refusal = JSONResponse(PLAIN.failure(Unauthenticated()), 401, {"WWW-Authenticate": "Bearer"})
+            await refusal(scope, receive, send)
             return
-        await self.manager.asgi_app({**scope, "user": known_as(caller.tenant, caller.user)}, receive, send)
+        scope["user"] = known_as(caller.tenant, caller.user)
+        await self.manager.asgi_app(scope, receive, send)
 
 
 @lru_cache(1000)

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
-import os
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import mcp_types as types
@@ -23,28 +21,16 @@ from mcp.shared.message import SessionMessage
 
 from memolith.doors.frames import VERSION_KEY, parsed
 from memolith.doors.mcp_server import make_server
-from memolith.registry import Registry
 
 if TYPE_CHECKING:
+    from memolith.app import App
     from memolith.doors.stdio_front import Front
-    from memolith.engine.engine import Engine
+    from memolith.registry import Registry
 
 DRAIN_S = 1.0
 CANCELLED = "notifications/cancelled"
 UNANSWERED = frozenset(("subscriptions/listen",))
 """Requests that stay open for as long as the client is there."""
-
-
-class App(Protocol):
-    """What a door needs of the composed application."""
-
-    @property
-    def registry(self) -> Registry: ...
-
-    @property
-    def engine(self) -> Engine: ...
-
-    def close(self) -> None: ...
 
 
 class Lane:
@@ -182,19 +168,11 @@ async def run(front: Front, server: Server[Any]) -> None:
         frames.close()
 
 
-def serve(front: Front, open_app: Callable[[], App], profile: str, *, read_only: bool) -> None:
+def serve(front: Front, app: App, registry: Registry) -> None:
     """Take over from the front and serve until the client leaves."""
     if sys.platform == "win32":
         from mcp.os.win32.utilities import rebind_std_handle_to_fd  # there is no such function elsewhere
 
         rebind_std_handle_to_fd(0)
         rebind_std_handle_to_fd(1)
-    app = open_app()
-    try:
-        server = make_server(app.registry.choose(profile, read_only=read_only), lambda: app.engine)
-        anyio.run(run, front, server)
-    finally:
-        app.close()
-    # A call that outlived its client would keep the process; what it wrote is durable or not there.
-    logging.shutdown()
-    os._exit(0)
+    anyio.run(run, front, make_server(registry, lambda: app.engine))

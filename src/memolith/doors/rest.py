@@ -12,7 +12,7 @@ from starlette.routing import Route
 
 from memolith import __version__
 from memolith.app import App
-from memolith.doors.mcp_calls import CALLER, LONGEST_KEY, SCOPES_KEY
+from memolith.doors.mcp_calls import CALLER, LONGEST_KEY, REQUEST, SCOPES_KEY
 from memolith.doors.metrics import Metrics
 from memolith.doors.openapi import openapi, page
 from memolith.doors.tokens import Issuer, challenge
@@ -28,11 +28,8 @@ class Rest:
 
     def __init__(self, app: App, registry: Registry, metrics: Metrics, body_bytes: int,
                  issuer: Issuer | None = None) -> None:
-        self.app = app
-        self.registry = registry
-        self.body_bytes = body_bytes
-        self.issuer = issuer
-        self.metrics = metrics
+        self.app, self.registry, self.metrics = app, registry, metrics
+        self.body_bytes, self.issuer = body_bytes, issuer
         self.routes = [
             Route("/mcp/tools/{tool}", self.call, methods=["POST"]),
             Route("/health", self.health), Route("/metrics", self.show_metrics),
@@ -47,7 +44,7 @@ class Rest:
         status = outcome.error.status if outcome.error else 200
         known = name if self.registry.find(name) else "unknown"
         if outcome.error is not None and status >= 500:
-            log.warning("request %s: %s answered %s", request.scope.get("memolith.request"), known, status)
+            log.warning("request %s: %s answered %s", request.scope.get(REQUEST), known, status)
         wait = {"retry-after": str(outcome.error.retry_s)} if outcome.error and outcome.error.retry_s else {}
         return Response(outcome.text, status, self.missing_scope(request, name) | wait, "application/json")
 
@@ -69,8 +66,7 @@ class Rest:
                 raise InvalidInput(f"An idempotency key has 1 to {LONGEST_KEY} characters.", field="idempotency_key")
         except MemolithError as error:
             return self.registry.refuse(name, error)
-        call = Call(request.scope[CALLER], self.app.engine, request.scope["memolith.request"], key,
-                    request.scope[SCOPES_KEY])
+        call = Call(request.scope[CALLER], self.app.engine, request.scope[REQUEST], key, request.scope[SCOPES_KEY])
         return await run_in_threadpool(self.registry.run, name, arguments, call)
 
     async def arguments(self, request: Request) -> dict[str, Any]:

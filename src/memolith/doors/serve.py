@@ -62,7 +62,7 @@ def build(app: App, *, read_only: bool = False, conformance: bool = False) -> AS
     server = Starlette(routes=routes, lifespan=lifespan, exception_handlers={404: worded, 405: worded})
     # A path is what it says, and a redirect would lose the body.
     server.router.redirect_slashes = False
-    return Access(server, app.keys, rules, app.clock.now)
+    return Access(server, app.keys, rules, app.clock.now, app.allowance)
 
 
 def conformance_fixtures(host: str) -> Any:

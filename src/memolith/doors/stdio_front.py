@@ -2,16 +2,19 @@
 
 A thread reads the pipe. Each frame is decided once, under one lock: answered here, or kept for the SDK, in order; never
 both, except `initialize`, which the SDK must see too (its second answer is dropped). The main thread sleeps until the
-list of tools was answered or something came that only the SDK can answer, then imports it and takes over under the same
-lock. Whatever looks unusual is left to the SDK.
+list of tools was answered or something came that was not prepared, then opens the app, imports the SDK and takes over
+under the same lock. Until then plain calls are tried without the SDK; it gets those that are unanswered by then, and
+whatever looks unusual.
 """
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import sys
 import threading
+from queue import SimpleQueue
 
 from memolith import __version__
 from memolith.doors.frames import MODERN, VERSION_KEY, are_capabilities, is_envelope, is_info, is_request, parsed
@@ -21,8 +24,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from memolith.app import App
     from memolith.doors.frames import Json
-    from memolith.doors.mcp_stdio import App
 
 PREPARED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "prepared.jsonl")
 HANDSHAKE_PARAMS = {"protocolVersion", "capabilities", "clientInfo", "_meta"}
@@ -116,7 +119,9 @@ class Front:
         self.kept: list[bytes] = []
         self.feed: Callable[[bytes | None], object] | None = None
         self.ended = False
-        self.waiting = False
+        self.waiting = 0
+        self.asked = False
+        self.requests: SimpleQueue[tuple[bytes, Json]] = SimpleQueue()
         self.version: str | None = None
         self.handshake: int | str | None = None
         """The id of the `initialize` that was answered here, until the SDK's answer to it has been dropped."""
@@ -134,13 +139,33 @@ class Front:
             method = message.get("method")
             answer = self.answer(message) if self.prepared is not None else None
             if answer is not None:
-                self.wire.write(b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (json.dumps(message["id"]).encode(), answer))
+                self.send(message, answer)
             if answer is None or method == "initialize":
                 self.kept.append(line)
             if answer is None and method is not None and "id" in message:
-                self.waiting = True
+                self.waiting += 1
+                self.requests.put((line, message))
+                self.asked = True
             if self.waiting or method == "tools/list":
                 self.wake.set()
+
+    def send(self, message: Json, answer: bytes) -> None:
+        self.wire.write(b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (json.dumps(message["id"]).encode(), answer))
+
+    def try_calls(self, call: Callable[[Json], bytes | None]) -> None:
+        """Answer calls in their order, until the SDK takes over or one must be left to it; none overtakes that one."""
+        try:
+            while self.feed is None:
+                line, message = self.requests.get()
+                if (answer := call(message)) is None:
+                    return
+                with self.lock:
+                    if line in self.kept:
+                        self.kept.remove(line)
+                        self.waiting -= 1
+                        self.send(message, answer)
+        except OSError:
+            self.end()
 
     def answer(self, message: Json) -> bytes | None:
         """The prepared result for this request, or None when it is not ours to answer."""
@@ -205,24 +230,45 @@ class Front:
 
     @property
     def idle_end(self) -> bool:
-        """The client is gone and nobody waits for an answer."""
-        return self.ended and not self.waiting
+        """The client is gone before the SDK took over, and nobody waits for an answer."""
+        return self.ended and not self.waiting and self.feed is None
 
 
 def serve(open_app: Callable[[], App], profile: str = "all", *, read_only: bool = False,
           prepared: str = PREPARED) -> None:
     """Serve MCP over stdin and stdout until the client leaves; the app is opened once it is needed."""
     front = Front(Wire.of_process(), Prepared.load(prepared, profile, read_only))
-    threading.Thread(target=front.read, daemon=True).start()
+
+    def read() -> None:
+        front.read()
+        if front.idle_end and not front.asked:
+            # Nothing was begun, so nobody need wait for the end of an import.
+            os._exit(0)
+
+    threading.Thread(target=read, daemon=True).start()
     if front.prepared is not None:
         front.wake.wait()
     if front.idle_end:
         return
-    interval = sys.getswitchinterval()
-    # While the main thread imports, the reader shall get its turn sooner.
+    # While the main thread imports, the others shall get their turn sooner; and what it makes is there to stay.
     sys.setswitchinterval(0.0005)
-    from memolith.doors import mcp_stdio  # the SDK, half a CPU second that the opening must not wait for
+    gc.disable()
+    app = open_app()
+    try:
+        registry = app.registry.choose(profile, read_only=read_only)
+        if front.prepared is not None:
+            from memolith.doors.early_calls import answer  # pydantic, which the opening must not wait for
 
-    sys.setswitchinterval(interval)
-    if not front.idle_end:
-        mcp_stdio.serve(front, open_app, profile, read_only=read_only)
+            threading.Thread(target=front.try_calls, args=(lambda call: answer(front, app, registry, call),),
+                             daemon=True).start()
+        from memolith.doors import mcp_stdio  # the SDK, half a CPU second that the first calls must not wait for
+
+        gc.freeze()
+        gc.enable()
+        sys.setswitchinterval(0.005)
+        if not front.idle_end:
+            mcp_stdio.serve(front, app, registry)
+    finally:
+        app.close()
+    # A call that outlived its client would keep the process; what it wrote is durable or not there.
+    os._exit(0)

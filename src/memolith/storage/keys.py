@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from contextlib import AbstractContextManager
 from typing import Protocol
 
@@ -11,9 +10,6 @@ from memolith.engine.ports import ClientKey
 from memolith.storage.reader import SqlReader
 from memolith.storage.rows import key_from
 from memolith.storage.writer import SqlWriter
-
-FRESH_S = 1.0
-MOST_RECENT = 1000
 
 
 class SqlStore(Protocol):
@@ -28,7 +24,6 @@ class StoredKeys:
 
     def __init__(self, store: SqlStore) -> None:
         self._store = store
-        self._recent: dict[str, tuple[float, ClientKey]] = {}
 
     def add(self, key: ClientKey) -> None:
         """Let a client in."""
@@ -38,22 +33,10 @@ class StoredKeys:
                     last_used=key.last_used, revoked=int(key.revoked))
 
     def by_digest(self, digest: str) -> ClientKey | None:
-        """The key with that hash, revoked or not; what another process changed is known here within a second."""
-        since, known = self._recent.get(digest, (0.0, None))
-        if known is not None and time.monotonic() - since < FRESH_S:
-            return known
+        """The key with that hash, revoked or not."""
         with self._store.reading(None) as rows:
             found = rows.row("key_by_digest", digest=digest)
-        if found is None:
-            return None
-        if len(self._recent) > MOST_RECENT:
-            self._recent.clear()
-        self._recent[digest] = (time.monotonic(), key := key_from(found))
-        return key
-
-    def forget(self) -> None:
-        """Look every key up anew."""
-        self._recent.clear()
+        return key_from(found) if found is not None else None
 
     def all(self) -> list[ClientKey]:
         """Every key, oldest first."""
@@ -62,14 +45,10 @@ class StoredKeys:
 
     def revoke(self, id: str) -> bool:
         """Shut a client out; False if there is no such key."""
-        self.forget()
         with self._store.writing(None) as rows:
-            found = bool(list(rows.rows("key_revoke", id=id)))
-            rows.do("notify", text="keys")
-            return found
+            return bool(list(rows.rows("key_revoke", id=id)))
 
     def used(self, id: str, at: str) -> None:
         """Note that a key was used."""
-        self.forget()
         with self._store.writing(None, 0.2) as rows:
             rows.do("key_used", id=id, at=at)

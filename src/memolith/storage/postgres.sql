@@ -339,4 +339,4 @@ delete from allowance where minute < :minute
 listen memolith
 
 -- name: notify
-select pg_notify('memolith', :text)
+select pg_notify('memolith', '')

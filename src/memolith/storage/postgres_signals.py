@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 class Signals:
     """Listens on a connection of its own; a lost hint costs a second, because caches also look by themselves."""
 
-    def __init__(self, store: PostgresStore, heard: Callable[[str], None]) -> None:
+    def __init__(self, store: PostgresStore, heard: Callable[[], None]) -> None:
         self._store = store
         self._heard = heard
         self._stop = threading.Event()
@@ -31,10 +31,10 @@ class Signals:
                 with self._store.owning() as db:
                     db.execute(QUERIES["listen"])
                     # What was told while nobody listened is not known here.
-                    self._heard("")
+                    self._heard()
                     while not self._stop.is_set():
-                        for hint in db.notifies(timeout=LOOK_S):
-                            self._heard(hint.payload)
+                        for _ in db.notifies(timeout=LOOK_S):
+                            self._heard()
                     db.close()
             except MemolithError as error:
                 log.info("no hints from other servers for now: %s", error)

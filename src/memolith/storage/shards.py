@@ -106,7 +106,7 @@ class Shards(PostgresStore):
                 raise StoreCorrupt(f"The copy is not equal, so nothing was changed: {problems[0]}")
             with super().writing(None) as rows:
                 rows.do("home_drop" if back else "home_put", tenant=tenant, url=url)
-                rows.do("notify", text="homes")
+                rows.do("notify")
             moved = True
         finally:
             if not moved:

@@ -256,6 +256,3 @@ and json_type(i.attributes, :name{n}) = 'array' and exists (select 1 from json_e
 
 -- name: sort_title
 i.title collate nocase
-
--- name: notify
-select :text where false

@@ -17,7 +17,7 @@ from memolith.surfaces.names import ITEM, bare_id
 
 Limit = Annotated[int, Field(ge=1, le=100)]
 Kinds = list[str] | None
-Object = dict[str, JsonValue]
+Object = dict[str, object]
 Tags = list[str] | None
 
 
@@ -34,7 +34,7 @@ class Recalled(Result):
 
     hits: list[Object]
     total: int
-    warnings: JsonValue = Field(default=None, exclude_if=absent)
+    warnings: list[str] = Field(default=[], exclude_if=absent)
 
 
 class Packed(Result):
@@ -43,14 +43,14 @@ class Packed(Result):
     text: str
     citations: list[Object]
     tokens: int
-    warnings: JsonValue = Field(default=None, exclude_if=absent)
+    warnings: list[str] = Field(default=[], exclude_if=absent)
 
 
 class Items(Result):
     """Whole items."""
 
     items: list[Object]
-    warnings: JsonValue = Field(default=None, exclude_if=absent)
+    warnings: list[str] = Field(default=[], exclude_if=absent)
 
 
 class Changed(Result):
@@ -73,7 +73,7 @@ class Explored(Result):
 
     items: list[Object]
     links: list[Object]
-    warnings: JsonValue = Field(default=None, exclude_if=absent)
+    warnings: list[str] = Field(default=[], exclude_if=absent)
 
 
 class Events(Result):
@@ -133,9 +133,9 @@ core = Family("core", instructions="Long-term memory. Recall before you answer f
 
 @core.tool()
 def remember(call: Call, *, content: str, kind: str = "memory", title: str = "", tags: Tags = None,
-             project: str | None = None, metadata: Object | None = None,
+             project: str | None = None, metadata: dict[str, JsonValue] | None = None,
              idempotency_key: str | None = None) -> Remembered:
-    """Keep a fact, decision, preference or note for later sessions."""
+    """Keep a fact, decision or preference for later sessions."""
     draft = Draft(kind=kind, title=title, blocks=(Block(content),), tags=tuple(tags or ()), project=project,
                   attributes=metadata or {})
     written = call.engine.remember(call.caller, draft, idempotency_key or call.idempotency_key)
@@ -147,9 +147,9 @@ def remember(call: Call, *, content: str, kind: str = "memory", title: str = "",
 def recall(call: Call, *, query: str, kinds: Kinds = None, tags: Tags = None, project: str | None = None,
            since: str | None = None, until: str | None = None, status: str | None = None,
            mode: Literal["hybrid", "vector", "text"] = "hybrid",
-           depth: Annotated[int, Field(ge=0, le=2, description="links to follow from hits")] = 0,
+           depth: Annotated[int, Field(ge=0, le=2, description="links to follow")] = 0,
            limit: Limit = 10, offset: Annotated[int, Field(ge=0)] = 0) -> Recalled:
-    """Find what was remembered, by words and meaning. Weak hits may be unrelated."""
+    """Find what was remembered by words or meaning. Weak hits may be unrelated."""
     chosen = _filter(kinds, tags, project, since, until, status)
     found = call.engine.recall(call.caller, Query(query, chosen, mode, limit, offset))
     return Recalled(hits=[_found(hit) for hit in found.hits] + _linked_hits(call, found.hits, depth),
@@ -159,7 +159,7 @@ def recall(call: Call, *, query: str, kinds: Kinds = None, tags: Tags = None, pr
 @core.tool(read_only=True)
 def context(call: Call, *, query: str, budget_tokens: Annotated[int, Field(ge=20, le=200_000)],
             kinds: Kinds = None, project: str | None = None) -> Packed:
-    """The best passages on a question as one text with sources."""
+    """The best passages on a question, with sources."""
     pack = call.engine.context(call.caller, query, budget_tokens, _filter(kinds, None, project))
     citations: list[Object] = [
         {"number": c.number, "id": c.id, "title": c.title, "cite": c.locator, "score": c.score}
@@ -184,7 +184,7 @@ def fetch(call: Call, *, ids: Annotated[list[str], Field(min_length=1, max_lengt
 @core.tool(idempotent=True)
 def revise(call: Call, *, id: str, content: str | None = None, title: str | None = None, tags: Tags = None,
            expected_version: int | None = None) -> Changed:
-    """Change an item; what it said before stays in its history."""
+    """Change an item; its history keeps the old text."""
     if content is None and title is None and tags is None:
         raise InvalidInput("Say what to change: content, title or tags.", field="content")
     patch = Patch(title=title, blocks=None if content is None else (Block(content),),
@@ -196,14 +196,14 @@ def revise(call: Call, *, id: str, content: str | None = None, title: str | None
 
 @core.tool(destructive=True)
 def forget(call: Call, *, id: str) -> Changed:
-    """Hide an item from every search; `restore` brings it back."""
+    """Hide an item; `restore` brings it back."""
     written = call.engine.forget(call.caller, bare_id(id), key=call.idempotency_key)
     return Changed(id=written.item.id, version=written.item.version, event=written.seq)
 
 
 @core.tool()
 def restore(call: Call, *, id: str) -> Changed:
-    """Bring a forgotten item back as it was."""
+    """Bring a forgotten item back."""
     written = call.engine.restore(call.caller, bare_id(id), call.idempotency_key)
     return Changed(id=written.item.id, version=written.item.version, event=written.seq)
 
@@ -211,14 +211,14 @@ def restore(call: Call, *, id: str) -> Changed:
 @core.tool(idempotent=True)
 def link(call: Call, *, source: str, target: str, type: str,
          strength: Annotated[float, Field(ge=0, le=1)] = 1.0) -> Linked:
-    """Connect two items, e.g. by type `depends_on`."""
+    """Link two items, e.g. by `depends_on`."""
     made = call.engine.link(call.caller, bare_id(source), bare_id(target), type, strength, again=True)
     return Linked(link=_link(made))
 
 
 @core.tool(read_only=True)
 def explore(call: Call, *, id: str, depth: Annotated[int, Field(ge=1, le=6)] = 1, types: Tags = None) -> Explored:
-    """Items around an item, along links."""
+    """Items linked to an item."""
     around = call.engine.explore(call.caller, bare_id(id), depth, types or ())
     items: list[Object] = [_item(item) | {"distance": around.distance[item.id]} for item in around.items]
     return Explored(items=items, links=[_link(made) for made in around.links],
@@ -227,7 +227,7 @@ def explore(call: Call, *, id: str, depth: Annotated[int, Field(ge=1, le=6)] = 1
 
 @core.tool(read_only=True)
 def history(call: Call, *, id: str, as_of: str | None = None) -> Events:
-    """Who changed what and when, up to a time if given."""
+    """Who changed what and when, until `as_of`."""
     steps = call.engine.past.history(call.caller, bare_id(id), as_of)
     return Events(events=[{"event": step.event.seq, "type": step.event.type, "at": step.event.at,
                            "by": step.event.actor, "changes": [
@@ -237,7 +237,7 @@ def history(call: Call, *, id: str, as_of: str | None = None) -> Events:
 
 @core.tool(read_only=True)
 def overview(call: Call) -> Overview:
-    """Counts by kind, the newest items, server health."""
+    """Counts by kind, newest items, health."""
     page = call.engine.listing(call.caller, limit=5)
     return Overview(counts=call.engine.counts(call.caller, "kind"), recent=[_item(item) for item in page.items],
                     health=call.engine.health())
