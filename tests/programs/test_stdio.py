@@ -38,6 +38,7 @@ from tests.programs.pipes import (
 )
 
 from memolith.doors.early_calls import answer
+from memolith.doors.frames import IDEMPOTENCY_KEY
 from memolith.doors.stdio_front import PREPARED, Front, Prepared, Wire
 from memolith.registry import Call, Family, Registry
 
@@ -118,22 +119,23 @@ def test_a_call_that_comes_before_the_sdk_is_answered_as_the_sdk_would(prepared,
     assert found[0] == found[1]
 
 
-def early(message: dict[str, Any], prepared: str, version: str | None = HANDSHAKES[-1]) -> dict[str, Any] | None:
-    """What is answered without the SDK."""
+def early(message: dict[str, Any], prepared: str, version: str | None = HANDSHAKES[-1],
+          taken: bool = False) -> dict[str, Any] | None:
+    """What is answered without the SDK, which may have taken the call already."""
     front = Front(Wire(0, 1), Prepared.load(prepared, "all", False))
     front.version = version
-    found = answer(front, SimpleNamespace(engine=None), registry().choose("all"), message)
+    found = answer(front, SimpleNamespace(engine=None), registry().choose("all"), message, lambda: not taken)
     return None if found is None else json.loads(found)
 
 
-def test_only_plain_calls_of_reading_tools_are_answered_without_the_sdk(prepared):
+def test_only_plain_calls_are_answered_without_the_sdk(prepared):
     plain = tool(1, "get_note", note_id="one")
     assert early(plain, prepared)["structuredContent"]["text"] == "the first note"
     assert early(tool(1, "get_note", True, note_id="one"), prepared, None)["resultType"] == "complete"
     assert early(tool(1, "get_note", note_id="none"), prepared)["isError"]
     assert early(plain, prepared, None) is None
     assert early(plain, prepared, "2025-03-26") is None
-    for name in ("add_note", "fail", "wipe", "slow", "saved_prompts", "no_such_tool", 1, None):
+    for name in ("slow", "saved_prompts", "no_such_tool", 1, None):
         assert early(tool(1, name), prepared) is None
     for change in ({"id": None}, {"id": 1.5}, {"jsonrpc": "1.0"}, {"params": []}, {"method": "resources/read"}):
         assert early(plain | change, prepared) is None
@@ -146,7 +148,7 @@ def test_no_call_comes_before_one_that_is_left_to_the_sdk(prepared):
     front = Front(Wire(inlet, outlet), Prepared.load(prepared, "all", False))
     for message in (initialize(), *(tool(number, name) for number, name in enumerate(["a", "b", "c", "d"], 2))):
         front.frame(encoded(message).strip())
-    front.try_calls(lambda message: b"{}" if message["params"]["name"] in "abd" else None)
+    front.try_calls(lambda message, claim: b"{}" if message["params"]["name"] in "abd" else None)
     passed: list[bytes | None] = []
     front.take_over(passed.append)
     for end in (inlet, client_out, outlet):
@@ -154,6 +156,36 @@ def test_no_call_comes_before_one_that_is_left_to_the_sdk(prepared):
     with open(client_in, "rb") as answers:
         assert [json.loads(line)["id"] for line in answers] == [1, 2, 3]
     assert [json.loads(line)["id"] for line in passed if line] == [1, 4, 5]
+
+
+def test_a_writing_call_runs_once_whoever_takes_over_meanwhile(prepared):
+    note = tool(1, "add_note", text="once")
+    assert early(note, prepared) is not None
+    assert early(note, prepared, taken=True) is None
+    for meta in ({"progressToken": 1}, {IDEMPOTENCY_KEY: "k"}):
+        assert early(note | {"params": note["params"] | {"_meta": meta}}, prepared) is None
+    (inlet, client_out), (client_in, outlet) = os.pipe(), os.pipe()
+    front = Front(Wire(inlet, outlet), Prepared.load(prepared, "all", False))
+    for message in (initialize(), tool(2, "a"), tool(3, "b")):
+        front.frame(encoded(message).strip())
+    passed: list[bytes | None] = []
+    taking = threading.Thread(target=lambda: front.take_over(passed.append))
+
+    def call(message: dict[str, Any], claim: Callable[[], bool]) -> bytes | None:
+        if not claim() or message["params"]["name"] == "b":
+            return None
+        taking.start()
+        taking.join(0.05)
+        assert not passed
+        return b"{}"
+
+    front.try_calls(call)
+    taking.join()
+    for end in (inlet, client_out, outlet):
+        os.close(end)
+    with open(client_in, "rb") as answers:
+        assert [json.loads(line)["id"] for line in answers] == [1, 2]
+    assert [json.loads(line)["id"] for line in passed if line] == [1, 3]
 
 
 def test_a_tool_that_must_reach_the_client_is_left_to_the_sdk(prepared):
@@ -174,7 +206,7 @@ def test_a_tool_that_must_reach_the_client_is_left_to_the_sdk(prepared):
     front.version = HANDSHAKES[-1]
 
     def tried(message: dict[str, Any]) -> bytes | None:
-        return answer(front, SimpleNamespace(engine=None), Registry([family]), message)
+        return answer(front, SimpleNamespace(engine=None), Registry([family]), message, lambda: True)
 
     assert b"done" in tried(tool(1, "count"))
     assert tried(request(1, "tools/call", name="count", _meta={"progressToken": 1})) is None

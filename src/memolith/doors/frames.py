@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     Json = dict[str, Any]
 
 MODERN = "2026-07-28"
+IDEMPOTENCY_KEY = "memolith/idempotency-key"
 VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
 CAPABILITIES_KEY = "io.modelcontextprotocol/clientCapabilities"
 INFO_KEY = "io.modelcontextprotocol/clientInfo"

@@ -17,6 +17,7 @@ from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
+from memolith.doors.frames import IDEMPOTENCY_KEY
 from memolith.engine.model import Caller
 from memolith.errors import InvalidInput
 from memolith.registry import SCOPES, Call, InputNeeded
@@ -31,7 +32,6 @@ Answer = TypeVar("Answer")
 CALLER = "memolith.caller"
 SCOPES_KEY = "memolith.scopes"
 REQUEST = "memolith.request"
-IDEMPOTENCY_KEY = "memolith/idempotency-key"
 LONGEST_KEY = 200
 LOCAL = Caller()
 # Not anyio's worker threads, which take twice as long to hand a call over and back.

@@ -115,6 +115,10 @@ class Front:
         self.wire = wire
         self.prepared = prepared
         self.lock = threading.Lock()
+        self.writing = threading.Lock()
+        """Held from when a writing call is ours alone until it is answered; taken before the other lock."""
+        self.claimed: bytes | None = None
+        self.place = 0
         self.wake = threading.Event()
         self.kept: list[bytes] = []
         self.feed: Callable[[bytes | None], object] | None = None
@@ -152,20 +156,38 @@ class Front:
     def send(self, message: Json, answer: bytes) -> None:
         self.wire.write(b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (json.dumps(message["id"]).encode(), answer))
 
-    def try_calls(self, call: Callable[[Json], bytes | None]) -> None:
+    def try_calls(self, call: Callable[[Json, Callable[[], bool]], bytes | None]) -> None:
         """Answer calls in their order, until the SDK takes over or one must be left to it; none overtakes that one."""
         try:
             while self.feed is None:
                 line, message = self.requests.get()
-                if (answer := call(message)) is None:
-                    return
+                answer = call(message, lambda line=line: self.claim(line))  # type: ignore[misc]
                 with self.lock:
-                    if line in self.kept:
-                        self.kept.remove(line)
+                    if answer is not None and line in (*self.kept, self.claimed):
+                        if line != self.claimed:
+                            self.kept.remove(line)
                         self.waiting -= 1
                         self.send(message, answer)
+                    elif line == self.claimed:
+                        self.kept.insert(self.place, line)
+                if self.claimed is not None:
+                    self.claimed = None
+                    self.writing.release()
+                if answer is None:
+                    return
         except OSError:
             self.end()
+
+    def claim(self, line: bytes) -> bool:
+        """Make a call ours alone, because it must not run twice; False if the SDK has it already."""
+        self.writing.acquire()
+        with self.lock:
+            if line in self.kept:
+                self.claimed, self.place = line, self.kept.index(line)
+                del self.kept[self.place]
+                return True
+        self.writing.release()
+        return False
 
     def answer(self, message: Json) -> bytes | None:
         """The prepared result for this request, or None when it is not ours to answer."""
@@ -221,7 +243,7 @@ class Front:
 
     def take_over(self, feed: Callable[[bytes | None], object]) -> None:
         """From now on every frame goes to `feed`, first those that were kept; None is the end."""
-        with self.lock:
+        with self.writing, self.lock:
             for line in self.kept:
                 feed(line)
             if self.ended:
@@ -259,8 +281,8 @@ def serve(open_app: Callable[[], App], profile: str = "all", *, read_only: bool 
         if front.prepared is not None:
             from memolith.doors.early_calls import answer  # pydantic, which the opening must not wait for
 
-            threading.Thread(target=front.try_calls, args=(lambda call: answer(front, app, registry, call),),
-                             daemon=True).start()
+            threading.Thread(target=lambda: front.try_calls(
+                lambda message, claim: answer(front, app, registry, message, claim)), daemon=True).start()
         from memolith.doors import mcp_stdio  # the SDK, half a CPU second that the first calls must not wait for
 
         gc.freeze()
