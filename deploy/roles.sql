@@ -13,6 +13,6 @@ grant memolith_run to memolith_owner, memolith_server;
 
 create database memolith owner memolith_owner;
 revoke connect on database memolith from public;
-grant connect on database memolith to memolith_server;
+grant connect on database memolith to memolith_run;
 \connect memolith
 create extension vector;
