@@ -1,21 +1,28 @@
 """The docs are executed: every console block runs, and what it is said to print is what it prints."""
 
+import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
+from contextlib import ExitStack, closing
 from pathlib import Path
+from urllib.parse import urlsplit
 
+import httpx2
 import pytest
 
 from memolith.app import families
 from memolith.doors.cli import parser
 from memolith.settings import Settings
+from postgres import a_cluster, binaries
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), ROOT / "CONTRIBUTING.md", ROOT / "ARCHITECTURE.md"]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.M | re.S)
+HOST = re.compile(r"\bdb2?\.example\.com\b")
 ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}")
 
 
@@ -34,24 +41,68 @@ def steps(block: str) -> list[tuple[str, str]]:
     return found
 
 
-def shell(command: str, folder: Path) -> str:
-    """Run `memolith …`, perhaps behind `echo … |`, in the folder."""
-    given, _, rest = command.rpartition(" | ")
-    words = shlex.split(rest)
-    assert words[0] == "memolith", command
-    text = subprocess.run(shlex.split(given), capture_output=True, text=True, check=True).stdout if given else None
-    ran = subprocess.run([sys.executable, "-m", "memolith.doors.main", *words[1:]], input=text, capture_output=True,
-                         text=True, encoding="utf-8", cwd=folder, timeout=120,
-                         env={**os.environ, "MEMOLITH_DATA": str(folder / "data"), "COLUMNS": "100"})
-    assert ran.returncode == 0, f"{command}\n{ran.stderr}"
-    return ran.stdout
+class Terminal:
+    """Runs commands one after the other, as somebody who reads the page would; `&` leaves one running to the end."""
+
+    def __init__(self, folder: Path, environ: dict[str, str]) -> None:
+        self.folder = folder
+        self.environ = {**os.environ, "MEMOLITH_DATA": str(folder / "data"), "COLUMNS": "100", **environ}
+        self.running: list[subprocess.Popen[str]] = []
+
+    def run(self, command: str) -> str:
+        command = HOST.sub("127.0.0.1", command)
+        if command.startswith("export "):
+            name, _, value = command.removeprefix("export ").partition("=")
+            self.environ[name] = value
+            return ""
+        if command.endswith(" &"):
+            self.start(command.removesuffix(" &"))
+            return ""
+        given, _, rest = command.rpartition(" | ")
+        text = subprocess.run(shlex.split(given), capture_output=True, text=True, check=True).stdout if given else None
+        ran = subprocess.run(program(rest), input=text, capture_output=True, text=True, encoding="utf-8",
+                             cwd=self.folder, timeout=120, env=self.environ)
+        assert ran.returncode == 0, f"{command}\n{ran.stderr}"
+        return ran.stdout
+
+    def start(self, command: str) -> None:
+        """Start what goes on running, and wait until it says that it works; a server must also be healthy."""
+        self.running.append(subprocess.Popen(program(command), stdout=subprocess.PIPE, text=True, cwd=self.folder,
+                                             env=self.environ | {"MEMOLITH_PORT": "0"}))
+        assert self.running[-1].stdout is not None
+        said = self.running[-1].stdout.readline()
+        assert said, command
+        if said.startswith("{"):
+            assert httpx2.get(json.loads(said)["url"] + "/health").json()["status"] == "healthy"
+
+    def close(self) -> None:
+        """Stop what still runs, as an operator would; each must end well."""
+        for process in self.running:
+            process.terminate()
+        assert [process.wait(30) for process in self.running] == [0] * len(self.running)
+
+
+def program(command: str) -> list[str]:
+    """The words of a command, with the program where this machine has it."""
+    name, *words = shlex.split(command)
+    if name == "memolith":
+        return [sys.executable, "-m", "memolith.doors.main", *words]
+    assert name in ("psql", "createdb", "pg_dump", "pg_restore", "vacuumdb"), command
+    return [str(binaries() / name), *words]
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "console")], ids=lambda page: page.name)
 def test_console_blocks_run_and_print_what_they_show(tmp_path, page):
-    for block in blocks(page, "console"):
-        for command, shown in steps(block):
-            printed = shell(command, tmp_path)
+    with ExitStack() as stack:
+        environ = {}
+        if "$ psql" in page.read_text(encoding="utf-8"):
+            # A server of its own: roles belong to a whole server, and the page makes some.
+            address = urlsplit(stack.enter_context(a_cluster()).url())
+            environ = {"PGHOST": "127.0.0.1", "PGPORT": str(address.port), "PGUSER": str(address.username)}
+            shutil.copytree(ROOT / "deploy", tmp_path / "deploy")
+        terminal = stack.enter_context(closing(Terminal(tmp_path, environ)))
+        for command, shown in [step for block in blocks(page, "console") for step in steps(block)]:
+            printed = terminal.run(command)
             if shown:
                 assert ID.sub("ID", printed).split() == ID.sub("ID", shown).split()
 
