@@ -135,7 +135,7 @@ def test_only_plain_calls_are_answered_without_the_sdk(prepared):
     assert early(tool(1, "get_note", note_id="none"), prepared)["isError"]
     assert early(plain, prepared, None) is None
     assert early(plain, prepared, "2025-03-26") is None
-    for name in ("slow", "saved_prompts", "no_such_tool", 1, None):
+    for name in ("slow", "no_such_tool", 1, None):
         assert early(tool(1, name), prepared) is None
     for change in ({"id": None}, {"id": 1.5}, {"jsonrpc": "1.0"}, {"params": []}, {"method": "resources/read"}):
         assert early(plain | change, prepared) is None
