@@ -1,5 +1,6 @@
 """Random histories of two tenants and their users: whatever happened, the same truths hold."""
 
+import json
 import os
 import random
 import re
@@ -63,10 +64,14 @@ def dump(app: App, tenant: str) -> Rows:
 
 
 def content(app: App, tenant: str) -> Rows:
-    """The same without what every event changes: versions, times of change, sums."""
+    """The same without what every event changes: versions, times of change, sums, computed certainties."""
     rows = dump(app, tenant)
-    return {"item": [row[:10] + row[11:13] + row[14:] for row in rows["item"]], "tag": rows["tag"],
+    return {"item": [(*row[:9], told(row[9]), *row[11:13], *row[14:]) for row in rows["item"]], "tag": rows["tag"],
             "passage": rows["passage"], "link": [row[:6] + row[7:9] for row in rows["link"]]}
+
+
+def told(attributes: object) -> dict[str, object]:
+    return {name: value for name, value in json.loads(str(attributes)).items() if not name.startswith("certainty_")}
 
 
 class World:

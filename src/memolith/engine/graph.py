@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from memolith.engine.model import Caller, Direction, Item, Link
-from memolith.engine.ports import Reader
+from memolith.engine.matching import item_matches
+from memolith.engine.model import Caller, Direction, Filter, Item, Link
+from memolith.engine.ports import Reader, Store
 from memolith.engine.verbs import visible
 from memolith.errors import InvalidInput
 
 DEEPEST = 6
 MOST = 500
+MOST_VISITED, LONGEST_S = 200_000, 2.0
+Coming = dict[str, tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,24 +29,71 @@ class Neighbourhood:
 
 
 def explore(rows: Reader, caller: Caller, id: str, depth: int = 1, types: Collection[str] = (),
-            toward: Direction = Direction.BOTH) -> Neighbourhood:
+            toward: Direction = Direction.BOTH, chosen: Filter = Filter(), most: int = MOST) -> Neighbourhood:
     """Everything within so many links of an item, itself first."""
     if not 0 <= depth <= DEEPEST:
         raise InvalidInput(f"The depth must lie between 0 and {DEEPEST}.", field="depth", value=depth)
-    start = visible(rows, caller, id)
-    found: dict[str, Item] = {start.id: start}
-    distance = {start.id: 0}
-    links: dict[str, Link] = {}
-    frontier = [start.id]
+    around = walk(rows, caller, id, depth, types, toward, chosen, most)
+    found = [item.id for item in around.items]
+    links = rows.neighbours(caller.tenant, [one for one in found if around.distance[one] < depth], toward, types)
+    return replace(around, links=tuple(link for link in links if {link.source, link.target} <= set(found)))
+
+
+def walk(rows: Reader, caller: Caller, id: str, depth: int, types: Collection[str], toward: Direction,
+         chosen: Filter, most: int) -> Neighbourhood:
+    """The same without the links, and only along what passes the filter."""
+    visible(rows, caller, id)
+    distance, frontier, started = {id: 0}, [id], time.monotonic()
     for step in range(1, depth + 1):
-        edges = rows.neighbours(caller.tenant, frontier, toward, types) if frontier else []
-        ends = dict.fromkeys(end for link in edges for end in (link.source, link.target) if end not in found)
-        seen = {item.id: item for item in rows.items(caller.tenant, list(ends)).values()
-                if item.scope.admits(caller) and not item.forgotten}
-        frontier = [end for end in ends if end in seen][:MOST - len(found)]
-        for end in frontier:
-            found[end], distance[end] = seen[end], step
-        links |= {link.id: link for link in edges if link.source in found and link.target in found}
-        if len(found) >= MOST:
+        if not frontier or _enough(len(distance), most, started):
             break
-    return Neighbourhood(tuple(found.values()), tuple(links.values()), distance, cut=len(found) >= MOST)
+        steps = rows.steps(caller, chosen, frontier, toward, types)
+        frontier = list(dict.fromkeys(there for _, there, _ in steps if there not in distance))
+        distance |= dict.fromkeys(frontier, step)
+    near = list(distance)[:most]
+    found = _passing(rows, caller, chosen, near)
+    return Neighbourhood(tuple(found[id] for id in near if id in found), (), distance,
+                         _enough(len(distance), most, started))
+
+
+def path(store: Store, caller: Caller, start: str, end: str, longest: int,
+         chosen: Filter) -> list[tuple[Item, str]]:
+    """The shortest way along links in either direction: each item with the type of the link to the next."""
+    came: tuple[Coming, Coming] = ({start: ("", "")}, {end: ("", "")})
+    frontiers, met, started = [[start], [end]], {start} & {end}, time.monotonic()
+    with store.reading() as rows:
+        for id in (start, end):
+            visible(rows, caller, id)
+        for _ in range(longest):
+            # Whole levels, always of the smaller side: so the first place where both meet is on a shortest way.
+            side = int(len(frontiers[1]) < len(frontiers[0]))
+            if met or not frontiers[side] or _enough(len(came[0]) + len(came[1]), MOST_VISITED, started):
+                break
+            reached: Coming = {}
+            for here, there, type in rows.steps(caller, chosen, frontiers[side], Direction.BOTH):
+                if there not in came[side]:
+                    reached.setdefault(there, (here, type))
+            came[side].update(reached)
+            frontiers[side] = list(reached)
+            met = set(_passing(rows, caller, chosen, reached.keys() & came[1 - side].keys()))
+        steps = _joined(*came, min(met)) if met else []
+        items = rows.items(caller.tenant, [id for id, _ in steps])
+    return [(items[id], type) for id, type in steps]
+
+
+def _joined(first: Coming, last: Coming, middle: str) -> list[tuple[str, str]]:
+    steps = [(middle, last[middle][1])]
+    while first[steps[0][0]][0]:
+        steps.insert(0, first[steps[0][0]])
+    while after := last[steps[-1][0]][0]:
+        steps.append((after, last[after][1]))
+    return steps
+
+
+def _passing(rows: Reader, caller: Caller, chosen: Filter, ids: Collection[str]) -> dict[str, Item]:
+    return {id: item for id, item in rows.items(caller.tenant, ids).items()
+            if item.scope.admits(caller) and item_matches(item, chosen)} if ids else {}
+
+
+def _enough(visited: int, most: int, started: float) -> bool:
+    return visited >= most or time.monotonic() - started > LONGEST_S

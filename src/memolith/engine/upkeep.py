@@ -164,7 +164,7 @@ def _sound(item: Item, passages: Sequence[Passage], intake: Intake) -> None:
 def _folded(before: Item | Link | None, event: Event, number: int) -> Changes:
     """The row changes of an imported event; one that was scrubbed when its item was erased has none."""
     if not event.data and (before is None or event.type not in PLAIN_EVENTS):
-        if event.type in ("revised", "tagged", "appended", "relinked") and before is not None:
+        if event.type in ("revised", "tagged", "appended", "appraised", "relinked") and before is not None:
             raise InvalidInput(f"Line {number}: this event has no data.", field="data", value=number)
         return Changes()
     try:

@@ -50,9 +50,13 @@ def where(queries: dict[str, str], caller: Caller, chosen: Filter, place: str) -
     if chosen.forgotten is not None:
         names.append("filter_forgotten")
         values["forgotten"] = int(chosen.forgotten)
+    if chosen.title:
+        names.append("filter_title")
+        values["title_part"] = chosen.title.casefold()
     parts = [queries[name] for name in names]
     for n, condition in enumerate(chosen.where):
-        parts.append(queries[f"where_{condition.op}"].replace("{n}", str(n)))
+        test = queries[f"where_{condition.op}"].replace("{certainty}", queries["certainty"])
+        parts.append(test.replace("{n}", str(n)))
         values[f"name{n}"] = "$." + json.dumps(condition.name)
         values[f"value{n}"] = _sql_value(condition.value)
     return "\n".join(parts), values

@@ -187,6 +187,12 @@ select * from link where tenant = :tenant and source in (select value from json_
 -- name: links_in
 select * from link where tenant = :tenant and target in (select value from json_each(:ids)) order by seq
 
+-- name: steps
+select l.{here}, l.{there}, l.type from json_each(:frontier) f
+cross join item i on i.tenant = :tenant and i.id = f.value {filters}
+cross join link l on l.tenant = :tenant and l.{here} = i.id
+where :types = '[]' or l.type in (select value from json_each(:types))
+
 -- name: all_links
 select * from link where tenant = :tenant order by id
 
@@ -207,6 +213,14 @@ select count(*) from item i where i.tenant = :tenant {filters}
 
 -- name: counts
 select i.{column}, count(*) from item i where i.tenant = :tenant {filters} group by 1 order by 2 desc, 1
+
+-- name: concept_tree
+select json_extract(i.attributes, '$.area'), json_extract(i.attributes, '$.topic'),
+    json_extract(i.attributes, '$.subtopic'), sum(1 - i.forgotten), sum(i.version)
+from item i where i.tenant = :tenant and i.kind = 'concept' {filters} group by 1, 2, 3
+
+-- name: namesakes
+select * from item where tenant = :tenant and kind = :kind and title = :title and title <> '' and forgotten = 0
 
 -- name: tag_counts
 select t.tag, count(*) from tag t join item i on i.row = t.item
@@ -437,6 +451,9 @@ and i.owner = :owner
 -- name: filter_ids
 and i.id in (select value from json_each(:ids_only))
 
+-- name: filter_title
+and instr(casefold(i.title), :title_part) > 0
+
 -- name: filter_tags_all
 and (select count(*) from tag t where t.tenant = :tenant and t.item = i.row
      and t.tag in (select value from json_each(:tags_all))) = json_array_length(:tags_all)
@@ -490,6 +507,12 @@ and (typeof(json_extract(i.attributes, :name{n})) = 'text') = (typeof(:value{n})
 and json_extract(i.attributes, :name{n}) >= :value{n}
 and (typeof(json_extract(i.attributes, :name{n})) = 'text') = (typeof(:value{n}) = 'text')
 
+-- name: where_is_or_lacks
+and coalesce(json_extract(i.attributes, :name{n}), :value{n}) = :value{n}
+
+-- name: where_sure
+and {certainty} between json_extract(:value{n}, '$[0]') and json_extract(:value{n}, '$[1]')
+
 -- name: where_glob
 and json_extract(i.attributes, :name{n}) glob :value{n}
 
@@ -511,6 +534,14 @@ i.updated_at
 
 -- name: sort_title
 i.title collate nocase
+
+-- name: sort_certainty
+{certainty} {way}, i.title collate nocase
+
+-- name: certainty
+round(json_extract(i.attributes, '$.certainty_score') * case json_extract(i.attributes, '$.certainty_source')
+    when 'computed' then pow(0.5, max(0, julianday('now', 'start of day') - julianday(substr(
+        coalesce(json_extract(i.attributes, '$.reviewed_at'), i.created_at), 1, 10))) / 365) else 1 end, 2)
 
 -- name: sort_access_count
 coalesce((select a.count from access a where a.tenant = i.tenant and a.item = i.id), 0)

@@ -114,6 +114,15 @@ class SqliteReader(SqliteVectors):
                     found[row[1]] = rows.link_from(row)
         return sorted(found.values(), key=lambda link: link.seq)
 
+    def steps(self, caller: Caller, chosen: Filter, frontier: Collection[str], toward: Direction,
+              types: Collection[str] = ()) -> list[tuple[str, str, str]]:
+        """Here, there and type of every link from those of the frontier that pass the filter."""
+        filters, values = where(QUERIES, caller, chosen, "item")
+        values |= {"tenant": caller.tenant, "frontier": json.dumps(list(frontier)), "types": json.dumps(list(types))}
+        ways = {"out": ("source", "target"), "in": ("target", "source")}
+        return [step for way, (here, there) in ways.items() if toward in (way, Direction.BOTH) for step in
+                self.db.execute(QUERIES["steps"].format(filters=filters, here=here, there=there), values)]
+
     def events(self, tenant: str, stream: str) -> list[Event]:
         """The history of one item or link, oldest first."""
         if not storable(stream):
@@ -149,7 +158,8 @@ class SqliteReader(SqliteVectors):
             raise InvalidInput(f"Cannot sort by {sort!r}; use one of {', '.join(SORTS)}.", field="sort")
         filters, values = where(QUERIES, caller, chosen, "item")
         way = "desc" if descending else "asc"
-        sql = QUERIES["listing"].format(filters=filters, order=f"{QUERIES['sort_' + sort]} {way}, i.seq {way}")
+        order = QUERIES["sort_" + sort].format(way=way, certainty=QUERIES["certainty"])
+        sql = QUERIES["listing"].format(filters=filters, order=f"{order} {way}, i.seq {way}")
         values |= {"tenant": caller.tenant}
         found = self.db.execute(sql, values | {"limit": limit, "offset": offset})
         items = tuple(rows.item_from(row) for row in found)
@@ -162,6 +172,16 @@ class SqliteReader(SqliteVectors):
         filters, values = where(QUERIES, caller, chosen, "item")
         sql = QUERIES["tag_counts"] if by == "tag" else QUERIES["counts"].replace("{column}", by)
         return dict(self.db.execute(sql.replace("{filters}", filters), values | {"tenant": caller.tenant}))
+
+    def concept_tree(self, caller: Caller) -> list[tuple[str | None, str | None, str | None, int, int]]:
+        """Per area, topic and subtopic: how many live concepts the caller sees, and the events of all."""
+        filters, values = where(QUERIES, caller, Filter(forgotten=None), "item")
+        values["tenant"] = caller.tenant
+        return list(self.db.execute(QUERIES["concept_tree"].format(filters=filters), values))
+
+    def namesakes(self, tenant: str, kind: str, title: str) -> list[Item]:
+        """Live items of a kind with exactly that title."""
+        return [rows.item_from(row) for row in self.rows("namesakes", tenant=tenant, kind=kind, title=title)]
 
     def statistics(self, tenant: str, words: Collection[str]) -> Statistics:
         """What BM25 needs to know of the tenant's passages and of these terms."""
