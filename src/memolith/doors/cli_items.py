@@ -14,6 +14,7 @@ from memolith.engine.context import cite
 from memolith.engine.intake import when
 from memolith.engine.model import KINDS, Audience, Block, Caller, Draft, Filter, Patch, Written
 from memolith.engine.past import Step
+from memolith.engine.picture import FORMATS, draw
 from memolith.engine.recall import MODES, Query
 from memolith.errors import InvalidInput
 
@@ -62,6 +63,10 @@ def _single(add: Add) -> None:
     command = add("history", history, "What happened to an item.")
     command.add_argument("id")
     command.add_argument("--as-of", metavar="TIME", help="up to that time")
+    command = add("graph", graph, "Draw what is linked to a concept or any other item.")
+    command.add_argument("id", metavar="CONCEPT", help="its id, or the exact name of a concept")
+    command.add_argument("--format", default="mermaid", choices=FORMATS)
+    command.add_argument("--depth", type=int, default=1, help="how many links to follow")
     command = add("revise", revise, "Change an item.")
     command.add_argument("id")
     command.add_argument("--text", help="the new text, or `-` for standard input")
@@ -234,6 +239,15 @@ def _told(step: Step) -> str:
             if step.event.version > 1 or (change.new and change.field in ("text", "title", "tags", "messages"))]
     return "; ".join(f"{change.field}: {json.dumps(change.old, ensure_ascii=False)} -> "
                      f"{json.dumps(change.new, ensure_ascii=False)}" for change in told)
+
+
+def graph(app: App, options: Options) -> int:
+    """Draw a neighbourhood."""
+    with app.store.reading() as rows:
+        named = rows.namesakes(ME.tenant, "concept", options.id)
+    picture = draw(app.engine.explore(ME, named[0].id if named else options.id, options.depth), options.format)
+    as_json({"format": options.format, "content": picture}) if options.json else out(picture.rstrip())
+    return 0
 
 
 def revise(app: App, options: Options) -> int:

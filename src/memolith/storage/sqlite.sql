@@ -176,16 +176,18 @@ select * from link where tenant = :tenant and id = :id
 select * from link where tenant = :tenant and source = :source and target = :target and type = :type
 
 -- name: links_of
-select * from link where tenant = :tenant and source = :item
+select * from link indexed by link_out where tenant = :tenant and source = :item
 union
-select * from link where tenant = :tenant and target = :item
+select * from link indexed by link_in where tenant = :tenant and target = :item
 order by seq
 
 -- name: links_out
-select * from link where tenant = :tenant and source in (select value from json_each(:ids)) order by seq
+select * from link indexed by link_out
+where tenant = :tenant and source in (select value from json_each(:ids)) order by seq
 
 -- name: links_in
-select * from link where tenant = :tenant and target in (select value from json_each(:ids)) order by seq
+select * from link indexed by link_in
+where tenant = :tenant and target in (select value from json_each(:ids)) order by seq
 
 -- name: steps
 select l.{here}, l.{there}, l.type from json_each(:frontier) f
