@@ -14,7 +14,7 @@ from memolith.engine import graph
 from memolith.engine.engine import Engine
 from memolith.engine.model import Caller
 from memolith.engine.picture import FORMATS, draw
-from memolith.errors import AlreadyExists, NotUndoable
+from memolith.errors import AlreadyExists, InvalidInput, NotUndoable
 from memolith.registry import Call
 from memolith.surfaces.knowledge import knowledge, read_resource
 
@@ -639,6 +639,24 @@ def test_only_a_concept_can_be_reviewed(app):
     memory = app.engine.remember(ME, note("No concept.")).item.id
     body = app.registry.run("review_concept", {"concept_id": memory}, Call(ME, app.engine)).body
     assert (body["error"], body["field"]) == ("validation_error", "concept_id")
+
+
+@pytest.mark.parametrize("metadata", [
+    {"area": 5}, {"topic": None}, {"subtopic": ["x"]}, {"reviewed_at": "soon"}, {"reviewed_at": 7},
+    {"certainty_score": "high", "certainty_source": "given"}, {"certainty_score": True}, {"certainty_score": 101}],
+    ids=str)
+def test_no_family_can_write_a_concept_that_this_one_could_not_show(app, metadata):
+    with pytest.raises(InvalidInput) as refusal:
+        app.engine.remember(ME, note("Odd.", kind="concept", title="Odd", attributes=metadata))
+    assert refusal.value.field == next(iter(metadata))
+    assert run(app, "get_server_stats")["event_store"]["total_events"] == 0
+
+
+def test_a_given_certainty_is_its_own_bound_to_the_last_digit(app):
+    make(app, "Tea", certainty_score=33.3333)
+    for tool in ("search_concepts_exact", "get_concepts_by_certainty"):
+        assert names(run(app, tool, min_certainty=33.3333)) == ["Tea"]
+        assert names(run(app, tool, min_certainty=33.3334)) == []
 
 
 # The resource and the picture

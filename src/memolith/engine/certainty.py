@@ -9,8 +9,10 @@ from typing import cast
 
 from memolith.engine.duplicates import NEAR, contradicts, facts, overlap
 from memolith.engine.events import Event, fold
+from memolith.engine.intake import plain, when
 from memolith.engine.model import Attributes, Caller, Direction, Filter, Item, Json, Link, Passage
 from memolith.engine.ports import Reader, Writer
+from memolith.errors import InvalidInput
 
 HALF_LIFE_DAYS = 365
 TWIN, RIVAL = 0.9, 0.7
@@ -19,9 +21,7 @@ CONCEPTS = Filter(kinds=("concept",))
 
 def certainty_of(item: Item, now: str) -> float:
     """How sure a concept is at that time, 0 to 100, as the stores compute it too."""
-    score = item.attributes.get("certainty_score")
-    if not isinstance(score, int | float):
-        return 0.0
+    score = cast(float, item.attributes.get("certainty_score") or 0.0)
     if item.attributes.get("certainty_source") == "given":
         return score
     reviewed = cast(str, item.attributes.get("reviewed_at") or item.created_at)
@@ -36,11 +36,22 @@ def completed(rows: Reader, before: Item | Link | None, event: Event) -> Event:
         return event
     changes = fold(before, event)
     item = cast(Item, changes.item)
+    _check(item.attributes)
     if item.attributes.get("certainty_source") == "given":
         return event
     worth = _worth(rows, item, changes.passages or rows.passages(event.tenant, item.id))
     patch = dict(cast(Attributes, event.data.get("attributes") or {})) | worth
     return replace(event, data={**event.data, "attributes": patch})
+
+
+def _check(attributes: Attributes) -> None:
+    """Refuse what no reader of concepts could use, whichever family writes it."""
+    for name in ("area", "topic", "subtopic", "reviewed_at"):
+        plain(name, cast(str, attributes.get(name, "")))
+    when("reviewed_at", cast(str, attributes.get("reviewed_at", "2000-01-01")))
+    score = attributes.get("certainty_score", 0)
+    if isinstance(score, bool) or not isinstance(score, int | float) or not 0 <= score <= 100:
+        raise InvalidInput("The certainty must lie between 0 and 100.", field="certainty_score")
 
 
 def shaken(rows: Reader, row: Item | Link | None) -> set[str]:
@@ -66,7 +77,7 @@ def _worth(rows: Reader, item: Item, passages: Sequence[Passage]) -> dict[str, J
     told = facts(text)
     length = 1 - 2 ** (-len(told.words) / 30)
     specific = (min(len(told.telling) / 6, 1) + len(set(told.words)) / max(len(told.words), 1)) / 2
-    links = rows.steps(_owner(item), Filter(forgotten=None), [item.id], Direction.BOTH)
+    links = rows.steps(Caller(item.scope.tenant, admin=True), Filter(forgotten=None), [item.id], Direction.BOTH)
     worth = 15 + 35 * length + 20 * specific + 30 * (1 - 2 ** (-len(links) / 4))
     for other in rows.passages_of(item.scope.tenant, _alike(rows, item, passages)).values():
         others = "".join(passage.text for passage in other)
@@ -76,8 +87,5 @@ def _worth(rows: Reader, item: Item, passages: Sequence[Passage]) -> dict[str, J
 
 
 def _alike(rows: Reader, item: Item, passages: Sequence[Passage]) -> set[str]:
-    return set(rows.alike(_owner(item), passages[0].text, CONCEPTS)) - {item.id}
-
-
-def _owner(item: Item) -> Caller:
-    return Caller(item.scope.tenant, item.scope.owner, item.scope.project)
+    owner = Caller(item.scope.tenant, item.scope.owner, item.scope.project)
+    return set(rows.alike(owner, passages[0].text, CONCEPTS)) - {item.id}

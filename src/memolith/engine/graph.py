@@ -15,7 +15,7 @@ from memolith.errors import InvalidInput
 DEEPEST = 6
 MOST = 500
 MOST_VISITED, LONGEST_S = 200_000, 2.0
-Coming = dict[str, tuple[str, str]]
+Way = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,8 @@ def walk(rows: Reader, caller: Caller, id: str, depth: int, types: Collection[st
 def path(store: Store, caller: Caller, start: str, end: str, longest: int,
          chosen: Filter) -> list[tuple[Item, str]]:
     """The shortest way along links in either direction: each item with the type of the link to the next."""
-    came: tuple[Coming, Coming] = ({start: ("", "")}, {end: ("", "")})
+    # The way back from each place: the next place and the type of the link to it, and so on to the end.
+    back: tuple[dict[str, Way], dict[str, Way]] = ({start: ()}, {end: ()})
     frontiers, met, started = [[start], [end]], {start} & {end}, time.monotonic()
     with store.reading() as rows:
         for id in (start, end):
@@ -67,27 +68,20 @@ def path(store: Store, caller: Caller, start: str, end: str, longest: int,
         for _ in range(longest):
             # Whole levels, always of the smaller side: so the first place where both meet is on a shortest way.
             side = int(len(frontiers[1]) < len(frontiers[0]))
-            if met or not frontiers[side] or _enough(len(came[0]) + len(came[1]), MOST_VISITED, started):
+            if met or not frontiers[side] or _enough(len(back[0]) + len(back[1]), MOST_VISITED, started):
                 break
-            reached: Coming = {}
+            reached: dict[str, Way] = {}
             for here, there, type in rows.steps(caller, chosen, frontiers[side], Direction.BOTH):
-                if there not in came[side]:
-                    reached.setdefault(there, (here, type))
-            came[side].update(reached)
+                if there not in back[side]:
+                    reached.setdefault(there, ((here, type), *back[side][here]))
+            back[side].update(reached)
             frontiers[side] = list(reached)
-            met = set(_passing(rows, caller, chosen, reached.keys() & came[1 - side].keys()))
-        steps = _joined(*came, min(met)) if met else []
-        items = rows.items(caller.tenant, [id for id, _ in steps])
-    return [(items[id], type) for id, type in steps]
-
-
-def _joined(first: Coming, last: Coming, middle: str) -> list[tuple[str, str]]:
-    steps = [(middle, last[middle][1])]
-    while first[steps[0][0]][0]:
-        steps.insert(0, first[steps[0][0]])
-    while after := last[steps[-1][0]][0]:
-        steps.append((after, last[after][1]))
-    return steps
+            met = set(_passing(rows, caller, chosen, reached.keys() & back[1 - side].keys()))
+        if not met:
+            return []
+        ids, types = zip(*reversed(back[0][min(met)]), (min(met), ""), *back[1][min(met)], strict=True)
+        items = rows.items(caller.tenant, ids)
+    return list(zip((items[id] for id in ids), (*filter(None, types), ""), strict=True))
 
 
 def _passing(rows: Reader, caller: Caller, chosen: Filter, ids: Collection[str]) -> dict[str, Item]:

@@ -541,9 +541,9 @@ i.title collate nocase
 {certainty} {way}, i.title collate nocase
 
 -- name: certainty
-round(json_extract(i.attributes, '$.certainty_score') * case json_extract(i.attributes, '$.certainty_source')
-    when 'computed' then pow(0.5, max(0, julianday('now', 'start of day') - julianday(substr(
-        coalesce(json_extract(i.attributes, '$.reviewed_at'), i.created_at), 1, 10))) / 365) else 1 end, 2)
+iif(json_extract(i.attributes, '$.certainty_source') = 'given', json_extract(i.attributes, '$.certainty_score'),
+    round(json_extract(i.attributes, '$.certainty_score') * pow(0.5, max(0, julianday('now', 'start of day') - julianday(
+        substr(coalesce(json_extract(i.attributes, '$.reviewed_at'), i.created_at), 1, 10))) / 365), 2))
 
 -- name: sort_access_count
 coalesce((select a.count from access a where a.tenant = i.tenant and a.item = i.id), 0)

@@ -259,7 +259,7 @@ def list_hierarchy(call: Call) -> Tree:
                 tree[area or PLACES["area"]][topic or PLACES["topic"]][subtopic or PLACES["subtopic"]] += count
     areas = [Area(name=area, concept_count=sum(leaves.total() for leaves in topics.values()), topics=[
         Topic(name=topic, concept_count=leaves.total(), subtopics=[
-            Count(name=leaf, concept_count=count) for leaf, count in sorted(leaves.items())])
+            {"name": leaf, "concept_count": count} for leaf, count in sorted(leaves.items())])
         for topic, leaves in sorted(topics.items())]) for area, topics in sorted(tree.items())]
     total = sum(area["concept_count"] for area in areas)
     return Tree(success=True, message=f"Hierarchy contains {len(areas)} areas with {total} concepts", areas=areas,
