@@ -190,9 +190,9 @@ select * from link indexed by link_in
 where tenant = :tenant and target in (select value from json_each(:ids)) order by seq
 
 -- name: steps
-select l.{here}, l.{there}, l.type from json_each(:frontier) f
-cross join item i on i.tenant = :tenant and i.id = f.value {filters}
-cross join link l on l.tenant = :tenant and l.{here} = i.id
+select l.{here}, l.{there}, l.type, i.title from json_each(:frontier) f
+cross join link l indexed by link_{way} on l.tenant = :tenant and l.{here} = f.value
+cross join item i on i.tenant = :tenant and i.id = l.{there} {filters}
 where :types = '[]' or l.type in (select value from json_each(:types))
 
 -- name: all_links

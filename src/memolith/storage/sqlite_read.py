@@ -115,13 +115,13 @@ class SqliteReader(SqliteVectors):
         return sorted(found.values(), key=lambda link: link.seq)
 
     def steps(self, caller: Caller, chosen: Filter, frontier: Collection[str], toward: Direction,
-              types: Collection[str] = ()) -> list[tuple[str, str, str]]:
-        """Here, there and type of every link from those of the frontier that pass the filter."""
+              types: Collection[str] = ()) -> list[tuple[str, str, str, str]]:
+        """Here, there, type and the title there of every link from the frontier to what passes the filter."""
         filters, values = where(QUERIES, caller, chosen, "item")
         values |= {"tenant": caller.tenant, "frontier": json.dumps(list(frontier)), "types": json.dumps(list(types))}
         ways = {"out": ("source", "target"), "in": ("target", "source")}
         return [step for way, (here, there) in ways.items() if toward in (way, Direction.BOTH) for step in
-                self.db.execute(QUERIES["steps"].format(filters=filters, here=here, there=there), values)]
+                self.db.execute(QUERIES["steps"].format(filters=filters, here=here, there=there, way=way), values)]
 
     def events(self, tenant: str, stream: str) -> list[Event]:
         """The history of one item or link, oldest first."""

@@ -228,13 +228,14 @@ def get_related_concepts(call: Call, *, concept_id: Id, direction: Literal["inco
 @knowledge.tool(read_only=True)
 def get_prerequisites(call: Call, *, concept_id: Id, depth: Annotated[int, Field(ge=1, le=5)] = 3) -> Before:
     """What to understand before a concept, step by step back from it."""
+    target = _concept(call, concept_id)
     with call.engine.store.reading() as rows:
-        around = walk(rows, call.caller, _concept(call, concept_id), depth, ("prerequisite",), Direction.IN, CONCEPTS,
-                      MOST_LISTED)
-    found = sorted(around.items[1:], key=lambda item: (around.distance[item.id], item.title.casefold(), item.seq))
+        distance, titles, cut = walk(rows, call.caller, target, depth, ("prerequisite",), Direction.IN, CONCEPTS,
+                                     MOST_LISTED)
+    found = sorted((steps, titles[id].casefold(), id) for id, steps in distance.items() if steps)
     return Before(success=True, message=f"Found {len(found)} prerequisites", total=len(found), prerequisites=[
-        {**_row(call, item), "depth": around.distance[item.id]} for item in found],
-        warnings=["There is more than is shown."] if around.cut else [])
+        {"concept_id": id, "name": titles[id], "depth": steps} for steps, _, id in found],
+        warnings=["There is more than is shown."] if cut else [])
 
 
 @knowledge.tool(read_only=True)
@@ -246,7 +247,7 @@ def get_concept_chain(call: Call, *, start_concept_id: Id, end_concept_id: Id,
     if not found:
         raise NotFound(f"No path of at most {max_depth} relationships joins these concepts.", field="end_concept_id")
     return Chain(success=True, message=f"Found path of length {len(found) - 1}", length=len(found) - 1, path=[
-        {**_row(call, item), "relationship_to_next": type.upper() or None} for item, type in found])
+        {"concept_id": id, "name": name, "relationship_to_next": type.upper() or None} for id, name, type in found])
 
 
 @knowledge.tool(read_only=True)
