@@ -271,8 +271,9 @@ def families() -> list[Family]:
     # Each family builds its tools when it is imported, which the command line need not wait for.
     from memolith.surfaces.chatgpt import chatgpt
     from memolith.surfaces.core import core
+    from memolith.surfaces.knowledge import knowledge
     from memolith.surfaces.manage import manage
-    return [core, manage, chatgpt]
+    return [core, knowledge, manage, chatgpt]
 
 
 def open_store(chosen: Settings) -> SqliteStore | Shards:

@@ -51,9 +51,13 @@ def dump(app: App, tenant: str) -> Rows:
 
 
 def content(app: App, tenant: str) -> Rows:
-    """The same without what every event changes: versions, times of change, sums."""
-    return {name: [{field: value for field, value in row.items() if field not in ("version", "updated_at")}
+    """The same without what every event changes: versions, times of change, sums, computed certainties."""
+    rows = {name: [{field: value for field, value in row.items() if field not in ("version", "updated_at")}
                    for row in rows] for name, rows in dump(app, tenant).items() if name != "sums"}
+    for row in rows["item"]:
+        row["attributes"] = {name: value for name, value in row["attributes"].items()
+                             if not name.startswith("certainty_")}
+    return rows
 
 
 class World:

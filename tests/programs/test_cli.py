@@ -22,8 +22,8 @@ from memolith.settings import Settings
 
 ME = Caller()
 ODD = "naïve 🍵 emoji, 日本語のお茶, עברית, a\ttab\nand a second line"
-COMMANDS = set("""remember recall context similar list show history revise forget restore erase undo verify rebuild
-               upkeep backup restore-backup doctor export import demo""".split())
+COMMANDS = set("""remember recall context similar list show history graph revise forget restore erase undo verify
+               rebuild upkeep backup restore-backup doctor export import demo""".split())
 
 
 @pytest.fixture
@@ -43,6 +43,20 @@ def filled(folder: Path, *texts: str) -> list[str]:
     ids = [item.id for item in app.engine.listing(ME, limit=1000, descending=False).items]
     app.close()
     return ids
+
+
+def test_graph_draws_a_concept_by_its_name_or_id_in_every_format_as_deep_as_asked(tmp_path):
+    app = opened(tmp_path)
+    ids = [app.engine.remember(ME, Draft("concept", name, (Block("Some text."),))).item.id for name in ("A", "B", "C")]
+    app.engine.link(ME, ids[0], ids[1], "includes")
+    app.engine.link(ME, ids[1], ids[2], "includes")
+    app.close()
+    assert cli(tmp_path, "graph", "A").stdout == 'graph LR\n  n0["A"]\n  n1["B"]\n  n0 -->|includes| n1\n'
+    assert cli(tmp_path, "graph", ids[0], "--depth", "2").stdout.count("includes") == 2
+    for format, begins in (("dot", "digraph"), ("svg", "<svg")):
+        assert cli(tmp_path, "graph", "A", "--format", format).stdout.startswith(begins)
+        assert ask(tmp_path, "graph", "A", "--format", format)["format"] == format
+    assert cli(tmp_path, "graph", "nothing").returncode == 1
 
 
 def test_every_command_about_memory_is_tested_here():

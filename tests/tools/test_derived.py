@@ -24,6 +24,7 @@ from conftest import ME, At, note
 from memolith.app import App, families, open_app
 from memolith.doors.auth import local_key
 from memolith.doors.serve import build, listen
+from memolith.engine.model import Audience
 from memolith.registry import Call, Registry, Tool
 from memolith.settings import Settings
 from stores import each_store
@@ -40,9 +41,19 @@ GOOD: dict[str, dict[str, Any]] = {
     "link": {"source": "one", "target": "two", "type": "about"}, "explore": {"id": "one"}, "history": {"id": "one"},
     "overview": {}, "restore_item": {"id": "gone"}, "erase_item": {"id": "two"}, "undo_event": {"event": 1},
     "append_messages": {"conversation_id": "talk", "messages": [{"role": "user", "content": "More."}]},
-    "verify_store": {}, "search": {"query": "zebra"}}
+    "verify_store": {}, "search": {"query": "zebra"},
+    "ping": {}, "get_server_stats": {}, "get_tool_availability": {}, "get_concept": {"concept_id": "herd"},
+    "create_concept": {"name": "Stripes", "explanation": "Black and white, side by side."},
+    "update_concept": {"concept_id": "herd", "area": "Zoology"}, "delete_concept": {"concept_id": "alone"},
+    "search_concepts_semantic": {"query": "zebra"}, "search_concepts_exact": {"name": "her"},
+    "get_recent_concepts": {}, "get_related_concepts": {"concept_id": "herd"},
+    "create_relationship": {"source_id": "herd", "target_id": "alone", "relationship_type": "prerequisite"},
+    "delete_relationship": {"source_id": "herd", "target_id": "foal", "relationship_type": "includes"},
+    "get_prerequisites": {"concept_id": "foal"}, "list_hierarchy": {}, "get_concepts_by_certainty": {},
+    "get_concept_chain": {"start_concept_id": "herd", "end_concept_id": "foal"},
+    "review_concept": {"concept_id": "foal"}}
 CHATGPT = {"fetch": {"id": "one"}}
-VOLATILE = ("id", "event", "at", "created_at", "updated_at", "version", "health")
+VOLATILE = ("id", "concept_id", "relationship_id", "event", "at", "created_at", "updated_at", "version", "health")
 
 
 def good(tool: Tool) -> dict[str, Any]:
@@ -56,6 +67,10 @@ def filled(settings: Settings) -> App:
     app.engine.remember(ME, note("gone zebra", id="gone"))
     app.engine.forget(ME, "gone")
     app.engine.remember(ME, note("Hello.", id="talk", kind="conversation"))
+    for id, text in (("herd", "Zebras live in herds."), ("foal", "A young zebra."), ("alone", "One zebra.")):
+        app.engine.remember(ME, note(text, id=id, kind="concept", title=id, audience=Audience.ORG))
+    app.engine.link(ME, "herd", "foal", "includes")
+    app.engine.link(ME, "herd", "foal", "relates_to")
     return app
 
 
@@ -118,7 +133,7 @@ def test_bad_arguments_are_refused_by_name_and_nothing_is_written(at, tmp_path, 
     for name, arguments in bad:
         outcome = registry.run(tool.name, arguments, Call(ME, app.engine))
         assert not outcome.ok
-        assert outcome.body["field"].split(".")[0] == name
+        assert outcome.body.get("details", outcome.body)["field"].split(".")[0] == name
     with app.store.reading(None) as rows:
         assert rows.last_seq(ME.tenant) == before
     app.close()

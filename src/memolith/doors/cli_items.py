@@ -14,6 +14,7 @@ from memolith.engine.events import block_data
 from memolith.engine.intake import when
 from memolith.engine.model import KINDS, Audience, Block, Caller, Draft, Filter, Hit, Item, Json, Patch, Written
 from memolith.engine.past import Step
+from memolith.engine.picture import FORMATS, draw
 from memolith.engine.recall import MODES, Query
 from memolith.errors import InvalidInput
 from memolith.schemas.signatures import json_object
@@ -157,6 +158,17 @@ def _told(step: Step) -> str:
             if step.event.version > 1 or (change.new and change.field in ("text", "title", "tags", "messages"))]
     return "; ".join(f"{change.field}: {json.dumps(change.old, ensure_ascii=False)} -> "
                      f"{json.dumps(change.new, ensure_ascii=False)}" for change in told)
+
+
+@into(COMMANDS, option("id", metavar="CONCEPT", help="its id, or the exact name of a concept"),
+      option("--format", default="mermaid", choices=FORMATS),
+      option("--depth", type=int, default=1, help="how many links to follow"))
+def graph(app: App, options: Options) -> None:
+    """Draw what is linked to a concept or any other item."""
+    with app.store.reading(ME.tenant) as rows:
+        named = rows.namesakes(ME.tenant, "concept", options.id)
+    picture = draw(app.engine.explore(ME, named[0].id if named else options.id, options.depth), options.format)
+    tell(options, {"format": options.format, "content": picture}, picture.rstrip())
 
 
 @into(COMMANDS, ID, option("--text", help="the new text, or `-` for standard input"), option("--title"),

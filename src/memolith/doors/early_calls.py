@@ -49,4 +49,4 @@ def answer(front: Front, app: App, registry: Registry, message: Json, claim: Cal
     if VERSION_KEY in meta:
         discovered = front.prepared and front.prepared.answer(MODERN, "server/discover")
         result |= {"resultType": "complete", "_meta": json.loads(discovered or "{}")["_meta"]}
-    return json.dumps(result, ensure_ascii=False, separators=(",", ":")).encode()
+    return json.dumps(result, ensure_ascii=False, separators=(",", ":")).encode(errors="backslashreplace")

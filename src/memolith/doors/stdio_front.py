@@ -154,7 +154,7 @@ class Front:
                 self.wake.set()
 
     def send(self, message: Json, answer: bytes) -> None:
-        self.wire.write(b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (json.dumps(message["id"], ensure_ascii=False).encode(), answer))
+        self.wire.write(b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (json.dumps(message["id"]).encode(), answer))
 
     def try_calls(self, call: Callable[[Json, Callable[[], bool]], bytes | None]) -> None:
         """Answer calls in their order, until the SDK takes over or one must be left to it; none overtakes that one."""

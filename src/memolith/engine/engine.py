@@ -9,10 +9,10 @@ from memolith.engine import context
 from memolith.engine.chunks import chunk
 from memolith.engine.duplicates import NEAR, overlap, similar
 from memolith.engine.events import join_blocks
-from memolith.engine.graph import Neighbourhood, explore
+from memolith.engine.graph import MOST, Neighbourhood, explore
 from memolith.engine.intake import Limits
 from memolith.engine.matching import checked
-from memolith.engine.model import Caller, Draft, Filter, Found, Similar, Written
+from memolith.engine.model import Caller, Direction, Draft, Filter, Found, Similar, Written
 from memolith.engine.past import Past
 from memolith.engine.ports import Clock, Store
 from memolith.engine.recall import Query, Recall
@@ -44,10 +44,11 @@ class Engine(Verbs):
         """Items that say nearly the same as the text."""
         return similar(self._search, self.store, caller, text, threshold, chosen, limit)
 
-    def explore(self, caller: Caller, id: str, depth: int = 1, types: Collection[str] = ()) -> Neighbourhood:
+    def explore(self, caller: Caller, id: str, depth: int = 1, types: Collection[str] = (),
+                toward: Direction = Direction.BOTH, chosen: Filter = Filter(), most: int = MOST) -> Neighbourhood:
         """Everything within so many links of an item, itself first."""
         with self.store.reading(caller.tenant) as rows:
-            return explore(rows, caller, id, depth, types)
+            return explore(rows, caller, id, depth, types, toward, chosen, most)
 
     def counts(self, caller: Caller, by: str, chosen: Filter = Filter()) -> dict[str, int]:
         """How many items the caller sees per kind, status, namespace, project or tag."""

@@ -12,7 +12,8 @@ from memolith.engine.model import NO_ATTRIBUTES, Attributes, Audience, Block, It
 from memolith.errors import StoreCorrupt
 
 Data = Mapping[str, Json]
-ITEM_EVENTS = ("remembered", "revised", "tagged", "appended", "trimmed", "forgotten", "restored", "erased")
+ITEM_EVENTS = ("remembered", "revised", "tagged", "appended", "trimmed", "forgotten", "restored", "appraised",
+               "erased")
 LINK_EVENTS = ("linked", "relinked", "unlinked")
 
 
@@ -176,7 +177,13 @@ def _forgotten(before: Item | Link | None, event: Event) -> Changes:
 
 def _restored(before: Item | Link | None, event: Event) -> Changes:
     item = _the_item(before)
-    return Changes(before=item, item=replace(item, forgotten=False, version=event.version, updated_at=event.at))
+    return Changes(before=item, item=replace(item, forgotten=False, version=event.version, updated_at=event.at,
+                                             attributes=_patched(item, event.data)))
+
+
+def _appraised(before: Item | Link | None, event: Event) -> Changes:
+    item = _the_item(before)
+    return Changes(before=item, item=replace(item, version=event.version, attributes=_patched(item, event.data)))
 
 
 def _erased(before: Item | Link | None, event: Event) -> Changes:
@@ -220,7 +227,7 @@ def _texts(value: Json | None) -> tuple[str, ...]:
 
 _FOLDS: dict[str, Callable[[Item | Link | None, Event], Changes]] = {
     "remembered": _remembered, "revised": _revised, "tagged": _tagged, "appended": _appended, "trimmed": _trimmed,
-    "forgotten": _forgotten, "restored": _restored, "erased": _erased,
+    "forgotten": _forgotten, "restored": _restored, "appraised": _appraised, "erased": _erased,
     "linked": _linked, "relinked": _relinked, "unlinked": _unlinked,
 }
 

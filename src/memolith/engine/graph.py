@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from memolith.engine.model import Caller, Direction, Item, Link
-from memolith.engine.ports import Reader
+from memolith.engine.model import Caller, Direction, Filter, Item, Link
+from memolith.engine.ports import Reader, Store
 from memolith.engine.verbs import visible
 from memolith.errors import InvalidInput
 
 DEEPEST = 6
 MOST = 500
+MOST_VISITED, LONGEST_S = 200_000, 2.0
+Way = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,24 +28,58 @@ class Neighbourhood:
 
 
 def explore(rows: Reader, caller: Caller, id: str, depth: int = 1, types: Collection[str] = (),
-            toward: Direction = Direction.BOTH) -> Neighbourhood:
+            toward: Direction = Direction.BOTH, chosen: Filter = Filter(), most: int = MOST) -> Neighbourhood:
     """Everything within so many links of an item, itself first."""
     if not 0 <= depth <= DEEPEST:
         raise InvalidInput(f"The depth must lie between 0 and {DEEPEST}.", field="depth", value=depth)
-    start = visible(rows, caller, id)
-    found: dict[str, Item] = {start.id: start}
-    distance = {start.id: 0}
-    links: dict[str, Link] = {}
-    frontier = [start.id]
+    distance, _, cut = walk(rows, caller, id, depth, types, toward, chosen, most)
+    found = rows.items(caller.tenant, distance)
+    links = rows.neighbours(caller.tenant, [one for one in distance if distance[one] < depth], toward, types)
+    return Neighbourhood(tuple(found[one] for one in distance), tuple(
+        link for link in links if {link.source, link.target} <= distance.keys()), distance, cut)
+
+
+def walk(rows: Reader, caller: Caller, id: str, depth: int, types: Collection[str], toward: Direction,
+         chosen: Filter, most: int) -> tuple[dict[str, int], dict[str, str], bool]:
+    """How far each item is and its title, along what passes the filter, nearest first; and whether there is more."""
+    titles, distance, frontier = {id: visible(rows, caller, id).title}, {id: 0}, [id]
+    started = time.monotonic()
     for step in range(1, depth + 1):
-        edges = rows.neighbours(caller.tenant, frontier, toward, types) if frontier else []
-        ends = dict.fromkeys(end for link in edges for end in (link.source, link.target) if end not in found)
-        seen = {item.id: item for item in rows.items(caller.tenant, list(ends)).values()
-                if item.scope.admits(caller) and not item.forgotten}
-        frontier = [end for end in ends if end in seen][:MOST - len(found)]
-        for end in frontier:
-            found[end], distance[end] = seen[end], step
-        links |= {link.id: link for link in edges if link.source in found and link.target in found}
-        if len(found) >= MOST:
+        if not frontier or _enough(len(distance), most, started):
             break
-    return Neighbourhood(tuple(found.values()), tuple(links.values()), distance, cut=len(found) >= MOST)
+        reached = {there: title for _, there, _, title in rows.steps(caller, chosen, frontier, toward, types)
+                   if there not in distance}
+        frontier = list(reached)[:most - len(distance)]
+        distance, titles = distance | dict.fromkeys(frontier, step), titles | reached
+    return distance, titles, _enough(len(distance), most, started)
+
+
+def path(store: Store, caller: Caller, start: str, end: str, longest: int,
+         chosen: Filter) -> list[tuple[str, str, str]]:
+    """The shortest way along links in either direction: id, title, and the type of the link to the next."""
+    # The way back from each place: the next place and the type of the link to it, and so on to the end.
+    back: tuple[dict[str, Way], dict[str, Way]] = ({start: ()}, {end: ()})
+    frontiers, met, started = [[start], [end]], {start} & {end}, time.monotonic()
+    with store.reading(caller.tenant) as rows:
+        titles = {id: visible(rows, caller, id).title for id in (start, end)}
+        for _ in range(longest):
+            # Whole levels, always of the smaller side: so the first place where both meet is on a shortest way.
+            side = int(len(frontiers[1]) < len(frontiers[0]))
+            if met or not frontiers[side] or _enough(len(titles), MOST_VISITED, started):
+                break
+            reached: dict[str, Way] = {}
+            for here, there, type, title in rows.steps(caller, chosen, frontiers[side], Direction.BOTH):
+                if there not in back[side]:
+                    reached.setdefault(there, ((here, type), *back[side][here]))
+                    titles[there] = title
+            back[side].update(reached)
+            frontiers[side] = list(reached)
+            met = reached.keys() & back[1 - side].keys()
+    if not met:
+        return []
+    ids, types = zip(*reversed(back[0][min(met)]), (min(met), ""), *back[1][min(met)], strict=True)
+    return [(id, titles[id], type) for id, type in zip(ids, (*filter(None, types), ""), strict=True)]
+
+
+def _enough(visited: int, most: int, started: float) -> bool:
+    return visited >= most or time.monotonic() - started > LONGEST_S

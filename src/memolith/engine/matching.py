@@ -16,7 +16,7 @@ _TEXTS = {"kinds": "kinds", "tags_all": "tags", "tags_any": "tags", "tags_none":
           "projects": "project", "namespaces": "namespace", "speakers": "speakers", "ids": "ids"}
 
 
-OPS = ("eq", "ne", "lt", "le", "gt", "ge", "glob", "in", "under", "has")
+OPS = ("eq", "ne", "lt", "le", "gt", "ge", "glob", "in", "under", "has", "is_or_lacks", "sure")
 
 
 def checked(chosen: Filter) -> Filter:
@@ -24,6 +24,7 @@ def checked(chosen: Filter) -> Filter:
     for name, field in _TEXTS.items():
         for text in getattr(chosen, name):
             plain(field, text)
+    plain("title", chosen.title)
     for condition in chosen.where:
         _check(condition)
     return replace(chosen, since=None if chosen.since is None else when("since", chosen.since),
@@ -57,6 +58,7 @@ def item_matches(item: Item, chosen: Filter) -> bool:
             and tags.issuperset(chosen.tags_all)
             and (not chosen.tags_any or not tags.isdisjoint(chosen.tags_any))
             and tags.isdisjoint(chosen.tags_none)
+            and chosen.title.casefold() in item.title.casefold()
             and all(_holds(item.attributes.get(condition.name), condition) for condition in chosen.where))
 
 
@@ -74,7 +76,7 @@ def _holds(value: Json, condition: Condition) -> bool:
     if condition.op == "ne":
         return value != wanted
     if value is None:
-        return False
+        return condition.op == "is_or_lacks"
     return _TESTS[condition.op](value, wanted)
 
 
@@ -94,6 +96,8 @@ _TESTS: dict[str, Callable[[Json, Json], bool]] = {
     "le": lambda value, wanted: _alike(value, wanted) and cast(float, value) <= cast(float, wanted),
     "gt": lambda value, wanted: _alike(value, wanted) and cast(float, value) > cast(float, wanted),
     "ge": lambda value, wanted: _alike(value, wanted) and cast(float, value) >= cast(float, wanted),
+    "is_or_lacks": lambda value, wanted: value == wanted,
+    "sure": lambda value, wanted: (bounds := cast("list[float]", wanted))[0] <= cast(float, value) <= bounds[1],
     "glob": lambda value, wanted: fnmatch.fnmatchcase(str(value), str(wanted).replace("[^", "[!")),
     "in": lambda value, wanted: value in cast("list[Json]", wanted),
     "under": _under,

@@ -177,6 +177,7 @@ class Filter:
     owner: str | None = None
     speakers: tuple[str, ...] = ()
     ids: tuple[str, ...] = ()
+    title: str = ""
     where: tuple[Condition, ...] = ()
 
 

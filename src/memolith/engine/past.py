@@ -100,7 +100,7 @@ class Past:
         """The newest event of an item."""
         with self._engine.store.reading(caller.tenant) as rows:
             _allowed(rows, caller, id)
-            return rows.events(caller.tenant, id)[-1]
+            return next(event for event in reversed(rows.events(caller.tenant, id)) if event.type != "appraised")
 
 
 def _finder(caller: Caller, event: Event) -> Callable[[Reader], Item | Link | None]:
@@ -162,7 +162,9 @@ def picture(state: Replay) -> dict[str, Json]:
     scope = row.scope
     shown |= {"owner": scope.owner, "audience": scope.audience.value, "project": scope.project,
               "namespace": scope.namespace, "tags": list(row.tags)}
-    shown |= {f"attributes.{name}": value for name, value in row.attributes.items()}
+    # A computed certainty follows from the rest; undo brings the rest back.
+    hidden = () if row.attributes.get("certainty_source") == "given" else ("certainty_score", "certainty_source")
+    shown |= {f"attributes.{name}": value for name, value in row.attributes.items() if name not in hidden}
     return shown | _texts(row.kind, join_blocks(state.passages))
 
 
@@ -188,6 +190,8 @@ def _inverse(events: list[Event], event: Event) -> tuple[str, dict[str, Json]]:
         _must(now.row is None, event)
         return "linked", _link_again(before)
     _must(now.row is not None, event)
+    if event.type == "appraised":
+        raise NotUndoable("What is computed cannot be undone; it follows from the rest.", id=event.stream)
     if event.type == "relinked":
         _must(picture(now) == picture(after), event)
         link = cast(Link, before.row)

@@ -171,7 +171,8 @@ def changes_of(before: Item | Link | None, event: Event) -> Changes:
 
 
 def _folded(before: Item | Link | None, event: Event, number: int) -> Changes:
-    if not event.data and before is not None and event.type in ("revised", "tagged", "appended", "relinked"):
+    if not event.data and before is not None and event.type in (
+            "revised", "tagged", "appended", "appraised", "relinked"):
         raise InvalidInput(f"Line {number}: this event has no data.", field="data", value=number)
     try:
         return changes_of(before, event)

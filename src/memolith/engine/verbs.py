@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from memolith.engine import chunks
+from memolith.engine.certainty import appraise_again, completed, shaken
 from memolith.engine.events import Changes, Event, Replay, block_data, fold, join_blocks
 from memolith.engine.intake import POLICIES, Intake, Limits, identifier, plain, word
 from memolith.engine.intake import strength as checked_strength
@@ -31,6 +32,7 @@ from memolith.engine.model import (
 from memolith.engine.ports import Clock, Reader, Store, Writer
 from memolith.engine.receipts import digested, notes, redactions_of, request_digest
 from memolith.engine.times import new_id
+from memolith.engine.unique import refuse_namesakes
 from memolith.errors import (
     AlreadyExists,
     Conflict,
@@ -225,7 +227,7 @@ class Verbs:
                 link = rows.link(caller.tenant, stream)
                 version = rows.events(caller.tenant, stream)[-1].version
                 self._record(rows, link, stream, "erased", {}, caller, None, version)
-            self._record(rows, item, id, "erased", {}, caller)
+            self._record(rows, rows.item(caller.tenant, id), id, "erased", {}, caller)
         return self.store.shred()
 
     def link(self, caller: Caller, source: str, target: str, type: str, strength: float = 1.0,
@@ -277,9 +279,13 @@ class Verbs:
                 caller: Caller, key: str | None = None, version: int | None = None) -> tuple[Event, Changes]:
         if version is None:
             version = before.version if before else 0
-        event = rows.stamp(stream, version + 1, type, data, caller.user, self.clock.now(), key)
+        now = self.clock.now()
+        event = completed(rows, before, rows.stamp(stream, version + 1, type, data, caller.user, now, key))
         changes = fold(before, event)
+        refuse_namesakes(rows, changes)
+        moved = shaken(rows, before)
         rows.append(event, changes)
+        appraise_again(rows, moved | shaken(rows, changes.item or changes.link), caller.user, now)
         return event, changes
 
     def _change(self, rows: Writer, caller: Caller, item: Item, type: str, data: dict[str, Json],

@@ -340,3 +340,39 @@ listen memolith
 
 -- name: notify
 select pg_notify('memolith', '')
+
+-- name: links_of
+select * from link where tenant = :tenant and source = :item
+union
+select * from link where tenant = :tenant and target = :item
+order by seq
+
+-- name: links_out
+select * from link where tenant = :tenant and source in each(:ids) order by seq
+
+-- name: links_in
+select * from link where tenant = :tenant and target in each(:ids) order by seq
+
+-- name: steps
+select l.{here}, l.{there}, l.type, i.title from link l join item i on i.tenant = l.tenant and i.id = l.{there}
+where l.tenant = :tenant and l.{here} in each(:frontier) and (:types = '[]' or l.type in each(:types)) {filters}
+
+-- name: concept_tree
+select a.area, a.topic, a.subtopic, sum(1 - i.forgotten), sum(i.version) from item i
+cross join lateral jsonb_to_record(cast(i.attributes as jsonb)) as a (area text, topic text, subtopic text)
+where i.tenant = :tenant and i.kind = 'concept' {filters} group by 1, 2, 3
+
+-- name: filter_title
+and strpos(lower(i.title), :title_part) > 0
+
+-- name: where_is_or_lacks
+and attribute(i.attributes, :name{n}) in ('null', cast(:value{n} as jsonb))
+
+-- name: where_sure
+and {certainty} between cast(cast(:value{n} as jsonb) ->> 0 as numeric) and cast(cast(:value{n} as jsonb) ->> 1 as numeric)
+
+-- name: sort_certainty
+{certainty} {way}, lower(i.title collate "C")
+
+-- name: certainty
+certainty(i.attributes, i.created_at)

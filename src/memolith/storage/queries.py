@@ -53,10 +53,15 @@ class Queries(dict[str, str]):
         if chosen.forgotten is not None:
             names.append("filter_forgotten")
             values["forgotten"] = int(chosen.forgotten)
+        if chosen.title:
+            names.append("filter_title")
+            values["title_part"] = chosen.title.casefold()
         parts = [self[name] for name in names]
         for n, condition in enumerate(chosen.where):
             text = self["where_ordered" if condition.op in _ORDERS else f"where_{condition.op}"]
-            parts.append(text.replace("{n}", str(n)).replace("{op}", _ORDERS.get(condition.op, "")))
+            for mark, part in (("{n}", str(n)), ("{op}", _ORDERS.get(condition.op, "")), ("{certainty}", self["certainty"])):
+                text = text.replace(mark, part)
+            parts.append(text)
             values[f"name{n}"] = self._attribute(condition.name)
             values[f"value{n}"] = self._value(condition.op, condition.value)
         return "\n".join(parts), values

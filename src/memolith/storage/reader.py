@@ -147,6 +147,15 @@ class SqlReader:
                     found[row[1]] = rows.link_from(row)
         return sorted(found.values(), key=lambda link: link.seq)
 
+    def steps(self, caller: Caller, chosen: Filter, frontier: Collection[str], toward: Direction,
+              types: Collection[str] = ()) -> list[tuple[str, str, str, str]]:
+        """Here, there, type and the title there of every link from the frontier to what passes the filter."""
+        values: Parameters = {"frontier": json.dumps(list(frontier)), "types": json.dumps(list(types))}
+        ways = {"out": ("source", "target"), "in": ("target", "source")}
+        return [(start, end, type, title) for way, (here, there) in ways.items() if toward in (way, Direction.BOTH)
+                for start, end, type, title in self.filtered("steps", caller, chosen, "item", {
+                    "{here}": here, "{there}": there, "{way}": way}, **values)]
+
     def events(self, tenant: str, stream: str) -> list[Event]:
         """The history of one item or link, oldest first."""
         if not storable(stream):
@@ -182,7 +191,8 @@ class SqlReader:
         if sort not in sorts:
             raise InvalidInput(f"Cannot sort by {sort!r}; use one of {', '.join(sorts)}.", field="sort")
         way = "desc" if descending else "asc"
-        order = {"{order}": f"{self.queries['sort_' + sort]} {way}, i.seq {way}"}
+        order = {"{order}": f"{self.queries['sort_' + sort]} {way}, i.seq {way}", "{way}": way,
+                 "{certainty}": self.queries["certainty"]}
         found = self.filtered("listing", caller, chosen, "item", order, limit=limit, offset=offset)
         items = tuple(map(rows.item_from, found))
         return Page(items, next(iter(self.filtered("listing_count", caller, chosen)))[0])
@@ -193,6 +203,15 @@ class SqlReader:
             raise InvalidInput(f"Cannot count by {by!r}; use one of {', '.join(COUNTED)}.", field="by")
         name = "tag_counts" if by == "tag" else "counts"
         return dict(self.filtered(name, caller, chosen, "item", {"{column}": by}))
+
+    def concept_tree(self, caller: Caller) -> list[tuple[str | None, str | None, str | None, int, int]]:
+        """Per area, topic and subtopic: how many live concepts the caller sees, and the events of all."""
+        return [(area, topic, subtopic, int(count), int(events)) for area, topic, subtopic, count, events in
+                self.filtered("concept_tree", caller, Filter(forgotten=None))]
+
+    def namesakes(self, tenant: str, kind: str, title: str) -> list[Item]:
+        """Live items of a kind with exactly that title."""
+        return [rows.item_from(row) for row in self.rows("namesakes", tenant=tenant, kind=kind, title=title)]
 
     def statistics(self, tenant: str, words: Collection[str]) -> Statistics:
         """What BM25 needs to know of the tenant's passages and of these terms."""

@@ -140,6 +140,7 @@ class SqliteStore:
 
     def _open(self) -> apsw.Connection:
         db = apsw.Connection(str(self.file))
+        db.create_scalar_function("casefold", lambda *text: str(text[0]).casefold(), 1, deterministic=True)
         wait = _patience(self._busy_s)
         db.set_busy_handler(wait)
         for pragma in _PRAGMAS:

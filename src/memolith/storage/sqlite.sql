@@ -256,3 +256,43 @@ and json_type(i.attributes, :name{n}) = 'array' and exists (select 1 from json_e
 
 -- name: sort_title
 i.title collate nocase
+
+-- name: links_of
+select * from link indexed by link_out where tenant = :tenant and source = :item
+union
+select * from link indexed by link_in where tenant = :tenant and target = :item
+order by seq
+
+-- name: links_out
+select * from link indexed by link_out where tenant = :tenant and source in each(:ids) order by seq
+
+-- name: links_in
+select * from link indexed by link_in where tenant = :tenant and target in each(:ids) order by seq
+
+-- name: steps
+select l.{here}, l.{there}, l.type, i.title from json_each(:frontier) f
+cross join link l indexed by link_{way} on l.tenant = :tenant and l.{here} = f.value
+cross join item i on i.tenant = :tenant and i.id = l.{there} {filters}
+where :types = '[]' or l.type in each(:types)
+
+-- name: concept_tree
+select json_extract(i.attributes, '$.area'), json_extract(i.attributes, '$.topic'),
+    json_extract(i.attributes, '$.subtopic'), sum(1 - i.forgotten), sum(i.version)
+from item i where i.tenant = :tenant and i.kind = 'concept' {filters} group by 1, 2, 3
+
+-- name: filter_title
+and instr(casefold(i.title), :title_part) > 0
+
+-- name: where_is_or_lacks
+and coalesce(json_extract(i.attributes, :name{n}), :value{n}) = :value{n}
+
+-- name: where_sure
+and {certainty} between json_extract(:value{n}, '$[0]') and json_extract(:value{n}, '$[1]')
+
+-- name: sort_certainty
+{certainty} {way}, i.title collate nocase
+
+-- name: certainty
+iif(json_extract(i.attributes, '$.certainty_source') = 'given', json_extract(i.attributes, '$.certainty_score'),
+    round(json_extract(i.attributes, '$.certainty_score') * pow(0.5, max(0, julianday('now', 'start of day') - julianday(
+        substr(coalesce(json_extract(i.attributes, '$.reviewed_at'), i.created_at), 1, 10))) / 365), 2))

@@ -84,18 +84,6 @@ select * from link where tenant = :tenant and id = :id
 -- name: link_between
 select * from link where tenant = :tenant and source = :source and target = :target and type = :type
 
--- name: links_of
-select * from link where tenant = :tenant and source = :item
-union
-select * from link where tenant = :tenant and target = :item
-order by seq
-
--- name: links_out
-select * from link where tenant = :tenant and source in each(:ids) order by seq
-
--- name: links_in
-select * from link where tenant = :tenant and target in each(:ids) order by seq
-
 -- name: all_links
 select * from link where tenant = :tenant order by id
 
@@ -262,3 +250,6 @@ coalesce((select a.count from access a where a.tenant = i.tenant and a.item = i.
 
 -- name: sort_last_accessed
 coalesce((select a.last from access a where a.tenant = i.tenant and a.item = i.id), '')
+
+-- name: namesakes
+select * from item where tenant = :tenant and kind = :kind and title = :title and title <> '' and forgotten = 0

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from memolith.engine.model import Block
+from memolith.engine.model import Block, Patch
 from memolith.errors import InvalidInput
 from memolith.registry import Argument, Call, Family, Result, absent
 from memolith.surfaces.names import bare_id
@@ -86,6 +86,16 @@ def append_messages(call: Call, *, conversation_id: Id,
     written = call.engine.append(call.caller, bare_id(conversation_id), blocks, call.idempotency_key)
     return Done(id=written.item.id, version=written.item.version, event=written.seq,
                 redactions=dict(written.redactions))
+
+
+@manage.tool()
+def review_concept(call: Call, *, concept_id: Id) -> Done:
+    """Say that a concept was looked at and still holds, so that its computed certainty starts to fade anew."""
+    if call.engine.get(call.caller, bare_id(concept_id)).kind != "concept":
+        raise InvalidInput("Only a concept can be reviewed.", field="concept_id")
+    patch = Patch(attributes={"reviewed_at": call.engine.clock.now()})
+    written = call.engine.revise(call.caller, bare_id(concept_id), patch, key=call.idempotency_key)
+    return Done(id=written.item.id, version=written.item.version, event=written.seq)
 
 
 @manage.tool(read_only=True, scope="admin")

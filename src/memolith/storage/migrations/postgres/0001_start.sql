@@ -35,6 +35,7 @@ create index item_updated on item (tenant, updated_at);
 create index item_owner on item (tenant, owner);
 create index item_project on item (tenant, project) where project is not null;
 create index item_namespace on item (tenant, namespace) where namespace is not null;
+create index item_name on item (tenant, kind, title) where title <> '';
 
 create table tag (
     tenant text collate "C" not null, tag text collate "C" not null, item bigint not null,
@@ -128,6 +129,15 @@ create function attribute(attributes text, name text) returns jsonb language sql
     select case when jsonb_typeof(a.value) = 'boolean' then to_jsonb(cast(cast(a.value as boolean) as integer))
                 else coalesce(a.value, 'null') end
     from (select cast(attributes as jsonb) -> name as value) a
+$$;
+
+-- How sure a concept is today: as it was said, or as it was computed and has faded since its last review.
+create function certainty(attributes text, created_at text) returns numeric language sql stable parallel safe as $$
+    select case when a ->> 'certainty_source' = 'given' then cast(a ->> 'certainty_score' as numeric)
+           else round(cast(cast(a ->> 'certainty_score' as double precision) * power(0.5, greatest(0,
+                cast(now() at time zone 'UTC' as date) - cast(left(coalesce(a ->> 'reviewed_at', created_at), 10) as date)
+           ) / 365.0) as numeric), 2) end
+    from (select cast(attributes as jsonb)) one (a)
 $$;
 
 -- Row-level security would keep the text index from being used, since a tsvector match could leak; so this runs with

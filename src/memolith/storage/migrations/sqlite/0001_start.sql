@@ -28,6 +28,10 @@ create index item_updated on item (tenant, updated_at);
 create index item_owner on item (tenant, owner);
 create index item_project on item (tenant, project) where project is not null;
 create index item_namespace on item (tenant, namespace) where namespace is not null;
+create index item_name on item (tenant, kind, title) where title <> '';
+-- Covers the count of concepts by area, topic and subtopic, so that the hierarchy reads no row.
+create index item_tree on item (tenant, json_extract(attributes, '$.area'), json_extract(attributes, '$.topic'),
+    json_extract(attributes, '$.subtopic'), audience, owner, project, forgotten, version) where kind = 'concept';
 
 create table tag (
     tenant text not null, tag text not null, item integer not null,

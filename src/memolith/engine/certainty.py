@@ -1,0 +1,91 @@
+"""How sure a concept is when nobody said so: a confidence from its own evidence, fading from review to review."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import date
+from typing import cast
+
+from memolith.engine.duplicates import NEAR, contradicts, facts, overlap
+from memolith.engine.events import Event, fold
+from memolith.engine.intake import plain, when
+from memolith.engine.model import Attributes, Caller, Direction, Filter, Item, Json, Link, Passage
+from memolith.engine.ports import Reader, Writer
+from memolith.errors import InvalidInput
+
+HALF_LIFE_DAYS = 365
+TWIN, RIVAL = 0.9, 0.7
+CONCEPTS = Filter(kinds=("concept",))
+
+
+def certainty_of(item: Item, now: str) -> float:
+    """How sure a concept is at that time, 0 to 100, as the stores compute it too."""
+    score = cast(float, item.attributes.get("certainty_score") or 0.0)
+    if item.attributes.get("certainty_source") == "given":
+        return score
+    reviewed = cast(str, item.attributes.get("reviewed_at") or item.created_at)
+    age_days = (date.fromisoformat(now[:10]) - date.fromisoformat(reviewed[:10])).days
+    return round(score * float(0.5 ** (max(0, age_days) / HALF_LIFE_DAYS)), 2)
+
+
+def completed(rows: Reader, before: Item | Link | None, event: Event) -> Event:
+    """The event of a concept with what the concept is worth after it, unless somebody said how sure he is."""
+    kind = before.kind if isinstance(before, Item) else event.data.get("kind")
+    if kind != "concept" or event.type not in ("remembered", "revised", "restored"):
+        return event
+    changes = fold(before, event)
+    item = cast(Item, changes.item)
+    _check(item.attributes)
+    if item.attributes.get("certainty_source") == "given":
+        return event
+    worth = _worth(rows, item, changes.passages or rows.passages(event.tenant, item.id))
+    patch = dict(cast(Attributes, event.data.get("attributes") or {})) | worth
+    return replace(event, data={**event.data, "attributes": patch})
+
+
+def _check(attributes: Attributes) -> None:
+    """Refuse what no reader of concepts could use, whichever family writes it."""
+    for name in ("area", "topic", "subtopic", "reviewed_at"):
+        plain(name, cast(str, attributes.get(name, "")))
+    when("reviewed_at", cast(str, attributes.get("reviewed_at", "2000-01-01")))
+    score = attributes.get("certainty_score", 0)
+    if isinstance(score, bool) or not isinstance(score, int | float) or not 0 <= score <= 100:
+        raise InvalidInput("The certainty must lie between 0 and 100.", field="certainty_score")
+
+
+def shaken(rows: Reader, row: Item | Link | None) -> set[str]:
+    """The other items whose evidence this link or concept is; before a change and after it that may differ."""
+    if isinstance(row, Link):
+        return {row.source, row.target}
+    passages = rows.passages(row.scope.tenant, row.id) if row and row.kind == "concept" else []
+    return _alike(rows, row, passages) if row and passages else set()
+
+
+def appraise_again(rows: Writer, ids: Iterable[str], actor: str, now: str) -> None:
+    """Record what the concepts among these items are worth now, where that has changed."""
+    for item in rows.items(rows.tenant, set(ids)).values():
+        if item.kind == "concept" and item.attributes.get("certainty_source") != "given":
+            worth = _worth(rows, item, rows.passages(rows.tenant, item.id))
+            if worth["certainty_score"] != item.attributes.get("certainty_score"):
+                event = rows.stamp(item.id, item.version + 1, "appraised", {"attributes": worth}, actor, now)
+                rows.append(event, fold(item, event))
+
+
+def _worth(rows: Reader, item: Item, passages: Sequence[Passage]) -> dict[str, Json]:
+    text = "".join(passage.text for passage in passages)
+    told = facts(text)
+    length = 1 - 2 ** (-len(told.words) / 30)
+    specific = (min(len(told.telling) / 6, 1) + len(set(told.words)) / max(len(told.words), 1)) / 2
+    links = rows.steps(Caller(item.scope.tenant, admin=True), Filter(forgotten=None), [item.id], Direction.BOTH)
+    worth = 15 + 35 * length + 20 * specific + 30 * (1 - 2 ** (-len(links) / 4))
+    for other in rows.passages_of(item.scope.tenant, _alike(rows, item, passages)).values():
+        others = "".join(passage.text for passage in other)
+        if overlap(text, others) >= NEAR:
+            worth *= RIVAL if contradicts(text, others) else TWIN
+    return {"certainty_score": round(worth, 1), "certainty_source": "computed"}
+
+
+def _alike(rows: Reader, item: Item, passages: Sequence[Passage]) -> set[str]:
+    owner = Caller(item.scope.tenant, item.scope.owner, item.scope.project)
+    return set(rows.alike(owner, passages[0].text, CONCEPTS)) - {item.id}

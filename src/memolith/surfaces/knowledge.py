@@ -1,0 +1,319 @@
+"""The Knowledge family: concepts of an organisation, how they hang together, and what the log says about them."""
+# ruff: noqa: UP013 - shapes are read best side by side
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from typing import Annotated, Literal, NotRequired, cast
+
+from pydantic import BeforeValidator, Field, JsonValue
+from typing_extensions import TypedDict
+
+from memolith.engine.certainty import CONCEPTS, certainty_of
+from memolith.engine.graph import MOST_VISITED, path, walk
+from memolith.engine.model import Audience, Block, Condition, Direction, Draft, Filter, Item, Page, Patch, Written
+from memolith.engine.recall import Query
+from memolith.errors import InvalidInput, MemolithError, NotFound
+from memolith.registry import Call, Dialect, Family, Resources
+from memolith.schemas.offers import Content, ResourceTemplate
+from memolith.schemas.plain import Schema
+from memolith.surfaces.names import bare_id
+
+ADDRESS, MOST_LISTED = "concept://", 10_000
+WAYS = {"incoming": Direction.IN, "outgoing": Direction.OUT, "both": Direction.BOTH}
+PLACES = {"area": "Uncategorized", "topic": "General", "subtopic": "General"}
+MISSING = {"relationship_type": "relationship_not_found", "end_concept_id": "path_not_found"}
+FIELDS = {"title": "name", "content": "explanation", "target": "target_id"}
+WORDED = {409: "validation_error", 413: "validation_error", 503: "service_unavailable", 507: "database_error"}
+
+Id = Annotated[str, Field(description="The id of a concept.")]
+Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"\S", description="What the concept is called.")]
+Text = Annotated[str, Field(min_length=1, pattern=r"\S", description="What it means, in full.")]
+Place = Annotated[str | None, Field(max_length=100, description="Where it belongs.")]
+Wanted = Annotated[str | None, Field(description="Only concepts that belong exactly there.")]
+Score = Annotated[float | None, Field(ge=0, le=100, description="How sure; computed if left out.")]
+Bound = Annotated[float, Field(ge=0, le=100, description="Only concepts within these bounds.")]
+Limit = Annotated[int, Field(ge=1, le=50)]
+Kind = Annotated[Literal["prerequisite", "relates_to", "includes"], Field(description="In upper or lower case."),
+                 BeforeValidator(lambda given: given.lower() if isinstance(given, str) else given)]
+
+Count = TypedDict("Count", {"name": str, "concept_count": int})
+Topic = TypedDict("Topic", {"name": str, "concept_count": int, "subtopics": list[Count]})
+Area = TypedDict("Area", {"name": str, "concept_count": int, "topics": list[Topic]})
+Row = TypedDict("Row", {
+    "concept_id": str, "name": str, "similarity": float, "area": str | None, "topic": str | None,
+    "subtopic": str | None, "certainty_score": float, "created_at": str, "relationship_type": str, "direction": str,
+    "strength": float, "notes": str | None, "depth": int, "relationship_to_next": str | None}, total=False)
+Done = TypedDict("Done", {"success": bool, "concept_id": str, "message": str, "redactions": NotRequired[dict[str, int]],
+                          "warnings": NotRequired[list[str]]})
+Tied = TypedDict("Tied", {"success": bool, "relationship_id": str, "message": str})
+Shown = TypedDict("Shown", {"success": bool, "concept": dict[str, JsonValue], "message": str})
+Rows = TypedDict("Rows", {"success": bool, "results": list[Row], "total": int, "message": str,
+                          "warnings": NotRequired[list[str]]})
+Before = TypedDict("Before", {"success": bool, "prerequisites": list[Row], "total": int, "message": str,
+                              "warnings": NotRequired[list[str]]})
+Chain = TypedDict("Chain", {"success": bool, "path": list[Row], "length": int, "message": str})
+Tree = TypedDict("Tree", {"success": bool, "areas": list[Area], "total_concepts": int, "message": str})
+Pong = TypedDict("Pong", {"status": Literal["ok"], "message": str, "server_name": str, "timestamp": str})
+Stats = TypedDict("Stats", {"success": bool, "event_store": dict[str, int], "outbox": dict[str, int],
+                            "status": Literal["healthy", "error"]})
+Tools = TypedDict("Tools", {"success": bool, "available": list[str], "unavailable": list[str], "total_tools": int,
+                            "service_status": dict[str, dict[str, bool]]})
+
+
+def success(body: Schema) -> Schema:
+    """The documented body, without additions that say nothing."""
+    return {name: value for name, value in body.items() if value or name not in ("warnings", "redactions")}
+
+
+def failure(error: MemolithError) -> Schema:
+    """The documented error body."""
+    told = {"field": FIELDS.get(error.field or "", error.field), "resource_id": error.id,
+            "invalid_value": None if error.value is None else str(error.value)[:50]}
+    kind = MISSING.get(error.field or "", "concept_not_found") if error.status == 404 else WORDED.get(
+        error.status, error.type)
+    return {"success": False, "error": kind, "error_type": kind, "message": error.message,
+            "details": {name: value for name, value in told.items() if value is not None}}
+
+
+def read_resource(call: Call, uri: str) -> Content | None:
+    """A concept with its history as JSON."""
+    if not uri.startswith(ADDRESS):
+        return None
+    concept = get_concept(call, concept_id=uri, include_history=True)["concept"]
+    return Content(uri, json.dumps(concept, ensure_ascii=False), "application/json")
+
+
+knowledge = Family("knowledge", Dialect(success, failure), resources=Resources(read_resource, templates=(
+    ResourceTemplate(ADDRESS + "{id}", "concept", "A concept with its history.", "application/json"),)))
+
+
+@knowledge.tool(read_only=True)
+def ping(call: Call) -> Pong:
+    """Ask whether the server answers."""
+    return Pong(status="ok", message="memolith is running", server_name="memolith", timestamp=call.engine.clock.now())
+
+
+@knowledge.tool(read_only=True)
+def get_server_stats(call: Call) -> Stats:
+    """How many events the log holds, and how much derived work is waiting, done or given up."""
+    outbox = {"pending": 0, "processed": 0, "failed": 0}
+    with call.engine.store.reading(call.caller.tenant) as rows:
+        total, about = rows.last_seq(call.caller.tenant), sum(row[-1] for row in rows.concept_tree(call.caller))
+        for (_, status), count in rows.outbox_counts(call.caller.tenant).items():
+            outbox[status] += count
+    return Stats(success=True, event_store={"total_events": total, "concept_events": about}, outbox=outbox,
+                 status="error" if outbox["failed"] else "healthy")
+
+
+@knowledge.tool(read_only=True)
+def get_tool_availability(call: Call) -> Tools:
+    """Which tools of this family work right now, and the state of the parts behind them."""
+    meaning = call.engine.health()["embeddings"] in ("healthy", "loading")
+    names = sorted(tool.name for tool in knowledge.tools)
+    return Tools(success=True, available=names, unavailable=[], total_tools=len(names), service_status={
+        "concept_tools": {"repository": True, "confidence_service": True},
+        "search_tools": {"neo4j_service": True, "chromadb_service": meaning, "embedding_service": meaning},
+        "relationship_tools": {"neo4j_service": True, "event_store": True, "outbox": True},
+        "analytics_tools": {"neo4j_service": True}})
+
+
+@knowledge.tool()
+def create_concept(call: Call, *, name: Name, explanation: Text, area: Place = None, topic: Place = None,
+                   subtopic: Place = None, certainty_score: Score = None) -> Done:
+    """Add a concept; its name must be new within its area and topic."""
+    draft = Draft("concept", name, (Block(explanation.strip()),), audience=Audience.ORG, attributes=_attributes(
+        certainty_score, area=area, topic=topic, subtopic=subtopic)[0])
+    return _done("Created", call.engine.remember(call.caller, draft, call.idempotency_key))
+
+
+@knowledge.tool(read_only=True)
+def get_concept(call: Call, *, concept_id: Id, include_history: Annotated[
+        bool, Field(description="Also every explanation it has had.")] = False) -> Shown:
+    """One concept in full."""
+    item, blocks = call.engine.read(call.caller, _concept(call, concept_id))
+    call.engine.note_read(call.caller, item.id)
+    concept = cast("dict[str, JsonValue]", _row(call, item, *PLACES, "certainty_score", "created_at"))
+    concept |= {"explanation": "\n\n".join(block.text for block in blocks), "last_modified": item.updated_at,
+                "certainty_source": cast(str, item.attributes.get("certainty_source"))}
+    if include_history:
+        concept["explanation_history"] = [
+            {"explanation": change.new, "timestamp": step.event.at} for step in call.engine.past.history(
+                call.caller, item.id) for change in step.changes if change.field == "text"]
+    return Shown(success=True, concept=concept, message="Found")
+
+
+@knowledge.tool(idempotent=True)
+def update_concept(call: Call, *, concept_id: Id, explanation: Text | None = None, name: Name | None = None,
+                   area: Place = None, topic: Place = None, subtopic: Place = None,
+                   certainty_score: Score = None) -> Done:
+    """Change what is given and leave the rest; an empty area, topic or subtopic takes the old one away."""
+    attributes, dropped = _attributes(certainty_score, area=area, topic=topic, subtopic=subtopic)
+    if explanation is None and name is None and not attributes and not dropped:
+        raise InvalidInput("No fields provided for update", field="explanation")
+    patch = Patch(name, None if explanation is None else (Block(explanation.strip()),), None, attributes, dropped)
+    return _done("Updated", call.engine.revise(call.caller, _concept(call, concept_id), patch,
+                                               key=call.idempotency_key))
+
+
+@knowledge.tool(destructive=True)
+def delete_concept(call: Call, *, concept_id: Id) -> Done:
+    """Take a concept out of every search; it keeps its relationships and can be restored."""
+    return _done("Deleted", call.engine.forget(call.caller, _concept(call, concept_id), key=call.idempotency_key))
+
+
+@knowledge.tool(read_only=True)
+def search_concepts_semantic(call: Call, *, query: Text, limit: Limit = 10, min_certainty: Bound = 0,
+                             area: Wanted = None, topic: Wanted = None) -> Rows:
+    """Find concepts by meaning, the most similar first."""
+    found = call.engine.recall(call.caller, Query(query, _chosen(min_certainty, area=area, topic=topic), limit=limit,
+                                                  by_similarity=True, per_item=True))
+    return Rows(success=True, message="Found", total=found.total, warnings=list(found.warnings), results=[
+        {**_row(call, hit.item, "area", "topic", "certainty_score"), "similarity": round(hit.score, 4)}
+        for hit in found.hits])
+
+
+@knowledge.tool(read_only=True)
+def search_concepts_exact(call: Call, *, name: Annotated[str, Field(description="A part of the name.")] = "",
+                          area: Wanted = None, topic: Wanted = None, subtopic: Wanted = None,
+                          min_certainty: Bound = 0, limit: Annotated[int, Field(ge=1, le=100)] = 20) -> Rows:
+    """Find concepts by part of their name and by where they belong, the newest first."""
+    page = call.engine.listing(call.caller, _chosen(min_certainty, 100, name, area=area, topic=topic,
+                                                    subtopic=subtopic), limit=limit)
+    return _page(call, page, f"Found {page.total} concepts matching criteria")
+
+
+@knowledge.tool(read_only=True)
+def get_recent_concepts(call: Call, *, limit: Limit = 20) -> Rows:
+    """The concepts that were added last."""
+    page = call.engine.listing(call.caller, CONCEPTS, limit=limit)
+    return _page(call, page, "Found", "area", "topic", "created_at")
+
+
+@knowledge.tool()
+def create_relationship(call: Call, *, source_id: Id, target_id: Id, relationship_type: Kind,
+                        strength: Annotated[float, Field(ge=0, le=1)] = 1.0, notes: str | None = None) -> Tied:
+    """Connect two concepts: the source comes before, is related to, or includes the target."""
+    made = call.engine.link(call.caller, _concept(call, source_id), _concept(call, target_id), relationship_type,
+                            strength, {"notes": notes} if notes else {})
+    return Tied(success=True, relationship_id=made.id, message="Relationship created")
+
+
+@knowledge.tool(destructive=True)
+def delete_relationship(call: Call, *, source_id: Id, target_id: Id, relationship_type: Kind) -> Tied:
+    """Cut one relationship between two concepts."""
+    source, target = _concept(call, source_id), _concept(call, target_id)
+    for link in call.engine.links(call.caller, source):
+        if (link.source, link.target, link.type) == (source, target, relationship_type):
+            call.engine.unlink(call.caller, link.id)
+            return Tied(success=True, relationship_id=link.id, message="Relationship deleted")
+    raise NotFound("These concepts are not related this way.", field="relationship_type", value=relationship_type)
+
+
+@knowledge.tool(read_only=True)
+def get_related_concepts(call: Call, *, concept_id: Id, direction: Literal["incoming", "outgoing", "both"] = "both",
+                         relationship_type: Kind | None = None, limit: Limit = 20) -> Rows:
+    """The concepts one step away, the strongest relationship first."""
+    center, types = _concept(call, concept_id), (relationship_type,) if relationship_type else ()
+    around = call.engine.explore(call.caller, center, 1, types, WAYS[direction], CONCEPTS, MOST_VISITED)
+    items = {item.id: item for item in around.items}
+    links = sorted(around.links, key=lambda link: (-link.strength, link.seq))
+    return Rows(success=True, message=f"Found {len(links)} related concepts", total=len(links), results=[
+        {**_row(call, items[link.target if link.source == center else link.source]), "strength": link.strength,
+         "relationship_type": link.type.upper(), "direction": "outgoing" if link.source == center else "incoming",
+         "notes": cast("str | None", link.attributes.get("notes"))} for link in links[:limit]])
+
+
+@knowledge.tool(read_only=True)
+def get_prerequisites(call: Call, *, concept_id: Id, depth: Annotated[int, Field(ge=1, le=5)] = 3) -> Before:
+    """What to understand before a concept, step by step back from it."""
+    target = _concept(call, concept_id)
+    with call.engine.store.reading(call.caller.tenant) as rows:
+        distance, titles, cut = walk(rows, call.caller, target, depth, ("prerequisite",), Direction.IN, CONCEPTS,
+                                     MOST_LISTED)
+    found = sorted((steps, titles[id].casefold(), id) for id, steps in distance.items() if steps)
+    return Before(success=True, message=f"Found {len(found)} prerequisites", total=len(found), prerequisites=[
+        {"concept_id": id, "name": titles[id], "depth": steps} for steps, _, id in found],
+        warnings=["There is more than is shown."] if cut else [])
+
+
+@knowledge.tool(read_only=True)
+def get_concept_chain(call: Call, *, start_concept_id: Id, end_concept_id: Id,
+                      max_depth: Annotated[int, Field(ge=1, le=10)] = 5) -> Chain:
+    """The shortest way between two concepts along relationships of any type and direction."""
+    start, end = _concept(call, start_concept_id), _concept(call, end_concept_id)
+    found = path(call.engine.store, call.caller, start, end, max_depth, CONCEPTS)
+    if not found:
+        raise NotFound(f"No path of at most {max_depth} relationships joins these concepts.", field="end_concept_id")
+    return Chain(success=True, message=f"Found path of length {len(found) - 1}", length=len(found) - 1, path=[
+        {"concept_id": id, "name": name, "relationship_to_next": type.upper() or None} for id, name, type in found])
+
+
+@knowledge.tool(read_only=True)
+def list_hierarchy(call: Call) -> Tree:
+    """All areas with their topics and subtopics, and how many concepts each holds."""
+    tree: dict[str, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
+    with call.engine.store.reading(call.caller.tenant) as rows:
+        for area, topic, subtopic, count, _ in rows.concept_tree(call.caller):
+            if count:
+                tree[area or PLACES["area"]][topic or PLACES["topic"]][subtopic or PLACES["subtopic"]] += count
+    areas = [Area(name=area, concept_count=sum(leaves.total() for leaves in topics.values()), topics=[
+        Topic(name=topic, concept_count=leaves.total(), subtopics=[
+            {"name": leaf, "concept_count": count} for leaf, count in sorted(leaves.items())])
+        for topic, leaves in sorted(topics.items())]) for area, topics in sorted(tree.items())]
+    total = sum(area["concept_count"] for area in areas)
+    return Tree(success=True, message=f"Hierarchy contains {len(areas)} areas with {total} concepts", areas=areas,
+                total_concepts=total)
+
+
+@knowledge.tool(read_only=True)
+def get_concepts_by_certainty(call: Call, *, min_certainty: Bound = 0, max_certainty: Bound = 100, limit: Limit = 20,
+                              sort_order: Literal["asc", "desc"] = "asc") -> Rows:
+    """Concepts between two bounds of certainty, the least certain first unless asked otherwise."""
+    if min_certainty > max_certainty:
+        raise InvalidInput("min_certainty is above max_certainty.", field="min_certainty", value=min_certainty)
+    page = call.engine.listing(call.caller, _chosen(min_certainty, max_certainty), "certainty", sort_order == "desc",
+                               limit)
+    return _page(call, page, f"Found {page.total} concepts with certainty between {min_certainty:g} and "
+                             f"{max_certainty:g}")
+
+
+def _concept(call: Call, id: str) -> str:
+    """The bare id, if it is that of a concept, deleted or not."""
+    if (item := call.engine.get(call.caller, bare_id(id), forgotten=True)).kind != "concept":
+        raise NotFound(f"There is no concept {id[:100]!r}.", id=id)
+    return item.id
+
+
+def _attributes(score: float | None, **places: str | None) -> tuple[dict[str, JsonValue], tuple[str, ...]]:
+    """What to set, and which places to take away."""
+    clean = {name: " ".join(place.split()) for name, place in places.items() if place is not None}
+    found: dict[str, JsonValue] = {name: place for name, place in clean.items() if place}
+    if score is not None:
+        found |= {"certainty_score": score, "certainty_source": "given"}
+    return found, tuple(name for name, place in clean.items() if not place)
+
+
+def _done(message: str, written: Written) -> Done:
+    return Done(success=True, concept_id=written.item.id, message=message, redactions=dict(written.redactions),
+                warnings=[f"{same.title!r} ({same.id}) says nearly the same." for same in written.similar])
+
+
+def _page(call: Call, page: Page, message: str, *names: str) -> Rows:
+    return Rows(success=True, message=message, total=page.total, results=[
+        _row(call, item, *(names or (*PLACES, "certainty_score", "created_at"))) for item in page.items])
+
+
+def _row(call: Call, item: Item, *names: str) -> Row:
+    row = {"concept_id": item.id, "name": item.title, **{name: item.attributes.get(name) for name in names}}
+    if "certainty_score" in names:
+        row["certainty_score"] = certainty_of(item, call.engine.clock.now())
+    return cast(Row, row | ({"created_at": item.created_at} if "created_at" in names else {}))
+
+
+def _chosen(low: float, high: float = 100, name: str = "", **places: str | None) -> Filter:
+    """The concepts that belong there; one without a place belongs where the hierarchy counts it."""
+    tests = [Condition(place, "is_or_lacks" if wanted == PLACES[place] else "eq", wanted)
+             for place, wanted in places.items() if wanted is not None]
+    return Filter(kinds=("concept",), title=name, where=(*tests, Condition("certainty_score", "sure", [low, high])))
