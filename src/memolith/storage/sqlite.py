@@ -7,14 +7,14 @@ import os
 import random
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import apsw
 
-from memolith.errors import DiskFull, StoreBusy, StoreCorrupt
+from memolith.errors import Conflict, DiskFull, InvalidInput, StoreBusy, StoreCorrupt
 from memolith.storage import gaps
-from memolith.storage.faults import translated
+from memolith.storage.faults import transaction, translated
 from memolith.storage.migrate import migrate
 from memolith.storage.rows import value
 from memolith.storage.sqlite_read import QUERIES, SqliteReader
@@ -65,22 +65,13 @@ class SqliteStore:
     def _transaction(self, begin: str, wait_s: float | None = None) -> Iterator[apsw.Connection]:
         with translated(), self._connection() as db:
             db.set_busy_handler(_patience(self._busy_s if wait_s is None else min(wait_s, self._busy_s)))
-            db.execute(begin)
-            try:
+            with transaction(db, begin):
                 yield db
-                db.execute("commit")
-            finally:
-                if db.in_transaction:
-                    db.execute("rollback")
 
     def shred(self) -> bool:
         """Leave no byte of what was erased in any file; False if readers or a full disk did not let us."""
-        with suppress(DiskFull, StoreBusy), translated():
-            db = self._open()
-            try:
-                return gaps.shred(db, self.file)
-            finally:
-                db.close()
+        with suppress(DiskFull, StoreBusy), translated(), closing(self._open()) as db:
+            return gaps.shred(db, self.file)
         return False
 
     def compact(self) -> None:
@@ -96,7 +87,7 @@ class SqliteStore:
         partial = target.with_name(target.name + ".partial")
         with translated(), _removed_unless_done(partial), self._connection() as db:
             os.close(os.open(partial, os.O_CREAT | os.O_WRONLY, 0o600))
-            with _plain(partial) as copy:
+            with closing(apsw.Connection(str(partial))) as copy:
                 with copy.backup("main", db, "main") as run:
                     while not run.done:
                         run.step(500)
@@ -159,9 +150,13 @@ def library_version() -> str:
     return apsw.sqlite_lib_version()
 
 
-def restore_file(backup: Path, folder: Path) -> None:
-    """Put a backup in the place of an empty data folder."""
-    with translated(), _plain(backup) as source:
+def restore_backup(file: Path, folder: Path) -> None:
+    """Put a backup into a data folder that has no database yet."""
+    if not file.is_file():
+        raise InvalidInput(f"There is no file {file}.", field="file")
+    if (folder / FILE).exists():
+        raise Conflict(f"{folder} holds a database already; restore into an empty folder.")
+    with translated(), closing(apsw.Connection(str(file))) as source:
         problems = [text for (text,) in source.execute("pragma integrity_check(5)") if text != "ok"]
         if problems:
             raise StoreCorrupt(f"The backup is damaged: {problems[0]}")
@@ -170,7 +165,7 @@ def restore_file(backup: Path, folder: Path) -> None:
         make_private(folder)
         partial = folder / (FILE + ".partial")
         with _removed_unless_done(partial):
-            with _plain(partial) as target:
+            with closing(apsw.Connection(str(partial))) as target:
                 with target.backup("main", source, "main") as run:
                     run.step()
                 migrate(target)
@@ -189,15 +184,6 @@ def _removed_unless_done(path: Path) -> Iterator[None]:
         yield
     finally:
         path.unlink(missing_ok=True)
-
-
-@contextmanager
-def _plain(path: Path) -> Iterator[apsw.Connection]:
-    db = apsw.Connection(str(path))
-    try:
-        yield db
-    finally:
-        db.close()
 
 
 def _patience(limit_s: float) -> Callable[[int], bool]:
