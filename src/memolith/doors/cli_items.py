@@ -11,12 +11,11 @@ from memolith.doors.commands import Command, Options, into, option
 from memolith.doors.show import note, paragraph, table, tell
 from memolith.engine.context import cite
 from memolith.engine.events import block_data
-from memolith.engine.intake import when
+from memolith.engine.intake import json_object, when
 from memolith.engine.model import KINDS, Audience, Block, Caller, Draft, Filter, Hit, Item, Json, Patch, Written
 from memolith.engine.past import Step
 from memolith.engine.recall import MODES, Query
 from memolith.errors import InvalidInput
-from memolith.schemas.signatures import json_object
 
 ME = Caller()
 COMMANDS: list[Command] = []

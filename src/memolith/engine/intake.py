@@ -175,6 +175,17 @@ class Intake:
         return clean
 
 
+def json_object(text: str | bytes | bytearray, what: str, field: str) -> dict[str, Json]:
+    """The object that a JSON text holds."""
+    try:
+        value: Json = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput(f"{what} is not JSON.", field=field) from error
+    if not isinstance(value, dict):
+        raise InvalidInput(f"{what} must be a JSON object.", field=field)
+    return value
+
+
 def plain(name: str, text: str) -> str:
     """The text, if it is one that every store can keep."""
     if not isinstance(text, str):
