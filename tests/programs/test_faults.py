@@ -344,9 +344,9 @@ def test_a_clock_that_goes_backwards_does_no_harm(tmp_path):
     engine.unlink(ME, link.id)
     for at in ("2026-06-01T07:00:00Z", "2026-06-01T08:30:00Z", "2026-06-01T09:30:00Z", "2026-06-01T10:30:00Z"):
         with suppress(NotFound):
-            assert app.engine.past.as_of(ME, id, at).blocks[0].text in ("first words", "second words")
+            assert app.engine.past.as_of(ME, id, at)[1][0].text in ("first words", "second words")
         app.engine.recall(ME, Query("words", mode="text", as_of=at))
-    assert app.engine.past.as_of(ME, id, "2026-06-01T10:30:00Z").blocks[0].text == "second words"
+    assert app.engine.past.as_of(ME, id, "2026-06-01T10:30:00Z")[1][0].text == "second words"
     assert [step.event.type for step in app.engine.past.history(ME, id)] == [
         "remembered", "revised", "linked", "unlinked"]
     app.engine.past.undo(ME, changed.seq)

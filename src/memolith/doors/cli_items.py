@@ -127,8 +127,7 @@ def first_words(app: App, id: str) -> str:
 def show(app: App, options: Options) -> None:
     """Show an item."""
     if options.as_of:
-        state = app.engine.past.as_of(ME, options.id, options.as_of)
-        item, blocks = state.item, list(state.blocks)
+        item, blocks = app.engine.past.as_of(ME, options.id, options.as_of)
     else:
         item, blocks = app.engine.read(ME, options.id, forgotten=True)
         app.engine.note_read(ME, item.id)

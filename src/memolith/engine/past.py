@@ -34,14 +34,6 @@ class Step:
     changes: tuple[Change, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class State:
-    """An item with its blocks, as it was at some time."""
-
-    item: Item
-    blocks: tuple[Block, ...]
-
-
 class Past:
     """Reads the log, and undoes."""
 
@@ -61,8 +53,8 @@ class Past:
         kept = [step for step in steps if until is None or step.event.at <= until]
         return sorted(kept, key=lambda step: step.event.seq)
 
-    def as_of(self, caller: Caller, id: str, at: str) -> State:
-        """The item as it was at that time."""
+    def as_of(self, caller: Caller, id: str, at: str) -> tuple[Item, list[Block]]:
+        """The item and its blocks as they were at that time."""
         at = when("as_of", at)
         with self._engine.store.reading(caller.tenant) as rows:
             _allowed(rows, caller, id)
@@ -72,7 +64,7 @@ class Past:
         state = Replay.until(events, at)
         if not isinstance(state.row, Item) or not state.row.scope.admits(caller):
             raise NotFound(f"At {at} this item was not there for you.", id=id)
-        return State(state.row, tuple(join_blocks(state.passages)))
+        return state.row, join_blocks(state.passages)
 
     def undo(self, caller: Caller, seq: int) -> Event:
         """Take one event back by a new one; refused where later events touched the same."""

@@ -12,21 +12,7 @@ from memolith.engine.chunks import embedded
 from memolith.engine.intake import plain, when
 from memolith.engine.matching import checked, passage_matches
 from memolith.engine.model import Caller, Filter, Found, Hit, Item, Passage
-from memolith.engine.ports import (
-    Asked,
-    Candidate,
-    Embedder,
-    Evidence,
-    Lexicon,
-    Meaning,
-    Place,
-    Ranked,
-    Ranker,
-    Reader,
-    Statistics,
-    Store,
-    Vectors,
-)
+from memolith.engine.ports import Asked, Candidate, Evidence, Lexicon, Meaning, Place, Ranked, Ranker, Reader, Store
 from memolith.errors import DiskFull, EmbedderDown, InvalidInput, Unavailable
 
 MODES = ("hybrid", "vector", "text")
@@ -137,16 +123,15 @@ class Recall:
             return None
         if vector is None and query.mode == "vector":
             warnings.append("The model understands too little of this query; found by words.")
-        return None if vector is None else Dense(meaning.vectors, vector, meaning.embedder)
+        return None if vector is None else Dense(vector, meaning)
 
 
 @dataclass(frozen=True, slots=True)
 class Dense:
     """The query as a vector, and where to look for others."""
 
-    vectors: Vectors
     vector: bytes
-    embedder: Embedder
+    meaning: Meaning
 
 
 class Search:
@@ -178,12 +163,13 @@ class Search:
         """Everything that was found in order, and whether a side was full."""
         query = self._query
         statistics = self._rows.statistics(self._caller.tenant, self._terms)
-        words = [] if query.mode == "vector" and dense else self._by_words(statistics)
-        near = dense.vectors.nearest(self._rows, self._caller, query.filter, dense.vector, SIDE) if dense else []
+        asked = Asked(query.text, tuple(self._terms), statistics, self._named)
+        words = [] if query.mode == "vector" and dense else self._by_words(asked)
+        near = dense.meaning.vectors.nearest(self._rows, self._caller, query.filter, dense.vector,
+                                             SIDE) if dense else []
         if self._phrases:
             kept = {candidate.place for candidate in words}
             near = [candidate for candidate in near if candidate.place in kept]
-        asked = Asked(query.text, tuple(self._terms), statistics, self._named)
         ranked = self._order(asked, words, near, dense)
         if query.as_of is not None:
             ranked = self._as_of(asked, ranked, query.as_of, dense)
@@ -191,17 +177,18 @@ class Search:
                                       self._ranker.similarity(near[-1].score) >= query.threshold)
         return self._cut(ranked), full
 
-    def _by_words(self, statistics: Statistics) -> list[Candidate]:
+    def _by_words(self, asked: Asked) -> list[Candidate]:
         """Candidates that hold the telling words; very common ones do not choose, but still count for the order."""
-        known = [term for term in self._terms if statistics.frequencies.get(term)]
-        bound = max(COMMON_LEAST, COMMON_SHARE * statistics.passages)
-        telling = [term for term in known if statistics.frequencies[term] <= bound]
+        frequencies = asked.statistics.frequencies
+        known = [term for term in asked.terms if frequencies.get(term)]
+        bound = max(COMMON_LEAST, COMMON_SHARE * asked.statistics.passages)
+        telling = [term for term in known if frequencies[term] <= bound]
         find = self._rows.search_text
         if telling or self._phrases:
             found = find(self._caller, self._query.filter, telling, self._phrases, False, SIDE)
             if found or self._phrases:
                 return found
-        rarest = sorted(set(known) - set(telling), key=lambda term: (statistics.frequencies[term], term))
+        rarest = sorted(set(known) - set(telling), key=lambda term: (frequencies[term], term))
         together = find(self._caller, self._query.filter, rarest, [], True, SIDE)
         if len(together) >= POOL or (together and self._query.mode == "hybrid"):
             return together
@@ -222,10 +209,7 @@ class Search:
             passages |= {place: passage for place, passage in near_by.items()
                          if passage_matches(passage, query.filter) and not self._phrases}
         pool = self._weigh(passages, dense)
-        if query.mode == "hybrid":
-            ranked = self._ranker.rank(asked, pool)
-        else:
-            ranked = self._alone(asked, pool)
+        ranked = self._ranker.rank(asked, pool) if query.mode == "hybrid" else self._alone(asked, pool)
         rest = {candidate.place for candidate in (*words, *near)} - passages.keys()
         beyond = query.offset + query.limit > len(ranked)
         if not (beyond or query.threshold or query.by_similarity or query.per_item or query.as_of):
@@ -248,7 +232,7 @@ class Search:
 
     def _weigh(self, passages: dict[Place, Passage], dense: Dense | None) -> list[Evidence]:
         self._items |= self._rows.items_at({place.item for place in passages} - self._items.keys())
-        cosines = dense.vectors.cosines(self._rows, dense.vector, passages) if dense else {}
+        cosines = dense.meaning.vectors.cosines(self._rows, dense.vector, passages) if dense else {}
         return [Evidence(place, passage, self._words(self._items[place.item], passage), cosines.get(place))
                 for place, passage in passages.items()]
 
@@ -300,9 +284,10 @@ def _cosines(past: list[tuple[Item, Passage]], dense: Dense | None) -> dict[int,
     """Cosines of texts that are in no index, made on the spot for the first so many."""
     if dense is None:
         return {}
-    made = dense.embedder.embed([embedded(item.title, passage.speaker, passage.text)
-                                 for item, passage in past[:MOST_BYGONE]])
-    return {n: dense.vectors.cosine(dense.vector, vector) for n, vector in enumerate(made) if vector is not None}
+    made = dense.meaning.embedder.embed([embedded(item.title, passage.speaker, passage.text)
+                                         for item, passage in past[:MOST_BYGONE]])
+    cosine = dense.meaning.vectors.cosine
+    return {n: cosine(dense.vector, vector) for n, vector in enumerate(made) if vector is not None}
 
 
 def check(query: Query) -> Query:
