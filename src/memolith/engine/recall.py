@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from memolith.engine.bygone import bygone
 from memolith.engine.chunks import embedded
+from memolith.engine.events import LINK_EVENTS, Replay
 from memolith.engine.intake import plain, when
-from memolith.engine.matching import checked, passage_matches
+from memolith.engine.matching import checked, item_matches, passage_matches
 from memolith.engine.model import Caller, Filter, Found, Hit, Item, Passage
 from memolith.engine.ports import Asked, Candidate, Evidence, Lexicon, Meaning, Place, Ranked, Ranker, Reader, Store
 from memolith.errors import DiskFull, EmbedderDown, InvalidInput, Unavailable
@@ -263,7 +263,7 @@ class Search:
         """What was unchanged since comes from the index; what was not, from a replay of its log."""
         changed = self._rows.changed_since(self._caller.tenant, at)
         stay = [one for one in ranked if one.passage.item not in changed]
-        past = bygone(self._rows, self._caller, self._query.filter, changed, at)
+        past = _bygone(self._rows, self._caller, self._query.filter, changed, at)
         cosines = _cosines(past, dense)
         pool: list[Evidence] = []
         for n, (item, passage) in enumerate(past):
@@ -278,6 +278,24 @@ class Search:
         return Hit(item=self._items[one.place.item], passage=one.passage, score=one.similarity,
                    rank_score=round(one.order, 4), strength="strong" if one.similarity >= STRONG else "weak",
                    reasons=one.reasons)
+
+
+def _bygone(rows: Reader, caller: Caller, chosen: Filter, streams: Collection[str],
+            at: str) -> list[tuple[Item, Passage]]:
+    """The passages that the caller would have seen then, of items that have changed since."""
+    found: list[tuple[Item, Passage]] = []
+    for stream in sorted(streams):
+        events = rows.events(caller.tenant, stream)
+        if events[0].type in LINK_EVENTS or events[-1].type == "erased":
+            continue
+        current = rows.item(caller.tenant, stream)
+        if current is None or not current.scope.admits(caller):
+            continue
+        state = Replay.until(events, at)
+        item = state.row
+        if isinstance(item, Item) and item.scope.admits(caller) and item_matches(item, chosen):
+            found += [(item, passage) for passage in state.passages if passage_matches(passage, chosen)]
+    return found
 
 
 def _cosines(past: list[tuple[Item, Passage]], dense: Dense | None) -> dict[int, float]:

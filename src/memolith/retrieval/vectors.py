@@ -29,8 +29,8 @@ class VectorIndex:
         self.dimension = dimension
         self._name = f"vectors-{code(model):08x}-"
         self._lock = threading.Lock()
-        self._old = Slots.empty(dimension)
-        self._tail = Slots.empty(dimension)
+        self._old = Slots(dimension)
+        self._tail = Slots(dimension)
         self._file: Path | None = None
         self._vector = self._change = -1
 
@@ -126,7 +126,7 @@ class VectorIndex:
             # A snapshot from the future is that of a database which was put back to an earlier state.
             if opened and opened[1]["vector"] <= vector and opened[1]["change"] <= change:
                 self._old, marks = opened
-                self._tail = Slots.empty(self.dimension)
+                self._tail = Slots(self.dimension)
                 self._file, self._vector, self._change = path, marks["vector"], marks["change"]
                 return
         if self._vector < 0:
@@ -134,7 +134,7 @@ class VectorIndex:
 
     def _forget(self, change: int) -> None:
         """Begin with nothing, to be filled from the table."""
-        self._old, self._tail = Slots.empty(self.dimension), Slots.empty(self.dimension)
+        self._old, self._tail = Slots(self.dimension), Slots(self.dimension)
         self._file, self._vector, self._change = None, 0, change
 
     def _catch_up(self, rows: SlotReader, vector: int, change: int) -> bool:
@@ -284,5 +284,3 @@ def quantised(vector: bytes) -> bytes:
     values = np.frombuffer(vector, "<f4")
     rounded: bytes = np.rint(values * (127 / np.abs(values).max())).astype("i1").tobytes()
     return rounded
-
-

@@ -18,12 +18,25 @@ from memolith.storage.faults import transaction, translated
 from memolith.storage.migrate import migrate
 from memolith.storage.rows import value
 from memolith.storage.sqlite_read import QUERIES, SqliteReader
-from memolith.storage.sqlite_write import SqliteWriter
+from memolith.storage.writer import SqlWriter
 
 FILE = "memolith.db"
 MUCH_FREE = 1000
 _PRAGMAS = ("journal_mode=wal", "synchronous=full", "secure_delete=on", "temp_store=memory", "cache_size=-8000",
             "mmap_size=1073741824")
+
+
+class SqliteWriter(SqlWriter, SqliteReader):
+    """Writes to SQLite under the write lock."""
+
+    def __init__(self, db: apsw.Connection, tenant: str | None) -> None:
+        super().__init__(db)
+        self.begin(tenant)
+
+    def prune_changes(self, seq: int) -> None:
+        """Drop the part of the feed that every snapshot covers, and vectors without a passage."""
+        self.do("slot_changes_prune", seq=seq)
+        self.do("vectors_orphaned")
 
 
 class SqliteStore:
