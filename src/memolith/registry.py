@@ -10,7 +10,7 @@ import secrets
 import time
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -167,20 +167,20 @@ class Prompts:
     """`(call, prompt, argument, beginning)` to possible values."""
 
 
+@dataclass(eq=False)
 class Family:
     """The tools of one dialect, in the order in which they were written."""
 
-    def __init__(self, name: str, dialect: Dialect = PLAIN, *, listed_over_mcp: bool = True, apart: bool = False,
-                 resources: Resources | None = None, prompts: Prompts | None = None, instructions: str = "") -> None:
-        self.name = name
-        self.dialect = dialect
-        self.listed_over_mcp = listed_over_mcp
-        self.apart = apart
-        """Served at its own path only, because its tool names are also used elsewhere."""
-        self.resources = resources
-        self.prompts = prompts
-        self.instructions = instructions
-        self.tools: list[Tool] = []
+    name: str
+    dialect: Dialect = PLAIN
+    _: KW_ONLY
+    listed_over_mcp: bool = True
+    apart: bool = False
+    """Served at its own path only, because its tool names are also used elsewhere."""
+    resources: Resources | None = None
+    prompts: Prompts | None = None
+    instructions: str = ""
+    tools: list[Tool] = field(default_factory=list, init=False)
 
     def tool(self, *, read_only: bool = False, destructive: bool = False, idempotent: bool = False,
              effect: Effect | None = None, scope: ScopeName | None = None,

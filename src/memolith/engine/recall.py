@@ -251,7 +251,7 @@ class Search:
         query = self._query
         kept = [one for one in ranked if one.similarity >= query.threshold]
         if query.by_similarity:
-            kept.sort(key=lambda one: (-one.similarity, one.place.item, one.place.ordinal))
+            kept.sort(key=lambda one: (-one.similarity, one.place))
         if query.per_item:
             first: dict[int, Ranked] = {}
             for one in kept:
@@ -327,7 +327,7 @@ def check(query: Query) -> Query:
 
 
 def _sorted(ranked: Sequence[Ranked]) -> list[Ranked]:
-    return sorted(ranked, key=lambda one: (-one.order, one.place.item, one.place.ordinal))
+    return sorted(ranked, key=lambda one: (-one.order, one.place))
 
 
 _NOT_READ = Passage(item="", ordinal=0, block=0, text="", at="")

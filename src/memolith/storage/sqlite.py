@@ -21,6 +21,7 @@ from memolith.storage.sqlite_read import QUERIES, SqliteReader
 from memolith.storage.writer import SqlWriter
 
 FILE = "memolith.db"
+Progress = Callable[[int, int], None]
 MUCH_FREE = 1000
 _PRAGMAS = ("journal_mode=wal", "synchronous=full", "secure_delete=on", "temp_store=memory", "cache_size=-8000",
             "mmap_size=1073741824")
@@ -95,19 +96,10 @@ class SqliteStore:
                 db.execute("vacuum")
         self.shred()
 
-    def backup(self, target: Path, progress: Callable[[int, int], None] | None = None) -> None:
+    def backup(self, target: Path, progress: Progress = lambda done, total: None) -> None:
         """Copy everything into one new file while others go on writing."""
-        partial = target.with_name(target.name + ".partial")
-        with translated(), _removed_unless_done(partial), self._connection() as db:
-            os.close(os.open(partial, os.O_CREAT | os.O_WRONLY, 0o600))
-            with closing(apsw.Connection(str(partial))) as copy:
-                with copy.backup("main", db, "main") as run:
-                    while not run.done:
-                        run.step(500)
-                        if progress:
-                            progress(run.page_count - run.remaining, run.page_count)
-                copy.execute("pragma journal_mode=delete")
-            os.replace(partial, target)
+        with translated(), self._connection() as db, _copied(db, target, progress) as copy:
+            copy.execute("pragma journal_mode=delete")
 
     def check(self) -> list[str]:
         """What SQLite itself finds wrong with the file."""
@@ -176,13 +168,8 @@ def restore_backup(file: Path, folder: Path) -> None:
         if not value(source, "select count(*) from sqlite_schema where name = 'migration'"):
             raise StoreCorrupt("This file is no backup of memolith.")
         make_private(folder)
-        partial = folder / (FILE + ".partial")
-        with _removed_unless_done(partial):
-            with closing(apsw.Connection(str(partial))) as target:
-                with target.backup("main", source, "main") as run:
-                    run.step()
-                migrate(target)
-            os.replace(partial, folder / FILE)
+        with _copied(source, folder / FILE) as target:
+            migrate(target)
 
 
 def make_private(folder: Path) -> None:
@@ -191,12 +178,22 @@ def make_private(folder: Path) -> None:
 
 
 @contextmanager
-def _removed_unless_done(path: Path) -> Iterator[None]:
-    path.unlink(missing_ok=True)
+def _copied(source: apsw.Connection, file: Path,
+            progress: Progress = lambda done, total: None) -> Iterator[apsw.Connection]:
+    """A copy for its owner alone, to be finished here; it then appears at its place, whole or not at all."""
+    partial = file.with_name(file.name + ".partial")
+    partial.unlink(missing_ok=True)
     try:
-        yield
+        os.close(os.open(partial, os.O_CREAT | os.O_WRONLY, 0o600))
+        with closing(apsw.Connection(str(partial))) as copy:
+            with copy.backup("main", source, "main") as run:
+                while not run.done:
+                    run.step(500)
+                    progress(run.page_count - run.remaining, run.page_count)
+            yield copy
+        os.replace(partial, file)
     finally:
-        path.unlink(missing_ok=True)
+        partial.unlink(missing_ok=True)
 
 
 def _patience(limit_s: float) -> Callable[[int], bool]:
