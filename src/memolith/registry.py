@@ -75,10 +75,6 @@ class Call:
     """To be told when a call changes what is listed."""
 
 
-def as_it_is(value: Body) -> Body:
-    return value
-
-
 def plain_failure(error: MemolithError) -> Body:
     body: Body = {"error": error.type, "message": error.message}
     return body if error.field is None else {**body, "field": error.field}
@@ -88,11 +84,11 @@ def plain_failure(error: MemolithError) -> Body:
 class Dialect:
     """How a family words its results and errors."""
 
-    success: Callable[[Body], Body] = as_it_is
+    success: Callable[[Body], Body] = lambda body: body
     failure: Callable[[MemolithError], Body] = plain_failure
     jsonrpc: Callable[[MemolithError], tuple[int, str, Any] | None] = lambda error: None
     """The documented JSON-RPC code, message and data; sent as such only on the family's own path."""
-    schema: Callable[[Schema], Schema] = as_it_is
+    schema: Callable[[Schema], Schema] = lambda schema: schema
     """The schema of `success(result)`, made from the schema of the result."""
 
 

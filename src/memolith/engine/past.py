@@ -178,7 +178,8 @@ def _inverse(events: list[Event], event: Event) -> tuple[str, dict[str, Json]]:
         return simple[event.type], {}
     if event.type == "unlinked":
         _must(now.row is None, event)
-        return "linked", _link_again(before)
+        cut = cast(Link, before.row)
+        return "linked", picture(before) | {"first": cut.seq, "created_at": cut.created_at}
     _must(now.row is not None, event)
     if event.type == "relinked":
         _must(picture(now) == picture(after), event)
@@ -236,12 +237,6 @@ def _link_of(events: list[Event]) -> Link:
     if not isinstance(made, Link):
         raise NotUndoable("What was erased cannot come back.", id=events[0].stream)
     return made
-
-
-def _link_again(before: Replay) -> dict[str, Json]:
-    link = cast(Link, before.row)
-    return {"source": link.source, "target": link.target, "type": link.type, "strength": link.strength,
-            "attributes": dict(link.attributes), "first": link.seq, "created_at": link.created_at}
 
 
 def _must(holds: bool, event: Event) -> None:

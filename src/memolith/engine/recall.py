@@ -311,18 +311,16 @@ def _cosines(past: list[tuple[Item, Passage]], dense: Dense | None) -> dict[int,
 def check(query: Query) -> Query:
     """Refuse what cannot be searched for."""
     plain("query", query.text)
-    if query.mode not in MODES:
-        raise InvalidInput(f"There is no mode {query.mode!r}; use one of {', '.join(MODES)}.", field="mode")
-    if not query.text.strip():
-        raise InvalidInput("There is nothing to search for.", field="query")
-    if len(query.text) > MAX_QUERY:
-        raise InvalidInput(f"A query has at most {MAX_QUERY:,} characters.", field="query")
-    if query.limit < 1 or query.limit > SIDE:
-        raise InvalidInput(f"The limit must lie between 1 and {SIDE}.", field="limit")
-    if query.offset < 0:
-        raise InvalidInput("The offset cannot be negative.", field="offset")
-    if not 0 <= query.threshold <= 1:
-        raise InvalidInput("The threshold must lie between 0 and 1.", field="threshold")
+    faults = (
+        ("mode", query.mode not in MODES, f"There is no mode {query.mode!r}; use one of {', '.join(MODES)}."),
+        ("query", not query.text.strip(), "There is nothing to search for."),
+        ("query", len(query.text) > MAX_QUERY, f"A query has at most {MAX_QUERY:,} characters."),
+        ("limit", not 1 <= query.limit <= SIDE, f"The limit must lie between 1 and {SIDE}."),
+        ("offset", query.offset < 0, "The offset cannot be negative."),
+        ("threshold", not 0 <= query.threshold <= 1, "The threshold must lie between 0 and 1."))
+    for name, wrong, message in faults:
+        if wrong:
+            raise InvalidInput(message, field=name)
     return query if query.as_of is None else replace(query, as_of=when("as_of", query.as_of))
 
 

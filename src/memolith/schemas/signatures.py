@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError,
 from pydantic_core import ErrorDetails
 
 from memolith.errors import InvalidInput
-from memolith.schemas.plain import Schema, at, expected, merged, plain_input, plain_result
+from memolith.schemas.plain import Plain, Schema, at, expected, merged
 
 STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, defer_build=True)
 
@@ -78,13 +78,13 @@ class Signature:
 
     @cached_property
     def input_schema(self) -> Schema:
-        schema = plain_input(self.model.model_json_schema())
+        schema = Plain(self.model.model_json_schema(), result=False).whole()
         schema.setdefault("properties", {})
         return schema
 
     @cached_property
     def output_schema(self) -> Schema:
-        return plain_result(self.adapter.json_schema(mode="serialization"))
+        return Plain(self.adapter.json_schema(mode="serialization"), result=True).whole()
 
     def prepare(self, arguments: Mapping[str, Any]) -> Prepared:
         """The function with its checked arguments; `InvalidInput` names the first that does not fit."""

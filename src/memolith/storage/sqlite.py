@@ -23,6 +23,7 @@ from memolith.storage.writer import SqlWriter
 FILE = "memolith.db"
 Progress = Callable[[int, int], None]
 MUCH_FREE = 1000
+library_version = apsw.sqlite_lib_version
 _PRAGMAS = ("journal_mode=wal", "synchronous=full", "secure_delete=on", "temp_store=memory", "cache_size=-8000",
             "mmap_size=1073741824")
 
@@ -148,11 +149,6 @@ class SqliteStore:
                     if not wait(tries):
                         raise
         return db
-
-
-def library_version() -> str:
-    """The version of SQLite in use."""
-    return apsw.sqlite_lib_version()
 
 
 def restore_backup(file: Path, folder: Path) -> None:
