@@ -183,8 +183,7 @@ class VectorIndex:
                  limit: int) -> list[Candidate]:
         """Those that the database agrees to, best first."""
         found: list[Candidate] = []
-        step = limit
-        start = 0
+        start, step = 0, limit
         while start < len(ids) and len(found) < limit:
             part = ids[start:start + step].tolist()
             passing = rows.passing(caller, chosen, part, self.model)

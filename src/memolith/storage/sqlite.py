@@ -78,10 +78,8 @@ class SqliteStore:
 
     @contextmanager
     def _transaction(self, begin: str, wait_s: float | None = None) -> Iterator[apsw.Connection]:
-        with translated(), self._connection() as db:
-            db.set_busy_handler(_patience(self._busy_s if wait_s is None else min(wait_s, self._busy_s)))
-            with transaction(db, begin):
-                yield db
+        with translated(), self._connection(wait_s) as db, transaction(db, begin):
+            yield db
 
     def shred(self) -> bool:
         """Leave no byte of what was erased in any file; False if readers or a full disk did not let us."""
@@ -118,7 +116,7 @@ class SqliteStore:
             self._idle.pop().close()
 
     @contextmanager
-    def _connection(self) -> Iterator[apsw.Connection]:
+    def _connection(self, wait_s: float | None = None) -> Iterator[apsw.Connection]:
         if self._pid != os.getpid():
             # SQLite connections do not survive a fork; closing them here would disturb the parent, so they stay.
             self._inherited, self._idle, self._pid = self._idle, [], os.getpid()
@@ -126,7 +124,7 @@ class SqliteStore:
             db = self._idle.pop()
         except IndexError:
             db = self._open()
-        db.set_busy_handler(_patience(self._busy_s))
+        db.set_busy_handler(_patience(self._busy_s if wait_s is None else min(wait_s, self._busy_s)))
         try:
             yield db
         finally:
