@@ -252,8 +252,6 @@ def _draft(record: dict[str, Json]) -> Draft:
                            field=unknown[0])
     if not isinstance(record.get("content"), str):
         raise InvalidInput("`content` is needed, as text.", field="content")
-    return Draft(kind=cast(str, record.get("kind", "memory")), title=cast(str, record.get("title", "")),
-                 blocks=(Block(cast(str, record["content"])),), tags=cast("tuple[str, ...]", record.get("tags", ())),
-                 attributes=cast("dict[str, Json]", record.get("metadata", {})),
-                 project=cast("str | None", record.get("project")),
-                 namespace=cast("str | None", record.get("namespace")))
+    same = {name: value for name, value in record.items() if name not in ("content", "metadata")}
+    return Draft(blocks=(Block(cast(str, record["content"])),),
+                 attributes=cast("dict[str, Json]", record.get("metadata", {})), **same)  # type: ignore[arg-type]
