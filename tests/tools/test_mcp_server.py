@@ -11,7 +11,7 @@ import pytest
 from mcp import Client, MCPError
 from tests.demo_family import Said, families, registry
 
-from memolith.doors.mcp_pages import PAGE
+from memolith.doors.mcp_offers import PAGE
 from memolith.doors.mcp_server import make_server
 from memolith.errors import StoreCorrupt
 from memolith.registry import Call, Family, Registry

@@ -1,4 +1,4 @@
-"""The resources, prompts and completions of a registry's families, over MCP."""
+"""The resources, prompts and completions of a registry's families, over MCP, and lists in pages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from mcp.server.subscriptions import SubscriptionBus
 from mcp.shared.exceptions import MCPError
 
 from memolith.doors.mcp_calls import Client, Context, is_modern
-from memolith.doors.mcp_pages import page
 from memolith.errors import Denied, MemolithError, NotFound
 from memolith.registry import Call, Prompts, Registry, Resources, guarded
 from memolith.schemas.offers import Content, Prompt, Resource, ResourceTemplate
@@ -21,9 +20,12 @@ if TYPE_CHECKING:
     from memolith.engine.engine import Engine
 
 Answer = TypeVar("Answer")
+Listed = TypeVar("Listed")
 
 NO_RESOURCE = -32002
 MOST_COMPLETIONS = 100
+# Large enough for every tool there is, because some clients never ask for a second page.
+PAGE = 250
 
 
 class Offers:
@@ -104,6 +106,18 @@ class Offers:
             ctx, lambda call: [value for each in offers for value in each.complete(call, what, name, beginning)])
         return types.CompleteResult(completion=types.Completion(
             values=values[:MOST_COMPLETIONS], total=len(values), has_more=len(values) > MOST_COMPLETIONS))
+
+
+def page(entries: Sequence[Listed], params: types.PaginatedRequestParams | None) -> tuple[list[Listed], str | None]:
+    """The entries of the page that was asked for, and the cursor of the next, if there is one."""
+    cursor = params.cursor if params is not None else None
+    start = 0
+    if cursor is not None:
+        start = int(cursor) if cursor.isascii() and cursor.isdecimal() and len(cursor) < 10 else 0
+        if not 0 < start < len(entries):
+            raise MCPError(types.INVALID_PARAMS, "The cursor is not valid (any more); list again from the start.")
+    end = start + PAGE
+    return list(entries[start:end]), str(end) if end < len(entries) else None
 
 
 def first(candidates: Any) -> Any:

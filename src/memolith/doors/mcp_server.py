@@ -14,8 +14,7 @@ from mcp.shared.exceptions import MCPError
 
 from memolith import __version__
 from memolith.doors.mcp_calls import Client, Context, caller_of, is_modern
-from memolith.doors.mcp_offers import Offers
-from memolith.doors.mcp_pages import page
+from memolith.doors.mcp_offers import Offers, page
 from memolith.errors import MemolithError
 from memolith.registry import InputNeeded, Outcome, Registry, Tool
 from memolith.schemas.plain import Schema
