@@ -11,11 +11,10 @@ from typing import Any
 from memolith.app import App, families, open_app
 from memolith.doors.commands import Command, Options, into, option
 from memolith.doors.show import note, out, table, tell
-from memolith.engine.intake import when
+from memolith.engine.intake import json_object, when
 from memolith.engine.model import Caller
 from memolith.errors import InvalidInput, NotFound
 from memolith.registry import Call, Registry, Tool
-from memolith.schemas.signatures import json_object
 from memolith.settings import load
 
 COMMANDS: list[Command] = []

@@ -52,7 +52,7 @@ def tenant(app: App, options: Options) -> None:
         tell(options, {"moved": options.name, "events": count},
              f"Moved {options.name} with {count:,} events; its old rows stay until `memolith tenant purge`.")
     else:
-        app.purge(options.name, url)
+        app.shards.purge(options.name, url)
         tell(options, {"purged": options.name}, f"Removed {options.name} from its old database.")
 
 

@@ -1,4 +1,4 @@
-"""The resources, prompts and completions of a registry's families, over MCP."""
+"""The resources, prompts and completions of a registry's families, over MCP, and lists in pages."""
 
 from __future__ import annotations
 

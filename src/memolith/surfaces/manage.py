@@ -8,20 +8,12 @@ from pydantic import Field
 
 from memolith.engine.model import Block, Patch
 from memolith.errors import InvalidInput
-from memolith.registry import Argument, Call, Family, Result, absent
+from memolith.registry import Argument, Call, Family, Result
+from memolith.surfaces.core import Changed
 from memolith.surfaces.names import bare_id
 
 manage = Family("manage", listed_over_mcp=False)
 Id = Annotated[str, Field(description="The id of the item.")]
-
-
-class Done(Result):
-    """An item after something was done to it."""
-
-    id: str
-    version: int
-    event: int
-    redactions: dict[str, int] = Field(default={}, exclude_if=absent)
 
 
 class Erased(Result):
@@ -56,10 +48,9 @@ class Checked(Result):
 
 
 @manage.tool()
-def restore_item(call: Call, *, id: Id) -> Done:
+def restore_item(call: Call, *, id: Id) -> Changed:
     """Bring a forgotten item back as it was."""
-    written = call.engine.restore(call.caller, bare_id(id), call.idempotency_key)
-    return Done(id=written.item.id, version=written.item.version, event=written.seq)
+    return Changed.by(call.engine.restore(call.caller, bare_id(id), call.idempotency_key))
 
 
 @manage.tool(destructive=True)
@@ -78,24 +69,22 @@ def undo_event(call: Call, *, event: Annotated[int, Field(ge=1, description="The
 
 @manage.tool()
 def append_messages(call: Call, *, conversation_id: Id,
-                    messages: Annotated[list[Turn], Field(min_length=1, max_length=1000)]) -> Done:
+                    messages: Annotated[list[Turn], Field(min_length=1, max_length=1000)]) -> Changed:
     """Add messages at the end of a conversation."""
     if call.engine.get(call.caller, bare_id(conversation_id)).kind != "conversation":
         raise InvalidInput("Messages can be added to a conversation only.", field="conversation_id")
     blocks = [Block(turn.content, speaker=turn.role, at=turn.timestamp) for turn in messages]
-    written = call.engine.append(call.caller, bare_id(conversation_id), blocks, call.idempotency_key)
-    return Done(id=written.item.id, version=written.item.version, event=written.seq,
-                redactions=dict(written.redactions))
+    return Changed.by(call.engine.append(call.caller, bare_id(conversation_id), blocks, call.idempotency_key))
 
 
 @manage.tool()
-def review_concept(call: Call, *, concept_id: Id) -> Done:
+def review_concept(call: Call, *, concept_id: Id) -> Changed:
     """Say that a concept was looked at and still holds, so that its computed certainty starts to fade anew."""
     if call.engine.get(call.caller, bare_id(concept_id)).kind != "concept":
         raise InvalidInput("Only a concept can be reviewed.", field="concept_id")
     patch = Patch(attributes={"reviewed_at": call.engine.clock.now()})
     written = call.engine.revise(call.caller, bare_id(concept_id), patch, key=call.idempotency_key)
-    return Done(id=written.item.id, version=written.item.version, event=written.seq)
+    return Changed(id=written.item.id, version=written.item.version, event=written.seq)
 
 
 @manage.tool(read_only=True, scope="admin")
