@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
+import re
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -10,10 +12,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from memolith.adapters.builtin_analyst import BuiltinAnalyst
 from memolith.engine.engine import Engine
 from memolith.engine.intake import Limits
+from memolith.engine.model import Block, Draft
 from memolith.engine.past import Past
-from memolith.engine.ports import Embedder, Meaning
+from memolith.engine.ports import Analyst, Cipher, Embedder, Meaning
 from memolith.engine.recall import Recall
 from memolith.engine.rounds import Rounds
 from memolith.engine.times import SystemClock
@@ -31,6 +35,9 @@ if TYPE_CHECKING:
     from memolith.registry import Family, Registry
     from memolith.retrieval.vectors import VectorIndex
 
+PACKAGE = Path(__file__).parent
+DOCS = PACKAGE / "docs" if (PACKAGE / "docs").is_dir() else PACKAGE.parents[1] / "docs"
+CLIENT_PAGES = ("how-to/clients.md", "how-to/library.md")
 KEPT_CHANGES = 100_000
 EVERY_S = 2.0
 UPKEEP_ROUNDS = 300
@@ -50,6 +57,7 @@ class App:
         self._opened: Engine | None = None
         self._settled = self._queued = False
         self._rounds: Rounds | None = None
+        self._pages: App | None = None
 
     @property
     def engine(self) -> Engine:
@@ -62,7 +70,8 @@ class App:
                 store = SqliteStore(chosen.data, chosen.busy_s)
                 search = Recall(store, terms, WeightedRanker(), self._meaning, self._drain)
                 self._store = store
-                self._opened = Engine(store, self.clock, limits, chosen.secrets, search, self.drop_snapshots)
+                self._opened = Engine(store, self.clock, limits, chosen.secrets, search, self.drop_snapshots,
+                                      self._cipher, self._analysts(), self._manual)
                 if self._in_background:
                     self.start_background()
             return self._opened
@@ -145,6 +154,40 @@ class App:
     def _drain(self, tenant: str, budget_s: float) -> None:
         if self.worker:
             self.worker.drain(tenant, budget_s)
+
+    def _cipher(self) -> Cipher:
+        # cryptography costs 0.05 CPU seconds to import, and only the vault needs it; read anew, as it may be renewed.
+        from memolith.adapters.cipher import load
+        return load(self.settings.vault_key, self.settings.data)
+
+    def _analysts(self) -> list[Analyst]:
+        chosen, builtin = self.settings, BuiltinAnalyst()
+        if not chosen.analyst_url:
+            return [builtin]
+        # Only who has chosen it pays for its import.
+        from memolith.adapters.http_analyst import HttpAnalyst
+        return [HttpAnalyst(chosen.analyst_url, chosen.analyst_model, chosen.analyst_key, chosen.analyst_budget,
+                            chosen.analyst_timeout_s), builtin]
+
+    def _manual(self) -> Engine:
+        """The documentation in a store of its own beside the database, made anew when its text changes."""
+        with self._lock:
+            if self._pages is None:
+                pages = {path.relative_to(DOCS).as_posix(): path.read_text(encoding="utf-8")
+                         for path in sorted(DOCS.rglob("*.md"))}
+                mark = hashlib.blake2b(repr(pages).encode(), digest_size=6).hexdigest()
+                embedder = "none" if self.settings.embedder == "none" else "minilm"
+                folder = self.settings.data / f"manual-{mark}"
+                self._pages = App(self.settings.model_copy(update={"data": folder, "embedder": embedder}))
+                self._pages._builtin = self._builtin
+                self._pages.engine.learn(page(path, text) for path, text in pages.items())
+            return self._pages.engine
+
+    def rekey_vault(self, given: str) -> int:
+        """Seal the vault with another master key: the one given, or a new one where we keep it."""
+        # As above.
+        from memolith.adapters.cipher import renew
+        return renew(self.settings.vault_key, self.settings.data, given, self.engine.vault.rekey)
 
     def start_background(self) -> None:
         """Embed and tidy in the background, as servers do."""
@@ -245,6 +288,8 @@ class App:
         except MemolithError as error:
             # Counts and snapshots are only a convenience; what was asked for is done.
             log.warning("not everything was tidied up: %s", error)
+        if self._pages is not None:
+            self._pages.close()
         self.store.close()
 
 
@@ -259,8 +304,16 @@ def families() -> list[Family]:
     # Each family builds its tools when it is imported, which the command line need not wait for.
     from memolith.surfaces.chatgpt import chatgpt
     from memolith.surfaces.core import core
+    from memolith.surfaces.lanonasis import lanonasis
     from memolith.surfaces.manage import manage
-    return [core, manage, chatgpt]
+    return [core, lanonasis, manage, chatgpt]
+
+
+def page(path: str, text: str) -> Draft:
+    """A page of the documentation, cut at its headings, in the section that its folder stands for."""
+    section = "api" if path.startswith("reference/") else "sdks" if path in CLIENT_PAGES else "guides"
+    return Draft("document", text.split("\n", 1)[0].lstrip("# "), tuple(map(Block, re.split(r"\n(?=#)", text))),
+                 namespace=section, id=path)
 
 
 def sqlite_version() -> str:

@@ -25,6 +25,8 @@ from conftest import ME, note
 from memolith.app import App, families, open_app
 from memolith.doors.auth import local_key
 from memolith.doors.serve import build, listen
+from memolith.engine.model import Draft
+from memolith.engine.vault import Secret
 from memolith.registry import Call, Registry, Tool
 from memolith.settings import Settings
 
@@ -39,10 +41,28 @@ GOOD: dict[str, dict[str, Any]] = {
     "link": {"source": "one", "target": "two", "type": "about"}, "explore": {"id": "one"}, "history": {"id": "one"},
     "overview": {}, "restore_item": {"id": "gone"}, "erase_item": {"id": "two"}, "undo_event": {"event": 1},
     "append_messages": {"conversation_id": "talk", "messages": [{"role": "user", "content": "More."}]},
-    "verify_store": {}, "search": {"query": "zebra"}}
+    "verify_store": {}, "search": {"query": "zebra"},
+    "create_memory": {"title": "Otters", "content": "Otters hold hands."}, "get_memory": {"memory_id": "one"},
+    "update_memory": {"memory_id": "one", "title": "New"}, "delete_memory": {"memory_id": "two"}, "list_memories": {},
+    "search_memories": {"query": "zebra"}, "bulk_delete_memories": {"memory_ids": ["four", "nope"]}, "health_check": {},
+    "get_stats": {}, "list_topics": {}, "get_config": {"key": "max_tags"},
+    "set_config": {"key": "max_tags", "value": "30"}, "create_project": {"name": "Zoo"}, "list_projects": {},
+    "get_organization_info": {"organization_id": "local"},
+    "create_api_key": {"name": "Zoo", "type": "api_key", "value": "sk-…", "environment": "staging",
+                       "project_id": "project"},
+    "list_api_keys": {}, "get_api_key": {"key_id": "key"}, "rotate_api_key": {"key_id": "key"},
+    "revoke_api_key": {"key_id": "key"}, "search_lanonasis_docs": {"query": "backup", "limit": 1},
+    "intelligence_health_check": {}, "intelligence_suggest_tags": {"memory_id": "one", "user_id": "local"},
+    "intelligence_find_related": {"memory_id": "one", "user_id": "local"},
+    "intelligence_detect_duplicates": {"user_id": "local"}, "intelligence_extract_insights": {"user_id": "local"},
+    "intelligence_analyze_patterns": {"user_id": "local"}, "create_topic": {"name": "Stripes"},
+    "update_topic": {"topic_id": "topic", "name": "Hooves"}, "delete_topic": {"topic_id": "topic"},
+    "assign_topic": {"topic_id": "topic", "memory_id": "one"}}
 CHATGPT = {"fetch": {"id": "one"}}
 PLAIN_ENVIRONMENT = {**os.environ, "MEMOLITH_EMBEDDER": "none"}
-VOLATILE = ("id", "event", "at", "created_at", "updated_at", "version", "health")
+VOLATILE = ("id", "event", "at", "created_at", "updated_at", "version", "health", "timestamp", "uptime",
+            "search_time_ms", "latency_ms", "last_accessed", "last_rotated", "expires_at", "rotated_at", "revoked_at",
+            "new_value", "recent_memories", "supporting_memories", "peak_usage_hours", "usage")
 
 
 def good(tool: Tool) -> dict[str, Any]:
@@ -56,6 +76,10 @@ def filled(folder: Path) -> App:
     app.engine.remember(ME, note("gone zebra", id="gone"))
     app.engine.forget(ME, "gone")
     app.engine.remember(ME, note("Hello.", id="talk", kind="conversation"))
+    app.engine.remember(ME, note("The quagga is gone.", id="four"))
+    for kind in ("project", "topic"):
+        app.engine.remember(ME, Draft(kind, kind, id=kind))
+    app.engine.vault.store(ME, Secret("Zoo", "api_key", "staging", "project", 90, {}, id="key"), "sk-…")
     return app
 
 
@@ -113,7 +137,7 @@ def test_bad_arguments_are_refused_by_name_and_nothing_is_written(tmp_path, tool
     for name, arguments in bad:
         outcome = registry.run(tool.name, arguments, Call(ME, app.engine))
         assert not outcome.ok
-        assert outcome.body["field"].split(".")[0] == name
+        assert outcome.body.get("data", outcome.body)["field"].split(".")[0] == name
     with app.store.reading() as rows:
         assert rows.last_seq(ME.tenant) == before
     app.close()

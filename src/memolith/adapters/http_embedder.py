@@ -86,7 +86,7 @@ class HttpEmbedder:
                 answer = self._client.post("/embeddings", json={"model": self._model, "input": texts},
                                            timeout=patience)
             if answer.status_code in (429, 500, 502, 503, 504) and attempt < TRIES:
-                time.sleep(_pause(answer.headers.get("retry-after"), attempt))
+                time.sleep(pause(answer.headers.get("retry-after"), attempt))
                 continue
             break
         if answer.status_code != 200:
@@ -129,7 +129,7 @@ def _unit(vector: list[float]) -> bytes | None:
     return made.tobytes()
 
 
-def _pause(asked: str | None, attempt: int) -> float:
+def pause(asked: str | None, attempt: int) -> float:
     """As long as the server asks for, or a little longer each time."""
     usual: float = 0.2 * 2 ** attempt
     try:

@@ -12,7 +12,7 @@ from typing import TextIO
 
 from memolith.app import App, open_app, restore_backup
 from memolith.doors.examine import examine
-from memolith.doors.show import as_json, note, out, pairs, progress
+from memolith.doors.show import as_json, confirmed, note, out, pairs, progress
 from memolith.engine.model import Block, Caller, Draft, Patch
 from memolith.engine.recall import Query
 from memolith.errors import InvalidInput
@@ -39,6 +39,11 @@ def add_commands(add: Add) -> None:
     command = add("import", import_, "Read an export, or lines like {\"content\": \"…\"}.")
     command.add_argument("file", nargs="?", default="-")
     command.add_argument("--tenant", default="local")
+    command = add("vault", vault, "Show the value of a key in the vault, or seal all of them with another master key.")
+    command.add_argument("action", choices=["reveal", "rekey"])
+    command.add_argument("id", nargs="?", default="", help="the id of the key to reveal")
+    command.add_argument("--tenant", default="local")
+    command.add_argument("--yes", action="store_true", help="do not ask")
     add("demo", demo, "A short tour in a folder of its own.").set_defaults(bare=True)
 
 
@@ -114,6 +119,24 @@ def doctor(app: App, options: Options) -> int:
         out(f"! {problem}")
     out("Nothing is wrong." if not problems else f"{len(problems)} to look at.")
     return 1 if problems else 0
+
+
+def vault(app: App, options: Options) -> int:
+    """Reveal a value to the person at this machine, or change the master key."""
+    rekey = options.action == "rekey"
+    if not confirmed(options, "Seal all with a new master key?" if rekey else f"Show the value of {options.id}?"):
+        note("Nothing was done.")
+        return 1
+    if not rekey:
+        value = app.engine.vault.reveal(Caller(options.tenant, admin=True), options.id)
+        as_json({"id": options.id, "value": value}) if options.json else out(value)
+        return 0
+    own = app.settings.vault_key not in ("", "keyring")
+    if own:
+        note("The new master key: ")
+    count = app.rekey_vault(sys.stdin.readline().strip() if own else "")
+    as_json({"sealed": count}) if options.json else out(f"Sealed {count} values with a new master key.")
+    return 0
 
 
 def export(app: App, options: Options) -> int:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from memolith.app import App
 from memolith.doors.plain import block_fields, hit_fields, item_fields, step_fields
-from memolith.doors.show import as_json, note, out, paragraph, table
+from memolith.doors.show import as_json, confirmed, note, out, paragraph, table
 from memolith.engine.context import cite
 from memolith.engine.intake import when
 from memolith.engine.model import KINDS, Audience, Block, Caller, Draft, Filter, Patch, Written
@@ -258,11 +258,9 @@ def restore(app: App, options: Options) -> int:
 def erase(app: App, options: Options) -> int:
     """Remove every byte of an item."""
     item = app.engine.get(ME, options.id, forgotten=True)
-    if not options.yes:
-        note(f"Erase {item.kind} {item.id} {item.title!r} for good? Type yes: ")
-        if sys.stdin.readline().strip().lower() != "yes":
-            note("Nothing was erased.")
-            return 1
+    if not confirmed(options, f"Erase {item.kind} {item.id} {item.title!r} for good?"):
+        note("Nothing was erased.")
+        return 1
     clean = app.engine.erase(ME, options.id)
     if options.json:
         as_json({"erased": options.id, "clean": clean})

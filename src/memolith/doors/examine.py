@@ -26,7 +26,7 @@ def examine(app: App) -> tuple[dict[str, object], list[str]]:
         "memolith": __version__, "python": sys.version.split()[0], "system": platform.platform(),
         "sqlite": version, "data": str(app.settings.data), "secrets": app.settings.secrets,
         "sizes": ", ".join(f"{name} {size:,}" for name, size in app.store.sizes().items())}
-    return facts | _contents(app, problems) | _model(app, problems), problems + _damage(app)
+    return facts | _contents(app, problems) | _vault(app, problems) | _model(app, problems), problems + _damage(app)
 
 
 def _contents(app: App, problems: list[str]) -> dict[str, object]:
@@ -37,6 +37,14 @@ def _contents(app: App, problems: list[str]) -> dict[str, object]:
     return {"events": ", ".join(f"{tenant} {count:,}" for tenant, count in tenants.items()) or "none",
             "pending": ", ".join(f"{consumer} {status} {count:,}" for (consumer, status), count in work.items())
             or "none"}
+
+
+def _vault(app: App, problems: list[str]) -> dict[str, object]:
+    count, found = app.engine.vault.examine()
+    problems += found
+    place = {"": "a file of the data folder, the weaker choice; MEMOLITH_VAULT_KEY or the keyring are better",
+             "keyring": "the keyring"}.get(app.settings.vault_key, "MEMOLITH_VAULT_KEY")
+    return {"vault": f"{count} keys; the master key is in {place}" if count else "empty"}
 
 
 def _model(app: App, problems: list[str]) -> dict[str, object]:

@@ -69,7 +69,7 @@ class Rest:
         except MemolithError as error:
             return self.registry.refuse(name, error)
         call = Call(request.scope[CALLER], self.app.engine, request.scope["memolith.request"], key,
-                    request.scope[SCOPES_KEY])
+                    request.scope[SCOPES_KEY], local=False)
         return await run_in_threadpool(self.registry.run, name, arguments, call)
 
     async def arguments(self, request: Request) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import logging
 import shutil
@@ -43,6 +44,13 @@ def end_bars() -> None:
         stream = _open_bars.pop()
         stream.write("\n")
         stream.flush()
+
+
+def confirmed(options: argparse.Namespace, question: str) -> bool:
+    """Whether the person wants it, or has said so beforehand."""
+    if not options.yes:
+        note(f"{question} Type yes: ")
+    return options.yes or sys.stdin.readline().strip().lower() == "yes"
 
 
 def as_json(value: object) -> None:

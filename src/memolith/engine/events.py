@@ -14,6 +14,8 @@ from memolith.errors import StoreCorrupt
 Data = Mapping[str, Json]
 ITEM_EVENTS = ("remembered", "revised", "tagged", "appended", "trimmed", "forgotten", "restored", "erased")
 LINK_EVENTS = ("linked", "relinked", "unlinked")
+# These tell of records that are no items; the log keeps who and when, and no row follows from them.
+RECORD_EVENTS = ("configured", "stored", "rotated", "revoked", "revealed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +181,10 @@ def _restored(before: Item | Link | None, event: Event) -> Changes:
     return Changes(before=item, item=replace(item, forgotten=False, version=event.version, updated_at=event.at))
 
 
+def _told(before: Item | Link | None, event: Event) -> Changes:
+    return Changes()
+
+
 def _erased(before: Item | Link | None, event: Event) -> Changes:
     return Changes(before=before if isinstance(before, Item) else None, gone=event.stream)
 
@@ -221,7 +227,7 @@ def _texts(value: Json | None) -> tuple[str, ...]:
 _FOLDS: dict[str, Callable[[Item | Link | None, Event], Changes]] = {
     "remembered": _remembered, "revised": _revised, "tagged": _tagged, "appended": _appended, "trimmed": _trimmed,
     "forgotten": _forgotten, "restored": _restored, "erased": _erased,
-    "linked": _linked, "relinked": _relinked, "unlinked": _unlinked,
+    "linked": _linked, "relinked": _relinked, "unlinked": _unlinked, **dict.fromkeys(RECORD_EVENTS, _told),
 }
 
 

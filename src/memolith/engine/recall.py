@@ -82,6 +82,22 @@ class Recall:
             chosen = ranked[query.offset:query.offset + query.limit]
             return Found(tuple(search.hit(one) for one in chosen), len(ranked), tuple(warnings))
 
+    def pairs(self, caller: Caller, chosen: Filter, threshold: float, most: int,
+              tell: Callable[[int, int], None]) -> tuple[list[tuple[Item, Item, float]], list[str]]:
+        """The most similar pairs of items by the meaning of how they begin, and what the caller should know."""
+        warnings: list[str] = []
+        meaning = self._ready(caller, Query(""), warnings)
+        if meaning is None:
+            return [], warnings
+        low, high = -1.0, 1.0
+        while high - low > 1e-6:
+            middle = (low + high) / 2
+            low, high = (low, middle) if self._ranker.similarity(middle) >= threshold else (middle, high)
+        with self._store.reading() as rows:
+            near = meaning.vectors.pairs(rows, caller, checked(chosen), low, most, tell)
+            items = rows.items_at({place.item for pair in near for place in pair[:2]})
+        return [(items[a.item], items[b.item], self._ranker.similarity(cosine)) for a, b, cosine in near], warnings
+
     def state(self) -> str:
         """Whether search by meaning works: healthy, loading, or off; asking starts to load the model."""
         try:
@@ -91,6 +107,14 @@ class Recall:
         if meaning is None:
             return "off"
         return "healthy" if meaning.embedder.ready or meaning.embedder.wait(0.0) else "loading"
+
+    def model(self) -> str:
+        """The name of the model, or why there is none."""
+        try:
+            meaning = self._meaning()
+            return meaning.embedder.id if meaning else "none"
+        except EmbedderDown:
+            return "down"
 
     def _ready(self, caller: Caller, query: Query, warnings: list[str]) -> Meaning | None:
         """The model once it is loaded, after it has embedded what was written last; a moment for each."""

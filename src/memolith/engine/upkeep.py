@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from typing import cast
 
-from memolith.engine.events import ITEM_EVENTS, LINK_EVENTS, Changes, Event, Replay, fold
+from memolith.engine.events import ITEM_EVENTS, LINK_EVENTS, RECORD_EVENTS, Changes, Event, Replay, fold
 from memolith.engine.intake import Intake, identifier, plain, when
 from memolith.engine.model import Block, Caller, Draft, Item, Json, Link, Passage
 from memolith.engine.ports import Reader, Writer
@@ -255,7 +255,7 @@ def _event(raw: Json, number: int) -> Event:
         event = Event(tenant="", **cast("dict[str, str]", raw))  # type: ignore[arg-type]
     except TypeError as error:
         raise InvalidInput(f"Line {number} is not an event of memolith.", field="event", value=number) from error
-    if event.type not in ITEM_EVENTS + LINK_EVENTS or not isinstance(event.data, dict):
+    if event.type not in ITEM_EVENTS + LINK_EVENTS + RECORD_EVENTS or not isinstance(event.data, dict):
         raise InvalidInput(f"Line {number} has an unknown event type or no data.", field="type", value=number)
     texts = (event.stream, event.actor, event.at, event.key or "")
     if not all(isinstance(text, str) for text in texts) or not isinstance(event.version, int):

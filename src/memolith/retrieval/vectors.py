@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 
 from memolith.engine.model import Caller, Filter
-from memolith.engine.ports import Candidate, Place, VectorReader
+from memolith.engine.ports import ORDINAL_BITS, Candidate, Place, VectorReader
 from memolith.retrieval.slots import Array, Slots, code, micros, open_snapshot, signs, write_snapshot
 
 BLOCK = 32_768
 NARROW = 20_000
 TAIL = 2_000
+SQUARE = 1024
 ABANDONED_S = 3600
 
 
@@ -57,6 +58,33 @@ class VectorIndex:
     def cosine(self, query: bytes, vector: bytes) -> float:
         """The cosine of two unit vectors."""
         return float(np.frombuffer(query, "<f4") @ np.frombuffer(vector, "<f4"))
+
+    def pairs(self, rows: VectorReader, caller: Caller, chosen: Filter, least: float, most: int,
+              tell: Callable[[int, int], None]) -> list[tuple[Place, Place, float]]:
+        """The closest pairs among the first passages of items that pass the filter, closest first."""
+        with self._lock:
+            self._follow(rows)
+            only = np.fromiter(rows.passing_all(caller, chosen, self.model), "i8")
+            kept = [(slots, np.flatnonzero(np.isin(slots.column("id"), only)
+                                           & (slots.column("ref") & ((1 << ORDINAL_BITS) - 1) == 0)))
+                    for slots in (self._old, self._tail)]
+            refs = np.concatenate([slots.column("ref")[places] for slots, places in kept])
+            vectors = np.concatenate([slots.rows[places] for slots, places in kept])
+            norms = np.concatenate([slots.column("norm")[places] for slots, places in kept])[:, None]
+        best = np.empty((0, 3))
+        for start in range(0, len(refs), SQUARE):
+            here = vectors[start:start + SQUARE] / norms[start:start + SQUARE]
+            for other in range(start, len(refs), SQUARE):
+                cosines = here @ (vectors[other:other + SQUARE] / norms[other:other + SQUARE]).T
+                first, second = np.nonzero(np.triu(cosines, start - other + 1) >= max(least, 1e-6))
+                found = np.column_stack((first + start, second + other, cosines[first, second]))
+                best = np.concatenate((best, found))
+                if len(best) > most:
+                    best = best[np.argsort(-best[:, 2], kind="stable")[:most]]
+                    least = best[-1, 2]
+            tell(min(start + SQUARE, len(refs)), len(refs))
+        return [(Place.of(int(refs[int(a)])), Place.of(int(refs[int(b)])), float(cosine))
+                for a, b, cosine in best[np.argsort(-best[:, 2], kind="stable")]]
 
     @property
     def tail(self) -> int:

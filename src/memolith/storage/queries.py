@@ -11,7 +11,7 @@ from memolith.engine.model import Caller, Filter, Json
 
 Parameters = dict[str, str | int | float | bytes | None]
 _NAME = re.compile(r"^-- name: (\w+)\n", re.M)
-_SETS = ("kinds", "statuses", "projects", "namespaces", "tags_all", "tags_any", "tags_none")
+_SETS = ("statuses", "projects", "namespaces", "topics", "tags_all", "tags_any", "tags_none")
 
 
 @cache
@@ -30,9 +30,13 @@ def where(queries: dict[str, str], caller: Caller, chosen: Filter, place: str) -
     """The filter as SQL and its parameters; `place` says whether times belong to the item or the passage."""
     names: list[str] = [] if caller.admin else ["filter_visible"]
     values: Parameters = {"caller_user": caller.user, "caller_project": caller.project}
-    for name in _SETS:
+    if len(chosen.kinds) == 1:
+        # Only an equality lets an index give the rows in the order of the listing.
+        names.append("filter_kind")
+        values["kind"] = chosen.kinds[0]
+    for name in _SETS if len(chosen.kinds) == 1 else ("kinds", *_SETS):
         if wanted := getattr(chosen, name):
-            names.append(f"filter_{name}")
+            names.append(f"filter_{name}_item" if name == "tags_all" and place == "item" else f"filter_{name}")
             values[name] = json.dumps(list(dict.fromkeys(wanted)))
     if chosen.ids:
         names.append("filter_ids")

@@ -338,6 +338,10 @@ on conflict (tenant, item) do update set count = count + excluded.count, last = 
 -- name: access_of
 select item, count, last from access where tenant = :tenant and item in (select value from json_each(:ids))
 
+-- name: access_most
+select a.item from access a join item i on i.tenant = a.tenant and i.id = a.item
+where a.tenant = :tenant {filters} order by a.count desc, a.last desc limit 1
+
 -- name: access_drop
 delete from access where tenant = :tenant and item = :item
 
@@ -413,8 +417,25 @@ update client_key set last_used = :at where id = :id
 -- name: setting
 select value from setting where tenant = :tenant and name = :name
 
+-- name: setting_all
+select name, value from setting where tenant = :tenant order by name
+
+-- name: setting_put
+insert into setting (tenant, name, value) values (:tenant, :name, :value)
+on conflict (tenant, name) do update set value = excluded.value
+
+-- name: vault_all
+select name, value from vault where tenant = :tenant order by name
+
+-- name: vault_put
+insert into vault (tenant, name, value) values (:tenant, :name, :value)
+on conflict (tenant, name) do update set value = excluded.value
+
 -- name: filter_visible
 and (i.owner = :caller_user or i.audience = 'org' or (i.audience = 'project' and i.project = :caller_project))
+
+-- name: filter_kind
+and i.kind = :kind
 
 -- name: filter_kinds
 and i.kind in (select value from json_each(:kinds))
@@ -431,6 +452,9 @@ and i.project in (select value from json_each(:projects))
 -- name: filter_namespaces
 and i.namespace in (select value from json_each(:namespaces))
 
+-- name: filter_topics
+and i.attributes ->> 'topic_id' in (select value from json_each(:topics))
+
 -- name: filter_owner
 and i.owner = :owner
 
@@ -440,6 +464,10 @@ and i.id in (select value from json_each(:ids_only))
 -- name: filter_tags_all
 and (select count(*) from tag t where t.tenant = :tenant and t.item = i.row
      and t.tag in (select value from json_each(:tags_all))) = json_array_length(:tags_all)
+
+-- name: filter_tags_all_item
+and i.row in (select t.item from tag t where t.tenant = :tenant and t.tag in (select value from json_each(:tags_all))
+              group by t.item having count(*) = json_array_length(:tags_all))
 
 -- name: filter_tags_any
 and exists (select 1 from tag t where t.tenant = :tenant and t.item = i.row

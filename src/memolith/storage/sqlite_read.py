@@ -221,6 +221,17 @@ class SqliteReader(SqliteVectors):
         found = self.rows("access_of", tenant=tenant, ids=json.dumps(list(ids)))
         return {id: (count, last) for id, count, last in found}
 
+    def most_read(self, caller: Caller, chosen: Filter) -> str | None:
+        """The item that was read most often, the latest of several."""
+        filters, values = where(QUERIES, caller, chosen, "item")
+        sql = QUERIES["access_most"].format(filters=filters)
+        found: str | None = rows.value(self.db, sql, values | {"tenant": caller.tenant})
+        return found
+
+    def records(self, table: str, tenant: str) -> dict[str, str]:
+        """What a tenant has in the table `setting` or `vault`, by name."""
+        return dict(self.rows(f"{table}_all", tenant=tenant))
+
     def outbox_counts(self, tenant: str | None = None) -> dict[tuple[str, str], int]:
         """How much derived work is pending, processed and failed, per consumer."""
         counts: dict[tuple[str, str], int] = {}

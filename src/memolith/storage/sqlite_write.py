@@ -148,6 +148,10 @@ class SqliteWriter(SqliteReader):
         for item, (count, last) in reads.items():
             self._do("access_put", tenant=self.tenant, item=item, count=count, last=last)
 
+    def put_record(self, table: str, tenant: str, name: str, value: str) -> None:
+        """Set what a tenant has under a name in the table `setting` or `vault`."""
+        self._do(f"{table}_put", tenant=tenant, name=name, value=value)
+
     def lease(self, consumer: str, now: str, limit: int, lease_s: int, tenant: str | None = None) -> list[Job]:
         """Take work that is due, newest first; it comes back by itself if it is not finished in time."""
         found = list(self.rows("outbox_due", consumer=consumer, now=now, limit=limit, tenant=tenant))

@@ -21,11 +21,16 @@ create table item (
     forgotten integer not null
 );
 create unique index item_id on item (tenant, id);
-create index item_kind on item (tenant, kind, seq);
-create index item_updated on item (tenant, updated_at);
+-- The columns after the sort key are what filters ask for, so that a far page is counted off in the index alone.
+create index item_kind on item (tenant, kind, seq, forgotten, owner, audience, project, namespace, status);
+create index item_updated on item (tenant, kind, updated_at, seq, forgotten, owner, audience, project, namespace,
+    status);
+create index item_title on item (tenant, kind, title collate nocase, seq, forgotten, owner, audience, project,
+    namespace, status);
 create index item_owner on item (tenant, owner);
 create index item_project on item (tenant, project) where project is not null;
-create index item_namespace on item (tenant, namespace) where namespace is not null;
+create index item_namespace on item (tenant, namespace, kind, forgotten, owner, audience, project);
+create index item_topic on item (tenant, attributes ->> 'topic_id') where attributes ->> 'topic_id' is not null;
 
 create table tag (
     tenant text not null, tag text not null, item integer not null,
@@ -92,6 +97,12 @@ create table access (
 create table client_key (
     id text primary key, digest text not null unique, name text not null, tenant text not null, user text not null,
     scopes text not null, created_at text not null, expires_at text, last_used text, revoked integer not null
+) without rowid;
+
+-- The value is a record as JSON; what is secret in it is ciphertext.
+create table vault (
+    tenant text not null, name text not null, value text not null,
+    primary key (tenant, name)
 ) without rowid;
 
 create table setting (
