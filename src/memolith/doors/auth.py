@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import anyio
 from starlette.datastructures import Headers
@@ -92,11 +93,14 @@ class Rules:
 class Access:
     """ASGI middleware around every route: nothing decides about a caller but this."""
 
-    def __init__(self, app: ASGIApp, keys: ClientKeys, rules: Rules, clock: Callable[[], str]) -> None:
+    def __init__(self, app: ASGIApp, keys: ClientKeys, rules: Rules, clock: Callable[[], str],
+                 word: Callable[[MemolithError, str], dict[str, Any]] = lambda error, _: PLAIN.failure(error)) -> None:
         self.app = app
         self.keys = keys
         self.rules = rules
         self.clock = clock
+        self.word = word
+        """How the family that a path belongs to words an error."""
         # A few threads of their own, so that a silent issuer does not take all there are.
         self.checkers = anyio.CapacityLimiter(4)
         self.minute = 0
@@ -195,7 +199,7 @@ class Access:
             headers["www-authenticate"] = challenge(self.rules.issuer, path, "insufficient_scope")
         if error.status == 429:
             headers["retry-after"] = str(error.value)
-        body = json.dumps(PLAIN.failure(error) | {"request_id": extra["x-request-id"]})
+        body = json.dumps(self.word(error, path) | {"request_id": extra["x-request-id"]})
         return Response(body, error.status, headers, "application/json")
 
 
