@@ -107,9 +107,11 @@ def test_an_insight_must_name_memories_that_are_there(asked, server):
 
 @pytest.mark.parametrize("script,why", [
     (["hang"], "did not answer in time"), ([(429, {})] * 3, "HTTP 429"), ([(500, b"oops")] * 3, "HTTP 500"),
-    ([(401, {"error": "no"})], "HTTP 401"), ([said("not json")], "not in the form"), ([(200, b"<html>")], "not in the form"),
+    ([(401, {"error": "no"})], "HTTP 401"), ([said("not json")], "not in the form"),
+    ([(200, b"<html>")], "not in the form"),
     ([said([{"label": "x"}])], "not in the form"), ([said([tag("x", 7)])], "not in the form"),
-    ([(200, {"choices": []})], "not in the form"), ([(200, {"choices": [{"message": {"content": None}}]})], "not in the"),
+    ([(200, {"choices": []})], "not in the form"),
+    ([(200, {"choices": [{"message": {"content": None}}]})], "not in the form"),
     ([said("", refusal="I will not.")], "refused")], ids=str)
 def test_whatever_goes_wrong_the_built_in_analyst_answers_and_says_so(asked, server, script, why):
     server.script = list(script)

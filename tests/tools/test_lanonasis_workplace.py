@@ -28,7 +28,8 @@ def project(app: App) -> str:
 # Health and settings
 
 def test_health_tells_whether_the_model_is_loaded(app, smart):
-    assert run(app, "health_check")["services"] == {"database": "healthy", "cache": "healthy", "embeddings": "unhealthy"}
+    services = {"database": "healthy", "cache": "healthy", "embeddings": "unhealthy"}
+    assert run(app, "health_check")["services"] == services
     smart.embedder.wait(30)
     body = run(smart, "health_check")
     assert (body["status"], body["services"]["embeddings"]) == ("healthy", "healthy")
@@ -203,8 +204,8 @@ def test_the_documentation_is_found_by_section(app):
     body = run(app, "search_lanonasis_docs", query="memolith install a client")
     assert {"title", "section", "path", "excerpt", "score"} == set(body["results"][0])
     assert body["query"] == "memolith install a client"
-    sections = {section: {one["section"] for one in run(app, "search_lanonasis_docs", query="memolith", section=section,
-                                                          limit=50)["results"]} for section in ("api", "guides", "sdks")}
+    sections = {name: {one["section"] for one in run(app, "search_lanonasis_docs", query="memolith", section=name,
+                                                     limit=50)["results"]} for name in ("api", "guides", "sdks")}
     assert sections == {name: {name} for name in sections}
     assert len(run(app, "search_lanonasis_docs", query="memolith", limit=2)["results"]) == 2
     assert all((Path(__file__).parents[2] / "docs" / one["path"]).is_file() for one in body["results"])
@@ -256,7 +257,8 @@ def test_nothing_leaks_between_users_tenants_and_scopes(served):
 
 
 @pytest.mark.parametrize("tool,more", [
-    ("get_stats", {}), ("list_topics", {}), ("intelligence_detect_duplicates", {}), ("intelligence_extract_insights", {}),
+    ("get_stats", {}), ("list_topics", {}), ("intelligence_detect_duplicates", {}),
+    ("intelligence_extract_insights", {}),
     ("intelligence_analyze_patterns", {}), ("intelligence_suggest_tags", {"memory_id": "m"}),
     ("intelligence_find_related", {"memory_id": "m"})])
 def test_another_users_id_needs_an_admin_key(served, tool, more):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
+from typing import NoReturn
 
 from memolith.engine import context
 from memolith.engine.chunks import chunk
@@ -24,22 +25,29 @@ from memolith.engine.vault import Vault
 from memolith.engine.verbs import Verbs
 
 
+def missing() -> NoReturn:
+    """Stands for a part that this engine was made without."""
+    raise AssertionError("this engine was made without that part")
+
+
 class Engine(Verbs):
     """What the surfaces call."""
 
     def __init__(self, store: Store, clock: Clock, limits: Limits = Limits(), secrets: str = "redact",
                  search: Recall | None = None, after_erase: Callable[[], None] = lambda: None,
-                 cipher: Callable[[], Cipher] | None = None, analysts: Sequence[Analyst] = (),
-                 manual: Callable[[], Engine] | None = None) -> None:
+                 cipher: Callable[[], Cipher] = missing, analysts: Sequence[Analyst] = (),
+                 manual: Callable[[], Engine] = missing) -> None:
         super().__init__(store, clock, limits, secrets)
         self.past = Past(self)
         self.upkeep = Upkeep(self)
         self.configuration = Configuration(self)
-        self._cipher = cipher
-        self._analysts = analysts
-        self._manual = manual
-        self._started = time.monotonic()
+        self.vault = Vault(self, cipher)
+        self.manual = manual
+        """The documentation, as a memory of its own."""
+        self.started = time.monotonic()
         self.search = search
+        if search:
+            self.insights = Insights(self, search, analysts)
         self._after_erase = after_erase
 
     def recall(self, caller: Caller, query: Query) -> Found:
@@ -73,26 +81,6 @@ class Engine(Verbs):
         failed = waiting.get(("embed", "failed"), 0)
         embeddings = self.search.state() if self.search else "off"
         return {"store": "healthy", "embeddings": embeddings, "pending": str(pending), "failed": str(failed)}
-
-    @property
-    def vault(self) -> Vault:
-        """The keys of vendors."""
-        assert self._cipher is not None, "this engine was made without a cipher"
-        return Vault(self, self._cipher)
-
-    @property
-    def insights(self) -> Insights:
-        """What memories have in common."""
-        return Insights(self, self._search, self._analysts)
-
-    def manual(self) -> Engine:
-        """The documentation, as a memory of its own."""
-        assert self._manual is not None, "this engine was made without its documentation"
-        return self._manual()
-
-    def uptime_s(self) -> float:
-        """How long this engine has been open."""
-        return round(time.monotonic() - self._started, 3)
 
     def model(self) -> str:
         """The name of the model that makes vectors."""

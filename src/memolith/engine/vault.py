@@ -14,8 +14,6 @@ from memolith.engine.times import new_id
 from memolith.engine.verbs import Verbs, visible
 from memolith.errors import Conflict, NotFound, Unavailable
 
-TYPES = ("api_key", "oauth_token", "certificate", "ssh_key")
-
 
 @dataclass(frozen=True, slots=True)
 class Secret:

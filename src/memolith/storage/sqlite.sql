@@ -339,7 +339,7 @@ on conflict (tenant, item) do update set count = count + excluded.count, last = 
 select item, count, last from access where tenant = :tenant and item in (select value from json_each(:ids))
 
 -- name: access_most
-select a.item from access a join item i on i.tenant = a.tenant and i.id = a.item
+select a.item from access a cross join item i on i.tenant = a.tenant and i.id = a.item
 where a.tenant = :tenant {filters} order by a.count desc, a.last desc limit 1
 
 -- name: access_drop

@@ -149,7 +149,9 @@ class SqliteReader(SqliteVectors):
             raise InvalidInput(f"Cannot sort by {sort!r}; use one of {', '.join(SORTS)}.", field="sort")
         filters, values = where(QUERIES, caller, chosen, "item")
         way = "desc" if descending else "asc"
-        sql = QUERIES["listing"].format(filters=filters, order=f"{QUERIES['sort_' + sort]} {way}, i.seq {way}")
+        # The same column twice would make SQLite sort what the index gives in order.
+        keys = dict.fromkeys((QUERIES["sort_" + sort], QUERIES["sort_created_at"]))
+        sql = QUERIES["listing"].format(filters=filters, order=", ".join(f"{key} {way}" for key in keys))
         values |= {"tenant": caller.tenant}
         found = self.db.execute(sql, values | {"limit": limit, "offset": offset})
         items = tuple(rows.item_from(row) for row in found)
