@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from memolith.adapters.builtin_analyst import BuiltinAnalyst
 from memolith.engine.engine import Engine
 from memolith.engine.intake import Limits
-from memolith.engine.model import Block, Draft
+from memolith.engine.model import Block, Caller, Draft
 from memolith.engine.past import Past
 from memolith.engine.ports import Analyst, Cipher, Embedder, Meaning
 from memolith.engine.recall import Recall
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
 PACKAGE = Path(__file__).parent
 DOCS = PACKAGE / "docs" if (PACKAGE / "docs").is_dir() else PACKAGE.parents[1] / "docs"
-CLIENT_PAGES = ("how-to/clients.md", "how-to/library.md")
 KEPT_CHANGES = 100_000
 EVERY_S = 2.0
 UPKEEP_ROUNDS = 300
@@ -57,7 +56,6 @@ class App:
         self._opened: Engine | None = None
         self._settled = self._queued = False
         self._rounds: Rounds | None = None
-        self._pages: App | None = None
 
     @property
     def engine(self) -> Engine:
@@ -169,19 +167,11 @@ class App:
         return [HttpAnalyst(chosen.analyst_url, chosen.analyst_model, chosen.analyst_key, chosen.analyst_budget,
                             chosen.analyst_timeout_s), builtin]
 
-    def _manual(self) -> Engine:
-        """The documentation in a store of its own beside the database, made anew when its text changes."""
-        with self._lock:
-            if self._pages is None:
-                pages = {path.relative_to(DOCS).as_posix(): path.read_text(encoding="utf-8")
-                         for path in sorted(DOCS.rglob("*.md"))}
-                mark = hashlib.blake2b(repr(pages).encode(), digest_size=6).hexdigest()
-                embedder = "none" if self.settings.embedder == "none" else "minilm"
-                folder = self.settings.data / f"manual-{mark}"
-                self._pages = App(self.settings.model_copy(update={"data": folder, "embedder": embedder}))
-                self._pages._builtin = self._builtin
-                self._pages.engine.learn(page(path, text) for path, text in pages.items())
-            return self._pages.engine
+    def _manual(self) -> Caller:
+        pages = [page(path) for path in sorted(DOCS.rglob("*.md"))]
+        caller = Caller("manual-" + hashlib.blake2b(repr(pages).encode(), digest_size=6).hexdigest())
+        self.engine.learn(caller, pages)
+        return caller
 
     def rekey_vault(self, given: str) -> int:
         """Seal the vault with another master key: the one given, or a new one where we keep it."""
@@ -288,8 +278,6 @@ class App:
         except MemolithError as error:
             # Counts and snapshots are only a convenience; what was asked for is done.
             log.warning("not everything was tidied up: %s", error)
-        if self._pages is not None:
-            self._pages.close()
         self.store.close()
 
 
@@ -309,11 +297,12 @@ def families() -> list[Family]:
     return [core, lanonasis, manage, chatgpt]
 
 
-def page(path: str, text: str) -> Draft:
+def page(path: Path) -> Draft:
     """A page of the documentation, cut at its headings, in the section that its folder stands for."""
-    section = "api" if path.startswith("reference/") else "sdks" if path in CLIENT_PAGES else "guides"
+    name, text = path.relative_to(DOCS).as_posix(), path.read_text(encoding="utf-8")
+    section = "api" if name.startswith("reference/") else "sdks" if path.stem in ("clients", "library") else "guides"
     return Draft("document", text.split("\n", 1)[0].lstrip("# "), tuple(map(Block, re.split(r"\n(?=#)", text))),
-                 namespace=section, id=path)
+                 namespace=section, id=name)
 
 
 def sqlite_version() -> str:

@@ -36,14 +36,14 @@ class Engine(Verbs):
     def __init__(self, store: Store, clock: Clock, limits: Limits = Limits(), secrets: str = "redact",
                  search: Recall | None = None, after_erase: Callable[[], None] = lambda: None,
                  cipher: Callable[[], Cipher] = missing, analysts: Sequence[Analyst] = (),
-                 manual: Callable[[], Engine] = missing) -> None:
+                 manual: Callable[[], Caller] = missing) -> None:
         super().__init__(store, clock, limits, secrets)
         self.past = Past(self)
         self.upkeep = Upkeep(self)
         self.configuration = Configuration(self)
         self.vault = Vault(self, cipher)
         self.manual = manual
-        """The documentation, as a memory of its own."""
+        """Whose memory the documentation is; it is learned when first asked for, and anew when it changes."""
         self.started = time.monotonic()
         self.search = search
         if search:
@@ -114,12 +114,14 @@ class Engine(Verbs):
         near = self._near(caller, written, draft.blocks[0].text)
         return replace(written, similar=(*written.similar, *near)) if near else written
 
-    def learn(self, drafts: Iterable[Draft]) -> None:
-        """Remember all of these at once, if nothing is remembered yet."""
-        with self.store.writing(Caller().tenant) as rows:
-            if not rows.last_seq(rows.tenant):
-                for draft in drafts:
-                    self.remember_in(rows, Caller(), draft, Intake(self.limits, "allow"))
+    def learn(self, caller: Caller, drafts: Iterable[Draft]) -> None:
+        """Remember all of these at once, unless the tenant has something already."""
+        with self.store.reading() as before:
+            known = before.last_seq(caller.tenant)
+        if not known:
+            with self.store.writing(caller.tenant) as rows:
+                for draft in drafts if not rows.last_seq(caller.tenant) else ():
+                    self.remember_in(rows, caller, draft, Intake(self.limits, "allow"))
 
     def erase(self, caller: Caller, id: str) -> bool:
         """Remove every byte of the item for good, from every file; False if a reader still holds old pages."""

@@ -250,7 +250,9 @@ class Search:
             ranked = self._ranker.rank(asked, pool)
         else:
             ranked = self._alone(asked, pool)
-        rest = {candidate.place for candidate in (*words, *near)} - passages.keys()
+        # What has none of the telling words is as similar as its vector says.
+        close = [one for one in near if self._ranker.similarity(one.score) >= query.threshold]
+        rest = {candidate.place for candidate in (*words, *close)} - passages.keys()
         beyond = query.offset + query.limit > len(ranked)
         if not (beyond or query.threshold or query.by_similarity or query.per_item or query.as_of):
             return ranked + [Ranked(place, _NOT_READ, 0.0, 0.0, {}) for place in rest]

@@ -79,7 +79,7 @@ def intelligence_find_related(call: Call, *, memory_id: MemoryId, user_id: UserI
 
 @lanonasis.tool(read_only=True, inert=("user_id",))
 def intelligence_detect_duplicates(call: Call, *, user_id: UserId, similarity_threshold: Annotated[
-        float | None, Field(ge=0, le=1, json_schema_extra={"default": 0.9})] = None,
+        float | None, Field(ge=0, le=1, json_schema_extra=shapes.shown(0.9))] = None,
         max_pairs: Annotated[int, Field(ge=1, le=100)] = 20) -> Duplicates:
     """Pairs of memories that say nearly the same; a changed number, date, name or negation is no duplicate."""
     call = acting_for(call, user_id)
@@ -100,16 +100,17 @@ def intelligence_detect_duplicates(call: Call, *, user_id: UserId, similarity_th
 
 
 @lanonasis.tool(read_only=True, inert=("user_id",))
-def intelligence_extract_insights(call: Call, *, user_id: UserId, topic: str = "",
+def intelligence_extract_insights(call: Call, *, user_id: UserId, topic: str | None = None,
                                   memory_type: MemoryType | None = None,
                                   max_memories: Annotated[int, Field(ge=1, le=100)] = 50) -> Extracted:
     """Themes, decisions, open questions and gaps in a user's memories, with the memories behind each."""
     caller = acting_for(call, user_id).caller
     chosen = Filter(kinds=("memory",), owner=caller.user, namespaces=shapes.TYPES.get(memory_type or "", ()))
-    found, summary, count, method, warnings = call.engine.insights.themes(caller, chosen, topic, max_memories)
+    found, summary, count, method, warnings = call.engine.insights.themes(caller, chosen, topic or "", max_memories)
     return {"insights": [{"category": one.label, "insight": one.text, "supporting_memories": list(one.support),
                           "confidence": one.confidence} for one in found],
-            "summary": summary, "topic": topic, "memories_analyzed": count, "method": method, **shapes.noted(warnings)}
+            "summary": summary, "topic": topic or "", "memories_analyzed": count, "method": method,
+            **shapes.noted(warnings)}
 
 
 @lanonasis.tool(read_only=True, inert=("user_id",))

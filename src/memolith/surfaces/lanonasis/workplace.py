@@ -194,7 +194,7 @@ def search_lanonasis_docs(call: Call, *, query: Named, section: Literal["all", "
     """Places in this server's documentation: reference (api), how-to pages (guides), libraries and clients (sdks)."""
     shapes.measured(call, query=query)
     chosen = Filter(namespaces=() if section == "all" else (section,))
-    found = call.engine.manual().recall(Caller(), Query(query, chosen, limit=limit))
+    found = call.engine.recall(call.engine.manual(), Query(query, chosen, limit=limit))
     return {"query": query, "total": found.total, **shapes.noted(found.warnings), "results": [
         {"title": hit.item.title, "section": hit.item.scope.namespace, "path": hit.item.id,
          "excerpt": " ".join(hit.passage.text.split())[:EXCERPT], "score": hit.score} for hit in found.hits]}
