@@ -26,3 +26,11 @@ def refused(app: App, tool: str, caller: Caller = ME, **arguments: Any) -> tuple
 def create(app: App, content: str = "The zebra is striped.", **more: Any) -> str:
     """The id of a new memory."""
     return str(run(app, "create_memory", **{"title": "Zebras", "content": content, **more})["id"])
+
+
+def settled(app: App) -> App:
+    """The app once its model is loaded and everything has a vector, however busy the machine is."""
+    assert app.embedder is not None
+    assert app.embedder.wait(60)
+    app.do_upkeep()
+    return app

@@ -5,7 +5,7 @@ import random
 import pytest
 from bench.duplicates import edits, proper
 from bench.sentences import sentences
-from tests.tools.lanonasis_calls import MISSING, create, refused, run
+from tests.tools.lanonasis_calls import MISSING, create, refused, run, settled
 
 from conftest import ME
 from memolith.app import App, open_app
@@ -41,12 +41,12 @@ def test_related_memories_are_found_by_meaning(smart):
     tea = create(smart, "Maria prefers tea to coffee.", title="Drinks")
     near = create(smart, "Her favourite beverage is a cup of green tea.", title="Maria")
     far = create(smart, "The invoice from March was paid twice.", title="Money")
-    body = run(smart, "intelligence_find_related", memory_id=tea, **USER)
+    body = run(settled(smart), "intelligence_find_related", memory_id=tea, **USER)
     assert body["source_memory_id"] == tea
     assert [one["id"] for one in body["related"]] == [near]
-    lax = run(smart, "intelligence_find_related", memory_id=tea, **USER, similarity_threshold=0)
+    lax = run(settled(smart), "intelligence_find_related", memory_id=tea, **USER, similarity_threshold=0)
     assert [one["id"] for one in lax["related"]] == [near, far]
-    assert len(run(smart, "intelligence_find_related", memory_id=tea, **USER, similarity_threshold=0,
+    assert len(run(settled(smart), "intelligence_find_related", memory_id=tea, **USER, similarity_threshold=0,
                    limit=1)["related"]) == 1
     assert refused(smart, "intelligence_find_related", memory_id=MISSING, **USER) == (-32004, "memory_id")
 
@@ -58,28 +58,29 @@ def test_a_changed_number_date_or_negation_is_never_a_duplicate(smart):
                  "The deploy of the billing service starts on Monday at 10.",
                  "The deploy of the billing service never starts on Monday at 9."):
         create(smart, text, title="Deploy")
-    body = run(smart, "intelligence_detect_duplicates", **USER)
+    body = run(settled(smart), "intelligence_detect_duplicates", **USER)
     pairs = [{pair["memory_1"]["id"], pair["memory_2"]["id"]} for pair in body["duplicate_pairs"]]
     assert pairs == [{first, same}]
     assert (body["total_pairs"], body["threshold_used"]) == (1, 0.9)
     create(smart, "The deploy of the billing service begins on Monday at 9.", title="Deploy")
-    more = run(smart, "intelligence_detect_duplicates", **USER, max_pairs=2)
+    more = run(settled(smart), "intelligence_detect_duplicates", **USER, max_pairs=2)
     assert (len(more["duplicate_pairs"]), more["total_pairs"]) == (2, 3)
-    assert run(smart, "intelligence_detect_duplicates", **USER, similarity_threshold=1.0)["total_pairs"] == 1
-    assert run(smart, "intelligence_detect_duplicates", Caller(user="bob"), **USER)["total_pairs"] == 0
+    assert run(settled(smart), "intelligence_detect_duplicates", **USER, similarity_threshold=1.0)["total_pairs"] == 1
+    assert run(settled(smart), "intelligence_detect_duplicates", Caller(user="bob"), **USER)["total_pairs"] == 0
 
 
 def test_long_memories_are_duplicates_only_if_all_of_them_is_alike(smart):
     head, first, second = (" ".join(part) for part in (TEXTS[:12], TEXTS[12:36], TEXTS[36:]))
     create(smart, f"{head} {first}")
     create(smart, f"{head} {second}")
-    assert run(smart, "intelligence_detect_duplicates", **USER)["total_pairs"] == 0
+    assert run(settled(smart), "intelligence_detect_duplicates", **USER)["total_pairs"] == 0
     create(smart, f"{head} {second}")
-    assert run(smart, "intelligence_detect_duplicates", **USER)["total_pairs"] == 1
+    assert run(settled(smart), "intelligence_detect_duplicates", **USER)["total_pairs"] == 1
 
 
 def test_the_search_for_duplicates_tells_how_far_it_is_and_can_be_cancelled(smart):
     create(smart)
+    settled(smart)
     steps: list[tuple[float, float | None, str]] = []
     call = Call(ME, smart.engine, progress=lambda *step: steps.append(step))
     assert smart.registry.run("intelligence_detect_duplicates", USER, call).ok
@@ -97,7 +98,7 @@ def labelled(app: App, texts: list[str], kinds: list[str]) -> float:
         for pair in pairs:
             for text in pair:
                 run(app, "create_memory", user, title=text[:30], content=text)
-        app.do_upkeep()
+        settled(app)
         body = run(app, "intelligence_detect_duplicates", user, user_id=kind, max_pairs=100)
         shown = {frozenset((one["memory_1"]["content"], one["memory_2"]["content"])) for one in body["duplicate_pairs"]}
         found += sum(frozenset(pair) in shown for pair in pairs)
@@ -118,12 +119,12 @@ def told(smart: App) -> dict[str, str]:
         "two": create(smart, "The billing service keeps its invoices in PostgreSQL.", title="Billing storage",
                       memory_type="project"),
         "alone": create(smart, "Should the office plants get more light?", title="Office plants")}
-    smart.do_upkeep()
+    settled(smart)
     return made
 
 
 def test_insights_are_grouped_by_theme_with_what_supports_them(smart, told):
-    body = run(smart, "intelligence_extract_insights", **USER)
+    body = run(settled(smart), "intelligence_extract_insights", **USER)
     by = {one["category"]: one for one in body["insights"]}
     assert set(by) == {"theme", "gap", "decision", "open question"}
     assert set(by["theme"]["supporting_memories"]) == {told["one"], told["two"]}
@@ -132,15 +133,15 @@ def test_insights_are_grouped_by_theme_with_what_supports_them(smart, told):
     assert by["open question"]["supporting_memories"] == [told["alone"]]
     assert (body["memories_analyzed"], body["topic"], body["method"]) == (3, "", "built-in")
     assert body["summary"].startswith("3 memories: ")
-    assert body == run(smart, "intelligence_extract_insights", **USER)
+    assert body == run(settled(smart), "intelligence_extract_insights", **USER)
 
 
 def test_topic_type_and_number_narrow_what_is_analysed(smart, told):
-    plants = run(smart, "intelligence_extract_insights", **USER, topic="plants in the office")
+    plants = run(settled(smart), "intelligence_extract_insights", **USER, topic="plants in the office")
     assert (plants["memories_analyzed"], plants["topic"]) == (1, "plants in the office")
-    assert run(smart, "intelligence_extract_insights", **USER, memory_type="project")["memories_analyzed"] == 2
-    assert run(smart, "intelligence_extract_insights", **USER, max_memories=1)["memories_analyzed"] == 1
-    assert run(smart, "intelligence_extract_insights", Caller(user="bob"), **USER) == {
+    assert run(settled(smart), "intelligence_extract_insights", **USER, memory_type="project")["memories_analyzed"] == 2
+    assert run(settled(smart), "intelligence_extract_insights", **USER, max_memories=1)["memories_analyzed"] == 1
+    assert run(settled(smart), "intelligence_extract_insights", Caller(user="bob"), **USER) == {
         "insights": [], "summary": "0 memories: nothing.", "topic": "", "memories_analyzed": 0, "method": "built-in"}
 
 

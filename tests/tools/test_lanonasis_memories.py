@@ -1,7 +1,7 @@
 """LanOnasis memories: every documented example, and every parameter changes the outcome."""
 
 import pytest
-from tests.tools.lanonasis_calls import MISSING, create, refused, run
+from tests.tools.lanonasis_calls import MISSING, create, refused, run, settled
 
 from conftest import ME
 from memolith.app import App, open_app
@@ -126,6 +126,7 @@ def test_pages_neither_overlap_nor_skip_in_any_order(app):
 def test_a_search_has_a_threshold_a_limit_and_a_true_total(smart):
     create(smart, "Maria prefers tea to coffee.", title="Drinks")
     create(smart, "The invoice from March was paid twice.", title="Money")
+    settled(smart)
     asked = {"query": "what does Maria like to drink?"}
     strict, lax = (run(smart, "search_memories", **asked, threshold=threshold) for threshold in (0.7, 0.0))
     assert [one["title"] for one in strict["results"]] == ["Drinks"]

@@ -11,6 +11,8 @@ from memolith.engine.verbs import Verbs
 from memolith.errors import Denied, InvalidInput, NotFound
 
 Value = int | float | str
+SET = -1.0
+"""Stands for a number that a call leaves to the setting."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +65,9 @@ class Configuration:
             chosen = rows.records("setting", tenant)
         return {name: json.loads(chosen[name]) if name in chosen else key.default for name, key in KEYS.items()}
 
-    def number(self, tenant: str, name: str, given: float | None = None) -> float:
+    def number(self, tenant: str, name: str, given: float = SET) -> float:
         """What the caller gave, or the value of the key."""
-        return float(self.values(tenant)[name]) if given is None else given
+        return float(self.values(tenant)[name]) if given == SET else given
 
     def set(self, caller: Caller, name: str, text: str) -> Event:
         """Set a key to what the text means; the event tells the value, and the one before."""

@@ -88,7 +88,7 @@ class Insights:
                     group[one.id] |= group[two.id]
                     group |= dict.fromkeys(group[two.id], group[one.id])
         groups = [[(id, texts[id]) for id in ids if id in members]
-                  for members in {id(members): members for members in group.values()}.values()]
+                  for members in {min(members): members for members in group.values()}.values()]
         groups.sort(key=len, reverse=True)
         (insights, summary), method, more = self.ask(lambda analyst: analyst.insights(groups, topic))
         return insights, summary, len(ids), method, [*warnings, *more]

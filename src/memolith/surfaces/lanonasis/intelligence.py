@@ -8,6 +8,7 @@ from typing import Annotated
 
 from pydantic import Field, WithJsonSchema
 
+from memolith.engine.configuration import SET
 from memolith.engine.model import Filter
 from memolith.engine.recall import Query
 from memolith.errors import Unavailable
@@ -64,7 +65,7 @@ def intelligence_suggest_tags(call: Call, *, memory_id: MemoryId, user_id: UserI
 @lanonasis.tool(read_only=True, inert=("user_id",))
 def intelligence_find_related(call: Call, *, memory_id: MemoryId, user_id: UserId,
                               limit: Annotated[int, Field(ge=1, le=50)] = 10,
-                              similarity_threshold: shapes.Share = None) -> Related:
+                              similarity_threshold: shapes.Share = SET) -> Related:
     """Memories that are about the same as a memory."""
     call = acting_for(call, user_id)
     item, engine = shapes.the(call, "memory", memory_id, "memory_id"), call.engine
@@ -79,7 +80,7 @@ def intelligence_find_related(call: Call, *, memory_id: MemoryId, user_id: UserI
 
 @lanonasis.tool(read_only=True, inert=("user_id",))
 def intelligence_detect_duplicates(call: Call, *, user_id: UserId, similarity_threshold: Annotated[
-        float | None, Field(ge=0, le=1, json_schema_extra=shapes.shown(0.9))] = None,
+        float, Field(ge=0, le=1, json_schema_extra={"default": 0.9})] = SET,
         max_pairs: Annotated[int, Field(ge=1, le=100)] = 20) -> Duplicates:
     """Pairs of memories that say nearly the same; a changed number, date, name or negation is no duplicate."""
     call = acting_for(call, user_id)

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue, WithJsonSchema
 
+from memolith.engine.configuration import SET
 from memolith.engine.model import Block, Draft, Filter, Patch
 from memolith.engine.ports import Reader
 from memolith.engine.recall import Query
@@ -107,7 +108,7 @@ def list_memories(call: Call, *, page: Page = 1, limit: Limit = 20, memory_type:
 @shapes.lanonasis.tool(read_only=True)
 def search_memories(call: Call, *, query: Named, memory_types: list[MemoryType] | None = None, tags: AllTags = None,
                     topic_id: TopicId = None, project_ref: str | None = None, status: Status = "active",
-                    limit: Limit = 20, threshold: shapes.Share = None) -> Searched:
+                    limit: Limit = 20, threshold: shapes.Share = SET) -> Searched:
     """Memories that are like a question or a text, by words and by meaning."""
     shapes.measured(call, query=query)
     started = time.perf_counter()

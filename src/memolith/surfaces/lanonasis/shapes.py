@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated, Literal, cast
 
@@ -22,17 +22,8 @@ Status = Literal["active", "archived", "draft", "deleted"]
 MemoryId = Annotated[str, Field(description="The id of the memory.")]
 UserId = Annotated[str, Field(description="Whose memories; another user's id needs an admin key.")]
 
-
-def shown(default: float) -> Callable[[Object], None]:
-    """For a threshold that is the tenant's setting if a call leaves it out: the schema shows what that is at first."""
-    def show(schema: Object) -> None:
-        del schema["anyOf"]
-        schema.update(type="number", minimum=0, maximum=1, default=default)
-
-    return show
-
-
-Share = Annotated[float | None, Field(ge=0, le=1, json_schema_extra=shown(0.7))]
+# Left out, it is what the tenant has set; the schema shows what that is at first.
+Share = Annotated[float, Field(ge=0, le=1, json_schema_extra={"default": 0.7})]
 
 # What other families call the same: a memory keeps the word of whoever wrote it.
 TYPES: dict[str, tuple[str, ...]] = {
