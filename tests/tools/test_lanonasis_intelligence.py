@@ -145,6 +145,13 @@ def test_topic_type_and_number_narrow_what_is_analysed(smart, told):
         "insights": [], "summary": "0 memories: nothing.", "topic": "", "memories_analyzed": 0, "method": "built-in"}
 
 
+@pytest.mark.parametrize("text", ["?", "12", "世", "İ ß", "a b c"])
+def test_texts_without_words_are_analysed_too(app, text):
+    id = create(app, text, title=text)
+    assert run(app, "intelligence_extract_insights", **USER)["memories_analyzed"] == 1
+    assert run(app, "intelligence_suggest_tags", memory_id=id, **USER)["memory_id"] == id
+
+
 class Days:
     """A clock that a test moves."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 
 from memolith.engine.ports import Finding
 
@@ -67,8 +68,7 @@ class BuiltinAnalyst:
 def _phrases(text: str) -> Counter[str]:
     """Words that mean something, names counted double, and pairs of such words that come again or are a name."""
     found: Counter[str] = Counter()
-    words = _WORD.findall(text)
-    for one, two in zip(words, [*words[1:], ""], strict=True):
+    for one, two in pairwise([*_WORD.findall(text), ""]):
         if one.lower() not in _PLAIN and len(one) > 2:
             found[one.lower()] += 1 + one[0].isupper()
             if two and two.lower() not in _PLAIN and (
