@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
+import re
 import threading
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from memolith.adapters.builtin_analyst import BuiltinAnalyst
 from memolith.engine.engine import Engine
 from memolith.engine.intake import Limits
-from memolith.engine.moving import carry_reads, follow, unequal
-from memolith.engine.ports import Allowance, Embedder, Meaning, Stage
+from memolith.engine.model import Block, Caller, Draft
+from memolith.engine.moving import carry_rest, follow, unequal
+from memolith.engine.ports import Allowance, Analyst, Cipher, Embedder, Meaning, Stage
 from memolith.engine.recall import Recall
 from memolith.engine.rounds import Rounds
 from memolith.engine.times import SystemClock
@@ -33,6 +37,8 @@ if TYPE_CHECKING:
 
 __all__ = ["App", "at_address", "copy_everything", "families", "library_version", "open_app", "open_store",
            "restore_backup"]
+PACKAGE = Path(__file__).parent
+DOCS = PACKAGE / "docs" if (PACKAGE / "docs").is_dir() else PACKAGE.parents[1] / "docs"
 EVERY_S = 2.0
 UPKEEP_ROUNDS = 300
 log = logging.getLogger(__name__)
@@ -63,7 +69,8 @@ class App:
                 self._store, self._stage = self._open()
                 search = Recall(self._store, terms, WeightedRanker(), self._meaning, self._drain)
                 self._opened = Engine(self._store, self.clock, limits, chosen.secrets, search,
-                                      lambda: self._stage.drop(self.embedder))
+                                      lambda: self._stage.drop(self.embedder), self._cipher, self._analysts(),
+                                      self._manual)
                 if self._in_background:
                     self.start_background()
             return self._opened
@@ -136,6 +143,32 @@ class App:
     def _drain(self, tenant: str, budget_s: float) -> None:
         if self.worker:
             self.worker.drain(tenant, budget_s)
+
+    def _cipher(self) -> Cipher:
+        # cryptography costs 0.05 CPU seconds to import, and only the vault needs it; read anew, as it may be renewed.
+        from memolith.adapters.cipher import load
+        return load(self.settings.vault_key, self.settings.data)
+
+    def _analysts(self) -> list[Analyst]:
+        chosen, builtin = self.settings, BuiltinAnalyst()
+        if not chosen.analyst_url:
+            return [builtin]
+        # Only who has chosen it pays for its import.
+        from memolith.adapters.http_analyst import HttpAnalyst
+        return [HttpAnalyst(chosen.analyst_url, chosen.analyst_model, chosen.analyst_key, chosen.analyst_budget,
+                            chosen.analyst_timeout_s), builtin]
+
+    def _manual(self) -> Caller:
+        pages = [page(path) for path in sorted(DOCS.rglob("*.md"))]
+        caller = Caller("manual-" + hashlib.blake2b(repr(pages).encode(), digest_size=6).hexdigest())
+        self.engine.learn(caller, pages)
+        return caller
+
+    def rekey_vault(self, given: str) -> int:
+        """Seal the vault with another master key: the one given, or a new one where we keep it."""
+        # As above.
+        from memolith.adapters.cipher import renew
+        return renew(self.settings.vault_key, self.settings.data, given, self.engine.vault.rekey)
 
     def start_background(self) -> None:
         """Embed and tidy in the background, as servers do, and hear what other servers tell."""
@@ -251,8 +284,17 @@ def families() -> list[Family]:
     from memolith.surfaces.chatgpt import chatgpt
     from memolith.surfaces.core import core
     from memolith.surfaces.knowledge import knowledge
+    from memolith.surfaces.lanonasis import lanonasis
     from memolith.surfaces.manage import manage
-    return [core, knowledge, manage, chatgpt]
+    return [core, lanonasis, knowledge, manage, chatgpt]
+
+
+def page(path: Path) -> Draft:
+    """A page of the documentation, cut at its headings, in the section that its folder stands for."""
+    name, text = path.relative_to(DOCS).as_posix(), path.read_text(encoding="utf-8")
+    section = "api" if name.startswith("reference/") else "sdks" if path.stem in ("clients", "library") else "guides"
+    return Draft("document", text.split("\n", 1)[0].lstrip("# "), tuple(map(Block, re.split(r"\n(?=#)", text))),
+                 namespace=section, id=name)
 
 
 def open_store(chosen: Settings) -> SqliteStore | Shards:
@@ -287,7 +329,7 @@ def copy_everything(source: SqliteStore | Shards, target: SqliteStore | Shards,
     copied = {}
     for tenant in tenants:
         copied[tenant] = follow(source, target, tenant, progress(tenant))
-        carry_reads(source, target, tenant)
+        carry_rest(source, target, tenant)
         if problems := unequal(source, target, tenant):
             raise StoreCorrupt(f"The copy of {tenant[:60]!r} is not equal: {problems[0]}")
     known = {key.id for key in StoredKeys(target).all()}

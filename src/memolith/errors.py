@@ -2,6 +2,7 @@
 
 MemolithError
 ├── InvalidInput          400  an argument is missing, ill-formed or out of range
+│   ├── Malformed         400  an argument does not fit the schema of its tool
 │   └── BlockedContent    400  a secret was found and the policy is to block
 ├── Unauthenticated       401  no key, or one that is not valid (any more)
 ├── Denied                403  the caller may not do this
@@ -53,6 +54,10 @@ class MemolithError(Exception):
 
 class InvalidInput(MemolithError, type="validation_error", status=400):
     """An argument is not valid."""
+
+
+class Malformed(InvalidInput, type="validation_error"):
+    """An argument does not fit what the tool takes."""
 
 
 class BlockedContent(InvalidInput, type="content_blocked"):

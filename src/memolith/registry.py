@@ -73,6 +73,8 @@ class Call:
     may answer by repeating the whole call. None: the client cannot ask."""
     changed: Callable[[Listing], None] = quiet
     """To be told when a call changes what is listed."""
+    local: bool = True
+    """Whether somebody at this machine calls, and not a client over HTTP."""
 
 
 def plain_failure(error: MemolithError) -> Body:

@@ -107,6 +107,13 @@ def test_console_blocks_run_and_print_what_they_show(tmp_path, page):
                 assert ID.sub("ID", printed).split() == ID.sub("ID", shown).split()
 
 
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")], ids=lambda page: page.name)
+def test_python_blocks_run(tmp_path, page):
+    for block in blocks(page, "python"):
+        subprocess.run([sys.executable, "-c", block], cwd=tmp_path, check=True, timeout=120,
+                       env={**os.environ, "MEMOLITH_EMBEDDER": "none"})
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_make_targets_and_links_that_docs_name_exist(page):
     text = page.read_text(encoding="utf-8")

@@ -85,7 +85,7 @@ def test_revise_changes_only_what_the_patch_names(app):
     after = app.engine.revise(ME, id, Patch(title="new", attributes={"b": 3, "c": 4}, dropped=("a",))).item
     assert after == replace(before, title="new", attributes={"b": 3, "c": 4}, version=2, updated_at=after.updated_at)
     assert after.updated_at > before.updated_at
-    assert app.engine.revise(ME, id, Patch(namespace="")).item.scope.namespace is None
+    assert app.engine.revise(ME, id, Patch(namespace="")).item.scope.namespace == "context"
     assert app.engine.get(ME, id).title == "new"
 
 

@@ -23,7 +23,7 @@ from memolith.settings import Settings
 ME = Caller()
 ODD = "naïve 🍵 emoji, 日本語のお茶, עברית, a\ttab\nand a second line"
 COMMANDS = set("""remember recall context similar list show history graph revise forget restore erase undo verify
-               rebuild upkeep backup restore-backup doctor export import demo""".split())
+               rebuild upkeep backup restore-backup doctor export import vault demo""".split())
 
 
 @pytest.fixture
@@ -104,6 +104,12 @@ def test_revise_history_undo_forget_and_restore_tell_a_story(data):
     assert steps[2]["undoes"] == steps[1]["event"]
     assert ask(data, "show", id, "--as-of", steps[1]["at"])["blocks"][0]["text"] == "second"
     assert len(ask(data, "history", id, "--as-of", steps[2]["at"])) == 3
+
+
+def test_an_empty_vault_can_be_sealed_anew_and_reveals_nothing(data):
+    assert ask(data, "vault", "rekey", "--yes") == {"sealed": 0}
+    assert cli(data, "vault", "reveal", "nope", stdin="no\n").returncode == 1
+    assert "There is no key" in cli(data, "vault", "reveal", "nope", "--yes").stderr
 
 
 def test_erase_asks_first_and_then_it_is_gone(data):

@@ -27,9 +27,11 @@ FAMILIES = [family.name for family in families() if family.listed_over_mcp]
 CALLS: dict[str, tuple[str, dict[str, Any]]] = {
     "core": ("remember", {"content": "Otters hold hands 🦦 while they sleep."}),
     "knowledge": ("create_concept", {"name": "Sleep", "explanation": "Otters hold hands 🦦 while they sleep."}),
+    "lanonasis": ("create_memory", {"title": "Otters 🦦", "content": "Otters hold hands."}),
     "chatgpt": ("search", {"query": "zebra"})}
 FAILING: dict[str, tuple[str, dict[str, Any]]] = {
     "core": ("fetch", {"ids": ["nope"]}), "knowledge": ("get_concept", {"concept_id": "nope"}),
+    "lanonasis": ("get_memory", {"memory_id": "nope"}),
     "chatgpt": ("fetch", {"id": "nope"})}
 # The exit code of the Inspector when a tool answers with isError.
 IS_ERROR = 5
@@ -124,8 +126,14 @@ def test_a_call_succeeds(inspect, family, door, era):
     assert json.loads(ran.result["content"][0]["text"]) == ran.result["structuredContent"]
 
 
-@pytest.mark.parametrize("family,door,era", ways(FAILING, 2))
+@pytest.mark.parametrize("family,door,era", ways(FAILING, 3))
 def test_a_call_that_fails_is_seen_as_an_error(inspect, family, door, era):
+    if family == "lanonasis" and door == "http":
+        # On its own path this family has the protocol's own errors, which the Inspector prints and does not return.
+        with pytest.raises(AssertionError, match="There is no memory"):
+            call(inspect, family, door, era, *FAILING[family])
+        return
     ran = call(inspect, family, door, era, *FAILING[family])
     assert ran.code == IS_ERROR, ran.complaints
-    assert json.loads(ran.result["content"][0]["text"])["error"].endswith("not_found")
+    body = json.loads(ran.result["content"][0]["text"])
+    assert body.get("code") == -32004 or body["error"].endswith("not_found")

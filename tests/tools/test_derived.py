@@ -24,7 +24,8 @@ from conftest import ME, At, note
 from memolith.app import App, families, open_app
 from memolith.doors.auth import local_key
 from memolith.doors.serve import build, listen
-from memolith.engine.model import Audience
+from memolith.engine.model import Audience, Draft
+from memolith.engine.vault import Secret
 from memolith.registry import Call, Registry, Tool
 from memolith.settings import Settings
 from stores import each_store
@@ -51,9 +52,29 @@ GOOD: dict[str, dict[str, Any]] = {
     "delete_relationship": {"source_id": "herd", "target_id": "foal", "relationship_type": "includes"},
     "get_prerequisites": {"concept_id": "foal"}, "list_hierarchy": {}, "get_concepts_by_certainty": {},
     "get_concept_chain": {"start_concept_id": "herd", "end_concept_id": "foal"},
-    "review_concept": {"concept_id": "foal"}}
+    "review_concept": {"concept_id": "foal"},
+    "create_memory": {"title": "Otters", "content": "Otters hold hands."}, "get_memory": {"memory_id": "one"},
+    "update_memory": {"memory_id": "one", "title": "New"}, "delete_memory": {"memory_id": "two"}, "list_memories": {},
+    "search_memories": {"query": "zebra"}, "bulk_delete_memories": {"memory_ids": ["four", "nope"]}, "health_check": {},
+    "get_stats": {}, "list_topics": {}, "get_config": {"key": "max_tags"},
+    "set_config": {"key": "max_tags", "value": "30"}, "create_project": {"name": "Zoo"}, "list_projects": {},
+    "get_organization_info": {"organization_id": "local"},
+    "create_api_key": {"name": "Zoo", "type": "api_key", "value": "sk-…", "environment": "staging",
+                       "project_id": "project"},
+    "list_api_keys": {}, "get_api_key": {"key_id": "key"}, "rotate_api_key": {"key_id": "key"},
+    "revoke_api_key": {"key_id": "key"}, "search_lanonasis_docs": {"query": "backup", "limit": 1},
+    "intelligence_health_check": {}, "intelligence_suggest_tags": {"memory_id": "one", "user_id": "local"},
+    "intelligence_find_related": {"memory_id": "one", "user_id": "local"},
+    "intelligence_detect_duplicates": {"user_id": "local"}, "intelligence_extract_insights": {"user_id": "local"},
+    "intelligence_analyze_patterns": {"user_id": "local"}, "create_topic": {"name": "Stripes"},
+    "update_topic": {"topic_id": "topic", "name": "Hooves"}, "delete_topic": {"topic_id": "topic"},
+    "assign_topic": {"topic_id": "topic", "memory_id": "one"}}
 CHATGPT = {"fetch": {"id": "one"}}
-VOLATILE = ("id", "concept_id", "relationship_id", "event", "at", "created_at", "updated_at", "version", "health")
+PLAIN_ENVIRONMENT = {**os.environ, "MEMOLITH_EMBEDDER": "none"}
+VOLATILE = ("id", "concept_id", "relationship_id", "event", "at", "created_at", "updated_at", "version", "health",
+            "timestamp", "uptime", "search_time_ms", "latency_ms", "last_accessed", "last_rotated", "expires_at",
+            "rotated_at", "revoked_at", "new_value", "recent_memories", "supporting_memories", "peak_usage_hours",
+            "usage")
 
 
 def good(tool: Tool) -> dict[str, Any]:
@@ -71,6 +92,10 @@ def filled(settings: Settings) -> App:
         app.engine.remember(ME, note(text, id=id, kind="concept", title=id, audience=Audience.ORG))
     app.engine.link(ME, "herd", "foal", "includes")
     app.engine.link(ME, "herd", "foal", "relates_to")
+    app.engine.remember(ME, note("The quagga is gone.", id="four"))
+    for kind in ("project", "topic"):
+        app.engine.remember(ME, Draft(kind, kind, id=kind))
+    app.engine.vault.store(ME, Secret("Zoo", "api_key", "staging", "project", 90, {}, id="key"), "sk-…")
     return app
 
 
@@ -133,7 +158,8 @@ def test_bad_arguments_are_refused_by_name_and_nothing_is_written(at, tmp_path, 
     for name, arguments in bad:
         outcome = registry.run(tool.name, arguments, Call(ME, app.engine))
         assert not outcome.ok
-        assert outcome.body.get("details", outcome.body)["field"].split(".")[0] == name
+        body = outcome.body.get("data") or outcome.body.get("details") or outcome.body
+        assert body["field"].split(".")[0] == name
     with app.store.reading(None) as rows:
         assert rows.last_seq(ME.tenant) == before
     app.close()

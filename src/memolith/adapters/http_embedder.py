@@ -87,7 +87,7 @@ class HttpEmbedder:
                                            timeout=patience)
             if answer.status_code not in (429, 500, 502, 503, 504) or attempt == TRIES:
                 break
-            time.sleep(_pause(answer.headers.get("retry-after"), attempt))
+            time.sleep(pause(answer.headers.get("retry-after"), attempt))
         if answer.status_code != 200:
             raise EmbedderDown(f"The embedder answered HTTP {answer.status_code}; check embedder_url, embedder_model "
                                "and embedder_key.")
@@ -128,7 +128,7 @@ def _unit(vector: list[float]) -> bytes | None:
     return made.tobytes()
 
 
-def _pause(asked: str | None, attempt: int) -> float:
+def pause(asked: str | None, attempt: int) -> float:
     """As long as the server asks for, or a little longer each time."""
     usual: float = 0.2 * 2 ** attempt
     try:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import getrandbits
+from typing import Any
 
 import anyio
 from starlette.datastructures import Headers
@@ -89,12 +90,15 @@ class Access:
     """ASGI middleware around every route: nothing decides about a caller but this."""
 
     def __init__(self, app: ASGIApp, keys: ClientKeys, rules: Rules, clock: Callable[[], str],
-                 allowance: Allowance | None = None) -> None:
+                 allowance: Allowance | None = None,
+                 word: Callable[[MemolithError, str], dict[str, Any]] = lambda error, _: PLAIN.failure(error)) -> None:
         self.app = app
         self.allowance = allowance
         self.keys = keys
         self.rules = rules
         self.clock = clock
+        self.word = word
+        """How the family that a path belongs to words an error."""
         # A few threads of their own, so that a silent issuer does not take all there are.
         self.checkers = anyio.CapacityLimiter(4)
         self.minute = self.second = 0
@@ -221,7 +225,7 @@ class Access:
             headers["www-authenticate"] = challenge(self.rules.issuer, scope["path"], "insufficient_scope")
         if (wait := error.value if error.status == 429 else error.retry_s) is not None:
             headers["retry-after"] = str(wait)
-        body = json.dumps(PLAIN.failure(error) | {"request_id": scope[REQUEST]})
+        body = json.dumps(self.word(error, scope["path"]) | {"request_id": scope[REQUEST]})
         return Response(body, error.status, headers, "application/json")
 
 

@@ -15,7 +15,7 @@ from memolith import __version__
 from memolith import app as root
 from memolith.app import App, library_version, open_app
 from memolith.doors.commands import Command, Options, into, option
-from memolith.doors.show import note, pairs, progress, tell
+from memolith.doors.show import confirmed, note, pairs, progress, tell
 from memolith.engine.model import Block, Caller, Draft, Patch
 from memolith.engine.recall import Query
 from memolith.errors import EmbedderDown, InvalidInput
@@ -26,6 +26,7 @@ COMMANDS: list[Command] = []
 FILE = option("file", type=Path)
 FILE_OR_STREAM = option("file", nargs="?", default="-")
 TENANT = option("--tenant", default="local")
+YES = option("--yes", action="store_true", help="do not ask")
 SAFE_SQLITE = (3, 51, 3)
 
 
@@ -97,7 +98,7 @@ def examine(app: App) -> tuple[dict[str, object], list[str]]:
         "sqlite": version, "store": "PostgreSQL" if app.settings.database else "SQLite",
         "data": str(app.settings.data), "secrets": app.settings.secrets,
         "sizes": ", ".join(f"{name} {size:,}" for name, size in app.store.sizes().items())}
-    return facts | _contents(app, problems) | _model(app, problems), problems + [
+    return facts | _contents(app, problems) | _vault(app, problems) | _model(app, problems), problems + [
         f"database file: {text}; restore a backup with `memolith restore-backup`." for text in app.store.check()]
 
 
@@ -109,6 +110,14 @@ def _contents(app: App, problems: list[str]) -> dict[str, object]:
     return {"events": ", ".join(f"{tenant} {count:,}" for tenant, count in tenants.items()) or "none",
             "pending": ", ".join(f"{consumer} {status} {count:,}" for (consumer, status), count in work.items())
             or "none"}
+
+
+def _vault(app: App, problems: list[str]) -> dict[str, object]:
+    count, found = app.engine.vault.examine()
+    problems += found
+    place = {"": "a file of the data folder, the weaker choice; MEMOLITH_VAULT_KEY or the keyring are better",
+             "keyring": "the keyring"}.get(app.settings.vault_key, "MEMOLITH_VAULT_KEY")
+    return {"vault": f"{count} keys; the master key is in {place}" if count else "empty"}
 
 
 def _model(app: App, problems: list[str]) -> dict[str, object]:
@@ -124,6 +133,26 @@ def _model(app: App, problems: list[str]) -> dict[str, object]:
     with app.store.reading(None) as rows:
         counts = ", ".join(f"{model} {count:,}" for model, count in rows.models().items()) or "none"
     return {"model": state, "vectors": counts}
+
+
+@into(COMMANDS, option("action", choices=["reveal", "rekey"]), TENANT, YES,
+      option("id", nargs="?", default="", help="the id of the key to reveal"))
+def vault(app: App, options: Options) -> int:
+    """Show the value of a key in the vault, or seal all of them with another master key."""
+    rekey = options.action == "rekey"
+    if not confirmed(options, "Seal all with a new master key?" if rekey else f"Show the value of {options.id}?"):
+        note("Nothing was done.")
+        return 1
+    if not rekey:
+        value = app.engine.vault.reveal(Caller(options.tenant, admin=True), options.id)
+        tell(options, {"id": options.id, "value": value}, value)
+        return 0
+    own = app.settings.vault_key not in ("", "keyring")
+    if own:
+        note("The new master key: ")
+    count = app.rekey_vault(sys.stdin.readline().strip() if own else "")
+    tell(options, {"sealed": count}, f"Sealed {count} values with a new master key.")
+    return 0
 
 
 @into(COMMANDS, FILE_OR_STREAM, TENANT)

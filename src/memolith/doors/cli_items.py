@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 
 from memolith.app import App
 from memolith.doors.commands import Command, Options, into, option
-from memolith.doors.show import note, paragraph, table, tell
+from memolith.doors.show import confirmed, note, paragraph, table, tell
 from memolith.engine.context import cite
 from memolith.engine.events import block_data
 from memolith.engine.intake import json_object, when
@@ -196,11 +196,9 @@ def restore(app: App, options: Options) -> None:
 def erase(app: App, options: Options) -> int:
     """Remove every byte of an item for good."""
     item = app.engine.get(ME, options.id, forgotten=True)
-    if not options.yes:
-        note(f"Erase {item.kind} {item.id} {item.title!r} for good? Type yes: ")
-        if sys.stdin.readline().strip().lower() != "yes":
-            note("Nothing was erased.")
-            return 1
+    if not confirmed(options, f"Erase {item.kind} {item.id} {item.title!r} for good?"):
+        note("Nothing was erased.")
+        return 1
     clean = app.engine.erase(ME, options.id)
     rest = "." if clean else ", but another program still reads old pages; run `memolith upkeep` when it is done."
     tell(options, {"erased": options.id, "clean": clean}, f"Erased {options.id}{rest}")

@@ -81,7 +81,8 @@ class Client:
         caller, scopes = caller_of(self.ctx)
         request = self.ctx.request.scope.get(REQUEST) if self.ctx.request is not None else None
         return Call(caller, engine, request or secrets.token_hex(6), idempotency_key(self.ctx), scopes,
-                    progress=self.progress, cancelled=lambda: self.stopped, elicit=self.ask(), changed=self.changed)
+                    progress=self.progress, cancelled=lambda: self.stopped, elicit=self.ask(), changed=self.changed,
+                    local=self.ctx.request is None)
 
     def progress(self, done: float, total: float | None, message: str) -> None:
         self.tell(self.ctx.session.report_progress(done, total, message or None))

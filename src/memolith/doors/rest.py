@@ -66,7 +66,8 @@ class Rest:
                 raise InvalidInput(f"An idempotency key has 1 to {LONGEST_KEY} characters.", field="idempotency_key")
         except MemolithError as error:
             return self.registry.refuse(name, error)
-        call = Call(request.scope[CALLER], self.app.engine, request.scope[REQUEST], key, request.scope[SCOPES_KEY])
+        call = Call(request.scope[CALLER], self.app.engine, request.scope[REQUEST], key, request.scope[SCOPES_KEY],
+                    local=False)
         return await run_in_threadpool(self.registry.run, name, arguments, call)
 
     async def arguments(self, request: Request) -> dict[str, Any]:

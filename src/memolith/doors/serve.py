@@ -25,7 +25,7 @@ from memolith.doors.metrics import Metrics
 from memolith.doors.rest import Rest
 from memolith.doors.show import start_logging
 from memolith.doors.tokens import Issuer
-from memolith.errors import InvalidInput, NotFound, Unavailable
+from memolith.errors import InvalidInput, MemolithError, NotFound, Unavailable
 from memolith.registry import PLAIN, Registry
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -62,7 +62,7 @@ def build(app: App, *, read_only: bool = False, conformance: bool = False) -> AS
     server = Starlette(routes=routes, lifespan=lifespan, exception_handlers={404: worded, 405: worded})
     # A path is what it says, and a redirect would lose the body.
     server.router.redirect_slashes = False
-    return Access(server, app.keys, rules, app.clock.now, app.allowance)
+    return Access(server, app.keys, rules, app.clock.now, app.allowance, wording(everything))
 
 
 def conformance_fixtures(host: str) -> Any:
@@ -75,6 +75,21 @@ def conformance_fixtures(host: str) -> Any:
                            field="conformance")
     sys.path.insert(0, str(tests))
     return import_module("conformance.server").Conformance()
+
+
+def wording(registry: Registry) -> Callable[[MemolithError, str], dict[str, Any]]:
+    """How the family that a path belongs to words an error."""
+    dialects = {f"/mcp/{family.name}": family.dialect for family in registry.families}
+
+    def word(error: MemolithError, path: str) -> dict[str, Any]:
+        if tool := registry.find(path.removeprefix("/mcp/tools/")):
+            return tool.dialect.failure(error)
+        coded = dialects[path].jsonrpc(error) if path in dialects else None
+        if coded is None:
+            return PLAIN.failure(error)
+        return {"jsonrpc": "2.0", "id": None, "error": dict(zip(("code", "message", "data"), coded, strict=True))}
+
+    return word
 
 
 async def worded(request: Request, error: Exception) -> Response:

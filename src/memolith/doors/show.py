@@ -50,6 +50,13 @@ def tell(options: argparse.Namespace, data: object, *lines: str, aside: str = ""
         note(aside)
 
 
+def confirmed(options: argparse.Namespace, question: str) -> bool:
+    """Whether the person wants it, or has said so beforehand."""
+    if not options.yes:
+        note(f"{question} Type yes: ")
+    return options.yes or sys.stdin.readline().strip().lower() == "yes"
+
+
 def width(text: str) -> int:
     """How many columns a terminal gives the text."""
     return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)

@@ -15,6 +15,8 @@ Data = Mapping[str, Json]
 ITEM_EVENTS = ("remembered", "revised", "tagged", "appended", "trimmed", "forgotten", "restored", "appraised",
                "erased")
 LINK_EVENTS = ("linked", "relinked", "unlinked")
+# These tell of records that are no items; the log keeps who and when, and no row follows from them.
+RECORD_EVENTS = ("configured", "stored", "rotated", "revoked", "revealed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +188,10 @@ def _appraised(before: Item | Link | None, event: Event) -> Changes:
     return Changes(before=item, item=replace(item, version=event.version, attributes=_patched(item, event.data)))
 
 
+def _told(before: Item | Link | None, event: Event) -> Changes:
+    return Changes()
+
+
 def _erased(before: Item | Link | None, event: Event) -> Changes:
     return Changes(before=before if isinstance(before, Item) else None, gone=event.stream)
 
@@ -228,7 +234,7 @@ def _texts(value: Json | None) -> tuple[str, ...]:
 _FOLDS: dict[str, Callable[[Item | Link | None, Event], Changes]] = {
     "remembered": _remembered, "revised": _revised, "tagged": _tagged, "appended": _appended, "trimmed": _trimmed,
     "forgotten": _forgotten, "restored": _restored, "appraised": _appraised, "erased": _erased,
-    "linked": _linked, "relinked": _relinked, "unlinked": _unlinked,
+    "linked": _linked, "relinked": _relinked, "unlinked": _unlinked, **dict.fromkeys(RECORD_EVENTS, _told),
 }
 
 

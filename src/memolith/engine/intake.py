@@ -15,6 +15,7 @@ from memolith.errors import BlockedContent, InvalidInput, TooLarge
 
 POLICIES = ("redact", "block", "allow")
 NEEDS_TEXT = ("memory", "conversation", "concept")
+DEFAULT_NAMESPACE = {"memory": "context"}
 DEEPEST = 100
 
 
@@ -46,7 +47,8 @@ class Intake:
             raise InvalidInput(f"There is no such kind; use one of {', '.join(KINDS)}.", field="kind")
         clean = replace(draft, title=self.title(draft.title), blocks=self.blocks(draft.blocks),
                         tags=self.tags(draft.tags), attributes=self.attributes(draft.attributes),
-                        project=self.name("project", draft.project), namespace=self.name("namespace", draft.namespace),
+                        project=self.name("project", draft.project),
+                        namespace=self.name("namespace", draft.namespace or DEFAULT_NAMESPACE.get(draft.kind)),
                         audience=audience(draft.audience), id=None if draft.id is None else identifier(draft.id))
         word("status", draft.status)
         if draft.kind in NEEDS_TEXT and not _has_text(clean.blocks):
@@ -64,7 +66,8 @@ class Intake:
             blocks=None if patch.blocks is None else self.blocks(patch.blocks),
             tags=None if patch.tags is None else self.tags(patch.tags),
             attributes=None if patch.attributes is None else self.attributes(patch.attributes),
-            project=self.name("project", patch.project), namespace=self.name("namespace", patch.namespace),
+            project=self.name("project", patch.project), namespace=self.name(
+                "namespace", DEFAULT_NAMESPACE.get(kind, "") if patch.namespace == "" else patch.namespace),
             audience=None if patch.audience is None else audience(patch.audience))
         if patch.status is not None:
             word("status", patch.status)

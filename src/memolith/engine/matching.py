@@ -13,7 +13,7 @@ from memolith.engine.model import Condition, Filter, Item, Json, Passage
 from memolith.errors import InvalidInput
 
 _TEXTS = {"kinds": "kinds", "tags_all": "tags", "tags_any": "tags", "tags_none": "tags", "statuses": "status",
-          "projects": "project", "namespaces": "namespace", "speakers": "speakers", "ids": "ids"}
+          "projects": "project", "namespaces": "namespace", "topics": "topic_id", "speakers": "speakers", "ids": "ids"}
 
 
 OPS = ("eq", "ne", "lt", "le", "gt", "ge", "glob", "in", "under", "has", "is_or_lacks", "sure")
@@ -53,6 +53,7 @@ def item_matches(item: Item, chosen: Filter) -> bool:
             and (chosen.forgotten is None or item.forgotten == chosen.forgotten)
             and (not chosen.projects or item.scope.project in chosen.projects)
             and (not chosen.namespaces or item.scope.namespace in chosen.namespaces)
+            and (not chosen.topics or item.attributes.get("topic_id") in chosen.topics)
             and (chosen.owner is None or item.scope.owner == chosen.owner)
             and (not chosen.ids or item.id in chosen.ids)
             and tags.issuperset(chosen.tags_all)

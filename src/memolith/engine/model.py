@@ -174,6 +174,7 @@ class Filter:
     until: str | None = None
     projects: tuple[str, ...] = ()
     namespaces: tuple[str, ...] = ()
+    topics: tuple[str, ...] = ()
     owner: str | None = None
     speakers: tuple[str, ...] = ()
     ids: tuple[str, ...] = ()

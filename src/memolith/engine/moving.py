@@ -43,12 +43,14 @@ def follow(source: Store, target: Store, tenant: str, progress: Progress | None 
             progress(done + len(events), total)
 
 
-def carry_reads(source: Store, target: Store, tenant: str) -> None:
-    """Copy how often items were read; not events, so they come on top. Doing it twice changes nothing."""
+def carry_rest(source: Store, target: Store, tenant: str) -> None:
+    """Copy what is no event: settings, the vault, and how often items were read. Doing it twice changes nothing."""
     with source.reading(tenant) as rows:
         ids = [item.id for item in rows.all_items(tenant)]
-        reads = rows.access(tenant, ids)
+        reads, records = rows.access(tenant, ids), rows.records(tenant)
     with target.writing(tenant) as rows:
+        for name, value in records.items():
+            rows.put_record(tenant, name, value)
         known = rows.access(tenant, ids)
         missing = {id: (count - known.get(id, (0, ""))[0], last) for id, (count, last) in reads.items()}
         rows.touch({id: read for id, read in missing.items() if read[0] > 0})

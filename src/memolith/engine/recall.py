@@ -68,6 +68,18 @@ class Recall:
             chosen = ranked[query.offset:query.offset + query.limit]
             return Found(tuple(search.hit(one) for one in chosen), len(ranked), tuple(warnings))
 
+    def pairs(self, caller: Caller, chosen: Filter, threshold: float, most: int,
+              tell: Callable[[int, int], None]) -> tuple[list[tuple[Item, Item, float]], list[str]]:
+        """The most similar pairs of items by the meaning of how they begin, and what the caller should know."""
+        warnings: list[str] = []
+        meaning = self._ready(caller, Query(""), warnings)
+        if meaning is None:
+            return [], warnings
+        with self._store.reading(caller.tenant) as rows:
+            near = self._ranker.pairs(meaning.vectors.beginnings(rows, caller, checked(chosen)), threshold, most, tell)
+            items = rows.items_at({place.item for pair in near for place in pair[:2]})
+        return [(items[one.item], items[two.item], score) for one, two, score in near], warnings
+
     def state(self) -> str:
         """Whether search by meaning works: healthy, loading, or off; asking starts to load the model."""
         try:
@@ -77,6 +89,14 @@ class Recall:
         if meaning is None:
             return "off"
         return "healthy" if meaning.embedder.ready or meaning.embedder.wait(0.0) else "loading"
+
+    def model(self) -> str:
+        """The name of the model, or why there is none."""
+        try:
+            meaning = self._meaning()
+            return meaning.embedder.id if meaning else "none"
+        except EmbedderDown:
+            return "down"
 
     def _ready(self, caller: Caller, query: Query, warnings: list[str]) -> Meaning | None:
         """The model once it is loaded, after it has embedded what was written last; a moment for each."""
@@ -210,7 +230,9 @@ class Search:
                          if passage_matches(passage, query.filter) and not self._phrases}
         pool = self._weigh(passages, dense)
         ranked = self._ranker.rank(asked, pool) if query.mode == "hybrid" else self._alone(asked, pool)
-        rest = {candidate.place for candidate in (*words, *near)} - passages.keys()
+        # What has none of the telling words is as similar as its vector says.
+        close = [one for one in near if self._ranker.similarity(one.score) >= query.threshold]
+        rest = {candidate.place for candidate in (*words, *close)} - passages.keys()
         beyond = query.offset + query.limit > len(ranked)
         if not (beyond or query.threshold or query.by_similarity or query.per_item or query.as_of):
             return ranked + [Ranked(place, _NOT_READ, 0.0, 0.0, {}) for place in rest]

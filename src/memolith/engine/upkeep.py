@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from typing import cast
 
-from memolith.engine.events import ITEM_EVENTS, LINK_EVENTS, Changes, Event, Replay, fold
+from memolith.engine.events import ITEM_EVENTS, LINK_EVENTS, RECORD_EVENTS, Changes, Event, Replay, fold
 from memolith.engine.intake import Intake, identifier, json_object, plain, when
 from memolith.engine.model import Block, Caller, Draft, Item, Json, Link, Passage
 from memolith.engine.ports import Reader, Writer
@@ -237,7 +237,7 @@ def _event(raw: Json) -> Event:
         event = Event(tenant="", **cast("dict[str, str]", raw))  # type: ignore[arg-type]
     except TypeError as error:
         raise InvalidInput("this is not an event of memolith.", field="event") from error
-    if event.type not in ITEM_EVENTS + LINK_EVENTS or not isinstance(event.data, dict):
+    if event.type not in ITEM_EVENTS + LINK_EVENTS + RECORD_EVENTS or not isinstance(event.data, dict):
         raise InvalidInput("the event type is unknown, or there is no data.", field="type")
     texts = (event.stream, event.actor, event.at, event.key or "")
     if not all(isinstance(text, str) for text in texts) or not isinstance(event.version, int):

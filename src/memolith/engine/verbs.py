@@ -122,13 +122,16 @@ class Verbs:
                     for item, (count, last) in reads.items():
                         later[item] = (later.get(item, (0, ""))[0] + count, max(last, later.get(item, (0, ""))[1]))
 
-    def remember(self, caller: Caller, draft: Draft, key: str | None = None) -> Written:
-        """Keep something new; with a key, a repeated call returns the first outcome."""
+    def remember(self, caller: Caller, draft: Draft, key: str | None = None,
+                 check: Callable[[Reader], None] | None = None) -> Written:
+        """Keep something new if the check lets it; with a key, a repeated call returns the first outcome."""
         intake, key = Intake(self.limits, self.secrets), digested(key)
         draft = intake.draft(draft)
         with self.store.writing(caller.tenant) as rows:
             if first := self._repeated(rows, caller, key, request_digest(key, "remember", draft)):
                 return first
+            if check:
+                check(rows)
             return self._remember(rows, caller, draft, intake, key)
 
     def remember_in(self, rows: Writer, caller: Caller, draft: Draft, intake: Intake) -> Written:
@@ -274,6 +277,11 @@ class Verbs:
             if rows.events(caller.tenant, stream)[-1].version != version:
                 raise VersionConflict(id=stream)
             return self._record(rows, row(rows), stream, type, data, caller, None, version)
+
+    def tell(self, rows: Writer, caller: Caller, stream: str, type: str, data: dict[str, Json]) -> Event:
+        """Log what was done to a record that is no item."""
+        version = len(rows.events(caller.tenant, stream))
+        return self._record(rows, None, stream, type, data, caller, None, version)[0]
 
     def _record(self, rows: Writer, before: Item | Link | None, stream: str, type: str, data: dict[str, Json],
                 caller: Caller, key: str | None = None, version: int | None = None) -> tuple[Event, Changes]:

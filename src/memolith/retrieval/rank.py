@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 
 from memolith.engine.ports import Asked, Evidence, Place, Ranked
@@ -28,6 +28,18 @@ class WeightedRanker:
     def similarity(self, cosine: float) -> float:
         """What a cosine is worth by itself."""
         return _calibrated(max(cosine, 0.0))
+
+    def pairs(self, vectors: Sequence[tuple[Place, bytes]], threshold: float, most: int,
+              tell: Callable[[int, int], None]) -> list[tuple[Place, Place, float]]:
+        """The most similar pairs, with what their cosine is worth."""
+        if not vectors:
+            return []
+        # numpy costs 0.1 CPU seconds to import, and nothing before the first comparison needs it.
+        from memolith.retrieval.vectors import closest
+        least = next(left + (right - left) * (threshold - low) / (high - low)
+                     for (left, low), (right, high) in pairwise(ANCHORS) if threshold <= high)
+        return [(vectors[int(one)][0], vectors[int(two)][0], self.similarity(cosine))
+                for one, two, cosine in closest([row for _, row in vectors], least, most, tell).tolist()]
 
     def judge(self, asked: Asked, pool: Sequence[Evidence]) -> list[Ranked]:
         """Each candidate by itself, without boosts, in the order given."""

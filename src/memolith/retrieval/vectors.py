@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from memolith.retrieval.slots import Array, Slots, code, micros, open_snapshot, 
 BLOCK = 32_768
 NARROW = 20_000
 TAIL = 2_000
+SQUARE = 1024
 ABANDONED_S = 3600
 
 
@@ -58,6 +59,13 @@ class VectorIndex:
     def cosine(self, query: bytes, vector: bytes) -> float:
         """The cosine of two unit vectors."""
         return float(np.frombuffer(query, "<f4") @ np.frombuffer(vector, "<f4"))
+
+    def beginnings(self, rows: SlotReader, caller: Caller, chosen: Filter) -> list[tuple[Place, bytes]]:
+        """The unit vectors of the first passages that pass the filter."""
+        found = rows.beginnings(caller, chosen, self.model)
+        matrix = np.frombuffer(b"".join(row for _, row in found), "i1").reshape(len(found), self.dimension).astype("f4")
+        matrix /= np.linalg.norm(matrix, axis=1)[:, None]
+        return [(place, row.tobytes()) for (place, _), row in zip(found, matrix, strict=True)]
 
     @property
     def wants_snapshot(self) -> bool:
@@ -279,3 +287,18 @@ def quantised(vector: bytes) -> bytes:
     values = np.frombuffer(vector, "<f4")
     rounded: bytes = np.rint(values * (127 / np.abs(values).max())).astype("i1").tobytes()
     return rounded
+
+
+def closest(vectors: Sequence[bytes], least: float, most: int, tell: Callable[[int, int], None]) -> Array:
+    """The closest pairs of unit vectors as rows of two numbers and a cosine, closest first, compared in squares."""
+    matrix, best = np.frombuffer(b"".join(vectors), "<f4").reshape(len(vectors), -1), np.empty((0, 3))
+    for start in range(0, len(matrix), SQUARE):
+        for other in range(start, len(matrix), SQUARE):
+            cosines = matrix[start:start + SQUARE] @ matrix[other:other + SQUARE].T
+            first, second = np.nonzero(np.triu(cosines, start - other + 1) >= max(least, 1e-6))
+            best = np.concatenate((best, np.column_stack((first + start, second + other, cosines[first, second]))))
+            if len(best) > most:
+                best = best[np.argsort(-best[:, 2], kind="stable")[:most]]
+                least = best[-1, 2]
+        tell(min(start + SQUARE, len(matrix)), len(matrix))
+    return best[np.argsort(-best[:, 2], kind="stable")]

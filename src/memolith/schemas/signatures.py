@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeVar, get_type_hints
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model
 from pydantic_core import ErrorDetails
 
-from memolith.errors import InvalidInput
+from memolith.errors import Malformed
 from memolith.schemas.plain import Plain, Schema, at, expected, merged
 
 STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, defer_build=True)
@@ -87,7 +87,7 @@ class Signature:
         return Plain(self.adapter.json_schema(mode="serialization"), result=True).whole()
 
     def prepare(self, arguments: Mapping[str, Any]) -> Prepared:
-        """The function with its checked arguments; `InvalidInput` names the first that does not fit."""
+        """The function with its checked arguments; `Malformed` names the first that does not fit."""
         try:
             # As JSON, because strict checking of Python values would refuse the JSON forms of dates, enums and tuples.
             model = self.model.model_validate_json(json.dumps(arguments))
@@ -101,19 +101,19 @@ class Signature:
         body: dict[str, Any] = self.adapter.dump_python(result, mode="json", by_alias=True)
         return body
 
-    def refusal(self, error: ErrorDetails) -> InvalidInput:
+    def refusal(self, error: ErrorDetails) -> Malformed:
         path = error["loc"]
         steps, schema = at(self.input_schema, path)
         name = ".".join(steps)
         if error["type"] == "missing":
-            return InvalidInput(f"`{name}` is required: {expected(schema)}.", field=name)
+            return Malformed(f"`{name}` is required: {expected(schema)}.", field=name)
         if error["type"] == "extra_forbidden":
             name = ".".join([*steps, str(path[-1])])
             known = ", ".join(schema.get("properties", {})) or "no arguments"
-            return InvalidInput(f"`{name}` is not known here; possible: {known}.", field=name, value=error["input"])
+            return Malformed(f"`{name}` is not known here; possible: {known}.", field=name, value=error["input"])
         if error["type"] == "value_error":
-            return InvalidInput(f"`{name}`: {error['ctx']['error']}", field=name, value=error["input"])
-        return InvalidInput(f"`{name}` must be {expected(schema)}.", field=name, value=error["input"])
+            return Malformed(f"`{name}`: {error['ctx']['error']}", field=name, value=error["input"])
+        return Malformed(f"`{name}` must be {expected(schema)}.", field=name, value=error["input"])
 
 
 @dataclass(frozen=True)
@@ -163,13 +163,13 @@ class Actions:
     def prepare(self, arguments: Mapping[str, Any]) -> Prepared:
         """The function that the action names, with its checked arguments."""
         if self.key not in arguments and self.default is None:
-            raise InvalidInput(f"`{self.key}` is required: one of: {', '.join(self.actions)}.", field=self.key)
+            raise Malformed(f"`{self.key}` is required: one of: {', '.join(self.actions)}.", field=self.key)
         name = arguments.get(self.key, self.default)
         if not isinstance(name, str) or name not in self.actions:
-            raise InvalidInput(f"`{self.key}` must be one of: {', '.join(self.actions)}.", field=self.key, value=name)
+            raise Malformed(f"`{self.key}` must be one of: {', '.join(self.actions)}.", field=self.key, value=name)
         rest = {key: value for key, value in arguments.items() if key != self.key}
         strangers = rest.keys() - self.actions[name].signature.input_schema["properties"].keys()
         for stranger in sorted(strangers & self.input_schema["properties"].keys()):
-            raise InvalidInput(f"`{stranger}` does not belong to the {self.key} `{name}`.", field=stranger,
+            raise Malformed(f"`{stranger}` does not belong to the {self.key} `{name}`.", field=stranger,
                                value=rest[stranger])
         return self.actions[name].signature.prepare(rest)

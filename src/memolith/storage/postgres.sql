@@ -266,6 +266,18 @@ and i.row in (select t.item from tag t where t.tenant = :tenant
               and t.tag in each(:tags_all)
               group by t.item having count(*) = jsonb_array_length(cast(:tags_all as jsonb)))
 
+-- name: filter_tags_all_item
+and i.row in (select t.item from tag t where t.tenant = :tenant and t.tag in each(:tags_all)
+              group by t.item having count(*) = jsonb_array_length(cast(:tags_all as jsonb)))
+
+-- name: filter_topics
+and cast(i.attributes as jsonb) ->> 'topic_id' in each(:topics)
+
+-- name: beginnings
+select v.passage, halfvec_send(v.v) from item i
+join embedding v on v.tenant = i.tenant and v.passage = i.row << 20 and v.model = :model
+where i.tenant = :tenant {filters}
+
 -- name: filter_tags_any
 and i.row in (select t.item from tag t where t.tenant = :tenant
               and t.tag in each(:tags_any))
@@ -325,6 +337,7 @@ e as (delete from posting where tenant = :tenant), f as (delete from term where 
 g as (delete from sketch where tenant = :tenant), h as (delete from link where tenant = :tenant),
 i as (delete from embedding where tenant = :tenant), j as (delete from outbox where tenant = :tenant),
 k as (delete from outbox_done where tenant = :tenant), l as (delete from access where tenant = :tenant),
+n as (delete from setting where tenant = :tenant),
 m as (update head set seq = 0, passages = 0, terms = 0, at = '' where tenant = :tenant)
 select 1
 

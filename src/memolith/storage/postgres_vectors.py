@@ -6,6 +6,7 @@ import hashlib
 from array import array
 from collections.abc import Collection
 from operator import mul
+from struct import unpack
 
 from psycopg import sql
 
@@ -35,6 +36,13 @@ class PostgresVectors:
     def cosine(self, query: bytes, vector: bytes) -> float:
         """The cosine of two unit vectors."""
         return float(sum(map(mul, array("f", query), array("f", vector))))
+
+    def beginnings(self, rows: Reader, caller: Caller, chosen: Filter) -> list[tuple[Place, bytes]]:
+        """The unit vectors of the first passages that pass the filter."""
+        assert isinstance(rows, PostgresReader)
+        form = f">4x{self.dimension}e"
+        return [(place, array("f", unpack(form, sent)).tobytes())
+                for place, sent in rows.beginnings(caller, chosen, self.model)]
 
 
 def halved(vector: bytes) -> bytes:

@@ -14,7 +14,7 @@ Parameters = dict[str, Parameter]
 SHARED = Path(__file__).with_name("statements.sql")
 _NAME = re.compile(r"^-- name: (\w+)\n", re.M)
 _ORDERS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">="}
-_SETS = ("kinds", "statuses", "projects", "namespaces", "tags_all", "tags_any", "tags_none")
+_SETS = ("statuses", "projects", "namespaces", "topics", "tags_any", "tags_none")
 
 
 class Queries(dict[str, str]):
@@ -35,6 +35,10 @@ class Queries(dict[str, str]):
         values: Parameters = {"caller_user": caller.user, "caller_project": caller.project}
         wanted: list[tuple[str, str, Parameter]] = [
             *((f"filter_{name}", name, _listed(getattr(chosen, name))) for name in _SETS),
+            # Only an equality lets an index give the rows in the order of the listing.
+            ("filter_kind", "kind", chosen.kinds[0]) if len(chosen.kinds) == 1 else
+            ("filter_kinds", "kinds", _listed(chosen.kinds)),
+            ("filter_tags_all" + "_item" * (place == "item"), "tags_all", _listed(chosen.tags_all)),
             ("filter_ids", "ids_only", _listed(chosen.ids)), ("filter_owner", "owner", chosen.owner),
             ("filter_forgotten", "forgotten", None if chosen.forgotten is None else int(chosen.forgotten)),
             ("filter_title", "title_part", chosen.title.casefold() if chosen.title else None),

@@ -219,7 +219,9 @@ class SqlReader:
         if sort not in sorts:
             raise InvalidInput(f"Cannot sort by {sort!r}; use one of {', '.join(sorts)}.", field="sort")
         way = "desc" if descending else "asc"
-        order = {"{order}": f"{self.queries['sort_' + sort]} {way}, i.seq {way}", "{way}": way,
+        # The same column twice would make SQLite sort what the index gives in order.
+        keys = dict.fromkeys((self.queries["sort_" + sort], self.queries["sort_created_at"]))
+        order = {"{order}": ", ".join(f"{key} {way}" for key in keys), "{way}": way,
                  "{certainty}": self.queries["certainty"]}
         found = self.filtered("listing", caller, chosen, "item", order, limit=limit, offset=offset)
         items = tuple(map(rows.item_from, found))
@@ -300,6 +302,19 @@ class SqlReader:
         """How often and when last the items were read."""
         found = self.rows("access_of", tenant=tenant, ids=json.dumps(list(ids)))
         return {id: (count, last) for id, count, last in found}
+
+    def beginnings(self, caller: Caller, chosen: Filter, model: str) -> list[tuple[Place, bytes]]:
+        """The vectors of the first passages of items that pass the filter, as the store keeps them."""
+        return [(Place.of(ref), vector) for ref, vector in self.filtered("beginnings", caller, chosen, model=model)]
+
+    def most_read(self, caller: Caller, chosen: Filter) -> str | None:
+        """The item that was read most often, the latest of several."""
+        return next((id for (id,) in self.filtered("access_most", caller, chosen)), None)
+
+    def records(self, tenant: str, folder: str = "") -> dict[str, str]:
+        """What a tenant keeps beside its items, by the rest of its name in a folder like `vault/`."""
+        return {name.removeprefix(folder): value for name, value in self.rows("settings", tenant=tenant)
+                if name.startswith(folder)}
 
     def outbox_counts(self, tenant: str | None = None) -> dict[tuple[str, str], int]:
         """How much derived work is pending, processed and failed, per consumer."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
 
-from memolith.engine.moving import carry_reads, follow, unequal
+from memolith.engine.moving import carry_rest, follow, unequal
 from memolith.errors import Conflict, InvalidInput, NotFound, StoreCorrupt, TenantMoving
 from memolith.storage.postgres import PostgresStore
 from memolith.storage.postgres_read import PostgresReader
@@ -101,7 +101,7 @@ class Shards(PostgresStore):
         moved = False
         try:
             follow(here, target, tenant, progress)
-            carry_reads(here, target, tenant)
+            carry_rest(here, target, tenant)
             if problems := unequal(here, target, tenant):
                 raise StoreCorrupt(f"The copy is not equal, so nothing was changed: {problems[0]}")
             with super().writing(None) as rows:

@@ -223,6 +223,17 @@ limit :limit
 and (select count(*) from tag t where t.tenant = :tenant and t.item = i.row
      and t.tag in each(:tags_all)) = json_array_length(:tags_all)
 
+-- name: filter_tags_all_item
+and i.row in (select t.item from tag t where t.tenant = :tenant and t.tag in each(:tags_all)
+              group by t.item having count(*) = json_array_length(:tags_all))
+
+-- name: beginnings
+select v.passage, v.row from item i join vector v on v.passage = i.row << 20 and v.model = :model
+where i.tenant = :tenant {filters}
+
+-- name: filter_topics
+and i.attributes ->> 'topic_id' in each(:topics)
+
 -- name: filter_tags_any
 and exists (select 1 from tag t where t.tenant = :tenant and t.item = i.row
             and t.tag in each(:tags_any))

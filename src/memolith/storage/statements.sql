@@ -121,6 +121,10 @@ select (select min(owner) from item where tenant = :tenant), (select max(owner) 
 -- name: access_of
 select item, count, last from access where tenant = :tenant and item in each(:ids)
 
+-- name: access_most
+select a.item from access a join item i on i.tenant = a.tenant and i.id = a.item
+where a.tenant = :tenant {filters} order by a.count desc, a.last desc limit 1
+
 -- name: access_drop
 delete from access where tenant = :tenant and item = :stream
 
@@ -195,9 +199,19 @@ update client_key set last_used = :at where id = :id
 -- name: setting
 select value from setting where tenant = :tenant and name = :name
 
+-- name: settings
+select name, value from setting where tenant = :tenant order by name
+
+-- name: setting_put
+insert into setting (tenant, name, value) values (:tenant, :name, :value)
+on conflict (tenant, name) do update set value = excluded.value
+
 -- name: filter_visible
 and (i.owner = :caller_user or i.audience = 'org'
      or (i.audience = 'project' and i.project = cast(:caller_project as text)))
+
+-- name: filter_kind
+and i.kind = :kind
 
 -- name: filter_kinds
 and i.kind in each(:kinds)

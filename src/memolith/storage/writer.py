@@ -141,6 +141,10 @@ class SqlWriter(SqlReader):
         for item, (count, last) in reads.items():
             self.do("access_put", tenant=self.tenant, item=item, count=count, last=last)
 
+    def put_record(self, tenant: str, name: str, value: str) -> None:
+        """Keep something beside the items, in the place of what has that name."""
+        self.do("setting_put", tenant=tenant, name=name, value=value)
+
     def lease(self, consumer: str, now: str, limit: int, lease_s: int, tenant: str | None = None) -> list[Job]:
         """Take work that is due, newest first and in turns between tenants; it comes back if it is not finished."""
         tenants = [tenant] if tenant else [name for (name,) in self.rows("outbox_tenants", consumer=consumer)]

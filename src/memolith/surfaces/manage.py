@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, cast
 
 from pydantic import Field
 
-from memolith.engine.model import Block, Patch
-from memolith.errors import InvalidInput
+from memolith.engine.model import Block, Condition, Draft, Filter, Patch
+from memolith.errors import Conflict, InvalidInput
 from memolith.registry import Argument, Call, Family, Result
 from memolith.surfaces.core import Changed
+from memolith.surfaces.lanonasis.shapes import the
 from memolith.surfaces.names import bare_id
 
 manage = Family("manage", listed_over_mcp=False)
 Id = Annotated[str, Field(description="The id of the item.")]
+TopicName = Annotated[str, Field(min_length=1, max_length=100)]
+TopicText = Annotated[str | None, Field(max_length=500)]
+Color = Annotated[str | None, Field(pattern="^#[0-9A-Fa-f]{6}$")]
+Icon = Annotated[str | None, Field(max_length=50)]
 
 
 class Erased(Result):
@@ -83,8 +88,53 @@ def review_concept(call: Call, *, concept_id: Id) -> Changed:
     if call.engine.get(call.caller, bare_id(concept_id)).kind != "concept":
         raise InvalidInput("Only a concept can be reviewed.", field="concept_id")
     patch = Patch(attributes={"reviewed_at": call.engine.clock.now()})
-    written = call.engine.revise(call.caller, bare_id(concept_id), patch, key=call.idempotency_key)
-    return Changed(id=written.item.id, version=written.item.version, event=written.seq)
+    return Changed.by(call.engine.revise(call.caller, bare_id(concept_id), patch, key=call.idempotency_key))
+
+
+@manage.tool()
+def create_topic(call: Call, *, name: TopicName, description: TopicText = None, color: Color = None, icon: Icon = None,
+                 parent_topic_id: str | None = None) -> Changed:
+    """Make a topic to keep memories under, perhaps below another."""
+    about = {"description": description, "color": color, "icon": icon,
+             "parent_topic_id": parent_topic_id and the(call, "topic", parent_topic_id, "parent_topic_id").id}
+    draft = Draft("topic", name, attributes={field: value for field, value in about.items() if value})
+    return Changed.by(call.engine.remember(call.caller, draft, call.idempotency_key))
+
+
+@manage.tool(idempotent=True)
+def update_topic(call: Call, *, topic_id: Id, name: TopicName | None = None, description: TopicText = None,
+                 color: Color = None, icon: Icon = None, parent_topic_id: Annotated[
+                     str | None, Field(description="The topic to move it below; `top` for none.")] = None) -> Changed:
+    """Rename, describe, colour or move a topic."""
+    topic = the(call, "topic", topic_id, "topic_id")
+    above = parent_topic_id if parent_topic_id != "top" else None
+    while above:
+        if (parent := the(call, "topic", above, "parent_topic_id")).id == topic.id:
+            raise InvalidInput("A topic cannot be below itself.", field="parent_topic_id")
+        above = cast("str | None", parent.attributes.get("parent_topic_id"))
+    about = {"description": description, "color": color, "icon": icon, "parent_topic_id": parent_topic_id}
+    if name is None and not any(about.values()):
+        raise InvalidInput("Say what to change.", field="name")
+    patch = Patch(title=name, attributes={field: value for field, value in about.items() if value not in (None, "top")},
+                  dropped=("parent_topic_id",) if parent_topic_id == "top" else ())
+    return Changed.by(call.engine.revise(call.caller, topic.id, patch, key=call.idempotency_key))
+
+
+@manage.tool(destructive=True)
+def delete_topic(call: Call, *, topic_id: Id) -> Changed:
+    """Delete a topic that has none below it; its memories stay."""
+    topic = the(call, "topic", topic_id, "topic_id")
+    below = Filter(kinds=("topic",), where=(Condition("parent_topic_id", "eq", topic.id),))
+    if call.engine.listing(call.caller, below, limit=1).total:
+        raise Conflict("There are topics below this one; move or delete them first.", field="topic_id")
+    return Changed.by(call.engine.forget(call.caller, topic.id, key=call.idempotency_key))
+
+
+@manage.tool(idempotent=True)
+def assign_topic(call: Call, *, topic_id: Id, memory_id: Id) -> Changed:
+    """Put a memory under a topic."""
+    patch = Patch(attributes={"topic_id": the(call, "topic", topic_id, "topic_id").id})
+    return Changed.by(call.engine.revise(call.caller, the(call, "memory", memory_id, "memory_id").id, patch))
 
 
 @manage.tool(read_only=True, scope="admin")

@@ -31,10 +31,13 @@ create table item (
 );
 create unique index item_row on item (tenant, row);
 create index item_kind on item (tenant, kind, seq);
-create index item_updated on item (tenant, updated_at);
+create index item_updated on item (tenant, kind, updated_at, seq);
+create index item_sorted on item (tenant, kind, lower(title collate "C"), seq);
 create index item_owner on item (tenant, owner);
 create index item_project on item (tenant, project) where project is not null;
 create index item_namespace on item (tenant, namespace) where namespace is not null;
+create index item_topic on item (tenant, (cast(attributes as jsonb) ->> 'topic_id'))
+    where cast(attributes as jsonb) ->> 'topic_id' is not null;
 create index item_name on item (tenant, kind, title) where title <> '';
 
 create table tag (

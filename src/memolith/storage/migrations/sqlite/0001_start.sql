@@ -23,11 +23,16 @@ create table item (
     forgotten integer not null
 );
 create unique index item_id on item (tenant, id);
-create index item_kind on item (tenant, kind, seq);
-create index item_updated on item (tenant, updated_at);
+-- The columns after the sort key are what filters ask for, so that a far page is counted off in the index alone.
+create index item_kind on item (tenant, kind, seq, forgotten, owner, audience, project, namespace, status);
+create index item_updated on item (tenant, kind, updated_at, seq, forgotten, owner, audience, project, namespace,
+    status);
+create index item_sorted on item (tenant, kind, title collate nocase, seq, forgotten, owner, audience, project,
+    namespace, status);
 create index item_owner on item (tenant, owner);
 create index item_project on item (tenant, project) where project is not null;
-create index item_namespace on item (tenant, namespace) where namespace is not null;
+create index item_namespace on item (tenant, namespace, kind, forgotten, owner, audience, project);
+create index item_topic on item (tenant, attributes ->> 'topic_id') where attributes ->> 'topic_id' is not null;
 create index item_name on item (tenant, kind, title) where title <> '';
 -- Covers the count of concepts by area, topic and subtopic, so that the hierarchy reads no row.
 create index item_tree on item (tenant, json_extract(attributes, '$.area'), json_extract(attributes, '$.topic'),

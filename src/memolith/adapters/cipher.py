@@ -1,0 +1,139 @@
+"""AES-256-GCM for the vault, and where its master key is kept: a setting, the system's keyring, or a file."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import os
+import secrets
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from cryptography import x509
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from memolith.engine.ports import Cipher
+from memolith.errors import InvalidInput, StoreCorrupt, Unavailable
+
+CURRENT, NEXT = "vault.key", "vault.key.next"
+NONCE = 12
+
+
+class AesCipher:
+    """Seals with the first key and opens with any."""
+
+    def __init__(self, keys: Sequence[bytes]) -> None:
+        self._keys = {hashlib.sha256(b"memolith vault" + key).hexdigest()[:16]: AESGCM(key) for key in keys}
+
+    def seal(self, value: str, context: str) -> str:
+        """The value as text that tells which key opens it."""
+        mark, key = next(iter(self._keys.items()))
+        nonce = os.urandom(NONCE)
+        return f"{mark}.{base64.b64encode(nonce + key.encrypt(nonce, value.encode(), context.encode())).decode()}"
+
+    def fits(self, sealed: str) -> bool:
+        """Whether one of the keys has sealed this."""
+        return sealed.partition(".")[0] in self._keys
+
+    def open(self, sealed: str, context: str) -> str:
+        """The value, if it was sealed by one of the keys for this context."""
+        if not self.fits(sealed):
+            raise Unavailable("The vault was sealed with another master key; set MEMOLITH_VAULT_KEY to that one.")
+        mark, _, text = sealed.partition(".")
+        try:
+            data = base64.b64decode(text)
+            return self._keys[mark].decrypt(data[:NONCE], data[NONCE:], context.encode()).decode()
+        except (InvalidTag, binascii.Error):
+            raise StoreCorrupt("This value was changed or moved since it was sealed; restore a backup.") from None
+
+    def fresh(self, type: str) -> str:
+        """A new random value of a form that suits the type."""
+        if type not in ("ssh_key", "certificate"):
+            return ("key_" if type == "api_key" else "") + secrets.token_urlsafe(36)
+        key, pem = Ed25519PrivateKey.generate(), serialization.Encoding.PEM
+        form = serialization.PrivateFormat.OpenSSH if type == "ssh_key" else serialization.PrivateFormat.PKCS8
+        private = key.private_bytes(pem, form, serialization.NoEncryption()).decode()
+        if type == "ssh_key":
+            return private
+        name, now = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "memolith")]), datetime.now(UTC)
+        made = x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number(), now,
+                                       now + timedelta(days=365)).sign(key, None)
+        return made.public_bytes(pem).decode() + private
+
+
+class KeyPlace:
+    """Where master keys are kept by name: in files for their owner alone, or in the system's keyring."""
+
+    def __init__(self, chosen: str, folder: Path) -> None:
+        self._folder = folder
+        self._ring: Any = None
+        if chosen == "keyring":
+            try:
+                # Only who has chosen it needs the package.
+                import keyring
+            except ImportError:
+                raise Unavailable("There is no keyring here; get it with `pip install memolith[keyring]`.") from None
+            self._ring = keyring
+
+    def read(self, name: str) -> str | None:
+        """The key of that name, if there is one."""
+        if self._ring:
+            found: str | None = self._ring.get_password("memolith", f"{self._folder}:{name}")
+            return found
+        path = self._folder / name
+        return path.read_text(encoding="ascii").strip() if path.is_file() else None
+
+    def write(self, name: str, key: str, first: bool = False) -> None:
+        """Keep a key; the first one only if no other process was faster."""
+        if self._ring:
+            self._ring.set_password("memolith", f"{self._folder}:{name}", key)
+            return
+        part = self._folder / f"{name}.{os.getpid()}"
+        with open(os.open(part, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "w", encoding="ascii") as file:
+            file.write(key + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        if not first:
+            os.replace(part, self._folder / name)
+            return
+        with suppress(FileExistsError):
+            os.link(part, self._folder / name)
+        part.unlink()
+
+
+def load(chosen: str, folder: Path) -> AesCipher:
+    """The cipher with the master key of the settings; where they leave it to us, it is made at first need."""
+    if chosen not in ("", "keyring"):
+        return AesCipher([parsed(chosen)])
+    place = KeyPlace(chosen, folder)
+    if place.read(CURRENT) is None:
+        place.write(CURRENT, base64.b64encode(os.urandom(32)).decode(), first=True)
+    return AesCipher([parsed(key) for name in (CURRENT, NEXT) if (key := place.read(name))])
+
+
+def renew(chosen: str, folder: Path, given: str, reseal: Callable[[Cipher], int]) -> int:
+    """Seal everything with another master key; if this is cut short, both keys are there and both are tried."""
+    key = given or base64.b64encode(os.urandom(32)).decode()
+    if chosen not in ("", "keyring"):
+        return reseal(AesCipher([parsed(given)]))
+    place = KeyPlace(chosen, folder)
+    place.write(NEXT, key)
+    count = reseal(AesCipher([parsed(key)]))
+    place.write(CURRENT, key)
+    return count
+
+
+def parsed(text: str) -> bytes:
+    """The 32 bytes that a key is written as."""
+    with suppress(ValueError):
+        key = bytes.fromhex(text) if len(text) == 64 else base64.b64decode(text, validate=True)
+        if len(key) == 32:
+            return key
+    raise InvalidInput("A master key is 32 random bytes as base64 or hexadecimal digits.", field="vault_key")

@@ -1,0 +1,142 @@
+"""An analyst behind HTTP: a small real server that speaks the chat-completions protocol, and all that goes wrong."""
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.tools.lanonasis_calls import create, run
+
+from memolith.app import App, open_app
+from memolith.settings import Settings
+
+KEY = "sk-very-secret-4711"
+
+
+class Server:
+    """Answers with what `script` holds, one entry per request: a status and a body, or `hang`."""
+
+    def __init__(self) -> None:
+        self.requests: list[tuple[dict[str, str], dict[str, Any]]] = []
+        self.script: list[Any] = []
+        self.let_go = threading.Event()
+        served = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+                served.requests.append((dict(self.headers), body))
+                assert self.path == "/v1/chat/completions"
+                step = served.script.pop(0)
+                if step == "hang":
+                    served.let_go.wait(20)
+                    return
+                status, answer = step
+                data = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
+                self.send_response(status)
+                self.send_header("content-length", str(len(data)))
+                self.send_header("retry-after", "0")
+                self.end_headers()
+                self.wfile.write(data)
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.http.server_port}/v1"
+        threading.Thread(target=self.http.serve_forever, daemon=True).start()
+
+
+def said(findings: list[dict[str, Any]] | str, tokens: int = 10, **message: Any) -> tuple[int, dict[str, Any]]:
+    content = findings if isinstance(findings, str) else json.dumps({"findings": findings, "summary": "In short."})
+    return 200, {"id": "c", "object": "chat.completion", "usage": {"total_tokens": tokens}, "choices": [
+        {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": content, **message}}]}
+
+
+def tag(label: str, confidence: float = 0.8) -> dict[str, Any]:
+    return {"label": label, "text": "because", "confidence": confidence, "support": []}
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    made = Server()
+    yield made
+    made.let_go.set()
+    made.http.shutdown()
+    made.http.server_close()
+
+
+@pytest.fixture
+def asked(server: Server, tmp_path: Path) -> Iterator[App]:
+    app = open_app(Settings(data=tmp_path, embedder="none", analyst_url=server.url, analyst_model="m", analyst_key=KEY,
+                            analyst_budget=100, analyst_timeout_s=0.5))
+    yield app
+    app.close()
+
+
+def suggest(app: App, **more: Any) -> dict[str, Any]:
+    id = create(app, "Zebra crossings are painted white.", tags=["old"])
+    return run(app, "intelligence_suggest_tags", memory_id=id, user_id="local", **more)
+
+
+def test_tags_come_from_the_endpoint_which_is_asked_for_json(asked, server):
+    server.script = [said([tag("later", 0.5), tag("streets", 0.9), tag("old", 1.0)])]
+    body = suggest(asked, max_suggestions=2)
+    assert [one["tag"] for one in body["suggestions"]] == ["streets", "later"], "surest first, without what it has"
+    assert body["method"] == "http/m"
+    assert "warnings" not in body
+    headers, sent = server.requests[0]
+    assert headers["Authorization"] == f"Bearer {KEY}"
+    assert sent["model"] == "m"
+    assert sent["response_format"]["type"] == "json_schema"
+    assert "Zebra crossings" in sent["messages"][1]["content"]
+    assert run(asked, "intelligence_health_check")["services"]["analysis"] == "http/m"
+
+
+def test_an_insight_must_name_memories_that_are_there(asked, server):
+    id = create(asked)
+    good = {"label": "theme", "text": "Stripes.", "confidence": 0.7, "support": [id]}
+    server.script = [said([good, {**good, "support": ["invented"]}, {**good, "support": []}])]
+    body = run(asked, "intelligence_extract_insights", user_id="local")
+    assert [one["supporting_memories"] for one in body["insights"]] == [[id]]
+    assert (body["summary"], body["method"]) == ("In short.", "http/m")
+
+
+@pytest.mark.parametrize("script,why", [
+    (["hang"], "did not answer in time"), ([(429, {})] * 3, "HTTP 429"), ([(500, b"oops")] * 3, "HTTP 500"),
+    ([(401, {"error": "no"})], "HTTP 401"), ([said("not json")], "not in the form"),
+    ([(200, b"<html>")], "not in the form"),
+    ([said([{"label": "x"}])], "not in the form"), ([said([tag("x", 7)])], "not in the form"),
+    ([(200, {"choices": []})], "not in the form"),
+    ([(200, {"choices": [{"message": {"content": None}}]})], "not in the form"),
+    ([said("", refusal="I will not.")], "refused")], ids=str)
+def test_whatever_goes_wrong_the_built_in_analyst_answers_and_says_so(asked, server, script, why):
+    server.script = list(script)
+    body = suggest(asked)
+    assert body["method"] == "built-in"
+    assert why in body["warnings"][0]
+    assert KEY not in json.dumps(body)
+    assert {"zebra", "crossings"} <= {one["tag"] for one in body["suggestions"]}
+    assert not server.script, "all of them were needed"
+
+
+def test_a_busy_endpoint_is_asked_again(asked, server):
+    server.script = [(429, {}), said([tag("streets")])]
+    assert suggest(asked)["method"] == "http/m"
+
+
+def test_what_was_spent_is_counted_and_the_budget_ends_it(asked, server):
+    server.script = [said([tag("streets")], tokens=100)]
+    assert suggest(asked)["method"] == "http/m"
+    body = suggest(asked)
+    assert "budget" in body["warnings"][0]
+    assert len(server.requests) == 1
+
+
+def test_an_endpoint_that_is_not_there_is_no_obstacle(tmp_path):
+    app = open_app(Settings(data=tmp_path, embedder="none", analyst_url="http://127.0.0.1:9/v1", analyst_model="m"))
+    assert "cannot be reached" in suggest(app)["warnings"][0]
+    app.close()

@@ -1,0 +1,36 @@
+"""Ways to call LanOnasis tools in a test."""
+
+from typing import Any
+
+from conftest import ME
+from memolith.app import App
+from memolith.engine.model import Caller
+from memolith.registry import Call
+
+MISSING = "00000000-0000-7000-8000-000000000000"
+
+
+def run(app: App, tool: str, caller: Caller = ME, **arguments: Any) -> dict[str, Any]:
+    outcome = app.registry.run(tool, arguments, Call(caller, app.engine))
+    assert outcome.ok, outcome.body
+    return outcome.body
+
+
+def refused(app: App, tool: str, caller: Caller = ME, **arguments: Any) -> tuple[int, str | None]:
+    """The code of an error and the field that it names."""
+    outcome = app.registry.run(tool, arguments, Call(caller, app.engine))
+    assert not outcome.ok, outcome.body
+    return outcome.body["code"], outcome.body["data"].get("field")
+
+
+def create(app: App, content: str = "The zebra is striped.", **more: Any) -> str:
+    """The id of a new memory."""
+    return str(run(app, "create_memory", **{"title": "Zebras", "content": content, **more})["id"])
+
+
+def settled(app: App) -> App:
+    """The app once its model is loaded and everything has a vector, however busy the machine is."""
+    assert app.embedder is not None
+    assert app.embedder.wait(60)
+    app.do_upkeep()
+    return app
