@@ -336,8 +336,8 @@ class StoreContract:
 
     def test_counts_are_told_per_kind_status_namespace_project_and_tag(self, zoo: Store) -> None:
         wanted = {"kind": {"memory": 3, "concept": 1, "entity": 1, "conversation": 1}, "tag": {"red": 2, "round": 1,
-                  "blue": 1}, "status": {"active": 5, "draft": 1}, "namespace": {None: 4, "n1": 1, "n2": 1},
-                  "project": {None: 4, "p1": 1, "p2": 1}}
+                  "blue": 1}, "status": {"active": 5, "draft": 1}, "namespace": {"context": 2, None: 2, "n1": 1,
+                  "n2": 1}, "project": {None: 4, "p1": 1, "p2": 1}}
         with zoo.reading("local") as rows:
             assert {by: rows.counts(ME, Filter(), by) for by in wanted} == wanted
             assert next(iter(rows.counts(ME, Filter(), "kind"))) == "memory"

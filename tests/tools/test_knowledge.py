@@ -142,15 +142,15 @@ def test_delete_hides_a_concept_from_every_read(app, course):
 
 
 @pytest.mark.parametrize("arguments, wanted", [
-    ({}, {"Variables", "Functions", "Decorators", "For Loops", "Tea", "100%_sure"}), ({"limit": 2}, 2),
-    ({"min_certainty": 60}, {"Variables", "Functions", "For Loops"}), ({"area": "Kitchen"}, {"Tea"}),
-    ({"topic": "C"}, {"For Loops"}), ({"area": "Programming", "topic": "Python", "min_certainty": 80},
-                                      {"Variables", "Functions"})], ids=str)
+    ({}, ["100%_sure", "Decorators", "For Loops", "Functions", "Tea", "Variables"]), ({"limit": 2}, 2),
+    ({"min_certainty": 60}, ["For Loops", "Functions", "Variables"]), ({"area": "Kitchen"}, ["Tea"]),
+    ({"topic": "C"}, ["For Loops"]), ({"area": "Programming", "topic": "Python", "min_certainty": 80},
+                                      ["Functions", "Variables"])], ids=str)
 def test_each_parameter_of_the_semantic_search_narrows_it(app, course, arguments, wanted):
     body = run(app, "search_concepts_semantic", query="what tea functions variables decorators loop 100 sure means",
                **arguments)
     found = names(body)
-    assert len(found) == wanted if isinstance(wanted, int) else set(found) == wanted
+    assert len(found) == wanted if isinstance(wanted, int) else sorted(found) == wanted
     assert run(app, "search_concepts_semantic", query="tea")["results"][0]["name"] == "Tea"
     similar = [row["similarity"] for row in body["results"]]
     assert similar == sorted(similar, reverse=True)

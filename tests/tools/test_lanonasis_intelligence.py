@@ -11,7 +11,9 @@ from conftest import ME
 from memolith.app import App, open_app
 from memolith.engine.model import Caller
 from memolith.registry import Call
-from memolith.settings import Settings
+from stores import each_store
+
+pytestmark = each_store
 
 USER = {"user_id": "local"}
 TEXTS = sentences(60)
@@ -165,8 +167,8 @@ class Days:
 
 @pytest.mark.parametrize("counts,trend", [([0, 1, 2, 4], "increasing"), ([4, 2, 1, 0], "decreasing"),
                                           ([2, 2, 2, 2], "stable"), ([0, 0, 0, 0], "stable")])
-def test_habits_come_from_real_times(tmp_path, counts, trend):
-    app = open_app(Settings(data=tmp_path, embedder="none"))
+def test_habits_come_from_real_times(tmp_path, counts, trend, at):
+    app = open_app(at(tmp_path))
     app.engine.clock = clock = Days()
     clock.at = "2026-03-01T06"
     create(app, "Before the range.", tags=["long-ago"], memory_type="personal")

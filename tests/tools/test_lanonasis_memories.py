@@ -7,7 +7,9 @@ from conftest import ME
 from memolith.app import App, open_app
 from memolith.engine.model import Caller
 from memolith.registry import Call
-from memolith.settings import Settings
+from stores import each_store
+
+pytestmark = each_store
 
 
 def ids(body):
@@ -211,8 +213,8 @@ def test_a_retried_create_returns_the_first_memory(app):
     assert bodies[0]["id"] == bodies[1]["id"]
 
 
-def test_memories_outlive_a_rebuild_and_equal_the_log(tmp_path):
-    app = open_app(Settings(data=tmp_path, embedder="none"))
+def test_memories_outlive_a_rebuild_and_equal_the_log(tmp_path, at):
+    app = open_app(at(tmp_path))
     id = create(app, tags=["a"], metadata={"b": 1})
     run(app, "set_config", key="max_tags", value="7")
     app.engine.upkeep.rebuild()

@@ -13,8 +13,10 @@ from memolith.engine.configuration import KEYS
 from memolith.engine.model import Caller
 from memolith.errors import DiskFull, MemolithError, StoreBusy
 from memolith.registry import Call
-from memolith.settings import Settings
 from memolith.surfaces.lanonasis.shapes import coded
+from stores import each_store
+
+pytestmark = each_store
 
 BOB = Caller(user="bob")
 KEY = {"name": "OpenAI API Key", "type": "api_key", "value": "sk-canary-4711", "environment": "production"}
@@ -37,7 +39,7 @@ def test_health_tells_whether_the_model_is_loaded(app, smart):
     assert run(smart, "intelligence_health_check")["services"] == {"embedding": "healthy", "analysis": "built-in"}
 
 
-def test_a_setting_is_parsed_by_its_type_keeps_its_history_and_holds_in_every_process(app, tmp_path):
+def test_a_setting_is_parsed_by_its_type_keeps_its_history_and_holds_in_every_process(app, tmp_path, at):
     assert run(app, "get_config", key="max_memories") == {
         "key": "max_memories", "value": 1_000_000, "type": "int", "history": [],
         "description": KEYS["max_memories"].about}
@@ -45,7 +47,7 @@ def test_a_setting_is_parsed_by_its_type_keeps_its_history_and_holds_in_every_pr
     set_to = run(app, "set_config", key="max_memories", value="10000")
     assert (set_to["value"], set_to["previous_value"]) == (10_000, 1_000_000)
     run(app, "set_config", key="max_memories", value="20000")
-    other = open_app(Settings(data=tmp_path / "data", embedder="none"))
+    other = open_app(at(tmp_path / "data"))
     body = run(other, "get_config", key="max_memories")
     assert [(step["value"], step["by"]) for step in body["history"]] == [(10_000, "local"), (20_000, "local")]
     assert run(app, "get_config", Caller("other"), key="max_memories")["value"] == 1_000_000, "tenants differ"
