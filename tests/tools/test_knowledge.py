@@ -145,7 +145,7 @@ def test_delete_hides_a_concept_from_every_read(app, course):
     ({}, {"Variables", "Functions", "Decorators", "For Loops", "Tea", "100%_sure"}), ({"limit": 2}, 2),
     ({"min_certainty": 60}, {"Variables", "Functions", "For Loops"}), ({"area": "Kitchen"}, {"Tea"}),
     ({"topic": "C"}, {"For Loops"}), ({"area": "Programming", "topic": "Python", "min_certainty": 80},
-                                      {"Variables", "Functions"})], ids=str)
+                                      {"Variables", "Functions"})], ids=range(6))
 def test_each_parameter_of_the_semantic_search_narrows_it(app, course, arguments, wanted):
     body = run(app, "search_concepts_semantic", query="what tea functions variables decorators loop 100 sure means",
                **arguments)

@@ -59,9 +59,8 @@ class Queries(dict[str, str]):
         parts = [self[name] for name in names]
         for n, condition in enumerate(chosen.where):
             text = self["where_ordered" if condition.op in _ORDERS else f"where_{condition.op}"]
-            for mark, part in (("{n}", str(n)), ("{op}", _ORDERS.get(condition.op, "")), ("{certainty}", self["certainty"])):
-                text = text.replace(mark, part)
-            parts.append(text)
+            text = text.replace("{certainty}", self["certainty"]).replace("{op}", _ORDERS.get(condition.op, ""))
+            parts.append(text.replace("{n}", str(n)))
             values[f"name{n}"] = self._attribute(condition.name)
             values[f"value{n}"] = self._value(condition.op, condition.value)
         return "\n".join(parts), values
