@@ -182,6 +182,9 @@ class App:
         self.engine.flush_reads()
         if self.worker and self.worker.drain(budget_s=5.0):
             self.renew()
+        if self.embedder and not isinstance(self.store, SqliteStore):
+            for store in self.store.elsewhere():
+                EmbedWorker(store, self.embedder, self.clock, self.stage.row).drain(budget_s=5.0)
         if number % UPKEEP_ROUNDS == UPKEEP_ROUNDS - 1:
             self.do_upkeep()
 
@@ -303,7 +306,7 @@ def copy_everything(source: SqliteStore | Shards, target: SqliteStore | Shards,
                     progress: Callable[[str], Callable[[int, int], None]]) -> dict[str, int]:
     """Carry every tenant and key to another store and prove that both are equal; events per tenant."""
     with source.reading(None) as rows:
-        tenants = rows.tenants()
+        tenants = dict.fromkeys([*rows.tenants(), *(() if isinstance(source, SqliteStore) else source.homes())])
     copied = {}
     for tenant in tenants:
         copied[tenant] = follow(source, target, tenant, progress(tenant))

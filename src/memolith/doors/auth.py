@@ -21,6 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from memolith.doors.mcp_calls import CALLER, SCOPES_KEY
 from memolith.doors.tokens import Issuer, challenge
+from memolith.engine.intake import identifier
 from memolith.engine.model import Caller
 from memolith.engine.ports import ClientKey, ClientKeys
 from memolith.engine.times import new_id
@@ -55,7 +56,8 @@ def make_key(keys: ClientKeys, now: str, name: str, user: str = "local", tenant:
     if unknown := sorted(set(scopes) - SCOPES):
         raise InvalidInput(f"There is no scope {unknown[0]!r}; use {', '.join(sorted(SCOPES))}.", field="scopes")
     secret = KEY_PREFIX + secrets.token_urlsafe(32)
-    record = ClientKey(new_id(), digest(secret), name, tenant, user, tuple(scopes), now, expires_at)
+    record = ClientKey(new_id(), digest(secret), identifier(name, "name"), identifier(tenant, "tenant"),
+                       identifier(user, "user"), tuple(scopes), now, expires_at)
     keys.add(record)
     return secret, record
 
@@ -157,8 +159,8 @@ class Access:
             caller, scopes = await anyio.to_thread.run_sync(issuer.caller, secret, path, project,
                                                             limiter=self.checkers)
             return caller, scopes, f"token:{caller.tenant}:{caller.user}"
-        # The look-up is by hash, so how long it takes tells nothing about the key.
-        key = self.keys.by_digest(digest(secret))
+        # The look-up is by hash, so how long it takes tells nothing about the key; a database may be slow or gone.
+        key = await anyio.to_thread.run_sync(self.keys.by_digest, digest(secret))
         now = self.clock()
         if key is None or key.revoked or (key.expires_at is not None and key.expires_at <= now):
             raise Unauthenticated("This key is not valid, or not any more.")

@@ -88,15 +88,15 @@ class PostgresStore:
     def close(self) -> None:
         """Close every idle connection."""
         self._closed = True
-        while self._idle:
-            self._idle.pop().close()
+        while db := self._take():
+            db.close()
 
     @contextmanager
     def _transaction(self, begin: str, tenant: str | None, wait_s: float | None = None) -> Iterator[Connection]:
         wait = self._busy_s if wait_s is None else min(wait_s, self._busy_s)
         text = sql.SQL(QUERIES[begin].replace("%%", "%")).format(
             timeout=self._timeout, wait=f"{max(1, int(wait * 1000))}ms", tenant=tenant or "",
-            all="off" if tenant else "on")
+            all="on" if tenant is None else "off")
         with translated(), self._connection(text) as db:
             try:
                 yield db
@@ -128,7 +128,7 @@ class PostgresStore:
 
     def _begun(self, first: sql.Composed | None) -> Connection:
         while True:
-            db = self._idle.pop() if self._idle else None
+            db = self._take()
             fresh = db is None
             db = db or self._connect()
             try:
@@ -139,6 +139,12 @@ class PostgresStore:
                 db.close()
                 if fresh:
                     raise
+
+    def _take(self) -> Connection | None:
+        # Asking first whether there is one would let two threads take the same last one.
+        with suppress(IndexError):
+            return self._idle.pop()
+        return None
 
     def _connect(self) -> Connection:
         try:

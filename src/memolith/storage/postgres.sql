@@ -259,6 +259,7 @@ on conflict (tenant, item) do update set count = access.count + excluded.count,
 -- name: outbox_due
 select seq, stream, attempts from outbox
 where tenant = :tenant and consumer = :consumer and status in ('pending', 'leased') and due <= :now
+and not exists (select 1 from head where tenant = :tenant and frozen)
 order by status desc, seq desc limit :limit for update skip locked
 
 -- name: filter_tags_all

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import random
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from functools import partial
 
 from memolith.engine.moving import carry_reads, follow, unequal
@@ -80,6 +81,11 @@ class Shards(PostgresStore):
         self.home("")
         return dict(self._homes)
 
+    def elsewhere(self) -> Iterator[PostgresStore]:
+        """The other databases in which tenants live, in any order, so that one which is gone holds up none for long."""
+        urls = sorted(set(self.homes().values()))
+        yield from map(self._at, random.sample(urls, len(urls)))
+
     def move(self, tenant: str, url: str, embed: Callable[[PostgresStore], object],
              progress: Progress | None = None) -> int:
         """Carry a tenant to another database; its writes are refused only while the last few events are copied."""
@@ -96,7 +102,9 @@ class Shards(PostgresStore):
             rows.do("head_freeze", tenant=tenant, frozen=False)
         follow(here, target, tenant, progress)
         embed(target)
-        with here.writing(tenant) as rows:
+        follow(here, target, tenant, progress)
+        # Waits for the writer at work. A tenant that an earlier move left behind frozen is one like any other here.
+        with here.writing(None) as rows:
             rows.do("head_freeze", tenant=tenant, frozen=True)
         try:
             follow(here, target, tenant, progress)
@@ -115,12 +123,12 @@ class Shards(PostgresStore):
 
     def purge(self, tenant: str, url: str) -> None:
         """Remove what is left of a tenant in a database that it has moved away from."""
-        store = PostgresStore(url)
-        with store.writing(None) as rows:
-            if rows.row("frozen", tenant=tenant) != (True,):
-                raise Conflict("The tenant lives there, or never did; nothing was removed.")
-            rows.do("tenant_gone", tenant=tenant)
-        store.close()
+        self.forget()
+        with closing(PostgresStore(url)) as store, (self.home(tenant) or self).reading(None) as here:
+            with store.writing(None) as rows:
+                if rows.database() == here.database() or rows.row("frozen", tenant=tenant) != (True,):
+                    raise Conflict("The tenant lives there, or never did; nothing was removed.")
+                rows.do("tenant_gone", tenant=tenant)
 
     def close(self) -> None:
         """Close every connection to every database."""
