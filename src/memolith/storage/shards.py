@@ -89,6 +89,12 @@ class Shards(PostgresStore):
     def move(self, tenant: str, url: str, embed: Callable[[PostgresStore], object],
              progress: Progress | None = None) -> int:
         """Carry a tenant to another database; its writes are refused only while the last few events are copied."""
+        with super().writing(None) as rows:
+            if rows.row("move_lock", tenant=tenant) != (True,):
+                raise Conflict("Somebody else moves this tenant right now; nothing was done.")
+            return self._move(tenant, url, embed, progress)
+
+    def _move(self, tenant: str, url: str, embed: Callable[[PostgresStore], object], progress: Progress | None) -> int:
         self.forget()
         source, back = self.home(tenant), url == self.url
         target = PostgresStore(url) if back else self._at(url)
