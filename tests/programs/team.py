@@ -214,7 +214,8 @@ class Client(threading.Thread):
 
 
 @contextmanager
-def under_load(team: Team, tenants: dict[str, int], *, patient: bool = False, pause_s: float = 0.02) -> Iterator[Account]:
+def under_load(team: Team, tenants: dict[str, int], *, patient: bool = False,
+               pause_s: float = 0.02) -> Iterator[Account]:
     """So many clients of each tenant at work, half of them over MCP; in the end all have finished their step."""
     account, stop = Account(), threading.Event()
     keys = {tenant: team.key(tenant) for tenant in tenants}

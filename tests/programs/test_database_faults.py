@@ -232,14 +232,11 @@ def test_a_replica_is_read_and_says_that_it_cannot_be_written_until_it_is_the_pr
     url = fresh(cluster)
     with thread(tmp_path, database=url) as served:
         well(served)
-    with closing(Standby(cluster)) as standby:
-        # The second opens what has never been set up: a replica has no say in that either.
-        with thread(tmp_path, database=standby.url(name_of(url))) as served:
-            refused(served, "read-only replica", reads=True)
-            hits = served.tool("recall", {"query": "kept"}).json()["hits"]
-            assert len(hits) == 1
-            standby.promote()
-            well(served)
+    with closing(Standby(cluster)) as standby, thread(tmp_path, database=standby.url(name_of(url))) as served:
+        refused(served, "read-only replica", reads=True)
+        assert len(served.tool("recall", {"query": "kept"}).json()["hits"]) == 1
+        standby.promote()
+        well(served)
 
 
 def test_a_primary_that_was_made_read_only_says_so(cluster: Cluster, tmp_path: Path) -> None:
@@ -304,6 +301,14 @@ def test_servers_that_start_at_once_set_up_a_database_once() -> None:
             assert one.end() == 0, one.complaints
         for url in urls:
             assert cluster.execute("select count(*) = count(distinct number) from migration", name_of(url)) == [(True,)]
+            cluster.drop(url)
+        cluster.execute("drop role memolith_run")
+        with psycopg.connect(cluster.url()) as other:
+            other.execute("create role memolith_run nologin")
+            late = Child(*MAIN, "migrate", "--json", MEMOLITH_DATABASE=cluster.create())
+            wait_for(lambda: cluster.execute("select 1 from pg_locks where not granted"))
+            other.commit()
+            assert late.end() == 0, late.complaints
 
 
 def every_statement(served: Served, times: int) -> None:
@@ -362,8 +367,8 @@ def test_a_server_that_is_stopped_finishes_the_call_at_hand(server: Server, tmp_
         voice.ask(member.url, "remember", {"content": "first"})
         other.execute("select * from head for update")
         call = Child("-c", CALL, member.url, team.key())
-        waiting = "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()"
-        wait_for(lambda: server.execute(waiting, name_of(url)) == [(1,)])
+        waiting = "select 1 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()"
+        wait_for(lambda: server.execute(waiting, name_of(url)))
         member.process.terminate()
         other.commit()
         assert json.loads(call.line())["id"]

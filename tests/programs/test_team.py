@@ -44,11 +44,11 @@ def test_every_acknowledged_write_is_found_once_by_every_server(team: Team, clie
     for mark, (tenant, id) in list(account.kept.items())[-3:]:
         voice = Voice(team.key(tenant))
         for server in team.servers:
-            found = voice.ask(server.url, "recall", {"query": f"Where does {mark} stand?", "mode": "vector", "limit": 50})
-            assert found["hits"], found
-            assert "warnings" not in found or not found["warnings"], found
-            near = voice.ask(server.url, "recall", {"query": mark, "limit": 3})
-            assert id in [hit["id"] for hit in near["hits"]]
+            found = voice.ask(server.url, "recall", {"query": "Where is a mark?", "mode": "vector", "limit": 50})
+            assert found["hits"]
+            assert not found.get("warnings")
+            found = voice.ask(server.url, "recall", {"query": mark, "limit": 3})
+            assert id in [hit["id"] for hit in found["hits"]]
     assert all(member.alive for member in (*team.servers, *team.workers))
 
 

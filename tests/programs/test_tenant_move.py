@@ -233,7 +233,7 @@ def kill_and_copy_again(url: str, folder: Path, tmp_path: Path, back: bool) -> N
         with Child(*MAIN, *arguments) as copier:
             def some() -> bool:
                 with store.reading("acme") as rows:
-                    return bool(rows.last_seq("acme")) or not copier.process.poll() is None
+                    return bool(rows.last_seq("acme")) or copier.process.poll() is not None
             wait_for(some)
             copier.process.send_signal(signal.SIGKILL)
         with store.reading("acme") as rows:

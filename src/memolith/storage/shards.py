@@ -130,11 +130,11 @@ class Shards(PostgresStore):
     def purge(self, tenant: str, url: str) -> None:
         """Remove what is left of a tenant in a database that it has moved away from."""
         self.forget()
-        with closing(PostgresStore(url)) as store, (self.home(tenant) or self).reading(None) as here:
-            with store.writing(None) as rows:
-                if rows.database() == here.database() or rows.row("frozen", tenant=tenant) != (True,):
-                    raise Conflict("The tenant lives there, or never did; nothing was removed.")
-                rows.do("tenant_gone", tenant=tenant)
+        home = self.home(tenant) or self
+        with closing(PostgresStore(url)) as store, home.reading(None) as here, store.writing(None) as rows:
+            if rows.database() == here.database() or rows.row("frozen", tenant=tenant) != (True,):
+                raise Conflict("The tenant lives there, or never did; nothing was removed.")
+            rows.do("tenant_gone", tenant=tenant)
 
     def close(self) -> None:
         """Close every connection to every database."""

@@ -158,7 +158,7 @@ begin
         execute format('alter table embedding_%s alter column v set storage plain', n);
     end loop;
     if not exists (select 1 from pg_roles where rolname = 'memolith_run') then
-        create role memolith_run nologin;
+        begin create role memolith_run nologin; exception when duplicate_object or unique_violation then null; end;
     end if;
     if not pg_has_role(current_user, 'memolith_run', 'member') then
         execute format('grant memolith_run to %I', current_user);
