@@ -159,7 +159,7 @@ class Access:
             caller, scopes = await anyio.to_thread.run_sync(issuer.caller, secret, path, project,
                                                             limiter=self.checkers)
             return caller, scopes, f"token:{caller.tenant}:{caller.user}"
-        # The look-up is by hash, so how long it takes tells nothing about the key; a database may be slow or gone.
+        # The look-up is by hash, so how long it takes tells nothing about the key.
         key = await anyio.to_thread.run_sync(self.keys.by_digest, digest(secret))
         now = self.clock()
         if key is None or key.revoked or (key.expires_at is not None and key.expires_at <= now):

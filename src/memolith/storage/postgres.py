@@ -88,8 +88,8 @@ class PostgresStore:
     def close(self) -> None:
         """Close every idle connection."""
         self._closed = True
-        while db := self._take():
-            db.close()
+        while self._idle:
+            self._idle.pop().close()
 
     @contextmanager
     def _transaction(self, begin: str, tenant: str | None, wait_s: float | None = None) -> Iterator[Connection]:
@@ -128,9 +128,10 @@ class PostgresStore:
 
     def _begun(self, first: sql.Composed | None) -> Connection:
         while True:
-            db = self._take()
-            fresh = db is None
-            db = db or self._connect()
+            try:
+                db, fresh = self._idle.pop(), False
+            except IndexError:
+                db, fresh = self._connect(), True
             try:
                 if first is not None:
                     db.execute(first)
@@ -139,12 +140,6 @@ class PostgresStore:
                 db.close()
                 if fresh:
                     raise
-
-    def _take(self) -> Connection | None:
-        # Asking first whether there is one would let two threads take the same last one.
-        with suppress(IndexError):
-            return self._idle.pop()
-        return None
 
     def _connect(self) -> Connection:
         try:

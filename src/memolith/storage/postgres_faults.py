@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import psycopg
 from psycopg import errors
 
-from memolith.errors import DiskFull, InvalidInput, StoreBusy, StoreCorrupt, StoreDenied, StoreReadOnly, Unavailable
+from memolith.errors import DiskFull, StoreBusy, StoreCorrupt, StoreDenied, StoreReadOnly, Unavailable
 
 
 @contextmanager
@@ -16,10 +16,10 @@ def translated() -> Iterator[None]:
     """No error of the driver gets past this, and none shows an address or a password."""
     try:
         yield
-    except errors.DiskFull as error:
+    except (errors.DiskFull, errors.OutOfMemory) as error:
         raise DiskFull("The disk of the database server is full; nothing was written.") from error
     except (errors.LockNotAvailable, errors.QueryCanceled, errors.DeadlockDetected,
-            errors.SerializationFailure, errors.TooManyConnections, errors.OutOfMemory) as error:
+            errors.SerializationFailure, errors.TooManyConnections) as error:
         raise StoreBusy from error
     except errors.ReadOnlySqlTransaction as error:
         raise StoreReadOnly("The database is a read-only replica; write to the primary server.") from error
@@ -27,8 +27,6 @@ def translated() -> Iterator[None]:
         raise StoreDenied from error
     except (errors.UndefinedTable, errors.UndefinedColumn, errors.UndefinedFunction, errors.DataCorrupted) as error:
         raise StoreCorrupt(f"The database does not have the tables of memolith ({error.sqlstate}).") from error
-    except errors.ProgramLimitExceeded as error:
-        raise InvalidInput("A name is too long for the database; shorten it.") from error
     except psycopg.OperationalError as error:
         raise refused(error) from error
     except psycopg.DatabaseError as error:
@@ -38,6 +36,8 @@ def translated() -> Iterator[None]:
 def refused(error: psycopg.OperationalError) -> Unavailable:
     """What a failed connection means; the driver gives no code for it, only the server's words."""
     text = str(error)
+    if error.sqlstate == "54000":
+        return Unavailable("A name is too long for an index of the database; shorten it.")
     if "password" in text or "authentication" in text or "role" in text:
         return StoreDenied()
     if "does not exist" in text:
