@@ -167,7 +167,7 @@ class Client(threading.Thread):
         super().__init__(daemon=True)
         self.team, self.account, self.tenant, self.patient, self.pause_s = team, account, tenant, patient, pause_s
         self.mark, self.stop, self.chance = name, stop, random.Random(name)
-        self.voice = Voice(key, mcp=name.startswith("m"))
+        self.pause, self.voice = threading.Event(), Voice(key, mcp=name.startswith("m"))
 
     def run(self) -> None:
         for number in itertools.count():
@@ -187,10 +187,15 @@ class Client(threading.Thread):
                 return
         with self.account.lock:
             self.account.kept[mark] = (self.tenant, made["id"])
-        # The write is acknowledged, so it is there for whoever asks now, which is sooner than within a second.
         for server in list(self.team.servers):
-            found = self.ask(server.url, "recall", query=mark, mode="text", limit=3)
-            if found is not None and made["id"] not in [hit["id"] for hit in found["hits"]]:
+            # The write is acknowledged, so whoever asks now finds it; only a server that has not yet heard that the
+            # tenant has moved may look in the old place, for a second.
+            for _ in range(20 if self.patient else 1):
+                found = self.ask(server.url, "recall", query=mark, mode="text", limit=3)
+                if found is None or made["id"] in [hit["id"] for hit in found["hits"]]:
+                    break
+                self.pause.wait(0.1)
+            else:
                 self.account.errors.append(f"{mark} was not found: {found}")
             self.account.searches += 1
 
