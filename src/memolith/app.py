@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from memolith.engine.engine import Engine
 from memolith.engine.intake import Limits
-from memolith.engine.moving import carry_reads, follow, unequal
+from memolith.engine.moving import carry_reads, follow, unequal, unsound
 from memolith.engine.past import Past
 from memolith.engine.ports import Allowance, Embedder, Meaning, Stage
 from memolith.engine.recall import Recall
@@ -311,7 +311,7 @@ def copy_everything(source: SqliteStore | Shards, target: SqliteStore | Shards,
     for tenant in tenants:
         copied[tenant] = follow(source, target, tenant, progress(tenant))
         carry_reads(source, target, tenant)
-        if problems := unequal(source, target, tenant):
+        if problems := unequal(source, target, tenant) + unsound(target, tenant):
             raise StoreCorrupt(f"The copy of {tenant[:60]!r} is not equal: {problems[0]}")
     known = {key.id for key in StoredKeys(target).all()}
     for key in StoredKeys(source).all():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -224,3 +225,10 @@ def test_a_login_without_rights_is_told_who_must_set_up(server: Server, tmp_path
     guest = as_role(server, "guest", url, "")
     with pytest.raises(MemolithError, match="memolith migrate"):
         open_app(Settings(data=tmp_path, database=guest))
+
+
+def test_a_name_that_no_index_holds_is_told_as_such(database: str) -> None:
+    chance = random.Random(7)
+    name = "".join(chr(chance.randrange(0x4e00, 0x9fff)) for _ in range(3000))
+    with closing(PostgresStore(database)) as store, pytest.raises(MemolithError, match="too long for an index"):
+        engine_on(store).remember(Caller(name), note("x"))

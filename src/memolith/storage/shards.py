@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from functools import partial
 
-from memolith.engine.moving import carry_reads, follow, unequal
+from memolith.engine.moving import carry_reads, follow, unequal, unsound
 from memolith.errors import Conflict, InvalidInput, NotFound, StoreCorrupt, TenantMoving
 from memolith.storage.postgres import PostgresStore
 from memolith.storage.postgres_read import PostgresReader
@@ -108,6 +108,8 @@ class Shards(PostgresStore):
             rows.do("head_freeze", tenant=tenant, frozen=False)
         follow(here, target, tenant, progress)
         embed(target)
+        if problems := unsound(target, tenant):
+            raise StoreCorrupt(f"The copy does not equal its log, so nothing was changed: {problems[0]}")
         follow(here, target, tenant, progress)
         # Waits for the writer at work. A tenant that an earlier move left behind frozen is one like any other here.
         with here.writing(None) as rows:
