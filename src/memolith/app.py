@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from memolith.engine.engine import Engine
 from memolith.engine.intake import Limits
-from memolith.engine.moving import carry_reads, follow, unequal
+from memolith.engine.moving import carry_reads, follow, unequal, unsound
 from memolith.engine.past import Past
 from memolith.engine.ports import Allowance, Embedder, Meaning, Stage
 from memolith.engine.recall import Recall
@@ -178,6 +178,9 @@ class App:
         self.engine.flush_reads()
         if self.worker and self.worker.drain(budget_s=5.0):
             self.renew()
+        if self.embedder and not isinstance(self.store, SqliteStore):
+            for store in self.store.elsewhere():
+                EmbedWorker(store, self.embedder, self.clock, self.stage.row).drain(budget_s=5.0)
         if number % UPKEEP_ROUNDS == UPKEEP_ROUNDS - 1:
             self.do_upkeep()
 
@@ -304,12 +307,12 @@ def copy_everything(source: SqliteStore | Shards, target: SqliteStore | Shards,
                     progress: Callable[[str], Callable[[int, int], None]]) -> dict[str, int]:
     """Carry every tenant and key to another store and prove that both are equal; events per tenant."""
     with source.reading(None) as rows:
-        tenants = rows.tenants()
+        tenants = dict.fromkeys([*rows.tenants(), *(() if isinstance(source, SqliteStore) else source.homes())])
     copied = {}
     for tenant in tenants:
         copied[tenant] = follow(source, target, tenant, progress(tenant))
         carry_reads(source, target, tenant)
-        if problems := unequal(source, target, tenant):
+        if problems := unequal(source, target, tenant) + unsound(target, tenant):
             raise StoreCorrupt(f"The copy of {tenant[:60]!r} is not equal: {problems[0]}")
     known = {key.id for key in StoredKeys(target).all()}
     for key in StoredKeys(source).all():

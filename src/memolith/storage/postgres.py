@@ -96,7 +96,7 @@ class PostgresStore:
         wait = self._busy_s if wait_s is None else min(wait_s, self._busy_s)
         text = sql.SQL(QUERIES[begin].replace("%%", "%")).format(
             timeout=self._timeout, wait=f"{max(1, int(wait * 1000))}ms", tenant=tenant or "",
-            all="off" if tenant else "on")
+            all="on" if tenant is None else "off")
         with translated(), self._connection(text) as db:
             whole = False
             try:

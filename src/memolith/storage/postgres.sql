@@ -13,7 +13,8 @@ select set_config('memolith.tenant', {tenant}, true), set_config('memolith.all',
 
 -- name: versions
 select current_setting('server_version_num')::integer, current_setting('server_version'),
-       (select extversion from pg_extension where extname = 'vector'), to_regclass('migration') is not null,
+       coalesce((select extversion from pg_extension where extname = 'vector'),
+                (select default_version from pg_available_extensions where name = 'vector')), to_regclass('migration') is not null,
        pg_is_in_recovery()
 
 -- name: migration_lock
@@ -259,6 +260,7 @@ on conflict (tenant, item) do update set count = access.count + excluded.count,
 -- name: outbox_due
 select seq, stream, attempts from outbox
 where tenant = :tenant and consumer = :consumer and status in ('pending', 'leased') and due <= :now
+and not exists (select 1 from head where tenant = :tenant and frozen)
 order by status desc, seq desc limit :limit for update skip locked
 
 -- name: filter_tags_all
@@ -317,6 +319,9 @@ delete from home where tenant = :tenant
 
 -- name: frozen
 select frozen from head where tenant = :tenant
+
+-- name: move_lock
+select pg_try_advisory_xact_lock(723654819, hashtext(:tenant))
 
 -- name: tenant_gone
 with a as (delete from event where tenant = :tenant), b as (delete from item where tenant = :tenant),

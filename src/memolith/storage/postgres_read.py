@@ -70,7 +70,8 @@ class PostgresReader(SqlReader):
     def rows(self, name: str, /, **values: Parameter) -> Iterator[Row]:
         """The rows of a named statement; those of a whole tenant come in portions."""
         if name not in STREAMED:
-            return self._execute(self.queries[name], values, None)
+            # A newer server may add a column, after which a prepared `select *` would fail for good.
+            return self._execute(self.queries[name], values, False if "*" in self.queries[name] else None)
         cursor = self.db.cursor(f"rows_{next(_names)}")
         cursor.itersize = BATCH
         return iter(cursor.execute(self.queries[name], values))

@@ -144,7 +144,7 @@ $$;
 -- the owner's rights and holds the fence itself. The frequency of a word in a passage is read back from ts_rank, which
 -- for one word is 6/pi^2 times the sum of 1/n^2 up to that frequency; the score is the BM25 of SQLite's FTS5.
 create function matching(wanted tsquery, words text[]) returns table (id bigint, score double precision)
-language sql stable security definer set search_path from current as $$
+language sql stable security definer as $$
     with weight as materialized (
         select array_agg(cast(t.term as tsquery)) as words, max(cast(h.terms as double precision) / h.passages) as mean,
                array_agg(greatest(1e-6, ln((h.passages - t.passages + 0.5) / (t.passages + 0.5)))) as weights
@@ -168,12 +168,14 @@ begin
         execute format('alter table embedding_%s alter column v set storage plain', n);
     end loop;
     if not exists (select 1 from pg_roles where rolname = 'memolith_run') then
-        create role memolith_run nologin;
+        begin create role memolith_run nologin; exception when duplicate_object or unique_violation then null; end;
     end if;
     if not pg_has_role(current_user, 'memolith_run', 'member') then
         execute format('grant memolith_run to %I', current_user);
     end if;
     execute format('grant usage on schema %I to memolith_run', current_schema());
+    -- Temporary objects come last: a caller's own must not be read in the place of ours, with the owner's rights.
+    execute format('alter function matching set search_path = %I, pg_temp', current_schema());
     foreach name in array array['event', 'head', 'item', 'tag', 'passage', 'posting', 'term', 'sketch', 'link',
             'embedding', 'outbox', 'outbox_done', 'access', 'client_key', 'setting', 'home', 'allowance'] loop
         execute format('grant select, insert, update, delete on %I to memolith_run', name);
