@@ -3,7 +3,7 @@
 
 -- name: begin_reading
 begin isolation level repeatable read read only; set local role memolith_run; set local statement_timeout = {timeout};
-set local hnsw.iterative_scan = relaxed_order; set local hnsw.ef_search = 400;
+set local hnsw.iterative_scan = relaxed_order; set local hnsw.ef_search = 400; set local random_page_cost = 1.1;
 select set_config('memolith.tenant', {tenant}, true), set_config('memolith.all', {all}, true)
 
 -- name: begin_writing
@@ -166,13 +166,21 @@ and term in each(:terms)
 
 -- name: search_text
 select m.id, m.score
-from matching(cast(:match as tsquery), array(select jsonb_array_elements_text(cast(:words as jsonb)))) m
+from matching(cast(nullif(:match, '') as tsquery), array(select jsonb_array_elements_text(cast(:words as jsonb)))) m
 join item i on i.tenant = :tenant and i.row = m.id >> 20
 where true {filters} order by m.score desc, m.id limit :limit
 
+-- name: search_text_first
+with best as materialized (
+    select m.id, m.id >> 20 as item, m.score
+    from matching(cast(nullif(:match, '') as tsquery), array(select jsonb_array_elements_text(cast(:words as jsonb)))) m
+    order by m.score desc, m.id limit :wide)
+select b.id, b.score, (select count(*) from best) from best b join item i on i.tenant = :tenant and i.row = b.item
+where true {filters} order by b.score desc, b.id limit :limit
+
 -- name: search_text_passage
 select m.id, m.score
-from matching(cast(:match as tsquery), array(select jsonb_array_elements_text(cast(:words as jsonb)))) m
+from matching(cast(nullif(:match, '') as tsquery), array(select jsonb_array_elements_text(cast(:words as jsonb)))) m
 join passage p on p.tenant = :tenant and p.id = m.id join item i on i.tenant = :tenant and i.row = p.item
 where true {filters} order by m.score desc, m.id limit :limit
 
@@ -181,6 +189,15 @@ select v.passage, 1 - (cast(v.v as halfvec({dimension})) <=> cast(:query as half
 join item i on i.tenant = v.tenant and i.row = v.passage >> 20
 where v.tenant = :tenant and v.model = :model {filters}
 order by cast(v.v as halfvec({dimension})) <=> cast(:query as halfvec({dimension})) limit :limit
+
+-- name: nearest_first
+with best as materialized (
+    select v.passage, v.passage >> 20 as item,
+           cast(v.v as halfvec({dimension})) <=> cast(:query as halfvec({dimension})) as far
+    from embedding v where v.tenant = :tenant and v.model = :model order by far limit :wide)
+select b.passage, 1 - b.far, (select count(*) from best)
+from best b join item i on i.tenant = :tenant and i.row = b.item
+where true {filters} order by b.far limit :limit
 
 -- name: nearest_passage
 select v.passage, 1 - (cast(v.v as halfvec({dimension})) <=> cast(:query as halfvec({dimension}))) from embedding v

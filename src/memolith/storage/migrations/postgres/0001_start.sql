@@ -131,21 +131,25 @@ create function attribute(attributes text, name text) returns jsonb language sql
 $$;
 
 -- Row-level security would keep the text index from being used, since a tsvector match could leak; so this runs with
--- the owner's rights and holds the fence itself. The frequency of a word in a passage is read back from ts_rank, which
--- for one word is 6/pi^2 times the sum of 1/n^2 up to that frequency; the score is the BM25 of SQLite's FTS5.
+-- the owner's rights and holds the fence itself. A passage has one of the words, and whatever else is wanted. How often
+-- it has the word is read back from ts_rank, which for one word is 6/pi^2 times the sum of 1/n^2 up to that frequency;
+-- the score is the BM25 of SQLite's FTS5.
 create function matching(wanted tsquery, words text[]) returns table (id bigint, score double precision)
 language sql stable security definer set search_path from current as $$
-    with weight as materialized (
-        select array_agg(cast(t.term as tsquery)) as words, max(cast(h.terms as double precision) / h.passages) as mean,
-               array_agg(greatest(1e-6, ln((h.passages - t.passages + 0.5) / (t.passages + 0.5)))) as weights
+    with word as materialized (
+        select cast(t.term as tsquery) as term, cast(h.terms as double precision) / h.passages as mean,
+               case when wanted is null then cast(t.term as tsquery) else cast(t.term as tsquery) && wanted end as both,
+               greatest(1e-6, ln((h.passages - t.passages + 0.5) / (t.passages + 0.5))) as weight
         from term t join head h on h.tenant = t.tenant
         where t.tenant = current_setting('memolith.tenant', true) and t.term = any(words) and t.passages > 0)
-    select p.id, coalesce((
-        select sum(w.weight * f.tf * 2.2 / (f.tf + 1.2 * (0.25 + 0.75 * p.length / weight.mean)))
-        from unnest(weight.words, weight.weights) w (word, weight), lateral (
-            select round(1 / (1.6449340668482264 * (1 - ts_rank('{1,1,1,1}', p.terms, w.word))) - 0.5) as tf) f), 0)
-    from posting p cross join weight
-    where p.tenant = current_setting('memolith.tenant', true) and p.terms @@ wanted
+    select f.id, sum(f.weight * f.tf * 2.2 / (f.tf + 1.2 * (0.25 + 0.75 * f.length / f.mean))) from (
+        select p.id, p.length, w.weight, w.mean,
+               round(1 / (1.6449340668482264 * (1 - ts_rank('{1,1,1,1}', p.terms, w.term))) - 0.5) as tf
+        from word w join posting p on p.terms @@ w.both
+        where p.tenant = current_setting('memolith.tenant', true)) f group by f.id
+    union all
+    select p.id, 0 from posting p
+    where cardinality(words) = 0 and p.tenant = current_setting('memolith.tenant', true) and p.terms @@ wanted
 $$;
 
 -- The role of running servers owns nothing and sees the rows of one tenant, or of all where upkeep says so.
@@ -168,8 +172,10 @@ begin
             'embedding', 'outbox', 'outbox_done', 'access', 'client_key', 'setting', 'home', 'allowance'] loop
         execute format('grant select, insert, update, delete on %I to memolith_run', name);
         execute format('alter table %I enable row level security', name);
-        execute format($policy$create policy fence on %I using (tenant = current_setting('memolith.tenant', true)
-            or current_setting('memolith.all', true) = 'on')$policy$, name);
+        -- As a subquery the setting is read once for a statement, else once for a row.
+        execute format($policy$create policy fence on %I using (
+            tenant = (select current_setting('memolith.tenant', true))
+            or (select current_setting('memolith.all', true)) = 'on')$policy$, name);
     end loop;
     grant select on migration to memolith_run;
 end $$;
