@@ -42,15 +42,14 @@ class Filled:
     name: str
     app: App
     postmaster: psutil.Process | None = None
+    database: str = ""
     places: dict[str, dict[Place, int]] = field(default_factory=dict)
 
     def database_s(self) -> float:
-        """CPU seconds that the database has used so far, workers that are gone included."""
-        if self.postmaster is None:
-            return 0.0
-        own = self.postmaster.cpu_times()
-        return own.user + own.system + own.children_user + own.children_system + sum(
-            times.user + times.system for child in self.postmaster.children() for times in [child.cpu_times()])
+        """CPU seconds that the backends of this database have used so far, without the server's own upkeep."""
+        backends = self.postmaster.children() if self.postmaster else []
+        return sum(times.user + times.system for backend in backends if f" {self.database} " in backend.cmdline()[0]
+                   for times in [backend.cpu_times()])
 
 
 def shares(count: int, tenants: int) -> dict[str, range]:
@@ -104,21 +103,31 @@ def sqlite() -> Iterator[Filled]:
 
 
 @contextmanager
-def postgres() -> Iterator[Filled]:
-    """An empty database on a server of our own that keeps what it says it has written."""
+def cluster(durable: bool) -> Iterator[Callable[[], str]]:
+    """A server of our own; each call gives the address of a new database."""
     # The tests know how to start a server as any user.
     sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
     from postgres import Cluster
-    folder, cluster = Path(tempfile.mkdtemp(prefix="memolith-bench-")), Cluster(durable=True)
+    made = Cluster(durable)
     try:
-        app = open_app(Settings(data=folder, embedder="minilm", database=cluster.create()))
-        with app.store.owning() as db:
-            pid = db.info.backend_pid
-        yield Filled("postgres", app, psutil.Process(pid).parent())
-        app.close()
+        yield made.create
     finally:
-        cluster.close()
-        shutil.rmtree(folder, ignore_errors=True)
+        made.close()
+
+
+@contextmanager
+def postgres() -> Iterator[Filled]:
+    """An empty database on a server that keeps what it says it has written."""
+    folder = Path(tempfile.mkdtemp(prefix="memolith-bench-"))
+    with cluster(durable=True) as create:
+        app = open_app(Settings(data=folder, embedder="minilm", database=create()))
+        with app.store.owning() as db:
+            pid, name = db.info.backend_pid, db.info.dbname
+        try:
+            yield Filled("postgres", app, psutil.Process(pid).parent(), name)
+        finally:
+            app.close()
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 @dataclass(frozen=True)
@@ -176,7 +185,6 @@ def searched(stores: list[Filled], split: dict[str, range], count: int) -> None:
     """Whole searches, whose questions the model knows already."""
     bars = f"(bars: {BAR_SERVER_MS:.0f} + {BAR_DATABASE_MS:.0f} ms CPU)"
     for one in stores:
-        one.app.do_upkeep()
         assert one.app.embedder is not None
         one.app.embedder.embed(questions(200))
     for name, chosen in FILTERS.items():
@@ -262,6 +270,7 @@ def sizes(filled: Filled, count: int) -> None:
     """Bytes per passage of each table."""
     with filled.app.store.owning() as db:
         db.execute("vacuum analyze")
+        db.execute("checkpoint")
         for table, rows, indexes, tuples in db.execute(SIZES).fetchall():
             print(f"size of {table:12} {int(rows) // count:5} B of rows + {int(indexes) // count:5} B of indexes per "
                   f"passage, {tuples / count:.1f} rows")
@@ -289,9 +298,9 @@ def main() -> None:
             if one.postmaster:
                 sizes(one, options.size)
             one.app.renew(always=True)
-        written(stores, split, options.rounds)
-        searched(stores, split, options.rounds)
         exactness(stores, split)
+        searched(stores, split, options.rounds)
+        written(stores, split, options.rounds)
         if stores[-1].postmaster and not options.no_large:
             large(stores[-1], options.rounds // 4)
 

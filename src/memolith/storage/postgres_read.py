@@ -59,10 +59,22 @@ class PostgresReader(SqlReader):
     """Reads from PostgreSQL, as one tenant."""
 
     queries = QUERIES
+    # A reader sees one moment, and need not ask twice.
+    asked_once: Collection[str] = ("head", "owners")
 
     def __init__(self, db: Connection, tenant: str | None) -> None:
         self.db = db
         self.mine = tenant or ""
+        self._answers: dict[tuple[Parameter, ...], Row | None] = {}
+
+    def row(self, name: str, /, **values: Parameter) -> Row | None:
+        """The first row of a named statement."""
+        if name not in self.asked_once:
+            return super().row(name, **values)
+        key = (name, *values.values())
+        if key not in self._answers:
+            self._answers[key] = super().row(name, **values)
+        return self._answers[key]
 
     def run(self, sql: str, values: Parameters) -> Iterator[Row]:
         """The rows of a statement, planned for these values: what suits one tenant may be wrong for another."""
@@ -87,13 +99,13 @@ class PostgresReader(SqlReader):
 
     def best(self, name: str, caller: Caller, chosen: Filter, fill: dict[str, str], limit: int, /,
              **values: Parameter) -> Iterator[Row]:
-        """The best passages; a filter that few fail is asked about the best alone, which saves reading all items."""
-        if replace(chosen, kinds=(), statuses=(), tags_none=()) == Filter() and self.sees_all(caller):
-            wide = limit + limit // 4 + 10
-            found = list(self.filtered(f"{name}_first", caller, chosen, "passage", fill, limit=limit, wide=wide,
-                                       **values))
-            if len(found) == limit or (found and found[0][2] < wide):
-                return iter(found)
+        """The best passages; who sees all and asks for all is kept from the few forgotten items alone."""
+        most = replace(chosen, kinds=(), statuses=(), tags_none=()) == Filter() and self.sees_all(caller)
+        # The index of a large tenant suits who gets to see most of what it finds; a narrow filter is better served by
+        # looking at all that pass it.
+        fill = {"{v}": self.queries["vector_indexed" if most else "vector_exact"], **fill}
+        if most and chosen == Filter():
+            return self.filtered(f"{name}_all", caller, chosen, "passage", fill, limit=limit, **values)
         return super().best(name, caller, chosen, fill, limit, **values)
 
     def stale(self, expected: dict[int, tuple[str, str, str]]) -> list[int]:
@@ -108,8 +120,8 @@ class PostgresReader(SqlReader):
                 limit: int) -> list[Candidate]:
         """The nearest passages among those that pass the filter."""
         found = self.best("nearest", caller, chosen, {"{dimension}": str(dimension)}, limit, model=model, query=query)
-        # The index of a large tenant gives them nearly in order.
-        return [Candidate(Place.of(ref), score) for ref, score, *_ in sorted(found, key=lambda row: (-row[1], row[0]))]
+        # The index gives them nearly in order.
+        return [Candidate(Place.of(ref), score) for ref, score in sorted(found, key=lambda row: (-row[1], row[0]))]
 
     def cosines(self, model: str, query: str, places: Collection[Place]) -> dict[Place, float]:
         """How near each of the passages is that have a vector."""

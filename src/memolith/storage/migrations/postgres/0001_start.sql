@@ -30,6 +30,7 @@ create table item (
     primary key (tenant, id)
 );
 create unique index item_row on item (tenant, row);
+create index item_forgotten on item (tenant, row) where forgotten <> 0;
 create index item_kind on item (tenant, kind, seq);
 create index item_updated on item (tenant, updated_at);
 create index item_owner on item (tenant, owner);
