@@ -1,7 +1,6 @@
 -- The statements of the PostgreSQL store that are its own, by name.
 -- `:mine` is the tenant that the reader belongs to.
--- Row-level security keeps a condition from the index if it computes with a column of another table, as in
--- `p.id >= i.row << 20`; so bounds are computed first, in a materialized part.
+-- Row-level security keeps a computed bound such as `i.row << 20` from the index; so it is computed in a part before.
 
 -- name: begin_reading
 begin isolation level repeatable read read only; set local role memolith_run; set local statement_timeout = {timeout};
@@ -166,52 +165,33 @@ limit 5
 select term, passages from term where tenant = :tenant
 and term in each(:terms)
 
--- A condition inside `is true` stays a look into a hash table. As a join its rows are guessed far too low where
--- row-level security is on, and the whole table is read for each of them.
-
 -- name: search_text
 select m.id, m.score
 from matching(cast(nullif(:match, '') as tsquery), array(select jsonb_array_elements_text(cast(:words as jsonb)))) m
-where (m.id >> 20 in (select i.row from item i where i.tenant = :tenant {filters})) is true
-order by m.score desc, m.id limit :limit
-
--- name: search_text_all
-select m.id, m.score
-from matching(cast(nullif(:match, '') as tsquery), array(select jsonb_array_elements_text(cast(:words as jsonb)))) m
-where m.id >> 20 not in (select i.row from item i where i.tenant = :tenant and i.forgotten <> 0)
-order by m.score desc, m.id limit :limit
-
--- name: search_text_passage
-select m.id, m.score
-from matching(cast(nullif(:match, '') as tsquery), array(select jsonb_array_elements_text(cast(:words as jsonb)))) m
-where (m.id in (select p.id from passage p join item i on i.tenant = p.tenant and i.row = p.item
-                where p.tenant = :tenant {filters})) is true
-order by m.score desc, m.id limit :limit
+where ({kept}) is true order by m.score desc, m.id limit :limit
 
 -- name: nearest
-select v.passage, 1 - ({v} <=> cast(:query as halfvec({dimension}))) from embedding v
-where v.tenant = :tenant and v.model = :model
-and (v.passage >> 20 in (select i.row from item i where i.tenant = :tenant {filters})) is true
+select m.id, 1 - ({v} <=> cast(:query as halfvec({dimension})))
+from (select passage as id, tenant, model, v from embedding) m
+where m.tenant = :tenant and m.model = :model and ({kept}) is true
 order by {v} <=> cast(:query as halfvec({dimension})) limit :limit
 
--- name: nearest_all
-select v.passage, 1 - ({v} <=> cast(:query as halfvec({dimension}))) from embedding v
-where v.tenant = :tenant and v.model = :model
-and v.passage >> 20 not in (select i.row from item i where i.tenant = :tenant and i.forgotten <> 0)
-order by {v} <=> cast(:query as halfvec({dimension})) limit :limit
+-- Inside `is true` this is a look into a hash table; as a join it would be planned for far too few rows.
+-- name: kept_item
+m.id >> 20 in (select i.row from item i where i.tenant = :tenant {filters})
 
--- name: nearest_passage
-select v.passage, 1 - ({v} <=> cast(:query as halfvec({dimension}))) from embedding v
-where v.tenant = :tenant and v.model = :model
-and (v.passage in (select p.id from passage p join item i on i.tenant = p.tenant and i.row = p.item
-                   where p.tenant = :tenant {filters})) is true
-order by {v} <=> cast(:query as halfvec({dimension})) limit :limit
+-- name: kept_passage
+m.id in (select p.id from passage p join item i on i.tenant = p.tenant and i.row = p.item
+         where p.tenant = :tenant {filters})
+
+-- name: kept_all
+m.id >> 20 not in (select i.row from item i where i.tenant = :tenant and i.forgotten <> 0)
 
 -- name: vector_indexed
-cast(v.v as halfvec({dimension}))
+cast(m.v as halfvec({dimension}))
 
 -- name: vector_exact
-v.v
+m.v
 
 -- name: large
 select h.tenant, cast(cast((select tableoid from embedding v where v.tenant = h.tenant and v.model = :model limit 1)

@@ -13,7 +13,7 @@ import psycopg
 
 from memolith.engine.model import Caller, Filter, Json
 from memolith.engine.ports import Candidate, Place
-from memolith.storage.queries import Parameter, Parameters, Queries
+from memolith.storage.queries import Parameter, Parameters, Queries, about_passages
 from memolith.storage.reader import SqlReader
 from memolith.storage.rows import Row
 
@@ -59,22 +59,10 @@ class PostgresReader(SqlReader):
     """Reads from PostgreSQL, as one tenant."""
 
     queries = QUERIES
-    # A reader sees one moment, and need not ask twice.
-    asked_once: Collection[str] = ("head", "owners")
 
     def __init__(self, db: Connection, tenant: str | None) -> None:
         self.db = db
         self.mine = tenant or ""
-        self._answers: dict[tuple[Parameter, ...], Row | None] = {}
-
-    def row(self, name: str, /, **values: Parameter) -> Row | None:
-        """The first row of a named statement."""
-        if name not in self.asked_once:
-            return super().row(name, **values)
-        key = (name, *values.values())
-        if key not in self._answers:
-            self._answers[key] = super().row(name, **values)
-        return self._answers[key]
 
     def run(self, sql: str, values: Parameters) -> Iterator[Row]:
         """The rows of a statement, planned for these values: what suits one tenant may be wrong for another."""
@@ -99,14 +87,12 @@ class PostgresReader(SqlReader):
 
     def best(self, name: str, caller: Caller, chosen: Filter, fill: dict[str, str], limit: int, /,
              **values: Parameter) -> Iterator[Row]:
-        """The best passages; who sees all and asks for all is kept from the few forgotten items alone."""
+        """The best passages; the index of a large tenant serves who sees most of it, a narrow filter an exact scan."""
         most = replace(chosen, kinds=(), statuses=(), tags_none=()) == Filter() and self.sees_all(caller)
-        # The index of a large tenant suits who gets to see most of what it finds; a narrow filter is better served by
-        # looking at all that pass it.
-        fill = {"{v}": self.queries["vector_indexed" if most else "vector_exact"], **fill}
-        if most and chosen == Filter():
-            return self.filtered(f"{name}_all", caller, chosen, "passage", fill, limit=limit, **values)
-        return super().best(name, caller, chosen, fill, limit, **values)
+        kept = "all" if most and chosen == Filter() else "passage" if about_passages(chosen) else "item"
+        fill = {"{kept}": self.queries[f"kept_{kept}"],
+                "{v}": self.queries["vector_indexed" if most else "vector_exact"], **fill}
+        return self.filtered(name, caller, chosen, "passage", fill, limit=limit, **values)
 
     def stale(self, expected: dict[int, tuple[str, str, str]]) -> list[int]:
         """Which passages the text index has otherwise; negative for what it has too much."""

@@ -16,8 +16,6 @@ from memolith.storage.writer import SqlWriter
 class PostgresWriter(SqlWriter, PostgresReader):
     """Writes to PostgreSQL; the lock on the head row lets one writer of a tenant in at a time."""
 
-    asked_once = ()
-
     def __init__(self, db: Connection, tenant: str | None) -> None:
         super().__init__(db, tenant)
         self._counts: Counter[str] = Counter()

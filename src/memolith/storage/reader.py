@@ -50,8 +50,8 @@ class SqlReader:
                  fill: dict[str, str] | None = None, /, **values: Parameter) -> Iterator[Row]:
         """The rows of a named statement with the filter in it."""
         filters, bound = self.queries.where(caller, chosen, place)
-        sql = self.queries[name].replace("{filters}", filters)
-        for mark, text in (fill or {}).items():
+        sql = self.queries[name]
+        for mark, text in {**(fill or {}), "{filters}": filters}.items():
             sql = sql.replace(mark, text)
         return self.run(sql, {"tenant": caller.tenant, **bound, **values})
 

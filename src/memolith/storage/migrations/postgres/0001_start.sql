@@ -132,9 +132,8 @@ create function attribute(attributes text, name text) returns jsonb language sql
 $$;
 
 -- Row-level security would keep the text index from being used, since a tsvector match could leak; so this runs with
--- the owner's rights and holds the fence itself. A passage has one of the words, and whatever else is wanted. How often
--- it has the word is read back from ts_rank, which for one word is 6/pi^2 times the sum of 1/n^2 up to that frequency;
--- the score is the BM25 of SQLite's FTS5.
+-- the owner's rights and holds the fence itself. A passage has one of the words, how often is read back from ts_rank,
+-- which for one word is 6/pi^2 times the sum of 1/n^2 up to that frequency. The score is the BM25 of SQLite's FTS5.
 create function matching(wanted tsquery, words text[]) returns table (id bigint, score double precision)
 language sql stable security definer set search_path from current as $$
     with word as materialized (
@@ -149,8 +148,8 @@ language sql stable security definer set search_path from current as $$
         from word w join posting p on p.terms @@ w.both
         where p.tenant = current_setting('memolith.tenant', true)) f group by f.id
     union all
-    select p.id, 0 from posting p
-    where cardinality(words) = 0 and p.tenant = current_setting('memolith.tenant', true) and p.terms @@ wanted
+    select id, 0 from posting
+    where cardinality(words) = 0 and tenant = current_setting('memolith.tenant', true) and terms @@ wanted
 $$;
 
 -- The role of running servers owns nothing and sees the rows of one tenant, or of all where upkeep says so.
@@ -174,9 +173,8 @@ begin
         execute format('grant select, insert, update, delete on %I to memolith_run', name);
         execute format('alter table %I enable row level security', name);
         -- As a subquery the setting is read once for a statement, else once for a row.
-        execute format($policy$create policy fence on %I using (
-            tenant = (select current_setting('memolith.tenant', true))
-            or (select current_setting('memolith.all', true)) = 'on')$policy$, name);
+        execute format($policy$create policy fence on %I using (tenant = (select current_setting('memolith.tenant',
+            true)) or (select current_setting('memolith.all', true)) = 'on')$policy$, name);
     end loop;
     grant select on migration to memolith_run;
 end $$;
