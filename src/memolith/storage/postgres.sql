@@ -4,7 +4,7 @@
 
 -- name: begin_reading
 begin isolation level repeatable read read only; set local role memolith_run; set local statement_timeout = {timeout};
-set local hnsw.iterative_scan = relaxed_order; set local hnsw.ef_search = 400;
+set local hnsw.iterative_scan = relaxed_order; set local hnsw.ef_search = 400; set local work_mem = '64MB';
 select set_config('memolith.tenant', {tenant}, true), set_config('memolith.all', {all}, true)
 
 -- name: begin_writing
@@ -176,7 +176,7 @@ from (select passage as id, tenant, model, v from embedding) m
 where m.tenant = :tenant and m.model = :model and ({kept}) is true
 order by {v} <=> cast(:query as halfvec({dimension})) limit :limit
 
--- Inside `is true` this is a look into a hash table; as a join it would be planned for far too few rows.
+-- Inside `is true` this is a look into a hash table, if it fits work_mem; a join would be planned for far too few rows.
 -- name: kept_item
 m.id >> 20 in (select i.row from item i where i.tenant = :tenant {filters})
 
