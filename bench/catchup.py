@@ -51,7 +51,7 @@ def main() -> None:
             started = time.perf_counter()
             VectorIndex(ours.settings.data, MiniLM.id, MiniLM.dimension).follow(rows)
             whole = (time.perf_counter() - started) * 1000
-        found = ours.recall.recall(ME, Query(sentences(10_000)[BEFORE + FOREIGN - 1], mode="text", limit=1))
+        found = ours.engine.recall(ME, Query(sentences(10_000)[BEFORE + FOREIGN - 1], mode="text", limit=1))
         assert found.hits, "the newest foreign write is found at once"
         print(f"after 1 foreign write {one:.2f} ms, after {FOREIGN - 1} {many:.1f} ms, with nothing new {again:.3f} ms")
         print(f"reading all {BEFORE + FOREIGN:,} anew {whole:.1f} ms: ratio {whole / many:.1f}")

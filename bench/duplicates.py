@@ -137,7 +137,7 @@ def main() -> None:
         for name, (same, edit) in edits(proper(texts)).items():
             pairs = [(id, made) for id, text in zip(ids, texts, strict=True) if (made := edit(text, pick)) != text]
             found = sum(id in {one.id for one in app.engine.similar(ME, made, THRESHOLD)} for id, made in pairs)
-            bare = sum(id in {hit.item.id for hit in app.recall.recall(ME, Query(
+            bare = sum(id in {hit.item.id for hit in app.engine.recall(ME, Query(
                 made, mode="vector", limit=50, threshold=THRESHOLD)).hits} for id, made in pairs)
             sums[same] = [sums[same][0] + found, sums[same][1] + len(pairs)]
             print(f"{name:10} {len(pairs):6} {found / len(pairs):9.1%} {bare / len(pairs):13.1%}", flush=True)

@@ -73,7 +73,7 @@ class Memolith:
 
     def search(self, query: str, k: int) -> list[str]:
         """The ids of the turns found; a long one has several passages but counts once, by its best."""
-        found = self.app.recall.recall(ME, Query(query, mode=self.mode, limit=k, verbatim=self.verbatim))
+        found = self.app.engine.recall(ME, Query(query, mode=self.mode, limit=k, verbatim=self.verbatim))
         return list(dict.fromkeys(self.ids[hit.item.id, hit.passage.block] for hit in found.hits))
 
     def close(self) -> None:

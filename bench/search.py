@@ -29,13 +29,13 @@ from memolith.engine.recall import Query
 from memolith.settings import Settings
 imported = time.perf_counter()
 app = open_app(Settings(data=Path(sys.argv[1])))
-found = app.recall.recall(Caller(), Query(sys.argv[2], mode=sys.argv[3]))
+found = app.engine.recall(Caller(), Query(sys.argv[2], mode=sys.argv[3]))
 done = time.perf_counter()
 assert sys.argv[3] == "text" or "cosine" in found.hits[0].reasons, found.warnings
 import psutil
 print(imported - started, done - imported, psutil.Process().memory_full_info().uss / 1e6, time.process_time())
 for n in range(20):
-    app.recall.recall(Caller(), Query(sys.argv[2] + f" {n}", mode=sys.argv[3]))
+    app.engine.recall(Caller(), Query(sys.argv[2] + f" {n}", mode=sys.argv[3]))
 print(psutil.Process().memory_full_info().uss / 1e6)
 """
 
@@ -46,7 +46,7 @@ def searches(app: App, count: int) -> None:
     embedder, vectors = app.embedder, app.stage.index(app.embedder)
     assert embedder is not None
     for _ in range(10):
-        app.recall.recall(ME, Query(next(asked)))
+        app.engine.recall(ME, Query(next(asked)))
     for name, chosen in FILTERS.items():
         whole, used, parts = [], [], {"embedding": [], "text": [], "vectors": []}
         for _ in range(ROUNDS):
@@ -55,9 +55,9 @@ def searches(app: App, count: int) -> None:
             took, vector = timed(lambda t=text: embedder.embed([t])[0])
             parts["embedding"].append(took)
             before = time.thread_time()
-            whole.append(timed(lambda t=text, c=chosen: app.recall.recall(ME, Query(t, c)))[0])
+            whole.append(timed(lambda t=text, c=chosen: app.engine.recall(ME, Query(t, c)))[0])
             used.append((time.thread_time() - before) * 1000)
-            parts["text"].append(timed(lambda t=text, c=chosen: app.recall.recall(ME, Query(t, c, mode="text")))[0])
+            parts["text"].append(timed(lambda t=text, c=chosen: app.engine.recall(ME, Query(t, c, mode="text")))[0])
             with app.store.reading(None) as rows:
                 parts["vectors"].append(timed(lambda r=rows, v=vector, c=chosen: vectors.nearest(r, ME, c, v, 1000))[0])
         whole.sort()
@@ -94,7 +94,7 @@ def profiled(app: App) -> None:
     """What a search spends its time on."""
     profile = cProfile.Profile()
     for text in questions(5000)[-50:]:
-        profile.runcall(app.recall.recall, ME, Query(text))
+        profile.runcall(app.engine.recall, ME, Query(text))
     pstats.Stats(profile).sort_stats("tottime").print_stats(18)
 
 

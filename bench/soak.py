@@ -256,7 +256,7 @@ def settle(tally: Tally, app: App) -> None:
         part = ids[start:start + 50]
         found = {item.id for item, _ in app.engine.read_many(Caller(), part)}
         tally.lost += [id for id in part if id not in found]
-    tally.problems = app.upkeep.verify()
+    tally.problems = app.engine.upkeep.verify()
 
 
 def run(plan: Plan, folder: Path, say: Callable[[str], None] = lambda _: None) -> Tally:

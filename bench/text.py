@@ -43,7 +43,7 @@ def main() -> None:
                     "select rowid from f where f match ? order by rank limit 10", (m,)).fetchall(), 15)
                 for label, tags in (("none", ()), ("1 %", ("special",))):
                     query = Query(" ".join(chosen), Filter(tags_all=tags), mode="text")
-                    p50, p95 = measure(lambda q=query: app.recall.recall(ME, q), 31)
+                    p50, p95 = measure(lambda q=query: app.engine.recall(ME, q), 31)
                     print(f"{size:9,} {name:9} {label:7} {p50:8.2f} {p95:8.2f} {floor:14.2f} {p50 / floor:6.2f}")
 
 

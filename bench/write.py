@@ -40,7 +40,7 @@ def main() -> None:
               f"ratio {best[0] / floor[0]:.1f}")
         lines = [json.dumps({"content": text}) for text in texts(20_000)]
         started = time.perf_counter()
-        app.upkeep.import_(ME, lines)
+        app.engine.upkeep.import_(ME, lines)
         rate = len(lines) / (time.perf_counter() - started)
         started = time.perf_counter()
         with bare:

@@ -11,7 +11,7 @@ from pydantic import Field, JsonValue
 
 from memolith import errors
 from memolith.errors import InvalidInput, MemolithError, NotFound
-from memolith.registry import Argument, Call, Dialect, Family, Prompts, Registry, Resources, Result, absent
+from memolith.registry import Actions, Argument, Call, Dialect, Family, Prompts, Registry, Resources, Result, absent
 from memolith.schemas.offers import Content, Message, Prompt, PromptArgument, Resource, ResourceTemplate
 
 ERRORS = {kind.type: kind for kind in vars(errors).values() if isinstance(kind, type)}
@@ -149,7 +149,7 @@ def slow(
     return Said(text="done")
 
 
-saved = demo.actions("saved_prompts", "Keep prompts.", effect="writes")
+saved = demo.tool(effect="writes")(Actions("saved_prompts", "Keep prompts."))
 
 
 @saved.action("save", effect="writes")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
@@ -12,13 +13,11 @@ from typing import TYPE_CHECKING
 from memolith.engine.engine import Engine
 from memolith.engine.intake import Limits
 from memolith.engine.moving import carry_reads, follow, unequal, unsound
-from memolith.engine.past import Past
 from memolith.engine.ports import Allowance, Embedder, Meaning, Stage
 from memolith.engine.recall import Recall
 from memolith.engine.rounds import Rounds
 from memolith.engine.times import SystemClock
-from memolith.engine.upkeep import Upkeep
-from memolith.errors import Conflict, InvalidInput, MemolithError, StoreCorrupt
+from memolith.errors import InvalidInput, MemolithError, StoreCorrupt, StoreGone
 from memolith.retrieval.minilm import MiniLM
 from memolith.retrieval.rank import WeightedRanker
 from memolith.retrieval.stage import LocalStage
@@ -26,13 +25,15 @@ from memolith.retrieval.worker import EmbedWorker
 from memolith.settings import Settings
 from memolith.storage import terms
 from memolith.storage.keys import StoredKeys
-from memolith.storage.sqlite import FILE, SqliteStore, library_version, make_private, restore_file
+from memolith.storage.sqlite import SqliteStore, library_version, make_private, restore_backup
 
 if TYPE_CHECKING:
     from memolith.registry import Family, Registry
     from memolith.storage.postgres_signals import Signals
     from memolith.storage.shards import Shards
 
+__all__ = ["App", "at_address", "copy_everything", "families", "library_version", "open_app", "open_store",
+           "restore_backup"]
 EVERY_S = 2.0
 UPKEEP_ROUNDS = 300
 log = logging.getLogger(__name__)
@@ -62,7 +63,8 @@ class App:
                                 tags=chosen.max_tags)
                 self._store, self._stage = self._open()
                 search = Recall(self._store, terms, WeightedRanker(), self._meaning, self._drain)
-                self._opened = Engine(self._store, self.clock, limits, chosen.secrets, search, self._after_erase)
+                self._opened = Engine(self._store, self.clock, limits, chosen.secrets, search,
+                                      lambda: self._stage.drop(self.embedder))
                 if self._in_background:
                     self.start_background()
             return self._opened
@@ -88,26 +90,6 @@ class App:
         """Where vectors are searched."""
         assert self.engine
         return self._stage
-
-    def _after_erase(self) -> None:
-        self.stage.drop(self.embedder)
-
-    @property
-    def recall(self) -> Recall:
-        """The search."""
-        search = self.engine.search
-        assert search is not None
-        return search
-
-    @property
-    def past(self) -> Past:
-        """History and undo."""
-        return self.engine.past
-
-    @property
-    def upkeep(self) -> Upkeep:
-        """Verify, rebuild, export and import."""
-        return self.engine.upkeep
 
     @cached_property
     def embedder(self) -> Embedder | None:
@@ -239,14 +221,12 @@ class App:
 
     def move(self, tenant: str, url: str, progress: Callable[[int, int], None] | None = None) -> int:
         """Carry a tenant to another database, vectors included; returns how many events it had."""
-        return self._shared().move(tenant, url, lambda target: self.embedder and EmbedWorker(
+        return self.shards.move(tenant, url, lambda target: self.embedder and EmbedWorker(
             target, self.embedder, self.clock, self.stage.row).drain(tenant), progress)
 
-    def purge(self, tenant: str, url: str) -> None:
-        """Remove what is left of a tenant where it lived before."""
-        self._shared().purge(tenant, url)
-
-    def _shared(self) -> Shards:
+    @property
+    def shards(self) -> Shards:
+        """The databases between which tenants move."""
         if isinstance(self.store, SqliteStore):
             raise InvalidInput("Tenants move between PostgreSQL databases; see the setting `database`.",
                                field="database")
@@ -321,22 +301,18 @@ def copy_everything(source: SqliteStore | Shards, target: SqliteStore | Shards,
     return copied
 
 
-def sqlite_version() -> str:
-    """The version of SQLite in use."""
-    return library_version()
-
-
-def restore_backup(file: Path, folder: Path) -> None:
-    """Put a backup into a data folder that has no database yet."""
-    if not file.is_file():
-        raise InvalidInput(f"There is no file {file}.", field="file")
-    if (folder / FILE).exists():
-        raise Conflict(f"{folder} holds a database already; restore into an empty folder.")
-    restore_file(file, folder)
-
-
 def open_app(settings: Settings) -> App:
     """The app on the data folder of the settings, opened at once."""
     app = App(settings)
     assert app.engine
     return app
+
+
+def wait_for_app(settings: Settings) -> App:
+    """The same for what runs by itself: a database that is away is waited for."""
+    while True:
+        try:
+            return open_app(settings)
+        except StoreGone as error:
+            log.warning("%s", error)
+            time.sleep(EVERY_S)

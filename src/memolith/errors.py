@@ -25,6 +25,8 @@ MemolithError
 └── DiskFull              507  no room left on the disk
 """
 
+import re
+
 
 class MemolithError(Exception):
     """Something went wrong inside memolith."""
@@ -33,6 +35,12 @@ class MemolithError(Exception):
     status = 500
     retry_s: int | None = None
     """After how many seconds the same call may well succeed."""
+
+    def __init_subclass__(cls, type: str = "", status: int | None = None, retry_s: int | None = None) -> None:
+        """`class StoreBusy(Unavailable, retry_s=1)`: the type is the name in small letters where none is given."""
+        cls.type = type or re.sub(r"(?<!^)([A-Z])", r"_\1", cls.__name__).lower()
+        cls.status = status or cls.status
+        cls.retry_s = retry_s or cls.retry_s
 
     def __init__(self, message: str | None = None, *, field: str | None = None, id: str | None = None,
                  value: object = None) -> None:
@@ -43,145 +51,89 @@ class MemolithError(Exception):
         super().__init__(self.message)
 
 
-class InvalidInput(MemolithError):
+class InvalidInput(MemolithError, type="validation_error", status=400):
     """An argument is not valid."""
 
-    type = "validation_error"
-    status = 400
 
-
-class BlockedContent(InvalidInput):
+class BlockedContent(InvalidInput, type="content_blocked"):
     """The text holds a secret, and secrets are blocked here."""
 
-    type = "content_blocked"
 
-
-class Unauthenticated(MemolithError):
+class Unauthenticated(MemolithError, status=401):
     """A valid key is needed."""
 
-    type = "unauthenticated"
-    status = 401
 
-
-class Denied(MemolithError):
+class Denied(MemolithError, type="permission_denied", status=403):
     """You may not do this."""
 
-    type = "permission_denied"
-    status = 403
 
-
-class NotFound(MemolithError):
+class NotFound(MemolithError, status=404):
     """There is no such thing here."""
 
-    type = "not_found"
-    status = 404
 
-
-class Conflict(MemolithError):
+class Conflict(MemolithError, status=409):
     """The present state does not allow this."""
-
-    type = "conflict"
-    status = 409
 
 
 class VersionConflict(Conflict):
     """The item has changed since you read it; read it again and repeat."""
 
-    type = "version_conflict"
-
 
 class AlreadyExists(Conflict):
     """This exists already."""
-
-    type = "already_exists"
 
 
 class NotUndoable(Conflict):
     """This event cannot be undone."""
 
-    type = "not_undoable"
 
-
-class TooLarge(MemolithError):
+class TooLarge(MemolithError, status=413):
     """The input is too large."""
 
-    type = "too_large"
-    status = 413
 
-
-class RateLimited(MemolithError):
+class RateLimited(MemolithError, status=429):
     """Too many calls; wait a moment."""
 
-    type = "rate_limited"
-    status = 429
 
-
-class Unavailable(MemolithError):
+class Unavailable(MemolithError, status=503):
     """A part that is needed does not work right now."""
 
-    type = "unavailable"
-    status = 503
 
-
-class StoreBusy(Unavailable):
+class StoreBusy(Unavailable, retry_s=1):
     """Other writers kept the database busy for too long; try again."""
-
-    type = "store_busy"
-    retry_s = 1
 
 
 class StoreReadOnly(Unavailable):
     """The data folder cannot be written; check its permissions."""
 
-    type = "store_read_only"
-
 
 class StoreCorrupt(Unavailable):
     """The database file is damaged; restore a backup with `memolith restore-backup`."""
 
-    type = "store_corrupt"
 
-
-class StoreGone(Unavailable):
+class StoreGone(Unavailable, retry_s=2):
     """The database server cannot be reached; nothing was done. It is tried again with the next call."""
-
-    type = "store_gone"
-    retry_s = 2
 
 
 class StoreDenied(Unavailable):
     """The database server does not let memolith in; check user and password in the setting `database`."""
 
-    type = "store_denied"
-
 
 class OutcomeUnknown(Unavailable):
     """The database went away while a write was committed; look whether it is there, or repeat it with its key."""
 
-    type = "outcome_unknown"
 
-
-class TenantMoving(Unavailable):
+class TenantMoving(Unavailable, retry_s=2):
     """This tenant moves to another database right now; nothing was written. Try again in a few seconds."""
-
-    type = "tenant_moving"
-    retry_s = 2
 
 
 class SchemaTooNew(Unavailable):
     """This data was written by a newer memolith; update the program."""
 
-    type = "schema_too_new"
-
 
 class EmbedderDown(Unavailable):
     """The embedding model cannot be used right now."""
 
-    type = "embedder_down"
 
-
-class DiskFull(MemolithError):
+class DiskFull(MemolithError, status=507):
     """The disk is full; nothing was written. Free some room and repeat."""
-
-    type = "disk_full"
-    status = 507

@@ -4,38 +4,41 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import re
 import secrets
 import time
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from memolith.engine.intake import plain
 from memolith.engine.model import Caller
 from memolith.errors import Denied, InvalidInput, MemolithError, NotFound, OutcomeUnknown, StoreGone, TenantMoving
 from memolith.schemas.offers import Content, Message, Prompt, Resource, ResourceTemplate
 from memolith.schemas.plain import Schema
-from memolith.schemas.signatures import Action, Actions, Argument, Function, Result, Signature, absent, check_clean
+from memolith.schemas.signatures import Action, Actions, Argument, Effect, Function, Result, Signature, absent
 
 if TYPE_CHECKING:
     from memolith.engine.engine import Engine
 
-__all__ = ["PLAIN", "SCOPES", "ActionTool", "Argument", "Call", "Dialect", "Effect", "Family", "InputNeeded",
+__all__ = ["PLAIN", "SCOPES", "Actions", "Argument", "Call", "Dialect", "Effect", "Family", "InputNeeded",
            "Outcome", "Prompts", "Registry", "Resources", "Result", "ScopeName", "Tool", "absent", "guarded"]
 
 log = logging.getLogger(__name__)
 
-Effect = Literal["reads", "writes", "runs"]
 ScopeName = Literal["read", "write", "admin", "run"]
 Listing = Literal["tools", "resources", "prompts"]
 Body = dict[str, Any]
-Decorated = TypeVar("Decorated", bound=Function)
+Decorated = TypeVar("Decorated", bound=Function | Actions)
 Answer = TypeVar("Answer")
 
 SCOPES: frozenset[str] = frozenset(("read", "write", "admin", "run"))
 SCOPE_OF: dict[Effect, ScopeName] = {"reads": "read", "writes": "write", "runs": "run"}
+MAX_DEPTH = 64
+MAX_INTEGER = 2**63 - 1
 PAUSES_S = (0.1, 0.4, 1.0, 2.0)
 REPEATED = (StoreGone, OutcomeUnknown, TenantMoving)
 TOOL_NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
@@ -53,10 +56,6 @@ def quiet(*_: object) -> None:
     """Tells nobody."""
 
 
-def never() -> bool:
-    return False
-
-
 @dataclass(frozen=True, slots=True)
 class Call:
     """One call of a tool: who calls, with which rights, and the ways back to the client while it runs."""
@@ -68,7 +67,7 @@ class Call:
     scopes: frozenset[str] = SCOPES
     progress: Callable[[float, float | None, str], None] = quiet
     """`(done, total or None, message)`."""
-    cancelled: Callable[[], bool] = never
+    cancelled: Callable[[], bool] = lambda: False
     elicit: Callable[[str, Schema], Mapping[str, Any] | None] | None = None
     """`(message, schema)` to what the user filled in, or None if he declined; ask before you write, because a client
     may answer by repeating the whole call. None: the client cannot ask."""
@@ -76,28 +75,20 @@ class Call:
     """To be told when a call changes what is listed."""
 
 
-def as_it_is(value: Body) -> Body:
-    return value
-
-
 def plain_failure(error: MemolithError) -> Body:
     body: Body = {"error": error.type, "message": error.message}
     return body if error.field is None else {**body, "field": error.field}
-
-
-def no_code(error: MemolithError) -> tuple[int, str, Any] | None:
-    return None
 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
     """How a family words its results and errors."""
 
-    success: Callable[[Body], Body] = as_it_is
+    success: Callable[[Body], Body] = lambda body: body
     failure: Callable[[MemolithError], Body] = plain_failure
-    jsonrpc: Callable[[MemolithError], tuple[int, str, Any] | None] = no_code
+    jsonrpc: Callable[[MemolithError], tuple[int, str, Any] | None] = lambda error: None
     """The documented JSON-RPC code, message and data; sent as such only on the family's own path."""
-    schema: Callable[[Schema], Schema] = as_it_is
+    schema: Callable[[Schema], Schema] = lambda schema: schema
     """The schema of `success(result)`, made from the schema of the result."""
 
 
@@ -146,20 +137,6 @@ class Tool:
         return self.dialect.success(signature.dump(signature.function(call, **values)))
 
 
-@dataclass(frozen=True)
-class ActionTool:
-    """Takes the functions of an action-style tool; `tool.action("save")` decorates one."""
-
-    shape: Actions
-
-    def action(self, name: str, *, effect: Effect) -> Callable[[Decorated], Decorated]:
-        def add(function: Decorated) -> Decorated:
-            self.shape.actions[name] = Action(Signature(function), effect)
-            return function
-
-        return add
-
-
 def nothing(*_: object) -> tuple[()]:
     """Lists nothing, completes nothing."""
     return ()
@@ -186,52 +163,38 @@ class Prompts:
     """`(call, prompt, argument, beginning)` to possible values."""
 
 
+@dataclass(eq=False)
 class Family:
     """The tools of one dialect, in the order in which they were written."""
 
-    def __init__(self, name: str, dialect: Dialect = PLAIN, *, listed_over_mcp: bool = True, apart: bool = False,
-                 resources: Resources | None = None, prompts: Prompts | None = None, instructions: str = "") -> None:
-        self.name = name
-        self.dialect = dialect
-        self.listed_over_mcp = listed_over_mcp
-        self.apart = apart
-        """Served at its own path only, because its tool names are also used elsewhere."""
-        self.resources = resources
-        self.prompts = prompts
-        self.instructions = instructions
-        self.tools: list[Tool] = []
+    name: str
+    dialect: Dialect = PLAIN
+    _: KW_ONLY
+    listed_over_mcp: bool = True
+    apart: bool = False
+    """Served at its own path only, because its tool names are also used elsewhere."""
+    resources: Resources | None = None
+    prompts: Prompts | None = None
+    instructions: str = ""
+    tools: list[Tool] = field(default_factory=list, init=False)
 
     def tool(self, *, read_only: bool = False, destructive: bool = False, idempotent: bool = False,
              effect: Effect | None = None, scope: ScopeName | None = None,
              inert: Iterable[str] = ()) -> Callable[[Decorated], Decorated]:
-        """Make a tool of a typed function: its name, its docstring and its signature say the rest."""
+        """Make a tool of a typed function or of `Actions`: its name, its docstring and its signature say the rest."""
+        done = effect or ("reads" if read_only else "writes")
 
-        def add(function: Decorated) -> Decorated:
-            self.add(function.__name__, function.__doc__ or "", Signature(function), read_only=read_only,
-                     destructive=destructive, idempotent=idempotent, effect=effect, scope=scope, inert=inert)
-            return function
+        def add(made: Decorated) -> Decorated:
+            shape = made if isinstance(made, Actions) else Signature(made)
+            text = " ".join(shape.description.split())
+            if not text or not TOOL_NAME.fullmatch(shape.name) or (read_only and (destructive or done == "writes")):
+                raise ValueError(f"{shape.name!r} of {self.name} needs a good name, a description and fitting traits")
+            self.tools.append(Tool(
+                shape.name, self.name, text, self.dialect, shape, read_only, destructive, idempotent or read_only,
+                done, frozenset((scope or SCOPE_OF[done],)), frozenset(inert)))
+            return made
 
         return add
-
-    def actions(self, name: str, description: str, *, key: str = "action", about: str = "What to do.",
-                default: str | None = None, read_only: bool = False, destructive: bool = False,
-                idempotent: bool = False, effect: Effect | None = None, scope: ScopeName | None = None,
-                inert: Iterable[str] = ()) -> ActionTool:
-        """Make one tool of several functions, told apart by the argument `key`."""
-        shape = Actions(key, about, default)
-        self.add(name, description, shape, read_only=read_only, destructive=destructive, idempotent=idempotent,
-                 effect=effect, scope=scope, inert=inert)
-        return ActionTool(shape)
-
-    def add(self, name: str, description: str, shape: Signature | Actions, *, read_only: bool, destructive: bool,
-            idempotent: bool, effect: Effect | None, scope: ScopeName | None, inert: Iterable[str]) -> None:
-        text = " ".join(description.split())
-        effect = effect or ("reads" if read_only else "writes")
-        if not text or not TOOL_NAME.fullmatch(name) or (read_only and (destructive or effect == "writes")):
-            raise ValueError(f"tool {name!r} of {self.name} needs a name, a description and matching annotations")
-        self.tools.append(Tool(
-            name, self.name, text, self.dialect, shape, read_only, destructive, idempotent or read_only, effect,
-            frozenset((scope or SCOPE_OF[effect],)), frozenset(inert)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,3 +298,24 @@ def guarded(name: str, call: Call, action: Callable[[], Answer]) -> Answer:
         # The text may hold the caller's data, so it is written only where somebody asked for it.
         log.debug("request %s: %s", call.request_id, error)
         raise MemolithError(f"Something went wrong here; the log has it under request {call.request_id}.") from None
+
+
+def check_clean(arguments: Mapping[str, Any]) -> None:
+    """Refuse what JSON or UTF-8 cannot carry, or a store could not keep: NUL, lone surrogates, huge numbers."""
+    stack: list[tuple[str, Any, int]] = [(name, value, 1) for name, value in arguments.items()]
+    for name in arguments:
+        plain("an argument's name", name)
+    while stack:
+        name, value, depth = stack.pop()
+        if isinstance(value, str):
+            plain(name, value)
+        elif isinstance(value, float) and not math.isfinite(value):
+            raise InvalidInput(f"`{name}` must be a finite number.", field=name)
+        elif isinstance(value, int) and abs(value) > MAX_INTEGER:
+            raise InvalidInput(f"`{name}` must be a number of at most 64 bits.", field=name)
+        elif isinstance(value, dict | list) and depth > MAX_DEPTH:
+            raise InvalidInput(f"`{name}` is nested deeper than {MAX_DEPTH} levels.", field=name)
+        elif isinstance(value, dict):
+            stack += [(name, part, depth + 1) for pair in value.items() for part in pair]
+        elif isinstance(value, list):
+            stack += [(name, part, depth + 1) for part in value]

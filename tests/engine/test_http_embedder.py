@@ -282,12 +282,12 @@ def vectors(app: App) -> dict[str, int]:
 
 
 def best(app: App, text: str, mode: str = "vector") -> str:
-    return app.recall.recall(ME, Query(text, mode=mode)).hits[0].passage.text
+    return app.engine.recall(ME, Query(text, mode=mode)).hits[0].passage.text
 
 
 def in_words_only(app: App) -> bool:
     """Whether a search finds by words, and says that it does not find by meaning."""
-    found = app.recall.recall(ME, Query("invoices of the auditor"))
+    found = app.engine.recall(ME, Query("invoices of the auditor"))
     assert found.hits[0].passage.text == TEXTS[1]
     return "cosine" not in found.hits[0].reasons and any("words only" in warning for warning in found.warnings)
 
@@ -299,7 +299,7 @@ def test_recall_works_with_the_vectors_of_a_server(server, tmp_path, dimension):
             app.engine.remember(ME, note(text))
         assert best(app, "auditor invoices") == TEXTS[1]
         assert vectors(app) == {f"http/test/{WORDS}": 3}
-        found = app.recall.recall(ME, Query("rain tent"))
+        found = app.engine.recall(ME, Query("rain tent"))
         assert found.hits[0].passage.text == TEXTS[2]
         assert found.hits[0].reasons["cosine"] > 0.5
         assert not found.warnings
@@ -318,10 +318,10 @@ def test_while_the_server_is_down_words_serve_with_a_warning_and_recovery_needs_
         for _ in range(10):
             assert in_words_only(app)
         with pytest.raises(EmbedderDown):
-            app.recall.recall(ME, Query("invoices", mode="vector"))
+            app.engine.recall(ME, Query("invoices", mode="vector"))
         server.always = good
-        wait_for(lambda: len(app.recall.recall(ME, Query("auditor invoices", mode="vector")).hits) == 3)
-        assert not app.recall.recall(ME, Query("auditor invoices")).warnings
+        wait_for(lambda: len(app.engine.recall(ME, Query("auditor invoices", mode="vector")).hits) == 3)
+        assert not app.engine.recall(ME, Query("auditor invoices")).warnings
 
 
 def test_a_server_that_went_away_between_two_searches_costs_only_the_meaning(server, tmp_path):
@@ -332,7 +332,7 @@ def test_a_server_that_went_away_between_two_searches_costs_only_the_meaning(ser
         server.close()
         assert in_words_only(app)
         app.engine.remember(ME, note("A pilot lost a key."))
-        found = app.recall.recall(ME, Query("which pilot?"))
+        found = app.engine.recall(ME, Query("which pilot?"))
         assert found.hits[0].passage.text == "A pilot lost a key."
         assert found.warnings
 
@@ -421,9 +421,9 @@ def test_a_slow_worker_does_not_overwrite_what_a_faster_one_made_of_a_newer_text
 
         EmbedWorker(app.store, Slow(meanwhile), app.clock, quantised).drain()
         if change in ("forget", "erase"):
-            assert not app.recall.recall(ME, Query("old words", mode="vector")).hits
+            assert not app.engine.recall(ME, Query("old words", mode="vector")).hits
         else:
-            hit = app.recall.recall(ME, Query("fresh ideas", mode="vector")).hits[0]
+            hit = app.engine.recall(ME, Query("fresh ideas", mode="vector")).hits[0]
             assert (hit.passage.text, hit.reasons["cosine"] > 0.7) == ("fresh ideas", True)
         with app.store.reading(None) as rows:
             left = rows.unembedded(ME.tenant, id, Slow.id)
@@ -447,7 +447,7 @@ def test_a_change_of_model_lets_the_old_vectors_serve_until_the_new_ones_are_the
         server.always = good
         wait_for(lambda: app.do_upkeep() and vectors(app) == {f"http/test/{WORDS}": 3})
         assert best(app, "auditor invoices") == TEXTS[1]
-        scores = {hit.passage.text: hit.reasons["cosine"] for hit in app.recall.recall(
+        scores = {hit.passage.text: hit.reasons["cosine"] for hit in app.engine.recall(
             ME, Query("bookkeeping and paying bills", mode="vector")).hits}
         assert scores[TEXTS[1]] < 0.2, "a bag of words does not"
     with opened(settings(server, tmp_path)) as app:
@@ -473,7 +473,7 @@ def test_the_way_back_to_the_model_in_the_package_works_as_well(server, tmp_path
             app.engine.remember(ME, note(text))
         app.do_upkeep()
     with opened(Settings(data=tmp_path)) as app:
-        app.recall.recall(ME, Query("anything"))
+        app.engine.recall(ME, Query("anything"))
         app.do_upkeep()
         assert vectors(app) == {MiniLM.id: 3}
         assert best(app, "bookkeeping and paying bills") == TEXTS[1]

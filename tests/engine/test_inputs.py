@@ -76,7 +76,7 @@ def listing(**fields: object) -> Call:
 
 
 def seek(text: object = "tea", **fields: object) -> Call:
-    return lambda app: app.recall.recall(ME, Query(text, **{"mode": "text"} | fields))  # type: ignore[arg-type]
+    return lambda app: app.engine.recall(ME, Query(text, **{"mode": "text"} | fields))  # type: ignore[arg-type]
 
 
 BAD_TEXTS = {"NUL": NUL, "half a surrogate pair": HALF, "a number": 5, "nothing": None}
@@ -203,8 +203,9 @@ VERBS: dict[str, Callable[[App, str], object]] = {
     "append": lambda app, id: app.engine.append(ME, id, [Block("t")]),
     "link from": lambda app, id: app.engine.link(ME, id, "seed", "about"),
     "link to": lambda app, id: app.engine.link(ME, "seed", id, "about"),
-    "unlink": lambda app, id: app.engine.unlink(ME, id), "history": lambda app, id: app.past.history(ME, id),
-    "as_of": lambda app, id: app.past.as_of(ME, id, "2100-01-01"), "last": lambda app, id: app.past.last(ME, id),
+    "unlink": lambda app, id: app.engine.unlink(ME, id), "history": lambda app, id: app.engine.past.history(ME, id),
+    "as_of": lambda app, id: app.engine.past.as_of(ME, id, "2100-01-01"),
+    "last": lambda app, id: app.engine.past.last(ME, id),
 }
 
 
@@ -275,8 +276,8 @@ def test_what_is_just_within_the_limits_is_kept_and_found(app):
     item = app.engine.remember(ME, draft).item
     assert app.engine.read(ME, item.id) == (item, [replace(draft.blocks[0], at=item.created_at)])
     assert app.engine.listing(ME, Filter(tags_all=(words,), where=(Condition("n", "ne", 5),))).total == 1
-    assert app.recall.recall(ME, Query("x" * 99, mode="text")).total > 0
-    assert app.upkeep.verify() == []
+    assert app.engine.recall(ME, Query("x" * 99, mode="text")).total > 0
+    assert app.engine.upkeep.verify() == []
 
 
 # Lines of an import
@@ -312,13 +313,13 @@ BROKEN |= {name: json.dumps({"event": event}).replace('"new"', f'"{name}"') for 
 def test_a_broken_line_is_named_and_nothing_of_its_file_stays(shared, line):
     before = tables(shared)
     with pytest.raises(MemolithError) as caught:
-        shared.upkeep.import_(ME, ['{"content": "good"}', "", line, '{"content": "good too"}'])
+        shared.engine.upkeep.import_(ME, ['{"content": "good"}', "", line, '{"content": "good too"}'])
     assert "ine 3" in str(caught.value)
     assert tables(shared) == before
 
 
 def test_the_event_that_was_broken_above_is_imported_where_it_is_whole(app):
-    assert app.upkeep.import_(ME, [json.dumps({"event": EVENT | {"data": DATA}})]).items == 1
+    assert app.engine.upkeep.import_(ME, [json.dumps({"event": EVENT | {"data": DATA}})]).items == 1
     assert app.engine.get(ME, "new").title == "t"
 
 
@@ -335,7 +336,7 @@ def test_metadata_is_refused_or_can_be_filtered_however_deep_it_is(app, depth):
         app.engine.remember(ME, note("deep", attributes=nested(depth)))
     for total, condition in ((1, Condition("a", "eq", 1)), (0, Condition("b", "eq", 1))):
         assert app.engine.listing(ME, Filter(where=(condition,))).total == total
-    assert app.upkeep.verify() == []
+    assert app.engine.upkeep.verify() == []
 
 
 def test_a_failure_in_the_middle_of_a_write_leaves_nothing(app):
@@ -347,4 +348,4 @@ def test_a_failure_in_the_middle_of_a_write_leaves_nothing(app):
     with pytest.raises(Conflict):
         write_and_fail()
     assert app.engine.listing(ME).total == 0
-    assert app.upkeep.verify() == []
+    assert app.engine.upkeep.verify() == []

@@ -54,7 +54,7 @@ def test_history_tells_what_each_event_changed(app):
     app.engine.revise(ME, id, Patch(dropped=("a",), audience=Audience.ORG, status="done", project="p"))
     app.engine.forget(ME, id)
     app.engine.restore(ME, id)
-    steps = app.past.history(ME, id)
+    steps = app.engine.past.history(ME, id)
     assert " ".join(step.event.type for step in steps) == "remembered revised tagged revised forgotten restored"
     assert [step.event.seq for step in steps] == [1, 2, 3, 4, 5, 6]
     assert {step.event.actor for step in steps} == {"local"}
@@ -75,16 +75,17 @@ def test_history_tells_of_appended_messages_and_of_links(app):
     link = app.engine.link(ME, talk, other, "about", 0.5)
     app.engine.link(ME, talk, other, "about", 0.7, again=True)
     app.engine.unlink(ME, link.id)
-    types = [step.event.type for step in app.past.history(ME, talk)]
+    types = [step.event.type for step in app.engine.past.history(ME, talk)]
     assert types == ["remembered", "appended", "linked", "relinked", "unlinked"]
-    _, appended, _, relinked, _ = app.past.history(ME, talk)
+    _, appended, _, relinked, _ = app.engine.past.history(ME, talk)
     old, new = changed(appended)["messages"]
     assert [message["text"] for message in new[len(old):]] == ["more"]  # type: ignore[index, arg-type]
     assert changed(relinked) == {"strength": (0.5, 0.7)}
-    assert [step.event.type for step in app.past.history(ME, other)] == ["remembered", "linked", "relinked", "unlinked"]
+    assert [step.event.type for step in app.engine.past.history(ME, other)] == [
+        "remembered", "linked", "relinked", "unlinked"]
     with app.store.reading(None) as rows:
         at = rows.events(ME.tenant, talk)[-1].at
-    assert len(app.past.history(ME, talk, until=at)) == 2
+    assert len(app.engine.past.history(ME, talk, until=at)) == 2
 
 
 @pytest.mark.parametrize("patch, told", [(Patch(attributes={"new": None}), "attributes.new"),
@@ -94,7 +95,7 @@ def test_history_tells_of_appended_messages_and_of_links(app):
 def test_history_tells_of_every_change_also_of_a_null_and_of_a_time(app, patch, told):
     id = app.engine.remember(ME, note("one", attributes={"n": 1})).item.id
     assert app.engine.revise(ME, id, patch).item.version == 2
-    fields = changed(app.past.history(ME, id)[1])
+    fields = changed(app.engine.past.history(ME, id)[1])
     assert fields
     assert told is None or told in fields
 
@@ -106,23 +107,23 @@ def test_the_state_as_of_each_step_is_what_it_was_then(app):
         lambda: app.engine.revise(ME, id, Patch(blocks=(Block("short"), Block("second", "bob")), attributes={"a": 1})),
         lambda: app.engine.append(ME, id, [Block("third")]), lambda: app.engine.tag(ME, id, add=["x", "y"]),
         lambda: app.engine.forget(ME, id), lambda: app.engine.restore(ME, id),
-        lambda: app.engine.tag(ME, id, remove=["x"]), lambda: app.past.undo(ME, 7)]
+        lambda: app.engine.tag(ME, id, remove=["x"]), lambda: app.engine.past.undo(ME, 7)]
     seen = []
     for step in steps:
         step()
-        seen.append((app.past.last(ME, id).at, *app.engine.read(ME, id, forgotten=True)))
+        seen.append((app.engine.past.last(ME, id).at, *app.engine.read(ME, id, forgotten=True)))
     for at, item, blocks in seen:
-        then = app.past.as_of(ME, id, at)
-        assert (then.item, list(then.blocks)) == (item, blocks)
-    assert app.past.as_of(ME, id, "2100-01-01").item == seen[-1][1]
+        assert app.engine.past.as_of(ME, id, at) == (item, blocks)
+    assert app.engine.past.as_of(ME, id, "2100-01-01")[0] == seen[-1][1]
     for at in ("2000-01-01", "2000-01-01T00:00:00+02:00"):
         with pytest.raises(NotFound):
-            app.past.as_of(ME, id, at)
+            app.engine.past.as_of(ME, id, at)
 
 
 def test_a_time_that_is_none_is_refused_by_name(app):
     id = app.engine.remember(ME, note("x")).item.id
-    for call in (lambda: app.past.as_of(ME, id, "yesterday"), lambda: app.past.history(ME, id, until="32.1.2026")):
+    for call in (lambda: app.engine.past.as_of(ME, id, "yesterday"),
+                 lambda: app.engine.past.history(ME, id, until="32.1.2026")):
         with pytest.raises(InvalidInput) as caught:
             call()
         assert caught.value.field == "as_of"
@@ -131,20 +132,20 @@ def test_a_time_that_is_none_is_refused_by_name(app):
 def test_an_erased_item_keeps_a_bare_history_and_no_past(app):
     id = app.engine.remember(ANN, note("secret plan", title="plan", audience=Audience.ORG)).item.id
     app.engine.erase(ANN, id)
-    steps = app.past.history(ANN, id)
+    steps = app.engine.past.history(ANN, id)
     assert [(step.event.type, dict(step.event.data), step.changes) for step in steps] == [
         ("remembered", {}, ()), ("erased", {}, ())]
     with pytest.raises(NotFound):
-        app.past.as_of(ANN, id, "2100-01-01")
+        app.engine.past.as_of(ANN, id, "2100-01-01")
     with pytest.raises(NotFound):
-        app.past.history(BOB, id)
+        app.engine.past.history(BOB, id)
 
 
 def test_an_item_made_private_is_gone_for_the_others_also_in_a_search_of_the_past(app):
     id = app.engine.remember(ANN, note("zebra", audience=Audience.ORG)).item.id
     then = app.clock.now()
     app.engine.revise(ANN, id, Patch(audience=Audience.USER))
-    totals = [app.recall.recall(caller, Query("zebra", mode="text", as_of=then)).total for caller in (ANN, BOB)]
+    totals = [app.engine.recall(caller, Query("zebra", mode="text", as_of=then)).total for caller in (ANN, BOB)]
     assert totals == [1, 0]
 
 
@@ -155,10 +156,10 @@ def test_what_an_item_said_while_it_was_private_stays_private(app, path):
     app.engine.revise(ANN, id, Patch(blocks=(Block("final"),), audience=Audience.ORG))
     assert app.engine.read(BOB, id)[1][0].text == "final"
     if path == "history":
-        assert "zebras" not in str(app.past.history(BOB, id))
+        assert "zebras" not in str(app.engine.past.history(BOB, id))
     else:
         with pytest.raises(NotFound):
-            app.past.as_of(BOB, id, then)
+            app.engine.past.as_of(BOB, id, then)
 
 
 # Undo of every type of event
@@ -202,23 +203,23 @@ def test_undo_restores_the_state_and_undo_of_the_undo_the_change(app, change):
         CHANGES[change](app, id)
         after = state(app, id)
         assert after != before, name
-        undone = app.past.undo(ME, made + 1)
+        undone = app.engine.past.undo(ME, made + 1)
         assert state(app, id) == before, name
         assert (undone.data["undoes"], undone.seq) == (made + 1, made + 2)
-        app.past.undo(ME, made + 2)
+        app.engine.past.undo(ME, made + 2)
         assert state(app, id) == after, name
-        app.past.undo(ME, made + 3)
+        app.engine.past.undo(ME, made + 3)
         assert state(app, id) == before, name
-    assert app.upkeep.verify() == []
+    assert app.engine.upkeep.verify() == []
 
 
 def test_undo_of_remembering_forgets_and_its_undo_restores(app):
     id = app.engine.remember(ME, note("tea")).item.id
     before = state(app, id)
-    app.past.undo(ME, 1)
+    app.engine.past.undo(ME, 1)
     with pytest.raises(NotFound):
         app.engine.get(ME, id)
-    app.past.undo(ME, 2)
+    app.engine.past.undo(ME, 2)
     assert state(app, id) == before
 
 
@@ -226,15 +227,15 @@ def test_undo_of_restoring_forgets_again(app):
     id = app.engine.remember(ME, note("tea")).item.id
     app.engine.forget(ME, id)
     app.engine.restore(ME, id)
-    app.past.undo(ME, 3)
+    app.engine.past.undo(ME, 3)
     assert state(app, id)[0].forgotten
 
 
 def test_an_undone_text_is_found_again_by_its_words(app):
     id = app.engine.remember(ME, note("zebra")).item.id
     app.engine.revise(ME, id, Patch(blocks=(Block("giraffe"),)))
-    app.past.undo(ME, 2)
-    totals = [app.recall.recall(ME, Query(word, mode="text")).total for word in ("zebra", "giraffe")]
+    app.engine.past.undo(ME, 2)
+    totals = [app.engine.recall(ME, Query(word, mode="text")).total for word in ("zebra", "giraffe")]
     assert totals == [1, 0]
 
 
@@ -243,7 +244,7 @@ def test_an_event_is_undone_past_later_ones_that_touched_something_else(app):
     app.engine.revise(ME, id, Patch(title="u"))
     app.engine.revise(ME, id, Patch(blocks=(Block("two"),)))
     app.engine.tag(ME, id, add=["x"])
-    app.past.undo(ME, 2)
+    app.engine.past.undo(ME, 2)
     item, blocks = app.engine.read(ME, id)
     assert (item.title, blocks[0].text, item.tags) == ("t", "two", ("x",))
 
@@ -255,7 +256,7 @@ OVERLAPS: dict[str, tuple[Callable[[App, str], object], Callable[[App, str], obj
     "tags": (CHANGES["tagged"], lambda app, id: app.engine.tag(ME, id, add=["later"])),
     "appended": (CHANGES["appended"], lambda app, id: app.engine.append(ME, id, [Block("x")])),
     "forgotten": (CHANGES["forgotten"], lambda app, id: app.engine.restore(ME, id)),
-    "undone": (CHANGES["title"], lambda app, id: app.past.undo(ME, 2)),
+    "undone": (CHANGES["title"], lambda app, id: app.engine.past.undo(ME, 2)),
 }
 
 
@@ -266,7 +267,7 @@ def test_undo_is_refused_where_later_events_touched_the_same(app, overlap):
         change(app, id)
     before = state(app, id)
     with pytest.raises(NotUndoable):
-        app.past.undo(ME, 2)
+        app.engine.past.undo(ME, 2)
     assert (state(app, id), length(app)) == (before, 3)
 
 
@@ -277,7 +278,7 @@ def test_undo_is_refused_where_what_is_left_would_not_be_a_valid_item(app, patch
     for patch in patches:
         app.engine.revise(ME, "a", patch)
     with pytest.raises(NotUndoable):
-        app.past.undo(ME, 2)
+        app.engine.past.undo(ME, 2)
     assert length(app) == 3
 
 
@@ -287,7 +288,7 @@ def test_what_was_erased_cannot_be_undone(app, seq):
     app.engine.revise(ME, id, Patch(title="t"))
     app.engine.erase(ME, id)
     with pytest.raises(NotUndoable):
-        app.past.undo(ME, seq)
+        app.engine.past.undo(ME, seq)
     assert length(app) == 3
 
 
@@ -299,7 +300,7 @@ def test_a_link_erased_with_its_item_cannot_be_undone(app, seq):
     app.engine.unlink(ME, link.id)
     app.engine.erase(ME, a)
     with pytest.raises(NotUndoable):
-        app.past.undo(ME, seq)
+        app.engine.past.undo(ME, seq)
     assert length(app) == 7
 
 
@@ -307,9 +308,9 @@ def test_a_link_erased_with_its_item_cannot_be_undone(app, seq):
 def test_an_event_that_is_not_there_cannot_be_undone(app, seq):
     app.engine.remember(ME, note("one"))
     with pytest.raises(NotFound):
-        app.past.undo(ME, seq)
+        app.engine.past.undo(ME, seq)
     with pytest.raises(NotFound):
-        app.past.undo(ANN, 1)
+        app.engine.past.undo(ANN, 1)
 
 
 # Links
@@ -320,20 +321,20 @@ def test_undo_of_linking_relinking_and_unlinking_and_back_again(app):
     made = links(app)
     app.engine.link(ME, a, b, "about", 0.9, again=True)
     relinked = links(app)
-    app.past.undo(ME, 4)
+    app.engine.past.undo(ME, 4)
     assert links(app) == made
-    app.past.undo(ME, 5)
+    app.engine.past.undo(ME, 5)
     assert links(app) == relinked
     app.engine.unlink(ME, link.id)
-    app.past.undo(ME, 7)
+    app.engine.past.undo(ME, 7)
     assert links(app) == relinked
-    app.past.undo(ME, 8)
+    app.engine.past.undo(ME, 8)
     assert links(app) == []
-    app.past.undo(ME, 9)
+    app.engine.past.undo(ME, 9)
     assert links(app) == relinked
-    app.past.undo(ME, 3)
+    app.engine.past.undo(ME, 3)
     assert links(app) == []
-    assert app.upkeep.verify() == []
+    assert app.engine.upkeep.verify() == []
 
 
 def test_undo_of_a_link_event_is_refused_where_the_link_went_on(app):
@@ -342,11 +343,11 @@ def test_undo_of_a_link_event_is_refused_where_the_link_went_on(app):
     app.engine.link(ME, a, b, "about", 0.2, again=True)
     app.engine.link(ME, a, b, "about", 0.3, again=True)
     with pytest.raises(NotUndoable):
-        app.past.undo(ME, 4)
+        app.engine.past.undo(ME, 4)
     app.engine.unlink(ME, link.id)
     for seq in (3, 5):
         with pytest.raises(NotUndoable):
-            app.past.undo(ME, seq)
+            app.engine.past.undo(ME, seq)
     assert length(app) == 6
 
 
@@ -355,5 +356,5 @@ def test_a_cut_link_does_not_come_back_beside_a_new_one_of_the_same_type(app):
     app.engine.unlink(ME, app.engine.link(ME, a, b, "about").id)
     app.engine.link(ME, a, b, "about")
     with pytest.raises(NotUndoable):
-        app.past.undo(ME, 4)
+        app.engine.past.undo(ME, 4)
     assert length(app) == 5

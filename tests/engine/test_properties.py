@@ -150,7 +150,7 @@ class World:
         self.app.engine.unlink(caller, self.pick(caller, "links"))
 
     def undo(self, caller: Caller) -> None:
-        self.app.past.undo(caller, self.length(caller.tenant) - self.chance.randint(0, 6))
+        self.app.engine.past.undo(caller, self.length(caller.tenant) - self.chance.randint(0, 6))
 
 
 # What must hold
@@ -163,11 +163,11 @@ def check_typed_errors(at: At, seed: int) -> None:
 def check_models(at: At, seed: int) -> None:
     with fresh(at) as app:
         World(app, seed).play()
-        assert app.upkeep.verify() == []
+        assert app.engine.upkeep.verify() == []
         before = {tenant: dump(app, tenant) for tenant in TENANTS}
-        app.upkeep.rebuild()
+        app.engine.upkeep.rebuild()
         assert {tenant: dump(app, tenant) for tenant in TENANTS} == before
-        assert app.upkeep.verify() == []
+        assert app.engine.upkeep.verify() == []
 
 
 def check_copies(at: At, seed: int) -> None:
@@ -175,11 +175,11 @@ def check_copies(at: At, seed: int) -> None:
         World(app, seed).play()
         for tenant in TENANTS:
             for name in (tenant, f"copy of {tenant}"):
-                other.upkeep.import_(Caller(name), list(app.upkeep.export(tenant)))
+                other.engine.upkeep.import_(Caller(name), list(app.engine.upkeep.export(tenant)))
                 assert dump(other, name) == dump(app, tenant)
-                assert [line.partition('"event"')[2] for line in other.upkeep.export(name)] == [
-                    line.partition('"event"')[2] for line in app.upkeep.export(tenant)]
-        assert other.upkeep.verify() == []
+                assert [line.partition('"event"')[2] for line in other.engine.upkeep.export(name)] == [
+                    line.partition('"event"')[2] for line in app.engine.upkeep.export(tenant)]
+        assert other.engine.upkeep.verify() == []
 
 
 def check_undo(at: At, seed: int) -> None:
@@ -191,11 +191,11 @@ def check_undo(at: At, seed: int) -> None:
             if seq is None or verb in ("remember", "erase") or world.chance.random() < 0.5:
                 continue
             admin, after = replace(caller, admin=True), content(app, caller.tenant)
-            app.past.undo(admin, seq)
+            app.engine.past.undo(admin, seq)
             assert content(app, caller.tenant) == before[caller.tenant]
-            app.past.undo(admin, seq + 1)
+            app.engine.past.undo(admin, seq + 1)
             assert content(app, caller.tenant) == after
-        assert app.upkeep.verify() == []
+        assert app.engine.upkeep.verify() == []
 
 
 def sees(caller: Caller, tenant: str, row: dict[str, Any]) -> bool:
@@ -215,7 +215,7 @@ def check_present(at: At, seed: int) -> None:
             page = app.engine.listing(caller, limit=100)
             assert ({item.id for item in page.items}, page.total) == (shown, len(shown))
             for mode in ("text", "hybrid"):
-                found = app.recall.recall(caller, Query("zebra title", mode=mode, limit=1000))
+                found = app.engine.recall(caller, Query("zebra title", mode=mode, limit=1000))
                 assert {hit.item.id for hit in found.hits} <= shown
                 assert {hit.passage.item for hit in found.hits} == {hit.item.id for hit in found.hits}
             worded = {row["item"] for row in rows[caller.tenant]["passage"] if "zebra" in row["text"].lower().split()}
@@ -244,10 +244,10 @@ def check_past(at: At, seed: int) -> None:
         rows = {tenant: dump(app, tenant)["item"] for tenant in TENANTS}
         for caller in CALLERS:
             shown = {row["id"] for tenant in TENANTS for row in rows[tenant] if sees(caller, tenant, row)}
-            found = app.recall.recall(caller, Query("zebra title", mode="text", limit=1000, as_of=middle))
+            found = app.engine.recall(caller, Query("zebra title", mode="text", limit=1000, as_of=middle))
             assert {hit.item.id for hit in found.hits} <= shown
             for id in shown:
-                for event in (step.event for step in app.past.history(caller, id)):
+                for event in (step.event for step in app.engine.past.history(caller, id)):
                     ends = {event.data["source"], event.data["target"]} if event.type == "linked" else set()
                     assert event.type in LINK_EVENTS or event.stream == id
                     assert ends <= shown
@@ -299,7 +299,7 @@ def test_any_text_comes_back_as_it_was_and_its_index_is_right(at, texts, title, 
             assert (item.title, item.tags) == (" ".join(title.split()), (tag.strip(),))
         for words in (re.findall(r"(?<!\S)[a-z]{3,}(?!\S)", text) for text in texts):
             if words:
-                found = app.recall.recall(ME, Query(f'"{words[0]}"', mode="text"))
+                found = app.engine.recall(ME, Query(f'"{words[0]}"', mode="text"))
                 assert found.total or written.redactions
         app.engine.revise(ME, item.id, Patch(title="other", blocks=(Block("plain"),), tags=()))
-        assert app.upkeep.verify() == []
+        assert app.engine.upkeep.verify() == []

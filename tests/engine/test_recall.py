@@ -39,7 +39,7 @@ PARAPHRASES = {
 
 
 def found(app: App, text: str, caller: Caller = ME, **fields: object) -> Found:
-    return app.recall.recall(caller, Query(text, **fields))  # type: ignore[arg-type]
+    return app.engine.recall(caller, Query(text, **fields))  # type: ignore[arg-type]
 
 
 def ids(app: App, text: str, caller: Caller = ME, **fields: object) -> list[str]:

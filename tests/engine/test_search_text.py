@@ -18,7 +18,7 @@ CROWD = 10_000
 
 
 def ids(app: App, text: str, caller: Caller = ME, **fields: object) -> set[str]:
-    found = app.recall.recall(caller, Query(text, **{"mode": "text", "limit": 1000} | fields))  # type: ignore[arg-type]
+    found = app.engine.recall(caller, Query(text, **{"mode": "text", "limit": 1000} | fields))  # type: ignore[arg-type]
     return {hit.item.id for hit in found.hits}
 
 
@@ -81,7 +81,7 @@ def crowd(at: At, tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
     odd = {"tags": ["needle"], "namespace": "haystack", "project": "haystack", "kind": "concept",
            "metadata": {"mark": 7}, "title": "the needle"}
     words = {0: " alpha", 1: " beta"}  # each in a quarter of all, both together in 20
-    made.upkeep.import_(ME, (json.dumps({"content": f"report number{n}{words.get(n % 4, '')}"
+    made.engine.upkeep.import_(ME, (json.dumps({"content": f"report number{n}{words.get(n % 4, '')}"
                                          f"{' alpha' if n % 1000 == 1 else ' beta' if n % 1000 == 500 else ''}"}
                                         | (odd if n == 7_777 else {})) for n in range(CROWD)))
     made.engine.remember(BOB, note("okapi"))
@@ -96,7 +96,7 @@ def crowd(at: At, tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
     Filter(projects=("haystack",)), Filter(kinds=("concept",)), Filter(where=(Condition("mark", "eq", 7),))],
     ids=["tags all", "tags any", "namespace", "project", "kind", "where"])
 def test_a_filter_that_keeps_one_in_ten_thousand_finds_it(crowd, chosen, mode):
-    found = crowd.recall.recall(ME, Query("report", chosen, mode=mode))
+    found = crowd.engine.recall(ME, Query("report", chosen, mode=mode))
     assert [hit.item.title for hit in found.hits] == ["the needle"]
     assert (found.total, found.warnings[:-1] if mode == "hybrid" else found.warnings) == (1, ())
     assert crowd.engine.listing(ME, chosen).total == 1
@@ -104,32 +104,32 @@ def test_a_filter_that_keeps_one_in_ten_thousand_finds_it(crowd, chosen, mode):
 
 def test_a_status_or_an_owner_that_one_in_ten_thousand_has_is_found(crowd):
     for chosen in (Filter(statuses=("rare",)), Filter(owner="bob")):
-        assert [hit.passage.text for hit in crowd.recall.recall(ME, Query("report", chosen)).hits] == ["report for all"]
-    assert {hit.passage.text for hit in crowd.recall.recall(BOB, Query("report")).hits} == {"report for all"}
+        assert [hit.passage.text for hit in crowd.engine.recall(ME, Query("report", chosen)).hits] == ["report for all"]
+    assert {hit.passage.text for hit in crowd.engine.recall(BOB, Query("report")).hits} == {"report for all"}
 
 
 def test_a_very_common_word_does_not_choose_beside_a_rare_one_but_is_found_alone(crowd):
-    assert crowd.recall.recall(ME, Query("report number5", mode="text")).total == 1
-    alone = crowd.recall.recall(ME, Query("report", mode="text"))
+    assert crowd.engine.recall(ME, Query("report number5", mode="text")).total == 1
+    alone = crowd.engine.recall(ME, Query("report", mode="text"))
     assert (len(alone.hits), alone.total) == (10, 1000)
     assert "1000" in alone.warnings[0]
-    assert crowd.recall.recall(ME, Query("the report of a", mode="text")).total == 1000
-    assert crowd.recall.recall(ME, Query("report unheard", mode="text")).total == 1000
+    assert crowd.engine.recall(ME, Query("the report of a", mode="text")).total == 1000
+    assert crowd.engine.recall(ME, Query("report unheard", mode="text")).total == 1000
 
 
 def test_a_common_word_is_found_where_the_rare_one_is_filtered_out(crowd):
     chosen = Filter(tags_all=("needle",))
-    assert crowd.recall.recall(ME, Query("number5 report", chosen, mode="text")).total == 1
+    assert crowd.engine.recall(ME, Query("number5 report", chosen, mode="text")).total == 1
 
 
 def test_a_word_that_only_another_user_has_does_not_hide_ones_own_hits(crowd):
-    assert crowd.recall.recall(ME, Query("okapi report", mode="text")).total == 1000
+    assert crowd.engine.recall(ME, Query("okapi report", mode="text")).total == 1000
 
 
 @pytest.mark.parametrize("mode", ["text", "hybrid"])
 @pytest.mark.parametrize("size", [90, 100, 250])
 def test_pages_neither_overlap_nor_skip_also_in_a_crowd(crowd, mode, size):
-    pages = [crowd.recall.recall(ME, Query("report", mode=mode, limit=size, offset=offset))
+    pages = [crowd.engine.recall(ME, Query("report", mode=mode, limit=size, offset=offset))
              for offset in range(0, 1001, size)]
     seen = [hit.passage.item for page in pages for hit in page.hits]
     assert {page.total for page in pages} == {1000}
@@ -139,7 +139,7 @@ def test_pages_neither_overlap_nor_skip_also_in_a_crowd(crowd, mode, size):
 
 @pytest.mark.parametrize("mode", ["text", "hybrid"])
 def test_the_total_of_several_common_words_is_the_same_on_every_page(crowd, mode):
-    pages = [crowd.recall.recall(ME, Query("alpha beta", mode=mode, limit=8, offset=offset))
+    pages = [crowd.engine.recall(ME, Query("alpha beta", mode=mode, limit=8, offset=offset))
              for offset in range(0, 64, 8)]
     assert len({page.total for page in pages}) == 1
     both = [hit.passage.text for page in pages for hit in page.hits][:20]
@@ -148,8 +148,8 @@ def test_the_total_of_several_common_words_is_the_same_on_every_page(crowd, mode
 
 def test_pages_follow_one_order_with_falling_scores(app):
     fill(app, *("zebra " * (n % 5 + 1) + "filler " * (n % 7) for n in range(260)))
-    whole = app.recall.recall(ME, Query("zebra", mode="text", limit=1000))
-    parts = [app.recall.recall(ME, Query("zebra", mode="text", limit=20, offset=n)) for n in range(0, 280, 20)]
+    whole = app.engine.recall(ME, Query("zebra", mode="text", limit=1000))
+    parts = [app.engine.recall(ME, Query("zebra", mode="text", limit=20, offset=n)) for n in range(0, 280, 20)]
     assert [hit for part in parts for hit in part.hits] == list(whole.hits)
     assert {part.total for part in parts} == {260}
     scores = [hit.rank_score for hit in whole.hits]
@@ -160,9 +160,9 @@ def test_one_hit_per_item_where_asked(app):
     talk = Draft(kind="conversation", blocks=tuple(Block(f"zebra {n}") for n in range(5)))
     app.engine.remember(ME, talk)
     fill(app, "zebra")
-    found = app.recall.recall(ME, Query("zebra", mode="text", per_item=True))
+    found = app.engine.recall(ME, Query("zebra", mode="text", per_item=True))
     assert (len(found.hits), found.total) == (2, 2)
-    assert app.recall.recall(ME, Query("zebra", mode="text")).total == 6
+    assert app.engine.recall(ME, Query("zebra", mode="text")).total == 6
 
 
 # Words
@@ -231,9 +231,9 @@ def test_a_query_of_very_many_words_is_answered(app):
 def test_the_words_of_another_tenant_do_not_change_ones_hits_scores_and_order(app):
     fill(app, *("zebra " * (n % 3 + 1) + "okapi " * (n % 2) + "filler " * (n % 11) for n in range(180)))
     queries = [Query("zebra okapi", mode="text", limit=limit) for limit in (10, 180)]
-    before = [app.recall.recall(ME, query) for query in queries]
+    before = [app.engine.recall(ME, query) for query in queries]
     texts = (("zebra " if n % 4 else "okapi ") + "padding of other people " * 30 for n in range(300))
-    app.upkeep.import_(Caller(tenant="globex"), (json.dumps({"content": text}) for text in texts))
-    assert [app.recall.recall(ME, query) for query in queries] == before
-    assert app.recall.recall(ME, Query("padding", mode="text")).total == 0
-    assert app.recall.recall(Caller(tenant="nobody"), Query("zebra", mode="text")).total == 0
+    app.engine.upkeep.import_(Caller(tenant="globex"), (json.dumps({"content": text}) for text in texts))
+    assert [app.engine.recall(ME, query) for query in queries] == before
+    assert app.engine.recall(ME, Query("padding", mode="text")).total == 0
+    assert app.engine.recall(Caller(tenant="nobody"), Query("zebra", mode="text")).total == 0

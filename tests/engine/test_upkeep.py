@@ -17,7 +17,7 @@ from memolith.engine.engine import Engine
 from memolith.engine.model import Block, Caller, Draft, Patch
 from memolith.errors import Conflict, InvalidInput, MemolithError, SchemaTooNew, StoreCorrupt
 from memolith.settings import Settings
-from memolith.storage.migrate import migrations
+from memolith.storage.migrate import FOLDER, migrations
 from memolith.storage.sqlite import FILE
 from memolith.storage.terms import indexed
 from stores import dump, each_store
@@ -135,12 +135,12 @@ TAMPERINGS: dict[str, tuple[str, str]] = {
 def test_verify_names_what_was_tampered_with_and_rebuild_mends_it(full, name):
     sql, word = TAMPERINGS[name]
     before = dump(full.store)
-    assert full.upkeep.verify() == []
+    assert full.engine.upkeep.verify() == []
     raw(full.store.file, sql)
-    problems = full.upkeep.verify()
+    problems = full.engine.upkeep.verify()
     assert any(word in problem for problem in problems), problems
-    full.upkeep.rebuild()
-    assert full.upkeep.verify() == []
+    full.engine.upkeep.rebuild()
+    assert full.engine.upkeep.verify() == []
     assert dump(full.store) == before
     assert full.engine.remember(ME, note("life goes on")).seq == 7
 
@@ -155,9 +155,9 @@ def test_verify_sees_a_wrong_column_of_the_text_index(full, column):
     for command, columns in (("'delete'", right), ("null", right | {column: "1qforged"})):
         raw(full.store.file, "insert into passage_fts (passage_fts, rowid, body, extra, scope) values "
                              f"({command}, {ref}, '{columns['body']}', '{columns['extra']}', '{columns['scope']}')")
-    assert any("index" in problem and " b" in problem for problem in full.upkeep.verify())
-    full.upkeep.rebuild()
-    assert full.upkeep.verify() == []
+    assert any("index" in problem and " b" in problem for problem in full.engine.upkeep.verify())
+    full.engine.upkeep.rebuild()
+    assert full.engine.upkeep.verify() == []
 
 
 @pytest.mark.parametrize("sql", [
@@ -168,14 +168,14 @@ def test_verify_sees_a_wrong_column_of_the_text_index(full, column):
     f"update event set type = 'sung' where {MINE} and seq = 5", f"update event set seq = 80 where {MINE} and seq = 6"])
 def test_verify_names_the_tenant_of_a_damaged_log_and_goes_on_with_the_others(full, sql):
     raw(full.store.file, sql, "update item set title = 'forged' where tenant = 'globex' and id = 'a'")
-    problems = full.upkeep.verify()
+    problems = full.engine.upkeep.verify()
     assert {problem.partition(":")[0] for problem in problems} == {"local", "globex"}
 
 
 def test_rebuild_leaves_log_access_counts_settings_and_other_tables_as_they_are(full):
     before = dump(full.store)
     seen: list[tuple[int, int]] = []
-    assert full.upkeep.rebuild(lambda *step: seen.append(step)) == 12
+    assert full.engine.upkeep.rebuild(lambda *step: seen.append(step)) == 12
     assert dump(full.store) == before
     assert seen[-1][0] == 12
 
@@ -185,9 +185,9 @@ def test_rebuild_leaves_log_access_counts_settings_and_other_tables_as_they_are(
 def test_a_fresh_folder_has_every_migration_with_its_checksum_and_keeps_them(tmp_path):
     for _ in range(2):
         opened(tmp_path).close()
-        assert raw(tmp_path / FILE, "pragma user_version") == [(len(migrations()),)]
+        assert raw(tmp_path / FILE, "pragma user_version") == [(len(migrations(FOLDER)),)]
         assert raw(tmp_path / FILE, "select number, name, checksum from migration") == [
-            (number, name, hashlib.sha256(text.encode()).hexdigest()) for number, name, text in migrations()]
+            (number, name, hashlib.sha256(text.encode()).hexdigest()) for number, name, text in migrations(FOLDER)]
 
 
 def test_a_folder_opened_first_by_many_at_once_works_for_all(tmp_path):
@@ -203,7 +203,7 @@ def test_a_folder_opened_first_by_many_at_once_works_for_all(tmp_path):
         with ThreadPoolExecutor(8) as pool:
             list(pool.map(work, range(8)))
         app = opened(folder)
-        assert (app.engine.listing(ME).total, app.upkeep.verify()) == (8, [])
+        assert (app.engine.listing(ME).total, app.engine.upkeep.verify()) == (8, [])
         app.close()
 
 
@@ -251,10 +251,10 @@ def test_a_backup_made_while_others_write_is_whole(app, tmp_path):
     assert steps[-1][0] == steps[-1][1] > 500
     restore_backup(tmp_path / "copy.db", tmp_path / "new")
     copy = opened(tmp_path / "new")
-    assert copy.upkeep.verify() == []
+    assert copy.engine.upkeep.verify() == []
     assert 2 <= copy.engine.listing(ME).total <= written.result() + 1
-    lines = list(copy.upkeep.export("local"))[1:]
-    assert list(app.upkeep.export("local"))[1:][:len(lines)] == lines
+    lines = list(copy.engine.upkeep.export("local"))[1:]
+    assert list(app.engine.upkeep.export("local"))[1:][:len(lines)] == lines
     copy.engine.remember(ME, note("life goes on"))
     copy.close()
 
@@ -293,13 +293,13 @@ def test_a_spoiled_backup_is_refused_and_the_folder_stays_empty(full, tmp_path):
 # Export and import
 
 def lines(app: App) -> list[str]:
-    return list(app.upkeep.export("local"))
+    return list(app.engine.upkeep.export("local"))
 
 
 def refused(app: App, text: Iterable[str], error: type[MemolithError] = MemolithError) -> str:
     before = dump(app.store)
     with pytest.raises(error) as caught:
-        app.upkeep.import_(ME, text)
+        app.engine.upkeep.import_(ME, text)
     assert dump(app.store) == before
     return str(caught.value)
 
@@ -323,7 +323,7 @@ def test_a_torn_export_and_one_of_another_format_are_refused(busy, target):
     copy = lines(busy)
     assert "6" in refused(target, copy[:-2])
     assert refused(target, ['{"memolith": 99, "tenant": "x"}', *copy[1:]], InvalidInput)
-    assert target.upkeep.import_(ME, copy).events == 6
+    assert target.engine.upkeep.import_(ME, copy).events == 6
 
 
 @each_store
@@ -334,7 +334,7 @@ def test_what_can_be_remembered_can_be_exported_and_imported(app, target):
     app.engine.remember(ME, Draft(blocks=(Block("x" * 999_999, "é" * 500, attributes=deep),), tags=("t" * 100,),
                                   attributes={"password policy": "long", "n": 2**70} | deep, title="é" * 500))
     app.engine.remember(ME, note("for guests the wifi password: sunshine,"))
-    assert target.upkeep.import_(ME, lines(app)).redactions == {}
+    assert target.engine.upkeep.import_(ME, lines(app)).redactions == {}
     assert dump(target.store) == dump(app.store)
 
 
@@ -342,6 +342,6 @@ def test_what_can_be_remembered_can_be_exported_and_imported(app, target):
 def test_secrets_of_an_import_are_redacted_and_named(app, target):
     token = "gh" + "p_" + "Ab3" * 12
     Engine(app.store, app.clock, secrets="allow").remember(ME, note(f"key {token}", tags=(token,)))
-    assert target.upkeep.import_(ME, lines(app)).redactions == {"github-token": 2}
+    assert target.engine.upkeep.import_(ME, lines(app)).redactions == {"github-token": 2}
     assert token not in "".join(lines(target))
-    assert target.upkeep.verify() == []
+    assert target.engine.upkeep.verify() == []

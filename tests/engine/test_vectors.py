@@ -197,7 +197,7 @@ def test_snapshot_and_tail_together_answer_as_the_table_does(shelf):
     shelf.put(random_rows(200, 2))
     reader = shelf.index()
     assert shelf.agrees(reader) == 1.0
-    assert reader.tail == 200
+    assert reader.tail.count == 200
     assert shelf.agrees(writer) == 1.0
 
 
@@ -295,7 +295,7 @@ def test_a_reader_keeps_its_mapping_while_snapshots_roll_over(shelf):
     assert second != first
     assert [path.name for path in shelf.app.settings.data.glob("vectors-*")] == [second.name]
     assert shelf.agrees(reader) == 1.0, "the old mapping still serves"
-    assert reader.tail == 100
+    assert reader.tail.count == 100
 
 
 def test_a_second_reader_follows_to_the_new_snapshot_once_its_tail_is_long(shelf):
@@ -310,7 +310,7 @@ def test_a_second_reader_follows_to_the_new_snapshot_once_its_tail_is_long(shelf
     writer.tidy()
     shelf.put(random_rows(1, 3))
     assert shelf.agrees(reader, 5) >= 0.98
-    assert reader.tail == 1
+    assert reader.tail.count == 1
 
 
 def test_a_name_never_comes_back_even_after_all_files_were_removed(shelf):
@@ -389,14 +389,14 @@ def test_a_spoiled_snapshot_is_ignored_and_the_table_answers(shelf, how):
     SPOILED[how](path)
     index = shelf.index()
     assert shelf.agrees(index) == 1.0
-    assert index.tail >= 47
+    assert index.tail.count >= 47
     fresh = shelf.snapshot(index)
     if path.is_file():
         index.tidy()
         assert not path.exists()
     reader = shelf.index()
     assert shelf.agrees(reader) == 1.0
-    assert (reader.tail, fresh.is_file()) == (0, True)
+    assert (reader.tail.count, fresh.is_file()) == (0, True)
 
 
 def test_an_older_good_snapshot_serves_where_the_newest_is_spoiled(shelf):
@@ -406,7 +406,7 @@ def test_an_older_good_snapshot_serves_where_the_newest_is_spoiled(shelf):
     flip(shelf.snapshot(shelf.index()), HEADER + 50)
     reader = shelf.index()
     assert shelf.agrees(reader) == 1.0
-    assert reader.tail == 20
+    assert reader.tail.count == 20
 
 
 def test_files_of_others_with_such_a_name_do_no_harm(shelf):
@@ -480,7 +480,7 @@ def test_a_reader_of_an_earlier_moment_does_not_turn_the_index_back(shelf):
         found = index.nearest(early, ME, Filter(), query.tobytes(), 50)
         assert len(found) == 30, "the earlier moment has no later items"
     assert set(shelf.ask(index, query, 50)) == set(shelf.rows)
-    assert index.tail == 40
+    assert index.tail.count == 40
     assert set(later) <= set(shelf.ask(index, query, 50))
 
 

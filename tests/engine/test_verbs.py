@@ -45,7 +45,7 @@ def texts(app: App, id: str, caller: Caller = ME) -> list[str]:
 
 def found(app: App, caller: Caller, words: str, **choice: object) -> set[str]:
     query = Query(words, Filter(**choice), mode="text", limit=100)  # type: ignore[arg-type]
-    return {hit.item.id for hit in app.recall.recall(caller, query).hits}
+    return {hit.item.id for hit in app.engine.recall(caller, query).hits}
 
 
 def refused(error: type[MemolithError], call: Callable[..., object], *arguments: object,
@@ -157,7 +157,7 @@ def test_erasing_leaves_no_byte_of_text_title_tags_metadata_speaker_and_links(ap
     refused(NotFound, app.engine.get, ME, id, forgotten=True)
     with app.store.reading(None) as rows:
         assert (rows.access(ME.tenant, [id]), list(rows.all_links(ME.tenant))) == ({}, [])
-    assert app.upkeep.verify() == []
+    assert app.engine.upkeep.verify() == []
 
 
 def test_only_the_owner_or_an_admin_erases(app):
@@ -290,7 +290,7 @@ def test_only_the_audience_sees_an_item_on_any_path(app, audience, caller):
     assert bool(app.engine.read_many(caller, [id])) == sees
     if caller.tenant == "acme":
         assert app.engine.links(caller, other) == [link] * sees
-    for path in (app.engine.get, app.engine.read, app.engine.links, app.past.history, app.past.last):
+    for path in (app.engine.get, app.engine.read, app.engine.links, app.engine.past.history, app.engine.past.last):
         if sees:
             path(caller, id)
         else:
@@ -306,25 +306,25 @@ def test_nobody_outside_the_audience_changes_an_item(app, audience, caller):
     refused(NotFound, engine.tag, caller, id, ["mine"])
     refused(NotFound, engine.append, caller, id, [Block("mine")])
     refused(NotFound, engine.link, caller, other, id, "mine")
-    refused(NotFound, app.past.as_of, caller, id, "2100-01-01")
+    refused(NotFound, app.engine.past.as_of, caller, id, "2100-01-01")
     for verb in (engine.forget, engine.restore, engine.erase):
         refused(NotFound, verb, caller, id)
     refused(NotFound, engine.unlink, caller, link.id)
     for seq in (1, 3):
-        refused(NotFound, app.past.undo, caller, seq)
+        refused(NotFound, app.engine.past.undo, caller, seq)
     assert (length(app, ANN), length(app, STRANGER)) == (3, 0)
 
 
 @pytest.mark.parametrize("audience", list(Audience))
 def test_the_history_of_an_item_tells_nothing_of_links_to_what_one_does_not_see(app, audience):
     _, other, link = linked_pair(app, audience)
-    told = {step.event.stream for step in app.past.history(BOB, other)}
+    told = {step.event.stream for step in app.engine.past.history(BOB, other)}
     assert told == ({other, link.id} if BOB in AUDIENCES[audience] else {other})
 
 
 def test_a_refused_unlink_does_not_tell_what_the_hidden_end_is(app):
     hidden, _, link = linked_pair(app, Audience.USER)
-    for error in (refused(NotFound, app.engine.unlink, BOB, link.id), refused(NotFound, app.past.undo, BOB, 3)):
+    for error in (refused(NotFound, app.engine.unlink, BOB, link.id), refused(NotFound, app.engine.past.undo, BOB, 3)):
         assert hidden not in f"{error.id} {error}"
 
 

@@ -12,7 +12,7 @@ from typing import TypedDict
 import pytest
 
 from memolith.retrieval.minilm import MODEL_FOLDER, VOCAB_FILE
-from memolith.retrieval.wordpiece import CACHED_WORDS, END, START, UNKNOWN, WordPiece, unknown_share
+from memolith.retrieval.wordpiece import CACHED_WORDS, END, START, UNKNOWN, WordPiece, share
 
 
 class Row(TypedDict):
@@ -76,20 +76,20 @@ def test_a_huge_text_is_read_only_as_far_as_needed(tokenizer: WordPiece) -> None
 
 
 def test_the_unknown_share_counts_inner_tokens_only() -> None:
-    assert unknown_share([START, UNKNOWN, 2000, 2001, 2002, END]) == 0.25
-    assert unknown_share([START, 2000, END]) == 0.0
+    assert share([START, UNKNOWN, 2000, 2001, 2002, END], {UNKNOWN}) == 0.25
+    assert share([START, 2000, END], {UNKNOWN}) == 0.0
 
 
 def test_where_there_is_nothing_to_understand_all_is_unknown() -> None:
-    assert unknown_share([START, END]) == 1.0
+    assert share([START, END], {UNKNOWN}) == 1.0
 
 
 @pytest.mark.parametrize("text", ["Привет, как дела сегодня?", "مرحبا بالعالم كيف حالك", "안녕하세요 오늘 회의는"])
 def test_spelled_scripts_are_foreign_though_not_unknown(tokenizer: WordPiece, text: str) -> None:
     ids = tokenizer.ids(text, 256)
-    assert unknown_share(ids) < 0.1
-    assert tokenizer.foreign_share(ids) > 0.8
+    assert share(ids, {UNKNOWN}) < 0.1
+    assert share(ids, tokenizer.foreign) > 0.8
 
 
 def test_accented_latin_is_not_foreign(tokenizer: WordPiece) -> None:
-    assert tokenizer.foreign_share(tokenizer.ids("Chúng tôi über İstanbul: Łódź, café", 256)) == 0.0
+    assert share(tokenizer.ids("Chúng tôi über İstanbul: Łódź, café", 256), tokenizer.foreign) == 0.0

@@ -10,10 +10,10 @@ from memolith.engine.recall import Query
 from memolith.settings import load
 
 app = open_app(load({"data": Path(sys.argv[1])}))
-app.recall.recall(Caller(), Query("warm up", mode="vector"))
+app.engine.recall(Caller(), Query("warm up", mode="vector"))
 print("ready", flush=True)
 for line in sys.stdin:
-    found = app.recall.recall(Caller(), Query(line.strip(), mode="vector"))
+    found = app.engine.recall(Caller(), Query(line.strip(), mode="vector"))
     answer = {"ids": [hit.item.id for hit in found.hits], "warnings": list(found.warnings)}
     print(json.dumps(answer), flush=True)
 app.close()

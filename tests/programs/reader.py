@@ -27,7 +27,7 @@ def newest(app: App, before: int) -> int:
         _, blocks = app.engine.read(ME, item.id)
         word = item.title.split()[-1]
         assert word in blocks[0].text, (item, blocks)
-        assert item.id in [hit.item.id for hit in app.recall.recall(ME, Query(word, limit=3)).hits], item
+        assert item.id in [hit.item.id for hit in app.engine.recall(ME, Query(word, limit=3)).hits], item
     return page.total
 
 
@@ -52,7 +52,7 @@ def answer(app: App) -> None:
             title = app.engine.get(ME, id).title
         except NotFound:
             title = None
-        hits = [hit.item.id for hit in app.recall.recall(ME, Query(word, mode="text")).hits]
+        hits = [hit.item.id for hit in app.engine.recall(ME, Query(word, mode="text")).hits]
         print(json.dumps({"title": title, "hits": hits}), flush=True)
 
 

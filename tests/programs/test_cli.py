@@ -39,7 +39,7 @@ def opened(folder: Path, **settings: Any) -> App:
 def filled(folder: Path, *texts: str) -> list[str]:
     """A folder with these texts; their ids."""
     app = opened(folder)
-    app.upkeep.import_(ME, [json.dumps({"content": text}) for text in texts])
+    app.engine.upkeep.import_(ME, [json.dumps({"content": text}) for text in texts])
     ids = [item.id for item in app.engine.listing(ME, limit=1000, descending=False).items]
     app.close()
     return ids
@@ -241,7 +241,7 @@ def test_a_failure_is_told_on_stderr_in_plain_words_and_changes_nothing(data, tm
     if "backup" in failure and "into" in failure:
         assert "data folder" not in ran.stderr, "it is another folder that is missing"
     app = opened(data)
-    assert (app.engine.listing(ME).total, app.upkeep.verify()) == (1, [])
+    assert (app.engine.listing(ME).total, app.engine.upkeep.verify()) == (1, [])
     app.close()
     assert not (tmp_path / "file.new" / "memolith.db").exists()
 
@@ -287,13 +287,14 @@ def rich(folder: Path) -> list[str]:
     messages = (Block("hi", "Maria", "2026-01-01"), Block("ho", "Jo"))
     talk = engine.remember(ME, Draft(kind="conversation", blocks=messages)).item
     engine.append(ME, talk.id, (Block("more", "Maria", attributes={"x": [1]}),))
-    app.past.undo(ME, engine.append(ME, talk.id, (Block("mistake"),)).seq)
-    app.past.undo(ME, engine.revise(ME, kept.id, Patch(title="U", dropped=("n",), blocks=(Block("v " * 900),))).seq)
+    app.engine.past.undo(ME, engine.append(ME, talk.id, (Block("mistake"),)).seq)
+    patch = Patch(title="U", dropped=("n",), blocks=(Block("v " * 900),))
+    app.engine.past.undo(ME, engine.revise(ME, kept.id, patch).seq)
     engine.tag(ME, kept.id, add=["c"], remove=["a"])
     link = engine.link(ME, kept.id, other.id, "cites", 0.5, {"why": "so"})
     engine.link(ME, kept.id, other.id, "cites", 0.7, again=True)
     engine.unlink(ME, link.id)
-    app.past.undo(ME, app.past.history(ME, kept.id)[-1].event.seq)
+    app.engine.past.undo(ME, app.engine.past.history(ME, kept.id)[-1].event.seq)
     engine.forget(ME, other.id)
     gone = engine.remember(ME, Draft(blocks=(Block("to be erased"),))).item
     engine.link(ME, gone.id, talk.id, "follows")
@@ -314,7 +315,7 @@ def test_an_export_imported_into_an_empty_folder_gives_equal_read_models(data, t
     before, after = opened(data), opened(again)
     for id in ids[:3]:
         assert after.engine.read(ME, id, forgotten=True) == before.engine.read(ME, id, forgotten=True)
-        assert after.past.history(ME, id) == before.past.history(ME, id)
+        assert after.engine.past.history(ME, id) == before.engine.past.history(ME, id)
     with before.store.reading(None) as old, after.store.reading(None) as new:
         assert list(new.all_items(ME.tenant)) == list(old.all_items(ME.tenant))
         assert list(new.all_links(ME.tenant)) == list(old.all_links(ME.tenant))

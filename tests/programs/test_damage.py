@@ -33,7 +33,7 @@ def healthy(tmp_path_factory) -> Path:
     app = opened(folder)
     lines = (json.dumps({"title": f"Title {n}", "content": f"line number {n} with some words", "tags": ["t"]})
              for n in range(200))
-    app.upkeep.import_(ME, lines)
+    app.engine.upkeep.import_(ME, lines)
     app.close()
     return folder / "memolith.db"
 
@@ -105,9 +105,9 @@ def complaints(folder: Path) -> list[str]:
     except StoreCorrupt as error:
         return [error.message]
     found: list[str] = []
-    for work in (app.upkeep.verify, app.store.check, lambda: app.engine.listing(ME, limit=200),
-                 lambda: app.recall.recall(ME, Query("line number", mode="text", limit=200)),
-                 lambda: app.engine.remember(ME, Draft(blocks=(Block("one more"),))), app.upkeep.rebuild):
+    for work in (app.engine.upkeep.verify, app.store.check, lambda: app.engine.listing(ME, limit=200),
+                 lambda: app.engine.recall(ME, Query("line number", mode="text", limit=200)),
+                 lambda: app.engine.remember(ME, Draft(blocks=(Block("one more"),))), app.engine.upkeep.rebuild):
         try:
             told = work()
         except StoreCorrupt as error:

@@ -72,7 +72,7 @@ def neighbours(app: App, words: Words, count: int) -> list[str]:
     lines = (json.dumps({"title": words.other(1), "content": words.other(words.rng.choice((5, 60))),
                          "tags": [words.other(1)], "metadata": {"n": words.other(words.rng.choice((1, 20)))}})
              for _ in range(count))
-    app.upkeep.import_(ME, lines)
+    app.engine.upkeep.import_(ME, lines)
     return [item.id for item in app.engine.listing(ME, limit=count).items]
 
 
@@ -105,10 +105,10 @@ def with_history(app: App, words: Words) -> str:
 def undone(app: App, words: Words) -> str:
     id = plain(app, words)
     changed = app.engine.revise(ME, id, Patch(title=words.word(), blocks=(Block(words.text(40)),)))
-    app.past.undo(ME, changed.seq)
+    app.engine.past.undo(ME, changed.seq)
     app.engine.forget(ME, id)
     app.engine.restore(ME, id)
-    app.past.undo(ME, app.engine.tag(ME, id, add=[words.word()]).seq)
+    app.engine.past.undo(ME, app.engine.tag(ME, id, add=[words.word()]).seq)
     app.engine.forget(ME, id)
     return id
 
@@ -120,7 +120,7 @@ def conversation(app: App, words: Words) -> str:
 
     id = app.engine.remember(ME, Draft(kind="conversation", title=words.word(), blocks=messages(12))).item.id
     app.engine.append(ME, id, messages(5))
-    app.past.undo(ME, app.engine.append(ME, id, messages(2)).seq)
+    app.engine.past.undo(ME, app.engine.append(ME, id, messages(2)).seq)
     return id
 
 
@@ -134,7 +134,7 @@ def linked(app: App, words: Words) -> str:
         back = app.engine.link(ME, ends[1], id, type, attributes={"why": words.word()})
         app.engine.unlink(ME, back.id)
         if type == "extends":
-            app.past.undo(ME, app.past.history(ME, id)[-1].event.seq)
+            app.engine.past.undo(ME, app.engine.past.history(ME, id)[-1].event.seq)
             app.engine.unlink(ME, link.id)
     return id
 
@@ -149,7 +149,7 @@ def test_an_erased_item_leaves_no_byte_in_any_file(crowd, data, words, make):
     assert scan(data, words.made), "the words must be there before"
     assert crowd.engine.erase(ME, id)
     assert scan(data, pieces(words.made)) == []
-    assert crowd.upkeep.verify() == []
+    assert crowd.engine.upkeep.verify() == []
     assert crowd.engine.listing(ME).total >= 30
 
 
@@ -171,17 +171,17 @@ def test_an_erased_item_is_gone_from_search_history_export_and_the_past(crowd, w
     then = crowd.clock.now()
     crowd.engine.erase(ME, id)
     for word in known[:6]:
-        assert crowd.recall.recall(ME, Query(word, mode="text")).total == 0
-        assert crowd.recall.recall(ME, Query(word, mode="text", as_of=then)).total == 0
+        assert crowd.engine.recall(ME, Query(word, mode="text")).total == 0
+        assert crowd.engine.recall(ME, Query(word, mode="text", as_of=then)).total == 0
     with pytest.raises(NotFound):
         crowd.engine.read(ME, id, forgotten=True)
     with pytest.raises(NotFound):
-        crowd.past.as_of(ME, id, then)
-    assert all(not step.changes for step in crowd.past.history(ME, id))
-    exported = "\n".join(crowd.upkeep.export(ME.tenant))
+        crowd.engine.past.as_of(ME, id, then)
+    assert all(not step.changes for step in crowd.engine.past.history(ME, id))
+    exported = "\n".join(crowd.engine.upkeep.export(ME.tenant))
     assert not [word for word in known if word in exported]
     for other in crowd.engine.listing(ME).items:
-        told = repr(crowd.past.history(ME, other.id))
+        told = repr(crowd.engine.past.history(ME, other.id))
         assert not [word for word in known if word in told]
 
 
@@ -198,7 +198,7 @@ def test_items_that_share_pages_with_others_leave_nothing_when_erased(crowd, dat
         if number % 4 == 0:
             neighbours(crowd, words, 1)
     assert scan(data, pieces(words.made)) == []
-    assert crowd.upkeep.verify() == []
+    assert crowd.engine.upkeep.verify() == []
 
 
 def test_the_text_index_keeps_no_beginning_of_erased_words(crowd, data, words):
@@ -244,7 +244,7 @@ def test_no_vector_of_an_erased_item_is_left_in_table_or_snapshot(data):
     app = open_app(Settings(data=data))
     ids = [app.engine.remember(ME, Draft(blocks=(Block(f"{color} tea"),))).item.id for color in ("Red", "Green")]
     app.do_upkeep()
-    app.upkeep.rebuild()
+    app.engine.upkeep.rebuild()
     app.do_upkeep()
     app.renew(always=True)
     before = {path.name: path.stat().st_ino for path in data.glob("*.snap")}

@@ -224,7 +224,7 @@ def test_processes_that_create_the_folder_at_the_same_moment_all_succeed(turns):
         assert child.end() == 0, child.complaints
         app = opened(place / "0" / "deep" / "data")
         assert app.engine.listing(ME).total == 5
-        assert app.upkeep.verify() == []
+        assert app.engine.upkeep.verify() == []
         app.close()
     assert failed == ["0"] * turns, "".join(child.complaints)
 
@@ -315,7 +315,7 @@ def test_the_background_thread_does_not_keep_the_process_alive(tmp_path):
         assert time.monotonic() - started < 15
         assert child.complaints == []
     app = opened(tmp_path / "data")
-    assert app.upkeep.verify() == []
+    assert app.engine.upkeep.verify() == []
     app.close()
 
 
@@ -344,13 +344,14 @@ def test_a_clock_that_goes_backwards_does_no_harm(tmp_path):
     engine.unlink(ME, link.id)
     for at in ("2026-06-01T07:00:00Z", "2026-06-01T08:30:00Z", "2026-06-01T09:30:00Z", "2026-06-01T10:30:00Z"):
         with suppress(NotFound):
-            assert app.past.as_of(ME, id, at).blocks[0].text in ("first words", "second words")
-        app.recall.recall(ME, Query("words", mode="text", as_of=at))
-    assert app.past.as_of(ME, id, "2026-06-01T10:30:00Z").blocks[0].text == "second words"
-    assert [step.event.type for step in app.past.history(ME, id)] == ["remembered", "revised", "linked", "unlinked"]
-    app.past.undo(ME, changed.seq)
+            assert app.engine.past.as_of(ME, id, at)[1][0].text in ("first words", "second words")
+        app.engine.recall(ME, Query("words", mode="text", as_of=at))
+    assert app.engine.past.as_of(ME, id, "2026-06-01T10:30:00Z")[1][0].text == "second words"
+    assert [step.event.type for step in app.engine.past.history(ME, id)] == [
+        "remembered", "revised", "linked", "unlinked"]
+    app.engine.past.undo(ME, changed.seq)
     assert app.engine.read(ME, id)[1][0].text == "first words"
-    assert app.upkeep.verify() == []
+    assert app.engine.upkeep.verify() == []
     app.close()
 
 
@@ -359,6 +360,6 @@ def test_what_was_written_under_a_clock_of_tomorrow_is_embedded_today(tmp_path):
     clock.time = "2999-01-01T00:00:00.000000Z"
     Engine(app.store, clock).remember(ME, note("Maria prefers tea to coffee"))
     app.do_upkeep()
-    hits = app.recall.recall(ME, Query("beverages that she likes", mode="vector")).hits
+    hits = app.engine.recall(ME, Query("beverages that she likes", mode="vector")).hits
     app.close()
     assert [hit.passage.text for hit in hits] == ["Maria prefers tea to coffee"]

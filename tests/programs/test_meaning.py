@@ -138,16 +138,16 @@ def test_a_kill_during_embedding_loses_nothing(tmp_path, after):
         worker.kill()
     made = vector_count(app)
     assert after <= made < TALES + 3, "it was killed in the middle"
-    assert app.upkeep.verify() == []
-    page = app.recall.recall(ME, Query("pet destroyed the furniture chewed"))
+    assert app.engine.upkeep.verify() == []
+    page = app.engine.recall(ME, Query("pet destroyed the furniture chewed"))
     assert page.hits[0].passage.text == FACTS[0]
     assert "no vector yet" in page.warnings[0]
     EmbedWorker(app.store, MiniLM(), InAnHour(), quantised).drain()
     assert vector_count(app) == TALES + 3
     for question, text in MEANT.items():
-        page = app.recall.recall(ME, Query(question, mode="vector"))
+        page = app.engine.recall(ME, Query(question, mode="vector"))
         assert (page.hits[0].passage.text, page.warnings) == (text, ())
-    assert app.upkeep.verify() == []
+    assert app.engine.upkeep.verify() == []
     app.close()
 
 
@@ -194,7 +194,7 @@ def test_a_kill_during_a_snapshot_leaves_the_old_one_in_force(tmp_path, attempt)
     assert len(list(tmp_path.glob("vectors-*"))) == 1, "and what the killed one left is gone"
     for n in (0, 17, count - 1):
         assert nearest(app, rows[n]) == nearest(other, rows[n]) == n
-    assert other.upkeep.verify() == []
+    assert other.engine.upkeep.verify() == []
     other.close()
     app.close()
 
@@ -242,6 +242,6 @@ def test_a_model_that_fails_its_digest_is_not_used_and_words_serve(tmp_path, wha
     assert "Traceback" not in failed.stderr + doctor.stderr
     run("upkeep")
     app = open_app(Settings(data=data))
-    found = wait_for(lambda: app.recall.recall(ME, Query("pet destroyed the furniture", mode="vector")).hits)
+    found = wait_for(lambda: app.engine.recall(ME, Query("pet destroyed the furniture", mode="vector")).hits)
     assert found[0].passage.text == FACTS[0], "with a good model all is as it should be, without help"
     app.close()

@@ -105,7 +105,7 @@ def check_all(folder: Path, acknowledged: dict[str, str], count: int) -> None:
     assert len(acknowledged) == WRITERS * count
     for word, id in acknowledged.items():
         assert app.engine.read(ME, id)[0].title == f"Item {word}"
-        hits = app.recall.recall(ME, Query(word, mode="text")).hits
+        hits = app.engine.recall(ME, Query(word, mode="text")).hits
         assert [hit.item.id for hit in hits] == [id], word
     titles = Counter(item.title for item in app.engine.listing(ME, limit=WRITERS * count * 2).items)
     assert set(titles) == {f"Item {word}" for word in acknowledged}
@@ -157,8 +157,8 @@ def test_nothing_of_an_import_is_there_after_it_was_killed_in_the_middle(tmp_pat
             importer.say(line)
         importer.kill()
     assert [item.id for item in app.engine.listing(ME).items] == [kept]
-    assert app.recall.recall(ME, Query("quuxly", mode="text")).total == 0
-    assert app.upkeep.verify() == []
+    assert app.engine.recall(ME, Query("quuxly", mode="text")).total == 0
+    assert app.engine.upkeep.verify() == []
     app.close()
 
 
@@ -170,8 +170,8 @@ def test_a_rebuild_killed_in_the_middle_leaves_everything_as_it_was(tmp_path):
         wait_for(lambda: wal_size(tmp_path / "data") or rebuild.process.poll() is not None)
         rebuild.kill()
     assert app.engine.listing(ME).total == 1000
-    assert app.recall.recall(ME, Query("gadget77", mode="text")).total == 1
-    assert app.upkeep.verify() == []
+    assert app.engine.recall(ME, Query("gadget77", mode="text")).total == 1
+    assert app.engine.upkeep.verify() == []
     app.close()
 
 
@@ -198,9 +198,10 @@ def test_two_commands_that_change_the_same_item_both_stay_in_its_history(tmp_pat
     running = [subprocess.Popen([*CLI, "revise", id, "--title", f"Title {n}", "--data", str(tmp_path / "data")],
                                 stdout=subprocess.DEVNULL) for n in range(2)]
     assert [process.wait(60) for process in running] == [0, 0]
-    titles = [change.new for step in app.past.history(ME, id) for change in step.changes if change.field == "title"]
+    steps = app.engine.past.history(ME, id)
+    titles = [change.new for step in steps for change in step.changes if change.field == "title"]
     assert sorted(map(str, titles[1:])) == [f"Title {n}" for n in range(2)]
-    assert app.upkeep.verify() == []
+    assert app.engine.upkeep.verify() == []
     app.close()
 
 
@@ -237,7 +238,7 @@ def filled(folder: Path, count: int) -> App:
     """An app on a folder with so many items, and an empty write-ahead log."""
     app = open_app(Settings(data=folder, embedder="none"))
     lines = (json.dumps({"title": f"Gadget {n}", "content": f"What gadget{n} does. " * 3}) for n in range(count))
-    app.upkeep.import_(ME, lines)
+    app.engine.upkeep.import_(ME, lines)
     assert app.store.shred()
     return app
 

@@ -615,15 +615,15 @@ def test_undo_passes_over_what_is_computed(app):
     before = certainty(app, id)
     run(app, "update_concept", concept_id=id, explanation=LONG)
     relate(app, id, other)
-    assert app.past.last(ME, id).type == "revised"
-    app.past.undo(ME, app.past.last(ME, id).seq)
+    assert app.engine.past.last(ME, id).type == "revised"
+    app.engine.past.undo(ME, app.engine.past.last(ME, id).seq)
     assert run(app, "get_concept", concept_id=id)["concept"]["explanation"] == "Runs again."
     run(app, "delete_relationship", source_id=id, target_id=other, relationship_type="prerequisite")
     assert certainty(app, id) == before
     with app.store.reading(None) as rows:
         appraised = next(event for event in rows.events(ME.tenant, id) if event.type == "appraised")
     with pytest.raises(NotUndoable):
-        app.past.undo(ME, appraised.seq)
+        app.engine.past.undo(ME, appraised.seq)
 
 
 def test_erasing_a_concept_appraises_its_neighbours_and_leaves_the_log_whole(app):
@@ -632,7 +632,7 @@ def test_erasing_a_concept_appraises_its_neighbours_and_leaves_the_log_whole(app
     relate(app, id, other)
     app.engine.erase(ME, id)
     assert certainty(app, other) == before
-    assert app.upkeep.verify() == []
+    assert app.engine.upkeep.verify() == []
 
 
 def test_only_a_concept_can_be_reviewed(app):

@@ -85,10 +85,9 @@ class HttpEmbedder:
                 patience = min(self._timeout_s, SEARCH_S) if len(texts) <= 4 else self._timeout_s
                 answer = self._client.post("/embeddings", json={"model": self._model, "input": texts},
                                            timeout=patience)
-            if answer.status_code in (429, 500, 502, 503, 504) and attempt < TRIES:
-                time.sleep(_pause(answer.headers.get("retry-after"), attempt))
-                continue
-            break
+            if answer.status_code not in (429, 500, 502, 503, 504) or attempt == TRIES:
+                break
+            time.sleep(_pause(answer.headers.get("retry-after"), attempt))
         if answer.status_code != 200:
             raise EmbedderDown(f"The embedder answered HTTP {answer.status_code}; check embedder_url, embedder_model "
                                "and embedder_key.")

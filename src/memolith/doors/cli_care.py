@@ -13,7 +13,7 @@ from typing import TextIO
 
 from memolith import __version__
 from memolith import app as root
-from memolith.app import App, open_app, sqlite_version
+from memolith.app import App, library_version, open_app
 from memolith.doors.commands import Command, Options, into, option
 from memolith.doors.show import note, pairs, progress, tell
 from memolith.engine.model import Block, Caller, Draft, Patch
@@ -32,7 +32,7 @@ SAFE_SQLITE = (3, 51, 3)
 @into(COMMANDS)
 def verify(app: App, options: Options) -> int:
     """Prove that tables and indexes equal a replay of the log."""
-    problems = app.upkeep.verify(progress("verifying"))
+    problems = app.engine.upkeep.verify(progress("verifying"))
     tell(options, {"equal": not problems, "problems": problems},
          *(problems or ["equal: tables and indexes are what the log says"]),
          aside="The read models differ from the log; `memolith rebuild` makes them anew." if problems else "")
@@ -42,7 +42,7 @@ def verify(app: App, options: Options) -> int:
 @into(COMMANDS)
 def rebuild(app: App, options: Options) -> None:
     """Make tables and indexes anew from the log."""
-    count = app.upkeep.rebuild(progress("rebuilding"))
+    count = app.engine.upkeep.rebuild(progress("rebuilding"))
     app.stage.drop(app.embedder)
     tell(options, {"events": count}, f"Rebuilt from {count:,} events.")
 
@@ -86,7 +86,7 @@ def doctor(app: App, options: Options) -> int:
 def examine(app: App) -> tuple[dict[str, object], list[str]]:
     """Facts about this installation and its data, and what is wrong with how to mend it."""
     problems: list[str] = []
-    version = sqlite_version()
+    version = library_version()
     if tuple(int(part) for part in version.split(".")) < SAFE_SQLITE:
         problems.append(f"SQLite {version} can lose data when several processes write; update the package apsw.")
     free = shutil.disk_usage(app.settings.data).free
@@ -131,7 +131,7 @@ def export(app: App, options: Options) -> None:
     """Write a tenant as JSON Lines."""
     advance = progress("exporting")
     with _opened(options.file, "w", sys.stdout) as file:
-        for count, line in enumerate(app.upkeep.export(options.tenant)):
+        for count, line in enumerate(app.engine.upkeep.export(options.tenant)):
             file.write(line + "\n")
             advance(count, 0)
     if options.json and options.file != "-":
@@ -143,7 +143,7 @@ def export(app: App, options: Options) -> None:
 def import_(app: App, options: Options) -> None:
     """Read an export, or lines like {"content": "…"}."""
     with _opened(options.file, "r", sys.stdin) as file:
-        made = app.upkeep.import_(Caller(tenant=options.tenant), file, progress("importing"))
+        made = app.engine.upkeep.import_(Caller(tenant=options.tenant), file, progress("importing"))
     tell(options, {"events": made.events, "items": made.items, "redactions": dict(made.redactions)},
          f"Imported {made.events:,} events, {made.items:,} items.",
          *(f"  redacted: {count} x {kind}" for kind, count in made.redactions.items()))
@@ -184,14 +184,14 @@ def _tour(app: App) -> list[str]:
     for question in ("what does Maria like to drink?", "why this database?"):
         told.append(f"\nrecall {question!r}:")
         told += [f"  {hit.score:.2f} {hit.strength}  {hit.passage.text}"
-                 for hit in app.recall.recall(ME, Query(question, limit=1)).hits]
+                 for hit in app.engine.recall(ME, Query(question, limit=1)).hits]
     changed = app.engine.revise(ME, items[1].id, Patch(blocks=(Block("Maria switched to espresso."),)))
-    app.past.undo(ME, changed.seq)
+    app.engine.past.undo(ME, changed.seq)
     told.append("\nrevised, then undone:")
-    for step in app.past.history(ME, items[1].id):
+    for step in app.engine.past.history(ME, items[1].id):
         shown = next((change.new for change in step.changes if change.field == "text"), "")
         told.append(f"  event {step.event.seq}: {step.event.type:10} {shown}")
     _, blocks = app.engine.read(ME, items[1].id)
     told.append(f"  now again: {blocks[0].text}")
-    told.append(f"\nverify: {'equal' if not app.upkeep.verify() else 'differs'}")
+    told.append(f"\nverify: {'equal' if not app.engine.upkeep.verify() else 'differs'}")
     return told

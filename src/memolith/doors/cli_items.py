@@ -11,13 +11,12 @@ from memolith.doors.commands import Command, Options, into, option
 from memolith.doors.show import note, paragraph, table, tell
 from memolith.engine.context import cite
 from memolith.engine.events import block_data
-from memolith.engine.intake import when
+from memolith.engine.intake import json_object, when
 from memolith.engine.model import KINDS, Audience, Block, Caller, Draft, Filter, Hit, Item, Json, Patch, Written
 from memolith.engine.past import Step
 from memolith.engine.picture import FORMATS, draw
 from memolith.engine.recall import MODES, Query
 from memolith.errors import InvalidInput
-from memolith.schemas.signatures import json_object
 
 ME = Caller()
 COMMANDS: list[Command] = []
@@ -74,7 +73,7 @@ def _written(written: Written, options: Options, verb: str) -> None:
       option("--as-of", metavar="TIME", help="search in what was known at that time"), *FILTERS)
 def recall(app: App, options: Options) -> None:
     """Find what was remembered, by words and by meaning."""
-    found = app.recall.recall(ME, Query(options.query, filter_of(options), options.mode, options.limit, options.offset,
+    found = app.engine.recall(ME, Query(options.query, filter_of(options), options.mode, options.limit, options.offset,
                                         options.threshold, as_of=options.as_of))
     if found.warnings and not options.json:
         note("\n".join(f"note: {warning}" for warning in found.warnings))
@@ -129,8 +128,7 @@ def first_words(app: App, id: str) -> str:
 def show(app: App, options: Options) -> None:
     """Show an item."""
     if options.as_of:
-        state = app.past.as_of(ME, options.id, options.as_of)
-        item, blocks = state.item, list(state.blocks)
+        item, blocks = app.engine.past.as_of(ME, options.id, options.as_of)
     else:
         item, blocks = app.engine.read(ME, options.id, forgotten=True)
         app.engine.note_read(ME, item.id)
@@ -146,7 +144,7 @@ def show(app: App, options: Options) -> None:
 @into(COMMANDS, ID, option("--as-of", metavar="TIME", help="up to that time"))
 def history(app: App, options: Options) -> None:
     """What happened to an item."""
-    steps = app.past.history(ME, options.id, options.as_of)
+    steps = app.engine.past.history(ME, options.id, options.as_of)
     rows = [(str(step.event.seq), step.event.at[:19], step.event.type, step.event.actor, _told(step))
             for step in steps]
     tell(options, [step_fields(step) for step in steps], *table(("event", "at", "what", "by", "changes"), rows))
@@ -204,7 +202,7 @@ def erase(app: App, options: Options) -> int:
             note("Nothing was erased.")
             return 1
     clean = app.engine.erase(ME, options.id)
-    rest = "." if clean else ", but another program still reads old pages; run `memolith upkeep` when it is done."
+    rest = "." if clean else ", but others still read old pages, or only the owner may clear them; run `memolith upkeep`."
     tell(options, {"erased": options.id, "clean": clean}, f"Erased {options.id}{rest}")
     return 0
 
@@ -212,8 +210,8 @@ def erase(app: App, options: Options) -> int:
 @into(COMMANDS, option("id", metavar="ID|EVENT"))
 def undo(app: App, options: Options) -> None:
     """Take back the last change of an item, or one event by its number."""
-    seq = int(options.id) if options.id.isascii() and options.id.isdigit() else app.past.last(ME, options.id).seq
-    event = app.past.undo(ME, seq)
+    seq = int(options.id) if options.id.isascii() and options.id.isdigit() else app.engine.past.last(ME, options.id).seq
+    event = app.engine.past.undo(ME, seq)
     tell(options, {"undone": seq, "event": event.seq, "type": event.type, "id": event.stream},
          f"Undid event {seq} by event {event.seq} ({event.type}) on {event.stream}")
 

@@ -16,9 +16,9 @@ from memolith.doors.mcp_calls import CALLER, LONGEST_KEY, REQUEST, SCOPES_KEY
 from memolith.doors.metrics import Metrics
 from memolith.doors.openapi import openapi, page
 from memolith.doors.tokens import Issuer, challenge
+from memolith.engine.intake import json_object
 from memolith.errors import InvalidInput, MemolithError, NotFound, TooLarge
 from memolith.registry import PLAIN, Call, Outcome, Registry
-from memolith.schemas.signatures import json_object
 
 log = logging.getLogger(__name__)
 

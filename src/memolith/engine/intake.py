@@ -153,7 +153,9 @@ class Intake:
     def _named(self, name: str, value: str) -> str:
         """The value, judged also by its name: `password` tells more than the password itself."""
         clean = self._free("metadata", value)
-        if clean != value or self.policy == "allow" or name in ("text", "title") or not _short_word(value):
+        if clean != value or self.policy == "allow" or name in ("text", "title"):
+            return clean
+        if not 4 <= len(value) <= 200 or '"' in value or "\n" in value:
             return clean
         prefix = f'{name}: "'
         pair, counts = redact(f'{prefix}{value}"')
@@ -173,6 +175,17 @@ class Intake:
                                  field=name)
         self.redactions.update(counts)
         return clean
+
+
+def json_object(text: str | bytes | bytearray, what: str, field: str) -> dict[str, Json]:
+    """The object that a JSON text holds."""
+    try:
+        value: Json = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput(f"{what} is not JSON.", field=field) from error
+    if not isinstance(value, dict):
+        raise InvalidInput(f"{what} must be a JSON object.", field=field)
+    return value
 
 
 def plain(name: str, text: str) -> str:
@@ -231,10 +244,6 @@ def strength(value: float) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or not 0 <= value <= 1:
         raise InvalidInput("The strength must lie between 0 and 1.", field="strength", value=value)
     return float(value)
-
-
-def _short_word(value: str) -> bool:
-    return 4 <= len(value) <= 200 and '"' not in value and "\n" not in value
 
 
 def _has_text(blocks: Sequence[Block]) -> bool:

@@ -3,30 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from memolith.engine.bygone import bygone
 from memolith.engine.chunks import embedded
+from memolith.engine.events import LINK_EVENTS, Replay
 from memolith.engine.intake import plain, when
-from memolith.engine.matching import checked, passage_matches
+from memolith.engine.matching import checked, item_matches, passage_matches
 from memolith.engine.model import Caller, Filter, Found, Hit, Item, Passage
-from memolith.engine.ports import (
-    Asked,
-    Candidate,
-    Embedder,
-    Evidence,
-    Lexicon,
-    Meaning,
-    Place,
-    Ranked,
-    Ranker,
-    Reader,
-    Statistics,
-    Store,
-    Vectors,
-)
+from memolith.engine.ports import Asked, Candidate, Evidence, Lexicon, Meaning, Place, Ranked, Ranker, Reader, Store
 from memolith.errors import DiskFull, EmbedderDown, InvalidInput, Unavailable
 
 MODES = ("hybrid", "vector", "text")
@@ -137,16 +123,15 @@ class Recall:
             return None
         if vector is None and query.mode == "vector":
             warnings.append("The model understands too little of this query; found by words.")
-        return None if vector is None else Dense(meaning.vectors, vector, meaning.embedder)
+        return None if vector is None else Dense(vector, meaning)
 
 
 @dataclass(frozen=True, slots=True)
 class Dense:
     """The query as a vector, and where to look for others."""
 
-    vectors: Vectors
     vector: bytes
-    embedder: Embedder
+    meaning: Meaning
 
 
 class Search:
@@ -178,12 +163,13 @@ class Search:
         """Everything that was found in order, and whether a side was full."""
         query = self._query
         statistics = self._rows.statistics(self._caller.tenant, self._terms)
-        words = [] if query.mode == "vector" and dense else self._by_words(statistics)
-        near = dense.vectors.nearest(self._rows, self._caller, query.filter, dense.vector, SIDE) if dense else []
+        asked = Asked(query.text, tuple(self._terms), statistics, self._named)
+        words = [] if query.mode == "vector" and dense else self._by_words(asked)
+        near = dense.meaning.vectors.nearest(self._rows, self._caller, query.filter, dense.vector,
+                                             SIDE) if dense else []
         if self._phrases:
             kept = {candidate.place for candidate in words}
             near = [candidate for candidate in near if candidate.place in kept]
-        asked = Asked(query.text, tuple(self._terms), statistics, self._named)
         ranked = self._order(asked, words, near, dense)
         if query.as_of is not None:
             ranked = self._as_of(asked, ranked, query.as_of, dense)
@@ -191,17 +177,18 @@ class Search:
                                       self._ranker.similarity(near[-1].score) >= query.threshold)
         return self._cut(ranked), full
 
-    def _by_words(self, statistics: Statistics) -> list[Candidate]:
+    def _by_words(self, asked: Asked) -> list[Candidate]:
         """Candidates that hold the telling words; very common ones do not choose, but still count for the order."""
-        known = [term for term in self._terms if statistics.frequencies.get(term)]
-        bound = max(COMMON_LEAST, COMMON_SHARE * statistics.passages)
-        telling = [term for term in known if statistics.frequencies[term] <= bound]
+        frequencies = asked.statistics.frequencies
+        known = [term for term in asked.terms if frequencies.get(term)]
+        bound = max(COMMON_LEAST, COMMON_SHARE * asked.statistics.passages)
+        telling = [term for term in known if frequencies[term] <= bound]
         find = self._rows.search_text
         if telling or self._phrases:
             found = find(self._caller, self._query.filter, telling, self._phrases, False, SIDE)
             if found or self._phrases:
                 return found
-        rarest = sorted(set(known) - set(telling), key=lambda term: (statistics.frequencies[term], term))
+        rarest = sorted(set(known) - set(telling), key=lambda term: (frequencies[term], term))
         together = find(self._caller, self._query.filter, rarest, [], True, SIDE)
         if len(together) >= POOL or (together and self._query.mode == "hybrid"):
             return together
@@ -222,10 +209,7 @@ class Search:
             passages |= {place: passage for place, passage in near_by.items()
                          if passage_matches(passage, query.filter) and not self._phrases}
         pool = self._weigh(passages, dense)
-        if query.mode == "hybrid":
-            ranked = self._ranker.rank(asked, pool)
-        else:
-            ranked = self._alone(asked, pool)
+        ranked = self._ranker.rank(asked, pool) if query.mode == "hybrid" else self._alone(asked, pool)
         rest = {candidate.place for candidate in (*words, *near)} - passages.keys()
         beyond = query.offset + query.limit > len(ranked)
         if not (beyond or query.threshold or query.by_similarity or query.per_item or query.as_of):
@@ -248,7 +232,7 @@ class Search:
 
     def _weigh(self, passages: dict[Place, Passage], dense: Dense | None) -> list[Evidence]:
         self._items |= self._rows.items_at({place.item for place in passages} - self._items.keys())
-        cosines = dense.vectors.cosines(self._rows, dense.vector, passages) if dense else {}
+        cosines = dense.meaning.vectors.cosines(self._rows, dense.vector, passages) if dense else {}
         return [Evidence(place, passage, self._words(self._items[place.item], passage), cosines.get(place))
                 for place, passage in passages.items()]
 
@@ -267,7 +251,7 @@ class Search:
         query = self._query
         kept = [one for one in ranked if one.similarity >= query.threshold]
         if query.by_similarity:
-            kept.sort(key=lambda one: (-one.similarity, one.place.item, one.place.ordinal))
+            kept.sort(key=lambda one: (-one.similarity, one.place))
         if query.per_item:
             first: dict[int, Ranked] = {}
             for one in kept:
@@ -279,7 +263,7 @@ class Search:
         """What was unchanged since comes from the index; what was not, from a replay of its log."""
         changed = self._rows.changed_since(self._caller.tenant, at)
         stay = [one for one in ranked if one.passage.item not in changed]
-        past = bygone(self._rows, self._caller, self._query.filter, changed, at)
+        past = _bygone(self._rows, self._caller, self._query.filter, changed, at)
         cosines = _cosines(past, dense)
         pool: list[Evidence] = []
         for n, (item, passage) in enumerate(past):
@@ -296,35 +280,52 @@ class Search:
                    reasons=one.reasons)
 
 
+def _bygone(rows: Reader, caller: Caller, chosen: Filter, streams: Collection[str],
+            at: str) -> list[tuple[Item, Passage]]:
+    """The passages that the caller would have seen then, of items that have changed since."""
+    found: list[tuple[Item, Passage]] = []
+    for stream in sorted(streams):
+        events = rows.events(caller.tenant, stream)
+        if events[0].type in LINK_EVENTS or events[-1].type == "erased":
+            continue
+        current = rows.item(caller.tenant, stream)
+        if current is None or not current.scope.admits(caller):
+            continue
+        state = Replay.until(events, at)
+        item = state.row
+        if isinstance(item, Item) and item.scope.admits(caller) and item_matches(item, chosen):
+            found += [(item, passage) for passage in state.passages if passage_matches(passage, chosen)]
+    return found
+
+
 def _cosines(past: list[tuple[Item, Passage]], dense: Dense | None) -> dict[int, float]:
     """Cosines of texts that are in no index, made on the spot for the first so many."""
     if dense is None:
         return {}
-    made = dense.embedder.embed([embedded(item.title, passage.speaker, passage.text)
-                                 for item, passage in past[:MOST_BYGONE]])
-    return {n: dense.vectors.cosine(dense.vector, vector) for n, vector in enumerate(made) if vector is not None}
+    made = dense.meaning.embedder.embed([embedded(item.title, passage.speaker, passage.text)
+                                         for item, passage in past[:MOST_BYGONE]])
+    cosine = dense.meaning.vectors.cosine
+    return {n: cosine(dense.vector, vector) for n, vector in enumerate(made) if vector is not None}
 
 
 def check(query: Query) -> Query:
     """Refuse what cannot be searched for."""
     plain("query", query.text)
-    if query.mode not in MODES:
-        raise InvalidInput(f"There is no mode {query.mode!r}; use one of {', '.join(MODES)}.", field="mode")
-    if not query.text.strip():
-        raise InvalidInput("There is nothing to search for.", field="query")
-    if len(query.text) > MAX_QUERY:
-        raise InvalidInput(f"A query has at most {MAX_QUERY:,} characters.", field="query")
-    if query.limit < 1 or query.limit > SIDE:
-        raise InvalidInput(f"The limit must lie between 1 and {SIDE}.", field="limit")
-    if query.offset < 0:
-        raise InvalidInput("The offset cannot be negative.", field="offset")
-    if not 0 <= query.threshold <= 1:
-        raise InvalidInput("The threshold must lie between 0 and 1.", field="threshold")
+    faults = (
+        ("mode", query.mode not in MODES, f"There is no mode {query.mode!r}; use one of {', '.join(MODES)}."),
+        ("query", not query.text.strip(), "There is nothing to search for."),
+        ("query", len(query.text) > MAX_QUERY, f"A query has at most {MAX_QUERY:,} characters."),
+        ("limit", not 1 <= query.limit <= SIDE, f"The limit must lie between 1 and {SIDE}."),
+        ("offset", query.offset < 0, "The offset cannot be negative."),
+        ("threshold", not 0 <= query.threshold <= 1, "The threshold must lie between 0 and 1."))
+    for name, wrong, message in faults:
+        if wrong:
+            raise InvalidInput(message, field=name)
     return query if query.as_of is None else replace(query, as_of=when("as_of", query.as_of))
 
 
 def _sorted(ranked: Sequence[Ranked]) -> list[Ranked]:
-    return sorted(ranked, key=lambda one: (-one.order, one.place.item, one.place.ordinal))
+    return sorted(ranked, key=lambda one: (-one.order, one.place))
 
 
 _NOT_READ = Passage(item="", ordinal=0, block=0, text="", at="")

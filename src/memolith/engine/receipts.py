@@ -43,9 +43,5 @@ def _parts(value: object) -> object:
 
 def notes(intake: Intake, request: str = "") -> dict[str, Json]:
     """What an event says beside the change itself."""
-    notes: dict[str, Json] = {}
-    if intake.redactions:
-        notes["redactions"] = dict(intake.redactions)
-    if request:
-        notes["request"] = request
-    return notes
+    said: dict[str, Json] = {"redactions": dict(intake.redactions), "request": request}
+    return {name: value for name, value in said.items() if value}

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from typing import cast
 
 from memolith.engine.events import ITEM_EVENTS, LINK_EVENTS, Changes, Event, Replay, fold
-from memolith.engine.intake import Intake, identifier, plain, when
+from memolith.engine.intake import Intake, identifier, json_object, plain, when
 from memolith.engine.model import Block, Caller, Draft, Item, Json, Link, Passage
 from memolith.engine.ports import Reader, Writer
 from memolith.engine.verbs import Verbs
@@ -22,6 +21,8 @@ OUTER = -4
 PLAIN_EVENTS = ("forgotten", "restored", "erased", "unlinked")
 LEFT_OUT = ("vault values", "client keys", "embedding vectors (made anew after import)")
 Progress = Callable[[int, int], None]
+# How far a stream is imported: its row and its version.
+State = tuple[Item | Link | None, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ class Upkeep:
     def __init__(self, engine: Verbs) -> None:
         self._engine = engine
 
-    def verify(self, progress: Progress | None = None) -> list[str]:
+    def verify(self, progress: Progress = lambda done, total: None) -> list[str]:
         """Every place where the rows differ from a replay of the log; empty when all is well."""
         problems = [f"database file: {text}" for text in self._engine.store.check()]
         store, done = self._engine.store, 0
@@ -51,12 +52,11 @@ class Upkeep:
                 for count, found in differences(rows, tenant):
                     problems += [f"{tenant}: {text}" for text in found]
                     done += count
-                    if progress:
-                        progress(done, total)
+                    progress(done, total)
                 problems += [f"{tenant}: {text}" for text in rows.index_differences(tenant)]
         return problems
 
-    def rebuild(self, progress: Progress | None = None) -> int:
+    def rebuild(self, progress: Progress = lambda done, total: None) -> int:
         """Make the read models anew from the log; returns how many events were replayed."""
         done = 0
         with self._engine.store.reading(None) as before:
@@ -68,8 +68,7 @@ class Upkeep:
                     events = rows.events(tenant, stream)
                     _fill(rows, Replay.of(events), events)
                     done += len(events)
-                    if progress:
-                        progress(done, rows.last_seq(tenant))
+                    progress(done, rows.last_seq(tenant))
                 rows.finish()
         return done
 
@@ -81,10 +80,11 @@ class Upkeep:
             for event in rows.events_after(tenant, 0):
                 yield _line({"event": {name: value for name, value in asdict(event).items() if name != "tenant"}})
 
-    def import_(self, caller: Caller, lines: Iterable[str], progress: Progress | None = None) -> Imported:
+    def import_(self, caller: Caller, lines: Iterable[str], progress: Progress = lambda done, total: None) -> Imported:
         """Bring in an export, or plain lines with `content`; wholly or not at all."""
         # Read first: whoever waits for his input must not keep others from writing.
-        records = [(number, _parse(line, number)) for number, line in enumerate(lines, 1) if line.strip()]
+        records = [(number, json_object(line, f"Line {number}", "lines"))
+                   for number, line in enumerate(lines, 1) if line.strip()]
         _check_headers(records)
         intake = Intake(self._engine.limits, self._engine.secrets)
         count = items = 0
@@ -94,19 +94,17 @@ class Upkeep:
                 if "memolith" in record:
                     continue
                 with _line_named(number):
-                    items += self._import_line(rows, caller, record, states, intake, number)
+                    items += self._import_line(rows, caller, record, states, intake)
                 count += 1
-                if progress:
-                    progress(count, len(records))
+                progress(count, len(records))
         return Imported(count, items, intake.redactions)
 
-
     def _import_line(self, rows: Writer, caller: Caller, record: dict[str, Json], states: dict[str, State],
-                     intake: Intake, number: int) -> bool:
+                     intake: Intake) -> bool:
         """Whether the line made an item."""
         if "event" in record:
-            return _import_event(rows, _event(record["event"], number), states, intake, number)
-        self._engine.remember_in(rows, caller, _draft(record, number), intake)
+            return _import_event(rows, _event(record["event"]), states, intake)
+        self._engine.remember_in(rows, caller, _draft(record), intake)
         return True
 
 
@@ -116,39 +114,26 @@ def _line_named(number: int) -> Iterator[None]:
     try:
         yield
     except MemolithError as error:
-        if f"ine {number}" not in error.message:
-            error.message = f"Line {number}: {error.message}"
-            error.args = (error.message,)
+        error.message, error.value = f"Line {number}: {error.message}", number
+        error.args = (error.message,)
         raise
 
 
-@dataclass(frozen=True, slots=True)
-class State:
-    """How far a stream is imported."""
-
-    row: Item | Link | None = None
-    version: int = 0
-
-
-def _import_event(rows: Writer, event: Event, states: dict[str, State], intake: Intake, number: int) -> bool:
-    state = states.get(event.stream)
-    if state is None:
-        if rows.events(rows.tenant, event.stream):
-            raise Conflict(f"Line {number}: {event.stream[:100]} is here already; import into an empty tenant.",
-                           id=event.stream)
-        state = State()
-    if event.version != state.version + 1:
-        raise Conflict(f"Line {number}: version {event.version} of {event.stream[:100]} does not follow "
-                       f"{state.version}.", id=event.stream)
+def _import_event(rows: Writer, event: Event, states: dict[str, State], intake: Intake) -> bool:
+    if event.stream not in states and rows.events(rows.tenant, event.stream):
+        raise Conflict(f"{event.stream[:100]} is here already; import into an empty tenant.", id=event.stream)
+    row, version = states.get(event.stream, (None, 0))
+    if event.version != version + 1:
+        raise Conflict(f"version {event.version} of {event.stream[:100]} does not follow {version}.", id=event.stream)
     if event.key and rows.event_by_key(rows.tenant, event.actor, event.key):
-        raise Conflict(f"Line {number}: its idempotency key is used here already.", field="key", id=event.stream)
+        raise Conflict("its idempotency key is used here already.", field="key", id=event.stream)
     stamped = rows.stamp(event.stream, event.version, event.type, intake.without_secrets(event.data, OUTER),
                          event.actor, event.at, event.key)
-    changes = _folded(state.row, stamped, number)
+    changes = _folded(row, stamped)
     if changes.item is not None:
         _sound(changes.item, changes.passages, intake)
     rows.append(stamped, changes)
-    states[event.stream] = State(None if changes.gone else changes.item or changes.link or state.row, event.version)
+    states[event.stream] = None if changes.gone else changes.item or changes.link or row, event.version
     return event.type == "remembered"
 
 
@@ -170,14 +155,14 @@ def changes_of(before: Item | Link | None, event: Event) -> Changes:
     return fold(before, event)
 
 
-def _folded(before: Item | Link | None, event: Event, number: int) -> Changes:
+def _folded(before: Item | Link | None, event: Event) -> Changes:
     if not event.data and before is not None and event.type in (
             "revised", "tagged", "appended", "appraised", "relinked"):
-        raise InvalidInput(f"Line {number}: this event has no data.", field="data", value=number)
+        raise InvalidInput("this event has no data.", field="data")
     try:
         return changes_of(before, event)
     except StoreCorrupt as error:
-        raise InvalidInput(f"Line {number}: {error.message}", field="event", value=number) from error
+        raise InvalidInput(error.message, field="event") from error
 
 
 def _fill(rows: Writer, state: Replay, events: list[Event]) -> None:
@@ -190,24 +175,24 @@ def _fill(rows: Writer, state: Replay, events: list[Event]) -> None:
 
 def differences(rows: Reader, tenant: str) -> Iterator[tuple[int, list[str]]]:
     """Per stream: how many events it has, and what is wrong with its rows."""
-    items, links = Counter[str](), Counter[str]()
+    items, links = set[str](), set[str]()
     for stream in rows.streams(tenant):
         try:
             events = rows.events(tenant, stream)
             state = Replay.of(events)
         except StoreCorrupt as error:
-            items[stream] += 1
+            items.add(stream)
             yield 0, [error.message]
             continue
         found: list[str] = []
         if [event.version for event in events] != list(range(1, len(events) + 1)):
             found.append(f"{stream}: versions have gaps")
         if events[0].type in LINK_EVENTS:
-            links[stream] += 1
+            links.add(stream)
             if _exact(rows.link(tenant, stream)) != _exact(state.row):
                 found.append(f"link {stream} differs from the log")
         else:
-            items[stream] += 1
+            items.add(stream)
             found += _item_differences(rows, tenant, stream, state)
         yield len(events), found
     yield 0, [f"item {item.id} is not in the log" for item in rows.all_items(tenant) if item.id not in items]
@@ -234,16 +219,6 @@ def _line(record: Mapping[str, object]) -> str:
     return json.dumps(record, ensure_ascii=False, sort_keys=True)
 
 
-def _parse(line: str, number: int) -> dict[str, Json]:
-    try:
-        record = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise InvalidInput(f"Line {number} is not JSON.", field="lines", value=number) from error
-    if not isinstance(record, dict):
-        raise InvalidInput(f"Line {number} is not a JSON object.", field="lines", value=number)
-    return record
-
-
 def _check_headers(records: list[tuple[int, dict[str, Json]]]) -> None:
     """Refuse an export of another format or one that is torn."""
     for number, record in records:
@@ -257,29 +232,27 @@ def _check_headers(records: list[tuple[int, dict[str, Json]]]) -> None:
                                field="events")
 
 
-def _event(raw: Json, number: int) -> Event:
+def _event(raw: Json) -> Event:
     try:
         event = Event(tenant="", **cast("dict[str, str]", raw))  # type: ignore[arg-type]
     except TypeError as error:
-        raise InvalidInput(f"Line {number} is not an event of memolith.", field="event", value=number) from error
+        raise InvalidInput("this is not an event of memolith.", field="event") from error
     if event.type not in ITEM_EVENTS + LINK_EVENTS or not isinstance(event.data, dict):
-        raise InvalidInput(f"Line {number} has an unknown event type or no data.", field="type", value=number)
+        raise InvalidInput("the event type is unknown, or there is no data.", field="type")
     texts = (event.stream, event.actor, event.at, event.key or "")
     if not all(isinstance(text, str) for text in texts) or not isinstance(event.version, int):
-        raise InvalidInput(f"Line {number} is not an event of memolith.", field="event", value=number)
+        raise InvalidInput("this is not an event of memolith.", field="event")
     identifier(plain("stream", event.stream))
     return replace(event, at=when("at", event.at))
 
 
-def _draft(record: dict[str, Json], number: int) -> Draft:
+def _draft(record: dict[str, Json]) -> Draft:
     known = {"content", "title", "tags", "kind", "project", "namespace", "metadata"}
     if unknown := sorted(record.keys() - known):
-        raise InvalidInput(f"Line {number} has the unknown field {unknown[0]!r}; allowed are "
-                           f"{', '.join(sorted(known))}.", field=unknown[0], value=number)
+        raise InvalidInput(f"the field {unknown[0]!r} is unknown; allowed are {', '.join(sorted(known))}.",
+                           field=unknown[0])
     if not isinstance(record.get("content"), str):
-        raise InvalidInput(f"Line {number} needs `content` as text.", field="content", value=number)
-    return Draft(kind=cast(str, record.get("kind", "memory")), title=cast(str, record.get("title", "")),
-                 blocks=(Block(cast(str, record["content"])),), tags=cast("tuple[str, ...]", record.get("tags", ())),
-                 attributes=cast("dict[str, Json]", record.get("metadata", {})),
-                 project=cast("str | None", record.get("project")),
-                 namespace=cast("str | None", record.get("namespace")))
+        raise InvalidInput("`content` is needed, as text.", field="content")
+    same = {name: value for name, value in record.items() if name not in ("content", "metadata")}
+    return Draft(blocks=(Block(cast(str, record["content"])),),
+                 attributes=cast("dict[str, Json]", record.get("metadata", {})), **same)  # type: ignore[arg-type]

@@ -13,7 +13,7 @@ from itertools import chain
 from pathlib import Path
 
 from memolith.errors import EmbedderDown
-from memolith.retrieval.wordpiece import WordPiece, unknown_share
+from memolith.retrieval.wordpiece import UNKNOWN, WordPiece, share
 
 MODEL_FOLDER = Path(__file__).parent / "model"
 MODEL_FILE, MODEL_DIGEST = "model_nb8.onnx", "55ccc9ed1cb6eb7ab5c465f10761bab5eab3c1a7862b1f2c6a616c814d8e60bd"
@@ -157,7 +157,7 @@ class Model:
         return [made.get(place) for place in range(len(rows))]
 
     def _understands(self, row: Sequence[int]) -> bool:
-        return unknown_share(row) <= MAX_UNKNOWN and self._tokenizer.foreign_share(row) <= MAX_FOREIGN
+        return share(row, {UNKNOWN}) <= MAX_UNKNOWN and share(row, self._tokenizer.foreign) <= MAX_FOREIGN
 
     def _run(self, planned: Sequence[Sequence[Sequence[int]]]) -> list[list[bytes]]:
         """The vectors of each batch, of many on two threads: the network itself keeps to one."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-from memolith.engine.ports import Asked, Evidence, Ranked
-from memolith.retrieval.dates import days_off, named_days, tells_time
+from memolith.engine.ports import Asked, Evidence, Place, Ranked
+from memolith.retrieval.dates import Days, days_off, named_days, tells_time
 
 K1, B = 0.9, 0.4
 ANSWER, BEFORE, AFTER = 0.5, 0.1, 0.1
@@ -37,17 +37,18 @@ class WeightedRanker:
     def rank(self, asked: Asked, pool: Sequence[Evidence]) -> list[Ranked]:
         """Best first, with the boosts that neighbours, names and dates give."""
         judged = self.judge(asked, pool)
-        boosts = [dict(one.reasons) for one in judged]
-        _spread(judged, boosts)
-        _name_speaker(asked, judged, boosts)
-        _date(asked, judged, boosts)
-        totals = [one.order + sum(boost[name] for name in boost if name not in ("text", "cosine"))
-                  for one, boost in zip(judged, boosts, strict=True)]
-        _group(judged, totals, boosts)
-        made = [Ranked(one.place, one.passage, total, one.similarity,
-                       {name: round(value, 4) for name, value in boost.items() if value})
-                for one, total, boost in zip(judged, totals, boosts, strict=True)]
-        return sorted(made, key=lambda one: (-one.order, one.place.item, one.place.ordinal))
+        places = {one.place: one for one in judged}
+        days = named_days(asked.text, sorted({int(one.passage.at[:4]) for one in judged}))
+        boosts = [_boosts(asked, one, places, days) for one in judged]
+        totals = [one.order + sum(boost.values()) for one, boost in zip(judged, boosts, strict=True)]
+        groups = _groups(judged, totals)
+        made = []
+        for one, total, boost in zip(judged, totals, boosts, strict=True):
+            group = groups[one.place.item]
+            reasons = {**one.reasons, **boost, "group": group}
+            made.append(Ranked(one.place, one.passage, total + group, one.similarity,
+                               {name: round(value, 4) for name, value in reasons.items() if value}))
+        return sorted(made, key=lambda one: (-one.order, one.place))
 
 
 def _weights(asked: Asked) -> tuple[dict[str, float], float, float]:
@@ -89,45 +90,27 @@ def _calibrated(evidence: float) -> float:
     return 1.0
 
 
-def _spread(judged: list[Ranked], boosts: list[dict[str, float]]) -> None:
-    """A reply inherits from the question before it, and any passage a little from its neighbours."""
-    places = {(one.place.item, one.place.ordinal): one for one in judged}
-    for one, boost in zip(judged, boosts, strict=True):
-        gain = 0.0
-        if before := places.get((one.place.item, one.place.ordinal - 1)):
-            gain += (ANSWER if "?" in before.passage.text[-120:] else BEFORE) * before.order
-        if after := places.get((one.place.item, one.place.ordinal + 1)):
-            gain += AFTER * after.order
-        boost["neighbours"] = gain
+def _boosts(asked: Asked, one: Ranked, places: Mapping[Place, Ranked], days: Days) -> dict[str, float]:
+    """What a passage gains from its neighbours, its speaker and its time; a reply, from the question before it."""
+    item, ordinal = one.place
+    boosts = {"neighbours": 0.0}
+    if before := places.get(Place(item, ordinal - 1)):
+        boosts["neighbours"] += (ANSWER if "?" in before.passage.text[-120:] else BEFORE) * before.order
+    if after := places.get(Place(item, ordinal + 1)):
+        boosts["neighbours"] += AFTER * after.order
+    if asked.named == (one.passage.speaker,):
+        boosts["speaker"] = SPEAKER
+    if days:
+        boosts["date"] = DATE * math.exp(-days_off(one.passage.at, days) / FADE_DAYS)
+    if _WHEN.match(asked.text) and tells_time(one.passage.text):
+        boosts["when"] = WHEN
+    return boosts
 
 
-def _name_speaker(asked: Asked, judged: list[Ranked], boosts: list[dict[str, float]]) -> None:
-    if len(asked.named) == 1:
-        for one, boost in zip(judged, boosts, strict=True):
-            if one.passage.speaker == asked.named[0]:
-                boost["speaker"] = SPEAKER
-
-
-def _date(asked: Asked, judged: list[Ranked], boosts: list[dict[str, float]]) -> None:
-    days = named_days(asked.text, sorted({int(one.passage.at[:4]) for one in judged}))
-    when = bool(_WHEN.match(asked.text))
-    if not days and not when:
-        return
-    for one, boost in zip(judged, boosts, strict=True):
-        if days:
-            boost["date"] = DATE * math.exp(-days_off(one.passage.at, days) / FADE_DAYS)
-        if when and tells_time(one.passage.text):
-            boost["when"] = WHEN
-
-
-def _group(judged: list[Ranked], totals: list[float], boosts: list[dict[str, float]]) -> None:
-    """An item with several good passages lifts them all."""
+def _groups(judged: list[Ranked], totals: list[float]) -> dict[int, float]:
+    """By how much an item with several good passages lifts them all."""
     best: dict[int, list[float]] = defaultdict(list)
     for one, total in zip(judged, totals, strict=True):
         best[one.place.item].append(total)
-    sums = {item: sum(score * 0.5 ** n for n, score in enumerate(sorted(scores, reverse=True)[:5]))
+    return {item: GROUP * sum(score * 0.5 ** n for n, score in enumerate(sorted(scores, reverse=True)[:5]))
             for item, scores in best.items()}
-    for n, one in enumerate(judged):
-        gain = GROUP * sums[one.place.item]
-        totals[n] += gain
-        boosts[n]["group"] = gain

@@ -45,17 +45,12 @@ def item_codes(item: SlotItem) -> dict[str, int]:
 
 
 class Slots:
-    """Rows of vectors with the columns that filters need; `bits` holds one sign per dimension, word by word."""
+    """Rows of vectors, with room to grow, and the columns that filters need; `bits` holds their signs, word by word."""
 
-    def __init__(self, dimension: int, room: int, memory: Array | None = None) -> None:
+    def __init__(self, dimension: int, room: int = 256, memory: Array | None = None) -> None:
         self.dimension = dimension
         self.count = 0
         self._lay_out(room, memory)
-
-    @classmethod
-    def empty(cls, dimension: int) -> Slots:
-        """Nothing yet, with room to grow."""
-        return cls(dimension, 256)
 
     def _lay_out(self, room: int, memory: Array | None = None) -> None:
         """Put the columns over the bytes of a file, or over new ones."""
@@ -107,11 +102,6 @@ class Slots:
                 self.columns[name][place] = value
 
 
-def words_of(dimension: int) -> int:
-    """How many 64-bit words the signs of a vector take."""
-    return -(-dimension // 64)
-
-
 def signs(rows: Array) -> Array:
     """The signs of vectors as 64-bit words, one array per word."""
     packed = np.packbits(np.atleast_2d(rows) > 0, axis=1)
@@ -122,7 +112,7 @@ def signs(rows: Array) -> Array:
 
 def layout(room: int, dimension: int) -> tuple[list[tuple[str, str, tuple[int, ...], int, int]], int]:
     """Each column with its type, its shape and where it begins and ends, and the size of all."""
-    shapes: dict[str, tuple[int, ...]] = {"bits": (words_of(dimension), room), "rows": (room, dimension)}
+    shapes: dict[str, tuple[int, ...]] = {"bits": (math.ceil(dimension / 64), room), "rows": (room, dimension)}
     placed, start = [], HEADER
     for name, dtype in DTYPES.items():
         shape = shapes.get(name, (room,))
@@ -132,8 +122,8 @@ def layout(room: int, dimension: int) -> tuple[list[tuple[str, str, tuple[int, .
     return placed, start
 
 
-def write_snapshot(path: Path, dimension: int, count: int, slots: Iterator[Slot], marks: dict[str, object]) -> int:
-    """Write the slots to a new file that appears whole or not at all; returns how many there were."""
+def write_snapshot(path: Path, dimension: int, count: int, slots: Iterator[Slot], marks: dict[str, object]) -> None:
+    """Write the slots to a new file that appears whole or not at all."""
     partial = path.with_suffix(f".{os.getpid()}-{threading.get_ident()}.partial")
     try:
         _reserve(partial, layout(count, dimension)[1])
@@ -142,7 +132,6 @@ def write_snapshot(path: Path, dimension: int, count: int, slots: Iterator[Slot]
         while batch := list(islice(slots, min(2000, count - made.count))):
             made.add(batch)
         made.columns["gone"][made.count:] = 1
-        done = made.count
         marks = {**marks, "format": FORMAT, "rows": count, "dimension": dimension}
         head = json.dumps(marks | {"crc": _checksum(marks, memory)}).encode()
         memory[:HEADER] = np.frombuffer((MAGIC + head).ljust(HEADER, b" "), "u1")
@@ -151,7 +140,6 @@ def write_snapshot(path: Path, dimension: int, count: int, slots: Iterator[Slot]
         with open(partial, "rb+") as file:
             os.fsync(file.fileno())
         os.replace(partial, path)
-        return done
     finally:
         partial.unlink(missing_ok=True)
 

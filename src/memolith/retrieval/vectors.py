@@ -29,8 +29,9 @@ class VectorIndex:
         self.dimension = dimension
         self._name = f"vectors-{code(model):08x}-"
         self._lock = threading.Lock()
-        self._old = Slots.empty(dimension)
-        self._tail = Slots.empty(dimension)
+        self._old = Slots(dimension)
+        self.tail = Slots(dimension)
+        """The rows that are newer than the snapshot."""
         self._file: Path | None = None
         self._vector = self._change = -1
 
@@ -59,14 +60,9 @@ class VectorIndex:
         return float(np.frombuffer(query, "<f4") @ np.frombuffer(vector, "<f4"))
 
     @property
-    def tail(self) -> int:
-        """How many rows are newer than the snapshot."""
-        return self._tail.count
-
-    @property
     def wants_snapshot(self) -> bool:
         """Whether the tail has grown so long that a new snapshot pays."""
-        return self._tail.count > max(TAIL, self._old.count // 20)
+        return self.tail.count > max(TAIL, self._old.count // 20)
 
     def follow(self, rows: SlotReader) -> None:
         """Catch up with what other threads and processes wrote."""
@@ -126,7 +122,7 @@ class VectorIndex:
             # A snapshot from the future is that of a database which was put back to an earlier state.
             if opened and opened[1]["vector"] <= vector and opened[1]["change"] <= change:
                 self._old, marks = opened
-                self._tail = Slots.empty(self.dimension)
+                self.tail = Slots(self.dimension)
                 self._file, self._vector, self._change = path, marks["vector"], marks["change"]
                 return
         if self._vector < 0:
@@ -134,7 +130,7 @@ class VectorIndex:
 
     def _forget(self, change: int) -> None:
         """Begin with nothing, to be filled from the table."""
-        self._old, self._tail = Slots.empty(self.dimension), Slots.empty(self.dimension)
+        self._old, self.tail = Slots(self.dimension), Slots(self.dimension)
         self._file, self._vector, self._change = None, 0, change
 
     def _catch_up(self, rows: SlotReader, vector: int, change: int) -> bool:
@@ -142,10 +138,10 @@ class VectorIndex:
         changes = rows.slot_changes(self._change)
         if change > self._change and (not changes or changes[0][0] != self._change + 1):
             return False
-        self._tail.add(list(rows.slots(self._vector, vector, self.model)))
+        self.tail.add(list(rows.slots(self._vector, vector, self.model)))
         buried = np.array([gone for _, gone, _ in changes if gone is not None], "i8")
         touched = rows.slot_items({item for _, _, item in changes if item is not None})
-        for slots in (self._old, self._tail):
+        for slots in (self._old, self.tail):
             if len(buried):
                 slots.bury(buried)
             if touched:
@@ -158,7 +154,7 @@ class VectorIndex:
         """The best that pass, and whether everything that could pass was looked at."""
         tagged = self._tagged(rows, caller, chosen)
         ids, scores, complete = [], [], True
-        for slots in (self._old, self._tail):
+        for slots in (self._old, self.tail):
             if slots.count:
                 mask = _mask(slots, caller, chosen)
                 if tagged is not None:
@@ -187,8 +183,7 @@ class VectorIndex:
                  limit: int) -> list[Candidate]:
         """Those that the database agrees to, best first."""
         found: list[Candidate] = []
-        step = limit
-        start = 0
+        start, step = 0, limit
         while start < len(ids) and len(found) < limit:
             part = ids[start:start + step].tolist()
             passing = rows.passing(caller, chosen, part, self.model)
@@ -284,5 +279,3 @@ def quantised(vector: bytes) -> bytes:
     values = np.frombuffer(vector, "<f4")
     rounded: bytes = np.rint(values * (127 / np.abs(values).max())).astype("i1").tobytes()
     return rounded
-
-

@@ -28,7 +28,8 @@ class WordPiece:
         tokens = vocab.read_text(encoding="utf-8").splitlines()
         self._pieces = {token: number for number, token in enumerate(tokens)}
         self._longest = max(map(len, tokens), default=0)
-        self._foreign = frozenset(number for number, token in enumerate(tokens) if foreign_letter(token)) | {UNKNOWN}
+        self.foreign = frozenset(number for number, token in enumerate(tokens) if foreign_letter(token)) | {UNKNOWN}
+        """The ids of [UNK] and of lone non-Latin letters."""
         self._word = lru_cache(CACHED_WORDS)(self._cut)
         self._folding = Folding()
 
@@ -40,10 +41,6 @@ class WordPiece:
             if len(found) >= limit:
                 break
         return [*found[: limit - 1], END]
-
-    def foreign_share(self, ids: Sequence[int]) -> float:
-        """The share of inner tokens that are [UNK] or a lone non-Latin letter; 1.0 where there are none."""
-        return share(ids, self._foreign)
 
     def _split(self, text: str) -> Iterator[str]:
         for block in BLOCK.finditer(text):
@@ -85,22 +82,15 @@ def fold(char: str) -> str:
     # Unassigned characters stay: what the vocabulary cannot know must still become [UNK].
     if category in ("Cc", "Cf", "Co", "Cs", "Mn") or char == "\ufffd":
         return ""
-    if category.startswith("P") or (char.isascii() and not char.isalnum()):
-        return f" {char} "
-    if any(ord(char) in block for block in IDEOGRAPHS):
-        return f" {char} "
-    return char.lower()
+    alone = (category.startswith("P") or (char.isascii() and not char.isalnum())
+             or any(ord(char) in block for block in IDEOGRAPHS))
+    return f" {char} " if alone else char.lower()
 
 
 def foreign_letter(token: str) -> bool:
     """Whether the token is one letter of another script, which the model can spell but hardly understands."""
     letter = token.removeprefix("##")
     return len(letter) == 1 and ord(letter) >= FIRST_GREEK and unicodedata.category(letter)[0] in "LM"
-
-
-def unknown_share(ids: Sequence[int]) -> float:
-    """The share of [UNK] among the inner tokens; 1.0 where there are none."""
-    return share(ids, (UNKNOWN,))
 
 
 def share(ids: Sequence[int], among: Collection[int]) -> float:

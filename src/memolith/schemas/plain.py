@@ -21,18 +21,11 @@ WORDS = {
 }
 
 
-def plain_input(schema: Schema) -> Schema:
-    """The schema of arguments: flat, and an optional argument shown as its type alone."""
-    return Plain(schema, result=False).whole()
-
-
-def plain_result(schema: Schema) -> Schema:
-    """The schema of a result: flat, nulls kept, additions allowed."""
-    return Plain(schema, result=True).whole()
-
-
 class Plain:
-    """One pass over a schema that inlines, strips and flattens it."""
+    """One pass over a schema that inlines, strips and flattens it.
+
+    Of arguments, an optional one is shown as its type alone; of a result, nulls are kept and additions allowed.
+    """
 
     def __init__(self, schema: Schema, *, result: bool) -> None:
         self.schema = schema

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import inspect
 import json
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, get_type_hints
+from typing import Any, Literal, TypeVar, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model
 from pydantic_core import ErrorDetails
 
 from memolith.errors import InvalidInput
-from memolith.schemas.plain import Schema, at, expected, merged, plain_input, plain_result
+from memolith.schemas.plain import Plain, Schema, at, expected, merged
 
 STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, defer_build=True)
-MAX_DEPTH = 64
-MAX_INTEGER = 2**63 - 1
 
+Effect = Literal["reads", "writes", "runs"]
 Function = Callable[..., object]
+Acting = TypeVar("Acting", bound=Function)
 Prepared = tuple["Signature", dict[str, Any]]
 
 
@@ -50,7 +49,15 @@ class Signature:
     def __post_init__(self) -> None:
         first, *rest = inspect.signature(self.function).parameters.values()
         if first.name != "call" or any(parameter.kind is not parameter.KEYWORD_ONLY for parameter in rest):
-            raise TypeError(f"{self.function.__name__} must be a function of (call, *, …)")
+            raise TypeError(f"{self.name} must be a function of (call, *, …)")
+
+    @property
+    def name(self) -> str:
+        return self.function.__name__
+
+    @property
+    def description(self) -> str:
+        return self.function.__doc__ or ""
 
     @cached_property
     def hints(self) -> dict[str, Any]:
@@ -63,7 +70,7 @@ class Signature:
             default = ... if parameter.default is parameter.empty else parameter.default
             # An alias, so that an argument may be called `json` or `copy`, which a model has as methods.
             fields[f"argument_{name}"] = (self.hints[name], Field(default, alias=name))
-        return create_model(self.function.__name__, __config__=STRICT, **fields)
+        return create_model(self.name, __config__=STRICT, **fields)
 
     @cached_property
     def adapter(self) -> TypeAdapter[Any]:
@@ -71,13 +78,13 @@ class Signature:
 
     @cached_property
     def input_schema(self) -> Schema:
-        schema = plain_input(self.model.model_json_schema())
+        schema = Plain(self.model.model_json_schema(), result=False).whole()
         schema.setdefault("properties", {})
         return schema
 
     @cached_property
     def output_schema(self) -> Schema:
-        return plain_result(self.adapter.json_schema(mode="serialization"))
+        return Plain(self.adapter.json_schema(mode="serialization"), result=True).whole()
 
     def prepare(self, arguments: Mapping[str, Any]) -> Prepared:
         """The function with its checked arguments; `InvalidInput` names the first that does not fit."""
@@ -114,21 +121,32 @@ class Action:
     """One action of an action-style tool."""
 
     signature: Signature
-    effect: str
+    effect: Effect
 
 
 @dataclass(frozen=True)
 class Actions:
     """Several functions behind one tool, told apart by one argument; the published schema stays one flat object."""
 
-    key: str
+    name: str
     description: str
+    key: str = "action"
+    about: str = "What to do."
     default: str | None = None
     actions: dict[str, Action] = field(default_factory=dict)
 
+    def action(self, name: str, *, effect: Effect) -> Callable[[Acting], Acting]:
+        """Make a function the action of that name."""
+
+        def add(function: Acting) -> Acting:
+            self.actions[name] = Action(Signature(function), effect)
+            return function
+
+        return add
+
     @cached_property
     def input_schema(self) -> Schema:
-        choice: Schema = {"type": "string", "enum": list(self.actions), "description": self.description}
+        choice: Schema = {"type": "string", "enum": list(self.actions), "description": self.about}
         if self.default is not None:
             choice["default"] = self.default
         flat = merged(action.signature.input_schema for action in self.actions.values())
@@ -155,46 +173,3 @@ class Actions:
             raise InvalidInput(f"`{stranger}` does not belong to the {self.key} `{name}`.", field=stranger,
                                value=rest[stranger])
         return self.actions[name].signature.prepare(rest)
-
-
-def json_object(text: str | bytes | bytearray, what: str, field: str) -> dict[str, Any]:
-    """The object that a JSON text holds."""
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise InvalidInput(f"{what} is not JSON.", field=field) from error
-    if not isinstance(value, dict):
-        raise InvalidInput(f"{what} must be a JSON object.", field=field)
-    return value
-
-
-def check_clean(arguments: Mapping[str, Any]) -> None:
-    """Refuse what JSON or UTF-8 cannot carry, or a store could not keep: NUL, lone surrogates, huge numbers."""
-    stack: list[tuple[str, Any, int]] = [(name, value, 1) for name, value in arguments.items()]
-    for name in arguments:
-        check_text(name, "an argument's name")
-    while stack:
-        name, value, depth = stack.pop()
-        if isinstance(value, str):
-            check_text(value, name)
-        elif isinstance(value, float) and not math.isfinite(value):
-            raise InvalidInput(f"`{name}` must be a finite number.", field=name)
-        elif isinstance(value, int) and abs(value) > MAX_INTEGER:
-            raise InvalidInput(f"`{name}` must be a number of at most 64 bits.", field=name)
-        elif isinstance(value, dict | list) and depth > MAX_DEPTH:
-            raise InvalidInput(f"`{name}` is nested deeper than {MAX_DEPTH} levels.", field=name)
-        elif isinstance(value, dict):
-            stack += [(name, part, depth + 1) for pair in value.items() for part in pair]
-        elif isinstance(value, list):
-            stack += [(name, part, depth + 1) for part in value]
-
-
-def check_text(text: str, name: str) -> None:
-    if "\0" in text:
-        raise InvalidInput(f"`{name}` must be a text without NUL characters.", field=name)
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        # The name may itself be the broken text.
-        shown = name.encode(errors="replace").decode()
-        raise InvalidInput(f"`{shown}` must be valid Unicode; it has half a surrogate pair.", field=shown) from None

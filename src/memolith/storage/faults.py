@@ -1,4 +1,4 @@
-"""Turns SQLite's errors into ours, at one place."""
+"""How a transaction of SQLite ends, and what its errors mean to us, at one place."""
 
 from __future__ import annotations
 
@@ -41,3 +41,15 @@ def translated() -> Iterator[None]:
         if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
             raise StoreReadOnly from error
         raise Unavailable(f"The data folder cannot be used: {error.strerror}.") from error
+
+
+@contextmanager
+def transaction(db: apsw.Connection, begin: str = "begin immediate") -> Iterator[None]:
+    """Committed at the end, rolled back if that is not reached."""
+    db.execute(begin)
+    try:
+        yield
+        db.execute("commit")
+    finally:
+        if db.in_transaction:
+            db.execute("rollback")

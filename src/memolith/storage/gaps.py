@@ -6,6 +6,7 @@ from pathlib import Path
 
 import apsw
 
+from memolith.storage.faults import transaction
 from memolith.storage.rows import value
 
 INTERIOR, LEAF = (2, 5), (10, 13)
@@ -24,18 +25,13 @@ def shred(db: apsw.Connection, file: Path) -> bool:
     for _ in range(TRIES):
         if value(db, "pragma wal_checkpoint(truncate)"):
             return False
-        db.execute("begin immediate")
-        try:
+        with transaction(db):
             if log.exists() and log.stat().st_size:
                 # Somebody wrote in between, so the file is not the whole truth yet.
                 continue
             _blank(file, value(db, "pragma page_size"))
             # A change of any kind makes every other connection drop the pages it has cached.
             db.execute("update setting set value = value where tenant = '' and name = 'database'")
-            db.execute("commit")
-        finally:
-            if db.in_transaction:
-                db.execute("rollback")
         return not value(db, "pragma wal_checkpoint(truncate)")
     return False
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import apsw
 
 from memolith.errors import SchemaTooNew, StoreCorrupt
+from memolith.storage.faults import transaction
 from memolith.storage.rows import value
 
 FOLDER = Path(__file__).with_name("migrations") / "sqlite"
@@ -25,13 +26,8 @@ def migrate(db: apsw.Connection) -> None:
     if value(db, "pragma user_version") == known[-1][0]:
         _check(db, known)
         return
-    db.execute("begin immediate")
-    try:
+    with transaction(db):
         _apply(db, known)
-        db.execute("commit")
-    finally:
-        if db.in_transaction:
-            db.execute("rollback")
 
 
 def _check(db: apsw.Connection, known: list[tuple[int, str, str]]) -> set[int]:

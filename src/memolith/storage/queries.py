@@ -33,29 +33,17 @@ class Queries(dict[str, str]):
         """The filter as SQL and its parameters; `place` says whether times belong to the item or the passage."""
         names: list[str] = [] if caller.admin else ["filter_visible"]
         values: Parameters = {"caller_user": caller.user, "caller_project": caller.project}
-        for name in _SETS:
-            if wanted := getattr(chosen, name):
-                names.append(f"filter_{name}")
-                values[name] = json.dumps(list(dict.fromkeys(wanted)))
-        if chosen.ids:
-            names.append("filter_ids")
-            values["ids_only"] = json.dumps(chosen.ids)
-        if chosen.speakers:
-            names.append(f"filter_speakers_{place}")
-            values["speakers"] = json.dumps(chosen.speakers)
-        for name in ("since", "until"):
-            if (bound := getattr(chosen, name)) is not None:
-                names.append(f"filter_{name}_{place}")
-                values[name] = bound
-        if chosen.owner is not None:
-            names.append("filter_owner")
-            values["owner"] = chosen.owner
-        if chosen.forgotten is not None:
-            names.append("filter_forgotten")
-            values["forgotten"] = int(chosen.forgotten)
-        if chosen.title:
-            names.append("filter_title")
-            values["title_part"] = chosen.title.casefold()
+        wanted: list[tuple[str, str, Parameter]] = [
+            *((f"filter_{name}", name, _listed(getattr(chosen, name))) for name in _SETS),
+            ("filter_ids", "ids_only", _listed(chosen.ids)), ("filter_owner", "owner", chosen.owner),
+            ("filter_title", "title_part", chosen.title.casefold() or None),
+            ("filter_forgotten", "forgotten", None if chosen.forgotten is None else int(chosen.forgotten)),
+            (f"filter_speakers_{place}", "speakers", _listed(chosen.speakers)),
+            (f"filter_since_{place}", "since", chosen.since), (f"filter_until_{place}", "until", chosen.until)]
+        for fragment, name, value in wanted:
+            if value is not None:
+                names.append(fragment)
+                values[name] = value
         parts = [self[name] for name in names]
         for n, condition in enumerate(chosen.where):
             text = self["where_ordered" if condition.op in _ORDERS else f"where_{condition.op}"]
@@ -64,6 +52,10 @@ class Queries(dict[str, str]):
             values[f"name{n}"] = self._attribute(condition.name)
             values[f"value{n}"] = self._value(condition.op, condition.value)
         return "\n".join(parts), values
+
+
+def _listed(values: tuple[str, ...]) -> str | None:
+    return json.dumps(list(dict.fromkeys(values))) if values else None
 
 
 def about_passages(chosen: Filter) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 
 from memolith.engine.events import Event
@@ -11,10 +12,9 @@ from memolith.engine.model import Caller, Direction, Filter, Item, Link, Page, P
 from memolith.engine.ports import Candidate, Place, Statistics, Unembedded
 from memolith.errors import InvalidInput
 from memolith.storage import rows
-from memolith.storage.index_check import index_differences
 from memolith.storage.queries import Parameter, Parameters, Queries, about_passages
 from memolith.storage.rows import Row
-from memolith.storage.terms import own, scope_tokens_of, seen_by, sketch
+from memolith.storage.terms import indexed, own, scope_tokens_of, seen_by, sketch
 
 NARROW = 2000
 COUNTED = ("kind", "status", "namespace", "project", "tag")
@@ -98,8 +98,36 @@ class SqlReader:
         return tuple(tag for (tag,) in self.rows("tags_of", tenant=tenant, id=id))
 
     def index_differences(self, tenant: str) -> list[str]:
-        """Where the text index is not what the passages say."""
-        return index_differences(self, tenant)
+        """Where the text index or the sums are not what the passages say."""
+        head = self.row("head", tenant=tenant)
+        if head is None:
+            return ["its head row is missing"]
+        number, seq, passages, terms, _ = head
+        problems = [f"{name} belongs to no item" for (name,) in self.rows("orphans", tenant=tenant)]
+        if self.row("log_state", tenant=tenant) != (seq, min(seq, 1), seq):
+            problems.append(f"the head says {seq} events; the log has others, or gaps")
+        marks: dict[int, set[int]] = defaultdict(set)
+        for number_of_item, mark in self.rows("sketches", tenant=tenant):
+            marks[number_of_item].add(mark)
+        items = {item.id: item for item in self.all_items(tenant)}
+        expected: dict[int, tuple[str, str, str]] = {}
+        names: dict[int, str] = {}
+        length = 0
+        for row in self.rows("passages_all", tenant=tenant):
+            item = items[row[-1]]
+            if row[10] != rows.text_digest(row[5]):
+                problems.append(f"the digest of passage {row[3]} of {item.id} is not that of its text")
+            if row[3] == 0 and marks.pop(row[2], set()) != set(sketch(row[5])):
+                problems.append(f"the sketch of {item.id} is not that of its text")
+            body, extra, scope, size = indexed(number, item, rows.passage_from(row, item.id))
+            expected[row[0]], names[row[0]] = (body, extra, scope), f"{item.id}, passage {row[3]}"
+            length += size
+        problems += [f"text index of {names[ref]}, differs from its text" if ref in names else
+                     f"text index holds row {-ref}, which is no passage" for ref in self.stale(expected)]
+        problems += [f"a sketch belongs to row {row}, which is no item" for row in marks]
+        if (len(expected), length) != (passages, terms):
+            problems.append(f"sums say {passages} passages with {terms} terms; there are {len(expected)} with {length}")
+        return problems
 
     def same_text(self, caller: Caller, first: str, passages: int, chosen: Filter) -> list[str]:
         """Items of as many passages whose first passage is that text but for case and white space."""

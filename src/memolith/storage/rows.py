@@ -10,7 +10,7 @@ from typing import Any
 import apsw
 
 from memolith.engine.events import Event
-from memolith.engine.model import NO_ATTRIBUTES, Attributes, Audience, Item, Link, Passage, Scope
+from memolith.engine.model import NO_ATTRIBUTES, Audience, Item, Link, Passage, Scope
 from memolith.engine.ports import ClientKey
 from memolith.errors import StoreCorrupt
 
@@ -87,7 +87,7 @@ def text_digest(text: str) -> int:
 def link_from(row: Row) -> Link:
     """A link from `select *`."""
     _, id_, source, target, kind, strength, attributes, version, seq, created, updated = row[:11]
-    return Link(id_, source, target, kind, strength, _attributes(attributes), version, seq, created, updated)
+    return Link(id_, source, target, kind, strength, json.loads(attributes), version, seq, created, updated)
 
 
 def link_values(tenant: str, link: Link) -> dict[str, str | int | float]:
@@ -101,8 +101,3 @@ def key_from(row: Row) -> ClientKey:
     """A client key from `select *`."""
     id_, digest, name, tenant, user, scopes, created, expires, used, revoked = row[:10]
     return ClientKey(id_, digest, name, tenant, user, tuple(json.loads(scopes)), created, expires, used, bool(revoked))
-
-
-def _attributes(text: str) -> Attributes:
-    value: Attributes = json.loads(text)
-    return value

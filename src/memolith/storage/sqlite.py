@@ -7,23 +7,38 @@ import os
 import random
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import apsw
 
-from memolith.errors import DiskFull, StoreBusy, StoreCorrupt
+from memolith.errors import Conflict, DiskFull, InvalidInput, StoreBusy, StoreCorrupt
 from memolith.storage import gaps
-from memolith.storage.faults import translated
+from memolith.storage.faults import transaction, translated
 from memolith.storage.migrate import migrate
 from memolith.storage.rows import value
 from memolith.storage.sqlite_read import QUERIES, SqliteReader
-from memolith.storage.sqlite_write import SqliteWriter
+from memolith.storage.writer import SqlWriter
 
 FILE = "memolith.db"
+Progress = Callable[[int, int], None]
 MUCH_FREE = 1000
+library_version = apsw.sqlite_lib_version
 _PRAGMAS = ("journal_mode=wal", "synchronous=full", "secure_delete=on", "temp_store=memory", "cache_size=-8000",
             "mmap_size=1073741824")
+
+
+class SqliteWriter(SqlWriter, SqliteReader):
+    """Writes to SQLite under the write lock."""
+
+    def __init__(self, db: apsw.Connection, tenant: str | None) -> None:
+        super().__init__(db)
+        self.begin(tenant)
+
+    def prune_changes(self, seq: int) -> None:
+        """Drop the part of the feed that every snapshot covers, and vectors without a passage."""
+        self.do("slot_changes_prune", seq=seq)
+        self.do("vectors_orphaned")
 
 
 class SqliteStore:
@@ -63,24 +78,13 @@ class SqliteStore:
 
     @contextmanager
     def _transaction(self, begin: str, wait_s: float | None = None) -> Iterator[apsw.Connection]:
-        with translated(), self._connection() as db:
-            db.set_busy_handler(_patience(self._busy_s if wait_s is None else min(wait_s, self._busy_s)))
-            db.execute(begin)
-            try:
-                yield db
-                db.execute("commit")
-            finally:
-                if db.in_transaction:
-                    db.execute("rollback")
+        with translated(), self._connection(wait_s) as db, transaction(db, begin):
+            yield db
 
     def shred(self) -> bool:
         """Leave no byte of what was erased in any file; False if readers or a full disk did not let us."""
-        with suppress(DiskFull, StoreBusy), translated():
-            db = self._open()
-            try:
-                return gaps.shred(db, self.file)
-            finally:
-                db.close()
+        with suppress(DiskFull, StoreBusy), translated(), closing(self._open()) as db:
+            return gaps.shred(db, self.file)
         return False
 
     def compact(self) -> None:
@@ -91,19 +95,10 @@ class SqliteStore:
                 db.execute("vacuum")
         self.shred()
 
-    def backup(self, target: Path, progress: Callable[[int, int], None] | None = None) -> None:
+    def backup(self, target: Path, progress: Progress = lambda done, total: None) -> None:
         """Copy everything into one new file while others go on writing."""
-        partial = target.with_name(target.name + ".partial")
-        with translated(), _removed_unless_done(partial), self._connection() as db:
-            os.close(os.open(partial, os.O_CREAT | os.O_WRONLY, 0o600))
-            with _plain(partial) as copy:
-                with copy.backup("main", db, "main") as run:
-                    while not run.done:
-                        run.step(500)
-                        if progress:
-                            progress(run.page_count - run.remaining, run.page_count)
-                copy.execute("pragma journal_mode=delete")
-            os.replace(partial, target)
+        with translated(), self._connection() as db, _copied(db, target, progress) as copy:
+            copy.execute("pragma journal_mode=delete")
 
     def check(self) -> list[str]:
         """What SQLite itself finds wrong with the file."""
@@ -121,7 +116,7 @@ class SqliteStore:
             self._idle.pop().close()
 
     @contextmanager
-    def _connection(self) -> Iterator[apsw.Connection]:
+    def _connection(self, wait_s: float | None = None) -> Iterator[apsw.Connection]:
         if self._pid != os.getpid():
             # SQLite connections do not survive a fork; closing them here would disturb the parent, so they stay.
             self._inherited, self._idle, self._pid = self._idle, [], os.getpid()
@@ -129,7 +124,7 @@ class SqliteStore:
             db = self._idle.pop()
         except IndexError:
             db = self._open()
-        db.set_busy_handler(_patience(self._busy_s))
+        db.set_busy_handler(_patience(self._busy_s if wait_s is None else min(wait_s, self._busy_s)))
         try:
             yield db
         finally:
@@ -155,27 +150,21 @@ class SqliteStore:
         return db
 
 
-def library_version() -> str:
-    """The version of SQLite in use."""
-    return apsw.sqlite_lib_version()
-
-
-def restore_file(backup: Path, folder: Path) -> None:
-    """Put a backup in the place of an empty data folder."""
-    with translated(), _plain(backup) as source:
+def restore_backup(file: Path, folder: Path) -> None:
+    """Put a backup into a data folder that has no database yet."""
+    if not file.is_file():
+        raise InvalidInput(f"There is no file {file}.", field="file")
+    if (folder / FILE).exists():
+        raise Conflict(f"{folder} holds a database already; restore into an empty folder.")
+    with translated(), closing(apsw.Connection(str(file))) as source:
         problems = [text for (text,) in source.execute("pragma integrity_check(5)") if text != "ok"]
         if problems:
             raise StoreCorrupt(f"The backup is damaged: {problems[0]}")
         if not value(source, "select count(*) from sqlite_schema where name = 'migration'"):
             raise StoreCorrupt("This file is no backup of memolith.")
         make_private(folder)
-        partial = folder / (FILE + ".partial")
-        with _removed_unless_done(partial):
-            with _plain(partial) as target:
-                with target.backup("main", source, "main") as run:
-                    run.step()
-                migrate(target)
-            os.replace(partial, folder / FILE)
+        with _copied(source, folder / FILE) as target:
+            migrate(target)
 
 
 def make_private(folder: Path) -> None:
@@ -184,21 +173,22 @@ def make_private(folder: Path) -> None:
 
 
 @contextmanager
-def _removed_unless_done(path: Path) -> Iterator[None]:
-    path.unlink(missing_ok=True)
+def _copied(source: apsw.Connection, file: Path,
+            progress: Progress = lambda done, total: None) -> Iterator[apsw.Connection]:
+    """A copy for its owner alone, to be finished here; it then appears at its place, whole or not at all."""
+    partial = file.with_name(file.name + ".partial")
+    partial.unlink(missing_ok=True)
     try:
-        yield
+        os.close(os.open(partial, os.O_CREAT | os.O_WRONLY, 0o600))
+        with closing(apsw.Connection(str(partial))) as copy:
+            with copy.backup("main", source, "main") as run:
+                while not run.done:
+                    run.step(500)
+                    progress(run.page_count - run.remaining, run.page_count)
+            yield copy
+        os.replace(partial, file)
     finally:
-        path.unlink(missing_ok=True)
-
-
-@contextmanager
-def _plain(path: Path) -> Iterator[apsw.Connection]:
-    db = apsw.Connection(str(path))
-    try:
-        yield db
-    finally:
-        db.close()
+        partial.unlink(missing_ok=True)
 
 
 def _patience(limit_s: float) -> Callable[[int], bool]:

@@ -43,11 +43,6 @@ class SqliteReader(SqlReader):
         """The rows of a statement."""
         return self.db.execute(sql, values)
 
-    def row(self, name: str, /, **values: Parameter) -> Row | None:
-        """The first row of a named statement."""
-        found: Row | None = self.db.execute(QUERIES[name], values).fetchone()
-        return found
-
     def match(self, words: Sequence[str], phrases: Sequence[str], every: bool,
               scopes: Sequence[Sequence[str]]) -> str:
         """An FTS5 expression over body and extra, and over the scope column."""

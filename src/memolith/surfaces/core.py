@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, JsonValue
 
 from memolith.engine.context import cite
-from memolith.engine.model import KINDS, Block, Draft, Filter, Hit, Item, Link, Patch
+from memolith.engine.model import KINDS, Block, Draft, Filter, Hit, Item, Link, Patch, Written
 from memolith.engine.recall import Query
 from memolith.errors import InvalidInput, NotFound
 from memolith.registry import Call, Family, Prompts, Resources, Result, absent
@@ -59,7 +59,13 @@ class Changed(Result):
     id: str
     version: int
     event: int
-    redactions: Object = Field(default={}, exclude_if=absent)
+    redactions: Mapping[str, JsonValue] = Field(default={}, exclude_if=absent)
+
+    @classmethod
+    def by(cls, written: Written) -> Self:
+        """The item as a write has left it."""
+        return cls(id=written.item.id, version=written.item.version, event=written.seq,
+                   redactions=dict(written.redactions))
 
 
 class Linked(Result):
@@ -189,23 +195,19 @@ def revise(call: Call, *, id: str, content: str | None = None, title: str | None
         raise InvalidInput("Say what to change: content, title or tags.", field="content")
     patch = Patch(title=title, blocks=None if content is None else (Block(content),),
                   tags=None if tags is None else tuple(tags))
-    written = call.engine.revise(call.caller, bare_id(id), patch, expected_version, call.idempotency_key)
-    return Changed(id=written.item.id, version=written.item.version, event=written.seq,
-                   redactions=dict(written.redactions))
+    return Changed.by(call.engine.revise(call.caller, bare_id(id), patch, expected_version, call.idempotency_key))
 
 
 @core.tool(destructive=True)
 def forget(call: Call, *, id: str) -> Changed:
     """Hide an item; `restore` brings it back."""
-    written = call.engine.forget(call.caller, bare_id(id), key=call.idempotency_key)
-    return Changed(id=written.item.id, version=written.item.version, event=written.seq)
+    return Changed.by(call.engine.forget(call.caller, bare_id(id), key=call.idempotency_key))
 
 
 @core.tool()
 def restore(call: Call, *, id: str) -> Changed:
     """Bring a forgotten item back."""
-    written = call.engine.restore(call.caller, bare_id(id), call.idempotency_key)
-    return Changed(id=written.item.id, version=written.item.version, event=written.seq)
+    return Changed.by(call.engine.restore(call.caller, bare_id(id), call.idempotency_key))
 
 
 @core.tool(idempotent=True)

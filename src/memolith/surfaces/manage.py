@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated
 
 from pydantic import Field
@@ -9,19 +10,17 @@ from pydantic import Field
 from memolith.engine.model import Block, Patch
 from memolith.errors import InvalidInput
 from memolith.registry import Argument, Call, Family, Result, absent
+from memolith.surfaces.core import Changed
 from memolith.surfaces.names import bare_id
 
 manage = Family("manage", listed_over_mcp=False)
 Id = Annotated[str, Field(description="The id of the item.")]
 
 
-class Done(Result):
+class Done(Changed):
     """An item after something was done to it."""
 
-    id: str
-    version: int
-    event: int
-    redactions: dict[str, int] = Field(default={}, exclude_if=absent)
+    redactions: Mapping[str, int] = Field(default={}, exclude_if=absent)
 
 
 class Erased(Result):
@@ -58,8 +57,7 @@ class Checked(Result):
 @manage.tool()
 def restore_item(call: Call, *, id: Id) -> Done:
     """Bring a forgotten item back as it was."""
-    written = call.engine.restore(call.caller, bare_id(id), call.idempotency_key)
-    return Done(id=written.item.id, version=written.item.version, event=written.seq)
+    return Done.by(call.engine.restore(call.caller, bare_id(id), call.idempotency_key))
 
 
 @manage.tool(destructive=True)
@@ -83,9 +81,7 @@ def append_messages(call: Call, *, conversation_id: Id,
     if call.engine.get(call.caller, bare_id(conversation_id)).kind != "conversation":
         raise InvalidInput("Messages can be added to a conversation only.", field="conversation_id")
     blocks = [Block(turn.content, speaker=turn.role, at=turn.timestamp) for turn in messages]
-    written = call.engine.append(call.caller, bare_id(conversation_id), blocks, call.idempotency_key)
-    return Done(id=written.item.id, version=written.item.version, event=written.seq,
-                redactions=dict(written.redactions))
+    return Done.by(call.engine.append(call.caller, bare_id(conversation_id), blocks, call.idempotency_key))
 
 
 @manage.tool()
