@@ -8,10 +8,12 @@ import json
 import os
 import shutil
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
 from bench.calibration import calibrate
+from bench.stores import cluster
 from memolith.app import App, open_app
 from memolith.engine.model import Block, Caller, Draft
 from memolith.engine.recall import Query
@@ -42,10 +44,11 @@ class Memolith:
 
     mode = "hybrid"
     verbatim = False
+    database: Callable[[], str] = staticmethod(lambda: "")
 
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="memolith-bench-"))
-        self.app: App = open_app(Settings(data=self.folder, secrets="allow"))
+        self.app: App = open_app(Settings(data=self.folder, secrets="allow", database=self.database()))
         self.ids: dict[tuple[str, int], str] = {}
 
     def index(self, docs: list[dict]) -> None:
@@ -117,7 +120,18 @@ def main() -> None:
     parser.add_argument("--sets", nargs="*", default=["locomo_dev", "xquad_en", "xquad_zh"])
     parser.add_argument("--only", nargs="*", default=["fts5", "minilm", "vector", "rrf60", "memolith"])
     parser.add_argument("--limit", type=int)
+    parser.add_argument("--store", choices=("sqlite", "postgres"), default="sqlite")
     options = parser.parse_args()
+    if options.store == "sqlite":
+        run(options)
+        return
+    with cluster(durable=False) as create:
+        Memolith.database = staticmethod(create)
+        run(options)
+
+
+def run(options: argparse.Namespace) -> None:
+    """A line per set and method."""
     folder = data_folder()
     if folder is None:
         print("retrieval: the data sets are not here; set MEMOLITH_BENCH_DATA")

@@ -1,7 +1,9 @@
-"""Many clients on one folder for a long time: `python -m bench.soak [--seconds N]`.
+"""Many clients on one folder for a long time: `python -m bench.soak [--seconds N] [--postgres]`.
 
 Twenty HTTP clients, half of them MCP sessions and half REST, and ten stdio processes remember and recall marked items.
 In the end every acknowledged item must be there and the store must equal its log; the server's memory is printed.
+With `--postgres` it is four servers and two workers on one database and 32 clients, and servers, workers and the
+database itself are killed every half minute.
 """
 
 from __future__ import annotations
@@ -40,6 +42,7 @@ WARM = 0.3
 """The part of the time after which memory must not grow any more."""
 PAUSE_S = 0.05
 FLAT = 1.3
+KILL_EVERY_S = 30.0
 
 Ask = Callable[[str, dict[str, Any]], dict[str, Any]]
 
@@ -277,10 +280,44 @@ def run(plan: Plan, folder: Path, say: Callable[[str], None] = lambda _: None) -
     return tally
 
 
+def soak_team(seconds: float) -> int:
+    """A team on one database that is killed in part, and then as a whole, again and again."""
+    # The tests' own parts stand beside them, as they import each other.
+    sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+    from tests.programs.team import a_team, under_load
+    from tests.programs.team import settle as settle_team
+
+    from postgres import a_cluster, prepare
+    end, pause = time.monotonic() + seconds, threading.Event()
+    with a_cluster(durable=True) as cluster, tempfile.TemporaryDirectory() as folder:
+        prepare(database := cluster.create())
+        with a_team(database, Path(folder), MEMOLITH_EMBEDDER="minilm") as team:
+            with under_load(team, {"big": 30, "small": 2}, patient=True) as account:
+                while time.monotonic() < end:
+                    pause.wait(min(KILL_EVERY_S, seconds / 2))
+                    for victim in (team.servers[0], team.workers[0]):
+                        victim.kill()
+                    team.heal()
+                    cluster.crash()
+                    cluster.start()
+                    print(f"{seconds - end + time.monotonic():5.0f} s  {len(account.kept)} items  "
+                          f"{account.searches} searches  refused meanwhile: {dict(account.refused)}")
+            problems = settle_team(account, database)
+    print(f"{seconds:.0f} s, 32 clients, 4 servers, 2 workers, killed with their database every {KILL_EVERY_S:.0f} s: "
+          f"{len(account.kept)} items, {account.searches} searches, {len(problems)} problems")
+    for line in problems[:20]:
+        print(" ", line)
+    return 1 if problems else 0
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=Plan.seconds)
-    plan = Plan(parser.parse_args().seconds)
+    parser.add_argument("--postgres", action="store_true", help="a team of servers and workers on one database")
+    options = parser.parse_args()
+    if options.postgres:
+        return soak_team(options.seconds)
+    plan = Plan(options.seconds)
     with tempfile.TemporaryDirectory() as folder:
         tally = run(plan, Path(folder), print)
     sizes = [size for _, size in tally.memory]

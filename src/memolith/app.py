@@ -6,6 +6,7 @@ import hashlib
 import logging
 import re
 import threading
+import time
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
@@ -15,12 +16,12 @@ from memolith.adapters.builtin_analyst import BuiltinAnalyst
 from memolith.engine.engine import Engine
 from memolith.engine.intake import Limits
 from memolith.engine.model import Block, Caller, Draft
-from memolith.engine.moving import carry_rest, follow, unequal
+from memolith.engine.moving import carry_rest, follow, unequal, unsound
 from memolith.engine.ports import Allowance, Analyst, Cipher, Embedder, Meaning, Stage
 from memolith.engine.recall import Recall
 from memolith.engine.rounds import Rounds
 from memolith.engine.times import SystemClock
-from memolith.errors import InvalidInput, MemolithError, StoreCorrupt
+from memolith.errors import InvalidInput, MemolithError, StoreCorrupt, StoreGone
 from memolith.retrieval.minilm import MiniLM
 from memolith.retrieval.rank import WeightedRanker
 from memolith.retrieval.stage import LocalStage
@@ -192,6 +193,9 @@ class App:
         self.engine.flush_reads()
         if self.worker and self.worker.drain(budget_s=5.0):
             self.renew()
+        if self.embedder and not isinstance(self.store, SqliteStore):
+            for store in self.store.elsewhere():
+                EmbedWorker(store, self.embedder, self.clock, self.stage.row).drain(budget_s=5.0)
         if number % UPKEEP_ROUNDS == UPKEEP_ROUNDS - 1:
             self.do_upkeep()
 
@@ -325,12 +329,12 @@ def copy_everything(source: SqliteStore | Shards, target: SqliteStore | Shards,
                     progress: Callable[[str], Callable[[int, int], None]]) -> dict[str, int]:
     """Carry every tenant and key to another store and prove that both are equal; events per tenant."""
     with source.reading(None) as rows:
-        tenants = rows.tenants()
+        tenants = dict.fromkeys([*rows.tenants(), *(() if isinstance(source, SqliteStore) else source.homes())])
     copied = {}
     for tenant in tenants:
         copied[tenant] = follow(source, target, tenant, progress(tenant))
         carry_rest(source, target, tenant)
-        if problems := unequal(source, target, tenant):
+        if problems := unequal(source, target, tenant) + unsound(target, tenant):
             raise StoreCorrupt(f"The copy of {tenant[:60]!r} is not equal: {problems[0]}")
     known = {key.id for key in StoredKeys(target).all()}
     for key in StoredKeys(source).all():
@@ -344,3 +348,13 @@ def open_app(settings: Settings) -> App:
     app = App(settings)
     assert app.engine
     return app
+
+
+def wait_for_app(settings: Settings) -> App:
+    """The same for what runs by itself: a database that is away is waited for."""
+    while True:
+        try:
+            return open_app(settings)
+        except StoreGone as error:
+            log.warning("%s", error)
+            time.sleep(EVERY_S)

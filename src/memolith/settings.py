@@ -34,7 +34,7 @@ class Settings(BaseModel):
     data: Path = Field(default_factory=data_folder, description="the data folder")
     database: str = Field("", description="address of a PostgreSQL database; empty for SQLite in the data folder",
                           repr=False)
-    database_connections: int = Field(10, ge=1, description="how many connections one process opens at most")
+    database_connections: int = Field(10, ge=2, description="how many connections one process opens at most")
     database_pooler: bool = Field(False, description="whether a pooler such as PgBouncer stands in between")
     statement_s: float = Field(60.0, gt=0, description="how long one statement may take there")
     own_index_from: int = Field(20_000, ge=1000, description="vectors from which a tenant gets an index of its own")

@@ -47,3 +47,13 @@ def test_what_was_acknowledged_before_a_crash_of_the_server_is_there() -> None:
             whole(store, "local", 20)
             assert len(listed(store, limit=100)) == 20
             assert engine_on(store).upkeep.verify() == []
+
+
+def test_the_passages_of_an_item_are_read_by_index_behind_the_fence(address: str) -> None:
+    """Row-level security lets no computed bound into an index, so the statement must compute it beforehand."""
+    with closing(open_store(address)) as store:
+        engine_on(store).remember(ME, note("text", id="a"))
+        with store.reading(ME.tenant) as rows:
+            rows.db.execute("set local enable_seqscan = off")
+            plan = rows.run("explain " + rows.queries["passages"], {"tenant": ME.tenant, "id": "a"})
+            assert "(id >= i.low) AND (id < i.high)" in " ".join(line for (line,) in plan if "Index Cond" in line)

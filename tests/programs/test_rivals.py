@@ -39,7 +39,7 @@ def test_one_of_two_equal_relationships_wins(app, pair):
     assert (won["success"], lost["success"], lost["error"]) == (True, False, "validation_error")
     assert lost["details"]["resource_id"] == won["relationship_id"]
     assert run(app, "get_related_concepts", concept_id=pair[0])["total"] == 1
-    assert app.upkeep.verify() == []
+    assert app.engine.upkeep.verify() == []
 
 
 def test_one_of_two_equal_names_wins(app):
@@ -47,7 +47,7 @@ def test_one_of_two_equal_names_wins(app):
     won, lost = sorted(at_once(app, "create_concept", [wanted, wanted]), key=lambda body: not body["success"])
     assert (lost["error"], lost["details"]) == ("validation_error", {"field": "name", "resource_id": won["concept_id"]})
     assert run(app, "get_recent_concepts")["total"] == 1
-    assert app.upkeep.verify() == []
+    assert app.engine.upkeep.verify() == []
 
 
 def test_two_updates_of_a_concept_both_stand_in_its_history(app, pair):
@@ -57,4 +57,4 @@ def test_two_updates_of_a_concept_both_stand_in_its_history(app, pair):
     concept = run(app, "get_concept", concept_id=pair[0], include_history=True)["concept"]
     told = [entry["explanation"] for entry in concept["explanation_history"]]
     assert (told[0], sorted(told[1:]), told[-1]) == ("Some text.", sorted(texts), concept["explanation"])
-    assert app.upkeep.verify() == []
+    assert app.engine.upkeep.verify() == []

@@ -142,15 +142,15 @@ def test_delete_hides_a_concept_from_every_read(app, course):
 
 
 @pytest.mark.parametrize("arguments, wanted", [
-    ({}, ["100%_sure", "Decorators", "For Loops", "Functions", "Tea", "Variables"]), ({"limit": 2}, 2),
-    ({"min_certainty": 60}, ["For Loops", "Functions", "Variables"]), ({"area": "Kitchen"}, ["Tea"]),
-    ({"topic": "C"}, ["For Loops"]), ({"area": "Programming", "topic": "Python", "min_certainty": 80},
-                                      ["Functions", "Variables"])], ids=str)
+    ({}, {"Variables", "Functions", "Decorators", "For Loops", "Tea", "100%_sure"}), ({"limit": 2}, 2),
+    ({"min_certainty": 60}, {"Variables", "Functions", "For Loops"}), ({"area": "Kitchen"}, {"Tea"}),
+    ({"topic": "C"}, {"For Loops"}), ({"area": "Programming", "topic": "Python", "min_certainty": 80},
+                                      {"Variables", "Functions"})], ids=range(6))
 def test_each_parameter_of_the_semantic_search_narrows_it(app, course, arguments, wanted):
     body = run(app, "search_concepts_semantic", query="what tea functions variables decorators loop 100 sure means",
                **arguments)
     found = names(body)
-    assert len(found) == wanted if isinstance(wanted, int) else sorted(found) == wanted
+    assert len(found) == wanted if isinstance(wanted, int) else set(found) == wanted
     assert run(app, "search_concepts_semantic", query="tea")["results"][0]["name"] == "Tea"
     similar = [row["similarity"] for row in body["results"]]
     assert similar == sorted(similar, reverse=True)
@@ -616,7 +616,7 @@ def test_undo_passes_over_what_is_computed(app):
     run(app, "update_concept", concept_id=id, explanation=LONG)
     relate(app, id, other)
     assert app.engine.past.last(ME, id).type == "revised"
-    app.engine.past.undo(ME, app.past.last(ME, id).seq)
+    app.engine.past.undo(ME, app.engine.past.last(ME, id).seq)
     assert run(app, "get_concept", concept_id=id)["concept"]["explanation"] == "Runs again."
     run(app, "delete_relationship", source_id=id, target_id=other, relationship_type="prerequisite")
     assert certainty(app, id) == before

@@ -22,6 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from memolith.doors.mcp_calls import CALLER, REQUEST, SCOPES_KEY
 from memolith.doors.tokens import Issuer, challenge
+from memolith.engine.intake import identifier
 from memolith.engine.model import Caller
 from memolith.engine.ports import Allowance, ClientKey, ClientKeys
 from memolith.engine.times import new_id
@@ -52,7 +53,8 @@ def make_key(keys: ClientKeys, now: str, name: str, user: str = "local", tenant:
     if unknown := sorted(set(scopes) - SCOPES):
         raise InvalidInput(f"There is no scope {unknown[0]!r}; use {', '.join(sorted(SCOPES))}.", field="scopes")
     secret = KEY_PREFIX + secrets.token_urlsafe(32)
-    record = ClientKey(new_id(), digest(secret), name, tenant, user, tuple(scopes), now, expires_at)
+    record = ClientKey(new_id(), digest(secret), identifier(name, "name"), identifier(tenant, "tenant"),
+                       identifier(user, "user"), tuple(scopes), now, expires_at)
     keys.add(record)
     return secret, record
 

@@ -200,7 +200,7 @@ def erase(app: App, options: Options) -> int:
         note("Nothing was erased.")
         return 1
     clean = app.engine.erase(ME, options.id)
-    rest = "." if clean else ", but another program still reads old pages; run `memolith upkeep` when it is done."
+    rest = "." if clean else ", but others still read old pages, or only the owner may clear them; run `memolith upkeep`."
     tell(options, {"erased": options.id, "clean": clean}, f"Erased {options.id}{rest}")
     return 0
 

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from memolith.app import App, families, open_app
+from memolith.app import App, families, open_app, wait_for_app
 from memolith.doors.commands import Command, Options, into, option
 from memolith.doors.show import note, out, table, tell
 from memolith.engine.intake import json_object, when
@@ -29,7 +29,7 @@ def serve(_: None, options: Options) -> None:
     # The server's parts cost half a second to import, and no other command needs them.
     from memolith.doors.auth import local_key
     from memolith.doors.serve import listen, run
-    app = open_app(load({"data": options.data, "host": options.host, "port": options.port}))
+    app = wait_for_app(load({"data": options.data, "host": options.host, "port": options.port}))
     try:
         listener = listen(app.settings.host, app.settings.port)
         key = local_key(app.settings.data, app.keys, app.clock.now())

@@ -5,9 +5,9 @@ from __future__ import annotations
 import signal
 import threading
 
-from memolith.app import App, at_address, copy_everything
+from memolith.app import App, at_address, copy_everything, wait_for_app
 from memolith.doors.commands import Command, Options, into, option
-from memolith.doors.show import progress, table, tell
+from memolith.doors.show import progress, start_logging, table, tell
 from memolith.errors import InvalidInput
 from memolith.settings import load
 
@@ -15,16 +15,22 @@ COMMANDS: list[Command] = []
 ADDRESS = {"required": True, "metavar": "ADDRESS", "help": "sqlite:FOLDER or postgres:URL"}
 
 
-@into(COMMANDS)
-def worker(app: App, options: Options) -> None:
+@into(COMMANDS, bare=True)
+def worker(_: None, options: Options) -> None:
     """Make vectors and tidy up until stopped; any number may run on one database."""
-    stop = threading.Event()
-    signal.signal(signal.SIGTERM, lambda *_: stop.set())
-    app.start_background()
-    tell(options, {"worker": "started"}, "Working; stop with Ctrl-C.")
-    # A wait without an end cannot be interrupted on every platform.
-    while not stop.wait(1.0):
-        pass
+    settings = load({"data": options.data})
+    start_logging(settings.log_level)
+    app = wait_for_app(settings)
+    try:
+        stop = threading.Event()
+        signal.signal(signal.SIGTERM, lambda *_: stop.set())
+        app.start_background()
+        tell(options, {"worker": "started"}, "Working; stop with Ctrl-C.")
+        # A wait without an end cannot be interrupted on every platform.
+        while not stop.wait(1.0):
+            pass
+    finally:
+        app.close()
 
 
 @into(COMMANDS)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from memolith.engine.engine import Engine
 
 Answer = TypeVar("Answer")
-Entry = TypeVar("Entry")
+Listed = TypeVar("Listed")
 
 NO_RESOURCE = -32002
 MOST_COMPLETIONS = 100
@@ -108,7 +108,7 @@ class Offers:
             values=values[:MOST_COMPLETIONS], total=len(values), has_more=len(values) > MOST_COMPLETIONS))
 
 
-def page(entries: Sequence[Entry], params: types.PaginatedRequestParams | None) -> tuple[list[Entry], str | None]:
+def page(entries: Sequence[Listed], params: types.PaginatedRequestParams | None) -> tuple[list[Listed], str | None]:
     """The entries of the page that was asked for, and the cursor of the next, if there is one."""
     cursor = params.cursor if params is not None else None
     start = 0

@@ -42,8 +42,9 @@ def build(app: App, *, read_only: bool = False, conformance: bool = False) -> AS
     metrics = Metrics()
     everything = Registry(app.registry.families, observe=metrics.count)
     registry = everything.reading() if read_only else everything
-    mcp = McpHttp(everything, lambda: app.engine, read_only=read_only, hosts=settings.hosts,
-                  origins=settings.origins, most_body_bytes=settings.body_bytes)
+    # Several servers on one database know no sessions of each other, so there each request stands for itself.
+    mcp = McpHttp(everything, lambda: app.engine, read_only=read_only, stateless=bool(settings.database),
+                  hosts=settings.hosts, origins=settings.origins, most_body_bytes=settings.body_bytes)
     rest = Rest(app, registry, metrics, settings.body_bytes, issuer)
     fixtures = [conformance_fixtures(settings.host)] if conformance else []
 

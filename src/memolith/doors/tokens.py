@@ -11,6 +11,7 @@ from functools import cached_property
 
 import jwt
 
+from memolith.engine.intake import identifier
 from memolith.engine.model import Caller
 from memolith.errors import Denied, Unauthenticated, Unavailable
 from memolith.registry import SCOPES
@@ -58,7 +59,8 @@ class Issuer:
         if not scopes:
             raise Denied("This token carries none of the scopes read, write, admin, run.")
         tenant = str(claims.get("tenant") or claims.get("org_id") or "local")
-        return Caller(tenant, str(claims["sub"]), project, admin="admin" in scopes), scopes
+        return Caller(identifier(tenant, "tenant"), identifier(str(claims["sub"]), "sub"), project,
+                      admin="admin" in scopes), scopes
 
     def key(self, kid: str) -> jwt.PyJWK:
         """The issuer's key of that name; while the issuer does not answer, it is not asked for every token."""

@@ -217,10 +217,10 @@ def word(name: str, value: str) -> None:
         raise InvalidInput(f"{name} must be one word of at most 40 letters.", field=name)
 
 
-def identifier(id: str) -> str:
-    """An id that a caller may choose."""
-    if not plain("id", id).strip() or len(id) > 200:
-        raise InvalidInput("An id has 1 to 200 characters.", field="id")
+def identifier(id: str, name: str = "id") -> str:
+    """An id or a name that a caller may choose."""
+    if not plain(name, id).strip() or len(id) > 200:
+        raise InvalidInput(f"{name} has 1 to 200 characters.", field=name)
     return id
 
 

@@ -11,10 +11,8 @@ _MONTHS = {name: n + 1 for n, name in enumerate(
 _SHORT = {name[:3]: n for name, n in _MONTHS.items()} | {"sept": 9}
 _NUMBERS = _MONTHS | _SHORT
 _NAME = "|".join(sorted(_NUMBERS, key=len, reverse=True))
-_DAY_MONTH = re.compile(
-    rf"\b(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? (?P<month>{_NAME})\b\.?,?(?: (?P<year>\d{{4}}))?")
-_MONTH_DAY = re.compile(
-    rf"\b(?P<month>{_NAME})\.? (?P<day>\d{{1,2}})(?:st|nd|rd|th)?\b(?!\d),?(?: (?P<year>\d{{4}}))?")
+_DAY_MONTH = re.compile(rf"\b(\d{{1,2}})(?:st|nd|rd|th)?(?: of)? ({_NAME})\b\.?,?(?: (\d{{4}}))?")
+_MONTH_DAY = re.compile(rf"\b({_NAME})\.? (\d{{1,2}})(?:st|nd|rd|th)?\b(?!\d),?(?: (\d{{4}}))?")
 _MONTH = re.compile(rf"\b({_NAME})\b,?(?: (?:of )?(\d{{4}}))?")
 _MAY = re.compile(r"\b(in|of|during|since|until|early|mid|late|by) may\b")
 _YEAR = re.compile(r"\b((?:19|20)\d\d)\b")
@@ -35,8 +33,10 @@ def named_days(question: str, years: list[int]) -> Days:
     found: Days = []
     for match in _ISO.finditer(text):
         found += _day([int(match[1])], int(match[2]), int(match[3]))
-    for match in (*_DAY_MONTH.finditer(text), *_MONTH_DAY.finditer(text)):
-        found += _day([int(match["year"])] if match["year"] else years, _NUMBERS[match["month"]], int(match["day"]))
+    for match in _DAY_MONTH.finditer(text):
+        found += _day([int(match[3])] if match[3] else years, _NUMBERS[match[2]], int(match[1]))
+    for match in _MONTH_DAY.finditer(text):
+        found += _day([int(match[3])] if match[3] else years, _NUMBERS[match[1]], int(match[2]))
     return found or _months(text, years) or [(date(int(y), 1, 1), date(int(y), 12, 31)) for y in _YEAR.findall(text)]
 
 

@@ -30,7 +30,7 @@ class EmbedWorker:
 
     def drain(self, tenant: str | None = None, budget_s: float = 3600.0) -> int:
         """Embed what is due, newest first, for at most that long; returns how many streams were done."""
-        with self._store.reading(None) as rows:
+        with self._store.reading(tenant) as rows:
             # A look costs less than the write lock, and mostly there is nothing to do.
             if not rows.waiting(tenant, "embed", 1):
                 return 0
@@ -79,9 +79,11 @@ class EmbedWorker:
 
     def _embed(self, jobs: list[Job]) -> None:
         model = self._embedder.id
-        with self._store.reading(None) as rows:
-            found = {job: {passage.ref: (_text(passage), passage.digest) for passage in
-                           rows.unembedded(job.tenant, job.stream, model)} for job in jobs}
+        found: dict[Job, dict[int, tuple[str, bytes | None]]] = {}
+        for tenant in {job.tenant for job in jobs}:
+            with self._store.reading(tenant) as rows:
+                found |= {job: {passage.ref: (_text(passage), passage.digest) for passage in
+                                rows.unembedded(tenant, job.stream, model)} for job in jobs if job.tenant == tenant}
         due = {job: {ref: text for ref, (text, digest) in passages.items() if digest != _digest(text)}
                for job, passages in found.items()}
         made = self._vectors({text: job.tenant for job, texts in due.items() for text in texts.values()})
@@ -98,9 +100,10 @@ class EmbedWorker:
     def _vectors(self, texts: dict[str, str]) -> dict[str, bytes | None]:
         """A row per distinct text: from the table where its tenant has the same text, else from the model."""
         made: dict[str, bytes | None] = {}
-        with self._store.reading(None) as rows:
-            for text, tenant in texts.items():
-                made[text] = rows.vector_by_digest(tenant, _digest(text), self._embedder.id)
+        for tenant in set(texts.values()):
+            with self._store.reading(tenant) as rows:
+                made |= {text: rows.vector_by_digest(tenant, _digest(text), self._embedder.id)
+                         for text, whose in texts.items() if whose == tenant}
         missing = [text for text, row in made.items() if row is None]
         for start in range(0, len(missing), 256):
             part = missing[start:start + 256]

@@ -69,7 +69,8 @@ class PostgresStore:
         return False
 
     def compact(self) -> None:
-        """Nothing: PostgreSQL tidies up by itself."""
+        """Let what was erased be overwritten; PostgreSQL does the rest by itself."""
+        self.shred()
 
     def check(self) -> list[str]:
         """What is wrong with the database as such; it watches over its own files."""
@@ -96,7 +97,7 @@ class PostgresStore:
         wait = self._busy_s if wait_s is None else min(wait_s, self._busy_s)
         text = sql.SQL(QUERIES[begin].replace("%%", "%")).format(
             timeout=self._timeout, wait=f"{max(1, int(wait * 1000))}ms", tenant=tenant or "",
-            all="off" if tenant else "on")
+            all="on" if tenant is None else "off")
         with translated(), self._connection(text) as db:
             whole = False
             try:

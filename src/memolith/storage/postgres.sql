@@ -1,9 +1,10 @@
 -- The statements of the PostgreSQL store that are its own, by name.
 -- `:mine` is the tenant that the reader belongs to.
+-- Row-level security keeps a computed bound such as `i.row << 20` from the index; so it is computed in a part before.
 
 -- name: begin_reading
 begin isolation level repeatable read read only; set local role memolith_run; set local statement_timeout = {timeout};
-set local hnsw.iterative_scan = relaxed_order; set local hnsw.ef_search = 400;
+set local hnsw.iterative_scan = relaxed_order; set local hnsw.ef_search = 400; set local work_mem = '64MB';
 select set_config('memolith.tenant', {tenant}, true), set_config('memolith.all', {all}, true)
 
 -- name: begin_writing
@@ -13,7 +14,8 @@ select set_config('memolith.tenant', {tenant}, true), set_config('memolith.all',
 
 -- name: versions
 select current_setting('server_version_num')::integer, current_setting('server_version'),
-       (select extversion from pg_extension where extname = 'vector'), to_regclass('migration') is not null,
+       coalesce((select extversion from pg_extension where extname = 'vector'),
+                (select default_version from pg_available_extensions where name = 'vector')), to_regclass('migration') is not null,
        pg_is_in_recovery()
 
 -- name: migration_lock
@@ -94,9 +96,9 @@ insert into head (tenant, seq, at) select tenant, max(seq), max(at) from event g
 on conflict (tenant) do update set seq = excluded.seq, at = excluded.at, passages = 0, terms = 0
 
 -- name: passages_of_items
-select p.*, i.id as item_id from item i
-join passage p on p.tenant = i.tenant and p.id >= i.row << 20 and p.id < (i.row + 1) << 20
-where i.tenant = :tenant and i.id in each(:ids)
+with i as materialized (select id, row, row << 20 as low, (row + 1) << 20 as high from item
+                        where tenant = :tenant and id in each(:ids))
+select p.*, i.id as item_id from i join passage p on p.tenant = :tenant and p.id >= i.low and p.id < i.high
 order by i.row, p.id
 
 -- name: passages_from
@@ -166,27 +168,31 @@ and term in each(:terms)
 
 -- name: search_text
 select m.id, m.score
-from matching(cast(:match as tsquery), array(select jsonb_array_elements_text(cast(:words as jsonb)))) m
-join item i on i.tenant = :tenant and i.row = m.id >> 20
-where true {filters} order by m.score desc, m.id limit :limit
-
--- name: search_text_passage
-select m.id, m.score
-from matching(cast(:match as tsquery), array(select jsonb_array_elements_text(cast(:words as jsonb)))) m
-join passage p on p.tenant = :tenant and p.id = m.id join item i on i.tenant = :tenant and i.row = p.item
-where true {filters} order by m.score desc, m.id limit :limit
+from matching(cast(nullif(:match, '') as tsquery), array(select jsonb_array_elements_text(cast(:words as jsonb)))) m
+where ({kept}) is true order by m.score desc, m.id limit :limit
 
 -- name: nearest
-select v.passage, 1 - (cast(v.v as halfvec({dimension})) <=> cast(:query as halfvec({dimension}))) from embedding v
-join item i on i.tenant = v.tenant and i.row = v.passage >> 20
-where v.tenant = :tenant and v.model = :model {filters}
-order by cast(v.v as halfvec({dimension})) <=> cast(:query as halfvec({dimension})) limit :limit
+select m.id, 1 - ({v} <=> cast(:query as halfvec({dimension})))
+from (select passage as id, tenant, model, v from embedding) m
+where m.tenant = :tenant and m.model = :model and ({kept}) is true
+order by {v} <=> cast(:query as halfvec({dimension})) limit :limit
 
--- name: nearest_passage
-select v.passage, 1 - (cast(v.v as halfvec({dimension})) <=> cast(:query as halfvec({dimension}))) from embedding v
-join passage p on p.tenant = v.tenant and p.id = v.passage join item i on i.tenant = v.tenant and i.row = p.item
-where v.tenant = :tenant and v.model = :model {filters}
-order by cast(v.v as halfvec({dimension})) <=> cast(:query as halfvec({dimension})) limit :limit
+-- Inside `is true` this is a look into a hash table, if it fits work_mem; a join would be planned for far too few rows.
+-- name: kept_item
+m.id >> 20 in (select i.row from item i where i.tenant = :tenant {filters})
+
+-- name: kept_passage
+m.id in (select p.id from passage p join item i on i.tenant = p.tenant and i.row = p.item
+         where p.tenant = :tenant {filters})
+
+-- name: kept_all
+m.id >> 20 not in (select i.row from item i where i.tenant = :tenant and i.forgotten <> 0)
+
+-- name: vector_indexed
+cast(m.v as halfvec({dimension}))
+
+-- name: vector_exact
+m.v
 
 -- name: large
 select h.tenant, cast(cast((select tableoid from embedding v where v.tenant = h.tenant and v.model = :model limit 1)
@@ -240,8 +246,7 @@ and passage >= cast(:item as bigint) << 20 and passage < (cast(:item as bigint) 
 insert into outbox (tenant, seq, consumer, stream, status, due)
 select i.tenant, (select max(seq) from event e where e.tenant = i.tenant and e.stream = i.id), 'embed', i.id, 'pending',
        :now
-from item i where not exists (select 1 from embedding v where v.tenant = i.tenant and v.model = :model
-    and v.passage >= i.row << 20 and v.passage < (i.row + 1) << 20)
+from item i where (i.tenant, i.row) not in (select tenant, passage >> 20 from embedding where model = :model)
 on conflict do nothing
 
 -- name: vectors_of_others
@@ -259,6 +264,7 @@ on conflict (tenant, item) do update set count = access.count + excluded.count,
 -- name: outbox_due
 select seq, stream, attempts from outbox
 where tenant = :tenant and consumer = :consumer and status in ('pending', 'leased') and due <= :now
+and not exists (select 1 from head where tenant = :tenant and frozen)
 order by status desc, seq desc limit :limit for update skip locked
 
 -- name: filter_tags_all
@@ -329,6 +335,9 @@ delete from home where tenant = :tenant
 
 -- name: frozen
 select frozen from head where tenant = :tenant
+
+-- name: move_lock
+select pg_try_advisory_xact_lock(723654819, hashtext(:tenant))
 
 -- name: tenant_gone
 with a as (delete from event where tenant = :tenant), b as (delete from item where tenant = :tenant),

@@ -47,6 +47,8 @@ def translated() -> Iterator[None]:
 def refused(error: psycopg.OperationalError) -> Unavailable:
     """What a failed connection means; the driver gives no code for it, only the server's words."""
     text = str(error)
+    if error.sqlstate == "54000":
+        return Unavailable("A name is too long for an index of the database; shorten it.")
     if "password" in text or "authentication" in text or "role" in text:
         return StoreDenied()
     if "does not exist" in text:

@@ -6,6 +6,7 @@ import itertools
 import json
 import re
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import psycopg
@@ -70,21 +71,29 @@ class PostgresReader(SqlReader):
     def rows(self, name: str, /, **values: Parameter) -> Iterator[Row]:
         """The rows of a named statement; those of a whole tenant come in portions."""
         if name not in STREAMED:
-            return self._execute(self.queries[name], values, None)
+            # A newer server may add a column, after which a prepared `select *` would fail for good.
+            return self._execute(self.queries[name], values, False if "*" in self.queries[name] else None)
         cursor = self.db.cursor(f"rows_{next(_names)}")
         cursor.itersize = BATCH
         return iter(cursor.execute(self.queries[name], values))
 
     def _execute(self, sql: str, values: Parameters, prepare: bool | None) -> Iterator[Row]:
-        cursor = self.db.execute(sql, {"mine": self.mine, **values}, prepare=prepare)
-        return iter(cursor.fetchall() if cursor.description else ())
+        return iter(self.db.execute(sql, {"mine": self.mine, **values}, prepare=prepare).fetchall())
 
     def match(self, words: Sequence[str], phrases: Sequence[str], every: bool,
               scopes: Sequence[Sequence[str]]) -> str:
-        """The same as a tsquery."""
-        groups = [" <-> ".join(phrase.split()) for phrase in phrases]
-        groups += [(" & " if every else " | ").join(words)] if words else []
-        return " & ".join(f"({group})" for group in [*groups, *(" | ".join(scope) for scope in scopes)])
+        """The same as a tsquery, without what `matching` sees to itself: that one of the words is there."""
+        groups = [" <-> ".join(phrase.split()) for phrase in phrases] + [" & ".join(words)] * every
+        return " & ".join(f"({group})" for group in [*groups, *(" | ".join(scope) for scope in scopes)] if group)
+
+    def best(self, name: str, caller: Caller, chosen: Filter, fill: dict[str, str], limit: int, /,
+             **values: Parameter) -> Iterator[Row]:
+        """The best passages; the index of a large tenant serves who sees most of it, a narrow filter an exact scan."""
+        most = replace(chosen, kinds=(), statuses=(), tags_none=()) == Filter() and self.sees_all(caller)
+        kept = "all" if most and chosen == Filter() else "passage" if about_passages(chosen) else "item"
+        fill = {"{kept}": self.queries[f"kept_{kept}"],
+                "{v}": self.queries["vector_indexed" if most else "vector_exact"], **fill}
+        return self.filtered(name, caller, chosen, "passage", fill, limit=limit, **values)
 
     def stale(self, expected: dict[int, tuple[str, str, str]]) -> list[int]:
         """Which passages the text index has otherwise; negative for what it has too much."""
@@ -97,9 +106,8 @@ class PostgresReader(SqlReader):
     def nearest(self, caller: Caller, chosen: Filter, model: str, query: str, dimension: int,
                 limit: int) -> list[Candidate]:
         """The nearest passages among those that pass the filter."""
-        found = self.filtered("nearest_passage" if about_passages(chosen) else "nearest", caller, chosen, "passage",
-                              {"{dimension}": str(dimension)}, model=model, query=query, limit=limit)
-        # The index of a large tenant gives them nearly in order.
+        found = self.best("nearest", caller, chosen, {"{dimension}": str(dimension)}, limit, model=model, query=query)
+        # The index gives them nearly in order.
         return [Candidate(Place.of(ref), score) for ref, score in sorted(found, key=lambda row: (-row[1], row[0]))]
 
     def cosines(self, model: str, query: str, places: Collection[Place]) -> dict[Place, float]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 
+from memolith.engine.events import Changes, Event
 from memolith.engine.model import Item, Passage
 from memolith.errors import TenantMoving
 from memolith.storage.postgres_read import Connection, PostgresReader, posting
@@ -28,6 +29,19 @@ class PostgresWriter(SqlWriter, PostgresReader):
             super().begin(tenant)
             if not self._number:
                 raise TenantMoving
+
+    def append(self, event: Event, changes: Changes) -> None:
+        """Write the event and all that follows from it in one journey to the server."""
+        with self.db.pipeline():
+            super().append(event, changes)
+
+    def do(self, name: str, /, **values: Parameter) -> None:
+        """Run a named statement for what it does; inside a journey, what is wrong with it shows at the end."""
+        self.db.execute(self.queries[name], values)
+
+    def row_of(self, item: Item) -> int:
+        """The row of an item is the number of its first event."""
+        return item.seq
 
     def columns(self, item: Item, passage: Passage, sign: int) -> dict[str, Parameter]:
         """What the text index holds of a passage, which from now on counts or counts no longer."""

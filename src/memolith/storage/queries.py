@@ -40,8 +40,8 @@ class Queries(dict[str, str]):
             ("filter_kinds", "kinds", _listed(chosen.kinds)),
             ("filter_tags_all" + "_item" * (place == "item"), "tags_all", _listed(chosen.tags_all)),
             ("filter_ids", "ids_only", _listed(chosen.ids)), ("filter_owner", "owner", chosen.owner),
+            ("filter_title", "title_part", chosen.title.casefold() or None),
             ("filter_forgotten", "forgotten", None if chosen.forgotten is None else int(chosen.forgotten)),
-            ("filter_title", "title_part", chosen.title.casefold() if chosen.title else None),
             (f"filter_speakers_{place}", "speakers", _listed(chosen.speakers)),
             (f"filter_since_{place}", "since", chosen.since), (f"filter_until_{place}", "until", chosen.until)]
         for fragment, name, value in wanted:
@@ -51,10 +51,8 @@ class Queries(dict[str, str]):
         parts = [self[name] for name in names]
         for n, condition in enumerate(chosen.where):
             text = self["where_ordered" if condition.op in _ORDERS else f"where_{condition.op}"]
-            marks = {"{n}": str(n), "{op}": _ORDERS.get(condition.op, ""), "{certainty}": self["certainty"]}
-            for mark, part in marks.items():
-                text = text.replace(mark, part)
-            parts.append(text)
+            text = text.replace("{certainty}", self["certainty"]).replace("{op}", _ORDERS.get(condition.op, ""))
+            parts.append(text.replace("{n}", str(n)))
             values[f"name{n}"] = self._attribute(condition.name)
             values[f"value{n}"] = self._value(condition.op, condition.value)
         return "\n".join(parts), values

@@ -50,8 +50,8 @@ class SqlReader:
                  fill: dict[str, str] | None = None, /, **values: Parameter) -> Iterator[Row]:
         """The rows of a named statement with the filter in it."""
         filters, bound = self.queries.where(caller, chosen, place)
-        sql = self.queries[name].replace("{filters}", filters)
-        for mark, text in (fill or {}).items():
+        sql = self.queries[name]
+        for mark, text in {**(fill or {}), "{filters}": filters}.items():
             sql = sql.replace(mark, text)
         return self.run(sql, {"tenant": caller.tenant, **bound, **values})
 
@@ -264,9 +264,18 @@ class SqlReader:
         scopes = [own(number, group).split() for group in self._narrow(head[2], caller, chosen)]
         words = [own(number, [term]) for term in terms]
         match = self.match(words, [own(number, phrase) for phrase in phrases], every, scopes)
-        found = self.filtered("search_text_passage" if about_passages(chosen) else "search_text", caller, chosen,
-                              "passage", match=match, words=json.dumps(words), limit=limit)
+        found = self.best("search_text", caller, chosen, {}, limit, match=match, words=json.dumps(words))
         return [Candidate(Place.of(ref), score) for ref, score in found]
+
+    def best(self, name: str, caller: Caller, chosen: Filter, fill: dict[str, str], limit: int, /,
+             **values: Parameter) -> Iterator[Row]:
+        """The best passages by a named statement, among those that pass the filter."""
+        return self.filtered(f"{name}_passage" if about_passages(chosen) else name, caller, chosen, "passage", fill,
+                             limit=limit, **values)
+
+    def sees_all(self, caller: Caller) -> bool:
+        """Whether nothing of the tenant is hidden from the caller, as far as a look tells."""
+        return caller.admin or self.row("owners", tenant=caller.tenant) == (caller.user, caller.user)
 
     def _narrow(self, passages: int, caller: Caller, chosen: Filter) -> list[list[str]]:
         """The parts of the filter that shorten the posting lists; a wide part would only lengthen the work."""
@@ -276,7 +285,7 @@ class SqlReader:
                    ("namespace", chosen.namespaces)]
         made = [scope_tokens_of(name, values) for name, values in groups if values and not any(
             self._is_wide(caller.tenant, name, value, most) for value in values)]
-        if not caller.admin and self.row("owners", tenant=caller.tenant) != (caller.user, caller.user):
+        if not self.sees_all(caller):
             made.append(scope_tokens_of("see", seen_by(caller)))
         return made
 

@@ -31,7 +31,7 @@ def to_json(value: Mapping[str, object] | tuple[str, ...]) -> str:
 
 def event_from(row: Row) -> Event:
     """An event from `select *`."""
-    tenant, seq, stream, version, kind, data, actor, at, key = row
+    tenant, seq, stream, version, kind, data, actor, at, key = row[:9]
     try:
         return Event(tenant, seq, stream, version, kind, json.loads(data), actor, at, key)
     except ValueError as error:
@@ -41,7 +41,7 @@ def event_from(row: Row) -> Event:
 def item_from(row: Row) -> Item:
     """An item from `select *`."""
     (_, tenant, id_, kind, title, status, owner, audience, project, namespace, tags, attributes, version, seq, created,
-     updated, blocks, passages, forgotten) = row
+     updated, blocks, passages, forgotten) = row[:19]
     try:
         scope = Scope(tenant, owner, Audience(audience), project, namespace)
         labels, fields = tuple(json.loads(tags)), json.loads(attributes)
@@ -86,7 +86,7 @@ def text_digest(text: str) -> int:
 
 def link_from(row: Row) -> Link:
     """A link from `select *`."""
-    _, id_, source, target, kind, strength, attributes, version, seq, created, updated = row
+    _, id_, source, target, kind, strength, attributes, version, seq, created, updated = row[:11]
     return Link(id_, source, target, kind, strength, json.loads(attributes), version, seq, created, updated)
 
 
@@ -99,5 +99,5 @@ def link_values(tenant: str, link: Link) -> dict[str, str | int | float]:
 
 def key_from(row: Row) -> ClientKey:
     """A client key from `select *`."""
-    id_, digest, name, tenant, user, scopes, created, expires, used, revoked = row
+    id_, digest, name, tenant, user, scopes, created, expires, used, revoked = row[:10]
     return ClientKey(id_, digest, name, tenant, user, tuple(json.loads(scopes)), created, expires, used, bool(revoked))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import random
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from functools import partial
 
-from memolith.engine.moving import carry_rest, follow, unequal
+from memolith.engine.moving import carry_rest, follow, unequal, unsound
 from memolith.errors import Conflict, InvalidInput, NotFound, StoreCorrupt, TenantMoving
 from memolith.storage.postgres import PostgresStore
 from memolith.storage.postgres_read import PostgresReader
@@ -80,9 +81,20 @@ class Shards(PostgresStore):
         self.home("")
         return dict(self._homes)
 
+    def elsewhere(self) -> Iterator[PostgresStore]:
+        """The other databases in which tenants live, in any order, so that one which is gone holds up none for long."""
+        urls = sorted(set(self.homes().values()))
+        yield from map(self._at, random.sample(urls, len(urls)))
+
     def move(self, tenant: str, url: str, embed: Callable[[PostgresStore], object],
              progress: Progress | None = None) -> int:
         """Carry a tenant to another database; its writes are refused only while the last few events are copied."""
+        with super().writing(None) as rows:
+            if rows.row("move_lock", tenant=tenant) != (True,):
+                raise Conflict("Somebody else moves this tenant right now; nothing was done.")
+            return self._move(tenant, url, embed, progress)
+
+    def _move(self, tenant: str, url: str, embed: Callable[[PostgresStore], object], progress: Progress | None) -> int:
         self.forget()
         source, back = self.home(tenant), url == self.url
         target = PostgresStore(url) if back else self._at(url)
@@ -96,7 +108,11 @@ class Shards(PostgresStore):
             rows.do("head_freeze", tenant=tenant, frozen=False)
         follow(here, target, tenant, progress)
         embed(target)
-        with here.writing(tenant) as rows:
+        if problems := unsound(target, tenant):
+            raise StoreCorrupt(f"The copy does not equal its log, so nothing was changed: {problems[0]}")
+        follow(here, target, tenant, progress)
+        # Waits for the writer at work. A tenant that an earlier move left behind frozen is one like any other here.
+        with here.writing(None) as rows:
             rows.do("head_freeze", tenant=tenant, frozen=True)
         moved = False
         try:
@@ -117,12 +133,12 @@ class Shards(PostgresStore):
 
     def purge(self, tenant: str, url: str) -> None:
         """Remove what is left of a tenant in a database that it has moved away from."""
-        store = PostgresStore(url)
-        with store.writing(None) as rows:
-            if rows.row("frozen", tenant=tenant) != (True,):
+        self.forget()
+        home = self.home(tenant) or self
+        with closing(PostgresStore(url)) as store, home.reading(None) as here, store.writing(None) as rows:
+            if rows.database() == here.database() or rows.row("frozen", tenant=tenant) != (True,):
                 raise Conflict("The tenant lives there, or never did; nothing was removed.")
             rows.do("tenant_gone", tenant=tenant)
-        store.close()
 
     def close(self) -> None:
         """Close every connection to every database."""

@@ -62,14 +62,15 @@ select p.*, i.id as item_id from passage p join item i on i.tenant = p.tenant an
 where p.tenant = :tenant order by p.item
 
 -- name: passages
-select p.*, i.id as item_id from item i
-join passage p on p.tenant = i.tenant and p.id >= i.row << 20 and p.id < (i.row + 1) << 20
-where i.tenant = :tenant and i.id = :id order by p.id
+with i as materialized (select id, row << 20 as low, (row + 1) << 20 as high from item
+                        where tenant = :tenant and id = :id)
+select p.*, i.id as item_id from i join passage p on p.tenant = :tenant and p.id >= i.low and p.id < i.high
+order by p.id
 
 -- name: text_bytes
-select coalesce(sum(octet_length(p.text)), 0) from item i
-join passage p on p.tenant = i.tenant and p.id >= i.row << 20 and p.id < (i.row + 1) << 20
-where i.tenant = :tenant and i.id = :id
+with i as materialized (select row << 20 as low, (row + 1) << 20 as high from item where tenant = :tenant and id = :id)
+select coalesce(sum(octet_length(p.text)), 0) from i
+join passage p on p.tenant = :tenant and p.id >= i.low and p.id < i.high
 
 -- name: sketch_drop
 delete from sketch where tenant = :tenant and item = :item
@@ -250,8 +251,7 @@ and p.at <= :until
 and p.speaker in each(:speakers)
 
 -- name: filter_speakers_item
-and exists (select 1 from passage s where s.tenant = :tenant and s.id >= i.row << 20 and s.id < (i.row + 1) << 20
-            and s.speaker in each(:speakers))
+and i.row in (select s.item from passage s where s.tenant = :tenant and s.speaker in each(:speakers))
 
 -- name: sort_created_at
 i.seq

@@ -78,7 +78,7 @@ class SqlWriter(SqlReader):
         if changes.before is None:
             self.do("link_drop", tenant=self.tenant, id=changes.gone)
             return
-        number = self._row_of(changes.before)
+        number = self.row_of(changes.before)
         self._drop_passages(number, changes.before, 0)
         self.do("tags_drop", tenant=self.tenant, item=number)
         self.do("item_drop", tenant=self.tenant, id=changes.before.id)
@@ -89,7 +89,7 @@ class SqlWriter(SqlReader):
             self.do("item_new", **values)
         else:
             self.do("item_set", **{name: value for name, value in values.items() if name not in KEPT})
-        number = self._row_of(item)
+        number = self.row_of(item)
         if before is None or before.tags != item.tags:
             self.do("tags_drop", tenant=self.tenant, item=number)
             self.do("tags_add", tenant=self.tenant, item=number, tags=json.dumps(item.tags))
@@ -126,7 +126,8 @@ class SqlWriter(SqlReader):
             if before.title != item.title:
                 self.do("vectors_drop", tenant=self.tenant, passage=row[0])
 
-    def _row_of(self, item: Item) -> int:
+    def row_of(self, item: Item) -> int:
+        """The row that an item has in its table."""
         found = self.row("item_row", tenant=self.tenant, id=item.id)
         assert found is not None
         return int(found[0])

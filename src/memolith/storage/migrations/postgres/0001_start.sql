@@ -30,6 +30,7 @@ create table item (
     primary key (tenant, id)
 );
 create unique index item_row on item (tenant, row);
+create index item_forgotten on item (tenant, row) where forgotten <> 0;
 create index item_kind on item (tenant, kind, seq);
 create index item_updated on item (tenant, kind, updated_at, seq);
 create index item_sorted on item (tenant, kind, lower(title collate "C"), seq);
@@ -144,21 +145,24 @@ create function certainty(attributes text, created_at text) returns numeric lang
 $$;
 
 -- Row-level security would keep the text index from being used, since a tsvector match could leak; so this runs with
--- the owner's rights and holds the fence itself. The frequency of a word in a passage is read back from ts_rank, which
--- for one word is 6/pi^2 times the sum of 1/n^2 up to that frequency; the score is the BM25 of SQLite's FTS5.
+-- the owner's rights and holds the fence itself. A passage has one of the words, how often is read back from ts_rank,
+-- which for one word is 6/pi^2 times the sum of 1/n^2 up to that frequency. The score is the BM25 of SQLite's FTS5.
 create function matching(wanted tsquery, words text[]) returns table (id bigint, score double precision)
-language sql stable security definer set search_path from current as $$
-    with weight as materialized (
-        select array_agg(cast(t.term as tsquery)) as words, max(cast(h.terms as double precision) / h.passages) as mean,
-               array_agg(greatest(1e-6, ln((h.passages - t.passages + 0.5) / (t.passages + 0.5)))) as weights
+language sql stable security definer as $$
+    with word as materialized (
+        select cast(t.term as tsquery) as term, cast(h.terms as double precision) / h.passages as mean,
+               case when wanted is null then cast(t.term as tsquery) else cast(t.term as tsquery) && wanted end as both,
+               greatest(1e-6, ln((h.passages - t.passages + 0.5) / (t.passages + 0.5))) as weight
         from term t join head h on h.tenant = t.tenant
         where t.tenant = current_setting('memolith.tenant', true) and t.term = any(words) and t.passages > 0)
-    select p.id, coalesce((
-        select sum(w.weight * f.tf * 2.2 / (f.tf + 1.2 * (0.25 + 0.75 * p.length / weight.mean)))
-        from unnest(weight.words, weight.weights) w (word, weight), lateral (
-            select round(1 / (1.6449340668482264 * (1 - ts_rank('{1,1,1,1}', p.terms, w.word))) - 0.5) as tf) f), 0)
-    from posting p cross join weight
-    where p.tenant = current_setting('memolith.tenant', true) and p.terms @@ wanted
+    select f.id, sum(f.weight * f.tf * 2.2 / (f.tf + 1.2 * (0.25 + 0.75 * f.length / f.mean))) from (
+        select p.id, p.length, w.weight, w.mean,
+               round(1 / (1.6449340668482264 * (1 - ts_rank('{1,1,1,1}', p.terms, w.term))) - 0.5) as tf
+        from word w join posting p on p.terms @@ w.both
+        where p.tenant = current_setting('memolith.tenant', true)) f group by f.id
+    union all
+    select id, 0 from posting
+    where cardinality(words) = 0 and tenant = current_setting('memolith.tenant', true) and terms @@ wanted
 $$;
 
 -- The role of running servers owns nothing and sees the rows of one tenant, or of all where upkeep says so.
@@ -171,18 +175,22 @@ begin
         execute format('alter table embedding_%s alter column v set storage plain', n);
     end loop;
     if not exists (select 1 from pg_roles where rolname = 'memolith_run') then
-        create role memolith_run nologin;
+        begin create role memolith_run nologin; exception when duplicate_object or unique_violation then null; end;
     end if;
-    if not pg_has_role(current_user, 'memolith_run', 'member') then
+    -- Whoever makes a role may give it, but does not have it yet.
+    if not pg_has_role(current_user, 'memolith_run', 'usage') then
         execute format('grant memolith_run to %I', current_user);
     end if;
     execute format('grant usage on schema %I to memolith_run', current_schema());
+    -- Temporary objects come last: a caller's own must not be read in the place of ours, with the owner's rights.
+    execute format('alter function matching set search_path = %I, pg_temp', current_schema());
     foreach name in array array['event', 'head', 'item', 'tag', 'passage', 'posting', 'term', 'sketch', 'link',
             'embedding', 'outbox', 'outbox_done', 'access', 'client_key', 'setting', 'home', 'allowance'] loop
         execute format('grant select, insert, update, delete on %I to memolith_run', name);
         execute format('alter table %I enable row level security', name);
-        execute format($policy$create policy fence on %I using (tenant = current_setting('memolith.tenant', true)
-            or current_setting('memolith.all', true) = 'on')$policy$, name);
+        -- As a subquery the setting is read once for a statement, else once for a row.
+        execute format($policy$create policy fence on %I using (tenant = (select current_setting('memolith.tenant',
+            true)) or (select current_setting('memolith.all', true)) = 'on')$policy$, name);
     end loop;
     grant select on migration to memolith_run;
 end $$;

@@ -1,0 +1,58 @@
+"""Fills the disk under a PostgreSQL server, and reports what happens then: `full_database.py FOLDER`.
+
+The folder is a small disk of its own. Each line is one JSON object: what was tried, and how it ended.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from memolith.app import open_app
+from memolith.engine.model import Block, Caller, Draft
+from memolith.errors import MemolithError
+from memolith.settings import Settings
+from postgres import Cluster
+
+DISK = Path(sys.argv[1])
+ME = Caller()
+
+
+def tell(step: str, work: Callable[[], object]) -> None:
+    """Try something and print how it ended."""
+    try:
+        print(json.dumps({"step": step, "value": work()}), flush=True)
+    except MemolithError as error:
+        print(json.dumps({"step": step, "error": type(error).__name__, "message": error.message}), flush=True)
+
+
+def fill(room: int) -> None:
+    """Use up what room is left but for so much."""
+    free = os.statvfs(DISK)
+    with open(DISK / "ballast", "wb") as file:
+        os.posix_fallocate(file.fileno(), 0, free.f_bavail * free.f_frsize - room)
+
+
+os.chmod(DISK, 0o777)
+cluster = Cluster()
+app = open_app(Settings(data=DISK / "data", database=cluster.create(), embedder="none", busy_s=5))
+acknowledged: list[str] = []
+
+
+def remember(number: int) -> str:
+    text = f"number{number}x " + "".join(f"word{number}a{n} " for n in range(300))
+    return app.engine.remember(ME, Draft(blocks=(Block(text),))).item.id
+
+
+acknowledged.append(remember(0))
+fill(200_000)
+tell("write", lambda: [acknowledged.append(remember(n)) for n in range(1, 2000)])
+tell("write again", lambda: acknowledged.append(remember(3000)))
+tell("acknowledged", lambda: len(acknowledged))
+tell("read", lambda: app.engine.listing(ME).total)
+os.unlink(DISK / "ballast")
+tell("with room", lambda: len(remember(4000)))
+tell("verify", app.engine.upkeep.verify)
+app.close()
+cluster.close()
