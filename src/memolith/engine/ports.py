@@ -146,15 +146,12 @@ class Embedder(Protocol):
     @property
     def ready(self) -> bool:
         """Whether a call would be answered without loading first."""
-        ...
 
     def wait(self, timeout_s: float) -> bool:
         """Start loading if need be and say whether the model is ready in that time."""
-        ...
 
     def embed(self, texts: Sequence[str]) -> list[bytes | None]:
         """One little-endian float32 unit vector per text, None where the model understands too little."""
-        ...
 
 
 class Ranker(Protocol):
@@ -162,20 +159,16 @@ class Ranker(Protocol):
 
     def rank(self, asked: Asked, pool: Sequence[Evidence]) -> list[Ranked]:
         """Best first, with the boosts that neighbours, names and dates give."""
-        ...
 
     def judge(self, asked: Asked, pool: Sequence[Evidence]) -> list[Ranked]:
         """Each candidate by itself, without boosts, in the order given."""
-        ...
 
     def similarity(self, cosine: float) -> float:
         """What a cosine is worth by itself."""
-        ...
 
     def pairs(self, vectors: Sequence[tuple[Place, bytes]], threshold: float, most: int,
               tell: Callable[[int, int], None]) -> list[tuple[Place, Place, float]]:
         """The most similar pairs of unit vectors, as far as they reach the threshold."""
-        ...
 
 
 class Lexicon(Protocol):
@@ -241,15 +234,12 @@ class Stage(Protocol):
 
     def row(self, vector: bytes) -> bytes:
         """A vector as the store keeps it."""
-        ...
 
     def renew(self, embedder: Embedder, always: bool = False) -> bool:
         """Bring what speeds up the search up to date where that pays; whether something was done."""
-        ...
 
     def drop(self, embedder: Embedder | None) -> None:
         """Leave nothing of what was erased."""
-        ...
 
 
 class SlotReader(Protocol):
@@ -347,7 +337,6 @@ class Store(Protocol):
 
     def reading(self, tenant: str | None) -> AbstractContextManager[Reader]:
         """Reads of one tenant; None reads across tenants, which only upkeep does."""
-        ...
 
     def writing(self, tenant: str | None, wait_s: float | None = None) -> AbstractContextManager[Writer]: ...
     def rebuilding(self) -> AbstractContextManager[Callable[[str], Writer]]: ...
@@ -383,7 +372,6 @@ class ClientKeys(Protocol):
 
     def revoke(self, id: str) -> bool:
         """False if there is no such key."""
-        ...
 
     def used(self, id: str, at: str) -> None: ...
 
@@ -393,4 +381,3 @@ class Allowance(Protocol):
 
     def take(self, key: str, minute: int, amount: int) -> int:
         """Take so many calls of this minute; returns how many all servers took together."""
-        ...
