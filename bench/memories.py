@@ -76,6 +76,7 @@ def main() -> None:
             app.engine.remember(ME, Draft("topic", topic, id=topic))
         app.do_upkeep()
         filled.fill(app, options.count)
+        app.renew(always=True)
         print(f"{'ms':42} {'median':>8} {'p95':>8}   {'':10}  {'ratio':>5}")
         lists(app, options.count)
         searches(app)
