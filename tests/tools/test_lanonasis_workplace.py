@@ -74,7 +74,7 @@ def test_an_unknown_key_is_not_found(app):
 def test_projects_have_unique_names_and_an_organisation(app, project):
     made = run(app, "create_project", name="  Big   Plan ", description="Why.", organization_id="local")
     assert (made["name"], made["description"], made["organization_id"]) == ("Big Plan", "Why.", "local")
-    assert refused(app, "create_project", name="shop") == (-32005, "name")
+    assert refused(app, "create_project", name="Shop") == (-32005, "name")
     assert refused(app, "create_project", name=" ") == (-32005, "name")
     assert refused(app, "create_project", name="x" * 256) == (-32602, "name")
     assert [one["name"] for one in run(app, "list_projects")["projects"]] == ["Big Plan", "Shop"]

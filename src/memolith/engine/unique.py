@@ -8,7 +8,7 @@ from memolith.engine.ports import Reader
 from memolith.errors import AlreadyExists
 
 # The kinds whose title is a name, and the attributes that go with it.
-UNIQUE: dict[str, tuple[str, ...]] = {"concept": ("area", "topic")}
+UNIQUE: dict[str, tuple[str, ...]] = {"concept": ("area", "topic"), "project": ()}
 
 
 def refuse_namesakes(rows: Reader, changes: Changes) -> None:

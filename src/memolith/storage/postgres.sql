@@ -321,6 +321,16 @@ and jsonb_typeof(attribute(i.attributes, :name{n})) = 'array' and exists (
     where case when jsonb_typeof(e) = 'boolean' then to_jsonb(cast(cast(e as boolean) as integer)) else e end
           = cast(:value{n} as jsonb))
 
+-- name: access_most
+select a.item from access a join item i on i.tenant = a.tenant and i.id = a.item
+where a.tenant = :tenant {filters} order by a.count desc, a.last desc limit 1
+
+-- name: sort_access_count
+coalesce((select a.count from access a where a.tenant = i.tenant and a.item = i.id), 0)
+
+-- name: sort_last_accessed
+coalesce((select a.last from access a where a.tenant = i.tenant and a.item = i.id), '')
+
 -- name: sort_title
 lower(i.title collate "C")
 

@@ -27,9 +27,11 @@ select * from item where row in each(:rows)
 
 -- name: item_new
 insert into item (tenant, id, kind, title, status, owner, audience, project, namespace, tags, attributes, version, seq,
-    created_at, updated_at, blocks, passages, forgotten)
+    created_at, updated_at, blocks, passages, forgotten, reads, last_read)
 values (:tenant, :id, :kind, :title, :status, :owner, :audience, :project, :namespace, :tags, :attributes, :version,
-    :seq, :created_at, :updated_at, :blocks, :passages, :forgotten)
+    :seq, :created_at, :updated_at, :blocks, :passages, :forgotten,
+    coalesce((select count from access where tenant = :tenant and item = :id), 0),
+    coalesce((select last from access where tenant = :tenant and item = :id), ''))
 
 -- name: tags_add
 insert into tag (tenant, tag, item) select :tenant, value, :item from json_each(:tags)
@@ -207,7 +209,12 @@ group by item having count(*) >= :least limit :limit
 -- name: access_put
 insert into access (tenant, item, count, last)
 select :tenant, :item, :count, :last where exists (select 1 from item where tenant = :tenant and id = :item)
-on conflict (tenant, item) do update set count = count + excluded.count, last = max(last, excluded.last)
+on conflict (tenant, item) do update set count = count + excluded.count, last = max(last, excluded.last);
+update item set (reads, last_read) = (select count, last from access where tenant = :tenant and item = :item)
+where tenant = :tenant and id = :item
+
+-- name: access_most
+select i.id from item i where i.tenant = :tenant and i.reads > 0 {filters} order by i.reads desc, i.last_read desc limit 1
 
 -- name: outbox_due
 select * from (
@@ -264,6 +271,12 @@ and (json_extract(i.attributes, :name{n}) = rtrim(:value{n}, '/')
 
 -- name: where_has
 and json_type(i.attributes, :name{n}) = 'array' and exists (select 1 from json_each(i.attributes, :name{n}) where value = :value{n})
+
+-- name: sort_access_count
+i.reads
+
+-- name: sort_last_accessed
+i.last_read
 
 -- name: sort_title
 i.title collate nocase

@@ -122,10 +122,6 @@ select (select min(owner) from item where tenant = :tenant), (select max(owner) 
 -- name: access_of
 select item, count, last from access where tenant = :tenant and item in each(:ids)
 
--- name: access_most
-select a.item from access a join item i on i.tenant = a.tenant and i.id = a.item
-where a.tenant = :tenant {filters} order by a.count desc, a.last desc limit 1
-
 -- name: access_drop
 delete from access where tenant = :tenant and item = :stream
 
@@ -258,12 +254,6 @@ i.seq
 
 -- name: sort_updated_at
 i.updated_at
-
--- name: sort_access_count
-coalesce((select a.count from access a where a.tenant = i.tenant and a.item = i.id), 0)
-
--- name: sort_last_accessed
-coalesce((select a.last from access a where a.tenant = i.tenant and a.item = i.id), '')
 
 -- name: namesakes
 select * from item where tenant = :tenant and kind = :kind and title = :title and title <> '' and forgotten = 0

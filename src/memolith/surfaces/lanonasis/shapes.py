@@ -47,7 +47,9 @@ def coded(error: errors.MemolithError) -> tuple[int, str, Object]:
     """The documented code, a message and more about it."""
     other = (-32603, "Internal Error") if error.status >= 500 else (-32005, "Validation Error")
     code, words = next((found for kind, found in CODES.items() if isinstance(error, kind)), other)
-    return code, error.message, {"details": words, **({"field": error.field} if error.field else {})}
+    # Only projects have names that may be taken; inside, a name is a title.
+    field = "name" if isinstance(error, errors.AlreadyExists) else error.field
+    return code, error.message, {"details": words, **({"field": field} if field else {})}
 
 
 lanonasis = Family("lanonasis", Dialect(failure=lambda error: dict(zip(("code", "message", "data"), coded(error),

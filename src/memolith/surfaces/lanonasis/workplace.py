@@ -11,10 +11,9 @@ from pydantic import Field, WithJsonSchema
 from memolith import __version__
 from memolith.engine.configuration import KEYS, known_key
 from memolith.engine.model import Audience, Caller, Draft, Filter, Item
-from memolith.engine.ports import Reader
 from memolith.engine.recall import Query
 from memolith.engine.vault import Secret
-from memolith.errors import AlreadyExists, InvalidInput, NotFound
+from memolith.errors import InvalidInput, NotFound
 from memolith.registry import Call
 from memolith.surfaces.lanonasis import shapes
 from memolith.surfaces.lanonasis.shapes import Body, Named, Object, UserId, acting_for, lanonasis, schema, the
@@ -114,15 +113,9 @@ def create_project(call: Call, *, name: Name, description: str | None = None, or
     title = " ".join(name.split())
     if not title:
         raise InvalidInput("A project needs a name.", field="name")
-
-    def free(rows: Reader) -> None:
-        taken = rows.listing(call.caller, Filter(kinds=("project",)), limit=10_000).items
-        if any(item.title.casefold() == title.casefold() for item in taken):
-            raise AlreadyExists(f"There is a project named {title!r} already.", field="name")
-
     draft = Draft(kind="project", title=title, attributes={"description": description} if description else {},
                   audience=Audience.ORG if _own(call.caller, organization_id) else Audience.USER)
-    return _project(call.engine.remember(call.caller, draft, call.idempotency_key, free).item)
+    return _project(call.engine.remember(call.caller, draft, call.idempotency_key).item)
 
 
 @lanonasis.tool(read_only=True)

@@ -20,7 +20,7 @@ create table item (
     status text not null, owner text not null, audience text not null, project text, namespace text,
     tags text not null, attributes text not null, version integer not null, seq integer not null,
     created_at text not null, updated_at text not null, blocks integer not null, passages integer not null,
-    forgotten integer not null
+    forgotten integer not null, reads integer not null default 0, last_read text not null default ''
 );
 create unique index item_id on item (tenant, id);
 -- The columns after the sort key are what filters ask for, so that a far page is counted off in the index alone.
@@ -29,6 +29,10 @@ create index item_updated on item (tenant, kind, updated_at, seq, forgotten, own
     status);
 create index item_sorted on item (tenant, kind, title collate nocase, seq, forgotten, owner, audience, project,
     namespace, status);
+-- How often and when last an item was read is told by `access`; it stands here too, so that a list can be in that order.
+create index item_reads on item (tenant, kind, reads, seq, forgotten, owner, audience, project, namespace, status);
+create index item_last_read on item (tenant, kind, last_read, seq, forgotten, owner, audience, project, namespace,
+    status);
 create index item_owner on item (tenant, owner);
 create index item_project on item (tenant, project) where project is not null;
 create index item_namespace on item (tenant, namespace, kind, forgotten, owner, audience, project);
