@@ -263,9 +263,7 @@ class Verbs:
         """Cut a link; it can come back by undo."""
         with self.store.writing(caller.tenant) as rows:
             link = rows.link(caller.tenant, id)
-            if link is None:
-                raise NotFound("There is no such link.", id=id)
-            if not sees_both(rows, caller, link):
+            if link is None or not sees_both(rows, caller, link):
                 raise NotFound("There is no such link.", id=id)
             self._record(rows, link, id, "unlinked", {}, caller)
         return link

@@ -272,10 +272,6 @@ and i.row in (select t.item from tag t where t.tenant = :tenant
               and t.tag in each(:tags_all)
               group by t.item having count(*) = jsonb_array_length(cast(:tags_all as jsonb)))
 
--- name: filter_tags_all_item
-and i.row in (select t.item from tag t where t.tenant = :tenant and t.tag in each(:tags_all)
-              group by t.item having count(*) = jsonb_array_length(cast(:tags_all as jsonb)))
-
 -- name: filter_topics
 and cast(i.attributes as jsonb) ->> 'topic_id' in each(:topics)
 

@@ -38,7 +38,8 @@ class Queries(dict[str, str]):
             # Only an equality lets an index give the rows in the order of the listing.
             ("filter_kind", "kind", chosen.kinds[0]) if len(chosen.kinds) == 1 else
             ("filter_kinds", "kinds", _listed(chosen.kinds)),
-            ("filter_tags_all" + "_item" * (place == "item"), "tags_all", _listed(chosen.tags_all)),
+            ("filter_tags_all" + "_item" * (place == "item" and "filter_tags_all_item" in self), "tags_all",
+             _listed(chosen.tags_all)),
             ("filter_ids", "ids_only", _listed(chosen.ids)), ("filter_owner", "owner", chosen.owner),
             ("filter_title", "title_part", chosen.title.casefold() or None),
             ("filter_forgotten", "forgotten", None if chosen.forgotten is None else int(chosen.forgotten)),

@@ -213,8 +213,8 @@ class SqlReader:
         return {stream for (stream,) in self.rows("streams_since", tenant=tenant, at=at)}
 
     def listing(self, caller: Caller, chosen: Filter, sort: str = "created_at", descending: bool = True,
-                limit: int = 20, offset: int = 0) -> Page:
-        """A page of the items that the caller sees and the filter keeps."""
+                limit: int = 20, offset: int = 0, counted: bool = True) -> Page:
+        """A page of the items that the caller sees and the filter keeps; the total of all where it is wanted."""
         sorts = [name.removeprefix("sort_") for name in self.queries if name.startswith("sort_")]
         if sort not in sorts:
             raise InvalidInput(f"Cannot sort by {sort!r}; use one of {', '.join(sorts)}.", field="sort")
@@ -225,7 +225,7 @@ class SqlReader:
                  "{certainty}": self.queries["certainty"]}
         found = self.filtered("listing", caller, chosen, "item", order, limit=limit, offset=offset)
         items = tuple(map(rows.item_from, found))
-        return Page(items, next(iter(self.filtered("listing_count", caller, chosen)))[0])
+        return Page(items, next(iter(self.filtered("listing_count", caller, chosen)))[0] if counted else len(items))
 
     def counts(self, caller: Caller, chosen: Filter, by: str) -> dict[str, int]:
         """How many items there are per kind, status, namespace, project or tag."""

@@ -74,9 +74,9 @@ def get_stats(call: Call, *, user_id: UserId | None = None) -> Stats:
     for name, count in engine.counts(caller, "namespace", mine).items():
         types[shapes.TYPE_OF.get(name or "", "context")] += count
     with engine.store.reading(caller.tenant) as rows:
-        recent, favourite = rows.listing(caller, mine, limit=5), rows.most_read(caller, mine)
+        recent, favourite = rows.listing(caller, mine, limit=5, counted=False), rows.most_read(caller, mine)
         topics = rows.listing(caller, Filter(kinds=("topic",), owner=caller.user), limit=1).total
-    return {"total_memories": recent.total, "memories_by_type": types, "total_topics": topics,
+    return {"total_memories": sum(types.values()), "memories_by_type": types, "total_topics": topics,
             "most_accessed_memory": favourite, "recent_memories": [item.id for item in recent.items]}
 
 
