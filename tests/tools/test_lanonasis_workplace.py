@@ -8,7 +8,7 @@ from tests.programs.served import thread
 from tests.tools.lanonasis_calls import MISSING, create, refused, run
 
 from conftest import note
-from memolith.app import App, open_app
+from memolith.app import App, copy_everything, open_app
 from memolith.engine.configuration import KEYS
 from memolith.engine.model import Caller
 from memolith.errors import DiskFull, MemolithError, StoreBusy
@@ -325,3 +325,19 @@ def test_the_protocols_own_codes_stay(served):
 
 def test_a_store_that_cannot_be_used_is_a_server_error():
     assert [coded(kind())[0] for kind in (StoreBusy, DiskFull, MemolithError)] == [-32000, -32000, -32603]
+
+
+def test_a_vault_is_sealed_anew_and_goes_with_the_settings_to_another_store(app, project, at, tmp_path):
+    id = run(app, "create_api_key", project_id=project, **KEY)["id"]
+    run(app, "set_config", key="max_tags", value="7")
+    before = app.engine.vault.get(Caller(), id).sealed
+    assert app.rekey_vault("") == 1
+    assert app.engine.vault.get(Caller(), id).sealed != before
+    assert app.engine.vault.reveal(Caller(), id) == KEY["value"]
+    other = open_app(at(tmp_path / "other"))
+    copied = copy_everything(app.store, other.store, lambda tenant: lambda done, total: None)
+    assert copied["local"] > 0
+    assert run(other, "get_config", key="max_tags")["value"] == 7
+    assert run(other, "get_api_key", key_id=id) == run(app, "get_api_key", key_id=id)
+    other.close()
+    at.drop(tmp_path / "other")
