@@ -166,6 +166,9 @@ class Ranker(Protocol):
     def similarity(self, cosine: float) -> float:
         """What a cosine is worth by itself."""
 
+    def cosine(self, similarity: float) -> float:
+        """The least cosine that is worth so much."""
+
     def pairs(self, vectors: Sequence[tuple[Place, bytes]], threshold: float, most: int,
               tell: Callable[[int, int], None]) -> list[tuple[Place, Place, float]]:
         """The most similar pairs of unit vectors, as far as they reach the threshold."""
@@ -184,8 +187,8 @@ class Vectors(Protocol):
 
     model: str
 
-    def nearest(self, rows: Reader, caller: Caller, chosen: Filter, query: bytes,
-                limit: int) -> list[Candidate]: ...
+    def nearest(self, rows: Reader, caller: Caller, chosen: Filter, query: bytes, limit: int,
+                least: float = -1.0) -> list[Candidate]: ...
     def cosines(self, rows: Reader, query: bytes, places: Collection[Place]) -> dict[Place, float]: ...
     def cosine(self, query: bytes, vector: bytes) -> float: ...
     def beginnings(self, rows: Reader, caller: Caller, chosen: Filter) -> list[tuple[Place, bytes]]: ...

@@ -185,8 +185,10 @@ class Search:
         statistics = self._rows.statistics(self._caller.tenant, self._terms)
         asked = Asked(query.text, tuple(self._terms), statistics, self._named)
         words = [] if query.mode == "vector" and dense else self._by_words(asked)
+        # What has none of the telling words is as similar as its vector says; what it said once may be another matter.
+        least = self._ranker.cosine(query.threshold) if query.threshold and query.as_of is None else -1.0
         near = dense.meaning.vectors.nearest(self._rows, self._caller, query.filter, dense.vector,
-                                             SIDE) if dense else []
+                                             SIDE, least) if dense else []
         if self._phrases:
             kept = {candidate.place for candidate in words}
             near = [candidate for candidate in near if candidate.place in kept]
@@ -230,9 +232,7 @@ class Search:
                          if passage_matches(passage, query.filter) and not self._phrases}
         pool = self._weigh(passages, dense)
         ranked = self._ranker.rank(asked, pool) if query.mode == "hybrid" else self._alone(asked, pool)
-        # What has none of the telling words is as similar as its vector says.
-        close = [one for one in near if self._ranker.similarity(one.score) >= query.threshold]
-        rest = {candidate.place for candidate in (*words, *close)} - passages.keys()
+        rest = {candidate.place for candidate in (*words, *near)} - passages.keys()
         beyond = query.offset + query.limit > len(ranked)
         if not (beyond or query.threshold or query.by_similarity or query.per_item or query.as_of):
             return ranked + [Ranked(place, _NOT_READ, 0.0, 0.0, {}) for place in rest]

@@ -29,6 +29,11 @@ class WeightedRanker:
         """What a cosine is worth by itself."""
         return _calibrated(max(cosine, 0.0))
 
+    def cosine(self, similarity: float) -> float:
+        """The least cosine that is worth so much, but for rounding."""
+        return next(left + (right - left) * (similarity - low) / (high - low)
+                    for (left, low), (right, high) in pairwise(ANCHORS) if similarity <= high) - 1e-6
+
     def pairs(self, vectors: Sequence[tuple[Place, bytes]], threshold: float, most: int,
               tell: Callable[[int, int], None]) -> list[tuple[Place, Place, float]]:
         """The most similar pairs, with what their cosine is worth."""
@@ -36,10 +41,9 @@ class WeightedRanker:
             return []
         # numpy costs 0.1 CPU seconds to import, and nothing before the first comparison needs it.
         from memolith.retrieval.vectors import closest
-        least = next(left + (right - left) * (threshold - low) / (high - low)
-                     for (left, low), (right, high) in pairwise(ANCHORS) if threshold <= high)
+        found = closest([row for _, row in vectors], self.cosine(threshold), most, tell)
         return [(vectors[int(one)][0], vectors[int(two)][0], self.similarity(cosine))
-                for one, two, cosine in closest([row for _, row in vectors], least, most, tell).tolist()]
+                for one, two, cosine in found.tolist()]
 
     def judge(self, asked: Asked, pool: Sequence[Evidence]) -> list[Ranked]:
         """Each candidate by itself, without boosts, in the order given."""

@@ -36,15 +36,16 @@ class VectorIndex:
         self._file: Path | None = None
         self._vector = self._change = -1
 
-    def nearest(self, rows: SlotReader, caller: Caller, chosen: Filter, query: bytes, limit: int) -> list[Candidate]:
-        """The best passages by cosine among those that pass the filter."""
+    def nearest(self, rows: SlotReader, caller: Caller, chosen: Filter, query: bytes, limit: int,
+                least: float = -1.0) -> list[Candidate]:
+        """The best passages by cosine among those that pass the filter and are at least so near."""
         vector = np.frombuffer(query, "<f4")
         with self._lock:
             self._follow(rows)
-            found, complete = self._scan(rows, caller, chosen, vector, limit, None)
+            found, complete = self._scan(rows, caller, chosen, vector, limit, None, least)
             if len(found) < limit and not complete:
                 only = np.fromiter(rows.passing_all(caller, chosen, self.model), "i8")
-                found, _ = self._scan(rows, caller, chosen, vector, limit, only)
+                found, _ = self._scan(rows, caller, chosen, vector, limit, only, least)
         return found
 
     def cosines(self, rows: SlotReader, query: bytes, places: Collection[Place]) -> dict[Place, float]:
@@ -158,7 +159,7 @@ class VectorIndex:
         return True
 
     def _scan(self, rows: SlotReader, caller: Caller, chosen: Filter, vector: Array, limit: int,
-              only: Array | None) -> tuple[list[Candidate], bool]:
+              only: Array | None, least: float) -> tuple[list[Candidate], bool]:
         """The best that pass, and whether everything that could pass was looked at."""
         tagged = self._tagged(rows, caller, chosen)
         ids, scores, complete = [], [], True
@@ -177,6 +178,9 @@ class VectorIndex:
             return [], True
         all_ids, all_scores = np.concatenate(ids), np.concatenate(scores)
         best = np.argsort(-all_scores, kind="stable")
+        best = best[all_scores[best] >= least]
+        # Where most of those looked at are too far away, so is everything that was not.
+        complete |= len(best) < len(all_scores) // 2
         return self._checked(rows, caller, chosen, all_ids[best], all_scores[best], limit), complete
 
     def _tagged(self, rows: SlotReader, caller: Caller, chosen: Filter) -> Array | None:

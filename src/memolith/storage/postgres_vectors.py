@@ -23,10 +23,12 @@ class PostgresVectors:
         self.model = model
         self.dimension = dimension
 
-    def nearest(self, rows: Reader, caller: Caller, chosen: Filter, query: bytes, limit: int) -> list[Candidate]:
+    def nearest(self, rows: Reader, caller: Caller, chosen: Filter, query: bytes, limit: int,
+                least: float = -1.0) -> list[Candidate]:
         """The best passages by cosine among those that pass the filter."""
         assert isinstance(rows, PostgresReader)
-        return rows.nearest(caller, chosen, self.model, halved(query).decode(), self.dimension, limit)
+        found = rows.nearest(caller, chosen, self.model, halved(query).decode(), self.dimension, limit)
+        return [one for one in found if one.score >= least]
 
     def cosines(self, rows: Reader, query: bytes, places: Collection[Place]) -> dict[Place, float]:
         """The cosine of each passage that has a vector."""

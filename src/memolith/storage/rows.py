@@ -44,11 +44,11 @@ def item_from(row: Row) -> Item:
      updated, blocks, passages, forgotten) = row[:19]
     try:
         scope = Scope(tenant, owner, Audience(audience), project, namespace)
-        labels, fields = tuple(json.loads(tags)), json.loads(attributes)
+        labels, fields = json.loads(f"[{tags},{attributes}]")
     except ValueError as error:
         raise StoreCorrupt(f"The row of item {id_} cannot be read; `memolith rebuild` makes it anew.") from error
     return Item(id=id_, kind=kind, title=title, scope=scope,
-                status=status, tags=labels, attributes=fields, version=version,
+                status=status, tags=tuple(labels), attributes=fields, version=version,
                 seq=seq, created_at=created, updated_at=updated, blocks=blocks, passages=passages,
                 forgotten=bool(forgotten))
 
