@@ -34,9 +34,17 @@ def operation(tool: Tool) -> dict[str, Any]:
             "parameters": [{"name": "Idempotency-Key", "in": "header", "required": False,
                             "schema": {"type": "string", "minLength": 1, "maxLength": 200}}],
             "requestBody": {"required": bool(tool.input_schema.get("required")),
-                            "content": {"application/json": {"schema": tool.input_schema}}},
+                            "content": {"application/json": {"schema": accepted(tool)}}},
             "responses": {"200": {"description": "The result.", "content": {
                 "application/json": {"schema": tool.output_schema}}}, **errors}}
+
+
+def accepted(tool: Tool) -> dict[str, Any]:
+    """What a tool takes: an argument without a default that may be left out may also be null."""
+    required = tool.input_schema.get("required", [])
+    return {**tool.input_schema, "properties": {
+        name: schema if name in required or "default" in schema else {"anyOf": [schema, {"type": "null"}]}
+        for name, schema in tool.input_schema["properties"].items()}}
 
 
 def page(registry: Registry) -> str:
