@@ -23,6 +23,7 @@ COMMON_SHARE, COMMON_LEAST = 0.05, 2000
 MAX_QUERY = 10_000
 MODEL_WAIT_S, DRAIN_S = 5.0, 0.15
 MOST_BYGONE = 200
+OFF = "Search by meaning is switched off"
 ROLES = frozenset(("user", "assistant", "system", "tool", "human", "ai", "developer"))
 
 
@@ -98,6 +99,8 @@ class Recall:
     def _ready(self, query: Query, warnings: list[str]) -> Meaning | None:
         """The model once it is loaded."""
         meaning, why = self._loaded()
+        if why == OFF and query.mode == "vector":
+            raise InvalidInput(f"{OFF} here; use the mode text.", field="mode")
         if meaning is None and query.mode == "vector":
             raise EmbedderDown(f"{why}, so nothing can be found by meaning alone.")
         if meaning is None:
@@ -111,7 +114,7 @@ class Recall:
         except EmbedderDown as error:
             return None, error.message.rstrip(".")
         if meaning is None:
-            return None, "Search by meaning is switched off"
+            return None, OFF
         return (meaning, "") if meaning.embedder.wait(MODEL_WAIT_S) else (None, "The embedding model is not ready")
 
     def _dense(self, meaning: Meaning, text: str, query: Query, warnings: list[str]) -> Dense | None:
