@@ -12,7 +12,7 @@ from memolith.engine.chunks import weigh
 from memolith.engine.intake import Intake, Limits
 from memolith.engine.model import Audience, Block, Caller, Condition, Draft, Filter, Found, Hit, Patch
 from memolith.engine.recall import STRONG, Query
-from memolith.errors import EmbedderDown, InvalidInput
+from memolith.errors import InvalidInput
 from stores import each_store
 
 pytestmark = each_store
@@ -333,7 +333,7 @@ def test_without_a_model_words_serve_and_it_is_said(app):
     assert len(page.warnings) == 1
     assert "words only" in page.warnings[0]
     assert found(app, "the Volvo", mode="text").warnings == ()
-    with pytest.raises(EmbedderDown):
+    with pytest.raises(InvalidInput, match="switched off"):
         found(app, "the Volvo", mode="vector")
 
 

@@ -200,8 +200,7 @@ def erase(app: App, options: Options) -> int:
         note("Nothing was erased.")
         return 1
     clean = app.engine.erase(ME, options.id)
-    rest = "." if clean else (", but others still read old pages, or only the owner may clear them; "
-                              "run `memolith upkeep`.")
+    rest = "." if clean else ", but others still read old pages, or only the owner can clear them: `memolith upkeep`."
     tell(options, {"erased": options.id, "clean": clean}, f"Erased {options.id}{rest}")
     return 0
 

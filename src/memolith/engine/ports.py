@@ -37,12 +37,16 @@ class Place(NamedTuple):
         return cls(ref >> ORDINAL_BITS, ref & (1 << ORDINAL_BITS) - 1)
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(NamedTuple):
     """A passage that one side of a search proposes."""
 
-    place: Place
+    ref: int
     score: float
+
+    @property
+    def place(self) -> Place:
+        """Where it stands."""
+        return Place.of(self.ref)
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +258,7 @@ class SlotReader(Protocol):
     def slot_changes(self, seq: int) -> list[tuple[int, int | None, int | None]]: ...
     def slot_items(self, rows: Collection[int]) -> list[SlotItem]: ...
     def items_tagged(self, tenant: str, tags: Collection[str], least: int, limit: int) -> list[int]: ...
-    def passing(self, caller: Caller, chosen: Filter, vectors: Collection[int], model: str) -> dict[int, Place]: ...
+    def passing(self, caller: Caller, chosen: Filter, vectors: Collection[int], model: str) -> dict[int, int]: ...
     def beginnings(self, caller: Caller, chosen: Filter, model: str) -> list[tuple[Place, bytes]]: ...
     def passing_all(self, caller: Caller, chosen: Filter, model: str) -> Iterator[int]: ...
     def vectors_of(self, places: Collection[Place], model: str) -> dict[Place, bytes]: ...

@@ -23,6 +23,7 @@ COMMON_SHARE, COMMON_LEAST = 0.05, 2000
 MAX_QUERY = 10_000
 MODEL_WAIT_S, DRAIN_S = 5.0, 0.15
 MOST_BYGONE = 200
+OFF = "Search by meaning is switched off"
 ROLES = frozenset(("user", "assistant", "system", "tool", "human", "ai", "developer"))
 
 
@@ -58,24 +59,43 @@ class Recall:
         """One page of hits, best first."""
         query = replace(check(query), filter=checked(query.filter))
         warnings: list[str] = []
-        meaning = None if query.mode == "text" else self._ready(caller, query, warnings)
+        meaning = None if query.mode == "text" else self._ready(query, warnings)
         with self._store.reading(caller.tenant) as rows:
-            search = Search(rows, caller, query, self._lexicon, self._ranker)
-            dense = self._dense(meaning, search.stripped, query, warnings) if meaning else None
-            ranked, full = search.run(dense)
-            if full:
-                warnings.append(f"More than {SIDE} passages fit; the total counts the best of them.")
-            chosen = ranked[query.offset:query.offset + query.limit]
-            return Found(tuple(search.hit(one) for one in chosen), len(ranked), tuple(warnings))
+            waiting = rows.waiting(caller.tenant, "embed") if meaning else 0
+            if not (waiting and self._drain):
+                return self._answer(rows, caller, query, meaning, waiting, warnings)
+        # Whoever cannot write can still search.
+        with suppress(DiskFull, Unavailable):
+            self._drain(caller.tenant, DRAIN_S)
+        if meaning and not meaning.embedder.ready:
+            meaning = self._ready(query, warnings)
+        with self._store.reading(caller.tenant) as rows:
+            waiting = rows.waiting(caller.tenant, "embed") if meaning else 0
+            return self._answer(rows, caller, query, meaning, waiting, warnings)
+
+    def _answer(self, rows: Reader, caller: Caller, query: Query, meaning: Meaning | None, waiting: int,
+                warnings: list[str]) -> Found:
+        warnings += _lacking(waiting)
+        search = Search(rows, caller, query, self._lexicon, self._ranker)
+        dense = self._dense(meaning, search.stripped, query, warnings) if meaning else None
+        ranked, full = search.run(dense)
+        if full:
+            warnings.append(f"More than {SIDE} passages fit; the total counts the best of them.")
+        chosen = ranked[query.offset:query.offset + query.limit]
+        return Found(tuple(search.hit(one) for one in chosen), len(ranked) + search.unread, tuple(warnings))
 
     def pairs(self, caller: Caller, chosen: Filter, threshold: float, most: int,
               tell: Callable[[int, int], None]) -> tuple[list[tuple[Item, Item, float]], list[str]]:
         """The most similar pairs of items by the meaning of how they begin, and what the caller should know."""
         warnings: list[str] = []
-        meaning = self._ready(caller, Query(""), warnings)
+        meaning = self._ready(Query(""), warnings)
         if meaning is None:
             return [], warnings
+        with suppress(DiskFull, Unavailable):
+            if self._drain:
+                self._drain(caller.tenant, DRAIN_S)
         with self._store.reading(caller.tenant) as rows:
+            warnings += _lacking(rows.waiting(caller.tenant, "embed"))
             near = self._ranker.pairs(meaning.vectors.beginnings(rows, caller, checked(chosen)), threshold, most, tell)
             items = rows.items_at({place.item for pair in near for place in pair[:2]})
         return [(items[one.item], items[two.item], score) for one, two, score in near], warnings
@@ -98,25 +118,15 @@ class Recall:
         except EmbedderDown:
             return "down"
 
-    def _ready(self, caller: Caller, query: Query, warnings: list[str]) -> Meaning | None:
-        """The model once it is loaded, after it has embedded what was written last; a moment for each."""
+    def _ready(self, query: Query, warnings: list[str]) -> Meaning | None:
+        """The model once it is loaded."""
         meaning, why = self._loaded()
+        if why == OFF and query.mode == "vector":
+            raise InvalidInput(f"{OFF} here; use the mode text.", field="mode")
+        if meaning is None and query.mode == "vector":
+            raise EmbedderDown(f"{why}, so nothing can be found by meaning alone.")
         if meaning is None:
-            if query.mode == "vector":
-                raise EmbedderDown(f"{why}, so nothing can be found by meaning alone.")
             warnings.append(f"{why}; found by words only.")
-            return None
-        waiting = self._waiting(caller)
-        if waiting and self._drain:
-            # Whoever cannot write can still search.
-            with suppress(DiskFull, Unavailable):
-                self._drain(caller.tenant, DRAIN_S)
-            waiting = self._waiting(caller)
-        if not meaning.embedder.ready:
-            return self._ready(caller, query, warnings)
-        if waiting:
-            several = f"{waiting:,} items" if waiting < 1000 else "1,000 items or more"
-            warnings.append(f"{several} have no vector yet; they are found by words only.")
         return meaning
 
     def _loaded(self) -> tuple[Meaning | None, str]:
@@ -126,12 +136,8 @@ class Recall:
         except EmbedderDown as error:
             return None, error.message.rstrip(".")
         if meaning is None:
-            return None, "Search by meaning is switched off"
+            return None, OFF
         return (meaning, "") if meaning.embedder.wait(MODEL_WAIT_S) else (None, "The embedding model is not ready")
-
-    def _waiting(self, caller: Caller) -> int:
-        with self._store.reading(caller.tenant) as rows:
-            return rows.waiting(caller.tenant, "embed")
 
     def _dense(self, meaning: Meaning, text: str, query: Query, warnings: list[str]) -> Dense | None:
         try:
@@ -168,6 +174,8 @@ class Search:
         self._terms = lexicon.query_terms(query.text)
         self._named = self._speakers_named()
         self._items: dict[int, Item] = {}
+        self.unread = 0
+        """How many were found beyond those that had to be weighed for this page."""
 
     @property
     def stripped(self) -> str:
@@ -190,8 +198,8 @@ class Search:
         near = dense.meaning.vectors.nearest(self._rows, self._caller, query.filter, dense.vector,
                                              SIDE, least) if dense else []
         if self._phrases:
-            kept = {candidate.place for candidate in words}
-            near = [candidate for candidate in near if candidate.place in kept]
+            kept = {candidate.ref for candidate in words}
+            near = [candidate for candidate in near if candidate.ref in kept]
         ranked = self._order(asked, words, near, dense)
         if query.as_of is not None:
             ranked = self._as_of(asked, ranked, query.as_of, dense)
@@ -214,9 +222,9 @@ class Search:
         together = find(self._caller, self._query.filter, rarest, [], True, SIDE)
         if len(together) >= POOL or (together and self._query.mode == "hybrid"):
             return together
-        seen = {candidate.place for candidate in together}
+        seen = {candidate.ref for candidate in together}
         more = find(self._caller, self._query.filter, rarest[:1], [], False, SIDE)
-        return together + [candidate for candidate in more if candidate.place not in seen]
+        return together + [candidate for candidate in more if candidate.ref not in seen]
 
     def _order(self, asked: Asked, words: list[Candidate], near: list[Candidate],
                dense: Dense | None) -> list[Ranked]:
@@ -232,11 +240,12 @@ class Search:
                          if passage_matches(passage, query.filter) and not self._phrases}
         pool = self._weigh(passages, dense)
         ranked = self._ranker.rank(asked, pool) if query.mode == "hybrid" else self._alone(asked, pool)
-        rest = {candidate.place for candidate in (*words, *near)} - passages.keys()
+        rest = {candidate.ref for candidate in (*words, *near)} - {place.ref for place in passages}
         beyond = query.offset + query.limit > len(ranked)
         if not (beyond or query.threshold or query.by_similarity or query.per_item or query.as_of):
-            return ranked + [Ranked(place, _NOT_READ, 0.0, 0.0, {}) for place in rest]
-        return ranked + self._alone(asked, self._weigh(self._passages(rest), dense))
+            self.unread = len(rest)
+            return ranked
+        return ranked + self._alone(asked, self._weigh(self._passages(set(map(Place.of, rest))), dense))
 
     def _alone(self, asked: Asked, pool: list[Evidence]) -> list[Ranked]:
         """Each by itself, in the order of the mode."""
@@ -346,8 +355,11 @@ def check(query: Query) -> Query:
     return query if query.as_of is None else replace(query, as_of=when("as_of", query.as_of))
 
 
+def _lacking(waiting: int) -> list[str]:
+    several = f"{waiting:,} items" if waiting < 1000 else "1,000 items or more"
+    return [f"{several} have no vector yet; they are found by words only."] if waiting else []
+
+
 def _sorted(ranked: Sequence[Ranked]) -> list[Ranked]:
     return sorted(ranked, key=lambda one: (-one.order, one.place))
 
-
-_NOT_READ = Passage(item="", ordinal=0, block=0, text="", at="")

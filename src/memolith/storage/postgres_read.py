@@ -61,6 +61,7 @@ class PostgresReader(SqlReader):
     queries = QUERIES
 
     def __init__(self, db: Connection, tenant: str | None) -> None:
+        super().__init__()
         self.db = db
         self.mine = tenant or ""
 
@@ -108,7 +109,7 @@ class PostgresReader(SqlReader):
         """The nearest passages among those that pass the filter."""
         found = self.best("nearest", caller, chosen, {"{dimension}": str(dimension)}, limit, model=model, query=query)
         # The index gives them nearly in order.
-        return [Candidate(Place.of(ref), score) for ref, score in sorted(found, key=lambda row: (-row[1], row[0]))]
+        return [Candidate(ref, score) for ref, score in sorted(found, key=lambda row: (-row[1], row[0]))]
 
     def cosines(self, model: str, query: str, places: Collection[Place]) -> dict[Place, float]:
         """How near each of the passages is that have a vector."""

@@ -25,6 +25,10 @@ class SqlReader:
 
     queries: Queries
 
+    def __init__(self) -> None:
+        self.heads: dict[str, Row | None] = {}
+        self.owners: dict[str, Row | None] = {}
+
     def run(self, sql: str, values: Parameters) -> Iterator[Row]:
         """The rows of a statement."""
         raise NotImplementedError
@@ -245,7 +249,7 @@ class SqlReader:
 
     def statistics(self, tenant: str, words: Collection[str]) -> Statistics:
         """What BM25 needs to know of the tenant's passages and of these terms."""
-        found = self.row("head", tenant=tenant)
+        found = self.head(tenant)
         if found is None:
             return Statistics(0, 0.0, {})
         number, _, passages, total, _ = found
@@ -257,7 +261,7 @@ class SqlReader:
     def search_text(self, caller: Caller, chosen: Filter, terms: Sequence[str], phrases: Sequence[Sequence[str]],
                     every: bool, limit: int) -> list[Candidate]:
         """The best passages that hold any (or every) term and all phrases, among those that pass the filter."""
-        head = self.row("head", tenant=caller.tenant)
+        head = self.head(caller.tenant)
         if head is None or not (terms or phrases):
             return []
         number = head[0]
@@ -265,7 +269,7 @@ class SqlReader:
         words = [own(number, [term]) for term in terms]
         match = self.match(words, [own(number, phrase) for phrase in phrases], every, scopes)
         found = self.best("search_text", caller, chosen, {}, limit, match=match, words=json.dumps(words))
-        return [Candidate(Place.of(ref), score) for ref, score in found]
+        return [Candidate(ref, score) for ref, score in found]
 
     def best(self, name: str, caller: Caller, chosen: Filter, fill: dict[str, str], limit: int, /,
              **values: Parameter) -> Iterator[Row]:
@@ -273,9 +277,17 @@ class SqlReader:
         return self.filtered(f"{name}_passage" if about_passages(chosen) else name, caller, chosen, "passage", fill,
                              limit=limit, **values)
 
+    def head(self, tenant: str) -> Row | None:
+        """The head row of a tenant, read once; a writer forgets it with every event."""
+        if tenant not in self.heads:
+            self.heads[tenant] = self.row("head", tenant=tenant)
+        return self.heads[tenant]
+
     def sees_all(self, caller: Caller) -> bool:
         """Whether nothing of the tenant is hidden from the caller, as far as a look tells."""
-        return caller.admin or self.row("owners", tenant=caller.tenant) == (caller.user, caller.user)
+        if caller.tenant not in self.owners:
+            self.owners[caller.tenant] = self.row("owners", tenant=caller.tenant)
+        return caller.admin or self.owners[caller.tenant] == (caller.user, caller.user)
 
     def _narrow(self, passages: int, caller: Caller, chosen: Filter) -> list[list[str]]:
         """The parts of the filter that shorten the posting lists; a wide part would only lengthen the work."""

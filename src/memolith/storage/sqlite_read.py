@@ -37,6 +37,7 @@ class SqliteReader(SqlReader):
     queries = QUERIES
 
     def __init__(self, db: apsw.Connection) -> None:
+        super().__init__()
         self.db = db
 
     def run(self, sql: str, values: Parameters) -> Iterator[Row]:
@@ -90,11 +91,11 @@ class SqliteReader(SqlReader):
         found = self.rows("items_tagged", tenant=tenant, tags=json.dumps(list(tags)), least=least, limit=limit)
         return [item for (item,) in found]
 
-    def passing(self, caller: Caller, chosen: Filter, vectors: Collection[int], model: str) -> dict[int, Place]:
-        """Those of the vectors whose passage is there and passes the filter."""
+    def passing(self, caller: Caller, chosen: Filter, vectors: Collection[int], model: str) -> dict[int, int]:
+        """Those of the vectors whose passage is there and passes the filter, each with its passage."""
         found = self.filtered("passing_passage" if about_passages(chosen) else "passing", caller, chosen, "passage",
                               model=model, ids=json.dumps(list(vectors)))
-        return {vector: Place.of(ref) for vector, ref in found}
+        return dict(found)
 
     def passing_all(self, caller: Caller, chosen: Filter, model: str) -> Iterator[int]:
         """Every vector whose passage passes the filter."""
