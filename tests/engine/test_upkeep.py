@@ -97,8 +97,8 @@ TAMPERINGS: dict[str, tuple[str, str]] = {
     "item number to truth": (f"update item set attributes = '{{\"n\":true}}' where {MINE} and id = 'a'", "a"),
     "item gone": (f"delete from item where {MINE} and id = 'a'", "a"),
     "item too many": ("insert into item select 99, tenant, 'ghost', kind, title, status, owner, audience, project, "
-                      "namespace, tags, attributes, version, seq, created_at, updated_at, blocks, passages, forgotten "
-                      f"from item where {MINE} and id = 'a'", "ghost"),
+                      "namespace, tags, attributes, version, seq, created_at, updated_at, blocks, passages, "
+                      f"forgotten, reads, last_read from item where {MINE} and id = 'a'", "ghost"),
     **{f"passage {column}": (f"update passage set {column} = {value} where {ONE}", "a") for column, value in {
         "text": "'forged'", "block": "5", "at": "'2020-01-01'", "speaker": "'eve'", "locator": "'x'",
         "attributes": "'{\"a\":1}'", "ordinal": "7", "digest": "5", "tenant": "'globex'"}.items()},
