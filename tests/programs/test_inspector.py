@@ -26,12 +26,12 @@ WAYS = [("stdio", "legacy"), ("http", "auto"), ("stdio", "modern"),
 FAMILIES = [family.name for family in families() if family.listed_over_mcp]
 CALLS: dict[str, tuple[str, dict[str, Any]]] = {
     "core": ("remember", {"content": "Otters hold hands 🦦 while they sleep."}),
-    "knowledge": ("create_concept", {"name": "Sleep", "explanation": "Otters hold hands 🦦 while they sleep."}),
     "lanonasis": ("create_memory", {"title": "Otters 🦦", "content": "Otters hold hands."}),
+    "knowledge": ("create_concept", {"name": "Sleep", "explanation": "Otters hold hands 🦦 while they sleep."}),
     "chatgpt": ("search", {"query": "zebra"})}
 FAILING: dict[str, tuple[str, dict[str, Any]]] = {
-    "core": ("fetch", {"ids": ["nope"]}), "knowledge": ("get_concept", {"concept_id": "nope"}),
-    "lanonasis": ("get_memory", {"memory_id": "nope"}),
+    "core": ("fetch", {"ids": ["nope"]}), "lanonasis": ("get_memory", {"memory_id": "nope"}),
+    "knowledge": ("get_concept", {"concept_id": "nope"}),
     "chatgpt": ("fetch", {"id": "nope"})}
 # The exit code of the Inspector when a tool answers with isError.
 IS_ERROR = 5
