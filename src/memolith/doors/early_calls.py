@@ -1,4 +1,4 @@
-"""Calls that come while the SDK is being imported: plain ones run without it, and what is unusual is left to it."""
+"""Plain calls, which need nothing of the SDK: over stdio while it is imported, over HTTP in the newer protocol."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from memolith.doors.frames import IDEMPOTENCY_KEY, MODERN, VERSION_KEY, is_envelope, is_request
 from memolith.engine.model import Caller
 from memolith.errors import MemolithError
-from memolith.registry import Call, InputNeeded, Registry, quiet
+from memolith.registry import Call, InputNeeded, Outcome, Registry, Tool, quiet
 
 if TYPE_CHECKING:
     from memolith.app import App
     from memolith.doors.frames import Json
-    from memolith.doors.stdio_front import Front
+    from memolith.doors.stdio_front import Front, Prepared
 
 
 def leave(*_: object) -> None:
@@ -22,8 +22,8 @@ def leave(*_: object) -> None:
     raise InputNeeded("", "", {})
 
 
-def answer(front: Front, app: App, registry: Registry, message: Json, claim: Callable[[], bool]) -> bytes | None:
-    """The result of a plain call, as the SDK would word it; None leaves the call to the SDK."""
+def plain_call(registry: Registry, message: Json) -> tuple[Tool, Json, Json] | None:
+    """The tool, the arguments and the metadata of a call without anything unusual; None for any other message."""
     params = message.get("params")
     if message.get("method") != "tools/call" or not is_request(message) or not isinstance(params, dict):
         return None
@@ -33,8 +33,32 @@ def answer(front: Front, app: App, registry: Registry, message: Json, claim: Cal
         return None
     if params.keys() - {"name", "arguments", "_meta"} or IDEMPOTENCY_KEY in meta:
         return None
+    return None if VERSION_KEY in meta and not is_envelope(meta) else (tool, arguments, meta)
+
+
+def worded(outcome: Outcome, described: Json) -> bytes:
+    """The outcome as the SDK would send it; the newer protocol adds who the server is."""
+    result = {"content": [{"text": outcome.text, "type": "text"}], "isError": not outcome.ok,
+              **({"structuredContent": outcome.body} if outcome.ok else {}),
+              **({"resultType": "complete", "_meta": described} if described else {})}
+    return json.dumps(result, ensure_ascii=False, separators=(",", ":")).encode(errors="backslashreplace")
+
+
+def described(prepared: Prepared | None) -> Json:
+    """Who the server says it is, from its prepared answers."""
+    found = prepared and prepared.answer(MODERN, "server/discover")
+    meta: Json = json.loads(found or "{}").get("_meta", {})
+    return meta
+
+
+def answer(front: Front, app: App, registry: Registry, message: Json, claim: Callable[[], bool]) -> bytes | None:
+    """The result of a plain call over stdio; None leaves the call to the SDK."""
+    plain = plain_call(registry, message)
+    if plain is None:
+        return None
+    tool, arguments, meta = plain
     # The results of the oldest versions have other fields.
-    if not is_envelope(meta) if VERSION_KEY in meta else (front.version or "") < "2025-06-18":
+    if VERSION_KEY not in meta and (front.version or "") < "2025-06-18":
         return None
     if not tool.read_only and (tool.effect == "runs" or "progressToken" in meta or not claim()):
         return None
@@ -44,9 +68,4 @@ def answer(front: Front, app: App, registry: Registry, message: Json, claim: Cal
         outcome = registry.run(tool.name, arguments, call)
     except (MemolithError, InputNeeded):
         return None
-    result = {"content": [{"text": outcome.text, "type": "text"}], "isError": not outcome.ok,
-              **({"structuredContent": outcome.body} if outcome.ok else {})}
-    if VERSION_KEY in meta:
-        discovered = front.prepared and front.prepared.answer(MODERN, "server/discover")
-        result |= {"resultType": "complete", "_meta": json.loads(discovered or "{}")["_meta"]}
-    return json.dumps(result, ensure_ascii=False, separators=(",", ":")).encode(errors="backslashreplace")
+    return worded(outcome, described(front.prepared) if VERSION_KEY in meta else {})
