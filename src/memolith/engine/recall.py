@@ -210,10 +210,7 @@ class Search:
         both = {candidate.place for candidate in (*words[:most], *near[:most])}
         passages = self._passages(both)
         if query.mode == "hybrid":
-            near_by = self._rows.places({Place(place.item, place.ordinal + step) for place in both for step in (-1, 1)
-                                         if place.ordinal + step >= 0} - both)
-            passages |= {place: passage for place, passage in near_by.items()
-                         if passage_matches(passage, query.filter) and not self._phrases}
+            passages |= self._beside(passages)
         pool = self._weigh(passages, dense)
         ranked = self._ranker.rank(asked, pool) if query.mode == "hybrid" else self._alone(asked, pool)
         rest = {candidate.ref for candidate in (*words, *near)} - {place.ref for place in passages}
@@ -222,6 +219,19 @@ class Search:
             self.unread = len(rest)
             return ranked
         return ranked + self._alone(asked, self._weigh(self._passages(set(map(Place.of, rest))), dense))
+
+    def _beside(self, passages: dict[Place, Passage]) -> dict[Place, Passage]:
+        """The passages before and after these that pass the filter."""
+        self._know(passages)
+        places = {Place(item, ordinal + step) for item, ordinal in passages for step in (-1, 1)
+                  if 0 <= ordinal + step < self._items[item].passages} - passages.keys()
+        found = self._rows.places(places) if places and not self._phrases else {}
+        return {place: passage for place, passage in found.items() if passage_matches(passage, self._query.filter)}
+
+    def _know(self, places: Collection[Place]) -> None:
+        """Read the items that are not known yet."""
+        if unknown := {place.item for place in places} - self._items.keys():
+            self._items |= self._rows.items_at(unknown)
 
     def _alone(self, asked: Asked, pool: list[Evidence]) -> list[Ranked]:
         """Each by itself, in the order of the mode."""
@@ -238,7 +248,7 @@ class Search:
         return {place: found[place] for place in sorted(found)}
 
     def _weigh(self, passages: dict[Place, Passage], dense: Dense | None) -> list[Evidence]:
-        self._items |= self._rows.items_at({place.item for place in passages} - self._items.keys())
+        self._know(passages)
         cosines = dense.meaning.vectors.cosines(self._rows, dense.vector, passages) if dense else {}
         return [Evidence(place, passage, self._words(self._items[place.item], passage), cosines.get(place))
                 for place, passage in passages.items()]
