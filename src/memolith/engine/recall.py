@@ -152,6 +152,8 @@ class Search:
         self._terms = lexicon.query_terms(query.text)
         self._named = self._speakers_named()
         self._items: dict[int, Item] = {}
+        self._near: dict[int, float] = {}
+        """The cosines that the search by meaning found already."""
         self.unread = 0
         """How many were found beyond those that had to be weighed for this page."""
 
@@ -173,6 +175,7 @@ class Search:
         words = [] if query.mode == "vector" and dense else self._by_words(asked)
         near = dense.meaning.vectors.nearest(self._rows, self._caller, query.filter, dense.vector,
                                              SIDE) if dense else []
+        self._near = dict(near)
         if self._phrases:
             kept = {candidate.ref for candidate in words}
             near = [candidate for candidate in near if candidate.ref in kept]
@@ -249,7 +252,9 @@ class Search:
 
     def _weigh(self, passages: dict[Place, Passage], dense: Dense | None) -> list[Evidence]:
         self._know(passages)
-        cosines = dense.meaning.vectors.cosines(self._rows, dense.vector, passages) if dense else {}
+        cosines = {place: self._near[place.ref] for place in passages if place.ref in self._near}
+        if dense and (others := passages.keys() - cosines.keys()):
+            cosines |= dense.meaning.vectors.cosines(self._rows, dense.vector, others)
         return [Evidence(place, passage, self._words(self._items[place.item], passage), cosines.get(place))
                 for place, passage in passages.items()]
 
