@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
+from operator import itemgetter
 from typing import Any
 
 import psycopg
@@ -115,7 +116,7 @@ class PostgresReader(SqlReader):
         if large:
             self.db.execute(self.queries["index_or_sort"])
         # The index gives them nearly in order.
-        return [Candidate(ref, score) for ref, score in sorted(found, key=lambda row: (-row[1], row[0]))]
+        return sorted(map(Candidate._make, found), key=itemgetter(1), reverse=True)
 
     def cosines(self, model: str, query: str, places: Collection[Place]) -> dict[Place, float]:
         """How near each of the passages is that have a vector."""
