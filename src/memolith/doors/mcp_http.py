@@ -18,10 +18,10 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
-from memolith.doors.early_calls import described, plain_call, worded
 from memolith.doors.frames import CAPABILITIES_KEY, MODERN, VERSION_KEY, parsed
 from memolith.doors.mcp_calls import CALLER, REQUEST, SCOPES_KEY, WORKERS
 from memolith.doors.mcp_server import make_server
+from memolith.doors.plain_calls import described, plain_call, worded
 from memolith.doors.stdio_front import PREPARED, Prepared
 from memolith.errors import MemolithError, Unauthenticated
 from memolith.registry import PLAIN, Call, Outcome, Registry
