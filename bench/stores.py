@@ -190,11 +190,11 @@ def searched(stores: list[Filled], split: dict[str, range], count: int) -> None:
     for name, chosen in FILTERS.items():
         for clients in (1, 8) if name == "none" else (1,):
             compare(f"hybrid, {name}, {clients} at once", [cost(one, lambda tenant, text, a=one.app, c=chosen:
-                    a.recall.recall(Caller(tenant), Query(text, c)), asked(split, count, 2), clients)
+                    a.engine.recall(Caller(tenant), Query(text, c)), asked(split, count, 2), clients)
                     for one in stores], bars)
     for mode in ("text", "vector"):
         compare(f"{mode} only", [cost(one, lambda tenant, text, a=one.app, m=mode:
-                a.recall.recall(Caller(tenant), Query(text, mode=m)), asked(split, count, 3)) for one in stores])
+                a.engine.recall(Caller(tenant), Query(text, mode=m)), asked(split, count, 3)) for one in stores])
 
 
 def exactness(stores: list[Filled], split: dict[str, range], queries: int = 50) -> None:

@@ -1,7 +1,10 @@
 """PostgreSQL keeps the promises of the store, and outlives its server's crash."""
 
+import random
+from array import array
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from types import SimpleNamespace
 
 import pytest
 
@@ -9,6 +12,9 @@ pytest.importorskip("memolith.storage.postgres", reason="the PostgreSQL store is
 
 from conftest import ME, note
 from contracts.store import StoreContract, listed, whole
+from memolith.engine.model import Filter
+from memolith.storage.postgres_read import LARGE
+from memolith.storage.postgres_vectors import PostgresStage
 from postgres import Server, a_cluster, prepare
 from stores import engine_on, open_store
 
@@ -57,3 +63,34 @@ def test_the_passages_of_an_item_are_read_by_index_behind_the_fence(address: str
             rows.db.execute("set local enable_seqscan = off")
             plan = rows.run("explain " + rows.queries["passages"], {"tenant": ME.tenant, "id": "a"})
             assert "(id >= i.low) AND (id < i.high)" in " ".join(line for (line,) in plan if "Index Cond" in line)
+
+
+def test_a_large_tenant_gets_an_index_of_its_own_that_is_used_and_right(address: str) -> None:
+    model = SimpleNamespace(id="eight", dimension=8)
+    with closing(open_store(address)) as store:
+        engine_on(store).remember(ME, note("text", id="a"))
+        with store.owning() as db:
+            db.execute("update head set passages = %s", (LARGE,))
+            db.execute("insert into embedding select 'local', 'eight', cast(g as bigint) << 20, '', cast(cast((select "
+                       "array_agg(random() - 0.5 + x * 0) from generate_series(1 + g * 0, 8) x) as real[]) as halfvec) "
+                       "from generate_series(1, %s) g", (LARGE,))
+        stage = PostgresStage(store, LARGE + 1)
+        assert not stage.renew(model)
+        query = array("f", [random.uniform(-1, 1) for _ in range(8)]).tobytes()
+
+        def best() -> list[int]:
+            with store.reading(ME.tenant) as rows:
+                return [one.ref for one in stage.vectors(model).nearest(rows, ME, Filter(), query, 100)]
+
+        exact = best()
+        stage = PostgresStage(store, LARGE)
+        assert stage.renew(model)
+        assert not stage.renew(model)
+        found = best()
+        assert len(found) == 100
+        assert len(set(found[:10]) & set(exact[:10])) >= 9
+        with store.owning() as db:
+            db.execute("select pg_stat_force_next_flush()")
+            used = "select sum(idx_scan) from pg_stat_user_indexes where indexrelname like 'own_%'"
+            # Statistics of another connection are told with a delay.
+            assert any(next(iter(db.execute(used)))[0] or not best() for _ in range(100))

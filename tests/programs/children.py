@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import memolith
+from memolith.errors import MemolithError
 
 HERE = Path(__file__).parent
 SRC = str(Path(memolith.__file__).parents[1])
@@ -165,3 +166,11 @@ class Child:
             if stream is not None:
                 with suppress(OSError):
                     stream.close()
+
+
+def tell(step: str, work: Callable[[], object]) -> None:
+    """Try something and print how it ended, as programs that maltreat a disk do."""
+    try:
+        print(json.dumps({"step": step, "value": work()}), flush=True)
+    except MemolithError as error:
+        print(json.dumps({"step": step, "error": type(error).__name__, "message": error.message}), flush=True)

@@ -3,28 +3,19 @@
 The folder is a small disk of its own. Each line is one JSON object: what was tried, and how it ended.
 """
 
-import json
 import os
 import sys
-from collections.abc import Callable
 from pathlib import Path
+
+from tests.programs.children import tell
 
 from memolith.app import open_app
 from memolith.engine.model import Block, Caller, Draft
-from memolith.errors import MemolithError
 from memolith.settings import Settings
 from postgres import Cluster
 
 DISK = Path(sys.argv[1])
 ME = Caller()
-
-
-def tell(step: str, work: Callable[[], object]) -> None:
-    """Try something and print how it ended."""
-    try:
-        print(json.dumps({"step": step, "value": work()}), flush=True)
-    except MemolithError as error:
-        print(json.dumps({"step": step, "error": type(error).__name__, "message": error.message}), flush=True)
 
 
 def fill(room: int) -> None:

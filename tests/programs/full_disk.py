@@ -3,30 +3,19 @@
 The folder is a small disk of its own. Each line is one JSON object: what was tried, and how it ended.
 """
 
-import json
 import os
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
-from tests.programs.children import cli
+from tests.programs.children import cli, tell
 
 from memolith.app import App, open_app
 from memolith.engine.model import Block, Caller, Draft, Patch
 from memolith.engine.recall import Query
-from memolith.errors import MemolithError
 from memolith.settings import Settings
 
 DISK = Path(sys.argv[1])
 ME = Caller()
-
-
-def tell(step: str, work: Callable[[], object]) -> None:
-    """Try something and print how it ended."""
-    try:
-        print(json.dumps({"step": step, "value": work()}), flush=True)
-    except MemolithError as error:
-        print(json.dumps({"step": step, "error": type(error).__name__, "message": error.message}), flush=True)
 
 
 def ran(*arguments: str) -> dict[str, object]:

@@ -15,6 +15,7 @@ import pytest
 from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
 from mcp.client.subscriptions import PromptsListChanged
+from tests.demo_family import registry
 from tests.programs.pipes import (
     MODERN,
     SERVER,
@@ -25,6 +26,8 @@ from tests.programs.pipes import (
     tool,
     wait_until_it_listens,
 )
+
+from memolith.doors.mcp_http import McpHttp
 
 ACCEPT = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
 ERAS = pytest.mark.parametrize("mode", ["legacy", "auto"])
@@ -245,3 +248,37 @@ def test_many_clients_at_once_each_get_their_own_answers(url):
                     group.start_soon(one, http, number)
 
     anyio.run(main)
+
+
+def raw(url: str, message: dict[str, Any], **headers: str) -> dict[str, Any]:
+    """The answer to one request of the newer protocol, sent by hand."""
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    answer = httpx2.post(f"{url}/mcp", json=message, timeout=TIMEOUT_S, headers={
+        **ACCEPT, "MCP-Protocol-Version": MODERN, "Mcp-Method": "tools/call", "Mcp-Name": message["params"]["name"],
+        "x-demo-user": "ada", "x-demo-scopes": "read write admin run", **named})
+    lines = [line.removeprefix("data: ") for line in answer.text.splitlines() if line.startswith(("data: {", "{"))]
+    return json.loads(lines[-1])
+
+
+@pytest.mark.parametrize("given", [{"note_id": "one"}, {"note_id": "none"}, {}, {"note_id": 1}])
+def test_a_plain_call_is_answered_as_the_sdk_would(url, given):
+    plain = tool(1, "get_note", True, **given)
+    params = plain["params"]
+    told = plain | {"params": params | {"_meta": params["_meta"] | {"progressToken": 7}}}
+    assert raw(url, plain) == raw(url, told)
+
+
+def test_plain_calls_are_taken_from_the_sdk_on_the_path_of_all_tools_alone():
+    routes = McpHttp(registry(), lambda: None).routes
+    plain = {route.path: route.endpoint.plain for route in routes}
+    assert [path for path, calls in plain.items() if calls is not None] == ["/mcp"]
+    fitting = {b"mcp-protocol-version": MODERN.encode(), b"mcp-method": b"tools/call", b"content-length": b"9",
+               b"content-type": b"application/json", b"accept": b"application/json, text/event-stream"}
+    assert plain["/mcp"].fits(fitting)
+    for name in fitting:
+        assert not plain["/mcp"].fits(fitting | {name: b"other"}) or name == b"content-length"
+        assert not plain["/mcp"].fits({other: value for other, value in fitting.items() if other != name})
+
+
+def test_a_plain_call_under_another_name_is_refused(url):
+    assert "error" in raw(url, tool(1, "get_note", True, note_id="one"), Mcp_Name="count_notes")

@@ -37,8 +37,8 @@ from tests.programs.pipes import (
     tool,
 )
 
-from memolith.doors.early_calls import answer
 from memolith.doors.frames import IDEMPOTENCY_KEY
+from memolith.doors.plain_calls import answer
 from memolith.doors.stdio_front import PREPARED, Front, Prepared, Wire
 from memolith.registry import Call, Family, Registry
 

@@ -279,7 +279,7 @@ def serve(open_app: Callable[[], App], profile: str = "all", *, read_only: bool 
     try:
         registry = app.registry.choose(profile, read_only=read_only)
         if front.prepared is not None:
-            from memolith.doors.early_calls import answer  # pydantic, which the opening must not wait for
+            from memolith.doors.plain_calls import answer  # pydantic, which the opening must not wait for
 
             threading.Thread(target=lambda: front.try_calls(
                 lambda message, claim: answer(front, app, registry, message, claim)), daemon=True).start()

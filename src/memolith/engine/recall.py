@@ -174,6 +174,8 @@ class Search:
         self._terms = lexicon.query_terms(query.text)
         self._named = self._speakers_named()
         self._items: dict[int, Item] = {}
+        self._near: dict[int, float] = {}
+        """The cosines that the search by meaning found already."""
         self.unread = 0
         """How many were found beyond those that had to be weighed for this page."""
 
@@ -197,6 +199,7 @@ class Search:
         least = self._ranker.cosine(query.threshold) if query.threshold and query.as_of is None else -1.0
         near = dense.meaning.vectors.nearest(self._rows, self._caller, query.filter, dense.vector,
                                              SIDE, least) if dense else []
+        self._near = dict(near)
         if self._phrases:
             kept = {candidate.ref for candidate in words}
             near = [candidate for candidate in near if candidate.ref in kept]
@@ -234,10 +237,7 @@ class Search:
         both = {candidate.place for candidate in (*words[:most], *near[:most])}
         passages = self._passages(both)
         if query.mode == "hybrid":
-            near_by = self._rows.places({Place(place.item, place.ordinal + step) for place in both for step in (-1, 1)
-                                         if place.ordinal + step >= 0} - both)
-            passages |= {place: passage for place, passage in near_by.items()
-                         if passage_matches(passage, query.filter) and not self._phrases}
+            passages |= self._beside(passages)
         pool = self._weigh(passages, dense)
         ranked = self._ranker.rank(asked, pool) if query.mode == "hybrid" else self._alone(asked, pool)
         rest = {candidate.ref for candidate in (*words, *near)} - {place.ref for place in passages}
@@ -246,6 +246,19 @@ class Search:
             self.unread = len(rest)
             return ranked
         return ranked + self._alone(asked, self._weigh(self._passages(set(map(Place.of, rest))), dense))
+
+    def _beside(self, passages: dict[Place, Passage]) -> dict[Place, Passage]:
+        """The passages before and after these that pass the filter."""
+        self._know(passages)
+        places = {Place(item, ordinal + step) for item, ordinal in passages for step in (-1, 1)
+                  if 0 <= ordinal + step < self._items[item].passages} - passages.keys()
+        found = self._rows.places(places) if places and not self._phrases else {}
+        return {place: passage for place, passage in found.items() if passage_matches(passage, self._query.filter)}
+
+    def _know(self, places: Collection[Place]) -> None:
+        """Read the items that are not known yet."""
+        if unknown := {place.item for place in places} - self._items.keys():
+            self._items |= self._rows.items_at(unknown)
 
     def _alone(self, asked: Asked, pool: list[Evidence]) -> list[Ranked]:
         """Each by itself, in the order of the mode."""
@@ -262,8 +275,10 @@ class Search:
         return {place: found[place] for place in sorted(found)}
 
     def _weigh(self, passages: dict[Place, Passage], dense: Dense | None) -> list[Evidence]:
-        self._items |= self._rows.items_at({place.item for place in passages} - self._items.keys())
-        cosines = dense.meaning.vectors.cosines(self._rows, dense.vector, passages) if dense else {}
+        self._know(passages)
+        cosines = {place: self._near[place.ref] for place in passages if place.ref in self._near}
+        if dense and (others := passages.keys() - cosines.keys()):
+            cosines |= dense.meaning.vectors.cosines(self._rows, dense.vector, others)
         return [Evidence(place, passage, self._words(self._items[place.item], passage), cosines.get(place))
                 for place, passage in passages.items()]
 

@@ -194,6 +194,12 @@ cast(m.v as halfvec({dimension}))
 -- name: vector_exact
 m.v
 
+-- name: index_only
+set local enable_sort = off
+
+-- name: index_or_sort
+set local enable_sort = on
+
 -- name: large
 select h.tenant, cast(cast((select tableoid from embedding v where v.tenant = h.tenant and v.model = :model limit 1)
                            as regclass) as text)

@@ -269,7 +269,7 @@ class SqlReader:
         words = [own(number, [term]) for term in terms]
         match = self.match(words, [own(number, phrase) for phrase in phrases], every, scopes)
         found = self.best("search_text", caller, chosen, {}, limit, match=match, words=json.dumps(words))
-        return [Candidate(ref, score) for ref, score in found]
+        return list(map(Candidate._make, found))
 
     def best(self, name: str, caller: Caller, chosen: Filter, fill: dict[str, str], limit: int, /,
              **values: Parameter) -> Iterator[Row]:
