@@ -78,8 +78,8 @@ def search(store: Store, text: str, chosen: Filter = Filter(), caller: Caller = 
         found = rows.search_text(caller, checked(chosen), terms.query_terms(text),
                                  [terms.terms(phrase) for phrase in phrases], every, limit)
         assert [one.score for one in found] == sorted((one.score for one in found), reverse=True)
-        items = rows.items_at({one.place.item for one in found})
-    return [items[one.place.item].id for one in found]
+        items = rows.places([one.place for one in found])
+    return [items[one.place][0].id for one in found]
 
 
 def nearest(store: Store, stage: Vectors, query: bytes, chosen: Filter = Filter(), caller: Caller = ME,
@@ -87,9 +87,9 @@ def nearest(store: Store, stage: Vectors, query: bytes, chosen: Filter = Filter(
     """The ids of the items whose passages are nearest, best first."""
     with store.reading(caller.tenant) as rows:
         found = stage.nearest(rows, caller, checked(chosen), query, limit)
-        items = rows.items_at({one.place.item for one in found})
+        items = rows.places([one.place for one in found])
     assert [one.score for one in found] == sorted((one.score for one in found), reverse=True)
-    return [items[one.place.item].id for one in found]
+    return [items[one.place][0].id for one in found]
 
 
 def listed(store: Store, chosen: Filter = Filter(), caller: Caller = ME, **how: object) -> list[str]:
@@ -454,9 +454,8 @@ class StoreContract:
             assert {one.place.ordinal for one in found} == {0, 1}
             assert {Place.of(one.place.ref) for one in found} == {one.place for one in found}
             there = rows.places([one.place for one in found] + [Place(2**40, 3)])
-            assert {place: passage.ordinal for place, passage in there.items()} == {
-                one.place: one.place.ordinal for one in found}
-            assert {item.id for item in rows.items_at([found[0].place.item, 2**40]).values()} == {"e"}
+            assert {place: (item.id, passage.item, passage.ordinal) for place, (item, passage) in there.items()} == {
+                one.place: ("e", "e", one.place.ordinal) for one in found}
 
     # Vectors
 

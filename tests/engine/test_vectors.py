@@ -73,10 +73,10 @@ class Shelf:
             caller: Caller = ME) -> list[str]:
         with self.app.store.reading(None) as store:
             found = index.nearest(store, caller, chosen, query.tobytes(), limit)
-            items = store.items_at({one.place.item for one in found})
+            items = store.places([one.place for one in found])
         assert [one.score for one in found] == sorted((one.score for one in found), reverse=True)
         assert len({one.place for one in found}) == len(found), "the same passage twice"
-        return [items[one.place.item].id for one in found]
+        return [items[one.place][0].id for one in found]
 
     def snapshot(self, index: VectorIndex) -> Path:
         with self.app.store.reading(None) as store:
@@ -151,10 +151,10 @@ def test_scores_are_cosines(large):
     with large.app.store.reading(None) as store:
         found = index.nearest(store, ME, Filter(), query.tobytes(), 10)
         exact = index.cosines(store, query.tobytes(), [one.place for one in found])
-        items = store.items_at({one.place.item for one in found})
+        items = store.places([one.place for one in found])
     for one in found:
         assert one.score == pytest.approx(exact[one.place], abs=1e-5)
-        assert one.score == pytest.approx(float(large.rows[items[one.place.item].id] @ query), abs=0.01)
+        assert one.score == pytest.approx(float(large.rows[items[one.place][0].id] @ query), abs=0.01)
 
 
 @pytest.mark.parametrize("chosen", [Filter(kinds=("concept",)), Filter(tags_all=("few",)),

@@ -96,6 +96,12 @@ class Voice:
                           answer.headers)
         return dict(result["structuredContent"])
 
+    def found(self, url: str, **query: Any) -> list[str]:
+        """The ids that a search finds, which must work as it should."""
+        answer = self.ask(url, "recall", query)
+        assert not answer.get("warnings"), answer
+        return [hit["id"] for hit in answer["hits"]]
+
 
 @dataclass
 class Account:

@@ -234,8 +234,7 @@ class Search:
         """The best of both sides with their neighbours, weighed exactly; then the rest, each by itself."""
         query = self._query
         most = POOL if query.mode == "hybrid" else SIDE
-        both = {candidate.place for candidate in (*words[:most], *near[:most])}
-        passages = self._passages(both)
+        passages = self._passages({candidate.place for candidate in (*words[:most], *near[:most])})
         if query.mode == "hybrid":
             passages |= self._beside(passages)
         pool = self._weigh(passages, dense)
@@ -249,16 +248,10 @@ class Search:
 
     def _beside(self, passages: dict[Place, Passage]) -> dict[Place, Passage]:
         """The passages before and after these that pass the filter."""
-        self._know(passages)
         places = {Place(item, ordinal + step) for item, ordinal in passages for step in (-1, 1)
                   if 0 <= ordinal + step < self._items[item].passages} - passages.keys()
-        found = self._rows.places(places) if places and not self._phrases else {}
+        found = self._passages(places) if places and not self._phrases else {}
         return {place: passage for place, passage in found.items() if passage_matches(passage, self._query.filter)}
-
-    def _know(self, places: Collection[Place]) -> None:
-        """Read the items that are not known yet."""
-        if unknown := {place.item for place in places} - self._items.keys():
-            self._items |= self._rows.items_at(unknown)
 
     def _alone(self, asked: Asked, pool: list[Evidence]) -> list[Ranked]:
         """Each by itself, in the order of the mode."""
@@ -272,10 +265,10 @@ class Search:
 
     def _passages(self, places: set[Place]) -> dict[Place, Passage]:
         found = self._rows.places(places)
-        return {place: found[place] for place in sorted(found)}
+        self._items |= {place.item: item for place, (item, _) in found.items()}
+        return {place: found[place][1] for place in sorted(found)}
 
     def _weigh(self, passages: dict[Place, Passage], dense: Dense | None) -> list[Evidence]:
-        self._know(passages)
         cosines = {place: self._near[place.ref] for place in passages if place.ref in self._near}
         if dense and (others := passages.keys() - cosines.keys()):
             cosines |= dense.meaning.vectors.cosines(self._rows, dense.vector, others)
@@ -323,7 +316,7 @@ class Search:
         """A ranked passage as the caller gets to see it."""
         return Hit(item=self._items[one.place.item], passage=one.passage, score=one.similarity,
                    rank_score=round(one.order, 4), strength="strong" if one.similarity >= STRONG else "weak",
-                   reasons=one.reasons)
+                   reasons={name: round(value, 4) for name, value in one.reasons.items() if value})
 
 
 def _bygone(rows: Reader, caller: Caller, chosen: Filter, streams: Collection[str],

@@ -62,8 +62,7 @@ class WeightedRanker:
         for one, total, boost in zip(judged, totals, boosts, strict=True):
             group = groups[one.place.item]
             reasons = {**one.reasons, **boost, "group": group}
-            made.append(Ranked(one.place, one.passage, total + group, one.similarity,
-                               {name: round(value, 4) for name, value in reasons.items() if value}))
+            made.append(Ranked(one.place, one.passage, total + group, one.similarity, reasons))
         return sorted(made, key=lambda one: (-one.order, one.place))
 
 
@@ -85,7 +84,7 @@ def _judged(asked: Asked, evidence: Evidence, weighed: tuple[dict[str, float], f
     # A passage without a vector is judged by its text alone.
     meaning = max(cosine, 0.0) if cosine is not None else share
     similarity = _calibrated(1 - (1 - meaning) * (1 - TEXT_SHARE * share))
-    reasons = {"text": round(text, 4)} if cosine is None else {"text": round(text, 4), "cosine": round(cosine, 4)}
+    reasons = {"text": text} if cosine is None else {"text": text, "cosine": cosine}
     order = (cosine if cosine is not None else share) + text
     return Ranked(evidence.place, evidence.passage, order, round(similarity, 4), reasons)
 

@@ -64,10 +64,6 @@ select stream from event where tenant = :tenant and type = 'linked' and cast(dat
 union
 select stream from event where tenant = :tenant and type = 'linked' and cast(data as jsonb) ->> 'target' = :item
 
--- name: items_by_row
-select * from item where tenant = :mine
-and row in numbers(:rows)
-
 -- name: item_new
 insert into item (row, tenant, id, kind, title, status, owner, audience, project, namespace, tags, attributes, version,
     seq, created_at, updated_at, blocks, passages, forgotten)
@@ -106,9 +102,11 @@ select * from passage where tenant = :tenant and id >= (cast(:item as bigint) <<
 and id < (cast(:item as bigint) + 1) << 20 order by id
 
 -- name: passages_at
-select p.*, i.id as item_id from passage p join item i on i.tenant = p.tenant and i.row = p.item
-where p.tenant = :mine
-and p.id in numbers(:ids)
+select p.id, p.tenant, p.item, p.ordinal, p.block, p.text, p.at, p.speaker, p.locator, p.attributes,
+       i.row, i.tenant, i.id, i.kind, i.title, i.status, i.owner, i.audience, i.project, i.namespace, i.tags,
+       i.attributes, i.version, i.seq, i.created_at, i.updated_at, i.blocks, i.passages, i.forgotten
+from passage p join item i on i.tenant = p.tenant and i.row = p.item
+where p.tenant = :mine and p.id in numbers(:ids)
 
 -- name: passage_add
 with posted as (

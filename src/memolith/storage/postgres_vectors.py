@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from array import array
 from collections.abc import Collection
+from functools import lru_cache
 from operator import mul
 from struct import unpack
 
@@ -47,6 +48,7 @@ class PostgresVectors:
                 for place, sent in rows.beginnings(caller, chosen, self.model)]
 
 
+@lru_cache(64)
 def halved(vector: bytes) -> bytes:
     """The vector as pgvector reads it."""
     return ("[" + ",".join(f"{part:.6g}" for part in array("f", vector)) + "]").encode()

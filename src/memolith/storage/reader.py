@@ -305,19 +305,16 @@ class SqlReader:
         sql = self.queries["wide_tag" if name == "tag" else "wide"].replace("{column}", name)
         return any(True for _ in self.run(sql, {"tenant": tenant, "value": value, "most": most}))
 
-    def places(self, places: Collection[Place]) -> dict[Place, Passage]:
-        """The passages at these places, as far as there are any."""
-        found = self.rows("passages_at", ids=json.dumps([place.ref for place in places]))
-        return {Place.of(row[0]): rows.passage_from(row, row[-1]) for row in found}
+    def places(self, places: Collection[Place]) -> dict[Place, tuple[Item, Passage]]:
+        """The passages at these places with their items, as far as there are any."""
+        found = list(self.rows("passages_at", ids=json.dumps([place.ref for place in places])))
+        items = {row[2]: row[10:] for row in found}
+        made = {number: rows.item_from(row) for number, row in items.items()}
+        return {Place.of(row[0]): (made[row[2]], rows.passage_from(row, made[row[2]].id)) for row in found}
 
     def speakers(self, tenant: str, limit: int) -> list[str]:
         """Who speaks in the tenant's conversations, at most so many."""
         return [name for (name,) in self.rows("speakers", tenant=tenant, limit=limit)]
-
-    def items_at(self, numbers: Collection[int]) -> dict[int, Item]:
-        """Items by their row number."""
-        found = self.rows("items_by_row", rows=json.dumps(list(numbers)))
-        return {row[0]: rows.item_from(row) for row in found}
 
     def access(self, tenant: str, ids: Collection[str]) -> dict[str, tuple[int, str]]:
         """How often and when last the items were read."""

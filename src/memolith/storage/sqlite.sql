@@ -22,9 +22,6 @@ select 'tag ' || tag from tag where item not in (select row from item)
 select distinct stream from event where tenant = :tenant and type = 'linked'
 and (data ->> 'source' = :item or data ->> 'target' = :item)
 
--- name: items_by_row
-select * from item where row in each(:rows)
-
 -- name: item_new
 insert into item (tenant, id, kind, title, status, owner, audience, project, namespace, tags, attributes, version, seq,
     created_at, updated_at, blocks, passages, forgotten, reads, last_read)
@@ -125,8 +122,10 @@ join vector v on v.passage = p.id and v.model = :model
 where i.tenant = :tenant {filters}
 
 -- name: passages_at
-select p.*, i.id as item_id from passage p join item i on i.row = p.item
-where p.id in each(:ids)
+select p.id, p.tenant, p.item, p.ordinal, p.block, p.text, p.at, p.speaker, p.locator, p.attributes,
+       i.row, i.tenant, i.id, i.kind, i.title, i.status, i.owner, i.audience, i.project, i.namespace, i.tags,
+       i.attributes, i.version, i.seq, i.created_at, i.updated_at, i.blocks, i.passages, i.forgotten
+from passage p join item i on i.row = p.item where p.id in each(:ids)
 
 -- name: speakers
 with recursive speaker (name) as (
