@@ -11,7 +11,7 @@ from pydantic import Field, JsonValue
 
 from memolith import errors
 from memolith.errors import InvalidInput, MemolithError, NotFound
-from memolith.registry import Actions, Argument, Call, Dialect, Family, Prompts, Registry, Resources, Result, absent
+from memolith.registry import Actions, Argument, Body, Call, Dialect, Family, Prompts, Registry, Resources, shape
 from memolith.schemas.offers import Content, Message, Prompt, PromptArgument, Resource, ResourceTemplate
 
 ERRORS = {kind.type: kind for kind in vars(errors).values() if isinstance(kind, type)}
@@ -19,21 +19,10 @@ NOTES: dict[str, str] = {"one": "the first note", "umlaut": "Grüße, 世界 �
 SAVED: dict[str, str] = {}
 
 
-class Note(Result):
-    id: str
-    title: str | None
-    text: str
-    tags: list[str] = Field(default=[])
-    warnings: list[str] = Field(default=[], exclude_if=absent)
-
-
-class Notes(Result):
-    notes: list[Note]
-    total: int
-
-
-class Said(Result):
-    text: str
+NOTE = shape("title warnings", id=str, title=str, text=str, tags=[str], warnings=[str])
+Note = Annotated[Body, NOTE]
+Notes = Annotated[Body, shape(notes=[NOTE], total=int)]
+Said = Annotated[Body, shape(text=str)]
 
 
 class Stamp(Argument):
@@ -78,12 +67,16 @@ demo = Family(
     resources=Resources(read, listed, (ResourceTemplate("demo://note/{key}", "note", "One note."),), complete_note))
 
 
+def _note(id: str, text: str, title: str | None) -> dict[str, object]:
+    return {"id": id, "title": title, "text": text, "tags": [], "warnings": []}
+
+
 @demo.tool(read_only=True)
 def get_note(call: Call, *, note_id: Annotated[str, Field(description="Which note.", min_length=1)]) -> Note:
     """One note."""
     if note_id not in NOTES:
         raise NotFound(f"There is no note {note_id!r}.", id=note_id)
-    return Note(id=note_id, title=None, text=NOTES[note_id])
+    return _note(note_id, NOTES[note_id], None)
 
 
 @demo.tool(read_only=True)
@@ -94,8 +87,8 @@ def list_notes(
 ) -> Notes:
     """All notes."""
     keys = sorted(NOTES, reverse=order == "desc")
-    found = [Note(id=key, title=key, text=NOTES[key]) for key in keys]
-    return Notes(notes=found[:limit], total=len(found))
+    found = [_note(key, NOTES[key], key) for key in keys]
+    return {"notes": found[:limit], "total": len(found)}
 
 
 @demo.tool(idempotent=True)
@@ -107,8 +100,8 @@ def add_note(
     score: Annotated[float, Field(gt=0, lt=1, description="How sure.")] = 0.5,
 ) -> Note:
     """Say what would be kept."""
-    return Note(id=call.idempotency_key or "new", title=call.caller.user, text=text, tags=tags,
-                warnings=[stamp.title for stamp in stamps])
+    return {"id": call.idempotency_key or "new", "title": call.caller.user, "text": text, "tags": tags,
+            "warnings": [stamp.title for stamp in stamps]}
 
 
 @demo.tool(effect="runs")
@@ -126,7 +119,7 @@ def wipe(call: Call) -> Said:
         raise InvalidInput("This client cannot ask.")
     answer = call.elicit("Really?", {"type": "object", "properties": {"sure": {"type": "boolean"}},
                                      "required": ["sure"]})
-    return Said(text="declined" if answer is None else f"sure={answer.get('sure')}")
+    return {"text": "declined" if answer is None else f"sure={answer.get('sure')}"}
 
 
 running = threading.Event()
@@ -143,10 +136,10 @@ def slow(
     for step in range(steps):
         if call.cancelled():
             stopped.set()
-            return Said(text="stopped")
+            return {"text": "stopped"}
         call.progress(step + 1, steps, f"step {step + 1}")
         time.sleep(step_ms / 1000)
-    return Said(text="done")
+    return {"text": "done"}
 
 
 saved = demo.tool(effect="writes")(Actions("saved_prompts", "Keep prompts."))
@@ -158,13 +151,13 @@ def save(call: Call, *, name: Annotated[str, Field(description="Its name.")],
     """Keep one."""
     SAVED[name] = text
     call.changed("prompts")
-    return Said(text=name)
+    return {"text": name}
 
 
 @saved.action("list", effect="reads")
 def list_saved(call: Call, *, limit: Annotated[int, Field(ge=1, description="At most so many.")] = 5) -> Notes:
     """Show them."""
-    return Notes(notes=[Note(id=key, title=key, text=SAVED[key]) for key in list(SAVED)[:limit]], total=len(SAVED))
+    return {"notes": [_note(key, SAVED[key], key) for key in list(SAVED)[:limit]], "total": len(SAVED)}
 
 
 def coded(error: MemolithError) -> tuple[int, str, Any]:
@@ -185,7 +178,7 @@ coded_family = Family("coded", Dialect(
 def coded_fail(call: Call, *, kind: Annotated[str, Field(description="The type of the error.")]) -> Said:
     """Fail with a code, or not."""
     if kind == "none":
-        return Said(text="fine")
+        return {"text": "fine"}
     raise ERRORS[kind](field="kind")
 
 
@@ -195,7 +188,7 @@ manage = Family("manage", listed_over_mcp=False)
 @manage.tool(scope="admin")
 def tidy(call: Call) -> Said:
     """Nothing to be seen over MCP."""
-    return Said(text="tidy")
+    return {"text": "tidy"}
 
 
 apart = Family("chatgpt", apart=True)
@@ -204,7 +197,7 @@ apart = Family("chatgpt", apart=True)
 @apart.tool(read_only=True)
 def search(call: Call, *, query: Annotated[str, Field(description="Words.")]) -> Said:
     """Search, as one client calls it."""
-    return Said(text=query)
+    return {"text": query}
 
 
 apart.tool(read_only=True)(get_note)

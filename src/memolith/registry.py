@@ -18,20 +18,19 @@ from memolith.engine.intake import plain
 from memolith.engine.model import Caller
 from memolith.errors import Denied, InvalidInput, MemolithError, NotFound, OutcomeUnknown, StoreGone, TenantMoving
 from memolith.schemas.offers import Content, Message, Prompt, Resource, ResourceTemplate
-from memolith.schemas.plain import Schema
-from memolith.schemas.signatures import Action, Actions, Argument, Effect, Function, Result, Signature, absent
+from memolith.schemas.plain import Body, Schema, shape
+from memolith.schemas.signatures import Actions, Argument, Effect, Function, Signature
 
 if TYPE_CHECKING:
     from memolith.engine.engine import Engine
 
-__all__ = ["PLAIN", "SCOPES", "Actions", "Argument", "Call", "Dialect", "Effect", "Family", "InputNeeded",
-           "Outcome", "Prompts", "Registry", "Resources", "Result", "ScopeName", "Tool", "absent", "guarded"]
+__all__ = ["PLAIN", "SCOPES", "Actions", "Argument", "Body", "Call", "Dialect", "Effect", "Family", "InputNeeded",
+           "Outcome", "Prompts", "Registry", "Resources", "ScopeName", "Tool", "guarded", "shape"]
 
 log = logging.getLogger(__name__)
 
 ScopeName = Literal["read", "write", "admin", "run"]
 Listing = Literal["tools", "resources", "prompts"]
-Body = dict[str, Any]
 Decorated = TypeVar("Decorated", bound=Function | Actions)
 Answer = TypeVar("Answer")
 
@@ -122,11 +121,6 @@ class Tool:
     def output_schema(self) -> Schema:
         return self.dialect.schema(self.shape.output_schema)
 
-    @property
-    def actions(self) -> Mapping[str, Action]:
-        """The actions of an action-style tool; empty for any other."""
-        return self.shape.actions if isinstance(self.shape, Actions) else {}
-
     def open_to(self, scopes: frozenset[str]) -> bool:
         return self.scopes <= scopes
 
@@ -136,7 +130,7 @@ class Tool:
             raise Denied(f"`{self.name}` needs a key with the scope: {missing}.")
         check_clean(arguments)
         signature, values = self.shape.prepare(arguments)
-        return self.dialect.success(signature.dump(signature.function(call, **values)))
+        return self.dialect.success(signature.worded(signature.function(call, **values)))
 
 
 def nothing(*_: object) -> tuple[()]:

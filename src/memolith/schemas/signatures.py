@@ -7,18 +7,18 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal, TypeVar, get_type_hints
+from typing import Any, Literal, TypeVar, get_args, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from pydantic_core import ErrorDetails
 
 from memolith.errors import Malformed
-from memolith.schemas.plain import Plain, Schema, at, expected, merged
+from memolith.schemas.plain import Body, Schema, an_object, at, expected, merged, plain
 
 STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, defer_build=True)
 
 Effect = Literal["reads", "writes", "runs"]
-Function = Callable[..., object]
+Function = Callable[..., Body]
 Acting = TypeVar("Acting", bound=Function)
 Prepared = tuple["Signature", dict[str, Any]]
 
@@ -29,22 +29,12 @@ class Argument(BaseModel):
     model_config = STRICT
 
 
-class Result(BaseModel):
-    """What a tool returns; its schema is built when it is first needed."""
-
-    model_config = ConfigDict(defer_build=True, frozen=True, populate_by_name=True)
-
-
-def absent(value: object) -> bool:
-    """For `Field(exclude_if=absent)`: an optional addition that is None or empty is left out of the result."""
-    return value is None or value == [] or value == {}
-
-
 @dataclass(frozen=True)
 class Signature:
-    """One function `(call, *, typed arguments) -> result`."""
+    """One function `(call, *, typed arguments) -> Annotated[Body, shape(…)]`."""
 
     function: Function
+    effect: Effect = "reads"
 
     def __post_init__(self) -> None:
         first, *rest = inspect.signature(self.function).parameters.values()
@@ -73,18 +63,16 @@ class Signature:
         return create_model(self.name, __config__=STRICT, **fields)
 
     @cached_property
-    def adapter(self) -> TypeAdapter[Any]:
-        return TypeAdapter(self.hints["return"])
-
-    @cached_property
     def input_schema(self) -> Schema:
-        schema = Plain(self.model.model_json_schema(), result=False).whole()
-        schema.setdefault("properties", {})
-        return schema
+        schema = self.model.model_json_schema()
+        flat: Schema = plain(schema, schema.get("$defs", {}))
+        flat.setdefault("properties", {})
+        return flat
 
     @cached_property
     def output_schema(self) -> Schema:
-        return Plain(self.adapter.json_schema(mode="serialization"), result=True).whole()
+        schema: Schema = get_args(self.hints["return"])[1]
+        return schema
 
     def prepare(self, arguments: Mapping[str, Any]) -> Prepared:
         """The function with its checked arguments; `Malformed` names the first that does not fit."""
@@ -96,10 +84,10 @@ class Signature:
             raise self.refusal(error.errors(include_url=False)[0]) from None
         return self, {name[len("argument_"):]: getattr(model, name) for name in model.model_fields_set}
 
-    def dump(self, result: object) -> dict[str, Any]:
-        """The result as plain JSON values."""
-        body: dict[str, Any] = self.adapter.dump_python(result, mode="json", by_alias=True)
-        return body
+    def worded(self, body: Body) -> Body:
+        """The result without optional additions that are empty."""
+        required = self.output_schema.get("required", ())
+        return {name: value for name, value in body.items() if name in required or value not in ([], {})}
 
     def refusal(self, error: ErrorDetails) -> Malformed:
         path = error["loc"]
@@ -117,14 +105,6 @@ class Signature:
 
 
 @dataclass(frozen=True)
-class Action:
-    """One action of an action-style tool."""
-
-    signature: Signature
-    effect: Effect
-
-
-@dataclass(frozen=True)
 class Actions:
     """Several functions behind one tool, told apart by one argument; the published schema stays one flat object."""
 
@@ -133,13 +113,13 @@ class Actions:
     key: str = "action"
     about: str = "What to do."
     default: str | None = None
-    actions: dict[str, Action] = field(default_factory=dict)
+    actions: dict[str, Signature] = field(default_factory=dict)
 
     def action(self, name: str, *, effect: Effect) -> Callable[[Acting], Acting]:
         """Make a function the action of that name."""
 
         def add(function: Acting) -> Acting:
-            self.actions[name] = Action(Signature(function), effect)
+            self.actions[name] = Signature(function, effect)
             return function
 
         return add
@@ -147,29 +127,24 @@ class Actions:
     @cached_property
     def input_schema(self) -> Schema:
         choice: Schema = {"type": "string", "enum": list(self.actions), "description": self.about}
-        if self.default is not None:
-            choice["default"] = self.default
-        flat = merged(action.signature.input_schema for action in self.actions.values())
-        required = [*([self.key] if self.default is None else []), *flat.get("required", [])]
-        schema = {"type": "object", "properties": {self.key: choice, **flat["properties"]}, "required": required,
-                  "additionalProperties": False}
-        return schema if required else {name: value for name, value in schema.items() if name != "required"}
+        required = [self.key] if self.default is None else []
+        flat = merged([action.input_schema for action in self.actions.values()])
+        shown = choice if required else {**choice, "default": self.default}
+        return {"additionalProperties": False, **an_object({self.key: shown, **flat["properties"]},
+                                                           [*required, *flat.get("required", ())])}
 
     @cached_property
     def output_schema(self) -> Schema:
-        schemas = [action.signature.output_schema for action in self.actions.values()]
-        return schemas[0] if all(schema == schemas[0] for schema in schemas) else merged(schemas)
+        return merged([action.output_schema for action in self.actions.values()])
 
     def prepare(self, arguments: Mapping[str, Any]) -> Prepared:
         """The function that the action names, with its checked arguments."""
-        if self.key not in arguments and self.default is None:
-            raise Malformed(f"`{self.key}` is required: one of: {', '.join(self.actions)}.", field=self.key)
         name = arguments.get(self.key, self.default)
         if not isinstance(name, str) or name not in self.actions:
             raise Malformed(f"`{self.key}` must be one of: {', '.join(self.actions)}.", field=self.key, value=name)
         rest = {key: value for key, value in arguments.items() if key != self.key}
-        strangers = rest.keys() - self.actions[name].signature.input_schema["properties"].keys()
+        strangers = rest.keys() - self.actions[name].input_schema["properties"].keys()
         for stranger in sorted(strangers & self.input_schema["properties"].keys()):
             raise Malformed(f"`{stranger}` does not belong to the {self.key} `{name}`.", field=stranger,
-                               value=rest[stranger])
-        return self.actions[name].signature.prepare(rest)
+                            value=rest[stranger])
+        return self.actions[name].prepare(rest)

@@ -8,10 +8,8 @@ from pydantic import Field
 
 from memolith.engine.model import Block, Condition, Draft, Filter, Patch
 from memolith.errors import Conflict, InvalidInput
-from memolith.registry import Argument, Call, Family, Result
-from memolith.surfaces.core import Changed
-from memolith.surfaces.lanonasis.shapes import the
-from memolith.surfaces.names import bare_id
+from memolith.registry import Argument, Body, Call, Family, shape
+from memolith.surfaces.items import Changed, bare_id, changed, the
 
 manage = Family("manage", listed_over_mcp=False)
 Id = Annotated[str, Field(description="The id of the item.")]
@@ -19,22 +17,10 @@ TopicName = Annotated[str, Field(min_length=1, max_length=100)]
 TopicText = Annotated[str | None, Field(max_length=500)]
 Color = Annotated[str | None, Field(pattern="^#[0-9A-Fa-f]{6}$")]
 Icon = Annotated[str | None, Field(max_length=50)]
-
-
-class Erased(Result):
-    """What is left of an item: its id."""
-
-    erased: str
-    clean: Annotated[bool, Field(description="False while another program still reads old pages.")]
-
-
-class Undone(Result):
-    """An event that was taken back."""
-
-    undone: int
-    event: int
-    type: str
-    id: str
+Erased = Annotated[Body, shape(erased=str, clean={
+    "description": "False while another program still reads old pages.", "type": "boolean"})]
+Undone = Annotated[Body, shape(undone=int, event=int, type=str, id=str)]
+Checked = Annotated[Body, shape(equal=bool, problems=[str])]
 
 
 class Turn(Argument):
@@ -45,31 +31,24 @@ class Turn(Argument):
     timestamp: Annotated[str | None, Field(description="When, as ISO 8601.")] = None
 
 
-class Checked(Result):
-    """Whether tables and indexes equal a replay of the log."""
-
-    equal: bool
-    problems: list[str]
-
-
 @manage.tool()
 def restore_item(call: Call, *, id: Id) -> Changed:
     """Bring a forgotten item back as it was."""
-    return Changed.by(call.engine.restore(call.caller, bare_id(id), call.idempotency_key))
+    return changed(call.engine.restore(call.caller, bare_id(id), call.idempotency_key))
 
 
 @manage.tool(destructive=True)
 def erase_item(call: Call, *, id: Id) -> Erased:
     """Remove every byte of an item for good; this cannot be undone."""
     wanted = bare_id(id)
-    return Erased(erased=wanted, clean=call.engine.erase(call.caller, wanted))
+    return {"erased": wanted, "clean": call.engine.erase(call.caller, wanted)}
 
 
 @manage.tool()
 def undo_event(call: Call, *, event: Annotated[int, Field(ge=1, description="The number of the event.")]) -> Undone:
     """Take one event back by a new one."""
     made = call.engine.past.undo(call.caller, event)
-    return Undone(undone=event, event=made.seq, type=made.type, id=made.stream)
+    return {"undone": event, "event": made.seq, "type": made.type, "id": made.stream}
 
 
 @manage.tool()
@@ -79,7 +58,7 @@ def append_messages(call: Call, *, conversation_id: Id,
     if call.engine.get(call.caller, bare_id(conversation_id)).kind != "conversation":
         raise InvalidInput("Messages can be added to a conversation only.", field="conversation_id")
     blocks = [Block(turn.content, speaker=turn.role, at=turn.timestamp) for turn in messages]
-    return Changed.by(call.engine.append(call.caller, bare_id(conversation_id), blocks, call.idempotency_key))
+    return changed(call.engine.append(call.caller, bare_id(conversation_id), blocks, call.idempotency_key))
 
 
 @manage.tool()
@@ -88,7 +67,7 @@ def review_concept(call: Call, *, concept_id: Id) -> Changed:
     if call.engine.get(call.caller, bare_id(concept_id)).kind != "concept":
         raise InvalidInput("Only a concept can be reviewed.", field="concept_id")
     patch = Patch(attributes={"reviewed_at": call.engine.clock.now()})
-    return Changed.by(call.engine.revise(call.caller, bare_id(concept_id), patch, key=call.idempotency_key))
+    return changed(call.engine.revise(call.caller, bare_id(concept_id), patch, key=call.idempotency_key))
 
 
 @manage.tool()
@@ -98,7 +77,7 @@ def create_topic(call: Call, *, name: TopicName, description: TopicText = None, 
     about = {"description": description, "color": color, "icon": icon,
              "parent_topic_id": parent_topic_id and the(call, "topic", parent_topic_id, "parent_topic_id").id}
     draft = Draft("topic", name, attributes={field: value for field, value in about.items() if value})
-    return Changed.by(call.engine.remember(call.caller, draft, call.idempotency_key))
+    return changed(call.engine.remember(call.caller, draft, call.idempotency_key))
 
 
 @manage.tool(idempotent=True)
@@ -117,7 +96,7 @@ def update_topic(call: Call, *, topic_id: Id, name: TopicName | None = None, des
         raise InvalidInput("Say what to change.", field="name")
     patch = Patch(title=name, attributes={field: value for field, value in about.items() if value not in (None, "top")},
                   dropped=("parent_topic_id",) if parent_topic_id == "top" else ())
-    return Changed.by(call.engine.revise(call.caller, topic.id, patch, key=call.idempotency_key))
+    return changed(call.engine.revise(call.caller, topic.id, patch, key=call.idempotency_key))
 
 
 @manage.tool(destructive=True)
@@ -127,18 +106,18 @@ def delete_topic(call: Call, *, topic_id: Id) -> Changed:
     below = Filter(kinds=("topic",), where=(Condition("parent_topic_id", "eq", topic.id),))
     if call.engine.listing(call.caller, below, limit=1).total:
         raise Conflict("There are topics below this one; move or delete them first.", field="topic_id")
-    return Changed.by(call.engine.forget(call.caller, topic.id, key=call.idempotency_key))
+    return changed(call.engine.forget(call.caller, topic.id, key=call.idempotency_key))
 
 
 @manage.tool(idempotent=True)
 def assign_topic(call: Call, *, topic_id: Id, memory_id: Id) -> Changed:
     """Put a memory under a topic."""
     patch = Patch(attributes={"topic_id": the(call, "topic", topic_id, "topic_id").id})
-    return Changed.by(call.engine.revise(call.caller, the(call, "memory", memory_id, "memory_id").id, patch))
+    return changed(call.engine.revise(call.caller, the(call, "memory", memory_id, "memory_id").id, patch))
 
 
 @manage.tool(read_only=True, scope="admin")
 def verify_store(call: Call) -> Checked:
     """Prove that tables and indexes equal a replay of the log."""
     problems = call.engine.upkeep.verify()
-    return Checked(equal=not problems, problems=problems)
+    return {"equal": not problems, "problems": problems}

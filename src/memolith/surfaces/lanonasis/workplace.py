@@ -6,7 +6,7 @@ import time
 from dataclasses import asdict
 from typing import Annotated, Literal
 
-from pydantic import Field, WithJsonSchema
+from pydantic import Field
 
 from memolith import __version__
 from memolith.engine.configuration import KEYS, known_key
@@ -14,10 +14,10 @@ from memolith.engine.model import Audience, Caller, Draft, Filter, Item
 from memolith.engine.recall import Query
 from memolith.engine.vault import Secret
 from memolith.errors import InvalidInput, NotFound
-from memolith.registry import Call
-from memolith.surfaces.lanonasis import shapes
-from memolith.surfaces.lanonasis.shapes import Body, Named, Object, UserId, acting_for, lanonasis, schema, the
-from memolith.surfaces.names import bare_id
+from memolith.registry import Body, Call, shape
+from memolith.surfaces.items import bare_id, the
+from memolith.surfaces.lanonasis import memories
+from memolith.surfaces.lanonasis.memories import Named, Object, UserId, acting_for, lanonasis, mine
 
 ConfigKey = Annotated[str, Field(description=", ".join(KEYS))]
 KeyId = Annotated[str, Field(description="The id of the key.")]
@@ -29,31 +29,30 @@ KEY_FIELDS = ("id", "name", "type", "environment", "project_id", "created_at", "
               "metadata")
 
 WELL = {"enum": ["healthy", "unhealthy"]}
-PROJECT = schema("description", id=str, name=str, description=str, organization_id=str, status=str, created_at=str,
-                 updated_at=str)
-KEY = schema("last_rotated", id=str, name=str, type=str, environment=str, project_id=str, created_at=str,
-             last_rotated=str, expires_at=str, rotation_frequency=int, is_active=bool, metadata=dict)
-Health = Annotated[Body, WithJsonSchema(schema(
+PROJECT = shape("description", id=str, name=str, description=str, organization_id=str, status=str, created_at=str,
+                updated_at=str)
+KEY = shape("last_rotated", id=str, name=str, type=str, environment=str, project_id=str, created_at=str,
+            last_rotated=str, expires_at=str, rotation_frequency=int, is_active=bool, metadata=dict)
+TOPIC = shape("description color icon parent_topic_id", id=str, name=str, description=str, color=str, icon=str,
+              parent_topic_id=str, created_at=str, updated_at=str)
+Health = Annotated[Body, shape(
     status={"enum": ["healthy", "degraded", "unhealthy"]}, timestamp=str, version=str, uptime=float,
-    services=schema(database=WELL, cache=WELL, embeddings=WELL)))]
-Stats = Annotated[Body, WithJsonSchema(schema(
-    "most_accessed_memory", total_memories=int, memories_by_type=schema(**dict.fromkeys(shapes.TYPES, int)),
-    total_topics=int, most_accessed_memory=str, recent_memories=[str]))]
-Topics = Annotated[Body, WithJsonSchema(schema(topics=[schema(
-    "description color icon parent_topic_id", id=str, name=str, description=str, color=str, icon=str,
-    parent_topic_id=str, created_at=str, updated_at=str)]))]
-Config = Annotated[Body, WithJsonSchema(schema("", key=str, value={}, type=str, description=str, history=[dict]))]
-Configured = Annotated[Body, WithJsonSchema(schema(key=str, value={}, previous_value={}, updated_at=str))]
-Project = Annotated[Body, WithJsonSchema(PROJECT)]
-Projects = Annotated[Body, WithJsonSchema(schema(projects=[PROJECT]))]
-Organisation = Annotated[Body, WithJsonSchema(schema(id=str, name=str, plan=str, settings=dict, limits=dict,
-                                                     usage=dict))]
-Key = Annotated[Body, WithJsonSchema(KEY)]
-Keys = Annotated[Body, WithJsonSchema(schema(keys=[KEY]))]
-Rotated = Annotated[Body, WithJsonSchema(schema(key_id=str, rotated_at=str, new_value=str))]
-Revoked = Annotated[Body, WithJsonSchema(schema(id=str, is_active=bool, revoked_at=str))]
-Pages = Annotated[Body, WithJsonSchema(schema("warnings", query=str, total=int, results=[schema(
-    title=str, section=str, path=str, excerpt=str, score=float)], **shapes.NOTED))]
+    services=shape(database=WELL, cache=WELL, embeddings=WELL))]
+Stats = Annotated[Body, shape(
+    "most_accessed_memory", total_memories=int, memories_by_type=shape(**dict.fromkeys(memories.TYPES, int)),
+    total_topics=int, most_accessed_memory=str, recent_memories=[str])]
+Topics = Annotated[Body, shape(topics=[TOPIC])]
+Config = Annotated[Body, shape(key=str, value={}, type=str, description=str, history=[dict])]
+Configured = Annotated[Body, shape(key=str, value={}, previous_value={}, updated_at=str)]
+Project = Annotated[Body, PROJECT]
+Projects = Annotated[Body, shape(projects=[PROJECT])]
+Organisation = Annotated[Body, shape(id=str, name=str, plan=str, settings=dict, limits=dict, usage=dict)]
+Key = Annotated[Body, KEY]
+Keys = Annotated[Body, shape(keys=[KEY])]
+Rotated = Annotated[Body, shape(key_id=str, rotated_at=str, new_value=str)]
+Revoked = Annotated[Body, shape(id=str, is_active=bool, revoked_at=str)]
+PAGE = shape(title=str, section=str, path=str, excerpt=str, score=float)
+Pages = Annotated[Body, shape("warnings", query=str, total=int, results=[PAGE], warnings=[str])]
 
 
 @lanonasis.tool(read_only=True)
@@ -69,12 +68,11 @@ def health_check(call: Call) -> Health:
 def get_stats(call: Call, *, user_id: UserId | None = None) -> Stats:
     """How many memories a user has, of which types, and which were read or written last."""
     caller, engine = acting_for(call, user_id).caller, call.engine
-    mine, types = Filter(kinds=("memory",), owner=caller.user), dict.fromkeys(shapes.TYPES, 0)
     engine.flush_reads()
-    for name, count in engine.counts(caller, "namespace", mine).items():
-        types[shapes.TYPE_OF.get(name or "", "context")] += count
+    types = memories.by_type(engine.counts(caller, "namespace", mine(caller)))
     with engine.store.reading(caller.tenant) as rows:
-        recent, favourite = rows.listing(caller, mine, limit=5, counted=False), rows.most_read(caller, mine)
+        favourite = rows.most_read(caller, mine(caller))
+        recent = rows.listing(caller, mine(caller), limit=5, counted=False)
         topics = rows.listing(caller, Filter(kinds=("topic",), owner=caller.user), limit=1).total
     return {"total_memories": sum(types.values()), "memories_by_type": types, "total_topics": topics,
             "most_accessed_memory": favourite, "recent_memories": [item.id for item in recent.items]}
@@ -84,9 +82,9 @@ def get_stats(call: Call, *, user_id: UserId | None = None) -> Stats:
 def list_topics(call: Call, *, user_id: UserId | None = None) -> Topics:
     """The topics under which a user keeps memories."""
     caller = acting_for(call, user_id).caller
-    mine = call.engine.listing(caller, Filter(kinds=("topic",), owner=caller.user), descending=False, limit=MOST)
+    page = call.engine.listing(caller, Filter(kinds=("topic",), owner=caller.user), descending=False, limit=MOST)
     return {"topics": [{"id": item.id, "name": item.title, **item.attributes, "created_at": item.created_at,
-                        "updated_at": item.updated_at} for item in mine.items]}
+                        "updated_at": item.updated_at} for item in page.items]}
 
 
 @lanonasis.tool(read_only=True)
@@ -185,10 +183,10 @@ def revoke_api_key(call: Call, *, key_id: KeyId) -> Revoked:
 def search_lanonasis_docs(call: Call, *, query: Named, section: Literal["all", "api", "guides", "sdks"] = "all",
                           limit: Annotated[int, Field(ge=1, le=50)] = 10) -> Pages:
     """Places in this server's documentation: reference (api), how-to pages (guides), libraries and clients (sdks)."""
-    shapes.measured(call, query=query)
+    memories.measured(call, query=query)
     chosen = Filter(namespaces=() if section == "all" else (section,))
     found = call.engine.recall(call.engine.manual(), Query(query, chosen, limit=limit))
-    return {"query": query, "total": found.total, **shapes.noted(found.warnings), "results": [
+    return {"query": query, "total": found.total, "warnings": list(found.warnings), "results": [
         {"title": hit.item.title, "section": hit.item.scope.namespace, "path": hit.item.id,
          "excerpt": " ".join(hit.passage.text.split())[:EXCERPT], "score": hit.score} for hit in found.hits]}
 
