@@ -11,8 +11,22 @@ from pydantic import Field, JsonValue
 
 from memolith import errors
 from memolith.errors import InvalidInput, MemolithError, NotFound
-from memolith.registry import Actions, Argument, Body, Call, Dialect, Family, Prompts, Registry, Resources, shape
-from memolith.schemas.offers import Content, Message, Prompt, PromptArgument, Resource, ResourceTemplate
+from memolith.registry import (
+    Actions,
+    Argument,
+    Body,
+    Call,
+    Content,
+    Dialect,
+    Family,
+    Prompt,
+    PromptArgument,
+    Prompts,
+    Registry,
+    Resource,
+    Resources,
+    shape,
+)
 
 ERRORS = {kind.type: kind for kind in vars(errors).values() if isinstance(kind, type)}
 NOTES: dict[str, str] = {"one": "the first note", "umlaut": "Grüße, 世界 🙂"}
@@ -54,17 +68,17 @@ def prompts(call: Call) -> Sequence[Prompt]:
     return [Prompt("summary", "Sum up a subject.", (about,)), *(Prompt(name, "A saved prompt.") for name in SAVED)]
 
 
-def prompt(call: Call, name: str, values: Mapping[str, str]) -> Sequence[Message] | None:
+def prompt(call: Call, name: str, values: Mapping[str, str]) -> str | None:
     if name == "summary":
         if "subject" not in values:
             raise InvalidInput("`subject` is required.", field="subject")
-        return [Message(f"Sum up {values['subject']}.")]
-    return [Message(SAVED[name])] if name in SAVED else None
+        return f"Sum up {values['subject']}."
+    return SAVED.get(name)
 
 
 demo = Family(
     "demo", instructions="Notes to play with.", prompts=Prompts(prompts, prompt),
-    resources=Resources(read, listed, (ResourceTemplate("demo://note/{key}", "note", "One note."),), complete_note))
+    resources=Resources(read, listed, (Resource("demo://note/{key}", "note", "One note."),), complete_note))
 
 
 def _note(id: str, text: str, title: str | None) -> dict[str, object]:

@@ -17,15 +17,14 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from memolith.engine.intake import plain
 from memolith.engine.model import Caller
 from memolith.errors import Denied, InvalidInput, MemolithError, NotFound, OutcomeUnknown, StoreGone, TenantMoving
-from memolith.schemas.offers import Content, Message, Prompt, Resource, ResourceTemplate
-from memolith.schemas.plain import Body, Schema, shape
-from memolith.schemas.signatures import Actions, Argument, Effect, Function, Signature
+from memolith.schemas import Actions, Argument, Body, Effect, Function, Schema, Signature, shape
 
 if TYPE_CHECKING:
     from memolith.engine.engine import Engine
 
-__all__ = ["PLAIN", "SCOPES", "Actions", "Argument", "Body", "Call", "Dialect", "Effect", "Family", "InputNeeded",
-           "Outcome", "Prompts", "Registry", "Resources", "ScopeName", "Tool", "guarded", "shape"]
+__all__ = ["PLAIN", "SCOPES", "Actions", "Argument", "Body", "Call", "Content", "Dialect", "Effect", "Family",
+           "InputNeeded", "Outcome", "Prompt", "PromptArgument", "Prompts", "Registry", "Resource", "Resources",
+           "Tool", "guarded", "shape"]
 
 log = logging.getLogger(__name__)
 
@@ -139,22 +138,59 @@ def nothing(*_: object) -> tuple[()]:
 
 
 @dataclass(frozen=True, slots=True)
+class Resource:
+    """Something with an address that a client can read, or a pattern of addresses, as `memolith://item/{id}`."""
+
+    uri: str
+    name: str
+    description: str = ""
+    mime_type: str = "text/plain"
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What was read at an address: text, or bytes."""
+
+    uri: str
+    data: str | bytes
+    mime_type: str = "text/plain"
+
+
+@dataclass(frozen=True, slots=True)
 class Resources:
     """The resources of a family; `read` gives None for an address that is not its own."""
 
     read: Callable[[Call, str], Content | None]
     listed: Callable[[Call], Sequence[Resource]] = nothing
-    templates: tuple[ResourceTemplate, ...] = ()
+    templates: tuple[Resource, ...] = ()
     complete: Callable[[Call, str, str, str], Sequence[str]] = nothing
     """`(call, uri_template, argument, beginning)` to possible values."""
 
 
 @dataclass(frozen=True, slots=True)
+class PromptArgument:
+    """A value that a prompt is filled with."""
+
+    name: str
+    description: str = ""
+    required: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A prompt as it is listed."""
+
+    name: str
+    description: str
+    arguments: tuple[PromptArgument, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Prompts:
-    """The prompts of a family; `get` gives None for a name that is not its own."""
+    """The prompts of a family; `get` gives the text, or None for a name that is not its own."""
 
     listed: Callable[[Call], Sequence[Prompt]]
-    get: Callable[[Call, str, Mapping[str, str]], Sequence[Message] | None]
+    get: Callable[[Call, str, Mapping[str, str]], str | None]
     complete: Callable[[Call, str, str, str], Sequence[str]] = nothing
     """`(call, prompt, argument, beginning)` to possible values."""
 

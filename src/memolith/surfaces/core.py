@@ -12,8 +12,7 @@ from memolith.engine.context import cite
 from memolith.engine.model import KINDS, Block, Draft, Filter, Hit, Item, Link, Patch
 from memolith.engine.recall import Query
 from memolith.errors import InvalidInput, NotFound
-from memolith.registry import Body, Call, Family, Prompts, Resources, shape
-from memolith.schemas.offers import Content, Message, Prompt, PromptArgument, Resource, ResourceTemplate
+from memolith.registry import Body, Call, Content, Family, Prompt, PromptArgument, Prompts, Resource, Resources, shape
 from memolith.surfaces.items import ITEM, Changed, bare_id, changed, spoken
 
 Limit = Annotated[int, Field(ge=1, le=100)]
@@ -50,7 +49,7 @@ def list_prompts(call: Call) -> Sequence[Prompt]:
                    (PromptArgument("question", "What to answer.", required=True),))]
 
 
-def get_prompt(call: Call, name: str, values: Mapping[str, str]) -> Sequence[Message] | None:
+def get_prompt(call: Call, name: str, values: Mapping[str, str]) -> str | None:
     """The question together with what is known about it."""
     if name != "with_memory":
         return None
@@ -58,14 +57,14 @@ def get_prompt(call: Call, name: str, values: Mapping[str, str]) -> Sequence[Mes
         raise InvalidInput("`question` is required.", field="question")
     pack = call.engine.context(call.caller, values["question"], 1500)
     known = pack.text or "(nothing is remembered about this)"
-    return [Message(f"What is remembered:\n\n{known}\n\nAnswer from this alone and name the numbers of the parts you "
-                    f"use. If it does not tell, say so.\n\nQuestion: {values['question']}")]
+    return (f"What is remembered:\n\n{known}\n\nAnswer from this alone and name the numbers of the parts you use. "
+            f"If it does not tell, say so.\n\nQuestion: {values['question']}")
 
 
 core = Family("core", instructions="Long-term memory. Recall before you answer from memory or start a task; remember "
               "decisions, preferences and facts worth keeping.",
               resources=Resources(read_resource, list_resources,
-                                  (ResourceTemplate(ITEM + "{id}", "item", "An item as text.", "text/markdown"),)),
+                                  (Resource(ITEM + "{id}", "item", "An item as text.", "text/markdown"),)),
               prompts=Prompts(list_prompts, get_prompt))
 
 

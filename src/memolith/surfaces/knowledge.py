@@ -13,8 +13,7 @@ from memolith.engine.graph import MOST_VISITED, path, walk
 from memolith.engine.model import Audience, Block, Condition, Direction, Draft, Filter, Item, Page, Patch, Written
 from memolith.engine.recall import Query
 from memolith.errors import InvalidInput, MemolithError, NotFound
-from memolith.registry import Body, Call, Dialect, Family, Resources, shape
-from memolith.schemas.offers import Content, ResourceTemplate
+from memolith.registry import Body, Call, Content, Dialect, Family, Resource, Resources, shape
 from memolith.surfaces.items import bare_id
 
 ADDRESS, MOST_LISTED = "concept://", 10_000
@@ -77,7 +76,7 @@ def read_resource(call: Call, uri: str) -> Content | None:
 
 
 knowledge = Family("knowledge", Dialect(failure=failure), resources=Resources(read_resource, templates=(
-    ResourceTemplate(ADDRESS + "{id}", "concept", "A concept with its history.", "application/json"),)))
+    Resource(ADDRESS + "{id}", "concept", "A concept with its history.", "application/json"),)))
 
 
 @knowledge.tool(read_only=True)

@@ -4,23 +4,81 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal, TypeVar, get_args, get_type_hints
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from pydantic_core import ErrorDetails
 
 from memolith.errors import Malformed
-from memolith.schemas.plain import Body, Schema, an_object, at, expected, merged, plain
 
-STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, defer_build=True)
-
+Body = dict[str, object]
+Schema = dict[str, Any]
 Effect = Literal["reads", "writes", "runs"]
 Function = Callable[..., Body]
 Acting = TypeVar("Acting", bound=Function)
 Prepared = tuple["Signature", dict[str, Any]]
+
+STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, defer_build=True)
+NULL = {"type": "null"}
+NAMES = {str: "string", int: "integer", float: "number", bool: "boolean", dict: "object"}
+WORDS = {"integer": "a whole number", "number": "a number", "string": "a text", "boolean": "true or false",
+         "array": "a list", "object": "an object"}
+BOUNDS = (("minimum", "maximum", " {}"), ("minLength", "maxLength", " of {} characters"),
+          ("minItems", "maxItems", " of {} entries"))
+
+
+def shape(optional: str = "", /, **types: object) -> Schema:
+    """The schema of a result by the types of its fields, `[x]` for a list; what is optional may be left out or null."""
+    free = optional.split()
+    return an_object({name: field_schema(kind, name in free) for name, kind in types.items()},
+                     [name for name in types if name not in free])
+
+
+def an_object(properties: Schema, required: list[str]) -> Schema:
+    return {"properties": properties, **({"required": required} if required else {}), "type": "object"}
+
+
+def field_schema(kind: Any, nullable: bool = False) -> Schema:
+    if isinstance(kind, list):
+        return {"items": field_schema(kind[0]), "type": "array"}
+    if get_origin(kind) is dict:
+        return {"additionalProperties": field_schema(get_args(kind)[1]), "type": "object"}
+    if not isinstance(kind, type):
+        ready: Schema = kind
+        return ready
+    return {"type": [NAMES[kind], "null"] if nullable else NAMES[kind]}
+
+
+def plain(node: Any, defs: Schema) -> Any:
+    """A schema of arguments without titles and references; one that may be left out is shown as its type alone."""
+    if isinstance(node, list):
+        return [plain(entry, defs) for entry in node]
+    if not isinstance(node, dict):
+        return node
+    if "$ref" in node:
+        node = {**defs[node["$ref"].rpartition("/")[2]], **{key: node[key] for key in node if key != "$ref"}}
+    # The title of a schema is a text; a property of that name has a schema.
+    flat = {key: plain(value, defs) for key, value in node.items() if key != "$defs" and not (
+        key == "title" and isinstance(value, str))}
+    if flat.get("additionalProperties") == {}:
+        flat["additionalProperties"] = True
+    if flat.get("default", 0) is not None or NULL not in flat.get("anyOf", []):
+        return flat
+    choices = [choice for choice in flat.pop("anyOf") if choice != NULL]
+    del flat["default"]
+    return {**(choices[0] if len(choices) == 1 else {"anyOf": choices}), **flat}
+
+
+def merged(schemas: Iterable[Schema]) -> Schema:
+    """One flat object with the properties of all, each as its first owner has it; required is what all require."""
+    parts = list(schemas)
+    properties = {name: kind for part in reversed(parts) for name, kind in part["properties"].items()}
+    names = dict.fromkeys(name for part in parts for name in part["properties"])
+    required = [name for name in names if all(name in part.get("required", ()) for part in parts)]
+    return an_object({name: properties[name] for name in names}, required)
 
 
 class Argument(BaseModel):
@@ -148,3 +206,36 @@ class Actions:
             raise Malformed(f"`{stranger}` does not belong to the {self.key} `{name}`.", field=stranger,
                             value=rest[stranger])
         return self.actions[name].prepare(rest)
+
+
+def at(schema: Schema, path: Iterable[str | int]) -> tuple[list[str], Schema]:
+    """The part of a schema that a path leads to, and the steps that were real."""
+    steps: list[str] = []
+    for step in path:
+        below = schema.get("properties", {}).get(step) if isinstance(step, str) else schema.get("items")
+        if below is None and isinstance(schema.get("additionalProperties"), dict):
+            below = schema["additionalProperties"]
+        if below is None:
+            # Names of union members stand in pydantic's paths, but not in the arguments.
+            continue
+        steps.append(str(step))
+        schema = below
+    return steps, schema
+
+
+def expected(schema: Schema) -> str:
+    """What a value of this schema is, in words."""
+    if "enum" in schema:
+        return "one of: " + ", ".join(map(str, schema["enum"]))
+    if choices := schema.get("anyOf"):
+        return " or ".join(dict.fromkeys(map(expected, choices)))
+    words = WORDS.get(kind := schema.get("type", ""), kind or "any JSON value")
+    for low, high, frame in BOUNDS:
+        least, most = schema.get(low), schema.get(high)
+        if least is not None or most is not None:
+            words += frame.format(f"at least {least}" if most is None else f"at most {most}" if least is None
+                                  else f"from {least} to {most}")
+    ends = {"above": schema.get("exclusiveMinimum"), "below": schema.get("exclusiveMaximum")}
+    words += " and".join(f" {word} {bound}" for word, bound in ends.items() if bound is not None)
+    words += f" that matches {schema['pattern']}" if "pattern" in schema else ""
+    return words + (f", each entry {expected(schema['items'])}" if schema.get("items") else "")
