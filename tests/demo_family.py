@@ -33,10 +33,9 @@ NOTES: dict[str, str] = {"one": "the first note", "umlaut": "Grüße, 世界 �
 SAVED: dict[str, str] = {}
 
 
-NOTE = shape("title warnings", id=str, title=str, text=str, tags=[str], warnings=[str])
-Note = Annotated[Body, NOTE]
-Notes = Annotated[Body, shape(notes=[NOTE], total=int)]
-Said = Annotated[Body, shape(text=str)]
+NOTE = shape("title", id=str, title=str, text=str, tags=[str], warnings=[str])
+NOTES_GIVEN = shape(notes=[NOTE], total=int)
+SAID = shape(text=str)
 
 
 class Stamp(Argument):
@@ -85,49 +84,49 @@ def _note(id: str, text: str, title: str | None) -> dict[str, object]:
     return {"id": id, "title": title, "text": text, "tags": [], "warnings": []}
 
 
-@demo.tool(read_only=True)
-def get_note(call: Call, *, note_id: Annotated[str, Field(description="Which note.", min_length=1)]) -> Note:
+@demo.tool(NOTE, read_only=True)
+def get_note(call: Call, *, note_id: Annotated[str, Field(description="Which note.", min_length=1)]) -> Body:
     """One note."""
     if note_id not in NOTES:
         raise NotFound(f"There is no note {note_id!r}.", id=note_id)
     return _note(note_id, NOTES[note_id], None)
 
 
-@demo.tool(read_only=True)
+@demo.tool(NOTES_GIVEN, read_only=True)
 def list_notes(
     call: Call, *, limit: Annotated[int, Field(ge=1, le=50, description="At most so many.")] = 10,
     order: Annotated[Literal["asc", "desc"] | None, Field(description="By id.")] = None,
     json: Annotated[bool, Field(description="A name that a model has as a method.")] = False,
-) -> Notes:
+) -> Body:
     """All notes."""
     keys = sorted(NOTES, reverse=order == "desc")
     found = [_note(key, NOTES[key], key) for key in keys]
     return {"notes": found[:limit], "total": len(found)}
 
 
-@demo.tool(idempotent=True)
+@demo.tool(NOTE, idempotent=True)
 def add_note(
     call: Call, *, text: Annotated[str, Field(description="What to keep.")],
     tags: Annotated[list[str], Field(max_length=3, description="Up to three words.")] = [],  # noqa: B006
     stamps: Annotated[list[Stamp], Field(description="More about it.")] = [],  # noqa: B006
     metadata: Annotated[dict[str, JsonValue] | None, Field(description="Anything else.")] = None,
     score: Annotated[float, Field(gt=0, lt=1, description="How sure.")] = 0.5,
-) -> Note:
+) -> Body:
     """Say what would be kept."""
     return {"id": call.idempotency_key or "new", "title": call.caller.user, "text": text, "tags": tags,
             "warnings": [stamp.title for stamp in stamps]}
 
 
-@demo.tool(effect="runs")
-def fail(call: Call, *, kind: Annotated[str, Field(description="The type of the error.")]) -> Said:
+@demo.tool(SAID, effect="runs")
+def fail(call: Call, *, kind: Annotated[str, Field(description="The type of the error.")]) -> Body:
     """Fail in any way that there is."""
     if kind == "crash":
         raise RuntimeError("the password is hunter2")
     raise ERRORS[kind](field="kind")
 
 
-@demo.tool(destructive=True, scope="admin")
-def wipe(call: Call) -> Said:
+@demo.tool(SAID, destructive=True, scope="admin")
+def wipe(call: Call) -> Body:
     """Ask, and then do nothing."""
     if call.elicit is None:
         raise InvalidInput("This client cannot ask.")
@@ -140,11 +139,11 @@ running = threading.Event()
 stopped = threading.Event()
 
 
-@demo.tool(effect="runs")
+@demo.tool(SAID, effect="runs")
 def slow(
     call: Call, *, steps: Annotated[int, Field(ge=1, le=1000, description="How many.")] = 3,
     step_ms: Annotated[int, Field(ge=0, le=1000, description="How long each takes.")] = 1,
-) -> Said:
+) -> Body:
     """Take some time and tell how far it is."""
     running.set()
     for step in range(steps):
@@ -159,17 +158,17 @@ def slow(
 saved = demo.tool(effect="writes")(Actions("saved_prompts", "Keep prompts."))
 
 
-@saved.action("save", effect="writes")
+@saved.action("save", SAID, effect="writes")
 def save(call: Call, *, name: Annotated[str, Field(description="Its name.")],
-         text: Annotated[str, Field(description="Its text.")]) -> Said:
+         text: Annotated[str, Field(description="Its text.")]) -> Body:
     """Keep one."""
     SAVED[name] = text
     call.changed("prompts")
     return {"text": name}
 
 
-@saved.action("list", effect="reads")
-def list_saved(call: Call, *, limit: Annotated[int, Field(ge=1, description="At most so many.")] = 5) -> Notes:
+@saved.action("list", NOTES_GIVEN, effect="reads")
+def list_saved(call: Call, *, limit: Annotated[int, Field(ge=1, description="At most so many.")] = 5) -> Body:
     """Show them."""
     return {"notes": [_note(key, SAVED[key], key) for key in list(SAVED)[:limit]], "total": len(SAVED)}
 
@@ -188,8 +187,8 @@ coded_family = Family("coded", Dialect(
     schema=lambda schema: {"type": "object", "properties": {"success": {"const": True}, "data": schema}}))
 
 
-@coded_family.tool(read_only=True)
-def coded_fail(call: Call, *, kind: Annotated[str, Field(description="The type of the error.")]) -> Said:
+@coded_family.tool(SAID, read_only=True)
+def coded_fail(call: Call, *, kind: Annotated[str, Field(description="The type of the error.")]) -> Body:
     """Fail with a code, or not."""
     if kind == "none":
         return {"text": "fine"}
@@ -199,8 +198,8 @@ def coded_fail(call: Call, *, kind: Annotated[str, Field(description="The type o
 manage = Family("manage", listed_over_mcp=False)
 
 
-@manage.tool(scope="admin")
-def tidy(call: Call) -> Said:
+@manage.tool(SAID, scope="admin")
+def tidy(call: Call) -> Body:
     """Nothing to be seen over MCP."""
     return {"text": "tidy"}
 
@@ -208,13 +207,13 @@ def tidy(call: Call) -> Said:
 apart = Family("chatgpt", apart=True)
 
 
-@apart.tool(read_only=True)
-def search(call: Call, *, query: Annotated[str, Field(description="Words.")]) -> Said:
+@apart.tool(SAID, read_only=True)
+def search(call: Call, *, query: Annotated[str, Field(description="Words.")]) -> Body:
     """Search, as one client calls it."""
     return {"text": query}
 
 
-apart.tool(read_only=True)(get_note)
+apart.tool(NOTE, read_only=True)(get_note)
 
 
 def families() -> list[Family]:

@@ -210,19 +210,19 @@ class Family:
     instructions: str = ""
     tools: list[Tool] = field(default_factory=list, init=False)
 
-    def tool(self, *, read_only: bool = False, destructive: bool = False, idempotent: bool = False,
-             effect: Effect | None = None, scope: ScopeName | None = None,
+    def tool(self, gives: Schema | None = None, *, read_only: bool = False, destructive: bool = False,
+             idempotent: bool = False, effect: Effect | None = None, scope: ScopeName | None = None,
              inert: Iterable[str] = ()) -> Callable[[Decorated], Decorated]:
-        """Make a tool of a typed function or of `Actions`: its name, its docstring and its signature say the rest."""
+        """Make a tool of `Actions`, or of a typed function and the shape of its result: they say the rest."""
         done = effect or ("reads" if read_only else "writes")
 
         def add(made: Decorated) -> Decorated:
-            shape = made if isinstance(made, Actions) else Signature(made)
-            text = " ".join(shape.description.split())
-            if not text or not TOOL_NAME.fullmatch(shape.name) or (read_only and (destructive or done == "writes")):
-                raise ValueError(f"{shape.name!r} of {self.name} needs a good name, a description and fitting traits")
+            signed = made if isinstance(made, Actions) else Signature(made, gives or {})
+            text, contradicting = " ".join(signed.description.split()), read_only and (destructive or done == "writes")
+            if contradicting or not text or not TOOL_NAME.fullmatch(signed.name) or not (gives or signed is made):
+                raise ValueError(f"{signed.name!r} of {self.name} needs a description, a shape, and fitting traits")
             self.tools.append(Tool(
-                shape.name, self.name, text, self.dialect, shape, read_only, destructive, idempotent or read_only,
+                signed.name, self.name, text, self.dialect, signed, read_only, destructive, idempotent or read_only,
                 done, frozenset((scope or SCOPE_OF[done],)), frozenset(inert)))
             return made
 

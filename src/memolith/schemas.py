@@ -32,7 +32,7 @@ BOUNDS = (("minimum", "maximum", " {}"), ("minLength", "maxLength", " of {} char
 
 def shape(optional: str = "", /, **types: object) -> Schema:
     """The schema of a result by the types of its fields, `[x]` for a list; what is optional may be left out or null."""
-    free = optional.split()
+    free = [*optional.split(), "warnings"]
     return an_object({name: field_schema(kind, name in free) for name, kind in types.items()},
                      [name for name in types if name not in free])
 
@@ -89,9 +89,10 @@ class Argument(BaseModel):
 
 @dataclass(frozen=True)
 class Signature:
-    """One function `(call, *, typed arguments) -> Annotated[Body, shape(…)]`."""
+    """One function `(call, *, typed arguments) -> Body`, and the shape of its result."""
 
     function: Function
+    output_schema: Schema
     effect: Effect = "reads"
 
     def __post_init__(self) -> None:
@@ -108,16 +109,13 @@ class Signature:
         return self.function.__doc__ or ""
 
     @cached_property
-    def hints(self) -> dict[str, Any]:
-        return get_type_hints(self.function, include_extras=True)
-
-    @cached_property
     def model(self) -> type[BaseModel]:
         fields: dict[str, Any] = {}
+        hints = get_type_hints(self.function, include_extras=True)
         for name, parameter in list(inspect.signature(self.function).parameters.items())[1:]:
             default = ... if parameter.default is parameter.empty else parameter.default
             # An alias, so that an argument may be called `json` or `copy`, which a model has as methods.
-            fields[f"argument_{name}"] = (self.hints[name], Field(default, alias=name))
+            fields[f"argument_{name}"] = (hints[name], Field(default, alias=name))
         return create_model(self.name, __config__=STRICT, **fields)
 
     @cached_property
@@ -126,11 +124,6 @@ class Signature:
         flat: Schema = plain(schema, schema.get("$defs", {}))
         flat.setdefault("properties", {})
         return flat
-
-    @cached_property
-    def output_schema(self) -> Schema:
-        schema: Schema = get_args(self.hints["return"])[1]
-        return schema
 
     def prepare(self, arguments: Mapping[str, Any]) -> Prepared:
         """The function with its checked arguments; `Malformed` names the first that does not fit."""
@@ -173,11 +166,11 @@ class Actions:
     default: str | None = None
     actions: dict[str, Signature] = field(default_factory=dict)
 
-    def action(self, name: str, *, effect: Effect) -> Callable[[Acting], Acting]:
+    def action(self, name: str, gives: Schema, *, effect: Effect) -> Callable[[Acting], Acting]:
         """Make a function the action of that name."""
 
         def add(function: Acting) -> Acting:
-            self.actions[name] = Signature(function, effect)
+            self.actions[name] = Signature(function, gives, effect)
             return function
 
         return add

@@ -215,17 +215,17 @@ def test_action_tools_publish_one_flat_object():
     assert "required" not in tool.output_schema
 
 
-Tree = Annotated[Body, shape(name=str)]
+NAMED = shape(name=str)
 
 
 def make(function: Any, **more: Any) -> Registry:
     family = Family("made")
-    family.tool(**more)(function)
+    family.tool(NAMED, **more)(function)
     return Registry([family])
 
 
 def test_models_are_built_when_they_are_first_needed():
-    def lazy(call: Call, *, count: int = 1) -> Tree:
+    def lazy(call: Call, *, count: int = 1) -> Body:
         """Never called."""
         raise NotImplementedError
 
@@ -243,11 +243,11 @@ def test_a_check_of_the_author_words_its_own_refusal():
             raise ValueError("only even numbers go in pairs")
         return value
 
-    def pairs(call: Call, *, count: Annotated[int, AfterValidator(even), Field(description="How many.")]) -> Tree:
+    def pairs(call: Call, *, count: Annotated[int, AfterValidator(even), Field(description="How many.")]) -> Body:
         """Pairs."""
         return {"name": "pair"}
 
-    pairs.__annotations__ = {"call": Call, "count": Annotated[int, AfterValidator(even)], "return": Tree}
+    pairs.__annotations__ = {"call": Call, "count": Annotated[int, AfterValidator(even)], "return": Body}
     made = make(pairs)
     assert made.run("pairs", {"count": 2}, call()).ok
     assert made.run("pairs", {"count": 3}, call()).body["message"] == "`count`: only even numbers go in pairs"
@@ -255,7 +255,7 @@ def test_a_check_of_the_author_words_its_own_refusal():
 
 @pytest.mark.parametrize("more", [{"read_only": True, "destructive": True}, {"read_only": True, "effect": "writes"}])
 def test_annotations_that_contradict_each_other_are_refused(more):
-    def odd(call: Call) -> Tree:
+    def odd(call: Call) -> Body:
         """Odd."""
         raise NotImplementedError
 
@@ -264,10 +264,10 @@ def test_annotations_that_contradict_each_other_are_refused(more):
 
 
 def test_a_tool_without_words_or_with_loose_arguments_is_refused():
-    def silent(call: Call) -> Tree:
+    def silent(call: Call) -> Body:
         raise NotImplementedError
 
-    def loose(call: Call, count: int) -> Tree:
+    def loose(call: Call, count: int) -> Body:
         """Loose."""
         raise NotImplementedError
 

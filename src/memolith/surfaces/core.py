@@ -13,18 +13,10 @@ from memolith.engine.model import KINDS, Block, Draft, Filter, Hit, Item, Link, 
 from memolith.engine.recall import Query
 from memolith.errors import InvalidInput, NotFound
 from memolith.registry import Body, Call, Content, Family, Prompt, PromptArgument, Prompts, Resource, Resources, shape
-from memolith.surfaces.items import ITEM, Changed, bare_id, changed, spoken
+from memolith.surfaces.items import CHANGED, ITEM, bare_id, changed, spoken
 
 Limit = Annotated[int, Field(ge=1, le=100)]
 Texts = list[str] | None
-Remembered = Annotated[Body, shape(id=str, redactions=dict, similar=[str])]
-Recalled = Annotated[Body, shape("warnings", hits=[dict], total=int, warnings=[str])]
-Packed = Annotated[Body, shape("warnings", text=str, citations=[dict], tokens=int, warnings=[str])]
-Items = Annotated[Body, shape("warnings", items=[dict], warnings=[str])]
-Linked = Annotated[Body, shape(link=dict)]
-Explored = Annotated[Body, shape("warnings", items=[dict], links=[dict], warnings=[str])]
-Events = Annotated[Body, shape(events=[dict])]
-Overview = Annotated[Body, shape(counts=dict, recent=[dict], health=dict)]
 
 
 def read_resource(call: Call, uri: str) -> Content | None:
@@ -68,10 +60,10 @@ core = Family("core", instructions="Long-term memory. Recall before you answer f
               prompts=Prompts(list_prompts, get_prompt))
 
 
-@core.tool()
+@core.tool(shape(id=str, redactions=dict, similar=[str]))
 def remember(call: Call, *, content: str, kind: str = "memory", title: str = "", tags: Texts = None,
              project: str | None = None, metadata: dict[str, JsonValue] | None = None,
-             idempotency_key: str | None = None) -> Remembered:
+             idempotency_key: str | None = None) -> Body:
     """Keep a fact, decision or preference for later sessions."""
     draft = Draft(kind=kind, title=title, blocks=(Block(content),), tags=tuple(tags or ()), project=project,
                   attributes=metadata or {})
@@ -80,12 +72,12 @@ def remember(call: Call, *, content: str, kind: str = "memory", title: str = "",
             "similar": [same.id for same in written.similar]}
 
 
-@core.tool(read_only=True)
+@core.tool(shape(hits=[dict], total=int, warnings=[str]), read_only=True)
 def recall(call: Call, *, query: str, kinds: Texts = None, tags: Texts = None, project: str | None = None,
            since: str | None = None, until: str | None = None, status: str | None = None,
            mode: Literal["hybrid", "vector", "text"] = "hybrid",
            depth: Annotated[int, Field(ge=0, le=2, description="links to follow")] = 0,
-           limit: Limit = 10, offset: Annotated[int, Field(ge=0)] = 0) -> Recalled:
+           limit: Limit = 10, offset: Annotated[int, Field(ge=0)] = 0) -> Body:
     """Find what was remembered by words or meaning. Weak hits may be unrelated."""
     chosen = _filter(kinds, tags, project, since, until, status)
     found = call.engine.recall(call.caller, Query(query, chosen, mode, limit, offset))
@@ -93,9 +85,9 @@ def recall(call: Call, *, query: str, kinds: Texts = None, tags: Texts = None, p
             "total": found.total, "warnings": list(found.warnings)}
 
 
-@core.tool(read_only=True)
+@core.tool(shape(text=str, citations=[dict], tokens=int, warnings=[str]), read_only=True)
 def context(call: Call, *, query: str, budget_tokens: Annotated[int, Field(ge=20, le=200_000)],
-            kinds: Texts = None, project: str | None = None) -> Packed:
+            kinds: Texts = None, project: str | None = None) -> Body:
     """The best passages on a question, with sources."""
     pack = call.engine.context(call.caller, query, budget_tokens, _filter(kinds, None, project))
     return {"text": pack.text, "tokens": pack.tokens, "warnings": list(pack.warnings), "citations": [
@@ -103,8 +95,8 @@ def context(call: Call, *, query: str, budget_tokens: Annotated[int, Field(ge=20
         for c in pack.citations]}
 
 
-@core.tool(read_only=True)
-def fetch(call: Call, *, ids: Annotated[list[str], Field(min_length=1, max_length=50)]) -> Items:
+@core.tool(shape(items=[dict], warnings=[str]), read_only=True)
+def fetch(call: Call, *, ids: Annotated[list[str], Field(min_length=1, max_length=50)]) -> Body:
     """Whole items by id."""
     wanted = [bare_id(id) for id in ids]
     found = call.engine.read_many(call.caller, wanted)
@@ -117,9 +109,9 @@ def fetch(call: Call, *, ids: Annotated[list[str], Field(min_length=1, max_lengt
             "warnings": [f"not found: {id}" for id in missing]}
 
 
-@core.tool(idempotent=True)
+@core.tool(CHANGED, idempotent=True)
 def revise(call: Call, *, id: str, content: str | None = None, title: str | None = None, tags: Texts = None,
-           expected_version: int | None = None) -> Changed:
+           expected_version: int | None = None) -> Body:
     """Change an item; its history keeps the old text."""
     if content is None and title is None and tags is None:
         raise InvalidInput("Say what to change: content, title or tags.", field="content")
@@ -128,28 +120,28 @@ def revise(call: Call, *, id: str, content: str | None = None, title: str | None
     return changed(call.engine.revise(call.caller, bare_id(id), patch, expected_version, call.idempotency_key))
 
 
-@core.tool(destructive=True)
-def forget(call: Call, *, id: str) -> Changed:
+@core.tool(CHANGED, destructive=True)
+def forget(call: Call, *, id: str) -> Body:
     """Hide an item; `restore` brings it back."""
     return changed(call.engine.forget(call.caller, bare_id(id), key=call.idempotency_key))
 
 
-@core.tool()
-def restore(call: Call, *, id: str) -> Changed:
+@core.tool(CHANGED)
+def restore(call: Call, *, id: str) -> Body:
     """Bring a forgotten item back."""
     return changed(call.engine.restore(call.caller, bare_id(id), call.idempotency_key))
 
 
-@core.tool(idempotent=True)
+@core.tool(shape(link=dict), idempotent=True)
 def link(call: Call, *, source: str, target: str, type: str,
-         strength: Annotated[float, Field(ge=0, le=1)] = 1.0) -> Linked:
+         strength: Annotated[float, Field(ge=0, le=1)] = 1.0) -> Body:
     """Link two items, e.g. by `depends_on`."""
     made = call.engine.link(call.caller, bare_id(source), bare_id(target), type, strength, again=True)
     return {"link": _link(made)}
 
 
-@core.tool(read_only=True)
-def explore(call: Call, *, id: str, depth: Annotated[int, Field(ge=1, le=6)] = 1, types: Texts = None) -> Explored:
+@core.tool(shape(items=[dict], links=[dict], warnings=[str]), read_only=True)
+def explore(call: Call, *, id: str, depth: Annotated[int, Field(ge=1, le=6)] = 1, types: Texts = None) -> Body:
     """Items linked to an item."""
     around = call.engine.explore(call.caller, bare_id(id), depth, types or ())
     return {"items": [_item(item) | {"distance": around.distance[item.id]} for item in around.items],
@@ -157,16 +149,16 @@ def explore(call: Call, *, id: str, depth: Annotated[int, Field(ge=1, le=6)] = 1
             "warnings": ["There is more than is shown."] if around.cut else []}
 
 
-@core.tool(read_only=True)
-def history(call: Call, *, id: str, as_of: str | None = None) -> Events:
+@core.tool(shape(events=[dict]), read_only=True)
+def history(call: Call, *, id: str, as_of: str | None = None) -> Body:
     """Who changed what and when, until `as_of`."""
     steps = call.engine.past.history(call.caller, bare_id(id), as_of)
     return {"events": [{"event": step.event.seq, "type": step.event.type, "at": step.event.at, "by": step.event.actor,
                         "changes": [asdict(change) for change in step.changes]} for step in steps]}
 
 
-@core.tool(read_only=True)
-def overview(call: Call) -> Overview:
+@core.tool(shape(counts=dict, recent=[dict], health=dict), read_only=True)
+def overview(call: Call) -> Body:
     """Counts by kind, newest items, health."""
     page = call.engine.listing(call.caller, limit=5)
     return {"counts": call.engine.counts(call.caller, "kind"), "recent": [_item(item) for item in page.items],

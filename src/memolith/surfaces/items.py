@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
 
 from memolith.engine.model import Block, Item, Passage, Written
 from memolith.errors import NotFound
 from memolith.registry import Body, Call, shape
 
 ITEM = "memolith://item/"
-Changed = Annotated[Body, shape("redactions", id=str, version=int, event=int, redactions={"type": "object"})]
+CHANGED = shape("redactions", id=str, version=int, event=int, redactions={"type": "object"})
 
 
 def bare_id(id: str) -> str:

@@ -42,19 +42,9 @@ ROW = {"properties": shape(
 COUNT = shape(name=str, concept_count=int)
 TOPIC = shape(name=str, concept_count=int, subtopics=[COUNT])
 AREA = shape(name=str, concept_count=int, topics=[TOPIC])
-Done = Annotated[Body, shape("redactions warnings", success=bool, concept_id=str, message=str,
-                             redactions=dict[str, int], warnings=[str])]
-Tied = Annotated[Body, shape(success=bool, relationship_id=str, message=str)]
-Shown = Annotated[Body, shape(success=bool, concept=dict, message=str)]
-Rows = Annotated[Body, shape("warnings", success=bool, results=[ROW], total=int, message=str, warnings=[str])]
-Before = Annotated[Body, shape("warnings", success=bool, prerequisites=[ROW], total=int, message=str, warnings=[str])]
-Chain = Annotated[Body, shape(success=bool, path=[ROW], length=int, message=str)]
-Tree = Annotated[Body, shape(success=bool, areas=[AREA], total_concepts=int, message=str)]
-Pong = Annotated[Body, shape(status={"const": "ok", "type": "string"}, message=str, server_name=str, timestamp=str)]
-Stats = Annotated[Body, shape(success=bool, event_store=dict[str, int], outbox=dict[str, int],
-                              status={"enum": ["healthy", "error"], "type": "string"})]
-Tools = Annotated[Body, shape(success=bool, available=[str], unavailable=[str], total_tools=int,
-                              service_status=dict[str, dict[str, bool]])]
+DONE = shape("redactions", success=bool, concept_id=str, message=str, redactions=dict[str, int], warnings=[str])
+TIED = shape(success=bool, relationship_id=str, message=str)
+ROWS = shape(success=bool, results=[ROW], total=int, message=str, warnings=[str])
 
 
 def failure(error: MemolithError) -> Body:
@@ -79,15 +69,17 @@ knowledge = Family("knowledge", Dialect(failure=failure), resources=Resources(re
     Resource(ADDRESS + "{id}", "concept", "A concept with its history.", "application/json"),)))
 
 
-@knowledge.tool(read_only=True)
-def ping(call: Call) -> Pong:
+@knowledge.tool(shape(status={"const": "ok", "type": "string"}, message=str, server_name=str, timestamp=str),
+                read_only=True)
+def ping(call: Call) -> Body:
     """Ask whether the server answers."""
     return {"status": "ok", "message": "memolith is running", "server_name": "memolith",
             "timestamp": call.engine.clock.now()}
 
 
-@knowledge.tool(read_only=True)
-def get_server_stats(call: Call) -> Stats:
+@knowledge.tool(shape(success=bool, event_store=dict[str, int], outbox=dict[str, int],
+                      status={"enum": ["healthy", "error"], "type": "string"}), read_only=True)
+def get_server_stats(call: Call) -> Body:
     """How many events the log holds, and how much derived work is waiting, done or given up."""
     outbox = {"pending": 0, "processed": 0, "failed": 0}
     with call.engine.store.reading(call.caller.tenant) as rows:
@@ -98,8 +90,9 @@ def get_server_stats(call: Call) -> Stats:
             "status": "error" if outbox["failed"] else "healthy"}
 
 
-@knowledge.tool(read_only=True)
-def get_tool_availability(call: Call) -> Tools:
+@knowledge.tool(shape(success=bool, available=[str], unavailable=[str], total_tools=int,
+                      service_status=dict[str, dict[str, bool]]), read_only=True)
+def get_tool_availability(call: Call) -> Body:
     """Which tools of this family work right now, and the state of the parts behind them."""
     meaning = call.engine.health()["embeddings"] in ("healthy", "loading")
     names = sorted(tool.name for tool in knowledge.tools)
@@ -110,18 +103,18 @@ def get_tool_availability(call: Call) -> Tools:
         "analytics_tools": {"neo4j_service": True}}}
 
 
-@knowledge.tool()
+@knowledge.tool(DONE)
 def create_concept(call: Call, *, name: Name, explanation: Text, area: Place = None, topic: Place = None,
-                   subtopic: Place = None, certainty_score: Score = None) -> Done:
+                   subtopic: Place = None, certainty_score: Score = None) -> Body:
     """Add a concept; its name must be new within its area and topic."""
     draft = Draft("concept", name, (Block(explanation.strip()),), audience=Audience.ORG, attributes=_attributes(
         certainty_score, area=area, topic=topic, subtopic=subtopic)[0])
     return _done("Created", call.engine.remember(call.caller, draft, call.idempotency_key))
 
 
-@knowledge.tool(read_only=True)
+@knowledge.tool(shape(success=bool, concept=dict, message=str), read_only=True)
 def get_concept(call: Call, *, concept_id: Id, include_history: Annotated[
-        bool, Field(description="Also every explanation it has had.")] = False) -> Shown:
+        bool, Field(description="Also every explanation it has had.")] = False) -> Body:
     """One concept in full."""
     item, blocks = call.engine.read(call.caller, _concept(call, concept_id))
     call.engine.note_read(call.caller, item.id)
@@ -134,10 +127,10 @@ def get_concept(call: Call, *, concept_id: Id, include_history: Annotated[
     return {"success": True, "concept": concept, "message": "Found"}
 
 
-@knowledge.tool(idempotent=True)
+@knowledge.tool(DONE, idempotent=True)
 def update_concept(call: Call, *, concept_id: Id, explanation: Text | None = None, name: Name | None = None,
                    area: Place = None, topic: Place = None, subtopic: Place = None,
-                   certainty_score: Score = None) -> Done:
+                   certainty_score: Score = None) -> Body:
     """Change what is given and leave the rest; an empty area, topic or subtopic takes the old one away."""
     attributes, dropped = _attributes(certainty_score, area=area, topic=topic, subtopic=subtopic)
     if explanation is None and name is None and not attributes and not dropped:
@@ -147,15 +140,15 @@ def update_concept(call: Call, *, concept_id: Id, explanation: Text | None = Non
                                                key=call.idempotency_key))
 
 
-@knowledge.tool(destructive=True)
-def delete_concept(call: Call, *, concept_id: Id) -> Done:
+@knowledge.tool(DONE, destructive=True)
+def delete_concept(call: Call, *, concept_id: Id) -> Body:
     """Take a concept out of every search; it keeps its relationships and can be restored."""
     return _done("Deleted", call.engine.forget(call.caller, _concept(call, concept_id), key=call.idempotency_key))
 
 
-@knowledge.tool(read_only=True)
+@knowledge.tool(ROWS, read_only=True)
 def search_concepts_semantic(call: Call, *, query: Text, limit: Limit = 10, min_certainty: Bound = 0,
-                             area: Wanted = None, topic: Wanted = None) -> Rows:
+                             area: Wanted = None, topic: Wanted = None) -> Body:
     """Find concepts by meaning, the most similar first."""
     found = call.engine.recall(call.caller, Query(query, _chosen(min_certainty, area=area, topic=topic), limit=limit,
                                                   by_similarity=True, per_item=True))
@@ -164,34 +157,34 @@ def search_concepts_semantic(call: Call, *, query: Text, limit: Limit = 10, min_
         for hit in found.hits]}
 
 
-@knowledge.tool(read_only=True)
+@knowledge.tool(ROWS, read_only=True)
 def search_concepts_exact(call: Call, *, name: Annotated[str, Field(description="A part of the name.")] = "",
                           area: Wanted = None, topic: Wanted = None, subtopic: Wanted = None,
-                          min_certainty: Bound = 0, limit: Annotated[int, Field(ge=1, le=100)] = 20) -> Rows:
+                          min_certainty: Bound = 0, limit: Annotated[int, Field(ge=1, le=100)] = 20) -> Body:
     """Find concepts by part of their name and by where they belong, the newest first."""
     page = call.engine.listing(call.caller, _chosen(min_certainty, 100, name, area=area, topic=topic,
                                                     subtopic=subtopic), limit=limit)
     return _page(call, page, f"Found {page.total} concepts matching criteria")
 
 
-@knowledge.tool(read_only=True)
-def get_recent_concepts(call: Call, *, limit: Limit = 20) -> Rows:
+@knowledge.tool(ROWS, read_only=True)
+def get_recent_concepts(call: Call, *, limit: Limit = 20) -> Body:
     """The concepts that were added last."""
     page = call.engine.listing(call.caller, CONCEPTS, limit=limit)
     return _page(call, page, "Found", "area", "topic", "created_at")
 
 
-@knowledge.tool()
+@knowledge.tool(TIED)
 def create_relationship(call: Call, *, source_id: Id, target_id: Id, relationship_type: Kind,
-                        strength: Annotated[float, Field(ge=0, le=1)] = 1.0, notes: str | None = None) -> Tied:
+                        strength: Annotated[float, Field(ge=0, le=1)] = 1.0, notes: str | None = None) -> Body:
     """Connect two concepts: the source comes before, is related to, or includes the target."""
     made = call.engine.link(call.caller, _concept(call, source_id), _concept(call, target_id), relationship_type,
                             strength, {"notes": notes} if notes else {})
     return {"success": True, "relationship_id": made.id, "message": "Relationship created"}
 
 
-@knowledge.tool(destructive=True)
-def delete_relationship(call: Call, *, source_id: Id, target_id: Id, relationship_type: Kind) -> Tied:
+@knowledge.tool(TIED, destructive=True)
+def delete_relationship(call: Call, *, source_id: Id, target_id: Id, relationship_type: Kind) -> Body:
     """Cut one relationship between two concepts."""
     source, target = _concept(call, source_id), _concept(call, target_id)
     for link in call.engine.links(call.caller, source):
@@ -201,9 +194,9 @@ def delete_relationship(call: Call, *, source_id: Id, target_id: Id, relationshi
     raise NotFound("These concepts are not related this way.", field="relationship_type", value=relationship_type)
 
 
-@knowledge.tool(read_only=True)
+@knowledge.tool(ROWS, read_only=True)
 def get_related_concepts(call: Call, *, concept_id: Id, direction: Literal["incoming", "outgoing", "both"] = "both",
-                         relationship_type: Kind | None = None, limit: Limit = 20) -> Rows:
+                         relationship_type: Kind | None = None, limit: Limit = 20) -> Body:
     """The concepts one step away, the strongest relationship first."""
     center, types = _concept(call, concept_id), (relationship_type,) if relationship_type else ()
     around = call.engine.explore(call.caller, center, 1, types, WAYS[direction], CONCEPTS, MOST_VISITED)
@@ -215,8 +208,8 @@ def get_related_concepts(call: Call, *, concept_id: Id, direction: Literal["inco
          "notes": link.attributes.get("notes")} for link in links[:limit]]}
 
 
-@knowledge.tool(read_only=True)
-def get_prerequisites(call: Call, *, concept_id: Id, depth: Annotated[int, Field(ge=1, le=5)] = 3) -> Before:
+@knowledge.tool(shape(success=bool, prerequisites=[ROW], total=int, message=str, warnings=[str]), read_only=True)
+def get_prerequisites(call: Call, *, concept_id: Id, depth: Annotated[int, Field(ge=1, le=5)] = 3) -> Body:
     """What to understand before a concept, step by step back from it."""
     target = _concept(call, concept_id)
     with call.engine.store.reading(call.caller.tenant) as rows:
@@ -228,9 +221,9 @@ def get_prerequisites(call: Call, *, concept_id: Id, depth: Annotated[int, Field
         "warnings": ["There is more than is shown."] if cut else []}
 
 
-@knowledge.tool(read_only=True)
+@knowledge.tool(shape(success=bool, path=[ROW], length=int, message=str), read_only=True)
 def get_concept_chain(call: Call, *, start_concept_id: Id, end_concept_id: Id,
-                      max_depth: Annotated[int, Field(ge=1, le=10)] = 5) -> Chain:
+                      max_depth: Annotated[int, Field(ge=1, le=10)] = 5) -> Body:
     """The shortest way between two concepts along relationships of any type and direction."""
     start, end = _concept(call, start_concept_id), _concept(call, end_concept_id)
     found = path(call.engine.store, call.caller, start, end, max_depth, CONCEPTS)
@@ -241,8 +234,8 @@ def get_concept_chain(call: Call, *, start_concept_id: Id, end_concept_id: Id,
         {"concept_id": id, "name": name, "relationship_to_next": type.upper() or None} for id, name, type in found]}
 
 
-@knowledge.tool(read_only=True)
-def list_hierarchy(call: Call) -> Tree:
+@knowledge.tool(shape(success=bool, areas=[AREA], total_concepts=int, message=str), read_only=True)
+def list_hierarchy(call: Call) -> Body:
     """All areas with their topics and subtopics, and how many concepts each holds."""
     tree: dict[str, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
     with call.engine.store.reading(call.caller.tenant) as rows:
@@ -258,9 +251,9 @@ def list_hierarchy(call: Call) -> Tree:
             "areas": areas, "total_concepts": total}
 
 
-@knowledge.tool(read_only=True)
+@knowledge.tool(ROWS, read_only=True)
 def get_concepts_by_certainty(call: Call, *, min_certainty: Bound = 0, max_certainty: Bound = 100, limit: Limit = 20,
-                              sort_order: Literal["asc", "desc"] = "asc") -> Rows:
+                              sort_order: Literal["asc", "desc"] = "asc") -> Body:
     """Concepts between two bounds of certainty, the least certain first unless asked otherwise."""
     if min_certainty > max_certainty:
         raise InvalidInput("min_certainty is above max_certainty.", field="min_certainty", value=min_certainty)

@@ -9,7 +9,7 @@ from pydantic import Field
 from memolith.engine.model import Block, Condition, Draft, Filter, Patch
 from memolith.errors import Conflict, InvalidInput
 from memolith.registry import Argument, Body, Call, Family, shape
-from memolith.surfaces.items import Changed, bare_id, changed, the
+from memolith.surfaces.items import CHANGED, bare_id, changed, the
 
 manage = Family("manage", listed_over_mcp=False)
 Id = Annotated[str, Field(description="The id of the item.")]
@@ -17,10 +17,6 @@ TopicName = Annotated[str, Field(min_length=1, max_length=100)]
 TopicText = Annotated[str | None, Field(max_length=500)]
 Color = Annotated[str | None, Field(pattern="^#[0-9A-Fa-f]{6}$")]
 Icon = Annotated[str | None, Field(max_length=50)]
-Erased = Annotated[Body, shape(erased=str, clean={
-    "description": "False while another program still reads old pages.", "type": "boolean"})]
-Undone = Annotated[Body, shape(undone=int, event=int, type=str, id=str)]
-Checked = Annotated[Body, shape(equal=bool, problems=[str])]
 
 
 class Turn(Argument):
@@ -31,29 +27,30 @@ class Turn(Argument):
     timestamp: Annotated[str | None, Field(description="When, as ISO 8601.")] = None
 
 
-@manage.tool()
-def restore_item(call: Call, *, id: Id) -> Changed:
+@manage.tool(CHANGED)
+def restore_item(call: Call, *, id: Id) -> Body:
     """Bring a forgotten item back as it was."""
     return changed(call.engine.restore(call.caller, bare_id(id), call.idempotency_key))
 
 
-@manage.tool(destructive=True)
-def erase_item(call: Call, *, id: Id) -> Erased:
+@manage.tool(shape(erased=str, clean={"description": "False while another program still reads old pages.",
+                                      "type": "boolean"}), destructive=True)
+def erase_item(call: Call, *, id: Id) -> Body:
     """Remove every byte of an item for good; this cannot be undone."""
     wanted = bare_id(id)
     return {"erased": wanted, "clean": call.engine.erase(call.caller, wanted)}
 
 
-@manage.tool()
-def undo_event(call: Call, *, event: Annotated[int, Field(ge=1, description="The number of the event.")]) -> Undone:
+@manage.tool(shape(undone=int, event=int, type=str, id=str))
+def undo_event(call: Call, *, event: Annotated[int, Field(ge=1, description="The number of the event.")]) -> Body:
     """Take one event back by a new one."""
     made = call.engine.past.undo(call.caller, event)
     return {"undone": event, "event": made.seq, "type": made.type, "id": made.stream}
 
 
-@manage.tool()
+@manage.tool(CHANGED)
 def append_messages(call: Call, *, conversation_id: Id,
-                    messages: Annotated[list[Turn], Field(min_length=1, max_length=1000)]) -> Changed:
+                    messages: Annotated[list[Turn], Field(min_length=1, max_length=1000)]) -> Body:
     """Add messages at the end of a conversation."""
     if call.engine.get(call.caller, bare_id(conversation_id)).kind != "conversation":
         raise InvalidInput("Messages can be added to a conversation only.", field="conversation_id")
@@ -61,8 +58,8 @@ def append_messages(call: Call, *, conversation_id: Id,
     return changed(call.engine.append(call.caller, bare_id(conversation_id), blocks, call.idempotency_key))
 
 
-@manage.tool()
-def review_concept(call: Call, *, concept_id: Id) -> Changed:
+@manage.tool(CHANGED)
+def review_concept(call: Call, *, concept_id: Id) -> Body:
     """Say that a concept was looked at and still holds, so that its computed certainty starts to fade anew."""
     if call.engine.get(call.caller, bare_id(concept_id)).kind != "concept":
         raise InvalidInput("Only a concept can be reviewed.", field="concept_id")
@@ -70,9 +67,9 @@ def review_concept(call: Call, *, concept_id: Id) -> Changed:
     return changed(call.engine.revise(call.caller, bare_id(concept_id), patch, key=call.idempotency_key))
 
 
-@manage.tool()
+@manage.tool(CHANGED)
 def create_topic(call: Call, *, name: TopicName, description: TopicText = None, color: Color = None, icon: Icon = None,
-                 parent_topic_id: str | None = None) -> Changed:
+                 parent_topic_id: str | None = None) -> Body:
     """Make a topic to keep memories under, perhaps below another."""
     about = {"description": description, "color": color, "icon": icon,
              "parent_topic_id": parent_topic_id and the(call, "topic", parent_topic_id, "parent_topic_id").id}
@@ -80,10 +77,10 @@ def create_topic(call: Call, *, name: TopicName, description: TopicText = None, 
     return changed(call.engine.remember(call.caller, draft, call.idempotency_key))
 
 
-@manage.tool(idempotent=True)
+@manage.tool(CHANGED, idempotent=True)
 def update_topic(call: Call, *, topic_id: Id, name: TopicName | None = None, description: TopicText = None,
                  color: Color = None, icon: Icon = None, parent_topic_id: Annotated[
-                     str | None, Field(description="The topic to move it below; `top` for none.")] = None) -> Changed:
+                     str | None, Field(description="The topic to move it below; `top` for none.")] = None) -> Body:
     """Rename, describe, colour or move a topic."""
     topic = the(call, "topic", topic_id, "topic_id")
     above = parent_topic_id if parent_topic_id != "top" else None
@@ -99,8 +96,8 @@ def update_topic(call: Call, *, topic_id: Id, name: TopicName | None = None, des
     return changed(call.engine.revise(call.caller, topic.id, patch, key=call.idempotency_key))
 
 
-@manage.tool(destructive=True)
-def delete_topic(call: Call, *, topic_id: Id) -> Changed:
+@manage.tool(CHANGED, destructive=True)
+def delete_topic(call: Call, *, topic_id: Id) -> Body:
     """Delete a topic that has none below it; its memories stay."""
     topic = the(call, "topic", topic_id, "topic_id")
     below = Filter(kinds=("topic",), where=(Condition("parent_topic_id", "eq", topic.id),))
@@ -109,15 +106,15 @@ def delete_topic(call: Call, *, topic_id: Id) -> Changed:
     return changed(call.engine.forget(call.caller, topic.id, key=call.idempotency_key))
 
 
-@manage.tool(idempotent=True)
-def assign_topic(call: Call, *, topic_id: Id, memory_id: Id) -> Changed:
+@manage.tool(CHANGED, idempotent=True)
+def assign_topic(call: Call, *, topic_id: Id, memory_id: Id) -> Body:
     """Put a memory under a topic."""
     patch = Patch(attributes={"topic_id": the(call, "topic", topic_id, "topic_id").id})
     return changed(call.engine.revise(call.caller, the(call, "memory", memory_id, "memory_id").id, patch))
 
 
-@manage.tool(read_only=True, scope="admin")
-def verify_store(call: Call) -> Checked:
+@manage.tool(shape(equal=bool, problems=[str]), read_only=True, scope="admin")
+def verify_store(call: Call) -> Body:
     """Prove that tables and indexes equal a replay of the log."""
     problems = call.engine.upkeep.verify()
     return {"equal": not problems, "problems": problems}

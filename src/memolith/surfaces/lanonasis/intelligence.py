@@ -19,24 +19,10 @@ from memolith.surfaces.lanonasis.memories import MEMORY, SCORED, MemoryId, UserI
 
 QUERY = 1000
 Elsewhere = Annotated[bool, Field(description="Also look at the tags the user has elsewhere.")]
-Health = Annotated[Body, shape(status=str, services=shape(embedding=str, analysis=str), latency_ms=float)]
-Suggested = Annotated[Body, shape(
-    "warnings", memory_id=str, suggestions=[shape(tag=str, confidence=float, reason=str)], existing_tags=[str],
-    method=str, warnings=[str])]
-Related = Annotated[Body, shape("warnings", source_memory_id=str, related=[SCORED], method=str, warnings=[str])]
-Duplicates = Annotated[Body, shape(
-    "warnings", duplicate_pairs=[shape(memory_1=MEMORY, memory_2=MEMORY, similarity_score=float)], total_pairs=int,
-    threshold_used=float, method=str, warnings=[str])]
-Extracted = Annotated[Body, shape(
-    "warnings", insights=[shape(category=str, insight=str, supporting_memories=[str], confidence=float)], summary=str,
-    topic=str, memories_analyzed=int, method=str, warnings=[str])]
-Patterns = Annotated[Body, shape(time_range_days=int, method=str, patterns=shape(
-    top_topics=[shape(topic=str, count=int)], activity_trend={"enum": ["increasing", "stable", "decreasing"]},
-    peak_usage_hours=[int], type_distribution=dict))]
 
 
-@lanonasis.tool(read_only=True)
-def intelligence_health_check(call: Call) -> Health:
+@lanonasis.tool(shape(status=str, services=shape(embedding=str, analysis=str), latency_ms=float), read_only=True)
+def intelligence_health_check(call: Call) -> Body:
     """Whether memories can be analysed, and by whom."""
     started, state = time.perf_counter(), call.engine.health()["embeddings"]
     return {"status": "healthy" if state == "healthy" else "degraded", "services": {
@@ -44,10 +30,11 @@ def intelligence_health_check(call: Call) -> Health:
         "latency_ms": round((time.perf_counter() - started) * 1000, 3)}
 
 
-@lanonasis.tool(read_only=True, inert=("user_id",))
+@lanonasis.tool(shape(memory_id=str, suggestions=[shape(tag=str, confidence=float, reason=str)], existing_tags=[str],
+                      method=str, warnings=[str]), read_only=True, inert=("user_id",))
 def intelligence_suggest_tags(call: Call, *, memory_id: MemoryId, user_id: UserId,
                               max_suggestions: Annotated[int, Field(ge=1, le=20)] = 5,
-                              include_existing_tags: Elsewhere = True) -> Suggested:
+                              include_existing_tags: Elsewhere = True) -> Body:
     """Tags that would suit a memory and that it does not have yet."""
     call = acting_for(call, user_id)
     item, engine = the(call, "memory", memory_id, "memory_id"), call.engine
@@ -60,10 +47,11 @@ def intelligence_suggest_tags(call: Call, *, memory_id: MemoryId, user_id: UserI
                             for one in found if one.label.casefold() not in has][:max_suggestions]}
 
 
-@lanonasis.tool(read_only=True, inert=("user_id",))
+@lanonasis.tool(shape(source_memory_id=str, related=[SCORED], method=str, warnings=[str]), read_only=True,
+                inert=("user_id",))
 def intelligence_find_related(call: Call, *, memory_id: MemoryId, user_id: UserId,
                               limit: Annotated[int, Field(ge=1, le=50)] = 10,
-                              similarity_threshold: memories.Share = SET) -> Related:
+                              similarity_threshold: memories.Share = SET) -> Body:
     """Memories that are about the same as a memory."""
     call = acting_for(call, user_id)
     item, engine = the(call, "memory", memory_id, "memory_id"), call.engine
@@ -76,10 +64,12 @@ def intelligence_find_related(call: Call, *, memory_id: MemoryId, user_id: UserI
             "warnings": list(found.warnings)}
 
 
-@lanonasis.tool(read_only=True, inert=("user_id",))
+@lanonasis.tool(shape(duplicate_pairs=[shape(memory_1=MEMORY, memory_2=MEMORY, similarity_score=float)],
+                      total_pairs=int, threshold_used=float, method=str, warnings=[str]),
+                read_only=True, inert=("user_id",))
 def intelligence_detect_duplicates(call: Call, *, user_id: UserId, similarity_threshold: Annotated[
         float, Field(ge=0, le=1, json_schema_extra={"default": 0.9})] = SET,
-        max_pairs: Annotated[int, Field(ge=1, le=100)] = 20) -> Duplicates:
+        max_pairs: Annotated[int, Field(ge=1, le=100)] = 20) -> Body:
     """Pairs of memories that say nearly the same; a changed number, date, name or negation is no duplicate."""
     call = acting_for(call, user_id)
     least = call.engine.configuration.number(call.caller.tenant, "duplicate_threshold", similarity_threshold)
@@ -97,10 +87,12 @@ def intelligence_detect_duplicates(call: Call, *, user_id: UserId, similarity_th
             "total_pairs": len(found), "threshold_used": least, "method": "built-in", "warnings": list(warnings)}
 
 
-@lanonasis.tool(read_only=True, inert=("user_id",))
+@lanonasis.tool(shape(insights=[shape(category=str, insight=str, supporting_memories=[str], confidence=float)],
+                      summary=str, topic=str, memories_analyzed=int, method=str, warnings=[str]),
+                read_only=True, inert=("user_id",))
 def intelligence_extract_insights(call: Call, *, user_id: UserId, topic: str | None = None,
                                   memory_type: memories.MemoryType | None = None,
-                                  max_memories: Annotated[int, Field(ge=1, le=100)] = 50) -> Extracted:
+                                  max_memories: Annotated[int, Field(ge=1, le=100)] = 50) -> Body:
     """Themes, decisions, open questions and gaps in a user's memories, with the memories behind each."""
     caller = acting_for(call, user_id).caller
     chosen = replace(mine(caller), namespaces=memories.TYPES.get(memory_type or "", ()))
@@ -111,9 +103,11 @@ def intelligence_extract_insights(call: Call, *, user_id: UserId, topic: str | N
             "warnings": list(warnings)}
 
 
-@lanonasis.tool(read_only=True, inert=("user_id",))
+@lanonasis.tool(shape(time_range_days=int, method=str, patterns=shape(
+    top_topics=[shape(topic=str, count=int)], activity_trend={"enum": ["increasing", "stable", "decreasing"]},
+    peak_usage_hours=[int], type_distribution=dict)), read_only=True, inert=("user_id",))
 def intelligence_analyze_patterns(call: Call, *, user_id: UserId,
-                                  time_range_days: Annotated[int, Field(ge=1, le=365)] = 30) -> Patterns:
+                                  time_range_days: Annotated[int, Field(ge=1, le=365)] = 30) -> Body:
     """What a user wrote about lately, whether more or less than before, and at which hours (UTC)."""
     caller = acting_for(call, user_id).caller
     habits = call.engine.insights.habits(caller, mine(caller), time_range_days)

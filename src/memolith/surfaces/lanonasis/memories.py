@@ -56,12 +56,6 @@ FIELDS: dict[str, object] = {
     "metadata": dict, "user_id": str, "access_count": int, "last_accessed": str, "redactions": dict}
 OPTIONAL = "summary topic_id project_ref last_accessed redactions"
 MEMORY, SCORED = shape(OPTIONAL, **FIELDS), shape(OPTIONAL, **FIELDS, similarity_score=float)
-Memory = Annotated[Body, MEMORY]
-Deleted = Annotated[Body, shape(success=bool, message=str, deleted_id=str)]
-Listed = Annotated[Body, shape(data=[MEMORY], pagination=shape(page=int, limit=int, total=int, pages=int))]
-Searched = Annotated[Body, shape("warnings", results=[SCORED], total_results=int, search_time_ms=float,
-                                 warnings=[str])]
-BulkDeleted = Annotated[Body, shape(deleted_count=int, failed_ids=[str])]
 
 
 def coded(error: errors.MemolithError) -> tuple[int, str, Object]:
@@ -78,10 +72,10 @@ lanonasis = Family("lanonasis", Dialect(failure=lambda error: dict(zip(("code", 
                    instructions="Memories with a title, a type and tags; a vault for the keys of vendors; insights.")
 
 
-@lanonasis.tool()
+@lanonasis.tool(MEMORY)
 def create_memory(call: Call, *, title: Named, content: Named, memory_type: MemoryType = "context", tags: Tags = None,
                   topic_id: TopicId = None, project_ref: str | None = None, metadata: Object | None = None,
-                  summary: str | None = None) -> Memory:
+                  summary: str | None = None) -> Body:
     """Keep a memory; it can be found at once."""
     measured(call, tags, title=title, content=content, summary=summary, project_ref=project_ref)
     attributes: dict[str, JsonValue] = {"metadata": metadata, "summary": summary,
@@ -92,19 +86,19 @@ def create_memory(call: Call, *, title: Named, content: Named, memory_type: Memo
     return {**shown(call, [written.item.id])[0], "redactions": dict(written.redactions)}
 
 
-@lanonasis.tool(read_only=True)
-def get_memory(call: Call, *, memory_id: MemoryId) -> Memory:
+@lanonasis.tool(MEMORY, read_only=True)
+def get_memory(call: Call, *, memory_id: MemoryId) -> Body:
     """One whole memory; counts as a reading of it."""
     item = the(call, "memory", memory_id, "memory_id")
     call.engine.note_read(call.caller, item.id)
     return shown(call, [item.id])[0]
 
 
-@lanonasis.tool(idempotent=True)
+@lanonasis.tool(MEMORY, idempotent=True)
 def update_memory(call: Call, *, memory_id: MemoryId, title: Named | None = None, content: Named | None = None,
                   memory_type: MemoryType | None = None, tags: Tags = None, topic_id: Change = "",
                   project_ref: Change = "", status: Status | None = None, metadata: Object | None = None,
-                  summary: str | None = None) -> Memory:
+                  summary: str | None = None) -> Body:
     """Change a memory: what is given takes the place of what was there, which stays in its history."""
     given = (title, content, memory_type, tags, status, metadata, summary, topic_id or None, project_ref or None)
     if all(one is None for one in given) and topic_id is not None and project_ref is not None:
@@ -126,19 +120,19 @@ def update_memory(call: Call, *, memory_id: MemoryId, title: Named | None = None
     return {**shown(call, [item.id])[0], "redactions": dict(written.redactions)}
 
 
-@lanonasis.tool(destructive=True)
-def delete_memory(call: Call, *, memory_id: MemoryId) -> Deleted:
+@lanonasis.tool(shape(success=bool, message=str, deleted_id=str), destructive=True)
+def delete_memory(call: Call, *, memory_id: MemoryId) -> Body:
     """Take a memory out of every list and search."""
     item = the(call, "memory", memory_id, "memory_id")
     call.engine.forget(call.caller, item.id, key=call.idempotency_key)
     return {"success": True, "message": "The memory was deleted.", "deleted_id": item.id}
 
 
-@lanonasis.tool(read_only=True)
+@lanonasis.tool(shape(data=[MEMORY], pagination=shape(page=int, limit=int, total=int, pages=int)), read_only=True)
 def list_memories(call: Call, *, page: Page = 1, limit: Limit = 20, memory_type: MemoryType | None = None,
                   topic_id: TopicId = None, project_ref: str | None = None,
                   status: Annotated[Status | None, Field(description="Left out: all but deleted.")] = None,
-                  tags: AllTags = None, sort: Sort = "created_at", order: Literal["asc", "desc"] = "desc") -> Listed:
+                  tags: AllTags = None, sort: Sort = "created_at", order: Literal["asc", "desc"] = "desc") -> Body:
     """A page of memories, filtered and sorted."""
     if sort in ("access_count", "last_accessed"):
         call.engine.flush_reads()
@@ -148,10 +142,10 @@ def list_memories(call: Call, *, page: Page = 1, limit: Limit = 20, memory_type:
         "page": page, "limit": limit, "total": found.total, "pages": -(-found.total // limit)}}
 
 
-@lanonasis.tool(read_only=True)
+@lanonasis.tool(shape(results=[SCORED], total_results=int, search_time_ms=float, warnings=[str]), read_only=True)
 def search_memories(call: Call, *, query: Named, memory_types: list[MemoryType] | None = None, tags: AllTags = None,
                     topic_id: TopicId = None, project_ref: str | None = None, status: Status = "active",
-                    limit: Limit = 20, threshold: Share = SET) -> Searched:
+                    limit: Limit = 20, threshold: Share = SET) -> Body:
     """Memories that are like a question or a text, by words and by meaning."""
     measured(call, query=query)
     started = time.perf_counter()
@@ -164,8 +158,8 @@ def search_memories(call: Call, *, query: Named, memory_types: list[MemoryType] 
             "warnings": list(found.warnings)}
 
 
-@lanonasis.tool(destructive=True)
-def bulk_delete_memories(call: Call, *, memory_ids: Annotated[list[str], Field(min_length=1)]) -> BulkDeleted:
+@lanonasis.tool(shape(deleted_count=int, failed_ids=[str]), destructive=True)
+def bulk_delete_memories(call: Call, *, memory_ids: Annotated[list[str], Field(min_length=1)]) -> Body:
     """Delete several memories at once; those that are not there are named."""
     most = int(call.engine.configuration.number(call.caller.tenant, "max_bulk_delete"))
     if len(memory_ids) > most:

@@ -28,6 +28,7 @@ MOST, EXCERPT = 1000, 300
 KEY_FIELDS = ("id", "name", "type", "environment", "project_id", "created_at", "last_rotated", "rotation_frequency",
               "metadata")
 
+BY_TYPE = shape(**dict.fromkeys(memories.TYPES, int))
 WELL = {"enum": ["healthy", "unhealthy"]}
 PROJECT = shape("description", id=str, name=str, description=str, organization_id=str, status=str, created_at=str,
                 updated_at=str)
@@ -35,28 +36,12 @@ KEY = shape("last_rotated", id=str, name=str, type=str, environment=str, project
             last_rotated=str, expires_at=str, rotation_frequency=int, is_active=bool, metadata=dict)
 TOPIC = shape("description color icon parent_topic_id", id=str, name=str, description=str, color=str, icon=str,
               parent_topic_id=str, created_at=str, updated_at=str)
-Health = Annotated[Body, shape(
-    status={"enum": ["healthy", "degraded", "unhealthy"]}, timestamp=str, version=str, uptime=float,
-    services=shape(database=WELL, cache=WELL, embeddings=WELL))]
-Stats = Annotated[Body, shape(
-    "most_accessed_memory", total_memories=int, memories_by_type=shape(**dict.fromkeys(memories.TYPES, int)),
-    total_topics=int, most_accessed_memory=str, recent_memories=[str])]
-Topics = Annotated[Body, shape(topics=[TOPIC])]
-Config = Annotated[Body, shape(key=str, value={}, type=str, description=str, history=[dict])]
-Configured = Annotated[Body, shape(key=str, value={}, previous_value={}, updated_at=str)]
-Project = Annotated[Body, PROJECT]
-Projects = Annotated[Body, shape(projects=[PROJECT])]
-Organisation = Annotated[Body, shape(id=str, name=str, plan=str, settings=dict, limits=dict, usage=dict)]
-Key = Annotated[Body, KEY]
-Keys = Annotated[Body, shape(keys=[KEY])]
-Rotated = Annotated[Body, shape(key_id=str, rotated_at=str, new_value=str)]
-Revoked = Annotated[Body, shape(id=str, is_active=bool, revoked_at=str)]
 PAGE = shape(title=str, section=str, path=str, excerpt=str, score=float)
-Pages = Annotated[Body, shape("warnings", query=str, total=int, results=[PAGE], warnings=[str])]
 
 
-@lanonasis.tool(read_only=True)
-def health_check(call: Call) -> Health:
+@lanonasis.tool(shape(status={"enum": ["healthy", "degraded", "unhealthy"]}, timestamp=str, version=str, uptime=float,
+                      services=shape(database=WELL, cache=WELL, embeddings=WELL)), read_only=True)
+def health_check(call: Call) -> Body:
     """Whether the server and its parts work."""
     well = call.engine.health()["embeddings"] == "healthy"
     return {"status": "healthy" if well else "degraded", "timestamp": call.engine.clock.now(), "version": __version__,
@@ -64,8 +49,9 @@ def health_check(call: Call) -> Health:
                 "database": "healthy", "cache": "healthy", "embeddings": "healthy" if well else "unhealthy"}}
 
 
-@lanonasis.tool(read_only=True, inert=("user_id",))
-def get_stats(call: Call, *, user_id: UserId | None = None) -> Stats:
+@lanonasis.tool(shape("most_accessed_memory", total_memories=int, memories_by_type=BY_TYPE, total_topics=int,
+                      most_accessed_memory=str, recent_memories=[str]), read_only=True, inert=("user_id",))
+def get_stats(call: Call, *, user_id: UserId | None = None) -> Body:
     """How many memories a user has, of which types, and which were read or written last."""
     caller, engine = acting_for(call, user_id).caller, call.engine
     engine.flush_reads()
@@ -78,8 +64,8 @@ def get_stats(call: Call, *, user_id: UserId | None = None) -> Stats:
             "most_accessed_memory": favourite, "recent_memories": [item.id for item in recent.items]}
 
 
-@lanonasis.tool(read_only=True, inert=("user_id",))
-def list_topics(call: Call, *, user_id: UserId | None = None) -> Topics:
+@lanonasis.tool(shape(topics=[TOPIC]), read_only=True, inert=("user_id",))
+def list_topics(call: Call, *, user_id: UserId | None = None) -> Body:
     """The topics under which a user keeps memories."""
     caller = acting_for(call, user_id).caller
     page = call.engine.listing(caller, Filter(kinds=("topic",), owner=caller.user), descending=False, limit=MOST)
@@ -87,8 +73,8 @@ def list_topics(call: Call, *, user_id: UserId | None = None) -> Topics:
                         "updated_at": item.updated_at} for item in page.items]}
 
 
-@lanonasis.tool(read_only=True)
-def get_config(call: Call, *, key: ConfigKey) -> Config:
+@lanonasis.tool(shape(key=str, value={}, type=str, description=str, history=[dict]), read_only=True)
+def get_config(call: Call, *, key: ConfigKey) -> Body:
     """What a setting is now, and who set it before."""
     about, engine, tenant = known_key(key), call.engine, call.caller.tenant
     value = engine.model() if key == "embedding_model" else engine.configuration.values(tenant)[key]
@@ -97,16 +83,16 @@ def get_config(call: Call, *, key: ConfigKey) -> Config:
         for event in engine.configuration.history(tenant, key)]}
 
 
-@lanonasis.tool(idempotent=True, scope="admin")
-def set_config(call: Call, *, key: ConfigKey, value: str) -> Configured:
+@lanonasis.tool(shape(key=str, value={}, previous_value={}, updated_at=str), idempotent=True, scope="admin")
+def set_config(call: Call, *, key: ConfigKey, value: str) -> Body:
     """Change a setting for the whole organisation, at once and in every process."""
     event = call.engine.configuration.set(call.caller, key, value)
     return {"key": key, "value": event.data["value"], "previous_value": event.data["before"], "updated_at": event.at}
 
 
-@lanonasis.tool()
+@lanonasis.tool(PROJECT)
 def create_project(call: Call, *, name: Name, description: str | None = None, organization_id: Annotated[
-        str | None, Field(description="If given, all of the organisation see it.")] = None) -> Project:
+        str | None, Field(description="If given, all of the organisation see it.")] = None) -> Body:
     """Start a project, for yourself or for your whole organisation."""
     title = " ".join(name.split())
     if not title:
@@ -116,16 +102,16 @@ def create_project(call: Call, *, name: Name, description: str | None = None, or
     return _project(call.engine.remember(call.caller, draft, call.idempotency_key).item)
 
 
-@lanonasis.tool(read_only=True)
-def list_projects(call: Call, *, organization_id: str | None = None) -> Projects:
+@lanonasis.tool(shape(projects=[PROJECT]), read_only=True)
+def list_projects(call: Call, *, organization_id: str | None = None) -> Body:
     """The projects that you may see, newest first."""
     _own(call.caller, organization_id)
     page = call.engine.listing(call.caller, Filter(kinds=("project",)), limit=MOST)
     return {"projects": [_project(item) for item in page.items]}
 
 
-@lanonasis.tool(read_only=True)
-def get_organization_info(call: Call, *, organization_id: str) -> Organisation:
+@lanonasis.tool(shape(id=str, name=str, plan=str, settings=dict, limits=dict, usage=dict), read_only=True)
+def get_organization_info(call: Call, *, organization_id: str) -> Body:
     """What your organisation has set, what it may use, and what it uses."""
     tenant, engine = _own(call.caller, organization_id), call.engine
     assert tenant is not None
@@ -139,49 +125,49 @@ def get_organization_info(call: Call, *, organization_id: str) -> Organisation:
             "usage": {"memories": kinds.get("memory", 0), "projects": kinds.get("project", 0), "api_keys": keys}}
 
 
-@lanonasis.tool()
+@lanonasis.tool(KEY)
 def create_api_key(call: Call, *, name: Name, type: KeyType, value: Annotated[
         str, Field(min_length=1, max_length=100_000, description="Kept encrypted.")], environment: Environment,
         project_id: str, rotation_frequency: Annotated[int, Field(ge=1, le=365, description="Days.")] = 90,
-        metadata: Object | None = None) -> Key:
+        metadata: Object | None = None) -> Body:
     """Keep the key of a vendor in the vault; its value is never shown again."""
     project = the(call, "project", project_id, "project_id").id
     draft = Secret(name, type, environment, project, rotation_frequency, metadata or {})
     return _key(call.engine.vault.store(call.caller, draft, value))
 
 
-@lanonasis.tool(read_only=True)
+@lanonasis.tool(shape(keys=[KEY]), read_only=True)
 def list_api_keys(call: Call, *, project_id: str | None = None, environment: Environment | None = None,
-                  type: KeyType | None = None) -> Keys:
+                  type: KeyType | None = None) -> Body:
     """The keys in the vault, without their values."""
     return {"keys": [_key(one) for one in call.engine.vault.all(call.caller)
                      if project_id in (None, one.project_id) and environment in (None, one.environment)
                      and type in (None, one.type)]}
 
 
-@lanonasis.tool(read_only=True)
-def get_api_key(call: Call, *, key_id: KeyId) -> Key:
+@lanonasis.tool(KEY, read_only=True)
+def get_api_key(call: Call, *, key_id: KeyId) -> Body:
     """One key in the vault, without its value."""
     return _key(call.engine.vault.get(call.caller, bare_id(key_id)))
 
 
-@lanonasis.tool(destructive=True)
-def rotate_api_key(call: Call, *, key_id: KeyId) -> Rotated:
+@lanonasis.tool(shape(key_id=str, rotated_at=str, new_value=str), destructive=True)
+def rotate_api_key(call: Call, *, key_id: KeyId) -> Body:
     """Give a key a new random value, which is shown this once; the old one is gone."""
     secret, value = call.engine.vault.rotate(call.caller, bare_id(key_id))
     return {"key_id": secret.id, "rotated_at": secret.last_rotated, "new_value": value}
 
 
-@lanonasis.tool(destructive=True, idempotent=True)
-def revoke_api_key(call: Call, *, key_id: KeyId) -> Revoked:
+@lanonasis.tool(shape(id=str, is_active=bool, revoked_at=str), destructive=True, idempotent=True)
+def revoke_api_key(call: Call, *, key_id: KeyId) -> Body:
     """Make a key unusable; its record stays."""
     secret = call.engine.vault.revoke(call.caller, bare_id(key_id))
     return {"id": secret.id, "is_active": False, "revoked_at": secret.revoked_at}
 
 
-@lanonasis.tool(read_only=True)
+@lanonasis.tool(shape(query=str, total=int, results=[PAGE], warnings=[str]), read_only=True)
 def search_lanonasis_docs(call: Call, *, query: Named, section: Literal["all", "api", "guides", "sdks"] = "all",
-                          limit: Annotated[int, Field(ge=1, le=50)] = 10) -> Pages:
+                          limit: Annotated[int, Field(ge=1, le=50)] = 10) -> Body:
     """Places in this server's documentation: reference (api), how-to pages (guides), libraries and clients (sdks)."""
     memories.measured(call, query=query)
     chosen = Filter(namespaces=() if section == "all" else (section,))
