@@ -46,9 +46,7 @@ class MemolithError(Exception):
     def __init__(self, message: str | None = None, *, field: str | None = None, id: str | None = None,
                  value: object = None) -> None:
         self.message = message or (self.__doc__ or "").split("\n")[0]
-        self.field = field
-        self.id = id
-        self.value = value
+        self.field, self.id, self.value = field, id, value
         super().__init__(self.message)
 
 

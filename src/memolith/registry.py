@@ -218,12 +218,14 @@ class Family:
 
         def add(made: Decorated) -> Decorated:
             signed = made if isinstance(made, Actions) else Signature(made, gives or {})
-            text, contradicting = " ".join(signed.description.split()), read_only and (destructive or done == "writes")
-            if contradicting or not text or not TOOL_NAME.fullmatch(signed.name) or not (gives or signed is made):
-                raise ValueError(f"{signed.name!r} of {self.name} needs a description, a shape, and fitting traits")
+            name = made.name if isinstance(made, Actions) else made.__name__
+            text = " ".join((made.description if isinstance(made, Actions) else made.__doc__ or "").split())
+            contradicting = read_only and (destructive or done == "writes")
+            if contradicting or not text or not TOOL_NAME.fullmatch(name) or not (gives or made is signed):
+                raise ValueError(f"{name!r} of {self.name} needs a good name, a description, a shape, fitting traits")
             self.tools.append(Tool(
-                signed.name, self.name, text, self.dialect, signed, read_only, destructive, idempotent or read_only,
-                done, frozenset((scope or SCOPE_OF[done],)), frozenset(inert)))
+                name, self.name, text, self.dialect, signed, read_only, destructive, idempotent or read_only, done,
+                frozenset((scope or SCOPE_OF[done],)), frozenset(inert)))
             return made
 
         return add
@@ -268,19 +270,15 @@ class Registry:
     def choose(self, profile: str = "all", *, read_only: bool = False) -> Registry:
         """What an MCP client sees: `all`, or families and tools by name, separated by commas."""
         listed = [family for family in self.families if family.listed_over_mcp]
-        chosen = dict.fromkeys(tool for part in profile.split(",") for tool in self.named(part.strip(), listed))
+        known = {"all": shared(listed), **{tool.name: [tool] for tool in shared(listed)},
+                 **{family.name: family.tools for family in listed}}
+        chosen: dict[Tool, None] = {}
+        for part in map(str.strip, profile.split(",")):
+            if part not in known:
+                names = ", ".join(family.name for family in listed)
+                raise InvalidInput(f"There is no family or tool named {part!r}; families: all, {names}.", field="tools")
+            chosen |= dict.fromkeys(known[part])
         return Registry(self.families, (tool for tool in chosen if tool.read_only or not read_only), self.observe)
-
-    def named(self, name: str, listed: list[Family]) -> list[Tool]:
-        if name == "all":
-            return shared(listed)
-        for family in listed:
-            if family.name == name:
-                return family.tools
-        if found := [tool for tool in shared(listed) if tool.name == name]:
-            return found
-        names = ", ".join(family.name for family in listed)
-        raise InvalidInput(f"There is no family or tool named {name!r}; families: all, {names}.", field="tools")
 
     def reading(self) -> Registry:
         """The same without what writes or runs."""
@@ -347,7 +345,6 @@ def check_clean(arguments: Mapping[str, Any]) -> None:
             raise InvalidInput(f"`{name}` must be a number of at most 64 bits.", field=name)
         elif isinstance(value, dict | list) and depth > MAX_DEPTH:
             raise InvalidInput(f"`{name}` is nested deeper than {MAX_DEPTH} levels.", field=name)
-        elif isinstance(value, dict):
-            stack += [(name, part, depth + 1) for pair in value.items() for part in pair]
-        elif isinstance(value, list):
-            stack += [(name, part, depth + 1) for part in value]
+        elif isinstance(value, dict | list):
+            parts = value if isinstance(value, list) else [*value, *value.values()]
+            stack += [(name, part, depth + 1) for part in parts]

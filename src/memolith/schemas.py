@@ -98,15 +98,7 @@ class Signature:
     def __post_init__(self) -> None:
         first, *rest = inspect.signature(self.function).parameters.values()
         if first.name != "call" or any(parameter.kind is not parameter.KEYWORD_ONLY for parameter in rest):
-            raise TypeError(f"{self.name} must be a function of (call, *, …)")
-
-    @property
-    def name(self) -> str:
-        return self.function.__name__
-
-    @property
-    def description(self) -> str:
-        return self.function.__doc__ or ""
+            raise TypeError(f"{self.function.__name__} must be a function of (call, *, …)")
 
     @cached_property
     def model(self) -> type[BaseModel]:
@@ -116,7 +108,7 @@ class Signature:
             default = ... if parameter.default is parameter.empty else parameter.default
             # An alias, so that an argument may be called `json` or `copy`, which a model has as methods.
             fields[f"argument_{name}"] = (hints[name], Field(default, alias=name))
-        return create_model(self.name, __config__=STRICT, **fields)
+        return create_model(self.function.__name__, __config__=STRICT, **fields)
 
     @cached_property
     def input_schema(self) -> Schema:

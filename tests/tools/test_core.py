@@ -193,7 +193,7 @@ def test_unknown_kinds_are_refused_by_name(app):
 
 def test_messages_are_added_to_conversations_only(app, zoo):
     body = refused(app, "append_messages", conversation_id=zoo["zebra"], messages=[{"role": "ann", "content": "Hi."}])
-    assert (body["error"], body["field"]) == ("validation_error", "conversation_id")
+    assert (body["error"], body["field"]) == ("not_found", "conversation_id")
 
 
 def test_there_are_eleven_tools():

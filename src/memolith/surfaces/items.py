@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pydantic import JsonValue
+
 from memolith.engine.model import Block, Item, Passage, Written
 from memolith.errors import NotFound
 from memolith.registry import Body, Call, shape
@@ -25,6 +27,11 @@ def the(call: Call, kind: str, id: str, field: str) -> Item:
     if not found or found[0][0].kind != kind:
         raise NotFound(f"There is no {kind} {id[:100]!r}.", field=field, id=id)
     return found[0][0]
+
+
+def given(**values: JsonValue) -> dict[str, JsonValue]:
+    """Those of the values that are not empty."""
+    return {name: value for name, value in values.items() if value}
 
 
 def changed(written: Written) -> Body:

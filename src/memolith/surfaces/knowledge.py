@@ -14,7 +14,7 @@ from memolith.engine.model import Audience, Block, Condition, Direction, Draft, 
 from memolith.engine.recall import Query
 from memolith.errors import InvalidInput, MemolithError, NotFound
 from memolith.registry import Body, Call, Content, Dialect, Family, Resource, Resources, shape
-from memolith.surfaces.items import bare_id
+from memolith.surfaces.items import bare_id, given
 
 ADDRESS, MOST_LISTED = "concept://", 10_000
 WAYS = {"incoming": Direction.IN, "outgoing": Direction.OUT, "both": Direction.BOTH}
@@ -179,7 +179,7 @@ def create_relationship(call: Call, *, source_id: Id, target_id: Id, relationshi
                         strength: Annotated[float, Field(ge=0, le=1)] = 1.0, notes: str | None = None) -> Body:
     """Connect two concepts: the source comes before, is related to, or includes the target."""
     made = call.engine.link(call.caller, _concept(call, source_id), _concept(call, target_id), relationship_type,
-                            strength, {"notes": notes} if notes else {})
+                            strength, given(notes=notes))
     return {"success": True, "relationship_id": made.id, "message": "Relationship created"}
 
 

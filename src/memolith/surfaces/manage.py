@@ -9,7 +9,7 @@ from pydantic import Field
 from memolith.engine.model import Block, Condition, Draft, Filter, Patch
 from memolith.errors import Conflict, InvalidInput
 from memolith.registry import Argument, Body, Call, Family, shape
-from memolith.surfaces.items import CHANGED, bare_id, changed, the
+from memolith.surfaces.items import CHANGED, bare_id, changed, given, the
 
 manage = Family("manage", listed_over_mcp=False)
 Id = Annotated[str, Field(description="The id of the item.")]
@@ -52,28 +52,26 @@ def undo_event(call: Call, *, event: Annotated[int, Field(ge=1, description="The
 def append_messages(call: Call, *, conversation_id: Id,
                     messages: Annotated[list[Turn], Field(min_length=1, max_length=1000)]) -> Body:
     """Add messages at the end of a conversation."""
-    if call.engine.get(call.caller, bare_id(conversation_id)).kind != "conversation":
-        raise InvalidInput("Messages can be added to a conversation only.", field="conversation_id")
+    talk = the(call, "conversation", conversation_id, "conversation_id")
     blocks = [Block(turn.content, speaker=turn.role, at=turn.timestamp) for turn in messages]
-    return changed(call.engine.append(call.caller, bare_id(conversation_id), blocks, call.idempotency_key))
+    return changed(call.engine.append(call.caller, talk.id, blocks, call.idempotency_key))
 
 
 @manage.tool(CHANGED)
 def review_concept(call: Call, *, concept_id: Id) -> Body:
     """Say that a concept was looked at and still holds, so that its computed certainty starts to fade anew."""
-    if call.engine.get(call.caller, bare_id(concept_id)).kind != "concept":
-        raise InvalidInput("Only a concept can be reviewed.", field="concept_id")
+    concept = the(call, "concept", concept_id, "concept_id")
     patch = Patch(attributes={"reviewed_at": call.engine.clock.now()})
-    return changed(call.engine.revise(call.caller, bare_id(concept_id), patch, key=call.idempotency_key))
+    return changed(call.engine.revise(call.caller, concept.id, patch, key=call.idempotency_key))
 
 
 @manage.tool(CHANGED)
 def create_topic(call: Call, *, name: TopicName, description: TopicText = None, color: Color = None, icon: Icon = None,
                  parent_topic_id: str | None = None) -> Body:
     """Make a topic to keep memories under, perhaps below another."""
-    about = {"description": description, "color": color, "icon": icon,
-             "parent_topic_id": parent_topic_id and the(call, "topic", parent_topic_id, "parent_topic_id").id}
-    draft = Draft("topic", name, attributes={field: value for field, value in about.items() if value})
+    above = the(call, "topic", parent_topic_id, "parent_topic_id").id if parent_topic_id else None
+    draft = Draft("topic", name, attributes=given(description=description, color=color, icon=icon,
+                                                  parent_topic_id=above))
     return changed(call.engine.remember(call.caller, draft, call.idempotency_key))
 
 
@@ -84,15 +82,14 @@ def update_topic(call: Call, *, topic_id: Id, name: TopicName | None = None, des
     """Rename, describe, colour or move a topic."""
     topic = the(call, "topic", topic_id, "topic_id")
     above = parent_topic_id if parent_topic_id != "top" else None
+    attributes = given(description=description, color=color, icon=icon, parent_topic_id=above)
+    patch = Patch(name, attributes=attributes, dropped=("parent_topic_id",) if parent_topic_id == "top" else ())
+    if patch == Patch(attributes={}):
+        raise InvalidInput("Say what to change.", field="name")
     while above:
         if (parent := the(call, "topic", above, "parent_topic_id")).id == topic.id:
             raise InvalidInput("A topic cannot be below itself.", field="parent_topic_id")
         above = cast("str | None", parent.attributes.get("parent_topic_id"))
-    about = {"description": description, "color": color, "icon": icon, "parent_topic_id": parent_topic_id}
-    if name is None and not any(about.values()):
-        raise InvalidInput("Say what to change.", field="name")
-    patch = Patch(title=name, attributes={field: value for field, value in about.items() if value not in (None, "top")},
-                  dropped=("parent_topic_id",) if parent_topic_id == "top" else ())
     return changed(call.engine.revise(call.caller, topic.id, patch, key=call.idempotency_key))
 
 

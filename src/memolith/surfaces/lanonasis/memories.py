@@ -15,7 +15,7 @@ from memolith.engine.model import Block, Caller, Draft, Filter, Item, Patch
 from memolith.engine.ports import Reader
 from memolith.engine.recall import Query
 from memolith.registry import Body, Call, Dialect, Family, shape
-from memolith.surfaces.items import bare_id, the
+from memolith.surfaces.items import bare_id, given, the
 
 Object = dict[str, JsonValue]
 Tags = list[str] | None
@@ -78,10 +78,9 @@ def create_memory(call: Call, *, title: Named, content: Named, memory_type: Memo
                   summary: str | None = None) -> Body:
     """Keep a memory; it can be found at once."""
     measured(call, tags, title=title, content=content, summary=summary, project_ref=project_ref)
-    attributes: dict[str, JsonValue] = {"metadata": metadata, "summary": summary,
-                                        "topic_id": topic_id and the(call, "topic", topic_id, "topic_id").id}
+    topic = the(call, "topic", topic_id, "topic_id").id if topic_id else None
     draft = Draft(title=title, blocks=(Block(content),), tags=tuple(tags or ()), project=project_ref,
-                  namespace=memory_type, attributes={name: value for name, value in attributes.items() if value})
+                  namespace=memory_type, attributes=given(metadata=metadata, summary=summary, topic_id=topic))
     written = call.engine.remember(call.caller, draft, call.idempotency_key, lambda rows: _room(call, rows))
     return {**shown(call, [written.item.id])[0], "redactions": dict(written.redactions)}
 

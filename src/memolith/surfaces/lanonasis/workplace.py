@@ -15,7 +15,7 @@ from memolith.engine.recall import Query
 from memolith.engine.vault import Secret
 from memolith.errors import InvalidInput, NotFound
 from memolith.registry import Body, Call, shape
-from memolith.surfaces.items import bare_id, the
+from memolith.surfaces.items import bare_id, given, the
 from memolith.surfaces.lanonasis import memories
 from memolith.surfaces.lanonasis.memories import Named, Object, UserId, acting_for, lanonasis, mine
 
@@ -25,8 +25,6 @@ KeyType = Literal["api_key", "oauth_token", "certificate", "ssh_key"]
 Environment = Literal["development", "staging", "production"]
 Name = Annotated[str, Field(min_length=1, max_length=255)]
 MOST, EXCERPT = 1000, 300
-KEY_FIELDS = ("id", "name", "type", "environment", "project_id", "created_at", "last_rotated", "rotation_frequency",
-              "metadata")
 
 BY_TYPE = shape(**dict.fromkeys(memories.TYPES, int))
 WELL = {"enum": ["healthy", "unhealthy"]}
@@ -97,7 +95,7 @@ def create_project(call: Call, *, name: Name, description: str | None = None, or
     title = " ".join(name.split())
     if not title:
         raise InvalidInput("A project needs a name.", field="name")
-    draft = Draft(kind="project", title=title, attributes={"description": description} if description else {},
+    draft = Draft(kind="project", title=title, attributes=given(description=description),
                   audience=Audience.ORG if _own(call.caller, organization_id) else Audience.USER)
     return _project(call.engine.remember(call.caller, draft, call.idempotency_key).item)
 
@@ -190,5 +188,5 @@ def _project(item: Item) -> Body:
 
 
 def _key(one: Secret) -> Body:
-    shown = {name: value for name, value in asdict(one).items() if name in KEY_FIELDS}
-    return {**shown, "expires_at": one.expires_at, "is_active": not one.revoked_at}
+    known = {**asdict(one), "expires_at": one.expires_at, "is_active": not one.revoked_at}
+    return {name: known[name] for name in KEY["properties"]}
