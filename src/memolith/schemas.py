@@ -72,13 +72,12 @@ def plain(node: Any, defs: Schema) -> Any:
     return {**(choices[0] if len(choices) == 1 else {"anyOf": choices}), **flat}
 
 
-def merged(schemas: Iterable[Schema]) -> Schema:
+def merged(schemas: list[Schema]) -> Schema:
     """One flat object with the properties of all, each as its first owner has it; required is what all require."""
-    parts = list(schemas)
-    properties = {name: kind for part in reversed(parts) for name, kind in part["properties"].items()}
-    names = dict.fromkeys(name for part in parts for name in part["properties"])
-    required = [name for name in names if all(name in part.get("required", ()) for part in parts)]
-    return an_object({name: properties[name] for name in names}, required)
+    properties: Schema = {}
+    for name, kind in (pair for schema in schemas for pair in schema["properties"].items()):
+        properties.setdefault(name, kind)
+    return an_object(properties, [name for name in properties if all(name in s.get("required", ()) for s in schemas)])
 
 
 class Argument(BaseModel):

@@ -81,8 +81,8 @@ def recall(call: Call, *, query: str, kinds: Texts = None, tags: Texts = None, p
     """Find what was remembered by words or meaning. Weak hits may be unrelated."""
     chosen = _filter(kinds, tags, project, since, until, status)
     found = call.engine.recall(call.caller, Query(query, chosen, mode, limit, offset))
-    return {"hits": [_found(hit) for hit in found.hits] + _linked_hits(call, found.hits, depth),
-            "total": found.total, "warnings": list(found.warnings)}
+    linked = _linked_hits(call, found.hits, depth) if depth else []
+    return {"hits": [*map(_found, found.hits), *linked], "total": found.total, "warnings": list(found.warnings)}
 
 
 @core.tool(shape(text=str, citations=[dict], tokens=int, warnings=[str]), read_only=True)
@@ -182,18 +182,14 @@ def _found(hit: Hit) -> Body:
 
 def _linked_hits(call: Call, hits: Sequence[Hit], depth: int) -> list[Body]:
     """Items that the hits are linked to; each step away halves the score."""
-    if not depth:
-        return []
     shown = {hit.item.id for hit in hits}
     reached: dict[str, tuple[float, int, Item]] = {}
     for hit in hits:
         around = call.engine.explore(call.caller, hit.item.id, depth)
         for item in around.items:
-            steps = around.distance[item.id]
-            if item.id not in shown:
-                score = round(hit.score * 0.5 ** steps, 4)
-                reached[item.id] = max(reached.get(item.id, (0.0, 0, item)), (score, -steps, item),
-                                       key=lambda entry: entry[:2])
+            found = (round(hit.score * 0.5 ** around.distance[item.id], 4), -around.distance[item.id], item)
+            if item.id not in shown and (item.id not in reached or found[:2] > reached[item.id][:2]):
+                reached[item.id] = found
     best = sorted(reached.values(), key=lambda entry: (-entry[0], entry[2].id))[:20]
     texts = {item.id: blocks for item, blocks in
              call.engine.read_many(call.caller, [item.id for _, _, item in best])}
