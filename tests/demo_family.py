@@ -11,29 +11,31 @@ from pydantic import Field, JsonValue
 
 from memolith import errors
 from memolith.errors import InvalidInput, MemolithError, NotFound
-from memolith.registry import Actions, Argument, Call, Dialect, Family, Prompts, Registry, Resources, Result, absent
-from memolith.schemas.offers import Content, Message, Prompt, PromptArgument, Resource, ResourceTemplate
+from memolith.registry import (
+    Actions,
+    Argument,
+    Body,
+    Call,
+    Content,
+    Dialect,
+    Family,
+    Prompt,
+    PromptArgument,
+    Prompts,
+    Registry,
+    Resource,
+    Resources,
+    shape,
+)
 
 ERRORS = {kind.type: kind for kind in vars(errors).values() if isinstance(kind, type)}
 NOTES: dict[str, str] = {"one": "the first note", "umlaut": "Grüße, 世界 🙂"}
 SAVED: dict[str, str] = {}
 
 
-class Note(Result):
-    id: str
-    title: str | None
-    text: str
-    tags: list[str] = Field(default=[])
-    warnings: list[str] = Field(default=[], exclude_if=absent)
-
-
-class Notes(Result):
-    notes: list[Note]
-    total: int
-
-
-class Said(Result):
-    text: str
+NOTE = shape("title", id=str, title=str, text=str, tags=[str], warnings=[str])
+NOTES_GIVEN = shape(notes=[NOTE], total=int)
+SAID = shape(text=str)
 
 
 class Stamp(Argument):
@@ -65,106 +67,110 @@ def prompts(call: Call) -> Sequence[Prompt]:
     return [Prompt("summary", "Sum up a subject.", (about,)), *(Prompt(name, "A saved prompt.") for name in SAVED)]
 
 
-def prompt(call: Call, name: str, values: Mapping[str, str]) -> Sequence[Message] | None:
+def prompt(call: Call, name: str, values: Mapping[str, str]) -> str | None:
     if name == "summary":
         if "subject" not in values:
             raise InvalidInput("`subject` is required.", field="subject")
-        return [Message(f"Sum up {values['subject']}.")]
-    return [Message(SAVED[name])] if name in SAVED else None
+        return f"Sum up {values['subject']}."
+    return SAVED.get(name)
 
 
 demo = Family(
     "demo", instructions="Notes to play with.", prompts=Prompts(prompts, prompt),
-    resources=Resources(read, listed, (ResourceTemplate("demo://note/{key}", "note", "One note."),), complete_note))
+    resources=Resources(read, listed, (Resource("demo://note/{key}", "note", "One note."),), complete_note))
 
 
-@demo.tool(read_only=True)
-def get_note(call: Call, *, note_id: Annotated[str, Field(description="Which note.", min_length=1)]) -> Note:
+def _note(id: str, text: str, title: str | None) -> dict[str, object]:
+    return {"id": id, "title": title, "text": text, "tags": [], "warnings": []}
+
+
+@demo.tool(NOTE, read_only=True)
+def get_note(call: Call, *, note_id: Annotated[str, Field(description="Which note.", min_length=1)]) -> Body:
     """One note."""
     if note_id not in NOTES:
         raise NotFound(f"There is no note {note_id!r}.", id=note_id)
-    return Note(id=note_id, title=None, text=NOTES[note_id])
+    return _note(note_id, NOTES[note_id], None)
 
 
-@demo.tool(read_only=True)
+@demo.tool(NOTES_GIVEN, read_only=True)
 def list_notes(
     call: Call, *, limit: Annotated[int, Field(ge=1, le=50, description="At most so many.")] = 10,
     order: Annotated[Literal["asc", "desc"] | None, Field(description="By id.")] = None,
     json: Annotated[bool, Field(description="A name that a model has as a method.")] = False,
-) -> Notes:
+) -> Body:
     """All notes."""
     keys = sorted(NOTES, reverse=order == "desc")
-    found = [Note(id=key, title=key, text=NOTES[key]) for key in keys]
-    return Notes(notes=found[:limit], total=len(found))
+    found = [_note(key, NOTES[key], key) for key in keys]
+    return {"notes": found[:limit], "total": len(found)}
 
 
-@demo.tool(idempotent=True)
+@demo.tool(NOTE, idempotent=True)
 def add_note(
     call: Call, *, text: Annotated[str, Field(description="What to keep.")],
     tags: Annotated[list[str], Field(max_length=3, description="Up to three words.")] = [],  # noqa: B006
     stamps: Annotated[list[Stamp], Field(description="More about it.")] = [],  # noqa: B006
     metadata: Annotated[dict[str, JsonValue] | None, Field(description="Anything else.")] = None,
     score: Annotated[float, Field(gt=0, lt=1, description="How sure.")] = 0.5,
-) -> Note:
+) -> Body:
     """Say what would be kept."""
-    return Note(id=call.idempotency_key or "new", title=call.caller.user, text=text, tags=tags,
-                warnings=[stamp.title for stamp in stamps])
+    return {"id": call.idempotency_key or "new", "title": call.caller.user, "text": text, "tags": tags,
+            "warnings": [stamp.title for stamp in stamps]}
 
 
-@demo.tool(effect="runs")
-def fail(call: Call, *, kind: Annotated[str, Field(description="The type of the error.")]) -> Said:
+@demo.tool(SAID, effect="runs")
+def fail(call: Call, *, kind: Annotated[str, Field(description="The type of the error.")]) -> Body:
     """Fail in any way that there is."""
     if kind == "crash":
         raise RuntimeError("the password is hunter2")
     raise ERRORS[kind](field="kind")
 
 
-@demo.tool(destructive=True, scope="admin")
-def wipe(call: Call) -> Said:
+@demo.tool(SAID, destructive=True, scope="admin")
+def wipe(call: Call) -> Body:
     """Ask, and then do nothing."""
     if call.elicit is None:
         raise InvalidInput("This client cannot ask.")
     answer = call.elicit("Really?", {"type": "object", "properties": {"sure": {"type": "boolean"}},
                                      "required": ["sure"]})
-    return Said(text="declined" if answer is None else f"sure={answer.get('sure')}")
+    return {"text": "declined" if answer is None else f"sure={answer.get('sure')}"}
 
 
 running = threading.Event()
 stopped = threading.Event()
 
 
-@demo.tool(effect="runs")
+@demo.tool(SAID, effect="runs")
 def slow(
     call: Call, *, steps: Annotated[int, Field(ge=1, le=1000, description="How many.")] = 3,
     step_ms: Annotated[int, Field(ge=0, le=1000, description="How long each takes.")] = 1,
-) -> Said:
+) -> Body:
     """Take some time and tell how far it is."""
     running.set()
     for step in range(steps):
         if call.cancelled():
             stopped.set()
-            return Said(text="stopped")
+            return {"text": "stopped"}
         call.progress(step + 1, steps, f"step {step + 1}")
         time.sleep(step_ms / 1000)
-    return Said(text="done")
+    return {"text": "done"}
 
 
 saved = demo.tool(effect="writes")(Actions("saved_prompts", "Keep prompts."))
 
 
-@saved.action("save", effect="writes")
+@saved.action("save", SAID, effect="writes")
 def save(call: Call, *, name: Annotated[str, Field(description="Its name.")],
-         text: Annotated[str, Field(description="Its text.")]) -> Said:
+         text: Annotated[str, Field(description="Its text.")]) -> Body:
     """Keep one."""
     SAVED[name] = text
     call.changed("prompts")
-    return Said(text=name)
+    return {"text": name}
 
 
-@saved.action("list", effect="reads")
-def list_saved(call: Call, *, limit: Annotated[int, Field(ge=1, description="At most so many.")] = 5) -> Notes:
+@saved.action("list", NOTES_GIVEN, effect="reads")
+def list_saved(call: Call, *, limit: Annotated[int, Field(ge=1, description="At most so many.")] = 5) -> Body:
     """Show them."""
-    return Notes(notes=[Note(id=key, title=key, text=SAVED[key]) for key in list(SAVED)[:limit]], total=len(SAVED))
+    return {"notes": [_note(key, SAVED[key], key) for key in list(SAVED)[:limit]], "total": len(SAVED)}
 
 
 def coded(error: MemolithError) -> tuple[int, str, Any]:
@@ -181,33 +187,33 @@ coded_family = Family("coded", Dialect(
     schema=lambda schema: {"type": "object", "properties": {"success": {"const": True}, "data": schema}}))
 
 
-@coded_family.tool(read_only=True)
-def coded_fail(call: Call, *, kind: Annotated[str, Field(description="The type of the error.")]) -> Said:
+@coded_family.tool(SAID, read_only=True)
+def coded_fail(call: Call, *, kind: Annotated[str, Field(description="The type of the error.")]) -> Body:
     """Fail with a code, or not."""
     if kind == "none":
-        return Said(text="fine")
+        return {"text": "fine"}
     raise ERRORS[kind](field="kind")
 
 
 manage = Family("manage", listed_over_mcp=False)
 
 
-@manage.tool(scope="admin")
-def tidy(call: Call) -> Said:
+@manage.tool(SAID, scope="admin")
+def tidy(call: Call) -> Body:
     """Nothing to be seen over MCP."""
-    return Said(text="tidy")
+    return {"text": "tidy"}
 
 
 apart = Family("chatgpt", apart=True)
 
 
-@apart.tool(read_only=True)
-def search(call: Call, *, query: Annotated[str, Field(description="Words.")]) -> Said:
+@apart.tool(SAID, read_only=True)
+def search(call: Call, *, query: Annotated[str, Field(description="Words.")]) -> Body:
     """Search, as one client calls it."""
-    return Said(text=query)
+    return {"text": query}
 
 
-apart.tool(read_only=True)(get_note)
+apart.tool(NOTE, read_only=True)(get_note)
 
 
 def families() -> list[Family]:

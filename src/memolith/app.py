@@ -17,7 +17,7 @@ from memolith.engine.engine import Engine
 from memolith.engine.intake import Limits
 from memolith.engine.model import Block, Caller, Draft
 from memolith.engine.moving import carry_rest, follow, unequal, unsound
-from memolith.engine.ports import Allowance, Analyst, Cipher, Embedder, Meaning, Stage
+from memolith.engine.ports import Allowance, Analyst, Cipher, Embedder, Meaning, Stage, Store
 from memolith.engine.recall import Recall
 from memolith.engine.rounds import Rounds
 from memolith.engine.times import SystemClock
@@ -50,14 +50,13 @@ class App:
 
     def __init__(self, settings: Settings, background: bool = False) -> None:
         self.settings = settings
-        self._in_background = background
         self.clock = SystemClock()
+        self._in_background = background
         self._builtin = MiniLM()
         self._lock = threading.RLock()
         self._opened: Engine | None = None
         self._settled = self._queued = False
-        self._rounds: Rounds | None = None
-        self._signals: Signals | None = None
+        self._running: list[Rounds | Signals] = []
 
     @property
     def engine(self) -> Engine:
@@ -68,7 +67,8 @@ class App:
                 limits = Limits(text_bytes=chosen.max_text_bytes, title=chosen.max_title, tag=chosen.max_tag,
                                 tags=chosen.max_tags)
                 self._store, self._stage = self._open()
-                search = Recall(self._store, terms, WeightedRanker(), self._meaning, self._drain)
+                search = Recall(self._store, terms, WeightedRanker(), self._meaning,
+                                lambda tenant, budget_s: self._embed(self._store, tenant, budget_s))
                 self._opened = Engine(self._store, self.clock, limits, chosen.secrets, search,
                                       lambda: self._stage.drop(self.embedder), self._cipher, self._analysts(),
                                       self._manual)
@@ -77,8 +77,7 @@ class App:
             return self._opened
 
     def _open(self) -> tuple[SqliteStore | Shards, Stage]:
-        chosen = self.settings
-        store = open_store(chosen)
+        chosen, store = self.settings, open_store(self.settings)
         if isinstance(store, SqliteStore):
             return store, LocalStage(chosen.data, store.reading, store.writing)
         make_private(chosen.data)
@@ -101,22 +100,19 @@ class App:
     @cached_property
     def embedder(self) -> Embedder | None:
         """The model that makes vectors."""
-        if self.settings.embedder == "none":
-            return None
-        if self.settings.embedder == "minilm":
-            return self._builtin
+        chosen = self.settings
+        if chosen.embedder != "http":
+            return self._builtin if chosen.embedder == "minilm" else None
         # Only who has chosen this embedder pays for its import.
         from memolith.adapters.http_embedder import HttpEmbedder
-        chosen = self.settings
         return HttpEmbedder(chosen.embedder_url, chosen.embedder_model, chosen.embedder_key,
                             chosen.embedder_dimension, chosen.embedder_timeout_s)
 
-    @cached_property
-    def worker(self) -> EmbedWorker | None:
-        """Who makes vectors of what was written."""
+    def _embed(self, store: Store, tenant: str | None = None, budget_s: float = 3600.0) -> int:
+        """Make vectors of what waits in a store; returns how many streams were done."""
         if self.embedder is None:
-            return None
-        return EmbedWorker(self.store, self.embedder, self.clock, self.stage.row)
+            return 0
+        return EmbedWorker(store, self.embedder, self.clock, self.stage.row).drain(tenant, budget_s)
 
     def _meaning(self) -> Meaning | None:
         """The chosen model, or the one before it until all is embedded anew."""
@@ -130,8 +126,7 @@ class App:
         if self._settled:
             return embedder
         with self.store.reading(None) as rows:
-            models = rows.models()
-            waiting = rows.waiting(None, "embed", 1)
+            models, waiting = rows.models(), rows.waiting(None, "embed", 1)
         if models.keys() - {embedder.id} and not self._queued:
             with self.store.writing(None) as writer:
                 writer.queue_missing(embedder.id, self.clock.now())
@@ -140,10 +135,6 @@ class App:
             return self._builtin
         self._settled = not waiting
         return embedder
-
-    def _drain(self, tenant: str, budget_s: float) -> None:
-        if self.worker:
-            self.worker.drain(tenant, budget_s)
 
     def _cipher(self) -> Cipher:
         # cryptography costs 0.05 CPU seconds to import, and only the vault needs it; read anew, as it may be renewed.
@@ -173,12 +164,13 @@ class App:
 
     def start_background(self) -> None:
         """Embed and tidy in the background, as servers do, and hear what other servers tell."""
-        if self._rounds is None:
-            self._rounds = Rounds(self._background, EVERY_S)
-            if not isinstance(self.store, SqliteStore) and not self.settings.database_pooler:
-                # The driver is an extra, which only who has chosen this store needs.
-                from memolith.storage.postgres_signals import Signals
-                self._signals = Signals(self.store, self.store.forget)
+        if self._running:
+            return
+        self._running.append(Rounds(self._background, EVERY_S))
+        if not isinstance(self.store, SqliteStore) and not self.settings.database_pooler:
+            # The driver is an extra, which only who has chosen this store needs.
+            from memolith.storage.postgres_signals import Signals
+            self._running.append(Signals(self.store, self.store.forget))
 
     @cached_property
     def allowance(self) -> Allowance | None:
@@ -191,39 +183,31 @@ class App:
 
     def _background(self, number: int) -> None:
         self.engine.flush_reads()
-        if self.worker and self.worker.drain(budget_s=5.0):
+        if self._embed(self.store, budget_s=5.0):
             self.renew()
-        if self.embedder and not isinstance(self.store, SqliteStore):
-            for store in self.store.elsewhere():
-                EmbedWorker(store, self.embedder, self.clock, self.stage.row).drain(budget_s=5.0)
+        for store in () if isinstance(self.store, SqliteStore) else self.store.elsewhere():
+            self._embed(store, budget_s=5.0)
         if number % UPKEEP_ROUNDS == UPKEEP_ROUNDS - 1:
             self.do_upkeep()
 
-    def do_upkeep(self, progress: Callable[[int, int], None] | None = None) -> dict[str, int]:
-        """Embed what waits, write a snapshot where it pays, flush counts, checkpoint."""
+    def do_upkeep(self, progress: Callable[[int, int], None] = lambda done, total: None) -> dict[str, int]:
+        """Embed what waits, drop the vectors of other models, write a snapshot where it pays, flush, checkpoint."""
         done = {"embedded": 0, "snapshot": 0}
-        if self.worker and self.embedder:
+        if self.embedder:
             self._serving(self.embedder)
             with self.store.writing(None) as rows:
                 rows.retry("embed", self.clock.now())
-            while step := self.worker.drain(budget_s=1.0):
+            while step := self._embed(self.store, budget_s=1.0):
                 done["embedded"] += step
-                if progress:
-                    progress(done["embedded"], 0)
+                progress(done["embedded"], 0)
             done["snapshot"] = int(self.renew())
-            self._clear_old()
+            with self.store.writing(None) as rows:
+                models = rows.models()
+                if len(models) > 1 and self.embedder.id in models and not rows.waiting(None, "embed", 1):
+                    rows.drop_other_vectors(self.embedder.id)
         self.engine.flush_reads()
         self.store.compact()
         return done
-
-    def _clear_old(self) -> None:
-        """Once everything has a vector of the chosen model, the others can go."""
-        assert self.embedder is not None
-        with self.store.reading(None) as rows:
-            models, waiting = rows.models(), rows.waiting(None, "embed", 1)
-        if not waiting and self.embedder.id in models and len(models) > 1:
-            with self.store.writing(None) as rows:
-                rows.drop_other_vectors(self.embedder.id)
 
     def renew(self, always: bool = False) -> bool:
         """Bring what speeds up the search by meaning up to date where that pays."""
@@ -243,19 +227,15 @@ class App:
 
     def tenants(self) -> list[tuple[str, int, bool]]:
         """Every tenant with its number of events, and whether it lives in another database."""
-        away = {} if isinstance(self.store, SqliteStore) else self.store.homes()
-        with self.store.reading(None) as rows:
-            here = [tenant for tenant in rows.tenants() if tenant not in away]
         found = []
-        for tenant in [*here, *away]:
+        for tenant, away in every_tenant(self.store).items():
             with self.store.reading(tenant) as rows:
-                found.append((tenant, rows.last_seq(tenant), tenant in away))
+                found.append((tenant, rows.last_seq(tenant), away))
         return found
 
     def move(self, tenant: str, url: str, progress: Callable[[int, int], None] | None = None) -> int:
         """Carry a tenant to another database, vectors included; returns how many events it had."""
-        return self.shards.move(tenant, url, lambda target: self.embedder and EmbedWorker(
-            target, self.embedder, self.clock, self.stage.row).drain(tenant), progress)
+        return self.shards.move(tenant, url, lambda target: self._embed(target, tenant), progress)
 
     @property
     def shards(self) -> Shards:
@@ -269,9 +249,8 @@ class App:
         """Write what is still in memory and let go of the files."""
         if self._opened is None:
             return
-        for running in (self._rounds, self._signals):
-            if running is not None:
-                running.stop()
+        for running in self._running:
+            running.stop()
         try:
             if isinstance(self.stage, LocalStage) and self.stage.lagging:
                 self.renew()
@@ -325,13 +304,18 @@ def at_address(address: str, chosen: Settings) -> SqliteStore | Shards:
     raise InvalidInput("An address is sqlite:FOLDER or postgres:URL.", field="address")
 
 
+def every_tenant(store: SqliteStore | Shards) -> dict[str, bool]:
+    """Every tenant of a store, and whether it lives in another database."""
+    away = () if isinstance(store, SqliteStore) else store.homes()
+    with store.reading(None) as rows:
+        return {tenant: tenant in away for tenant in [*rows.tenants(), *away]}
+
+
 def copy_everything(source: SqliteStore | Shards, target: SqliteStore | Shards,
                     progress: Callable[[str], Callable[[int, int], None]]) -> dict[str, int]:
     """Carry every tenant and key to another store and prove that both are equal; events per tenant."""
-    with source.reading(None) as rows:
-        tenants = dict.fromkeys([*rows.tenants(), *(() if isinstance(source, SqliteStore) else source.homes())])
     copied = {}
-    for tenant in tenants:
+    for tenant in every_tenant(source):
         copied[tenant] = follow(source, target, tenant, progress(tenant))
         carry_rest(source, target, tenant)
         if problems := unequal(source, target, tenant) + unsound(target, tenant):

@@ -1,29 +1,16 @@
-"""Everything that can go wrong, as one tree.
+"""Everything that can go wrong, as one tree with the HTTP status; to the right what is derived from a class.
 
 MemolithError
-├── InvalidInput          400  an argument is missing, ill-formed or out of range
-│   ├── Malformed         400  an argument does not fit the schema of its tool
-│   └── BlockedContent    400  a secret was found and the policy is to block
-├── Unauthenticated       401  no key, or one that is not valid (any more)
-├── Denied                403  the caller may not do this
-├── NotFound              404  no such item, link, event, key or file
-├── Conflict              409  the state of things does not allow it
-│   ├── VersionConflict   409  somebody else was faster
-│   ├── AlreadyExists     409  a name or pair that must be unique is taken
-│   └── NotUndoable       409  this event cannot be undone (any more)
-├── TooLarge              413  the input is over a limit
-├── RateLimited           429  too many calls
-├── Unavailable           503  a part that is needed does not work right now
-│   ├── StoreBusy         503  other writers held the database for too long
-│   ├── StoreReadOnly     503  the data folder cannot be written
-│   ├── StoreCorrupt      503  the database file is damaged
-│   ├── StoreGone         503  the database server cannot be reached
-│   ├── StoreDenied       503  the database server does not let us in
-│   ├── OutcomeUnknown    503  the database went away while a write was being committed
-│   ├── TenantMoving      503  the tenant moves to another database right now
-│   ├── SchemaTooNew      503  the data was written by a newer memolith
-│   └── EmbedderDown      503  the embedding model cannot be used
-└── DiskFull              507  no room left on the disk
+├── InvalidInput     400  Malformed, BlockedContent
+├── Unauthenticated  401
+├── Denied           403
+├── NotFound         404
+├── Conflict         409  VersionConflict, AlreadyExists, NotUndoable
+├── TooLarge         413
+├── RateLimited      429
+├── Unavailable      503  StoreBusy, StoreReadOnly, StoreCorrupt, StoreGone, StoreDenied, OutcomeUnknown, TenantMoving,
+│                         SchemaTooNew, EmbedderDown
+└── DiskFull         507
 """
 
 import re
@@ -46,9 +33,7 @@ class MemolithError(Exception):
     def __init__(self, message: str | None = None, *, field: str | None = None, id: str | None = None,
                  value: object = None) -> None:
         self.message = message or (self.__doc__ or "").split("\n")[0]
-        self.field = field
-        self.id = id
-        self.value = value
+        self.field, self.id, self.value = field, id, value
         super().__init__(self.message)
 
 

@@ -17,21 +17,19 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from memolith.engine.intake import plain
 from memolith.engine.model import Caller
 from memolith.errors import Denied, InvalidInput, MemolithError, NotFound, OutcomeUnknown, StoreGone, TenantMoving
-from memolith.schemas.offers import Content, Message, Prompt, Resource, ResourceTemplate
-from memolith.schemas.plain import Schema
-from memolith.schemas.signatures import Action, Actions, Argument, Effect, Function, Result, Signature, absent
+from memolith.schemas import Actions, Argument, Body, Effect, Function, Schema, Signature, shape
 
 if TYPE_CHECKING:
     from memolith.engine.engine import Engine
 
-__all__ = ["PLAIN", "SCOPES", "Actions", "Argument", "Call", "Dialect", "Effect", "Family", "InputNeeded",
-           "Outcome", "Prompts", "Registry", "Resources", "Result", "ScopeName", "Tool", "absent", "guarded"]
+__all__ = ["PLAIN", "SCOPES", "Actions", "Argument", "Body", "Call", "Content", "Dialect", "Effect", "Family",
+           "InputNeeded", "Outcome", "Prompt", "PromptArgument", "Prompts", "Registry", "Resource", "Resources",
+           "Tool", "guarded", "shape"]
 
 log = logging.getLogger(__name__)
 
 ScopeName = Literal["read", "write", "admin", "run"]
 Listing = Literal["tools", "resources", "prompts"]
-Body = dict[str, Any]
 Decorated = TypeVar("Decorated", bound=Function | Actions)
 Answer = TypeVar("Answer")
 
@@ -122,11 +120,6 @@ class Tool:
     def output_schema(self) -> Schema:
         return self.dialect.schema(self.shape.output_schema)
 
-    @property
-    def actions(self) -> Mapping[str, Action]:
-        """The actions of an action-style tool; empty for any other."""
-        return self.shape.actions if isinstance(self.shape, Actions) else {}
-
     def open_to(self, scopes: frozenset[str]) -> bool:
         return self.scopes <= scopes
 
@@ -136,7 +129,7 @@ class Tool:
             raise Denied(f"`{self.name}` needs a key with the scope: {missing}.")
         check_clean(arguments)
         signature, values = self.shape.prepare(arguments)
-        return self.dialect.success(signature.dump(signature.function(call, **values)))
+        return self.dialect.success(signature.worded(signature.function(call, **values)))
 
 
 def nothing(*_: object) -> tuple[()]:
@@ -145,22 +138,59 @@ def nothing(*_: object) -> tuple[()]:
 
 
 @dataclass(frozen=True, slots=True)
+class Resource:
+    """Something with an address that a client can read, or a pattern of addresses, as `memolith://item/{id}`."""
+
+    uri: str
+    name: str
+    description: str = ""
+    mime_type: str = "text/plain"
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What was read at an address: text, or bytes."""
+
+    uri: str
+    data: str | bytes
+    mime_type: str = "text/plain"
+
+
+@dataclass(frozen=True, slots=True)
 class Resources:
     """The resources of a family; `read` gives None for an address that is not its own."""
 
     read: Callable[[Call, str], Content | None]
     listed: Callable[[Call], Sequence[Resource]] = nothing
-    templates: tuple[ResourceTemplate, ...] = ()
+    templates: tuple[Resource, ...] = ()
     complete: Callable[[Call, str, str, str], Sequence[str]] = nothing
     """`(call, uri_template, argument, beginning)` to possible values."""
 
 
 @dataclass(frozen=True, slots=True)
+class PromptArgument:
+    """A value that a prompt is filled with."""
+
+    name: str
+    description: str = ""
+    required: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A prompt as it is listed."""
+
+    name: str
+    description: str
+    arguments: tuple[PromptArgument, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Prompts:
-    """The prompts of a family; `get` gives None for a name that is not its own."""
+    """The prompts of a family; `get` gives the text, or None for a name that is not its own."""
 
     listed: Callable[[Call], Sequence[Prompt]]
-    get: Callable[[Call, str, Mapping[str, str]], Sequence[Message] | None]
+    get: Callable[[Call, str, Mapping[str, str]], str | None]
     complete: Callable[[Call, str, str, str], Sequence[str]] = nothing
     """`(call, prompt, argument, beginning)` to possible values."""
 
@@ -180,20 +210,22 @@ class Family:
     instructions: str = ""
     tools: list[Tool] = field(default_factory=list, init=False)
 
-    def tool(self, *, read_only: bool = False, destructive: bool = False, idempotent: bool = False,
-             effect: Effect | None = None, scope: ScopeName | None = None,
+    def tool(self, gives: Schema | None = None, *, read_only: bool = False, destructive: bool = False,
+             idempotent: bool = False, effect: Effect | None = None, scope: ScopeName | None = None,
              inert: Iterable[str] = ()) -> Callable[[Decorated], Decorated]:
-        """Make a tool of a typed function or of `Actions`: its name, its docstring and its signature say the rest."""
+        """Make a tool of `Actions`, or of a typed function and the shape of its result: they say the rest."""
         done = effect or ("reads" if read_only else "writes")
 
         def add(made: Decorated) -> Decorated:
-            shape = made if isinstance(made, Actions) else Signature(made)
-            text = " ".join(shape.description.split())
-            if not text or not TOOL_NAME.fullmatch(shape.name) or (read_only and (destructive or done == "writes")):
-                raise ValueError(f"{shape.name!r} of {self.name} needs a good name, a description and fitting traits")
+            signed = made if isinstance(made, Actions) else Signature(made, gives or {})
+            name = made.name if isinstance(made, Actions) else made.__name__
+            text = " ".join((made.description if isinstance(made, Actions) else made.__doc__ or "").split())
+            contradicting = read_only and (destructive or done == "writes")
+            if contradicting or not text or not TOOL_NAME.fullmatch(name) or not (gives or made is signed):
+                raise ValueError(f"{name!r} of {self.name} needs a good name, a description, a shape, fitting traits")
             self.tools.append(Tool(
-                shape.name, self.name, text, self.dialect, shape, read_only, destructive, idempotent or read_only,
-                done, frozenset((scope or SCOPE_OF[done],)), frozenset(inert)))
+                name, self.name, text, self.dialect, signed, read_only, destructive, idempotent or read_only, done,
+                frozenset((scope or SCOPE_OF[done],)), frozenset(inert)))
             return made
 
         return add
@@ -238,19 +270,15 @@ class Registry:
     def choose(self, profile: str = "all", *, read_only: bool = False) -> Registry:
         """What an MCP client sees: `all`, or families and tools by name, separated by commas."""
         listed = [family for family in self.families if family.listed_over_mcp]
-        chosen = dict.fromkeys(tool for part in profile.split(",") for tool in self.named(part.strip(), listed))
+        known = {"all": shared(listed), **{tool.name: [tool] for tool in shared(listed)},
+                 **{family.name: family.tools for family in listed}}
+        chosen: dict[Tool, None] = {}
+        for part in map(str.strip, profile.split(",")):
+            if part not in known:
+                names = ", ".join(family.name for family in listed)
+                raise InvalidInput(f"There is no family or tool named {part!r}; families: all, {names}.", field="tools")
+            chosen |= dict.fromkeys(known[part])
         return Registry(self.families, (tool for tool in chosen if tool.read_only or not read_only), self.observe)
-
-    def named(self, name: str, listed: list[Family]) -> list[Tool]:
-        if name == "all":
-            return shared(listed)
-        for family in listed:
-            if family.name == name:
-                return family.tools
-        if found := [tool for tool in shared(listed) if tool.name == name]:
-            return found
-        names = ", ".join(family.name for family in listed)
-        raise InvalidInput(f"There is no family or tool named {name!r}; families: all, {names}.", field="tools")
 
     def reading(self) -> Registry:
         """The same without what writes or runs."""
@@ -317,7 +345,6 @@ def check_clean(arguments: Mapping[str, Any]) -> None:
             raise InvalidInput(f"`{name}` must be a number of at most 64 bits.", field=name)
         elif isinstance(value, dict | list) and depth > MAX_DEPTH:
             raise InvalidInput(f"`{name}` is nested deeper than {MAX_DEPTH} levels.", field=name)
-        elif isinstance(value, dict):
-            stack += [(name, part, depth + 1) for pair in value.items() for part in pair]
-        elif isinstance(value, list):
-            stack += [(name, part, depth + 1) for part in value]
+        elif isinstance(value, dict | list):
+            parts = value if isinstance(value, list) else [*value, *value.values()]
+            stack += [(name, part, depth + 1) for part in parts]

@@ -73,13 +73,10 @@ class Settings(BaseModel):
 def load(flags: Mapping[str, object] | None = None, environ: Mapping[str, str] | None = None) -> Settings:
     """The settings in force; an unknown name or a bad value is refused by name."""
     environ = os.environ if environ is None else environ
-    known = Settings.model_fields
-    values: dict[str, object] = {}
     folder = Path(str((flags or {}).get("data") or environ.get(PREFIX + "DATA") or data_folder()))
     file = Path(environ.get(PREFIX + "CONFIG") or folder / "memolith.toml")
-    if file.is_file():
-        values |= _toml(file)
-    for name, field in known.items():
+    values = _toml(file) if file.is_file() else {}
+    for name, field in Settings.model_fields.items():
         if given := environ.get(PREFIX + name.upper()):
             values[name] = tuple(given.split(",")) if "tuple" in str(field.annotation) else given
     values |= {name: value for name, value in (flags or {}).items() if value is not None}

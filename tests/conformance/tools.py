@@ -13,7 +13,7 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.message import ServerMessageMetadata
 
 from memolith.doors.mcp_calls import Context, is_modern
-from memolith.schemas.plain import Schema
+from memolith.schemas import Schema
 
 Params = types.CallToolRequestParams
 Answer = types.CallToolResult | types.InputRequiredResult

@@ -21,7 +21,7 @@ import mcp_types as types
 import pytest
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
-from tests.demo_family import Said, registry
+from tests.demo_family import SAID, registry
 from tests.programs.pipes import (
     ENVELOPE,
     HANDSHAKES,
@@ -40,7 +40,7 @@ from tests.programs.pipes import (
 from memolith.doors.frames import IDEMPOTENCY_KEY
 from memolith.doors.plain_calls import answer
 from memolith.doors.stdio_front import PREPARED, Front, Prepared, Wire
-from memolith.registry import Call, Family, Registry
+from memolith.registry import Body, Call, Family, Registry
 
 NO_FILE = os.path.join(os.devnull, "missing")
 HEAVY = {"pydantic", "pydantic_core", "mcp", "mcp_types", "anyio", "asyncio", "starlette", "numpy", "apsw", "httpx2",
@@ -191,16 +191,16 @@ def test_a_writing_call_runs_once_whoever_takes_over_meanwhile(prepared):
 def test_a_tool_that_must_reach_the_client_is_left_to_the_sdk(prepared):
     family = Family("reaching")
 
-    @family.tool(read_only=True)
-    def count(call: Call) -> Said:
+    @family.tool(SAID, read_only=True)
+    def count(call: Call) -> Body:
         """Tell how far it is."""
         call.progress(1, 2, "half")
-        return Said(text="done")
+        return {"text": "done"}
 
-    @family.tool(read_only=True)
-    def ask(call: Call) -> Said:
+    @family.tool(SAID, read_only=True)
+    def ask(call: Call) -> Body:
         """Ask the user."""
-        return Said(text=str(call.elicit and call.elicit("Sure?", {})))
+        return {"text": str(call.elicit and call.elicit("Sure?", {}))}
 
     front = Front(Wire(0, 1), Prepared.load(prepared, "all", False))
     front.version = HANDSHAKES[-1]

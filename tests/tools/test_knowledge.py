@@ -638,7 +638,7 @@ def test_erasing_a_concept_appraises_its_neighbours_and_leaves_the_log_whole(app
 def test_only_a_concept_can_be_reviewed(app):
     memory = app.engine.remember(ME, note("No concept.")).item.id
     body = app.registry.run("review_concept", {"concept_id": memory}, Call(ME, app.engine)).body
-    assert (body["error"], body["field"]) == ("validation_error", "concept_id")
+    assert (body["error"], body["field"]) == ("not_found", "concept_id")
 
 
 @pytest.mark.parametrize("metadata", [

@@ -13,7 +13,7 @@ from memolith.engine.configuration import KEYS
 from memolith.engine.model import Caller
 from memolith.errors import DiskFull, MemolithError, StoreBusy
 from memolith.registry import Call
-from memolith.surfaces.lanonasis.shapes import coded
+from memolith.surfaces.lanonasis.memories import coded
 from stores import each_store
 
 pytestmark = each_store

@@ -9,12 +9,12 @@ import anyio
 import mcp_types as types
 import pytest
 from mcp import Client, MCPError
-from tests.demo_family import Said, families, registry
+from tests.demo_family import SAID, families, registry
 
 from memolith.doors.mcp_offers import PAGE
 from memolith.doors.mcp_server import make_server
 from memolith.errors import StoreCorrupt
-from memolith.registry import Call, Family, Registry
+from memolith.registry import Body, Call, Family, Registry
 
 ERAS = pytest.mark.parametrize("mode", ["legacy", "auto"])
 
@@ -29,14 +29,14 @@ def with_client(chosen: Registry, mode: str, work: Any, engine: Any = lambda: No
 
 
 def a_big_family(count: int) -> Registry:
-    def echo(call: Call) -> Said:
+    def echo(call: Call) -> Body:
         """Say nothing new."""
-        return Said(text="echo")
+        return {"text": "echo"}
 
     family = Family("big")
     for number in range(count):
         echo.__name__ = f"echo_{number:03}"
-        family.tool(read_only=True)(echo)
+        family.tool(SAID, read_only=True)(echo)
     return Registry([family])
 
 
@@ -170,15 +170,15 @@ def test_a_client_that_cannot_ask_its_user_is_told_so(mode):
 
 
 def test_two_questions_are_asked_one_after_the_other_without_losing_the_first_answer():
-    def quiz(call: Call) -> Said:
+    def quiz(call: Call) -> Body:
         """Ask twice."""
         assert call.elicit is not None
         first, second = (call.elicit(question, {"type": "object", "properties": {"it": {"type": "string"}}})
                          for question in ("first?", "second?"))
-        return Said(text=f"{first['it'] if first else None} {second['it'] if second else None}")
+        return {"text": f"{first['it'] if first else None} {second['it'] if second else None}"}
 
     family = Family("quiz")
-    family.tool(effect="runs")(quiz)
+    family.tool(SAID, effect="runs")(quiz)
 
     async def answer(context: Any, params: Any) -> types.ElicitResult:
         return types.ElicitResult(action="accept", content={"it": params.message})

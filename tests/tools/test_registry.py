@@ -13,7 +13,7 @@ from tests.demo_family import ERRORS, families, registry
 
 from memolith.engine.model import Caller
 from memolith.errors import InvalidInput
-from memolith.registry import Call, Family, InputNeeded, Registry, Result
+from memolith.registry import Body, Call, Family, InputNeeded, Registry, shape
 
 ENGINE: Any = None
 DEMO = registry()
@@ -211,41 +211,28 @@ def test_action_tools_publish_one_flat_object():
     assert list(tool.input_schema["properties"]) == ["action", "name", "text", "limit"]
     assert tool.input_schema["required"] == ["action"]
     assert tool.input_schema["properties"]["action"]["enum"] == ["save", "list"]
-    assert {name: action.effect for name, action in tool.actions.items()} == {"save": "writes", "list": "reads"}
+    assert {name: action.effect for name, action in tool.shape.actions.items()} == {"save": "writes", "list": "reads"}
     assert "required" not in tool.output_schema
 
 
-class Tree(Result):
-    name: str
-    below: list[Tree]
+NAMED = shape(name=str)
 
 
 def make(function: Any, **more: Any) -> Registry:
     family = Family("made")
-    family.tool(**more)(function)
+    family.tool(NAMED, **more)(function)
     return Registry([family])
 
 
 def test_models_are_built_when_they_are_first_needed():
-    def lazy(call: Call, *, count: int = 1) -> Tree:
+    def lazy(call: Call, *, count: int = 1) -> Body:
         """Never called."""
         raise NotImplementedError
 
     shape = make(lazy, read_only=True).tools[0].shape
-    assert not vars(shape).keys() & {"model", "adapter", "input_schema"}
+    assert not vars(shape).keys() & {"model", "input_schema"}
     assert shape.input_schema["properties"]["count"]["type"] == "integer"
     assert "model" in vars(shape)
-
-
-def test_a_result_that_contains_itself_keeps_its_reference():
-    def tree(call: Call) -> Tree:
-        """One tree."""
-        return Tree(name="root", below=[Tree(name="leaf", below=[])])
-
-    made = make(tree, read_only=True)
-    schema = made.tools[0].output_schema
-    assert schema["type"] == "object"
-    jsonschema.validate(made.run("tree", {}, call()).body, schema)
 
 
 def test_a_check_of_the_author_words_its_own_refusal():
@@ -256,11 +243,11 @@ def test_a_check_of_the_author_words_its_own_refusal():
             raise ValueError("only even numbers go in pairs")
         return value
 
-    def pairs(call: Call, *, count: Annotated[int, AfterValidator(even), Field(description="How many.")]) -> Tree:
+    def pairs(call: Call, *, count: Annotated[int, AfterValidator(even), Field(description="How many.")]) -> Body:
         """Pairs."""
-        return Tree(name="pair", below=[])
+        return {"name": "pair"}
 
-    pairs.__annotations__ = {"call": Call, "count": Annotated[int, AfterValidator(even)], "return": Tree}
+    pairs.__annotations__ = {"call": Call, "count": Annotated[int, AfterValidator(even)], "return": Body}
     made = make(pairs)
     assert made.run("pairs", {"count": 2}, call()).ok
     assert made.run("pairs", {"count": 3}, call()).body["message"] == "`count`: only even numbers go in pairs"
@@ -268,7 +255,7 @@ def test_a_check_of_the_author_words_its_own_refusal():
 
 @pytest.mark.parametrize("more", [{"read_only": True, "destructive": True}, {"read_only": True, "effect": "writes"}])
 def test_annotations_that_contradict_each_other_are_refused(more):
-    def odd(call: Call) -> Tree:
+    def odd(call: Call) -> Body:
         """Odd."""
         raise NotImplementedError
 
@@ -277,10 +264,10 @@ def test_annotations_that_contradict_each_other_are_refused(more):
 
 
 def test_a_tool_without_words_or_with_loose_arguments_is_refused():
-    def silent(call: Call) -> Tree:
+    def silent(call: Call) -> Body:
         raise NotImplementedError
 
-    def loose(call: Call, count: int) -> Tree:
+    def loose(call: Call, count: int) -> Body:
         """Loose."""
         raise NotImplementedError
 

@@ -21,7 +21,7 @@ from memolith.doors.frames import IDEMPOTENCY_KEY
 from memolith.engine.model import Caller
 from memolith.errors import InvalidInput
 from memolith.registry import SCOPES, Call, InputNeeded
-from memolith.schemas.plain import Schema
+from memolith.schemas import Schema
 
 if TYPE_CHECKING:
     from memolith.engine.engine import Engine

@@ -13,8 +13,7 @@ from mcp.shared.exceptions import MCPError
 
 from memolith.doors.mcp_calls import Client, Context, is_modern
 from memolith.errors import Denied, MemolithError, NotFound
-from memolith.registry import Call, Prompts, Registry, Resources, guarded
-from memolith.schemas.offers import Content, Prompt, Resource, ResourceTemplate
+from memolith.registry import Call, Content, Prompt, Prompts, Registry, Resource, Resources, guarded
 
 if TYPE_CHECKING:
     from memolith.engine.engine import Engine
@@ -72,7 +71,8 @@ class Offers:
     async def list_templates(self, ctx: Context,
                              params: types.PaginatedRequestParams | None) -> types.ListResourceTemplatesResult:
         templates, cursor = page([one for each in self.resources for one in each.templates], params)
-        shown = [types.ResourceTemplate(**listed(one)) for one in templates]
+        shown = [types.ResourceTemplate(uri_template=one.uri, name=one.name, description=one.description or None,
+                                        mime_type=one.mime_type) for one in templates]
         return types.ListResourceTemplatesResult(resource_templates=shown, next_cursor=cursor)
 
     async def read_resource(self, ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
@@ -88,12 +88,11 @@ class Offers:
 
     async def get_prompt(self, ctx: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
         values = params.arguments or {}
-        messages = await self.ask(
-            ctx, lambda call: first(each.get(call, params.name, values) for each in self.prompts))
-        if messages is None:
+        text = await self.ask(ctx, lambda call: first(each.get(call, params.name, values) for each in self.prompts))
+        if text is None:
             raise MCPError(types.INVALID_PARAMS, f"Unknown prompt: {params.name}")
         return types.GetPromptResult(messages=[
-            types.PromptMessage(role=one.role, content=types.TextContent(text=one.text)) for one in messages])
+            types.PromptMessage(role="user", content=types.TextContent(text=text))])
 
     async def complete(self, ctx: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
         name, beginning = params.argument.name, params.argument.value
@@ -133,7 +132,7 @@ def code_of(error: MemolithError, ctx: Context) -> int:
     return types.INVALID_PARAMS if error.status < 500 else types.INTERNAL_ERROR
 
 
-def listed(one: Resource | ResourceTemplate | Prompt) -> dict[str, Any]:
+def listed(one: Resource | Prompt) -> dict[str, Any]:
     """The fields of what is listed, which bear the protocol's names; empty ones are left out."""
     return asdict(one, dict_factory=lambda pairs: {name: value for name, value in pairs if value not in ("", ())})
 

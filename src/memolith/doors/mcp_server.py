@@ -17,7 +17,7 @@ from memolith.doors.mcp_calls import Client, Context, caller_of, is_modern
 from memolith.doors.mcp_offers import Offers, page
 from memolith.errors import MemolithError
 from memolith.registry import InputNeeded, Outcome, Registry, Tool
-from memolith.schemas.plain import Schema
+from memolith.schemas import Schema
 
 if TYPE_CHECKING:
     from memolith.engine.engine import Engine

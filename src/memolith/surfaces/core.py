@@ -3,97 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Literal, Self
+from dataclasses import asdict
+from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue
 
 from memolith.engine.context import cite
-from memolith.engine.model import KINDS, Block, Draft, Filter, Hit, Item, Link, Patch, Written
+from memolith.engine.model import KINDS, Block, Draft, Filter, Hit, Item, Link, Patch
 from memolith.engine.recall import Query
 from memolith.errors import InvalidInput, NotFound
-from memolith.registry import Call, Family, Prompts, Resources, Result, absent
-from memolith.schemas.offers import Content, Message, Prompt, PromptArgument, Resource, ResourceTemplate
-from memolith.surfaces.names import ITEM, bare_id
+from memolith.registry import Body, Call, Content, Family, Prompt, PromptArgument, Prompts, Resource, Resources, shape
+from memolith.surfaces.items import CHANGED, ITEM, bare_id, changed, spoken
 
 Limit = Annotated[int, Field(ge=1, le=100)]
-Kinds = list[str] | None
-Object = dict[str, object]
-Tags = list[str] | None
-
-
-class Remembered(Result):
-    """What came of remembering."""
-
-    id: str
-    redactions: Object
-    similar: list[str]
-
-
-class Recalled(Result):
-    """A page of hits."""
-
-    hits: list[Object]
-    total: int
-    warnings: list[str] = Field(default=[], exclude_if=absent)
-
-
-class Packed(Result):
-    """A text for a prompt and where its parts come from."""
-
-    text: str
-    citations: list[Object]
-    tokens: int
-    warnings: list[str] = Field(default=[], exclude_if=absent)
-
-
-class Items(Result):
-    """Whole items."""
-
-    items: list[Object]
-    warnings: list[str] = Field(default=[], exclude_if=absent)
-
-
-class Changed(Result):
-    """An item after a change."""
-
-    id: str
-    version: int
-    event: int
-    redactions: Object = Field(default={}, exclude_if=absent)
-
-    @classmethod
-    def by(cls, written: Written) -> Self:
-        """The item as a write has left it."""
-        return cls(id=written.item.id, version=written.item.version, event=written.seq,
-                   redactions=dict(written.redactions))
-
-
-class Linked(Result):
-    """A link."""
-
-    link: Object
-
-
-class Explored(Result):
-    """A piece of the graph."""
-
-    items: list[Object]
-    links: list[Object]
-    warnings: list[str] = Field(default=[], exclude_if=absent)
-
-
-class Events(Result):
-    """A history."""
-
-    events: list[Object]
-
-
-class Overview(Result):
-    """What there is."""
-
-    counts: Object
-    recent: list[Object]
-    health: Object
+Texts = list[str] | None
 
 
 def read_resource(call: Call, uri: str) -> Content | None:
@@ -102,7 +25,7 @@ def read_resource(call: Call, uri: str) -> Content | None:
         return None
     item, blocks = call.engine.read(call.caller, uri.removeprefix(ITEM))
     head = f"# {item.title}\n\n" if item.title else ""
-    return Content(uri, head + "\n\n".join(_spoken(block) for block in blocks), "text/markdown")
+    return Content(uri, head + spoken(blocks), "text/markdown")
 
 
 def list_resources(call: Call) -> Sequence[Resource]:
@@ -118,7 +41,7 @@ def list_prompts(call: Call) -> Sequence[Prompt]:
                    (PromptArgument("question", "What to answer.", required=True),))]
 
 
-def get_prompt(call: Call, name: str, values: Mapping[str, str]) -> Sequence[Message] | None:
+def get_prompt(call: Call, name: str, values: Mapping[str, str]) -> str | None:
     """The question together with what is known about it."""
     if name != "with_memory":
         return None
@@ -126,55 +49,54 @@ def get_prompt(call: Call, name: str, values: Mapping[str, str]) -> Sequence[Mes
         raise InvalidInput("`question` is required.", field="question")
     pack = call.engine.context(call.caller, values["question"], 1500)
     known = pack.text or "(nothing is remembered about this)"
-    return [Message(f"What is remembered:\n\n{known}\n\nAnswer from this alone and name the numbers of the parts you "
-                    f"use. If it does not tell, say so.\n\nQuestion: {values['question']}")]
+    return (f"What is remembered:\n\n{known}\n\nAnswer from this alone and name the numbers of the parts you use. "
+            f"If it does not tell, say so.\n\nQuestion: {values['question']}")
 
 
 core = Family("core", instructions="Long-term memory. Recall before you answer from memory or start a task; remember "
               "decisions, preferences and facts worth keeping.",
               resources=Resources(read_resource, list_resources,
-                                  (ResourceTemplate(ITEM + "{id}", "item", "An item as text.", "text/markdown"),)),
+                                  (Resource(ITEM + "{id}", "item", "An item as text.", "text/markdown"),)),
               prompts=Prompts(list_prompts, get_prompt))
 
 
-@core.tool()
-def remember(call: Call, *, content: str, kind: str = "memory", title: str = "", tags: Tags = None,
+@core.tool(shape(id=str, redactions=dict, similar=[str]))
+def remember(call: Call, *, content: str, kind: str = "memory", title: str = "", tags: Texts = None,
              project: str | None = None, metadata: dict[str, JsonValue] | None = None,
-             idempotency_key: str | None = None) -> Remembered:
+             idempotency_key: str | None = None) -> Body:
     """Keep a fact, decision or preference for later sessions."""
     draft = Draft(kind=kind, title=title, blocks=(Block(content),), tags=tuple(tags or ()), project=project,
                   attributes=metadata or {})
     written = call.engine.remember(call.caller, draft, idempotency_key or call.idempotency_key)
-    return Remembered(id=written.item.id, redactions=dict(written.redactions),
-                      similar=[same.id for same in written.similar])
+    return {"id": written.item.id, "redactions": dict(written.redactions),
+            "similar": [same.id for same in written.similar]}
 
 
-@core.tool(read_only=True)
-def recall(call: Call, *, query: str, kinds: Kinds = None, tags: Tags = None, project: str | None = None,
+@core.tool(shape(hits=[dict], total=int, warnings=[str]), read_only=True)
+def recall(call: Call, *, query: str, kinds: Texts = None, tags: Texts = None, project: str | None = None,
            since: str | None = None, until: str | None = None, status: str | None = None,
            mode: Literal["hybrid", "vector", "text"] = "hybrid",
            depth: Annotated[int, Field(ge=0, le=2, description="links to follow")] = 0,
-           limit: Limit = 10, offset: Annotated[int, Field(ge=0)] = 0) -> Recalled:
+           limit: Limit = 10, offset: Annotated[int, Field(ge=0)] = 0) -> Body:
     """Find what was remembered by words or meaning. Weak hits may be unrelated."""
     chosen = _filter(kinds, tags, project, since, until, status)
     found = call.engine.recall(call.caller, Query(query, chosen, mode, limit, offset))
-    return Recalled(hits=[_found(hit) for hit in found.hits] + _linked_hits(call, found.hits, depth),
-                    total=found.total, warnings=list(found.warnings))
+    linked = _linked_hits(call, found.hits, depth) if depth else []
+    return {"hits": [*map(_found, found.hits), *linked], "total": found.total, "warnings": list(found.warnings)}
 
 
-@core.tool(read_only=True)
+@core.tool(shape(text=str, citations=[dict], tokens=int, warnings=[str]), read_only=True)
 def context(call: Call, *, query: str, budget_tokens: Annotated[int, Field(ge=20, le=200_000)],
-            kinds: Kinds = None, project: str | None = None) -> Packed:
+            kinds: Texts = None, project: str | None = None) -> Body:
     """The best passages on a question, with sources."""
     pack = call.engine.context(call.caller, query, budget_tokens, _filter(kinds, None, project))
-    citations: list[Object] = [
+    return {"text": pack.text, "tokens": pack.tokens, "warnings": list(pack.warnings), "citations": [
         {"number": c.number, "id": c.id, "title": c.title, "cite": c.locator, "score": c.score}
-        for c in pack.citations]
-    return Packed(text=pack.text, citations=citations, tokens=pack.tokens, warnings=list(pack.warnings))
+        for c in pack.citations]}
 
 
-@core.tool(read_only=True)
-def fetch(call: Call, *, ids: Annotated[list[str], Field(min_length=1, max_length=50)]) -> Items:
+@core.tool(shape(items=[dict], warnings=[str]), read_only=True)
+def fetch(call: Call, *, ids: Annotated[list[str], Field(min_length=1, max_length=50)]) -> Body:
     """Whole items by id."""
     wanted = [bare_id(id) for id in ids]
     found = call.engine.read_many(call.caller, wanted)
@@ -183,69 +105,67 @@ def fetch(call: Call, *, ids: Annotated[list[str], Field(min_length=1, max_lengt
         raise NotFound("None of these items is there.", field="ids", id=missing[0])
     for item, _ in found:
         call.engine.note_read(call.caller, item.id)
-    items = [_item(item) | {"content": "\n\n".join(_spoken(block) for block in blocks)} for item, blocks in found]
-    return Items(items=items, warnings=[f"not found: {id}" for id in missing])
+    return {"items": [_item(item) | {"content": spoken(blocks)} for item, blocks in found],
+            "warnings": [f"not found: {id}" for id in missing]}
 
 
-@core.tool(idempotent=True)
-def revise(call: Call, *, id: str, content: str | None = None, title: str | None = None, tags: Tags = None,
-           expected_version: int | None = None) -> Changed:
+@core.tool(CHANGED, idempotent=True)
+def revise(call: Call, *, id: str, content: str | None = None, title: str | None = None, tags: Texts = None,
+           expected_version: int | None = None) -> Body:
     """Change an item; its history keeps the old text."""
     if content is None and title is None and tags is None:
         raise InvalidInput("Say what to change: content, title or tags.", field="content")
     patch = Patch(title=title, blocks=None if content is None else (Block(content),),
                   tags=None if tags is None else tuple(tags))
-    return Changed.by(call.engine.revise(call.caller, bare_id(id), patch, expected_version, call.idempotency_key))
+    return changed(call.engine.revise(call.caller, bare_id(id), patch, expected_version, call.idempotency_key))
 
 
-@core.tool(destructive=True)
-def forget(call: Call, *, id: str) -> Changed:
+@core.tool(CHANGED, destructive=True)
+def forget(call: Call, *, id: str) -> Body:
     """Hide an item; `restore` brings it back."""
-    return Changed.by(call.engine.forget(call.caller, bare_id(id), key=call.idempotency_key))
+    return changed(call.engine.forget(call.caller, bare_id(id), key=call.idempotency_key))
 
 
-@core.tool()
-def restore(call: Call, *, id: str) -> Changed:
+@core.tool(CHANGED)
+def restore(call: Call, *, id: str) -> Body:
     """Bring a forgotten item back."""
-    return Changed.by(call.engine.restore(call.caller, bare_id(id), call.idempotency_key))
+    return changed(call.engine.restore(call.caller, bare_id(id), call.idempotency_key))
 
 
-@core.tool(idempotent=True)
+@core.tool(shape(link=dict), idempotent=True)
 def link(call: Call, *, source: str, target: str, type: str,
-         strength: Annotated[float, Field(ge=0, le=1)] = 1.0) -> Linked:
+         strength: Annotated[float, Field(ge=0, le=1)] = 1.0) -> Body:
     """Link two items, e.g. by `depends_on`."""
     made = call.engine.link(call.caller, bare_id(source), bare_id(target), type, strength, again=True)
-    return Linked(link=_link(made))
+    return {"link": _link(made)}
 
 
-@core.tool(read_only=True)
-def explore(call: Call, *, id: str, depth: Annotated[int, Field(ge=1, le=6)] = 1, types: Tags = None) -> Explored:
+@core.tool(shape(items=[dict], links=[dict], warnings=[str]), read_only=True)
+def explore(call: Call, *, id: str, depth: Annotated[int, Field(ge=1, le=6)] = 1, types: Texts = None) -> Body:
     """Items linked to an item."""
     around = call.engine.explore(call.caller, bare_id(id), depth, types or ())
-    items: list[Object] = [_item(item) | {"distance": around.distance[item.id]} for item in around.items]
-    return Explored(items=items, links=[_link(made) for made in around.links],
-                    warnings=["There is more than is shown."] if around.cut else [])
+    return {"items": [_item(item) | {"distance": around.distance[item.id]} for item in around.items],
+            "links": [_link(made) for made in around.links],
+            "warnings": ["There is more than is shown."] if around.cut else []}
 
 
-@core.tool(read_only=True)
-def history(call: Call, *, id: str, as_of: str | None = None) -> Events:
+@core.tool(shape(events=[dict]), read_only=True)
+def history(call: Call, *, id: str, as_of: str | None = None) -> Body:
     """Who changed what and when, until `as_of`."""
     steps = call.engine.past.history(call.caller, bare_id(id), as_of)
-    return Events(events=[{"event": step.event.seq, "type": step.event.type, "at": step.event.at,
-                           "by": step.event.actor, "changes": [
-                               {"field": change.field, "old": change.old, "new": change.new}
-                               for change in step.changes]} for step in steps])
+    return {"events": [{"event": step.event.seq, "type": step.event.type, "at": step.event.at, "by": step.event.actor,
+                        "changes": [asdict(change) for change in step.changes]} for step in steps]}
 
 
-@core.tool(read_only=True)
-def overview(call: Call) -> Overview:
+@core.tool(shape(counts=dict, recent=[dict], health=dict), read_only=True)
+def overview(call: Call) -> Body:
     """Counts by kind, newest items, health."""
     page = call.engine.listing(call.caller, limit=5)
-    return Overview(counts=call.engine.counts(call.caller, "kind"), recent=[_item(item) for item in page.items],
-                    health=call.engine.health())
+    return {"counts": call.engine.counts(call.caller, "kind"), "recent": [_item(item) for item in page.items],
+            "health": call.engine.health()}
 
 
-def _filter(kinds: Kinds, tags: Tags, project: str | None, since: str | None = None, until: str | None = None,
+def _filter(kinds: Texts, tags: Texts, project: str | None, since: str | None = None, until: str | None = None,
             status: str | None = None) -> Filter:
     for kind in kinds or ():
         if kind not in KINDS:
@@ -255,26 +175,21 @@ def _filter(kinds: Kinds, tags: Tags, project: str | None, since: str | None = N
                   since=since, until=until, statuses=(status,) if status and not gone else (), forgotten=gone)
 
 
-def _found(hit: Hit) -> Object:
-    speaker = f"{hit.passage.speaker}: " if hit.passage.speaker else ""
-    return {"id": hit.item.id, "kind": hit.item.kind, "title": hit.item.title, "text": speaker + hit.passage.text,
+def _found(hit: Hit) -> Body:
+    return {"id": hit.item.id, "kind": hit.item.kind, "title": hit.item.title, "text": spoken([hit.passage]),
             "score": hit.score, "strength": hit.strength, "reasons": dict(hit.reasons), "cite": cite(hit)}
 
 
-def _linked_hits(call: Call, hits: Sequence[Hit], depth: int) -> list[Object]:
+def _linked_hits(call: Call, hits: Sequence[Hit], depth: int) -> list[Body]:
     """Items that the hits are linked to; each step away halves the score."""
-    if not depth:
-        return []
     shown = {hit.item.id for hit in hits}
     reached: dict[str, tuple[float, int, Item]] = {}
     for hit in hits:
         around = call.engine.explore(call.caller, hit.item.id, depth)
         for item in around.items:
-            steps = around.distance[item.id]
-            if item.id not in shown:
-                score = round(hit.score * 0.5 ** steps, 4)
-                reached[item.id] = max(reached.get(item.id, (0.0, 0, item)), (score, -steps, item),
-                                       key=lambda entry: entry[:2])
+            found = (round(hit.score * 0.5 ** around.distance[item.id], 4), -around.distance[item.id], item)
+            if item.id not in shown and (item.id not in reached or found[:2] > reached[item.id][:2]):
+                reached[item.id] = found
     best = sorted(reached.values(), key=lambda entry: (-entry[0], entry[2].id))[:20]
     texts = {item.id: blocks for item, blocks in
              call.engine.read_many(call.caller, [item.id for _, _, item in best])}
@@ -283,18 +198,11 @@ def _linked_hits(call: Call, hits: Sequence[Hit], depth: int) -> list[Object]:
              "reasons": {"links": -steps}, "cite": ""} for score, steps, item in best]
 
 
-def _item(item: Item) -> Object:
-    scope = item.scope
-    shown: Object = {
-        "id": item.id, "kind": item.kind, "title": item.title, "status": item.status, "tags": list(item.tags),
-        "project": scope.project, "version": item.version, "created_at": item.created_at,
-        "updated_at": item.updated_at}
-    return shown | ({"metadata": dict(item.attributes)} if item.attributes else {})
+def _item(item: Item) -> Body:
+    return {"id": item.id, "kind": item.kind, "title": item.title, "status": item.status, "tags": list(item.tags),
+            "project": item.scope.project, "version": item.version, "created_at": item.created_at,
+            "updated_at": item.updated_at, **({"metadata": dict(item.attributes)} if item.attributes else {})}
 
 
-def _link(made: Link) -> Object:
+def _link(made: Link) -> Body:
     return {"id": made.id, "source": made.source, "target": made.target, "type": made.type, "strength": made.strength}
-
-
-def _spoken(block: Block) -> str:
-    return f"{block.speaker}: {block.text}" if block.speaker else block.text

@@ -1,24 +1,20 @@
 """The Knowledge family: concepts of an organisation, how they hang together, and what the log says about them."""
-# ruff: noqa: UP013 - shapes are read best side by side
 
 from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from typing import Annotated, Literal, NotRequired, cast
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, JsonValue
-from typing_extensions import TypedDict
 
 from memolith.engine.certainty import CONCEPTS, certainty_of
 from memolith.engine.graph import MOST_VISITED, path, walk
 from memolith.engine.model import Audience, Block, Condition, Direction, Draft, Filter, Item, Page, Patch, Written
 from memolith.engine.recall import Query
 from memolith.errors import InvalidInput, MemolithError, NotFound
-from memolith.registry import Call, Dialect, Family, Resources
-from memolith.schemas.offers import Content, ResourceTemplate
-from memolith.schemas.plain import Schema
-from memolith.surfaces.names import bare_id
+from memolith.registry import Body, Call, Content, Dialect, Family, Resource, Resources, shape
+from memolith.surfaces.items import bare_id, given
 
 ADDRESS, MOST_LISTED = "concept://", 10_000
 WAYS = {"incoming": Direction.IN, "outgoing": Direction.OUT, "both": Direction.BOTH}
@@ -38,36 +34,20 @@ Limit = Annotated[int, Field(ge=1, le=50)]
 Kind = Annotated[Literal["prerequisite", "relates_to", "includes"], Field(description="In upper or lower case."),
                  BeforeValidator(lambda given: given.lower() if isinstance(given, str) else given)]
 
-Count = TypedDict("Count", {"name": str, "concept_count": int})
-Topic = TypedDict("Topic", {"name": str, "concept_count": int, "subtopics": list[Count]})
-Area = TypedDict("Area", {"name": str, "concept_count": int, "topics": list[Topic]})
-Row = TypedDict("Row", {
-    "concept_id": str, "name": str, "similarity": float, "area": str | None, "topic": str | None,
-    "subtopic": str | None, "certainty_score": float, "created_at": str, "relationship_type": str, "direction": str,
-    "strength": float, "notes": str | None, "depth": int, "relationship_to_next": str | None}, total=False)
-Done = TypedDict("Done", {"success": bool, "concept_id": str, "message": str, "redactions": NotRequired[dict[str, int]],
-                          "warnings": NotRequired[list[str]]})
-Tied = TypedDict("Tied", {"success": bool, "relationship_id": str, "message": str})
-Shown = TypedDict("Shown", {"success": bool, "concept": dict[str, JsonValue], "message": str})
-Rows = TypedDict("Rows", {"success": bool, "results": list[Row], "total": int, "message": str,
-                          "warnings": NotRequired[list[str]]})
-Before = TypedDict("Before", {"success": bool, "prerequisites": list[Row], "total": int, "message": str,
-                              "warnings": NotRequired[list[str]]})
-Chain = TypedDict("Chain", {"success": bool, "path": list[Row], "length": int, "message": str})
-Tree = TypedDict("Tree", {"success": bool, "areas": list[Area], "total_concepts": int, "message": str})
-Pong = TypedDict("Pong", {"status": Literal["ok"], "message": str, "server_name": str, "timestamp": str})
-Stats = TypedDict("Stats", {"success": bool, "event_store": dict[str, int], "outbox": dict[str, int],
-                            "status": Literal["healthy", "error"]})
-Tools = TypedDict("Tools", {"success": bool, "available": list[str], "unavailable": list[str], "total_tools": int,
-                            "service_status": dict[str, dict[str, bool]]})
+MAYBE = {"anyOf": [{"type": "string"}, {"type": "null"}]}
+ROW = {"properties": shape(
+    concept_id=str, name=str, similarity=float, area=MAYBE, topic=MAYBE, subtopic=MAYBE, certainty_score=float,
+    created_at=str, relationship_type=str, direction=str, strength=float, notes=MAYBE, depth=int,
+    relationship_to_next=MAYBE)["properties"], "type": "object"}
+COUNT = shape(name=str, concept_count=int)
+TOPIC = shape(name=str, concept_count=int, subtopics=[COUNT])
+AREA = shape(name=str, concept_count=int, topics=[TOPIC])
+DONE = shape("redactions", success=bool, concept_id=str, message=str, redactions=dict[str, int], warnings=[str])
+TIED = shape(success=bool, relationship_id=str, message=str)
+ROWS = shape(success=bool, results=[ROW], total=int, message=str, warnings=[str])
 
 
-def success(body: Schema) -> Schema:
-    """The documented body, without additions that say nothing."""
-    return {name: value for name, value in body.items() if value or name not in ("warnings", "redactions")}
-
-
-def failure(error: MemolithError) -> Schema:
+def failure(error: MemolithError) -> Body:
     """The documented error body."""
     told = {"field": FIELDS.get(error.field or "", error.field), "resource_id": error.id,
             "invalid_value": None if error.value is None else str(error.value)[:50]}
@@ -85,69 +65,72 @@ def read_resource(call: Call, uri: str) -> Content | None:
     return Content(uri, json.dumps(concept, ensure_ascii=False), "application/json")
 
 
-knowledge = Family("knowledge", Dialect(success, failure), resources=Resources(read_resource, templates=(
-    ResourceTemplate(ADDRESS + "{id}", "concept", "A concept with its history.", "application/json"),)))
+knowledge = Family("knowledge", Dialect(failure=failure), resources=Resources(read_resource, templates=(
+    Resource(ADDRESS + "{id}", "concept", "A concept with its history.", "application/json"),)))
 
 
-@knowledge.tool(read_only=True)
-def ping(call: Call) -> Pong:
+@knowledge.tool(shape(status={"const": "ok", "type": "string"}, message=str, server_name=str, timestamp=str),
+                read_only=True)
+def ping(call: Call) -> Body:
     """Ask whether the server answers."""
-    return Pong(status="ok", message="memolith is running", server_name="memolith", timestamp=call.engine.clock.now())
+    return {"status": "ok", "message": "memolith is running", "server_name": "memolith",
+            "timestamp": call.engine.clock.now()}
 
 
-@knowledge.tool(read_only=True)
-def get_server_stats(call: Call) -> Stats:
+@knowledge.tool(shape(success=bool, event_store=dict[str, int], outbox=dict[str, int],
+                      status={"enum": ["healthy", "error"], "type": "string"}), read_only=True)
+def get_server_stats(call: Call) -> Body:
     """How many events the log holds, and how much derived work is waiting, done or given up."""
     outbox = {"pending": 0, "processed": 0, "failed": 0}
     with call.engine.store.reading(call.caller.tenant) as rows:
         total, about = rows.last_seq(call.caller.tenant), sum(row[-1] for row in rows.concept_tree(call.caller))
         for (_, status), count in rows.outbox_counts(call.caller.tenant).items():
             outbox[status] += count
-    return Stats(success=True, event_store={"total_events": total, "concept_events": about}, outbox=outbox,
-                 status="error" if outbox["failed"] else "healthy")
+    return {"success": True, "event_store": {"total_events": total, "concept_events": about}, "outbox": outbox,
+            "status": "error" if outbox["failed"] else "healthy"}
 
 
-@knowledge.tool(read_only=True)
-def get_tool_availability(call: Call) -> Tools:
+@knowledge.tool(shape(success=bool, available=[str], unavailable=[str], total_tools=int,
+                      service_status=dict[str, dict[str, bool]]), read_only=True)
+def get_tool_availability(call: Call) -> Body:
     """Which tools of this family work right now, and the state of the parts behind them."""
     meaning = call.engine.health()["embeddings"] in ("healthy", "loading")
     names = sorted(tool.name for tool in knowledge.tools)
-    return Tools(success=True, available=names, unavailable=[], total_tools=len(names), service_status={
+    return {"success": True, "available": names, "unavailable": [], "total_tools": len(names), "service_status": {
         "concept_tools": {"repository": True, "confidence_service": True},
         "search_tools": {"neo4j_service": True, "chromadb_service": meaning, "embedding_service": meaning},
         "relationship_tools": {"neo4j_service": True, "event_store": True, "outbox": True},
-        "analytics_tools": {"neo4j_service": True}})
+        "analytics_tools": {"neo4j_service": True}}}
 
 
-@knowledge.tool()
+@knowledge.tool(DONE)
 def create_concept(call: Call, *, name: Name, explanation: Text, area: Place = None, topic: Place = None,
-                   subtopic: Place = None, certainty_score: Score = None) -> Done:
+                   subtopic: Place = None, certainty_score: Score = None) -> Body:
     """Add a concept; its name must be new within its area and topic."""
     draft = Draft("concept", name, (Block(explanation.strip()),), audience=Audience.ORG, attributes=_attributes(
         certainty_score, area=area, topic=topic, subtopic=subtopic)[0])
     return _done("Created", call.engine.remember(call.caller, draft, call.idempotency_key))
 
 
-@knowledge.tool(read_only=True)
+@knowledge.tool(shape(success=bool, concept=dict, message=str), read_only=True)
 def get_concept(call: Call, *, concept_id: Id, include_history: Annotated[
-        bool, Field(description="Also every explanation it has had.")] = False) -> Shown:
+        bool, Field(description="Also every explanation it has had.")] = False) -> Body:
     """One concept in full."""
     item, blocks = call.engine.read(call.caller, _concept(call, concept_id))
     call.engine.note_read(call.caller, item.id)
-    concept = cast("dict[str, JsonValue]", _row(call, item, *PLACES, "certainty_score", "created_at"))
-    concept |= {"explanation": "\n\n".join(block.text for block in blocks), "last_modified": item.updated_at,
-                "certainty_source": cast(str, item.attributes.get("certainty_source"))}
+    concept = _row(call, item, *PLACES, "certainty_source", "certainty_score", "created_at")
+    concept |= {"explanation": "\n\n".join(block.text for block in blocks), "last_modified": item.updated_at}
     if include_history:
         concept["explanation_history"] = [
             {"explanation": change.new, "timestamp": step.event.at} for step in call.engine.past.history(
                 call.caller, item.id) for change in step.changes if change.field == "text"]
-    return Shown(success=True, concept=concept, message="Found")
+    return {"success": True, "concept": concept, "message": "Found"}
 
 
-@knowledge.tool(idempotent=True)
+@knowledge.tool(DONE, idempotent=True)
 def update_concept(call: Call, *, concept_id: Id, explanation: Text | None = None, name: Name | None = None,
                    area: Place = None, topic: Place = None, subtopic: Place = None,
-                   certainty_score: Score = None) -> Done:
+                   certainty_score: Score = None) -> Body:
     """Change what is given and leave the rest; an empty area, topic or subtopic takes the old one away."""
     attributes, dropped = _attributes(certainty_score, area=area, topic=topic, subtopic=subtopic)
     if explanation is None and name is None and not attributes and not dropped:
@@ -157,119 +140,120 @@ def update_concept(call: Call, *, concept_id: Id, explanation: Text | None = Non
                                                key=call.idempotency_key))
 
 
-@knowledge.tool(destructive=True)
-def delete_concept(call: Call, *, concept_id: Id) -> Done:
+@knowledge.tool(DONE, destructive=True)
+def delete_concept(call: Call, *, concept_id: Id) -> Body:
     """Take a concept out of every search; it keeps its relationships and can be restored."""
     return _done("Deleted", call.engine.forget(call.caller, _concept(call, concept_id), key=call.idempotency_key))
 
 
-@knowledge.tool(read_only=True)
+@knowledge.tool(ROWS, read_only=True)
 def search_concepts_semantic(call: Call, *, query: Text, limit: Limit = 10, min_certainty: Bound = 0,
-                             area: Wanted = None, topic: Wanted = None) -> Rows:
+                             area: Wanted = None, topic: Wanted = None) -> Body:
     """Find concepts by meaning, the most similar first."""
     found = call.engine.recall(call.caller, Query(query, _chosen(min_certainty, area=area, topic=topic), limit=limit,
                                                   by_similarity=True, per_item=True))
-    return Rows(success=True, message="Found", total=found.total, warnings=list(found.warnings), results=[
+    return {"success": True, "message": "Found", "total": found.total, "warnings": list(found.warnings), "results": [
         {**_row(call, hit.item, "area", "topic", "certainty_score"), "similarity": round(hit.score, 4)}
-        for hit in found.hits])
+        for hit in found.hits]}
 
 
-@knowledge.tool(read_only=True)
+@knowledge.tool(ROWS, read_only=True)
 def search_concepts_exact(call: Call, *, name: Annotated[str, Field(description="A part of the name.")] = "",
                           area: Wanted = None, topic: Wanted = None, subtopic: Wanted = None,
-                          min_certainty: Bound = 0, limit: Annotated[int, Field(ge=1, le=100)] = 20) -> Rows:
+                          min_certainty: Bound = 0, limit: Annotated[int, Field(ge=1, le=100)] = 20) -> Body:
     """Find concepts by part of their name and by where they belong, the newest first."""
     page = call.engine.listing(call.caller, _chosen(min_certainty, 100, name, area=area, topic=topic,
                                                     subtopic=subtopic), limit=limit)
     return _page(call, page, f"Found {page.total} concepts matching criteria")
 
 
-@knowledge.tool(read_only=True)
-def get_recent_concepts(call: Call, *, limit: Limit = 20) -> Rows:
+@knowledge.tool(ROWS, read_only=True)
+def get_recent_concepts(call: Call, *, limit: Limit = 20) -> Body:
     """The concepts that were added last."""
     page = call.engine.listing(call.caller, CONCEPTS, limit=limit)
     return _page(call, page, "Found", "area", "topic", "created_at")
 
 
-@knowledge.tool()
+@knowledge.tool(TIED)
 def create_relationship(call: Call, *, source_id: Id, target_id: Id, relationship_type: Kind,
-                        strength: Annotated[float, Field(ge=0, le=1)] = 1.0, notes: str | None = None) -> Tied:
+                        strength: Annotated[float, Field(ge=0, le=1)] = 1.0, notes: str | None = None) -> Body:
     """Connect two concepts: the source comes before, is related to, or includes the target."""
     made = call.engine.link(call.caller, _concept(call, source_id), _concept(call, target_id), relationship_type,
-                            strength, {"notes": notes} if notes else {})
-    return Tied(success=True, relationship_id=made.id, message="Relationship created")
+                            strength, given(notes=notes))
+    return {"success": True, "relationship_id": made.id, "message": "Relationship created"}
 
 
-@knowledge.tool(destructive=True)
-def delete_relationship(call: Call, *, source_id: Id, target_id: Id, relationship_type: Kind) -> Tied:
+@knowledge.tool(TIED, destructive=True)
+def delete_relationship(call: Call, *, source_id: Id, target_id: Id, relationship_type: Kind) -> Body:
     """Cut one relationship between two concepts."""
     source, target = _concept(call, source_id), _concept(call, target_id)
     for link in call.engine.links(call.caller, source):
         if (link.source, link.target, link.type) == (source, target, relationship_type):
             call.engine.unlink(call.caller, link.id)
-            return Tied(success=True, relationship_id=link.id, message="Relationship deleted")
+            return {"success": True, "relationship_id": link.id, "message": "Relationship deleted"}
     raise NotFound("These concepts are not related this way.", field="relationship_type", value=relationship_type)
 
 
-@knowledge.tool(read_only=True)
+@knowledge.tool(ROWS, read_only=True)
 def get_related_concepts(call: Call, *, concept_id: Id, direction: Literal["incoming", "outgoing", "both"] = "both",
-                         relationship_type: Kind | None = None, limit: Limit = 20) -> Rows:
+                         relationship_type: Kind | None = None, limit: Limit = 20) -> Body:
     """The concepts one step away, the strongest relationship first."""
     center, types = _concept(call, concept_id), (relationship_type,) if relationship_type else ()
     around = call.engine.explore(call.caller, center, 1, types, WAYS[direction], CONCEPTS, MOST_VISITED)
     items = {item.id: item for item in around.items}
     links = sorted(around.links, key=lambda link: (-link.strength, link.seq))
-    return Rows(success=True, message=f"Found {len(links)} related concepts", total=len(links), results=[
+    return {"success": True, "message": f"Found {len(links)} related concepts", "total": len(links), "results": [
         {**_row(call, items[link.target if link.source == center else link.source]), "strength": link.strength,
          "relationship_type": link.type.upper(), "direction": "outgoing" if link.source == center else "incoming",
-         "notes": cast("str | None", link.attributes.get("notes"))} for link in links[:limit]])
+         "notes": link.attributes.get("notes")} for link in links[:limit]]}
 
 
-@knowledge.tool(read_only=True)
-def get_prerequisites(call: Call, *, concept_id: Id, depth: Annotated[int, Field(ge=1, le=5)] = 3) -> Before:
+@knowledge.tool(shape(success=bool, prerequisites=[ROW], total=int, message=str, warnings=[str]), read_only=True)
+def get_prerequisites(call: Call, *, concept_id: Id, depth: Annotated[int, Field(ge=1, le=5)] = 3) -> Body:
     """What to understand before a concept, step by step back from it."""
     target = _concept(call, concept_id)
     with call.engine.store.reading(call.caller.tenant) as rows:
         distance, titles, cut = walk(rows, call.caller, target, depth, ("prerequisite",), Direction.IN, CONCEPTS,
                                      MOST_LISTED)
     found = sorted((steps, titles[id].casefold(), id) for id, steps in distance.items() if steps)
-    return Before(success=True, message=f"Found {len(found)} prerequisites", total=len(found), prerequisites=[
+    return {"success": True, "message": f"Found {len(found)} prerequisites", "total": len(found), "prerequisites": [
         {"concept_id": id, "name": titles[id], "depth": steps} for steps, _, id in found],
-        warnings=["There is more than is shown."] if cut else [])
+        "warnings": ["There is more than is shown."] if cut else []}
 
 
-@knowledge.tool(read_only=True)
+@knowledge.tool(shape(success=bool, path=[ROW], length=int, message=str), read_only=True)
 def get_concept_chain(call: Call, *, start_concept_id: Id, end_concept_id: Id,
-                      max_depth: Annotated[int, Field(ge=1, le=10)] = 5) -> Chain:
+                      max_depth: Annotated[int, Field(ge=1, le=10)] = 5) -> Body:
     """The shortest way between two concepts along relationships of any type and direction."""
     start, end = _concept(call, start_concept_id), _concept(call, end_concept_id)
     found = path(call.engine.store, call.caller, start, end, max_depth, CONCEPTS)
     if not found:
         raise NotFound(f"No path of at most {max_depth} relationships joins these concepts.", field="end_concept_id")
-    return Chain(success=True, message=f"Found path of length {len(found) - 1}", length=len(found) - 1, path=[
-        {"concept_id": id, "name": name, "relationship_to_next": type.upper() or None} for id, name, type in found])
+    length = len(found) - 1
+    return {"success": True, "message": f"Found path of length {length}", "length": length, "path": [
+        {"concept_id": id, "name": name, "relationship_to_next": type.upper() or None} for id, name, type in found]}
 
 
-@knowledge.tool(read_only=True)
-def list_hierarchy(call: Call) -> Tree:
+@knowledge.tool(shape(success=bool, areas=[AREA], total_concepts=int, message=str), read_only=True)
+def list_hierarchy(call: Call) -> Body:
     """All areas with their topics and subtopics, and how many concepts each holds."""
     tree: dict[str, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
     with call.engine.store.reading(call.caller.tenant) as rows:
         for area, topic, subtopic, count, _ in rows.concept_tree(call.caller):
             if count:
                 tree[area or PLACES["area"]][topic or PLACES["topic"]][subtopic or PLACES["subtopic"]] += count
-    areas = [Area(name=area, concept_count=sum(leaves.total() for leaves in topics.values()), topics=[
-        Topic(name=topic, concept_count=leaves.total(), subtopics=[
-            {"name": leaf, "concept_count": count} for leaf, count in sorted(leaves.items())])
-        for topic, leaves in sorted(topics.items())]) for area, topics in sorted(tree.items())]
-    total = sum(area["concept_count"] for area in areas)
-    return Tree(success=True, message=f"Hierarchy contains {len(areas)} areas with {total} concepts", areas=areas,
-                total_concepts=total)
+    areas = [{"name": area, "concept_count": sum(leaves.total() for leaves in topics.values()), "topics": [
+        {"name": topic, "concept_count": leaves.total(), "subtopics": [
+            {"name": leaf, "concept_count": count} for leaf, count in sorted(leaves.items())]}
+        for topic, leaves in sorted(topics.items())]} for area, topics in sorted(tree.items())]
+    total = sum(leaves.total() for topics in tree.values() for leaves in topics.values())
+    return {"success": True, "message": f"Hierarchy contains {len(areas)} areas with {total} concepts",
+            "areas": areas, "total_concepts": total}
 
 
-@knowledge.tool(read_only=True)
+@knowledge.tool(ROWS, read_only=True)
 def get_concepts_by_certainty(call: Call, *, min_certainty: Bound = 0, max_certainty: Bound = 100, limit: Limit = 20,
-                              sort_order: Literal["asc", "desc"] = "asc") -> Rows:
+                              sort_order: Literal["asc", "desc"] = "asc") -> Body:
     """Concepts between two bounds of certainty, the least certain first unless asked otherwise."""
     if min_certainty > max_certainty:
         raise InvalidInput("min_certainty is above max_certainty.", field="min_certainty", value=min_certainty)
@@ -295,21 +279,20 @@ def _attributes(score: float | None, **places: str | None) -> tuple[dict[str, Js
     return found, tuple(name for name, place in clean.items() if not place)
 
 
-def _done(message: str, written: Written) -> Done:
-    return Done(success=True, concept_id=written.item.id, message=message, redactions=dict(written.redactions),
-                warnings=[f"{same.title!r} ({same.id}) says nearly the same." for same in written.similar])
+def _done(message: str, written: Written) -> Body:
+    return {"success": True, "concept_id": written.item.id, "message": message, "redactions": dict(written.redactions),
+            "warnings": [f"{same.title!r} ({same.id}) says nearly the same." for same in written.similar]}
 
 
-def _page(call: Call, page: Page, message: str, *names: str) -> Rows:
-    return Rows(success=True, message=message, total=page.total, results=[
-        _row(call, item, *(names or (*PLACES, "certainty_score", "created_at"))) for item in page.items])
+def _page(call: Call, page: Page, message: str, *names: str) -> Body:
+    return {"success": True, "message": message, "total": page.total, "results": [
+        _row(call, item, *(names or (*PLACES, "certainty_score", "created_at"))) for item in page.items]}
 
 
-def _row(call: Call, item: Item, *names: str) -> Row:
-    row = {"concept_id": item.id, "name": item.title, **{name: item.attributes.get(name) for name in names}}
-    if "certainty_score" in names:
-        row["certainty_score"] = certainty_of(item, call.engine.clock.now())
-    return cast(Row, row | ({"created_at": item.created_at} if "created_at" in names else {}))
+def _row(call: Call, item: Item, *names: str) -> Body:
+    known = {**item.attributes, "certainty_score": certainty_of(item, call.engine.clock.now()),
+             "created_at": item.created_at}
+    return {"concept_id": item.id, "name": item.title, **{name: known.get(name) for name in names}}
 
 
 def _chosen(low: float, high: float = 100, name: str = "", **places: str | None) -> Filter:

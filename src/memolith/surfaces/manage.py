@@ -8,10 +8,8 @@ from pydantic import Field
 
 from memolith.engine.model import Block, Condition, Draft, Filter, Patch
 from memolith.errors import Conflict, InvalidInput
-from memolith.registry import Argument, Call, Family, Result
-from memolith.surfaces.core import Changed
-from memolith.surfaces.lanonasis.shapes import the
-from memolith.surfaces.names import bare_id
+from memolith.registry import Argument, Body, Call, Family, shape
+from memolith.surfaces.items import CHANGED, bare_id, changed, given, the
 
 manage = Family("manage", listed_over_mcp=False)
 Id = Annotated[str, Field(description="The id of the item.")]
@@ -19,22 +17,6 @@ TopicName = Annotated[str, Field(min_length=1, max_length=100)]
 TopicText = Annotated[str | None, Field(max_length=500)]
 Color = Annotated[str | None, Field(pattern="^#[0-9A-Fa-f]{6}$")]
 Icon = Annotated[str | None, Field(max_length=50)]
-
-
-class Erased(Result):
-    """What is left of an item: its id."""
-
-    erased: str
-    clean: Annotated[bool, Field(description="False while another program still reads old pages.")]
-
-
-class Undone(Result):
-    """An event that was taken back."""
-
-    undone: int
-    event: int
-    type: str
-    id: str
 
 
 class Turn(Argument):
@@ -45,100 +27,91 @@ class Turn(Argument):
     timestamp: Annotated[str | None, Field(description="When, as ISO 8601.")] = None
 
 
-class Checked(Result):
-    """Whether tables and indexes equal a replay of the log."""
-
-    equal: bool
-    problems: list[str]
-
-
-@manage.tool()
-def restore_item(call: Call, *, id: Id) -> Changed:
+@manage.tool(CHANGED)
+def restore_item(call: Call, *, id: Id) -> Body:
     """Bring a forgotten item back as it was."""
-    return Changed.by(call.engine.restore(call.caller, bare_id(id), call.idempotency_key))
+    return changed(call.engine.restore(call.caller, bare_id(id), call.idempotency_key))
 
 
-@manage.tool(destructive=True)
-def erase_item(call: Call, *, id: Id) -> Erased:
+@manage.tool(shape(erased=str, clean={"description": "False while another program still reads old pages.",
+                                      "type": "boolean"}), destructive=True)
+def erase_item(call: Call, *, id: Id) -> Body:
     """Remove every byte of an item for good; this cannot be undone."""
     wanted = bare_id(id)
-    return Erased(erased=wanted, clean=call.engine.erase(call.caller, wanted))
+    return {"erased": wanted, "clean": call.engine.erase(call.caller, wanted)}
 
 
-@manage.tool()
-def undo_event(call: Call, *, event: Annotated[int, Field(ge=1, description="The number of the event.")]) -> Undone:
+@manage.tool(shape(undone=int, event=int, type=str, id=str))
+def undo_event(call: Call, *, event: Annotated[int, Field(ge=1, description="The number of the event.")]) -> Body:
     """Take one event back by a new one."""
     made = call.engine.past.undo(call.caller, event)
-    return Undone(undone=event, event=made.seq, type=made.type, id=made.stream)
+    return {"undone": event, "event": made.seq, "type": made.type, "id": made.stream}
 
 
-@manage.tool()
+@manage.tool(CHANGED)
 def append_messages(call: Call, *, conversation_id: Id,
-                    messages: Annotated[list[Turn], Field(min_length=1, max_length=1000)]) -> Changed:
+                    messages: Annotated[list[Turn], Field(min_length=1, max_length=1000)]) -> Body:
     """Add messages at the end of a conversation."""
-    if call.engine.get(call.caller, bare_id(conversation_id)).kind != "conversation":
-        raise InvalidInput("Messages can be added to a conversation only.", field="conversation_id")
+    talk = the(call, "conversation", conversation_id, "conversation_id")
     blocks = [Block(turn.content, speaker=turn.role, at=turn.timestamp) for turn in messages]
-    return Changed.by(call.engine.append(call.caller, bare_id(conversation_id), blocks, call.idempotency_key))
+    return changed(call.engine.append(call.caller, talk.id, blocks, call.idempotency_key))
 
 
-@manage.tool()
-def review_concept(call: Call, *, concept_id: Id) -> Changed:
+@manage.tool(CHANGED)
+def review_concept(call: Call, *, concept_id: Id) -> Body:
     """Say that a concept was looked at and still holds, so that its computed certainty starts to fade anew."""
-    if call.engine.get(call.caller, bare_id(concept_id)).kind != "concept":
-        raise InvalidInput("Only a concept can be reviewed.", field="concept_id")
+    concept = the(call, "concept", concept_id, "concept_id")
     patch = Patch(attributes={"reviewed_at": call.engine.clock.now()})
-    return Changed.by(call.engine.revise(call.caller, bare_id(concept_id), patch, key=call.idempotency_key))
+    return changed(call.engine.revise(call.caller, concept.id, patch, key=call.idempotency_key))
 
 
-@manage.tool()
+@manage.tool(CHANGED)
 def create_topic(call: Call, *, name: TopicName, description: TopicText = None, color: Color = None, icon: Icon = None,
-                 parent_topic_id: str | None = None) -> Changed:
+                 parent_topic_id: str | None = None) -> Body:
     """Make a topic to keep memories under, perhaps below another."""
-    about = {"description": description, "color": color, "icon": icon,
-             "parent_topic_id": parent_topic_id and the(call, "topic", parent_topic_id, "parent_topic_id").id}
-    draft = Draft("topic", name, attributes={field: value for field, value in about.items() if value})
-    return Changed.by(call.engine.remember(call.caller, draft, call.idempotency_key))
+    above = the(call, "topic", parent_topic_id, "parent_topic_id").id if parent_topic_id else None
+    draft = Draft("topic", name, attributes=given(description=description, color=color, icon=icon,
+                                                  parent_topic_id=above))
+    return changed(call.engine.remember(call.caller, draft, call.idempotency_key))
 
 
-@manage.tool(idempotent=True)
+@manage.tool(CHANGED, idempotent=True)
 def update_topic(call: Call, *, topic_id: Id, name: TopicName | None = None, description: TopicText = None,
                  color: Color = None, icon: Icon = None, parent_topic_id: Annotated[
-                     str | None, Field(description="The topic to move it below; `top` for none.")] = None) -> Changed:
+                     str | None, Field(description="The topic to move it below; `top` for none.")] = None) -> Body:
     """Rename, describe, colour or move a topic."""
     topic = the(call, "topic", topic_id, "topic_id")
     above = parent_topic_id if parent_topic_id != "top" else None
+    attributes = given(description=description, color=color, icon=icon, parent_topic_id=above)
+    patch = Patch(name, attributes=attributes, dropped=("parent_topic_id",) if parent_topic_id == "top" else ())
+    if patch == Patch(attributes={}):
+        raise InvalidInput("Say what to change.", field="name")
     while above:
         if (parent := the(call, "topic", above, "parent_topic_id")).id == topic.id:
             raise InvalidInput("A topic cannot be below itself.", field="parent_topic_id")
         above = cast("str | None", parent.attributes.get("parent_topic_id"))
-    about = {"description": description, "color": color, "icon": icon, "parent_topic_id": parent_topic_id}
-    if name is None and not any(about.values()):
-        raise InvalidInput("Say what to change.", field="name")
-    patch = Patch(title=name, attributes={field: value for field, value in about.items() if value not in (None, "top")},
-                  dropped=("parent_topic_id",) if parent_topic_id == "top" else ())
-    return Changed.by(call.engine.revise(call.caller, topic.id, patch, key=call.idempotency_key))
+    return changed(call.engine.revise(call.caller, topic.id, patch, key=call.idempotency_key))
 
 
-@manage.tool(destructive=True)
-def delete_topic(call: Call, *, topic_id: Id) -> Changed:
+@manage.tool(CHANGED, destructive=True)
+def delete_topic(call: Call, *, topic_id: Id) -> Body:
     """Delete a topic that has none below it; its memories stay."""
     topic = the(call, "topic", topic_id, "topic_id")
     below = Filter(kinds=("topic",), where=(Condition("parent_topic_id", "eq", topic.id),))
     if call.engine.listing(call.caller, below, limit=1).total:
         raise Conflict("There are topics below this one; move or delete them first.", field="topic_id")
-    return Changed.by(call.engine.forget(call.caller, topic.id, key=call.idempotency_key))
+    return changed(call.engine.forget(call.caller, topic.id, key=call.idempotency_key))
 
 
-@manage.tool(idempotent=True)
-def assign_topic(call: Call, *, topic_id: Id, memory_id: Id) -> Changed:
+@manage.tool(CHANGED, idempotent=True)
+def assign_topic(call: Call, *, topic_id: Id, memory_id: Id) -> Body:
     """Put a memory under a topic."""
     patch = Patch(attributes={"topic_id": the(call, "topic", topic_id, "topic_id").id})
-    return Changed.by(call.engine.revise(call.caller, the(call, "memory", memory_id, "memory_id").id, patch))
+    return changed(call.engine.revise(call.caller, the(call, "memory", memory_id, "memory_id").id, patch))
 
 
-@manage.tool(read_only=True, scope="admin")
-def verify_store(call: Call) -> Checked:
+@manage.tool(shape(equal=bool, problems=[str]), read_only=True, scope="admin")
+def verify_store(call: Call) -> Body:
     """Prove that tables and indexes equal a replay of the log."""
     problems = call.engine.upkeep.verify()
-    return Checked(equal=not problems, problems=problems)
+    return {"equal": not problems, "problems": problems}

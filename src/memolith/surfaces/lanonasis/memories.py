@@ -1,23 +1,32 @@
-"""Memories: create, read, change, delete, list, search and count."""
+"""The LanOnasis family, its words for errors, and its memories: create, read, change, delete, list and search."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from typing import Annotated, Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Annotated, Literal, cast
 
-from pydantic import Field, JsonValue, WithJsonSchema
+from pydantic import Field, JsonValue
 
+from memolith import errors
 from memolith.engine.configuration import SET
-from memolith.engine.model import Block, Draft, Filter, Patch
+from memolith.engine.model import Block, Caller, Draft, Filter, Item, Patch
 from memolith.engine.ports import Reader
 from memolith.engine.recall import Query
-from memolith.errors import Conflict, InvalidInput
-from memolith.registry import Call
-from memolith.surfaces.lanonasis import shapes
-from memolith.surfaces.lanonasis.shapes import Body, Memory, MemoryId, MemoryType, Named, Object, Status, Tags, the
-from memolith.surfaces.names import bare_id
+from memolith.registry import Body, Call, Dialect, Family, shape
+from memolith.surfaces.items import bare_id, given, the
 
+Object = dict[str, JsonValue]
+Tags = list[str] | None
+Named = Annotated[str, Field(min_length=1)]
+MemoryType = Literal["context", "project", "knowledge", "reference", "personal", "workflow"]
+Status = Literal["active", "archived", "draft", "deleted"]
+MemoryId = Annotated[str, Field(description="The id of the memory.")]
+UserId = Annotated[str, Field(description="Whose memories; another user's id needs an admin key.")]
+
+# Left out, it is what the tenant has set; the schema shows what that is at first.
+Share = Annotated[float, Field(ge=0, le=1, json_schema_extra={"default": 0.7})]
 TopicId = Annotated[str | None, Field(description="The id of a topic.")]
 AllTags = Annotated[list[str] | None, Field(description="All of these.")]
 Limit = Annotated[int, Field(ge=1, le=100)]
@@ -26,107 +35,134 @@ Sort = Literal["created_at", "updated_at", "title", "access_count", "last_access
 # An empty text stands for an argument that was left out, because null has a meaning.
 Change = Annotated[str | None, Field(description="Null: none.", json_schema_extra=lambda s: s.pop("default", None))]
 
-Deleted = Annotated[Body, WithJsonSchema(shapes.schema(success=bool, message=str, deleted_id=str))]
-Listed = Annotated[Body, WithJsonSchema(shapes.schema(data=[shapes.MEMORY], pagination=shapes.schema(
-    page=int, limit=int, total=int, pages=int)))]
-Searched = Annotated[Body, WithJsonSchema(shapes.schema("warnings", results=[shapes.SCORED], total_results=int,
-                                                 search_time_ms=float, **shapes.NOTED))]
-BulkDeleted = Annotated[Body, WithJsonSchema(shapes.schema(deleted_count=int, failed_ids=[str]))]
+# What other families call the same: a memory keeps the word of whoever wrote it.
+TYPES: dict[str, tuple[str, ...]] = {
+    "context": ("context",), "project": ("project", "decisions", "tech-debt", "blockers", "progress"),
+    "knowledge": ("knowledge", "patterns", "learnings", "security", "performance"),
+    "reference": ("reference", "apis", "config"), "personal": ("personal",), "workflow": ("workflow", "testing")}
+TYPE_OF = {name: type for type, names in TYPES.items() for name in names}
+STATUSES = {"active": ("active",), "archived": ("archived", "superseded", "consolidated"),
+            "draft": ("draft", "pending"), "deleted": ()}
+STATUS_OF = {name: status for status, names in STATUSES.items() for name in names}
+OWN = ("topic_id", "summary", "metadata")
+CODES: dict[type[errors.MemolithError], tuple[int, str]] = {
+    errors.Malformed: (-32602, "Invalid Params"), errors.Unauthenticated: (-32001, "Authentication Required"),
+    errors.Denied: (-32002, "Permission Denied"), errors.RateLimited: (-32003, "Rate Limit Exceeded"),
+    errors.NotFound: (-32004, "Resource Not Found"), errors.Unavailable: (-32000, "Server Error"),
+    errors.DiskFull: (-32000, "Server Error")}
+FIELDS: dict[str, object] = {
+    "id": str, "title": str, "content": str, "memory_type": {"enum": list(TYPES)}, "tags": [str], "created_at": str,
+    "updated_at": str, "status": {"enum": list(STATUSES)}, "summary": str, "topic_id": str, "project_ref": str,
+    "metadata": dict, "user_id": str, "access_count": int, "last_accessed": str, "redactions": dict}
+OPTIONAL = "summary topic_id project_ref last_accessed redactions"
+MEMORY, SCORED = shape(OPTIONAL, **FIELDS), shape(OPTIONAL, **FIELDS, similarity_score=float)
 
 
-@shapes.lanonasis.tool()
+def coded(error: errors.MemolithError) -> tuple[int, str, Object]:
+    """The documented code, a message and more about it."""
+    other = (-32603, "Internal Error") if error.status >= 500 else (-32005, "Validation Error")
+    code, words = next((found for kind, found in CODES.items() if isinstance(error, kind)), other)
+    # Only projects have names that may be taken; inside, a name is a title.
+    field = "name" if isinstance(error, errors.AlreadyExists) else error.field
+    return code, error.message, {"details": words, **({"field": field} if field else {})}
+
+
+lanonasis = Family("lanonasis", Dialect(failure=lambda error: dict(zip(("code", "message", "data"), coded(error),
+                                                                       strict=True)), jsonrpc=coded),
+                   instructions="Memories with a title, a type and tags; a vault for the keys of vendors; insights.")
+
+
+@lanonasis.tool(MEMORY)
 def create_memory(call: Call, *, title: Named, content: Named, memory_type: MemoryType = "context", tags: Tags = None,
                   topic_id: TopicId = None, project_ref: str | None = None, metadata: Object | None = None,
-                  summary: str | None = None) -> Memory:
+                  summary: str | None = None) -> Body:
     """Keep a memory; it can be found at once."""
-    shapes.measured(call, tags, title=title, content=content, summary=summary, project_ref=project_ref)
-    attributes: dict[str, JsonValue] = {"metadata": metadata, "summary": summary,
-                                        "topic_id": topic_id and the(call, "topic", topic_id, "topic_id").id}
+    measured(call, tags, title=title, content=content, summary=summary, project_ref=project_ref)
+    topic = the(call, "topic", topic_id, "topic_id").id if topic_id else None
     draft = Draft(title=title, blocks=(Block(content),), tags=tuple(tags or ()), project=project_ref,
-                  namespace=memory_type, attributes={name: value for name, value in attributes.items() if value})
+                  namespace=memory_type, attributes=given(metadata=metadata, summary=summary, topic_id=topic))
     written = call.engine.remember(call.caller, draft, call.idempotency_key, lambda rows: _room(call, rows))
-    return {**shapes.memory(call, written.item.id), "redactions": dict(written.redactions)}
+    return {**shown(call, [written.item.id])[0], "redactions": dict(written.redactions)}
 
 
-@shapes.lanonasis.tool(read_only=True)
-def get_memory(call: Call, *, memory_id: MemoryId) -> Memory:
+@lanonasis.tool(MEMORY, read_only=True)
+def get_memory(call: Call, *, memory_id: MemoryId) -> Body:
     """One whole memory; counts as a reading of it."""
     item = the(call, "memory", memory_id, "memory_id")
     call.engine.note_read(call.caller, item.id)
-    return shapes.memory(call, item.id)
+    return shown(call, [item.id])[0]
 
 
-@shapes.lanonasis.tool(idempotent=True)
+@lanonasis.tool(MEMORY, idempotent=True)
 def update_memory(call: Call, *, memory_id: MemoryId, title: Named | None = None, content: Named | None = None,
                   memory_type: MemoryType | None = None, tags: Tags = None, topic_id: Change = "",
                   project_ref: Change = "", status: Status | None = None, metadata: Object | None = None,
-                  summary: str | None = None) -> Memory:
+                  summary: str | None = None) -> Body:
     """Change a memory: what is given takes the place of what was there, which stays in its history."""
     given = (title, content, memory_type, tags, status, metadata, summary, topic_id or None, project_ref or None)
     if all(one is None for one in given) and topic_id is not None and project_ref is not None:
-        raise InvalidInput("Say what to change.", field="title")
+        raise errors.InvalidInput("Say what to change.", field="title")
     item = the(call, "memory", memory_id, "memory_id")
-    shapes.measured(call, tags, title=title, content=content, summary=summary, project_ref=project_ref)
+    measured(call, tags, title=title, content=content, summary=summary, project_ref=project_ref)
     topic = the(call, "topic", topic_id, "topic_id").id if topic_id else None
     kept = {name: value for name, value in (("metadata", metadata), ("summary", summary), ("topic_id", topic))
             if value is not None}
-    dropped = [] if metadata is None else [name for name in item.attributes if name not in shapes.OWN]
+    dropped = [] if metadata is None else [name for name in item.attributes if name not in OWN]
     patch = Patch(title=title, blocks=None if content is None else (Block(content),), attributes=kept,
                   tags=None if tags is None else tuple(tags), status=None if status == "deleted" else status,
                   dropped=(*dropped, "topic_id") if topic_id is None else tuple(dropped),
                   project="" if project_ref is None else project_ref or None,
-                  namespace=None if shapes.memory_type(item) == memory_type else memory_type)
+                  namespace=None if type_for(item.scope.namespace) == memory_type else memory_type)
     written = call.engine.revise(call.caller, item.id, patch, key=call.idempotency_key)
     if status == "deleted":
         call.engine.forget(call.caller, item.id)
-    return {**shapes.memory(call, item.id), "redactions": dict(written.redactions)}
+    return {**shown(call, [item.id])[0], "redactions": dict(written.redactions)}
 
 
-@shapes.lanonasis.tool(destructive=True)
-def delete_memory(call: Call, *, memory_id: MemoryId) -> Deleted:
+@lanonasis.tool(shape(success=bool, message=str, deleted_id=str), destructive=True)
+def delete_memory(call: Call, *, memory_id: MemoryId) -> Body:
     """Take a memory out of every list and search."""
     item = the(call, "memory", memory_id, "memory_id")
     call.engine.forget(call.caller, item.id, key=call.idempotency_key)
     return {"success": True, "message": "The memory was deleted.", "deleted_id": item.id}
 
 
-@shapes.lanonasis.tool(read_only=True)
+@lanonasis.tool(shape(data=[MEMORY], pagination=shape(page=int, limit=int, total=int, pages=int)), read_only=True)
 def list_memories(call: Call, *, page: Page = 1, limit: Limit = 20, memory_type: MemoryType | None = None,
                   topic_id: TopicId = None, project_ref: str | None = None,
                   status: Annotated[Status | None, Field(description="Left out: all but deleted.")] = None,
-                  tags: AllTags = None, sort: Sort = "created_at", order: Literal["asc", "desc"] = "desc") -> Listed:
+                  tags: AllTags = None, sort: Sort = "created_at", order: Literal["asc", "desc"] = "desc") -> Body:
     """A page of memories, filtered and sorted."""
     if sort in ("access_count", "last_accessed"):
         call.engine.flush_reads()
     chosen = _filter([memory_type] if memory_type else [], topic_id, project_ref, status, tags)
     found = call.engine.listing(call.caller, chosen, sort, order == "desc", limit, (page - 1) * limit)
-    texts = call.engine.read_many(call.caller, [item.id for item in found.items], forgotten=True)
-    return {"data": shapes.memories(call, texts), "pagination": {
+    return {"data": shown(call, [item.id for item in found.items]), "pagination": {
         "page": page, "limit": limit, "total": found.total, "pages": -(-found.total // limit)}}
 
 
-@shapes.lanonasis.tool(read_only=True)
+@lanonasis.tool(shape(results=[SCORED], total_results=int, search_time_ms=float, warnings=[str]), read_only=True)
 def search_memories(call: Call, *, query: Named, memory_types: list[MemoryType] | None = None, tags: AllTags = None,
                     topic_id: TopicId = None, project_ref: str | None = None, status: Status = "active",
-                    limit: Limit = 20, threshold: shapes.Share = SET) -> Searched:
+                    limit: Limit = 20, threshold: Share = SET) -> Body:
     """Memories that are like a question or a text, by words and by meaning."""
-    shapes.measured(call, query=query)
+    measured(call, query=query)
     started = time.perf_counter()
     least = call.engine.configuration.number(call.caller.tenant, "search_threshold", threshold)
     found = call.engine.recall(call.caller, Query(
         query, _filter(memory_types or [], topic_id, project_ref, status, tags), limit=limit, threshold=least,
         by_similarity=True, per_item=True))
-    return {"results": shapes.scored(call, {hit.item.id: hit.score for hit in found.hits}),
+    return {"results": scored(call, {hit.item.id: hit.score for hit in found.hits}),
             "total_results": found.total, "search_time_ms": round((time.perf_counter() - started) * 1000, 3),
-            **shapes.noted(found.warnings)}
+            "warnings": list(found.warnings)}
 
 
-@shapes.lanonasis.tool(destructive=True)
-def bulk_delete_memories(call: Call, *, memory_ids: Annotated[list[str], Field(min_length=1)]) -> BulkDeleted:
+@lanonasis.tool(shape(deleted_count=int, failed_ids=[str]), destructive=True)
+def bulk_delete_memories(call: Call, *, memory_ids: Annotated[list[str], Field(min_length=1)]) -> Body:
     """Delete several memories at once; those that are not there are named."""
     most = int(call.engine.configuration.number(call.caller.tenant, "max_bulk_delete"))
     if len(memory_ids) > most:
-        raise InvalidInput(f"One call deletes at most {most} memories.", field="memory_ids")
+        raise errors.InvalidInput(f"One call deletes at most {most} memories.", field="memory_ids")
     wanted = {bare_id(id): id for id in memory_ids}
     gone = call.engine.forget_all(call.caller, list(wanted), "memory")
     return {"deleted_count": len(gone), "failed_ids": [wanted[id] for id in wanted if id not in gone]}
@@ -134,15 +170,77 @@ def bulk_delete_memories(call: Call, *, memory_ids: Annotated[list[str], Field(m
 
 def _filter(types: Sequence[str], topic_id: str | None, project_ref: str | None, status: Status | None,
             tags: Tags) -> Filter:
-    return Filter(kinds=("memory",), namespaces=tuple(name for type in types for name in shapes.TYPES[type]),
+    return Filter(kinds=("memory",), namespaces=tuple(name for type in types for name in TYPES[type]),
                   topics=(bare_id(topic_id),) if topic_id else (), projects=(project_ref,) if project_ref else (),
-                  tags_all=tuple(tags or ()), statuses=shapes.STATUSES[status] if status else (),
+                  tags_all=tuple(tags or ()), statuses=STATUSES[status] if status else (),
                   forgotten=status == "deleted")
 
 
 def _room(call: Call, rows: Reader) -> None:
     """Refuse one memory more than a user may have; nobody has more memories than his tenant has events."""
     caller, most = call.caller, int(call.engine.configuration.number(call.caller.tenant, "max_memories"))
-    mine = Filter(kinds=("memory",), owner=caller.user)
-    if rows.last_seq(caller.tenant) >= most and rows.listing(caller, mine, limit=1).total >= most:
-        raise Conflict(f"You have {most:,} memories, which is all that max_memories allows; delete some first.")
+    if rows.last_seq(caller.tenant) >= most and rows.listing(caller, mine(caller), limit=1).total >= most:
+        raise errors.Conflict(f"You have {most:,} memories, which is all that max_memories allows; delete some first.")
+
+
+def shown(call: Call, ids: Sequence[str]) -> list[Body]:
+    """The memories as they are now, forgotten or not, with how often they were read."""
+    found, reads = call.engine.read_many(call.caller, ids, forgotten=True), call.engine.accesses(call.caller, ids)
+    return [_memory(item, blocks, *reads.get(item.id, (0, None))) for item, blocks in found]
+
+
+def scored(call: Call, scores: dict[str, float]) -> list[Body]:
+    """Whole memories with their scores, in the order given."""
+    return [{**one, "similarity_score": scores[str(one["id"])]} for one in shown(call, list(scores))]
+
+
+def mine(caller: Caller) -> Filter:
+    """The memories of the caller himself."""
+    return Filter(kinds=("memory",), owner=caller.user)
+
+
+def _memory(item: Item, blocks: list[Block], reads: int, last: str | None) -> Body:
+    kept = item.attributes
+    others = {name: value for name, value in kept.items() if name not in OWN}
+    return {"id": item.id, "title": item.title or blocks[0].text.strip().splitlines()[0][:80],
+            "content": "\n\n".join(block.text for block in blocks), "memory_type": type_for(item.scope.namespace),
+            "tags": list(item.tags), "status": "deleted" if item.forgotten else STATUS_OF.get(item.status, "active"),
+            "summary": kept.get("summary"), "topic_id": kept.get("topic_id"), "project_ref": item.scope.project,
+            "metadata": others | cast(Object, kept.get("metadata") or {}), "user_id": item.scope.owner,
+            "access_count": reads, "last_accessed": last, "created_at": item.created_at, "updated_at": item.updated_at}
+
+
+def type_for(namespace: str | None) -> str:
+    """The type, also where another family wrote the memory."""
+    return TYPE_OF.get(namespace or "", "context")
+
+
+def by_type(namespaces: Mapping[str, int] | Mapping[str | None, int]) -> dict[str, int]:
+    """How many memories there are of each type."""
+    types: dict[str, int] = dict.fromkeys(TYPES, 0)
+    for name, count in namespaces.items():
+        types[type_for(name)] += count
+    return types
+
+
+def acting_for(call: Call, user_id: str | None) -> Call:
+    """The call as that user; at this machine there is but one, and over HTTP another than oneself is for admins."""
+    caller = call.caller
+    if user_id is not None and user_id != caller.user and not call.local:
+        if not caller.admin:
+            raise errors.Denied("Only an admin may ask for another user.", field="user_id")
+        caller = Caller(caller.tenant, user_id)
+    return replace(call, caller=replace(caller, admin=False))
+
+
+def measured(call: Call, tags: Tags = None, **given: str | None) -> None:
+    """Refuse what is longer than this tenant allows."""
+    limits = call.engine.configuration.values(call.caller.tenant)
+    if len(tags or ()) > (most := int(limits["max_tags"])):
+        raise errors.InvalidInput(f"A memory has at most {most} tags.", field="tags")
+    for name, value in [*given.items(), *(("tag", tag) for tag in tags or ())]:
+        if value and len(value) > (most := int(limits[f"max_{name}_length"])):
+            raise errors.InvalidInput(f"{name} has {len(value):,} characters; at most {most:,} are allowed.",
+                                      field="tags" if name == "tag" else name)
+        if name == "title" and value is not None and not value.strip():
+            raise errors.InvalidInput("A title cannot be blank.", field="title")

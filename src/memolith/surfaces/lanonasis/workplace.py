@@ -6,7 +6,7 @@ import time
 from dataclasses import asdict
 from typing import Annotated, Literal
 
-from pydantic import Field, WithJsonSchema
+from pydantic import Field
 
 from memolith import __version__
 from memolith.engine.configuration import KEYS, known_key
@@ -14,10 +14,10 @@ from memolith.engine.model import Audience, Caller, Draft, Filter, Item
 from memolith.engine.recall import Query
 from memolith.engine.vault import Secret
 from memolith.errors import InvalidInput, NotFound
-from memolith.registry import Call
-from memolith.surfaces.lanonasis import shapes
-from memolith.surfaces.lanonasis.shapes import Body, Named, Object, UserId, acting_for, lanonasis, schema, the
-from memolith.surfaces.names import bare_id
+from memolith.registry import Body, Call, shape
+from memolith.surfaces.items import bare_id, given, the
+from memolith.surfaces.lanonasis import memories
+from memolith.surfaces.lanonasis.memories import Named, Object, UserId, acting_for, lanonasis, mine
 
 ConfigKey = Annotated[str, Field(description=", ".join(KEYS))]
 KeyId = Annotated[str, Field(description="The id of the key.")]
@@ -25,39 +25,21 @@ KeyType = Literal["api_key", "oauth_token", "certificate", "ssh_key"]
 Environment = Literal["development", "staging", "production"]
 Name = Annotated[str, Field(min_length=1, max_length=255)]
 MOST, EXCERPT = 1000, 300
-KEY_FIELDS = ("id", "name", "type", "environment", "project_id", "created_at", "last_rotated", "rotation_frequency",
-              "metadata")
 
+BY_TYPE = shape(**dict.fromkeys(memories.TYPES, int))
 WELL = {"enum": ["healthy", "unhealthy"]}
-PROJECT = schema("description", id=str, name=str, description=str, organization_id=str, status=str, created_at=str,
-                 updated_at=str)
-KEY = schema("last_rotated", id=str, name=str, type=str, environment=str, project_id=str, created_at=str,
-             last_rotated=str, expires_at=str, rotation_frequency=int, is_active=bool, metadata=dict)
-Health = Annotated[Body, WithJsonSchema(schema(
-    status={"enum": ["healthy", "degraded", "unhealthy"]}, timestamp=str, version=str, uptime=float,
-    services=schema(database=WELL, cache=WELL, embeddings=WELL)))]
-Stats = Annotated[Body, WithJsonSchema(schema(
-    "most_accessed_memory", total_memories=int, memories_by_type=schema(**dict.fromkeys(shapes.TYPES, int)),
-    total_topics=int, most_accessed_memory=str, recent_memories=[str]))]
-Topics = Annotated[Body, WithJsonSchema(schema(topics=[schema(
-    "description color icon parent_topic_id", id=str, name=str, description=str, color=str, icon=str,
-    parent_topic_id=str, created_at=str, updated_at=str)]))]
-Config = Annotated[Body, WithJsonSchema(schema("", key=str, value={}, type=str, description=str, history=[dict]))]
-Configured = Annotated[Body, WithJsonSchema(schema(key=str, value={}, previous_value={}, updated_at=str))]
-Project = Annotated[Body, WithJsonSchema(PROJECT)]
-Projects = Annotated[Body, WithJsonSchema(schema(projects=[PROJECT]))]
-Organisation = Annotated[Body, WithJsonSchema(schema(id=str, name=str, plan=str, settings=dict, limits=dict,
-                                                     usage=dict))]
-Key = Annotated[Body, WithJsonSchema(KEY)]
-Keys = Annotated[Body, WithJsonSchema(schema(keys=[KEY]))]
-Rotated = Annotated[Body, WithJsonSchema(schema(key_id=str, rotated_at=str, new_value=str))]
-Revoked = Annotated[Body, WithJsonSchema(schema(id=str, is_active=bool, revoked_at=str))]
-Pages = Annotated[Body, WithJsonSchema(schema("warnings", query=str, total=int, results=[schema(
-    title=str, section=str, path=str, excerpt=str, score=float)], **shapes.NOTED))]
+PROJECT = shape("description", id=str, name=str, description=str, organization_id=str, status=str, created_at=str,
+                updated_at=str)
+KEY = shape("last_rotated", id=str, name=str, type=str, environment=str, project_id=str, created_at=str,
+            last_rotated=str, expires_at=str, rotation_frequency=int, is_active=bool, metadata=dict)
+TOPIC = shape("description color icon parent_topic_id", id=str, name=str, description=str, color=str, icon=str,
+              parent_topic_id=str, created_at=str, updated_at=str)
+PAGE = shape(title=str, section=str, path=str, excerpt=str, score=float)
 
 
-@lanonasis.tool(read_only=True)
-def health_check(call: Call) -> Health:
+@lanonasis.tool(shape(status={"enum": ["healthy", "degraded", "unhealthy"]}, timestamp=str, version=str, uptime=float,
+                      services=shape(database=WELL, cache=WELL, embeddings=WELL)), read_only=True)
+def health_check(call: Call) -> Body:
     """Whether the server and its parts work."""
     well = call.engine.health()["embeddings"] == "healthy"
     return {"status": "healthy" if well else "degraded", "timestamp": call.engine.clock.now(), "version": __version__,
@@ -65,32 +47,32 @@ def health_check(call: Call) -> Health:
                 "database": "healthy", "cache": "healthy", "embeddings": "healthy" if well else "unhealthy"}}
 
 
-@lanonasis.tool(read_only=True, inert=("user_id",))
-def get_stats(call: Call, *, user_id: UserId | None = None) -> Stats:
+@lanonasis.tool(shape("most_accessed_memory", total_memories=int, memories_by_type=BY_TYPE, total_topics=int,
+                      most_accessed_memory=str, recent_memories=[str]), read_only=True, inert=("user_id",))
+def get_stats(call: Call, *, user_id: UserId | None = None) -> Body:
     """How many memories a user has, of which types, and which were read or written last."""
     caller, engine = acting_for(call, user_id).caller, call.engine
-    mine, types = Filter(kinds=("memory",), owner=caller.user), dict.fromkeys(shapes.TYPES, 0)
     engine.flush_reads()
-    for name, count in engine.counts(caller, "namespace", mine).items():
-        types[shapes.TYPE_OF.get(name or "", "context")] += count
+    types = memories.by_type(engine.counts(caller, "namespace", mine(caller)))
     with engine.store.reading(caller.tenant) as rows:
-        recent, favourite = rows.listing(caller, mine, limit=5, counted=False), rows.most_read(caller, mine)
+        favourite = rows.most_read(caller, mine(caller))
+        recent = rows.listing(caller, mine(caller), limit=5, counted=False)
         topics = rows.listing(caller, Filter(kinds=("topic",), owner=caller.user), limit=1).total
     return {"total_memories": sum(types.values()), "memories_by_type": types, "total_topics": topics,
             "most_accessed_memory": favourite, "recent_memories": [item.id for item in recent.items]}
 
 
-@lanonasis.tool(read_only=True, inert=("user_id",))
-def list_topics(call: Call, *, user_id: UserId | None = None) -> Topics:
+@lanonasis.tool(shape(topics=[TOPIC]), read_only=True, inert=("user_id",))
+def list_topics(call: Call, *, user_id: UserId | None = None) -> Body:
     """The topics under which a user keeps memories."""
     caller = acting_for(call, user_id).caller
-    mine = call.engine.listing(caller, Filter(kinds=("topic",), owner=caller.user), descending=False, limit=MOST)
+    page = call.engine.listing(caller, Filter(kinds=("topic",), owner=caller.user), descending=False, limit=MOST)
     return {"topics": [{"id": item.id, "name": item.title, **item.attributes, "created_at": item.created_at,
-                        "updated_at": item.updated_at} for item in mine.items]}
+                        "updated_at": item.updated_at} for item in page.items]}
 
 
-@lanonasis.tool(read_only=True)
-def get_config(call: Call, *, key: ConfigKey) -> Config:
+@lanonasis.tool(shape(key=str, value={}, type=str, description=str, history=[dict]), read_only=True)
+def get_config(call: Call, *, key: ConfigKey) -> Body:
     """What a setting is now, and who set it before."""
     about, engine, tenant = known_key(key), call.engine, call.caller.tenant
     value = engine.model() if key == "embedding_model" else engine.configuration.values(tenant)[key]
@@ -99,35 +81,35 @@ def get_config(call: Call, *, key: ConfigKey) -> Config:
         for event in engine.configuration.history(tenant, key)]}
 
 
-@lanonasis.tool(idempotent=True, scope="admin")
-def set_config(call: Call, *, key: ConfigKey, value: str) -> Configured:
+@lanonasis.tool(shape(key=str, value={}, previous_value={}, updated_at=str), idempotent=True, scope="admin")
+def set_config(call: Call, *, key: ConfigKey, value: str) -> Body:
     """Change a setting for the whole organisation, at once and in every process."""
     event = call.engine.configuration.set(call.caller, key, value)
     return {"key": key, "value": event.data["value"], "previous_value": event.data["before"], "updated_at": event.at}
 
 
-@lanonasis.tool()
+@lanonasis.tool(PROJECT)
 def create_project(call: Call, *, name: Name, description: str | None = None, organization_id: Annotated[
-        str | None, Field(description="If given, all of the organisation see it.")] = None) -> Project:
+        str | None, Field(description="If given, all of the organisation see it.")] = None) -> Body:
     """Start a project, for yourself or for your whole organisation."""
     title = " ".join(name.split())
     if not title:
         raise InvalidInput("A project needs a name.", field="name")
-    draft = Draft(kind="project", title=title, attributes={"description": description} if description else {},
+    draft = Draft(kind="project", title=title, attributes=given(description=description),
                   audience=Audience.ORG if _own(call.caller, organization_id) else Audience.USER)
     return _project(call.engine.remember(call.caller, draft, call.idempotency_key).item)
 
 
-@lanonasis.tool(read_only=True)
-def list_projects(call: Call, *, organization_id: str | None = None) -> Projects:
+@lanonasis.tool(shape(projects=[PROJECT]), read_only=True)
+def list_projects(call: Call, *, organization_id: str | None = None) -> Body:
     """The projects that you may see, newest first."""
     _own(call.caller, organization_id)
     page = call.engine.listing(call.caller, Filter(kinds=("project",)), limit=MOST)
     return {"projects": [_project(item) for item in page.items]}
 
 
-@lanonasis.tool(read_only=True)
-def get_organization_info(call: Call, *, organization_id: str) -> Organisation:
+@lanonasis.tool(shape(id=str, name=str, plan=str, settings=dict, limits=dict, usage=dict), read_only=True)
+def get_organization_info(call: Call, *, organization_id: str) -> Body:
     """What your organisation has set, what it may use, and what it uses."""
     tenant, engine = _own(call.caller, organization_id), call.engine
     assert tenant is not None
@@ -141,54 +123,54 @@ def get_organization_info(call: Call, *, organization_id: str) -> Organisation:
             "usage": {"memories": kinds.get("memory", 0), "projects": kinds.get("project", 0), "api_keys": keys}}
 
 
-@lanonasis.tool()
+@lanonasis.tool(KEY)
 def create_api_key(call: Call, *, name: Name, type: KeyType, value: Annotated[
         str, Field(min_length=1, max_length=100_000, description="Kept encrypted.")], environment: Environment,
         project_id: str, rotation_frequency: Annotated[int, Field(ge=1, le=365, description="Days.")] = 90,
-        metadata: Object | None = None) -> Key:
+        metadata: Object | None = None) -> Body:
     """Keep the key of a vendor in the vault; its value is never shown again."""
     project = the(call, "project", project_id, "project_id").id
     draft = Secret(name, type, environment, project, rotation_frequency, metadata or {})
     return _key(call.engine.vault.store(call.caller, draft, value))
 
 
-@lanonasis.tool(read_only=True)
+@lanonasis.tool(shape(keys=[KEY]), read_only=True)
 def list_api_keys(call: Call, *, project_id: str | None = None, environment: Environment | None = None,
-                  type: KeyType | None = None) -> Keys:
+                  type: KeyType | None = None) -> Body:
     """The keys in the vault, without their values."""
     return {"keys": [_key(one) for one in call.engine.vault.all(call.caller)
                      if project_id in (None, one.project_id) and environment in (None, one.environment)
                      and type in (None, one.type)]}
 
 
-@lanonasis.tool(read_only=True)
-def get_api_key(call: Call, *, key_id: KeyId) -> Key:
+@lanonasis.tool(KEY, read_only=True)
+def get_api_key(call: Call, *, key_id: KeyId) -> Body:
     """One key in the vault, without its value."""
     return _key(call.engine.vault.get(call.caller, bare_id(key_id)))
 
 
-@lanonasis.tool(destructive=True)
-def rotate_api_key(call: Call, *, key_id: KeyId) -> Rotated:
+@lanonasis.tool(shape(key_id=str, rotated_at=str, new_value=str), destructive=True)
+def rotate_api_key(call: Call, *, key_id: KeyId) -> Body:
     """Give a key a new random value, which is shown this once; the old one is gone."""
     secret, value = call.engine.vault.rotate(call.caller, bare_id(key_id))
     return {"key_id": secret.id, "rotated_at": secret.last_rotated, "new_value": value}
 
 
-@lanonasis.tool(destructive=True, idempotent=True)
-def revoke_api_key(call: Call, *, key_id: KeyId) -> Revoked:
+@lanonasis.tool(shape(id=str, is_active=bool, revoked_at=str), destructive=True, idempotent=True)
+def revoke_api_key(call: Call, *, key_id: KeyId) -> Body:
     """Make a key unusable; its record stays."""
     secret = call.engine.vault.revoke(call.caller, bare_id(key_id))
     return {"id": secret.id, "is_active": False, "revoked_at": secret.revoked_at}
 
 
-@lanonasis.tool(read_only=True)
+@lanonasis.tool(shape(query=str, total=int, results=[PAGE], warnings=[str]), read_only=True)
 def search_lanonasis_docs(call: Call, *, query: Named, section: Literal["all", "api", "guides", "sdks"] = "all",
-                          limit: Annotated[int, Field(ge=1, le=50)] = 10) -> Pages:
+                          limit: Annotated[int, Field(ge=1, le=50)] = 10) -> Body:
     """Places in this server's documentation: reference (api), how-to pages (guides), libraries and clients (sdks)."""
-    shapes.measured(call, query=query)
+    memories.measured(call, query=query)
     chosen = Filter(namespaces=() if section == "all" else (section,))
     found = call.engine.recall(call.engine.manual(), Query(query, chosen, limit=limit))
-    return {"query": query, "total": found.total, **shapes.noted(found.warnings), "results": [
+    return {"query": query, "total": found.total, "warnings": list(found.warnings), "results": [
         {"title": hit.item.title, "section": hit.item.scope.namespace, "path": hit.item.id,
          "excerpt": " ".join(hit.passage.text.split())[:EXCERPT], "score": hit.score} for hit in found.hits]}
 
@@ -206,5 +188,5 @@ def _project(item: Item) -> Body:
 
 
 def _key(one: Secret) -> Body:
-    shown = {name: value for name, value in asdict(one).items() if name in KEY_FIELDS}
-    return {**shown, "expires_at": one.expires_at, "is_active": not one.revoked_at}
+    known = {**asdict(one), "expires_at": one.expires_at, "is_active": not one.revoked_at}
+    return {name: known[name] for name in KEY["properties"]}

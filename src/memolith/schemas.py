@@ -1,0 +1,225 @@
+"""What a typed function takes and gives: the schemas of its signature, and the strict check of arguments against it."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+from pydantic_core import ErrorDetails
+
+from memolith.errors import Malformed
+
+Body = dict[str, object]
+Schema = dict[str, Any]
+Effect = Literal["reads", "writes", "runs"]
+Function = Callable[..., Body]
+Acting = TypeVar("Acting", bound=Function)
+Prepared = tuple["Signature", dict[str, Any]]
+
+STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, defer_build=True)
+NULL = {"type": "null"}
+NAMES = {str: "string", int: "integer", float: "number", bool: "boolean", dict: "object"}
+WORDS = {"integer": "a whole number", "number": "a number", "string": "a text", "boolean": "true or false",
+         "array": "a list", "object": "an object"}
+BOUNDS = (("minimum", "maximum", " {}"), ("minLength", "maxLength", " of {} characters"),
+          ("minItems", "maxItems", " of {} entries"))
+
+
+def shape(optional: str = "", /, **types: object) -> Schema:
+    """The schema of a result by the types of its fields, `[x]` for a list; what is optional may be left out or null."""
+    free = [*optional.split(), "warnings"]
+    return an_object({name: field_schema(kind, name in free) for name, kind in types.items()},
+                     [name for name in types if name not in free])
+
+
+def an_object(properties: Schema, required: list[str]) -> Schema:
+    return {"properties": properties, **({"required": required} if required else {}), "type": "object"}
+
+
+def field_schema(kind: Any, nullable: bool = False) -> Schema:
+    if isinstance(kind, list):
+        return {"items": field_schema(kind[0]), "type": "array"}
+    if get_origin(kind) is dict:
+        return {"additionalProperties": field_schema(get_args(kind)[1]), "type": "object"}
+    if not isinstance(kind, type):
+        ready: Schema = kind
+        return ready
+    return {"type": [NAMES[kind], "null"] if nullable else NAMES[kind]}
+
+
+def plain(node: Any, defs: Schema) -> Any:
+    """A schema of arguments without titles and references; one that may be left out is shown as its type alone."""
+    if isinstance(node, list):
+        return [plain(entry, defs) for entry in node]
+    if not isinstance(node, dict):
+        return node
+    if "$ref" in node:
+        node = {**defs[node["$ref"].rpartition("/")[2]], **{key: node[key] for key in node if key != "$ref"}}
+    # The title of a schema is a text; a property of that name has a schema.
+    flat = {key: plain(value, defs) for key, value in node.items() if key != "$defs" and not (
+        key == "title" and isinstance(value, str))}
+    if flat.get("additionalProperties") == {}:
+        flat["additionalProperties"] = True
+    if flat.get("default", 0) is not None or NULL not in flat.get("anyOf", []):
+        return flat
+    choices = [choice for choice in flat.pop("anyOf") if choice != NULL]
+    del flat["default"]
+    return {**(choices[0] if len(choices) == 1 else {"anyOf": choices}), **flat}
+
+
+def merged(schemas: list[Schema]) -> Schema:
+    """One flat object with the properties of all, each as its first owner has it; required is what all require."""
+    properties: Schema = {}
+    for name, kind in (pair for schema in schemas for pair in schema["properties"].items()):
+        properties.setdefault(name, kind)
+    return an_object(properties, [name for name in properties if all(name in s.get("required", ()) for s in schemas)])
+
+
+class Argument(BaseModel):
+    """An object inside the arguments of a tool: strict as the arguments themselves."""
+
+    model_config = STRICT
+
+
+@dataclass(frozen=True)
+class Signature:
+    """One function `(call, *, typed arguments) -> Body`, and the shape of its result."""
+
+    function: Function
+    output_schema: Schema
+    effect: Effect = "reads"
+
+    def __post_init__(self) -> None:
+        first, *rest = inspect.signature(self.function).parameters.values()
+        if first.name != "call" or any(parameter.kind is not parameter.KEYWORD_ONLY for parameter in rest):
+            raise TypeError(f"{self.function.__name__} must be a function of (call, *, …)")
+
+    @cached_property
+    def model(self) -> type[BaseModel]:
+        fields: dict[str, Any] = {}
+        hints = get_type_hints(self.function, include_extras=True)
+        for name, parameter in list(inspect.signature(self.function).parameters.items())[1:]:
+            default = ... if parameter.default is parameter.empty else parameter.default
+            # An alias, so that an argument may be called `json` or `copy`, which a model has as methods.
+            fields[f"argument_{name}"] = (hints[name], Field(default, alias=name))
+        return create_model(self.function.__name__, __config__=STRICT, **fields)
+
+    @cached_property
+    def input_schema(self) -> Schema:
+        schema = self.model.model_json_schema()
+        flat: Schema = plain(schema, schema.get("$defs", {}))
+        flat.setdefault("properties", {})
+        return flat
+
+    def prepare(self, arguments: Mapping[str, Any]) -> Prepared:
+        """The function with its checked arguments; `Malformed` names the first that does not fit."""
+        try:
+            # As JSON, because strict checking of Python values would refuse the JSON forms of dates, enums and tuples.
+            model = self.model.model_validate_json(json.dumps(arguments))
+        except ValidationError as error:
+            # None: the values in pydantic's own text have no place in a log.
+            raise self.refusal(error.errors(include_url=False)[0]) from None
+        return self, {name[len("argument_"):]: getattr(model, name) for name in model.model_fields_set}
+
+    def worded(self, body: Body) -> Body:
+        """The result without optional additions that are empty."""
+        required = self.output_schema.get("required", ())
+        return {name: value for name, value in body.items() if name in required or value not in ([], {})}
+
+    def refusal(self, error: ErrorDetails) -> Malformed:
+        path = error["loc"]
+        steps, schema = at(self.input_schema, path)
+        name = ".".join(steps)
+        if error["type"] == "missing":
+            return Malformed(f"`{name}` is required: {expected(schema)}.", field=name)
+        if error["type"] == "extra_forbidden":
+            name = ".".join([*steps, str(path[-1])])
+            known = ", ".join(schema.get("properties", {})) or "no arguments"
+            return Malformed(f"`{name}` is not known here; possible: {known}.", field=name, value=error["input"])
+        if error["type"] == "value_error":
+            return Malformed(f"`{name}`: {error['ctx']['error']}", field=name, value=error["input"])
+        return Malformed(f"`{name}` must be {expected(schema)}.", field=name, value=error["input"])
+
+
+@dataclass(frozen=True)
+class Actions:
+    """Several functions behind one tool, told apart by one argument; the published schema stays one flat object."""
+
+    name: str
+    description: str
+    key: str = "action"
+    about: str = "What to do."
+    default: str | None = None
+    actions: dict[str, Signature] = field(default_factory=dict)
+
+    def action(self, name: str, gives: Schema, *, effect: Effect) -> Callable[[Acting], Acting]:
+        """Make a function the action of that name."""
+
+        def add(function: Acting) -> Acting:
+            self.actions[name] = Signature(function, gives, effect)
+            return function
+
+        return add
+
+    @cached_property
+    def input_schema(self) -> Schema:
+        choice: Schema = {"type": "string", "enum": list(self.actions), "description": self.about}
+        required = [self.key] if self.default is None else []
+        flat = merged([action.input_schema for action in self.actions.values()])
+        shown = choice if required else {**choice, "default": self.default}
+        return {"additionalProperties": False, **an_object({self.key: shown, **flat["properties"]},
+                                                           [*required, *flat.get("required", ())])}
+
+    @cached_property
+    def output_schema(self) -> Schema:
+        return merged([action.output_schema for action in self.actions.values()])
+
+    def prepare(self, arguments: Mapping[str, Any]) -> Prepared:
+        """The function that the action names, with its checked arguments."""
+        name = arguments.get(self.key, self.default)
+        if not isinstance(name, str) or name not in self.actions:
+            raise Malformed(f"`{self.key}` must be one of: {', '.join(self.actions)}.", field=self.key, value=name)
+        rest = {key: value for key, value in arguments.items() if key != self.key}
+        strangers = rest.keys() - self.actions[name].input_schema["properties"].keys()
+        for stranger in sorted(strangers & self.input_schema["properties"].keys()):
+            raise Malformed(f"`{stranger}` does not belong to the {self.key} `{name}`.", field=stranger,
+                            value=rest[stranger])
+        return self.actions[name].prepare(rest)
+
+
+def at(schema: Schema, path: Iterable[str | int]) -> tuple[list[str], Schema]:
+    """The part of a schema that a path leads to, and the steps that were real."""
+    steps: list[str] = []
+    for step in path:
+        below = schema.get("properties", {}).get(step) if isinstance(step, str) else schema.get("items")
+        if below is None and isinstance(schema.get("additionalProperties"), dict):
+            below = schema["additionalProperties"]
+        if below is None:
+            # Names of union members stand in pydantic's paths, but not in the arguments.
+            continue
+        steps.append(str(step))
+        schema = below
+    return steps, schema
+
+
+def expected(schema: Schema) -> str:
+    """What a value of this schema is, in words."""
+    if "enum" in schema:
+        return "one of: " + ", ".join(map(str, schema["enum"]))
+    if choices := schema.get("anyOf"):
+        return " or ".join(dict.fromkeys(map(expected, choices)))
+    words = WORDS.get(kind := schema.get("type", ""), kind or "any JSON value")
+    for low, high, frame in BOUNDS:
+        least, most = schema.get(low), schema.get(high)
+        if least is not None or most is not None:
+            words += frame.format(f"at least {least}" if most is None else f"at most {most}" if least is None
+                                  else f"from {least} to {most}")
+    ends = {"above": schema.get("exclusiveMinimum"), "below": schema.get("exclusiveMaximum")}
+    words += " and".join(f" {word} {bound}" for word, bound in ends.items() if bound is not None)
+    words += f" that matches {schema['pattern']}" if "pattern" in schema else ""
+    return words + (f", each entry {expected(schema['items'])}" if schema.get("items") else "")

@@ -1,0 +1,45 @@
+"""Items as every family takes and shows them: ids as clients write them, whole texts, what a change has left."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pydantic import JsonValue
+
+from memolith.engine.model import Block, Item, Passage, Written
+from memolith.errors import NotFound
+from memolith.registry import Body, Call, shape
+
+ITEM = "memolith://item/"
+CHANGED = shape("redactions", id=str, version=int, event=int, redactions={"type": "object"})
+
+
+def bare_id(id: str) -> str:
+    """The id itself; the last part of an address or a URN."""
+    if "://" in id:
+        return id.rsplit("/", 1)[-1]
+    return id.rsplit(":", 1)[-1] if id.startswith("urn:") else id
+
+
+def the(call: Call, kind: str, id: str, field: str) -> Item:
+    """The item of that kind, or an error that says which argument named none."""
+    found = call.engine.read_many(call.caller, [bare_id(id)])
+    if not found or found[0][0].kind != kind:
+        raise NotFound(f"There is no {kind} {id[:100]!r}.", field=field, id=id)
+    return found[0][0]
+
+
+def given(**values: JsonValue) -> dict[str, JsonValue]:
+    """Those of the values that are not empty."""
+    return {name: value for name, value in values.items() if value}
+
+
+def changed(written: Written) -> Body:
+    """The item as a write has left it."""
+    return {"id": written.item.id, "version": written.item.version, "event": written.seq,
+            "redactions": dict(written.redactions)}
+
+
+def spoken(blocks: Sequence[Block | Passage]) -> str:
+    """The whole text, with who said what where that is known."""
+    return "\n\n".join(f"{block.speaker}: {block.text}" if block.speaker else block.text for block in blocks)
