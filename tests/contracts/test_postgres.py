@@ -61,7 +61,7 @@ def test_the_passages_of_an_item_are_read_by_index_behind_the_fence(address: str
         engine_on(store).remember(ME, note("text", id="a"))
         with store.reading(ME.tenant) as rows:
             rows.db.execute("set local enable_seqscan = off")
-            plan = rows.run("explain " + rows.queries["passages"], {"tenant": ME.tenant, "id": "a"})
+            plan = rows.run("explain " + rows.queries["passages_of_items"], {"tenant": ME.tenant, "ids": '["a"]'})
             assert "(id >= i.low) AND (id < i.high)" in " ".join(line for (line,) in plan if "Index Cond" in line)
 
 

@@ -18,6 +18,7 @@ from memolith.engine.model import (
     Attributes,
     Block,
     Caller,
+    Direction,
     Draft,
     Filter,
     Item,
@@ -96,7 +97,7 @@ class Verbs:
         """The links of an item to others that the caller sees."""
         with self.store.reading(caller.tenant) as rows:
             visible(rows, caller, id)
-            links = rows.links_of(caller.tenant, id)
+            links = rows.neighbours(caller.tenant, [id], Direction.BOTH)
             ends = rows.items(caller.tenant, {end for link in links for end in (link.source, link.target)})
         seen = {end.id for end in ends.values() if end.scope.admits(caller) and not end.forgotten}
         return [link for link in links if link.source in seen and link.target in seen]

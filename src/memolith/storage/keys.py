@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import AbstractContextManager
 from typing import Protocol
 
 from memolith.engine.ports import ClientKey
 from memolith.storage.reader import SqlReader
-from memolith.storage.rows import key_from
+from memolith.storage.rows import columns, key_from
 from memolith.storage.writer import SqlWriter
 
 
@@ -28,15 +27,12 @@ class StoredKeys:
     def add(self, key: ClientKey) -> None:
         """Let a client in."""
         with self._store.writing(None) as rows:
-            rows.do("key_add", id=key.id, digest=key.digest, name=key.name, tenant=key.tenant, user=key.user,
-                    scopes=json.dumps(key.scopes), created_at=key.created_at, expires_at=key.expires_at,
-                    last_used=key.last_used, revoked=int(key.revoked))
+            rows.add("client_key", columns(key))
 
     def by_digest(self, digest: str) -> ClientKey | None:
         """The key with that hash, revoked or not."""
         with self._store.reading(None) as rows:
-            found = rows.row("key_by_digest", digest=digest)
-        return key_from(found) if found is not None else None
+            return rows.one(key_from, "client_key", digest=digest)
 
     def all(self) -> list[ClientKey]:
         """Every key, oldest first."""

@@ -50,8 +50,11 @@ class PostgresStore:
     def rebuilding(self) -> Iterator[Callable[[str], PostgresWriter]]:
         """Empty read models, to be filled anew from the log in one transaction."""
         with self._transaction("begin_writing", None) as db:
-            db.execute(QUERIES["empty_models"])
+            rows = PostgresWriter(db, None)
+            for name in ("empty_models", "empty_index"):
+                rows.do(name)
             yield lambda tenant: PostgresWriter(db, tenant)
+            rows.do("access_again")
 
     @contextmanager
     def owning(self) -> Iterator[Connection]:

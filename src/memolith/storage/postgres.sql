@@ -37,69 +37,11 @@ vacuum (index_cleanup on, truncate off) event, item, tag, passage, posting, term
 -- name: size
 select pg_database_size(current_database())
 
--- name: head_locked
-select number, seq, passages, terms, at from head where tenant = :tenant and not frozen for update
-
--- name: head_new
-insert into head (tenant, seq) values (:tenant, 0) on conflict (tenant) do nothing
-
 -- name: head_freeze
 update head set frozen = :frozen where tenant = :tenant
 
 -- name: tenants
 select tenant from head where seq > 0 order by number
-
--- name: events_after
-select * from event where tenant = :tenant and seq > :seq order by seq limit nullif(cast(:limit as bigint), -1)
-
--- name: orphans
-select 'passage ' || id from passage p where tenant = :tenant
-and not exists (select 1 from item i where i.tenant = p.tenant and i.row = p.item)
-union all
-select 'tag ' || tag from tag t where tenant = :tenant
-and not exists (select 1 from item i where i.tenant = t.tenant and i.row = t.item)
-
--- name: link_streams
-select stream from event where tenant = :tenant and type = 'linked' and cast(data as jsonb) ->> 'source' = :item
-union
-select stream from event where tenant = :tenant and type = 'linked' and cast(data as jsonb) ->> 'target' = :item
-
--- name: item_new
-insert into item (row, tenant, id, kind, title, status, owner, audience, project, namespace, tags, attributes, version,
-    seq, created_at, updated_at, blocks, passages, forgotten)
-values (:seq, :tenant, :id, :kind, :title, :status, :owner, :audience, :project, :namespace, :tags, :attributes,
-    :version, :seq, :created_at, :updated_at, :blocks, :passages, :forgotten)
-
--- name: item_moved
-select 1 where false
-
--- name: tags_add
-insert into tag (tenant, tag, item) select :tenant, value, :item from jsonb_array_elements_text(cast(:tags as jsonb))
-
--- name: tags_drop
-delete from tag where tenant = :tenant and item = :item
-
--- name: empty_models
-delete from item;
-delete from tag;
-delete from sketch;
-delete from passage;
-delete from posting;
-delete from term;
-delete from link;
-delete from outbox where consumer = 'embed';
-insert into head (tenant, seq, at) select tenant, max(seq), max(at) from event group by tenant
-on conflict (tenant) do update set seq = excluded.seq, at = excluded.at, passages = 0, terms = 0
-
--- name: passages_of_items
-with i as materialized (select id, row, row << 20 as low, (row + 1) << 20 as high from item
-                        where tenant = :tenant and id in each(:ids))
-select p.*, i.id as item_id from i join passage p on p.tenant = :tenant and p.id >= i.low and p.id < i.high
-order by i.row, p.id
-
--- name: passages_from
-select * from passage where tenant = :tenant and id >= (cast(:item as bigint) << 20) + :ordinal
-and id < (cast(:item as bigint) + 1) << 20 order by id
 
 -- name: passages_at
 select p.id, p.tenant, p.item, p.ordinal, p.block, p.text, p.at, p.speaker, p.locator, p.attributes,
@@ -107,19 +49,6 @@ select p.id, p.tenant, p.item, p.ordinal, p.block, p.text, p.at, p.speaker, p.lo
        i.attributes, i.version, i.seq, i.created_at, i.updated_at, i.blocks, i.passages, i.forgotten
 from passage p join item i on i.tenant = p.tenant and i.row = p.item
 where p.tenant = :mine and p.id in numbers(:ids)
-
--- name: passage_add
-with posted as (
-    insert into posting (tenant, id, length, terms) values (:tenant, :id, :length, cast(:terms as tsvector)))
-insert into passage (id, tenant, item, ordinal, block, text, at, speaker, locator, attributes, digest)
-values (:id, :tenant, :item, :ordinal, :block, :text, :at, :speaker, :locator, :attributes, :digest)
-
--- name: passage_drop
-with gone as (delete from posting where tenant = :tenant and id = :id)
-delete from passage where tenant = :tenant and id = :id
-
--- name: passage_index
-update posting set length = :length, terms = cast(:terms as tsvector) where tenant = :tenant and id = :id
 
 -- name: terms_count
 insert into term (tenant, term, passages)
@@ -144,22 +73,6 @@ full join (select lexeme as term, count(*) as passages from posting p, unnest(p.
            where p.tenant = :mine and u.weights[1] <> 'C' group by 1) c on c.term = t.term
 where t.passages is distinct from c.passages limit 5
 
--- name: passage_same
-select i.id from passage p join item i on i.tenant = p.tenant and i.row = p.item
-where p.tenant = :tenant and p.digest = :digest and p.ordinal = 0 and i.passages = :passages {filters}
-order by i.seq limit 20
-
--- name: sketch_add
-insert into sketch (tenant, mark, item)
-select :tenant, cast(value as bigint), :item from jsonb_array_elements_text(cast(:marks as jsonb))
-on conflict do nothing
-
--- name: alike
-select distinct i.id from sketch s join item i on i.tenant = s.tenant and i.row = s.item
-where s.tenant = :tenant
-and s.mark in numbers(:marks) {filters}
-limit 5
-
 -- name: frequencies
 select term, passages from term where tenant = :tenant
 and term in each(:terms)
@@ -176,6 +89,7 @@ where m.tenant = :tenant and m.model = :model and ({kept}) is true
 order by {v} <=> cast(:query as halfvec({dimension})) limit :limit
 
 -- Inside `is true` this is a look into a hash table, if it fits work_mem; a join would be planned for far too few rows.
+
 -- name: kept_item
 m.id >> 20 in (select i.row from item i where i.tenant = :tenant {filters})
 
@@ -227,12 +141,6 @@ with recursive speaker (name) as (
 )
 select name from speaker where name is not null limit :limit
 
--- name: vectors_drop
-delete from embedding where tenant = :tenant and passage = :passage
-
--- name: vector_drop
-delete from embedding where tenant = :tenant and model = :model and passage = :passage
-
 -- name: vector_put
 insert into embedding (tenant, model, passage, digest, v)
 select :tenant, :model, :passage, :digest, cast(convert_from(:row, 'UTF8') as halfvec)
@@ -242,42 +150,10 @@ where exists (select 1 from passage where tenant = :tenant and id = :passage)
 select convert_to(cast(v as text), 'UTF8') from embedding
 where tenant = :tenant and digest = :digest and model = :model limit 1
 
--- name: vector_digests
-select passage, digest from embedding where tenant = :tenant and model = :model
-and passage >= cast(:item as bigint) << 20 and passage < (cast(:item as bigint) + 1) << 20
-
--- name: queue_missing
-insert into outbox (tenant, seq, consumer, stream, status, due)
-select i.tenant, (select max(seq) from event e where e.tenant = i.tenant and e.stream = i.id), 'embed', i.id, 'pending',
-       :now
-from item i where (i.tenant, i.row) not in (select tenant, passage >> 20 from embedding where model = :model)
-on conflict do nothing
-
--- name: vectors_of_others
-delete from embedding where model <> :model
-
--- name: models
-select model, count(*) from embedding group by 1
-
--- name: access_put
-insert into access (tenant, item, count, last)
-select :tenant, :item, :count, :last where exists (select 1 from item where tenant = :tenant and id = :item)
-on conflict (tenant, item) do update set count = access.count + excluded.count,
-    last = greatest(access.last, excluded.last)
-
--- name: outbox_due
-select seq, stream, attempts from outbox
-where tenant = :tenant and consumer = :consumer and status in ('pending', 'leased') and due <= :now
-and not exists (select 1 from head where tenant = :tenant and frozen)
-order by status desc, seq desc limit :limit for update skip locked
-
 -- name: filter_tags_all
 and i.row in (select t.item from tag t where t.tenant = :tenant
               and t.tag in each(:tags_all)
               group by t.item having count(*) = jsonb_array_length(cast(:tags_all as jsonb)))
-
--- name: filter_topics
-and cast(i.attributes as jsonb) ->> 'topic_id' in each(:topics)
 
 -- name: beginnings
 select v.passage, halfvec_send(v.v) from item i
@@ -321,27 +197,8 @@ and jsonb_typeof(attribute(i.attributes, :name{n})) = 'array' and exists (
     where case when jsonb_typeof(e) = 'boolean' then to_jsonb(cast(cast(e as boolean) as integer)) else e end
           = cast(:value{n} as jsonb))
 
--- name: access_most
-select a.item from access a join item i on i.tenant = a.tenant and i.id = a.item
-where a.tenant = :tenant {filters} order by a.count desc, a.last desc limit 1
-
--- name: sort_access_count
-coalesce((select a.count from access a where a.tenant = i.tenant and a.item = i.id), 0)
-
--- name: sort_last_accessed
-coalesce((select a.last from access a where a.tenant = i.tenant and a.item = i.id), '')
-
--- name: sort_title
-lower(i.title collate "C")
-
 -- name: homes
 select tenant, url from home
-
--- name: home_put
-insert into home (tenant, url) values (:tenant, :url) on conflict (tenant) do update set url = excluded.url
-
--- name: home_drop
-delete from home where tenant = :tenant
 
 -- name: frozen
 select frozen from head where tenant = :tenant
@@ -373,38 +230,21 @@ listen memolith
 -- name: notify
 select pg_notify('memolith', '')
 
--- name: links_of
-select * from link where tenant = :tenant and source = :item
-union
-select * from link where tenant = :tenant and target = :item
-order by seq
-
--- name: links_out
-select * from link where tenant = :tenant and source in each(:ids) order by seq
-
--- name: links_in
-select * from link where tenant = :tenant and target in each(:ids) order by seq
-
--- name: steps
-select l.{here}, l.{there}, l.type, i.title from link l join item i on i.tenant = l.tenant and i.id = l.{there}
-where l.tenant = :tenant and l.{here} in each(:frontier) and (:types = '[]' or l.type in each(:types)) {filters}
-
--- name: concept_tree
-select a.area, a.topic, a.subtopic, sum(1 - i.forgotten), sum(i.version) from item i
-cross join lateral jsonb_to_record(cast(i.attributes as jsonb)) as a (area text, topic text, subtopic text)
-where i.tenant = :tenant and i.kind = 'concept' {filters} group by 1, 2, 3
-
 -- name: filter_title
 and strpos(lower(i.title), :title_part) > 0
 
 -- name: where_is_or_lacks
 and attribute(i.attributes, :name{n}) in ('null', cast(:value{n} as jsonb))
 
--- name: where_sure
-and {certainty} between cast(cast(:value{n} as jsonb) ->> 0 as numeric) and cast(cast(:value{n} as jsonb) ->> 1 as numeric)
-
--- name: sort_certainty
-{certainty} {way}, lower(i.title collate "C")
-
 -- name: certainty
 certainty(i.attributes, i.created_at)
+
+-- name: posting_add
+insert into posting (tenant, id, length, terms) values (:tenant, :id, :length, cast(:terms as tsvector))
+
+-- name: posting_drop
+delete from posting where tenant = :tenant and id = :id
+
+-- name: empty_index
+delete from posting;
+delete from term

@@ -9,9 +9,10 @@ from pathlib import Path
 
 from psycopg import errors
 
-from memolith.errors import SchemaTooNew, StoreCorrupt, Unavailable
-from memolith.storage.migrate import checksum, migrations
+from memolith.errors import Unavailable
+from memolith.storage.migrate import checksum, migrations, missing
 from memolith.storage.postgres_read import QUERIES, Connection
+from memolith.storage.queries import TO_SQLITE
 
 FOLDER = Path(__file__).with_name("migrations") / "postgres"
 LEAST_SERVER, LEAST_VECTOR = 150_000, (0, 8)
@@ -26,28 +27,16 @@ def migrate(db: Connection) -> None:
         raise Unavailable(f"pgvector 0.8 or newer is needed; this database has {vector}. "
                           "Update it with: alter extension vector update")
     known = migrations(FOLDER)
-    if (ours and not _missing(db, known)) or replica:
+    if (ours and not missing(db.execute(QUERIES["migrations"]), known)) or replica:
         return
     with db.transaction(), _explained():
         db.execute(QUERIES["migration_lock"])
         db.execute(QUERIES["migration_table"])
-        for number, name, text in _missing(db, known):
-            db.execute(text)
+        for number, name, text in missing(list(db.execute(QUERIES["migrations"])), known):
+            db.execute(TO_SQLITE.sub("", text))
             oldest = re.match(r"-- oldest: (\d+)", text)
             db.execute(QUERIES["migration_add"], {"number": number, "name": name, "checksum": checksum(text),
                                                   "oldest": int(oldest[1]) if oldest else number})
-
-
-def _missing(db: Connection, known: list[tuple[int, str, str]]) -> list[tuple[int, str, str]]:
-    """What is still to be applied; a newer schema is fine as long as it says that this program can work with it."""
-    texts = {number: checksum(text) for number, _, text in known}
-    done = list(db.execute(QUERIES["migrations"]))
-    for number, applied, oldest in done:
-        if oldest > known[-1][0]:
-            raise SchemaTooNew(f"The data has schema {number}, this memolith knows {known[-1][0]}; update the program.")
-        if texts.get(number, applied) != applied:
-            raise StoreCorrupt(f"Migration {number} was applied with another text than it has now.")
-    return [one for one in known if one[0] not in {number for number, _, _ in done}]
 
 
 @contextmanager

@@ -14,7 +14,7 @@ import psycopg
 
 from memolith.engine.model import Caller, Filter, Json
 from memolith.engine.ports import Candidate, Place
-from memolith.storage.queries import Parameter, Parameters, Queries, about_passages
+from memolith.storage.queries import TO_SQLITE, Parameter, Parameters, Queries, about_passages
 from memolith.storage.reader import SqlReader
 from memolith.storage.rows import Row
 
@@ -49,6 +49,7 @@ def _pattern(glob: str) -> str:
 
 
 def _placeholders(text: str) -> str:
+    text = TO_SQLITE.sub("", text)
     text = re.sub(r"in each\(:(\w+)\)", rf"= any(array(select value from {_ELEMENTS}))", text)
     text = re.sub(r"in numbers\(:(\w+)\)", rf"= any(array(select cast(value as bigint) from {_ELEMENTS}))", text)
     return re.sub(r"(?<![:\w]):(\w+(?:\{n\})?)", r"%(\1)s", text.replace("%", "%%"))

@@ -7,9 +7,8 @@ from collections import Counter
 
 from memolith.engine.events import Changes, Event
 from memolith.engine.model import Item, Passage
-from memolith.errors import TenantMoving
 from memolith.storage.postgres_read import Connection, PostgresReader, posting
-from memolith.storage.queries import Parameter
+from memolith.storage.queries import Parameters
 from memolith.storage.writer import SqlWriter
 
 
@@ -21,31 +20,27 @@ class PostgresWriter(SqlWriter, PostgresReader):
         self._counts: Counter[str] = Counter()
         self.begin(tenant)
 
-    def begin(self, tenant: str | None) -> None:
-        """Take the tenant's head row, made at his first write, and keep it from others."""
-        super().begin(tenant)
-        if tenant and not self._number:
-            self.do("head_new", tenant=tenant)
-            super().begin(tenant)
-            if not self._number:
-                raise TenantMoving
-
     def append(self, event: Event, changes: Changes) -> None:
         """Write the event and all that follows from it in one journey to the server."""
         with self.db.pipeline():
             super().append(event, changes)
 
-    def do(self, name: str, /, **values: Parameter) -> None:
-        """Run a named statement for what it does; inside a journey, what is wrong with it shows at the end."""
-        self.db.execute(self.queries[name], values)
+    def execute(self, sql: str, values: Parameters) -> None:
+        """Run statements for what they do; inside a journey, what is wrong with them shows at the end."""
+        for part in sql.split(";\n"):
+            self.db.execute(part, values)
 
     def row_of(self, item: Item) -> int:
         """The row of an item is the number of its first event."""
         return item.seq
 
-    def columns(self, item: Item, passage: Passage, sign: int) -> dict[str, Parameter]:
+    def item_columns(self, item: Item) -> Parameters:
+        """The columns of an item in its table."""
+        return super().item_columns(item) | {"row": item.seq}
+
+    def posting(self, item: Item, passage: Passage, sign: int) -> Parameters:
         """What the text index holds of a passage, which from now on counts or counts no longer."""
-        made = super().columns(item, passage, sign)
+        made = super().posting(item, passage, sign)
         body, extra, scope = (str(made[name]) for name in ("body", "extra", "scope"))
         for term in {*body.split(), *extra.split()}:
             self._counts[term] += sign

@@ -1,10 +1,10 @@
-"""Reads files of named SQL and joins the fragments of a filter; no SQL is spelled in Python."""
+"""Reads files of named SQL and fills them in; no SQL is spelled in Python."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
 from memolith.engine.model import Caller, Filter, Json
@@ -12,9 +12,13 @@ from memolith.engine.model import Caller, Filter, Json
 Parameter = str | int | float | bytes | None
 Parameters = dict[str, Parameter]
 SHARED = Path(__file__).with_name("statements.sql")
+# What a statement says to one database alone; the other is not shown it.
+TO_POSTGRES = re.compile(r'::\w+| collate "C"| for update(?: skip locked)?')
+TO_SQLITE = re.compile(r" not indexed| indexed by [\w{}]+|cross (?=join \w+ \w+(?: not indexed)? on)| without rowid")
 _NAME = re.compile(r"^-- name: (\w+)\n", re.M)
 _ORDERS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">="}
-_SETS = ("statuses", "projects", "namespaces", "topics", "tags_any", "tags_none")
+_SETS = ("topics", "tags_any", "tags_none")
+_TIMES = {"item": "i.created_at", "passage": "p.at"}
 
 
 class Queries(dict[str, str]):
@@ -28,35 +32,56 @@ class Queries(dict[str, str]):
             self |= {name: prepared(text.strip()) for name, text in zip(parts[1::2], parts[2::2], strict=True)}
         self._attribute = attribute
         self._value = value
+        self._prepared = prepared
+
+    def about(self, name: str, table: str, columns: Collection[str], key: Collection[str] = ()) -> str:
+        """A statement that is alike for every table, with the columns of this one."""
+        full = " ".join((name, table, *columns))
+        if full not in self:
+            self[full] = self._prepared(filled(self[name], {
+                "{table}": table, "{columns}": ", ".join(f'"{one}"' for one in columns),
+                "{values}": ", ".join(f":{one}" for one in columns), "{key}": ", ".join(key),
+                "{all}": " and ".join(f"{one} = :{one}" for one in columns),
+                "{changes}": ", ".join(f"{one} = excluded.{one}" for one in columns if one not in key)}))
+        return self[full]
 
     def where(self, caller: Caller, chosen: Filter, place: str) -> tuple[str, Parameters]:
         """The filter as SQL and its parameters; `place` says whether times belong to the item or the passage."""
-        names: list[str] = [] if caller.admin else ["filter_visible"]
+        parts = [] if caller.admin else [self["filter_visible"]]
         values: Parameters = {"caller_user": caller.user, "caller_project": caller.project}
+        # Only an equality lets an index give the rows in the order of the listing.
+        kind, kinds = (chosen.kinds[0], ()) if len(chosen.kinds) == 1 else (None, chosen.kinds)
+        forgotten = None if chosen.forgotten is None else int(chosen.forgotten)
+        same: Parameters = {"kind": kind, "owner": chosen.owner, "forgotten": forgotten}
+        among = {"kind": kinds, "status": chosen.statuses, "project": chosen.projects, "namespace": chosen.namespaces,
+                 "id": chosen.ids}
+        tags_all = "tags_all_item" if place == "item" and "filter_tags_all_item" in self else "tags_all"
         wanted: list[tuple[str, str, Parameter]] = [
-            *((f"filter_{name}", name, _listed(getattr(chosen, name))) for name in _SETS),
-            # Only an equality lets an index give the rows in the order of the listing.
-            ("filter_kind", "kind", chosen.kinds[0]) if len(chosen.kinds) == 1 else
-            ("filter_kinds", "kinds", _listed(chosen.kinds)),
-            ("filter_tags_all" + "_item" * (place == "item" and "filter_tags_all_item" in self), "tags_all",
-             _listed(chosen.tags_all)),
-            ("filter_ids", "ids_only", _listed(chosen.ids)), ("filter_owner", "owner", chosen.owner),
-            ("filter_title", "title_part", chosen.title.casefold() or None),
-            ("filter_forgotten", "forgotten", None if chosen.forgotten is None else int(chosen.forgotten)),
-            (f"filter_speakers_{place}", "speakers", _listed(chosen.speakers)),
-            (f"filter_since_{place}", "since", chosen.since), (f"filter_until_{place}", "until", chosen.until)]
-        for fragment, name, value in wanted:
+            *((self.about("filter_is", "", (name,)), name, value) for name, value in same.items()),
+            *((self.about("filter_in", "", (name,)), name, _listed(found)) for name, found in among.items() if found),
+            *((self[f"filter_{name}"], name, _listed(getattr(chosen, name))) for name in _SETS),
+            (self[f"filter_{tags_all}"], "tags_all", _listed(chosen.tags_all)),
+            (self["filter_title"], "title_part", chosen.title.casefold() or None),
+            (self[f"filter_speakers_{place}"], "speakers", _listed(chosen.speakers)),
+            (self["filter_since"], "since", chosen.since), (self["filter_until"], "until", chosen.until)]
+        for text, name, value in wanted:
             if value is not None:
-                names.append(fragment)
+                parts.append(text.replace("{at}", _TIMES[place]))
                 values[name] = value
-        parts = [self[name] for name in names]
         for n, condition in enumerate(chosen.where):
             text = self["where_ordered" if condition.op in _ORDERS else f"where_{condition.op}"]
-            text = text.replace("{certainty}", self["certainty"]).replace("{op}", _ORDERS.get(condition.op, ""))
-            parts.append(text.replace("{n}", str(n)))
+            parts.append(filled(text, {"{certainty}": self["certainty"], "{op}": _ORDERS.get(condition.op, ""),
+                                       "{n}": str(n)}))
             values[f"name{n}"] = self._attribute(condition.name)
             values[f"value{n}"] = self._value(condition.op, condition.value)
         return "\n".join(parts), values
+
+
+def filled(text: str, marks: Mapping[str, str]) -> str:
+    """The text with its marks replaced."""
+    for mark, value in marks.items():
+        text = text.replace(mark, value)
+    return text
 
 
 def _listed(values: tuple[str, ...]) -> str | None:

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from operator import itemgetter
+from types import MappingProxyType
+from typing import TypeVar
 
 from memolith.engine.events import Event
 from memolith.engine.intake import storable
 from memolith.engine.model import Caller, Direction, Filter, Item, Link, Page, Passage
-from memolith.engine.ports import Candidate, Place, Statistics, Unembedded
+from memolith.engine.ports import NO_LIMIT, Candidate, Place, Statistics, Unembedded
 from memolith.errors import InvalidInput
 from memolith.storage import rows
-from memolith.storage.queries import Parameter, Parameters, Queries, about_passages
+from memolith.storage.queries import Parameter, Parameters, Queries, about_passages, filled
 from memolith.storage.rows import Row
 from memolith.storage.terms import indexed, own, scope_tokens_of, seen_by, sketch
 
 NARROW = 2000
+WAYS = {"out": ("source", "target"), "in": ("target", "source")}
 COUNTED = ("kind", "status", "namespace", "project", "tag")
+
+Value = TypeVar("Value")
 
 
 class SqlReader:
@@ -48,34 +54,43 @@ class SqlReader:
 
     def row(self, name: str, /, **values: Parameter) -> Row | None:
         """The first row of a named statement."""
-        return next(iter(self.rows(name, **values)), None)
+        return next(self.rows(name, **values), None)
+
+    def column(self, name: str, /, **values: Parameter) -> list[str]:
+        """The values of a named statement that gives one column."""
+        return [value for (value,) in self.rows(name, **values)]
+
+    def find(self, table: str, /, **key: Parameter) -> Iterator[Row]:
+        """The rows of a table that have these values; what no store can keep is in none."""
+        possible = all(storable(value) for value in key.values() if isinstance(value, str))
+        return self.run(self.queries.about("find", table, key), key) if possible else iter(())
+
+    def one(self, made: Callable[[Row], Value], table: str, /, **key: Parameter) -> Value | None:
+        """The value that a row of a table stands for, if there is one."""
+        return next(map(made, self.find(table, **key)), None)
 
     def filtered(self, name: str, caller: Caller, chosen: Filter, place: str = "item",
-                 fill: dict[str, str] | None = None, /, **values: Parameter) -> Iterator[Row]:
+                 fill: Mapping[str, str] = MappingProxyType({}), /, **values: Parameter) -> Iterator[Row]:
         """The rows of a named statement with the filter in it."""
         filters, bound = self.queries.where(caller, chosen, place)
-        sql = self.queries[name]
-        for mark, text in {**(fill or {}), "{filters}": filters}.items():
-            sql = sql.replace(mark, text)
-        return self.run(sql, {"tenant": caller.tenant, **bound, **values})
+        return self.run(filled(self.queries[name], {**fill, "{filters}": filters}),
+                        {"tenant": caller.tenant, **bound, **values})
 
     def database(self) -> str:
         """A word that no other database has."""
-        return str((self.row("setting", tenant="", name="database") or ("",))[0])
+        return str(self.one(itemgetter(2), "setting", tenant="", name="database") or "")
 
     def tenants(self) -> list[str]:
         """Every tenant there is, oldest first."""
-        return [tenant for (tenant,) in self.rows("tenants")]
+        return self.column("tenants")
 
     def last_seq(self, tenant: str) -> int:
         """The number of the tenant's newest event, 0 if there is none."""
-        found = self.row("head", tenant=tenant)
-        return found[1] if found else 0
+        return int((self.head(tenant) or (0, 0))[1])
 
     def item(self, tenant: str, id: str) -> Item | None:
         """The item with that id, forgotten or not."""
-        found = self.row("item", tenant=tenant, id=id) if storable(id) else None
-        return rows.item_from(found) if found else None
+        return self.one(rows.item_from, "item", tenant=tenant, id=id)
 
     def items(self, tenant: str, ids: Collection[str]) -> dict[str, Item]:
         """Those of the items that exist, by id."""
@@ -88,7 +103,7 @@ class SqlReader:
 
     def passages(self, tenant: str, id: str) -> list[Passage]:
         """The passages of an item in order."""
-        return [rows.passage_from(row, id) for row in self.rows("passages", tenant=tenant, id=id)]
+        return self.passages_of(tenant, [id]).get(id, [])
 
     def passages_of(self, tenant: str, ids: Collection[str]) -> dict[str, list[Passage]]:
         """The passages of several items, in order, by item."""
@@ -99,11 +114,11 @@ class SqlReader:
 
     def tags_of(self, tenant: str, id: str) -> tuple[str, ...]:
         """The tags of an item as the filters see them."""
-        return tuple(tag for (tag,) in self.rows("tags_of", tenant=tenant, id=id))
+        return tuple(self.column("tags_of", tenant=tenant, id=id))
 
     def index_differences(self, tenant: str) -> list[str]:
         """Where the text index or the sums are not what the passages say."""
-        head = self.row("head", tenant=tenant)
+        head = self.head(tenant)
         if head is None:
             return ["its head row is missing"]
         number, seq, passages, terms, _ = head
@@ -148,21 +163,15 @@ class SqlReader:
 
     def link(self, tenant: str, id: str) -> Link | None:
         """The link with that id."""
-        found = self.row("link", tenant=tenant, id=id) if storable(id) else None
-        return rows.link_from(found) if found else None
+        return self.one(rows.link_from, "link", tenant=tenant, id=id)
 
     def link_between(self, tenant: str, source: str, target: str, type: str) -> Link | None:
         """The link of that type from one item to the other."""
-        found = self.row("link_between", tenant=tenant, source=source, target=target, type=type)
-        return rows.link_from(found) if found else None
-
-    def links_of(self, tenant: str, item: str) -> list[Link]:
-        """Every link that starts or ends at the item, oldest first."""
-        return [rows.link_from(row) for row in self.rows("links_of", tenant=tenant, item=item)]
+        return self.one(rows.link_from, "link", tenant=tenant, source=source, target=target, type=type)
 
     def link_streams(self, tenant: str, item: str) -> list[str]:
         """Every link that ever started or ended at the item, cut ones too."""
-        return [stream for (stream,) in self.rows("link_streams", tenant=tenant, item=item)]
+        return self.column("link_streams", tenant=tenant, item=item)
 
     def all_links(self, tenant: str) -> Iterator[Link]:
         """Every link of a tenant, by id."""
@@ -171,50 +180,40 @@ class SqlReader:
     def neighbours(self, tenant: str, frontier: Collection[str], toward: Direction,
                    types: Collection[str] = ()) -> list[Link]:
         """Every link that leaves the frontier in that direction."""
-        ids = json.dumps(list(frontier))
-        found: dict[str, Link] = {}
-        for name in {"out": ("links_out",), "in": ("links_in",), "both": ("links_out", "links_in")}[toward.value]:
-            for row in self.rows(name, tenant=tenant, ids=ids):
-                if not types or row[4] in types:
-                    found[row[1]] = rows.link_from(row)
+        found = {row[1]: rows.link_from(row) for fill in _ways(toward)
+                 for row in self.run(filled(self.queries["links"], fill), {"tenant": tenant, "ids": _json(frontier)})
+                 if not types or row[4] in types}
         return sorted(found.values(), key=lambda link: link.seq)
 
     def steps(self, caller: Caller, chosen: Filter, frontier: Collection[str], toward: Direction,
               types: Collection[str] = ()) -> list[tuple[str, str, str, str]]:
         """Here, there, type and the title there of every link from the frontier to what passes the filter."""
-        values: Parameters = {"frontier": json.dumps(list(frontier)), "types": json.dumps(list(types))}
-        ways = {"out": ("source", "target"), "in": ("target", "source")}
-        return [(start, end, type, title) for way, (here, there) in ways.items() if toward in (way, Direction.BOTH)
-                for start, end, type, title in self.filtered("steps", caller, chosen, "item", {
-                    "{here}": here, "{there}": there, "{way}": way}, **values)]
+        return [(start, end, type, title) for fill in _ways(toward) for start, end, type, title in self.filtered(
+            "steps", caller, chosen, "item", fill, frontier=_json(frontier), types=_json(types))]
 
     def events(self, tenant: str, stream: str) -> list[Event]:
         """The history of one item or link, oldest first."""
-        if not storable(stream):
-            return []
-        return [rows.event_from(row) for row in self.rows("events_of", tenant=tenant, stream=stream)]
+        return sorted(map(rows.event_from, self.find("event", tenant=tenant, stream=stream)), key=lambda e: e.version)
 
     def event(self, tenant: str, seq: int) -> Event | None:
         """The event with that number."""
-        found = self.row("event_at", tenant=tenant, seq=seq) if 0 < seq < 2**63 else None
-        return rows.event_from(found) if found else None
+        return self.one(rows.event_from, "event", tenant=tenant, seq=seq) if 0 < seq < 2**63 else None
 
     def event_by_key(self, tenant: str, actor: str, key: str) -> Event | None:
         """The event that the actor wrote under that idempotency key."""
-        found = self.row("event_by_key", tenant=tenant, actor=actor, key=key)
-        return rows.event_from(found) if found else None
+        return self.one(rows.event_from, "event", tenant=tenant, actor=actor, key=key)
 
-    def events_after(self, tenant: str, seq: int, limit: int = -1) -> Iterator[Event]:
+    def events_after(self, tenant: str, seq: int, limit: int = NO_LIMIT) -> Iterator[Event]:
         """The log from there on."""
         return map(rows.event_from, self.rows("events_after", tenant=tenant, seq=seq, limit=limit))
 
     def streams(self, tenant: str) -> list[str]:
         """Every stream of the log."""
-        return [stream for (stream,) in self.rows("streams", tenant=tenant)]
+        return self.column("streams", tenant=tenant)
 
     def changed_since(self, tenant: str, at: str) -> set[str]:
         """The streams that have an event after that time."""
-        return {stream for (stream,) in self.rows("streams_since", tenant=tenant, at=at)}
+        return set(self.column("streams_since", tenant=tenant, at=at))
 
     def listing(self, caller: Caller, chosen: Filter, sort: str = "created_at", descending: bool = True,
                 limit: int = 20, offset: int = 0, counted: bool = True) -> Page:
@@ -314,11 +313,11 @@ class SqlReader:
 
     def speakers(self, tenant: str, limit: int) -> list[str]:
         """Who speaks in the tenant's conversations, at most so many."""
-        return [name for (name,) in self.rows("speakers", tenant=tenant, limit=limit)]
+        return self.column("speakers", tenant=tenant, limit=limit)
 
     def access(self, tenant: str, ids: Collection[str]) -> dict[str, tuple[int, str]]:
         """How often and when last the items were read."""
-        found = self.rows("access_of", tenant=tenant, ids=json.dumps(list(ids)))
+        found = self.rows("access_of", tenant=tenant, ids=_json(ids))
         return {id: (count, last) for id, count, last in found}
 
     def beginnings(self, caller: Caller, chosen: Filter, model: str) -> list[tuple[Place, bytes]]:
@@ -331,7 +330,7 @@ class SqlReader:
 
     def records(self, tenant: str, folder: str = "") -> dict[str, str]:
         """What a tenant keeps beside its items, by the rest of its name in a folder like `vault/`."""
-        return {name.removeprefix(folder): value for name, value in self.rows("settings", tenant=tenant)
+        return {name.removeprefix(folder): value for _, name, value in sorted(self.find("setting", tenant=tenant))
                 if name.startswith(folder)}
 
     def outbox_counts(self, tenant: str | None = None) -> dict[tuple[str, str], int]:
@@ -342,8 +341,7 @@ class SqlReader:
     def waiting(self, tenant: str | None, consumer: str, most: int = 1000) -> int:
         """How much work is not done yet, counted up to so much."""
         name = "outbox_waiting" if tenant else "outbox_waiting_any"
-        values: Parameters = {"tenant": tenant} if tenant else {}
-        return int((self.row(name, consumer=consumer, limit=most, **values) or (0,))[0])
+        return int((self.row(name, tenant=tenant, consumer=consumer, limit=most) or (0,))[0])
 
     def outbox_errors(self) -> list[str]:
         """What went wrong with work that was given up, newest first."""
@@ -361,7 +359,7 @@ class SqlReader:
 
     def unembedded(self, tenant: str, stream: str, model: str) -> list[Unembedded]:
         """The passages of an item with what their vectors were made from."""
-        item = self.row("item", tenant=tenant, id=stream)
+        item = next(self.find("item", tenant=tenant, id=stream), None)
         if item is None:
             return []
         digests: dict[int, bytes] = dict(self.rows("vector_digests", tenant=tenant, item=item[0], model=model))
@@ -372,3 +370,13 @@ class SqlReader:
                                     before=before if row[4] == block else "", digest=digests.get(row[0])))
             block, before = row[4], row[5]
         return found
+
+
+def _json(values: Collection[str] | Collection[int]) -> str:
+    return json.dumps(list(values))
+
+
+def _ways(toward: Direction) -> list[dict[str, str]]:
+    """How the statements about links are filled for each way that a direction allows."""
+    return [{"{here}": here, "{there}": there, "{way}": way} for way, (here, there) in WAYS.items()
+            if toward in (way, Direction.BOTH)]

@@ -1,10 +1,12 @@
-"""Database rows to the engine's values and back."""
+"""Database rows to the engine's values and back: the columns of a table stand in the order of the fields."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import fields
+from enum import StrEnum
 from typing import Any
 
 import apsw
@@ -13,29 +15,48 @@ from memolith.engine.events import Event
 from memolith.engine.model import NO_ATTRIBUTES, Audience, Item, Link, Passage, Scope
 from memolith.engine.ports import ClientKey
 from memolith.errors import StoreCorrupt
+from memolith.storage.queries import Parameters
 
 Row = tuple[Any, ...]
 
 
-def value(db: apsw.Connection, sql: str, values: Mapping[str, Any] | None = None) -> Any:
+def value(db: apsw.Connection, sql: str) -> Any:
     """The one value that a statement gives."""
-    row = db.execute(sql, values).fetchone()
+    row = db.execute(sql).fetchone()
     return row[0] if row else None
 
 
-def to_json(value: Mapping[str, object] | tuple[str, ...]) -> str:
-    """Compact JSON with sorted keys, so that equal values are equal bytes."""
-    return json.dumps(value if isinstance(value, tuple) else dict(value), ensure_ascii=False, sort_keys=True,
-                      separators=(",", ":"))
+def columns(one: Event | Item | Scope | Passage | Link | ClientKey) -> Parameters:
+    """The fields of a value, what has parts as JSON with sorted keys, so that equal values are equal bytes."""
+    return {field.name: _column(getattr(one, field.name)) for field in fields(one)}
+
+
+def _column(value: Any) -> Any:
+    if isinstance(value, Mapping | tuple):
+        return json.dumps(value if isinstance(value, tuple) else dict(value), ensure_ascii=False, sort_keys=True,
+                          separators=(",", ":"))
+    return value.value if isinstance(value, StrEnum) else int(value) if isinstance(value, bool) else value
+
+
+def item_columns(item: Item) -> Parameters:
+    """The columns of an item and its scope."""
+    made = columns(item) | columns(item.scope)
+    del made["scope"]
+    return made
+
+
+def passage_columns(passage: Passage) -> Parameters:
+    """The columns of a passage; empty attributes take no room."""
+    made = columns(passage) | {"digest": text_digest(passage.text)}
+    return made if passage.attributes else made | {"attributes": None}
 
 
 def event_from(row: Row) -> Event:
     """An event from `select *`."""
-    tenant, seq, stream, version, kind, data, actor, at, key = row[:9]
     try:
-        return Event(tenant, seq, stream, version, kind, json.loads(data), actor, at, key)
+        return Event(*(*row[:5], json.loads(row[5]), *row[6:9]))
     except ValueError as error:
-        raise StoreCorrupt(f"Event {seq} of {stream} cannot be read.") from error
+        raise StoreCorrupt(f"Event {row[1]} of {row[2]} cannot be read.") from error
 
 
 def item_from(row: Row) -> Item:
@@ -44,60 +65,29 @@ def item_from(row: Row) -> Item:
      updated, blocks, passages, forgotten) = row[:19]
     try:
         scope = Scope(tenant, owner, Audience(audience), project, namespace)
-        labels, fields = json.loads(f"[{tags},{attributes}]")
+        labels, parsed = json.loads(f"[{tags},{attributes}]")
     except ValueError as error:
         raise StoreCorrupt(f"The row of item {id_} cannot be read; `memolith rebuild` makes it anew.") from error
-    return Item(id=id_, kind=kind, title=title, scope=scope,
-                status=status, tags=tuple(labels), attributes=fields, version=version,
-                seq=seq, created_at=created, updated_at=updated, blocks=blocks, passages=passages,
-                forgotten=bool(forgotten))
-
-
-def item_values(item: Item) -> dict[str, str | int | None]:
-    """The parameters of `item_new` and `item_set`."""
-    scope = item.scope
-    return {"tenant": scope.tenant, "id": item.id, "kind": item.kind, "title": item.title, "status": item.status,
-            "owner": scope.owner, "audience": scope.audience.value, "project": scope.project,
-            "namespace": scope.namespace, "tags": to_json(item.tags), "attributes": to_json(item.attributes),
-            "version": item.version, "seq": item.seq, "created_at": item.created_at, "updated_at": item.updated_at,
-            "blocks": item.blocks, "passages": item.passages, "forgotten": int(item.forgotten)}
+    return Item(id_, kind, title, scope, status, tuple(labels), parsed, version, seq, created, updated, blocks,
+                passages, bool(forgotten))
 
 
 def passage_from(row: Row, item: str) -> Passage:
     """A passage from the columns of its table."""
-    _, _, _, ordinal, block, text, at, speaker, locator, attributes = row[:10]
-    return Passage(item=item, ordinal=ordinal, block=block, text=text, at=at, speaker=speaker, locator=locator,
-                   attributes=json.loads(attributes) if attributes else NO_ATTRIBUTES)
+    return Passage(item, *(*row[3:9], json.loads(row[9]) if row[9] else NO_ATTRIBUTES))
 
 
-def passage_values(passage: Passage) -> dict[str, str | int | None]:
-    """The parameters of `passage_add` but for tenant and item."""
-    return {"ordinal": passage.ordinal, "block": passage.block, "text": passage.text, "at": passage.at,
-            "speaker": passage.speaker, "locator": passage.locator,
-            "attributes": to_json(passage.attributes) if passage.attributes else None,
-            "digest": text_digest(passage.text)}
+def link_from(row: Row) -> Link:
+    """A link from `select *`."""
+    return Link(*(*row[1:6], json.loads(row[6]), *row[7:11]))
+
+
+def key_from(row: Row) -> ClientKey:
+    """A client key from `select *`."""
+    return ClientKey(*(*row[:5], tuple(json.loads(row[5])), *row[6:9], bool(row[9])))
 
 
 def text_digest(text: str) -> int:
     """A number that is equal for texts that differ in case and white space only."""
     plain = " ".join(text.casefold().split())
     return int.from_bytes(hashlib.blake2b(plain.encode(), digest_size=8).digest(), "big", signed=True)
-
-
-def link_from(row: Row) -> Link:
-    """A link from `select *`."""
-    _, id_, source, target, kind, strength, attributes, version, seq, created, updated = row[:11]
-    return Link(id_, source, target, kind, strength, json.loads(attributes), version, seq, created, updated)
-
-
-def link_values(tenant: str, link: Link) -> dict[str, str | int | float]:
-    """The parameters of `link_put`."""
-    return {"tenant": tenant, "id": link.id, "source": link.source, "target": link.target, "type": link.type,
-            "strength": link.strength, "attributes": to_json(link.attributes), "version": link.version,
-            "seq": link.seq, "created_at": link.created_at, "updated_at": link.updated_at}
-
-
-def key_from(row: Row) -> ClientKey:
-    """A client key from `select *`."""
-    id_, digest, name, tenant, user, scopes, created, expires, used, revoked = row[:10]
-    return ClientKey(id_, digest, name, tenant, user, tuple(json.loads(scopes)), created, expires, used, bool(revoked))

@@ -121,7 +121,10 @@ class Shards(PostgresStore):
             if problems := unequal(here, target, tenant):
                 raise StoreCorrupt(f"The copy is not equal, so nothing was changed: {problems[0]}")
             with super().writing(None) as rows:
-                rows.do("home_drop" if back else "home_put", tenant=tenant, url=url)
+                if back:
+                    rows.drop("home", tenant=tenant)
+                else:
+                    rows.put("home", ("tenant",), {"tenant": tenant, "url": url})
                 rows.do("notify")
             moved = True
         finally:

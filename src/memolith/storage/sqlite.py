@@ -17,7 +17,7 @@ from memolith.storage import gaps
 from memolith.storage.faults import transaction, translated
 from memolith.storage.migrate import migrate
 from memolith.storage.rows import value
-from memolith.storage.sqlite_read import QUERIES, SqliteReader
+from memolith.storage.sqlite_read import SqliteReader
 from memolith.storage.writer import SqlWriter
 
 FILE = "memolith.db"
@@ -72,9 +72,11 @@ class SqliteStore:
     def rebuilding(self) -> Iterator[Callable[[str], SqliteWriter]]:
         """Empty read models, to be filled anew from the log in one transaction."""
         with self._transaction("begin immediate") as db:
-            for _ in db.execute(QUERIES["empty_models"]):
-                pass
+            rows = SqliteWriter(db, None)
+            for name in ("empty_models", "empty_index"):
+                rows.do(name)
             yield lambda tenant: SqliteWriter(db, tenant)
+            rows.do("access_again")
 
     @contextmanager
     def _transaction(self, begin: str, wait_s: float | None = None) -> Iterator[apsw.Connection]:

@@ -11,7 +11,7 @@ import apsw
 
 from memolith.engine.model import Caller, Filter, Json
 from memolith.engine.ports import Place, Slot, SlotItem
-from memolith.storage.queries import Parameter, Parameters, Queries, about_passages
+from memolith.storage.queries import TO_POSTGRES, Parameter, Parameters, Queries, about_passages
 from memolith.storage.reader import SqlReader
 from memolith.storage.rows import Row
 
@@ -24,11 +24,12 @@ def _sql_value(op: str, value: Json) -> Parameter:
     return int(value) if isinstance(value, bool) else value
 
 
-def _arrays(text: str) -> str:
-    return re.sub(r"in (?:each|numbers)\(:(\w+)\)", r"in (select value from json_each(:\1))", text)
+def plain(text: str) -> str:
+    """A statement as SQLite reads it."""
+    return re.sub(r"in (?:each|numbers)\(:(\w+)\)", r"in (select value from json_each(:\1))", TO_POSTGRES.sub("", text))
 
 
-QUERIES = Queries("sqlite.sql", lambda name: "$." + json.dumps(name), _sql_value, _arrays)
+QUERIES = Queries("sqlite.sql", lambda name: "$." + json.dumps(name), _sql_value, plain)
 
 
 class SqliteReader(SqlReader):

@@ -1,39 +1,50 @@
 -- Statements that read the same in every database, by name; the files beside this one have the others.
 -- `{filters}` is filled with the fragments named filter_*; `in each(:x)` and `in numbers(:x)` take a JSON array.
+-- Casts (`::bigint`) and locks (`for update`) are for PostgreSQL, index hints and `cross join` for SQLite.
+
+-- name: find
+select * from {table} where {all}
+
+-- name: add
+insert into {table} ({columns}) values ({values})
+
+-- name: put
+insert into {table} ({columns}) values ({values}) on conflict ({key}) do update set {changes}
+
+-- name: drop
+delete from {table} where {all}
 
 -- name: head
 select number, seq, passages, terms, at from head where tenant = :tenant
 
+-- name: head_locked
+select number, seq, passages, terms, at from head where tenant = :tenant and not frozen for update
+
+-- name: head_new
+insert into head (tenant, seq) values (:tenant, 0) on conflict (tenant) do nothing
+
 -- name: head_set
 update head set seq = :seq, passages = :passages, terms = :terms, at = :at where tenant = :tenant
 
--- name: event_add
-insert into event (tenant, seq, stream, version, type, data, actor, at, key)
-values (:tenant, :seq, :stream, :version, :type, :data, :actor, :at, :key)
-
--- name: events_of
-select * from event where tenant = :tenant and stream = :stream order by version
-
--- name: event_at
-select * from event where tenant = :tenant and seq = :seq
-
--- name: event_by_key
-select * from event where tenant = :tenant and actor = :actor and key = :key
+-- name: events_after
+select * from event where tenant = :tenant and seq > :seq order by seq limit :limit
 
 -- name: streams
 select distinct stream from event where tenant = :tenant order by stream
 
--- name: log_state
-select count(*), coalesce(min(seq), 0), coalesce(max(seq), 0) from event where tenant = :tenant
-
 -- name: streams_since
 select distinct stream from event where tenant = :tenant and at > :at
+
+-- name: log_state
+select count(*), coalesce(min(seq), 0), coalesce(max(seq), 0) from event where tenant = :tenant
 
 -- name: scrub
 update event set data = '{}', key = null where tenant = :tenant and stream = :stream and type <> 'erased'
 
--- name: item
-select * from item where tenant = :tenant and id = :id
+-- name: link_streams
+select stream from event where tenant = :tenant and type = 'linked' and data::jsonb ->> 'source' = :item
+union
+select stream from event where tenant = :tenant and type = 'linked' and data::jsonb ->> 'target' = :item
 
 -- name: items
 select * from item where tenant = :tenant and id in each(:ids)
@@ -41,61 +52,71 @@ select * from item where tenant = :tenant and id in each(:ids)
 -- name: all_items
 select * from item where tenant = :tenant order by id
 
--- name: item_set
-update item set title = :title, status = :status, audience = :audience, project = :project, namespace = :namespace,
-    tags = :tags, attributes = :attributes, version = :version, updated_at = :updated_at, blocks = :blocks,
-    passages = :passages, forgotten = :forgotten
-where tenant = :tenant and id = :id
+-- name: namesakes
+select * from item where tenant = :tenant and kind = :kind and title = :title and title <> '' and forgotten = 0
 
--- name: item_drop
-delete from item where tenant = :tenant and id = :id
+-- name: passages_of_items
+with i as materialized (select id, row, row << 20 as low, (row + 1) << 20 as high from item
+                        where tenant = :tenant and id in each(:ids))
+select p.*, i.id as item_id from i cross join passage p not indexed on p.tenant = :tenant and p.id >= i.low and p.id < i.high
+order by i.row, p.id
 
--- name: item_row
-select row from item where tenant = :tenant and id = :id
-
--- name: tags_of
-select t.tag from tag t join item i on i.tenant = t.tenant and i.row = t.item
-where t.tenant = :tenant and i.id = :id order by t.tag
+-- name: passages_from
+select * from passage not indexed where tenant = :tenant and id >= (:item::bigint << 20) + :ordinal
+and id < (:item::bigint + 1) << 20 order by id
 
 -- name: passages_all
 select p.*, i.id as item_id from passage p join item i on i.tenant = p.tenant and i.row = p.item
 where p.tenant = :tenant order by p.item
 
--- name: passages
-with i as materialized (select id, row << 20 as low, (row + 1) << 20 as high from item
-                        where tenant = :tenant and id = :id)
-select p.*, i.id as item_id from i join passage p on p.tenant = :tenant and p.id >= i.low and p.id < i.high
-order by p.id
-
 -- name: text_bytes
 with i as materialized (select row << 20 as low, (row + 1) << 20 as high from item where tenant = :tenant and id = :id)
 select coalesce(sum(octet_length(p.text)), 0) from i
-join passage p on p.tenant = :tenant and p.id >= i.low and p.id < i.high
+cross join passage p not indexed on p.tenant = :tenant and p.id >= i.low and p.id < i.high
 
--- name: sketch_drop
-delete from sketch where tenant = :tenant and item = :item
-and mark in numbers(:marks)
+-- name: tags_of
+select t.tag from tag t join item i on i.tenant = t.tenant and i.row = t.item
+where t.tenant = :tenant and i.id = :id order by t.tag
+
+-- name: passage_same
+select i.id from passage p cross join item i on i.tenant = p.tenant and i.row = p.item
+where p.tenant = :tenant and p.digest = :digest and p.ordinal = 0 and i.passages = :passages {filters}
+order by i.seq limit 20
+
+-- name: alike
+select distinct i.id from sketch s cross join item i on i.tenant = s.tenant and i.row = s.item
+where s.tenant = :tenant and s.mark in numbers(:marks) {filters} limit 5
 
 -- name: sketches
 select item, mark from sketch where tenant = :tenant
 
--- name: link
-select * from link where tenant = :tenant and id = :id
+-- name: orphans
+select 'passage ' || id from passage p where tenant = :tenant
+and not exists (select 1 from item i where i.tenant = p.tenant and i.row = p.item)
+union all
+select 'tag ' || tag from tag t where tenant = :tenant
+and not exists (select 1 from item i where i.tenant = t.tenant and i.row = t.item)
 
--- name: link_between
-select * from link where tenant = :tenant and source = :source and target = :target and type = :type
+-- name: empty_models
+delete from item;
+delete from tag;
+delete from sketch;
+delete from passage;
+delete from link;
+delete from outbox where consumer = 'embed';
+insert into head (tenant, seq, at) select tenant, max(seq), max(at) from event where true group by tenant order by min(at)
+on conflict (tenant) do update set seq = excluded.seq, at = excluded.at, passages = 0, terms = 0
 
 -- name: all_links
 select * from link where tenant = :tenant order by id
 
--- name: link_put
-insert into link (tenant, id, source, target, type, strength, attributes, version, seq, created_at, updated_at)
-values (:tenant, :id, :source, :target, :type, :strength, :attributes, :version, :seq, :created_at, :updated_at)
-on conflict (tenant, id) do update set strength = excluded.strength, attributes = excluded.attributes,
-    version = excluded.version, updated_at = excluded.updated_at
+-- name: links
+select * from link indexed by link_{way} where tenant = :tenant and {here} in each(:ids)
 
--- name: link_drop
-delete from link where tenant = :tenant and id = :id
+-- name: steps
+select l.{here}, l.{there}, l.type, i.title from link l indexed by link_{way}
+cross join item i on i.tenant = l.tenant and i.id = l.{there}
+where l.tenant = :tenant and l.{here} in each(:frontier) and (:types = '[]' or l.type in each(:types)) {filters}
 
 -- name: listing
 select i.* from item i where i.tenant = :tenant {filters} order by {order} limit :limit offset :offset
@@ -110,6 +131,11 @@ select i.{column}, count(*) from item i where i.tenant = :tenant {filters} group
 select t.tag, count(*) from tag t join item i on i.tenant = t.tenant and i.row = t.item
 where t.tenant = :tenant {filters} group by 1 order by 2 desc, 1
 
+-- name: concept_tree
+select i.attributes::jsonb ->> 'area', i.attributes::jsonb ->> 'topic', i.attributes::jsonb ->> 'subtopic',
+    sum(1 - i.forgotten), sum(i.version)
+from item i where i.tenant = :tenant and i.kind = 'concept' {filters} group by 1, 2, 3
+
 -- name: wide
 select 1 from item where tenant = :tenant and {column} = :value limit 1 offset :most
 
@@ -122,13 +148,36 @@ select (select min(owner) from item where tenant = :tenant), (select max(owner) 
 -- name: access_of
 select item, count, last from access where tenant = :tenant and item in each(:ids)
 
--- name: access_drop
-delete from access where tenant = :tenant and item = :stream
+-- name: access_put
+insert into access (tenant, item, count, last)
+select :tenant, :item, :count, :last where exists (select 1 from item where tenant = :tenant and id = :item)
+on conflict (tenant, item) do update set count = access.count + excluded.count,
+    last = case when excluded.last > access.last then excluded.last else access.last end;
+update item set (reads, last_read) = (select count, last from access where tenant = :tenant and item = :item)
+where tenant = :tenant and id = :item
 
--- name: outbox_add
+-- name: access_again
+update item set reads = a.count, last_read = a.last from access a where a.tenant = item.tenant and a.item = item.id
+
+-- name: access_most
+select i.id from item i where i.tenant = :tenant and i.reads > 0 {filters} order by i.reads desc, i.last_read desc limit 1
+
+-- name: vector_digests
+select passage, digest from embedding where tenant = :tenant and model = :model
+and passage >= :item::bigint << 20 and passage < (:item::bigint + 1) << 20
+
+-- name: models
+select model, count(*) from embedding where passage > 0 group by 1
+
+-- name: vectors_of_others
+delete from embedding where model <> :model
+
+-- name: queue_missing
 insert into outbox (tenant, seq, consumer, stream, status, due)
-values (:tenant, :seq, :consumer, :stream, 'pending', :due)
-on conflict (tenant, seq, consumer) do update set status = 'pending', attempts = 0, due = excluded.due, error = null
+select i.tenant, (select max(seq) from event e where e.tenant = i.tenant and e.stream = i.id), 'embed', i.id, 'pending',
+       :now
+from item i where (i.tenant, i.row) not in (select tenant, passage >> 20 from embedding where model = :model)
+on conflict do nothing
 
 -- name: outbox_tenants
 with recursive waiting (tenant) as (
@@ -139,22 +188,15 @@ with recursive waiting (tenant) as (
 )
 select tenant from waiting where tenant is not null order by random()
 
--- name: outbox_waiting
-select count(*) from (select 1 from outbox where tenant = :tenant and consumer = :consumer limit :limit) w
-
--- name: outbox_waiting_any
-select count(*) from (select 1 from outbox where consumer = :consumer limit :limit) w
+-- name: outbox_due
+select seq, stream, attempts from outbox
+where tenant = :tenant and consumer = :consumer and status in ('pending', 'leased') and due <= :now
+and not exists (select 1 from head where tenant = :tenant and frozen)
+order by status desc, seq desc limit :limit for update skip locked
 
 -- name: outbox_lease
 update outbox set status = 'leased', due = :until, attempts = attempts + 1
 where tenant = :tenant and seq = :seq and consumer = :consumer
-
--- name: outbox_done
-delete from outbox where tenant = :tenant and seq = :seq and consumer = :consumer
-
--- name: outbox_count_done
-insert into outbox_done (tenant, consumer, count) values (:tenant, :consumer, 1)
-on conflict (tenant, consumer) do update set count = outbox_done.count + 1
 
 -- name: outbox_later
 update outbox set status = :status, due = :due, error = :error
@@ -163,26 +205,26 @@ where tenant = :tenant and seq = :seq and consumer = :consumer
 -- name: outbox_retry
 update outbox set status = 'pending', attempts = 0, due = :now where consumer = :consumer and status = 'failed'
 
+-- name: outbox_waiting
+select count(*) from (select 1 from outbox where tenant = :tenant and consumer = :consumer limit :limit) w
+
+-- name: outbox_waiting_any
+select count(*) from (select 1 from outbox where consumer = :consumer limit :limit) w
+
 -- name: outbox_counts
 select consumer, case status when 'failed' then 'failed' else 'pending' end, count(*) from outbox
 where cast(:tenant as text) is null or tenant = :tenant group by 1, 2
+
+-- name: outbox_count_done
+insert into outbox_done (tenant, consumer, count) values (:tenant, :consumer, 1)
+on conflict (tenant, consumer) do update set count = outbox_done.count + 1
 
 -- name: outbox_counts_done
 select consumer, 'processed', sum(count) from outbox_done
 where cast(:tenant as text) is null or tenant = :tenant group by 1
 
--- name: outbox_drop
-delete from outbox where tenant = :tenant and stream = :stream
-
 -- name: outbox_errors
 select tenant, stream, consumer, attempts, error from outbox where status = 'failed' order by due desc limit 20
-
--- name: key_add
-insert into client_key (id, digest, name, tenant, "user", scopes, created_at, expires_at, last_used, revoked)
-values (:id, :digest, :name, :tenant, :user, :scopes, :created_at, :expires_at, :last_used, :revoked)
-
--- name: key_by_digest
-select * from client_key where digest = :digest
 
 -- name: keys
 select * from client_key order by created_at, id
@@ -193,55 +235,24 @@ update client_key set revoked = 1 where id = :id returning id
 -- name: key_used
 update client_key set last_used = :at where id = :id
 
--- name: setting
-select value from setting where tenant = :tenant and name = :name
-
--- name: settings
-select name, value from setting where tenant = :tenant order by name
-
--- name: setting_put
-insert into setting (tenant, name, value) values (:tenant, :name, :value)
-on conflict (tenant, name) do update set value = excluded.value
-
 -- name: filter_visible
 and (i.owner = :caller_user or i.audience = 'org'
      or (i.audience = 'project' and i.project = cast(:caller_project as text)))
 
--- name: filter_kind
-and i.kind = :kind
+-- name: filter_is
+and i.{columns} = {values}
 
--- name: filter_kinds
-and i.kind in each(:kinds)
+-- name: filter_in
+and i.{columns} in each({values})
 
--- name: filter_statuses
-and i.status in each(:statuses)
+-- name: filter_since
+and {at} >= :since
 
--- name: filter_forgotten
-and i.forgotten = :forgotten
+-- name: filter_until
+and {at} <= :until
 
--- name: filter_projects
-and i.project in each(:projects)
-
--- name: filter_namespaces
-and i.namespace in each(:namespaces)
-
--- name: filter_owner
-and i.owner = :owner
-
--- name: filter_ids
-and i.id in each(:ids_only)
-
--- name: filter_since_item
-and i.created_at >= :since
-
--- name: filter_until_item
-and i.created_at <= :until
-
--- name: filter_since_passage
-and p.at >= :since
-
--- name: filter_until_passage
-and p.at <= :until
+-- name: filter_topics
+and i.attributes::jsonb ->> 'topic_id' in each(:topics)
 
 -- name: filter_speakers_passage
 and p.speaker in each(:speakers)
@@ -249,11 +260,23 @@ and p.speaker in each(:speakers)
 -- name: filter_speakers_item
 and i.row in (select s.item from passage s where s.tenant = :tenant and s.speaker in each(:speakers))
 
+-- name: where_sure
+and {certainty} between (:value{n}::jsonb ->> 0)::numeric and (:value{n}::jsonb ->> 1)::numeric
+
 -- name: sort_created_at
 i.seq
 
 -- name: sort_updated_at
 i.updated_at
 
--- name: namesakes
-select * from item where tenant = :tenant and kind = :kind and title = :title and title <> '' and forgotten = 0
+-- name: sort_access_count
+i.reads
+
+-- name: sort_last_accessed
+i.last_read
+
+-- name: sort_title
+lower(i.title collate "C")
+
+-- name: sort_certainty
+{certainty} {way}, lower(i.title collate "C")

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime, timedelta
 
 from memolith.engine.events import Changes, Data, Event
 from memolith.engine.model import Item, Passage
 from memolith.engine.ports import Job, Place
+from memolith.errors import TenantMoving
 from memolith.storage import rows
-from memolith.storage.queries import Parameter
+from memolith.storage.queries import Parameter, Parameters
 from memolith.storage.reader import SqlReader
 from memolith.storage.terms import indexed, sketch
 
 BACK_OFF_S = (1, 5, 30, 120, 600, 3600)
-KEPT = ("kind", "owner", "seq", "created_at")
 
 
 class SqlWriter(SqlReader):
@@ -24,10 +23,15 @@ class SqlWriter(SqlReader):
     tenant: str
 
     def begin(self, tenant: str | None) -> None:
-        """Take the tenant's head row as it is now."""
+        """Take the tenant's head row, made at his first write, and keep it from others."""
         self.tenant = tenant or ""
-        self._number, self._seq, self._passages, self._terms, self._at = (
-            (self.row("head_locked", tenant=tenant) if tenant else None) or (0, 0, 0, 0, ""))
+        head = self.row("head_locked", tenant=tenant) if tenant else (0, 0, 0, 0, "")
+        if head is None:
+            self.do("head_new", tenant=tenant)
+            head = self.row("head_locked", tenant=tenant)
+        if head is None:
+            raise TenantMoving
+        self._number, self._seq, self._passages, self._terms, self._at = head
 
     def stamp(self, stream: str, version: int, type: str, data: Data, actor: str, at: str,
               key: str | None = None) -> Event:
@@ -36,15 +40,12 @@ class SqlWriter(SqlReader):
 
     def append(self, event: Event, changes: Changes) -> None:
         """Write the event, fold it into the rows, and queue what follows from it."""
-        if not self._number:
-            self.do("head_new", tenant=self.tenant)
-            self._number = (self.row("head", tenant=self.tenant) or (0,))[0]
-        self.do("event_add", tenant=self.tenant, seq=event.seq, stream=event.stream, version=event.version,
-                type=event.type, data=rows.to_json(event.data), actor=event.actor, at=event.at, key=event.key)
+        self.add("event", rows.columns(event))
         self._seq, self._at = event.seq, event.at
         if event.type == "erased":
-            for name in ("scrub", "outbox_drop", "access_drop"):
-                self.do(name, tenant=self.tenant, stream=event.stream)
+            self.do("scrub", tenant=self.tenant, stream=event.stream)
+            self.drop("outbox", stream=event.stream)
+            self.drop("access", item=event.stream)
         self.apply(changes)
         if changes.embeds:
             self.queue("embed", event.stream, event.seq)
@@ -53,7 +54,7 @@ class SqlWriter(SqlReader):
     def apply(self, changes: Changes) -> None:
         """Bring the read models to where the event leaves them."""
         if changes.link is not None:
-            self.do("link_put", **rows.link_values(self.tenant, changes.link))
+            self.put("link", ("tenant", "id"), rows.columns(changes.link) | {"tenant": self.tenant})
         elif changes.gone is not None:
             self._drop(changes)
         elif changes.item is not None:
@@ -67,9 +68,10 @@ class SqlWriter(SqlReader):
 
     def queue(self, consumer: str, stream: str, seq: int) -> None:
         """Ask for derived work on a stream, due at once whatever the clocks say."""
-        self.do("outbox_add", tenant=self.tenant, seq=seq, consumer=consumer, stream=stream, due="")
+        self.put("outbox", ("tenant", "seq", "consumer"), {"tenant": self.tenant, "seq": seq, "consumer": consumer,
+                 "stream": stream, "status": "pending", "attempts": 0, "due": "", "error": None})
 
-    def columns(self, item: Item, passage: Passage, sign: int) -> dict[str, Parameter]:
+    def posting(self, item: Item, passage: Passage, sign: int) -> Parameters:
         """What the text index holds of a passage, which from now on counts or counts no longer."""
         body, extra, scope, length = indexed(self._number, item, passage)
         self._passages += sign
@@ -78,66 +80,83 @@ class SqlWriter(SqlReader):
 
     def _drop(self, changes: Changes) -> None:
         if changes.before is None:
-            self.do("link_drop", tenant=self.tenant, id=changes.gone)
+            self.drop("link", id=changes.gone)
             return
         number = self.row_of(changes.before)
         self._drop_passages(number, changes.before, 0)
-        self.do("tags_drop", tenant=self.tenant, item=number)
-        self.do("item_drop", tenant=self.tenant, id=changes.before.id)
+        self.drop("tag", item=number)
+        self.drop("item", id=changes.before.id)
 
     def _put(self, changes: Changes, item: Item) -> None:
-        before, values = changes.before, rows.item_values(item)
-        if before is None:
-            self.do("item_new", **values)
-        else:
-            self.do("item_set", **{name: value for name, value in values.items() if name not in KEPT})
+        before = changes.before
+        self.put("item", ("tenant", "id"), self.item_columns(item))
         number = self.row_of(item)
         if before is None or before.tags != item.tags:
-            self.do("tags_drop", tenant=self.tenant, item=number)
-            self.do("tags_add", tenant=self.tenant, item=number, tags=json.dumps(item.tags))
+            self.drop("tag", item=number)
+            for tag in item.tags:
+                self.add("tag", {"tenant": self.tenant, "tag": tag, "item": number})
         if before is not None:
-            if _slot_basis(before) != _slot_basis(item):
-                self.do("item_moved", tenant=self.tenant, item=number)
             self._drop_passages(number, before, before.passages if changes.keep is None else changes.keep)
-            if _search_basis(before) != _search_basis(item):
+            if (before.title, before.tags, before.scope) != (item.title, item.tags, item.scope):
                 self._index_again(number, before, item)
         for passage in changes.passages:
             self._add_passage(number, item, passage)
 
     def _add_passage(self, number: int, item: Item, passage: Passage) -> None:
-        self.do("passage_add", id=Place(number, passage.ordinal).ref, tenant=self.tenant, item=number,
-                **rows.passage_values(passage), **self.columns(item, passage, 1))
-        if passage.ordinal == 0 and (marks := sketch(passage.text)):
-            self.do("sketch_add", tenant=self.tenant, marks=json.dumps(marks), item=number)
+        ref: Parameters = {"tenant": self.tenant, "id": Place(number, passage.ordinal).ref}
+        self.add("passage", rows.passage_columns(passage) | ref | {"item": number})
+        self.do("posting_add", **ref, **self.posting(item, passage, 1))
+        for mark in sketch(passage.text) if passage.ordinal == 0 else ():
+            self.add("sketch", {"tenant": self.tenant, "mark": mark, "item": number})
 
     def _drop_passages(self, number: int, item: Item, first: int) -> None:
         if first >= item.passages:
             return
         for row in list(self.rows("passages_from", tenant=self.tenant, item=number, ordinal=first)):
-            columns = self.columns(item, rows.passage_from(row, item.id), -1)
-            if row[3] == 0 and (marks := sketch(row[5])):
-                self.do("sketch_drop", tenant=self.tenant, marks=json.dumps(marks), item=number)
-            self.do("passage_drop", tenant=self.tenant, id=row[0], **columns)
-            self.do("vectors_drop", tenant=self.tenant, passage=row[0])
+            passage = rows.passage_from(row, item.id)
+            self.do("posting_drop", tenant=self.tenant, id=row[0], **self.posting(item, passage, -1))
+            for mark in sketch(passage.text) if passage.ordinal == 0 else ():
+                self.drop("sketch", mark=mark, item=number)
+            self.drop("passage", id=row[0])
+            self.drop("embedding", passage=row[0])
 
     def _index_again(self, number: int, before: Item, item: Item) -> None:
         for row in list(self.rows("passages_from", tenant=self.tenant, item=number, ordinal=0)):
             passage = rows.passage_from(row, item.id)
-            old = {f"old_{name}": value for name, value in self.columns(before, passage, -1).items()}
-            self.do("passage_index", tenant=self.tenant, id=row[0], **old, **self.columns(item, passage, 1))
+            self.do("posting_drop", tenant=self.tenant, id=row[0], **self.posting(before, passage, -1))
+            self.do("posting_add", tenant=self.tenant, id=row[0], **self.posting(item, passage, 1))
             if before.title != item.title:
-                self.do("vectors_drop", tenant=self.tenant, passage=row[0])
+                self.drop("embedding", passage=row[0])
+
+    def item_columns(self, item: Item) -> Parameters:
+        """The columns of an item in its table."""
+        return rows.item_columns(item)
 
     def row_of(self, item: Item) -> int:
         """The row that an item has in its table."""
-        found = self.row("item_row", tenant=self.tenant, id=item.id)
-        assert found is not None
-        return int(found[0])
+        return int(next(self.find("item", tenant=self.tenant, id=item.id))[0])
 
     def do(self, name: str, /, **values: Parameter) -> None:
         """Run a named statement for what it does."""
-        for _ in self.rows(name, **values):
+        self.execute(self.queries[name], values)
+
+    def execute(self, sql: str, values: Parameters) -> None:
+        """Run a statement for what it does."""
+        for _ in self.run(sql, values):
             pass
+
+    def add(self, table: str, values: Parameters) -> None:
+        """Put a new row into a table."""
+        self.execute(self.queries.about("add", table, values), values)
+
+    def put(self, table: str, key: Collection[str], values: Parameters) -> None:
+        """Put a row into a table, in the place of the one with that key."""
+        self.execute(self.queries.about("put", table, values, key), values)
+
+    def drop(self, table: str, /, **key: Parameter) -> None:
+        """Remove the rows of the tenant that have these values."""
+        values: Parameters = {"tenant": self.tenant, **key}
+        self.execute(self.queries.about("drop", table, values), values)
 
     def touch(self, reads: Mapping[str, tuple[int, str]]) -> None:
         """Add to the counts of how often items were read."""
@@ -146,7 +165,7 @@ class SqlWriter(SqlReader):
 
     def put_record(self, tenant: str, name: str, value: str) -> None:
         """Keep something beside the items, in the place of what has that name."""
-        self.do("setting_put", tenant=tenant, name=name, value=value)
+        self.put("setting", ("tenant", "name"), {"tenant": tenant, "name": name, "value": value})
 
     def lease(self, consumer: str, now: str, limit: int, lease_s: int, tenant: str | None = None) -> list[Job]:
         """Take work that is due, newest first and in turns between tenants; it comes back if it is not finished."""
@@ -165,7 +184,7 @@ class SqlWriter(SqlReader):
 
     def done(self, job: Job) -> None:
         """Mark work as finished."""
-        self.do("outbox_done", tenant=job.tenant, seq=job.seq, consumer=job.consumer)
+        self.drop("outbox", tenant=job.tenant, seq=job.seq, consumer=job.consumer)
         self.do("outbox_count_done", tenant=job.tenant, consumer=job.consumer)
 
     def postpone(self, job: Job, now: str, error: str, tries: int) -> None:
@@ -176,7 +195,7 @@ class SqlWriter(SqlReader):
 
     def put_vector(self, ref: int, model: str, digest: bytes, row: bytes | None) -> None:
         """Give a passage its vector, or none if the model understands too little of it."""
-        self.do("vector_drop", tenant=self.tenant, passage=ref, model=model)
+        self.drop("embedding", passage=ref, model=model)
         if row is not None:
             self.do("vector_put", tenant=self.tenant, passage=ref, model=model, digest=digest, row=row)
 
@@ -197,11 +216,3 @@ def later(at: str, seconds: float) -> str:
     """The time so many seconds after."""
     moment = datetime.fromisoformat(at) + timedelta(seconds=seconds)
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-
-
-def _search_basis(item: Item) -> tuple[object, ...]:
-    return (item.title, item.tags, item.scope)
-
-
-def _slot_basis(item: Item) -> tuple[object, ...]:
-    return (item.scope, item.status, item.forgotten)

@@ -1,16 +1,4 @@
--- oldest: 1
--- The log: the truth. Everything up to `link` is a fold of it. The tenant comes first in every key.
 create extension if not exists vector;
-
-create table event (
-    tenant text collate "C" not null, seq bigint not null, stream text collate "C" not null, version integer not null,
-    type text not null, data text not null, actor text not null, at text collate "C" not null, key text,
-    primary key (tenant, seq)
-);
-create unique index event_stream on event (tenant, stream, version);
-create unique index event_key on event (tenant, actor, key) where key is not null;
-create index event_source on event (tenant, (cast(data as jsonb) ->> 'source')) where type = 'linked';
-create index event_target on event (tenant, (cast(data as jsonb) ->> 'target')) where type = 'linked';
 
 -- One row per tenant: the last sequence number, the sums that ranking needs, and whether writes are refused because
 -- the tenant moves to another database.
@@ -26,7 +14,8 @@ create table item (
     title text not null, status text not null, owner text not null, audience text not null, project text,
     namespace text, tags text not null, attributes text not null, version integer not null, seq bigint not null,
     created_at text collate "C" not null, updated_at text collate "C" not null, blocks integer not null,
-    passages integer not null, forgotten smallint not null,
+    passages integer not null, forgotten smallint not null, reads bigint not null default 0,
+    last_read text collate "C" not null default '',
     primary key (tenant, id)
 );
 create unique index item_row on item (tenant, row);
@@ -40,12 +29,6 @@ create index item_namespace on item (tenant, namespace) where namespace is not n
 create index item_topic on item (tenant, (cast(attributes as jsonb) ->> 'topic_id'))
     where cast(attributes as jsonb) ->> 'topic_id' is not null;
 create index item_name on item (tenant, kind, title) where title <> '';
-
-create table tag (
-    tenant text collate "C" not null, tag text collate "C" not null, item bigint not null,
-    primary key (tenant, tag, item)
-);
-create index tag_item on tag (tenant, item);
 
 create table passage (
     id bigint not null, tenant text collate "C" not null, item bigint not null, ordinal integer not null,
@@ -68,21 +51,6 @@ create table term (
     primary key (tenant, term)
 );
 
-create table sketch (
-    tenant text collate "C" not null, mark bigint not null, item bigint not null,
-    primary key (tenant, mark, item)
-);
-
-create table link (
-    tenant text collate "C" not null, id text collate "C" not null, source text collate "C" not null,
-    target text collate "C" not null, type text collate "C" not null, strength double precision not null,
-    attributes text not null, version integer not null, seq bigint not null, created_at text collate "C" not null,
-    updated_at text collate "C" not null,
-    primary key (tenant, id)
-);
-create unique index link_out on link (tenant, source, type, target);
-create index link_in on link (tenant, target, type, source);
-
 -- Narrow, so that an exact scan of a tenant reads little else than vectors.
 create table embedding (
     tenant text collate "C" not null, model text collate "C" not null, passage bigint not null, digest bytea not null,
@@ -91,34 +59,6 @@ create table embedding (
 ) partition by hash (tenant);
 create index embedding_digest on embedding (tenant, digest);
 
-create table outbox (
-    tenant text collate "C" not null, seq bigint not null, consumer text collate "C" not null,
-    stream text collate "C" not null, status text not null, attempts integer not null default 0,
-    due text collate "C" not null, error text,
-    primary key (tenant, seq, consumer)
-);
-create index outbox_order on outbox (consumer, tenant, status, seq);
-create table outbox_done (
-    tenant text collate "C" not null, consumer text collate "C" not null, count bigint not null,
-    primary key (tenant, consumer)
-);
-
-create table access (
-    tenant text collate "C" not null, item text collate "C" not null, count bigint not null,
-    last text collate "C" not null,
-    primary key (tenant, item)
-);
-
-create table client_key (
-    id text collate "C" primary key, digest text not null unique, name text not null, tenant text not null,
-    "user" text not null, scopes text not null, created_at text collate "C" not null, expires_at text, last_used text,
-    revoked integer not null
-);
-
-create table setting (
-    tenant text collate "C" not null, name text collate "C" not null, value text not null,
-    primary key (tenant, name)
-);
 insert into setting values ('', 'database', replace(gen_random_uuid()::text, '-', ''));
 
 -- Which database a tenant lives in, if not in this one.
