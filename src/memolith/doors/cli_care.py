@@ -14,7 +14,7 @@ from typing import TextIO
 from memolith import __version__
 from memolith import app as root
 from memolith.app import App, library_version, open_app
-from memolith.doors.commands import Command, Options, into, option
+from memolith.doors.commands import YES, Command, Options, into, option
 from memolith.doors.show import confirmed, note, pairs, progress, tell
 from memolith.engine.model import Block, Caller, Draft, Patch
 from memolith.engine.recall import Query
@@ -26,7 +26,6 @@ COMMANDS: list[Command] = []
 FILE = option("file", type=Path)
 FILE_OR_STREAM = option("file", nargs="?", default="-")
 TENANT = option("--tenant", default="local")
-YES = option("--yes", action="store_true", help="do not ask")
 SAFE_SQLITE = (3, 51, 3)
 
 

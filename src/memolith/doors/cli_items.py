@@ -7,7 +7,7 @@ import sys
 from dataclasses import asdict, replace
 
 from memolith.app import App
-from memolith.doors.commands import Command, Options, into, option
+from memolith.doors.commands import YES, Command, Options, into, option
 from memolith.doors.show import confirmed, note, paragraph, table, tell
 from memolith.engine.context import cite
 from memolith.engine.events import block_data
@@ -192,7 +192,7 @@ def restore(app: App, options: Options) -> None:
     _written(app.engine.restore(ME, options.id), options, "Restored")
 
 
-@into(COMMANDS, ID, option("--yes", action="store_true", help="do not ask"))
+@into(COMMANDS, ID, YES)
 def erase(app: App, options: Options) -> int:
     """Remove every byte of an item for good."""
     item = app.engine.get(ME, options.id, forgotten=True)

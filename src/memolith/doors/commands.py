@@ -43,3 +43,6 @@ def into(commands: list[Command], *options: Option, bare: bool = False) -> Calla
         return run
 
     return add
+
+
+YES = option("--yes", action="store_true", help="do not ask")
