@@ -21,10 +21,10 @@ from starlette.types import Message, Receive, Scope, Send
 from memolith.doors.frames import CAPABILITIES_KEY, MODERN, VERSION_KEY, parsed
 from memolith.doors.mcp_calls import CALLER, REQUEST, SCOPES_KEY, WORKERS
 from memolith.doors.mcp_server import make_server
-from memolith.doors.plain_calls import described, plain_call, worded
+from memolith.doors.plain_calls import described, outcome_of, plain_call, worded
 from memolith.doors.stdio_front import PREPARED, Prepared
-from memolith.errors import MemolithError, Unauthenticated
-from memolith.registry import PLAIN, Call, Outcome, Registry
+from memolith.errors import Unauthenticated
+from memolith.registry import PLAIN, Call, Registry
 
 if TYPE_CHECKING:
     from memolith.engine.engine import Engine
@@ -62,14 +62,9 @@ class PlainCalls:
         if "progressToken" in meta or meta.get(CAPABILITIES_KEY) or not tool.open_to(scope[SCOPES_KEY]):
             return None
 
-        def run() -> Outcome:
-            try:
-                call = Call(scope[CALLER], self.engine(), scope.get(REQUEST, ""), scopes=scope[SCOPES_KEY])
-            except MemolithError as error:
-                return self.registry.refuse(tool.name, error)
-            return self.registry.run(tool.name, arguments, call)
-
-        outcome = await asyncio.get_running_loop().run_in_executor(WORKERS, run)
+        outcome = await asyncio.get_running_loop().run_in_executor(
+            WORKERS, outcome_of, self.registry, tool.name, arguments,
+            lambda: Call(scope[CALLER], self.engine(), scope.get(REQUEST, ""), scopes=scope[SCOPES_KEY]))
         return Response(b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (
             json.dumps(message["id"]).encode(), worded(outcome, self.described)), 200, None, "application/json")
 

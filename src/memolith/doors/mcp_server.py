@@ -15,7 +15,7 @@ from mcp.shared.exceptions import MCPError
 from memolith import __version__
 from memolith.doors.mcp_calls import Client, Context, caller_of, is_modern
 from memolith.doors.mcp_offers import Offers, page
-from memolith.errors import MemolithError
+from memolith.doors.plain_calls import outcome_of
 from memolith.registry import InputNeeded, Outcome, Registry, Tool
 from memolith.schemas.plain import Schema
 
@@ -70,18 +70,12 @@ class Tools:
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name}")
         client = Client(ctx, self.bus, params)
         try:
-            outcome = await client.work(lambda: self.run(client, params))
+            # The store may be damaged or locked; then the list is still served and each call says what is wrong.
+            outcome = await client.work(lambda: outcome_of(self.registry, params.name, params.arguments or {},
+                                                           lambda: client.call(self.engine())))
         except InputNeeded as needed:
             return client.question(needed)
         return self.on_the_wire(tool, outcome, ctx)
-
-    def run(self, client: Client, params: types.CallToolRequestParams) -> Outcome:
-        try:
-            # The store may be damaged or locked; then the list is still served and each call says what is wrong.
-            call = client.call(self.engine())
-        except MemolithError as error:
-            return self.registry.refuse(params.name, error)
-        return self.registry.run(params.name, params.arguments or {}, call)
 
     def on_the_wire(self, tool: Tool, outcome: Outcome, ctx: Context) -> types.CallToolResult:
         text: list[types.ContentBlock] = [types.TextContent(text=outcome.text)]

@@ -51,21 +51,30 @@ def described(prepared: Prepared | None) -> Json:
     return meta
 
 
-def answer(front: Front, app: App, registry: Registry, message: Json, claim: Callable[[], bool]) -> bytes | None:
+def outcome_of(registry: Registry, name: str, arguments: Json, make: Callable[[], Call]) -> Outcome:
+    """What comes of a call; a store that cannot be opened is told in the words of the tool's family."""
+    try:
+        call = make()
+    except MemolithError as error:
+        return registry.refuse(name, error)
+    return registry.run(name, arguments, call)
+
+
+def answer(front: Front, app: App, registry: Registry, message: Json) -> bytes | None:
     """The result of a plain call over stdio; None leaves the call to the SDK."""
     plain = plain_call(registry, message)
-    if plain is None:
+    if plain is None or front.prepared is None:
         return None
     tool, arguments, meta = plain
     # The results of the oldest versions have other fields.
     if VERSION_KEY not in meta and (front.version or "") < "2025-06-18":
         return None
-    if not tool.read_only and (tool.effect == "runs" or "progressToken" in meta or not claim()):
+    if not tool.read_only and (tool.effect == "runs" or "progressToken" in meta):
         return None
+    progress = leave if "progressToken" in meta else quiet
     try:
-        call = Call(Caller(), app.engine, progress=leave if "progressToken" in meta else quiet, elicit=leave,
-                    cancelled=lambda: front.feed is not None)
-        outcome = registry.run(tool.name, arguments, call)
-    except (MemolithError, InputNeeded):
+        outcome = outcome_of(registry, tool.name, arguments,
+                             lambda: Call(Caller(), app.engine, progress=progress, elicit=leave))
+    except InputNeeded:
         return None
     return worded(outcome, described(front.prepared) if VERSION_KEY in meta else {})

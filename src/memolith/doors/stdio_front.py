@@ -3,8 +3,8 @@
 A thread reads the pipe. Each frame is decided once, under one lock: answered here, or kept for the SDK, in order; never
 both, except `initialize`, which the SDK must see too (its second answer is dropped). The main thread sleeps until the
 list of tools was answered or something came that was not prepared, then opens the app, imports the SDK and takes over
-under the same lock. Until then plain calls are tried without the SDK; it gets those that are unanswered by then, and
-whatever looks unusual.
+under the same lock. Until then plain calls are tried without the SDK, one by one; it gets those that were not begun,
+and whatever looks unusual.
 """
 
 from __future__ import annotations
@@ -115,17 +115,12 @@ class Front:
         self.wire = wire
         self.prepared = prepared
         self.lock = threading.Lock()
-        self.writing = threading.Lock()
-        """Held from when a writing call is ours alone until it is answered; taken before the other lock."""
-        self.claimed: bytes | None = None
-        self.place = 0
         self.wake = threading.Event()
         self.kept: list[bytes] = []
-        self.feed: Callable[[bytes | None], object] | None = None
-        self.ended = False
-        self.waiting = 0
-        self.asked = False
         self.requests: SimpleQueue[tuple[bytes, Json]] = SimpleQueue()
+        self.feed: Callable[[bytes | None], object] | None = None
+        self.ended = self.asked = False
+        self.waiting = 0
         self.version: str | None = None
         self.handshake: int | str | None = None
         """The id of the `initialize` that was answered here, until the SDK's answer to it has been dropped."""
@@ -156,38 +151,31 @@ class Front:
     def send(self, message: Json, answer: bytes) -> None:
         self.wire.write(b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (json.dumps(message["id"]).encode(), answer))
 
-    def try_calls(self, call: Callable[[Json, Callable[[], bool]], bytes | None]) -> None:
-        """Answer calls in their order, until the SDK takes over or one must be left to it; none overtakes that one."""
+    def try_calls(self, call: Callable[[Json], bytes | None]) -> None:
+        """Answer calls in their order, until the SDK takes over or one must be left to it; none overtakes that one.
+
+        A call that is tried is kept no longer, so that it runs once whoever takes over meanwhile.
+        """
+        answer: bytes | None = b""
         try:
-            while self.feed is None:
+            while answer is not None:
                 line, message = self.requests.get()
-                answer = call(message, lambda line=line: self.claim(line))  # type: ignore[misc]
                 with self.lock:
-                    if answer is not None and line in (*self.kept, self.claimed):
-                        if line != self.claimed:
-                            self.kept.remove(line)
+                    if self.feed is not None or message["method"] != "tools/call":
+                        return
+                    place = self.kept.index(line)
+                    del self.kept[place]
+                answer = call(message)
+                with self.lock:
+                    if answer is not None:
                         self.waiting -= 1
                         self.send(message, answer)
-                    elif line == self.claimed:
-                        self.kept.insert(self.place, line)
-                if self.claimed is not None:
-                    self.claimed = None
-                    self.writing.release()
-                if answer is None:
-                    return
+                    elif self.feed is not None:
+                        self.feed(line)
+                    else:
+                        self.kept.insert(place, line)
         except OSError:
             self.end()
-
-    def claim(self, line: bytes) -> bool:
-        """Make a call ours alone, because it must not run twice; False if the SDK has it already."""
-        self.writing.acquire()
-        with self.lock:
-            if line in self.kept:
-                self.claimed, self.place = line, self.kept.index(line)
-                del self.kept[self.place]
-                return True
-        self.writing.release()
-        return False
 
     def answer(self, message: Json) -> bytes | None:
         """The prepared result for this request, or None when it is not ours to answer."""
@@ -243,12 +231,14 @@ class Front:
 
     def take_over(self, feed: Callable[[bytes | None], object]) -> None:
         """From now on every frame goes to `feed`, first those that were kept; None is the end."""
-        with self.writing, self.lock:
+        with self.lock:
             for line in self.kept:
                 feed(line)
             if self.ended:
                 feed(None)
             self.kept, self.feed = [], feed
+        # Lets who tries calls see that it is over.
+        self.requests.put((b"", {}))
 
     @property
     def idle_end(self) -> bool:
@@ -278,11 +268,11 @@ def serve(open_app: Callable[[], App], profile: str = "all", *, read_only: bool 
     app = open_app()
     try:
         registry = app.registry.choose(profile, read_only=read_only)
-        if front.prepared is not None:
-            from memolith.doors.plain_calls import answer  # pydantic, which the opening must not wait for
+        from memolith.doors.plain_calls import answer  # pydantic, which the opening must not wait for
 
-            threading.Thread(target=lambda: front.try_calls(
-                lambda message, claim: answer(front, app, registry, message, claim)), daemon=True).start()
+        trying = threading.Thread(target=front.try_calls, daemon=True,
+                                  args=(lambda message: answer(front, app, registry, message),))
+        trying.start()
         from memolith.doors import mcp_stdio  # the SDK, half a CPU second that the first calls must not wait for
 
         gc.freeze()
@@ -290,6 +280,7 @@ def serve(open_app: Callable[[], App], profile: str = "all", *, read_only: bool 
         sys.setswitchinterval(0.005)
         if not front.idle_end:
             mcp_stdio.serve(front, app, registry)
+            trying.join(mcp_stdio.DRAIN_S)
     finally:
         app.close()
     # A call that outlived its client would keep the process; what it wrote is durable or not there.
