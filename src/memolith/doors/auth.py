@@ -6,27 +6,29 @@ import hashlib
 import json
 import logging
 import os
+import re
 import secrets
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from random import getrandbits
 from typing import Any
 
 import anyio
+import jwt
 from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from memolith.doors.mcp_calls import CALLER, REQUEST, SCOPES_KEY
-from memolith.doors.tokens import Issuer, challenge
 from memolith.engine.intake import identifier
 from memolith.engine.model import Caller
 from memolith.engine.ports import Allowance, ClientKey, ClientKeys
 from memolith.engine.times import new_id
-from memolith.errors import Denied, InvalidInput, MemolithError, RateLimited, TooLarge, Unauthenticated
+from memolith.errors import Denied, InvalidInput, MemolithError, RateLimited, TooLarge, Unauthenticated, Unavailable
 from memolith.registry import PLAIN, SCOPES
 
 log = logging.getLogger(__name__)
@@ -38,6 +40,11 @@ PORTIONS = 20
 OPEN_PREFIXES = ("/.well-known/",)
 DECIDING = frozenset((b"host", b"origin", b"content-length", b"authorization", b"x-api-key", PROJECT_HEADER.encode()))
 MOST_KNOWN = 1000
+ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "ES256", "ES384", "EdDSA")
+MCP_PATH = re.compile(r"/mcp(/(?!tools$)[a-z0-9_-]{1,64})?", re.ASCII)
+PAUSE_S = 5.0
+# What the reading of foreign bytes may raise beside the library's own errors.
+BROKEN = (ValueError, TypeError, RecursionError)
 
 Known = tuple[Caller, frozenset[str], str]
 
@@ -74,6 +81,79 @@ def local_key(folder: Path, keys: ClientKeys, now: str) -> str:
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
         file.write(secret + "\n")
     return secret
+
+
+class IssuerKeys(jwt.PyJWKClient):
+    """The keys that an issuer publishes; one that does not answer is not asked for every token."""
+
+    down_until = 0.0
+
+    def fetch_data(self) -> Any:
+        if time.monotonic() >= self.down_until:
+            try:
+                return super().fetch_data()
+            except (jwt.PyJWTError, OSError, *BROKEN) as error:
+                self.down_until = time.monotonic() + PAUSE_S
+                log.warning("the keys of the token issuer cannot be read: %s", type(error).__name__)
+        raise jwt.PyJWKClientConnectionError
+
+
+@dataclass(frozen=True)
+class Issuer:
+    """Who issues tokens, for which audience, and where its keys are: the OAuth 2.1 side of a resource server."""
+
+    url: str
+    audience: str
+    jwks_url: str
+
+    @cached_property
+    def keys(self) -> IssuerKeys:
+        # The set is kept for five minutes; single keys would be kept for ever, also when the issuer withdraws them.
+        return IssuerKeys(self.jwks_url, cache_keys=False, timeout=5)
+
+    @property
+    def base(self) -> str:
+        return self.audience.rstrip("/")
+
+    def caller(self, token: str, path: str, project: str | None) -> tuple[Caller, frozenset[str]]:
+        """Whom a token stands for; it must be of this issuer, for this server, and not expired."""
+        # What a token may be for: the server, all of MCP, or the very path that is called.
+        audiences = [self.audience, self.base, self.base + "/mcp", self.base + own_path(path)]
+        try:
+            key = self.keys.get_signing_key(str(jwt.get_unverified_header(token).get("kid")))
+            claims = jwt.decode(token, key.key, list(ALGORITHMS), audience=audiences, issuer=self.url,
+                                options={"require": ["exp", "iss", "aud", "sub"]}, leeway=30)
+        except jwt.PyJWKClientConnectionError:
+            raise Unavailable("The keys of the token issuer cannot be read right now.") from None
+        except (jwt.PyJWTError, *BROKEN):
+            # None: the token, or what it says, has no place in a log.
+            raise Unauthenticated("This token is not valid here.") from None
+        scopes = frozenset(str(claims.get("scope", "")).split()) & SCOPES
+        if not scopes:
+            raise Denied("This token carries none of the scopes read, write, admin, run.")
+        tenant = str(claims.get("tenant") or claims.get("org_id") or "local")
+        return Caller(identifier(tenant, "tenant"), identifier(str(claims["sub"]), "sub"), project,
+                      admin="admin" in scopes), scopes
+
+    def metadata(self, path: str) -> dict[str, object]:
+        """What a client must know about the protected resource (RFC 9728)."""
+        return {"resource": self.base + path, "authorization_servers": [self.url],
+                "scopes_supported": sorted(SCOPES), "bearer_methods_supported": ["header"]}
+
+
+def own_path(path: str) -> str:
+    """The path if it is one of MCP, which has tokens and metadata of its own; only such a one goes into a header."""
+    return path if MCP_PATH.fullmatch(path) else ""
+
+
+def challenge(issuer: Issuer | None, path: str, error: str = "", scopes: Iterable[str] = ("read", "write")) -> str:
+    """What a client must do to get in: the value of `WWW-Authenticate`."""
+    parts = [f'error="{error}"'] if error else []
+    if issuer is not None:
+        parts.append(f'resource_metadata="{issuer.base}/.well-known/oauth-protected-resource{own_path(path)}"')
+    if issuer is not None or error == "insufficient_scope":
+        parts.append(f'scope="{" ".join(sorted(scopes))}"')
+    return "Bearer " + ", ".join(['realm="memolith"', *parts])
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,10 @@ from starlette.routing import Route
 
 from memolith import __version__
 from memolith.app import App
+from memolith.doors.auth import Issuer, challenge
 from memolith.doors.mcp_calls import CALLER, LONGEST_KEY, REQUEST, SCOPES_KEY
 from memolith.doors.metrics import Metrics
 from memolith.doors.openapi import openapi, page
-from memolith.doors.tokens import Issuer, challenge
 from memolith.engine.intake import json_object
 from memolith.errors import InvalidInput, MemolithError, NotFound, TooLarge
 from memolith.registry import PLAIN, Call, Outcome, Registry

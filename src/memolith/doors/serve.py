@@ -19,12 +19,11 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp
 
 from memolith.app import App
-from memolith.doors.auth import Access, Rules
+from memolith.doors.auth import Access, Issuer, Rules
 from memolith.doors.mcp_http import McpHttp
 from memolith.doors.metrics import Metrics
 from memolith.doors.rest import Rest
 from memolith.doors.show import start_logging
-from memolith.doors.tokens import Issuer
 from memolith.errors import InvalidInput, MemolithError, NotFound, Unavailable
 from memolith.registry import PLAIN, Registry
 
