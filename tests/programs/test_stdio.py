@@ -37,9 +37,8 @@ from tests.programs.pipes import (
     tool,
 )
 
-from memolith.doors.frames import IDEMPOTENCY_KEY
 from memolith.doors.plain_calls import answer
-from memolith.doors.stdio_front import PREPARED, Front, Prepared, Wire
+from memolith.doors.stdio_front import IDEMPOTENCY_KEY, PREPARED, Front, Prepared, Wire
 from memolith.registry import Call, Family, Registry
 
 NO_FILE = os.path.join(os.devnull, "missing")

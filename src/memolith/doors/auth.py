@@ -30,6 +30,7 @@ from memolith.engine.ports import Allowance, ClientKey, ClientKeys
 from memolith.engine.times import new_id
 from memolith.errors import Denied, InvalidInput, MemolithError, RateLimited, TooLarge, Unauthenticated, Unavailable
 from memolith.registry import PLAIN, SCOPES
+from memolith.settings import Settings
 
 log = logging.getLogger(__name__)
 KEY_PREFIX = "mlk_"
@@ -37,7 +38,6 @@ LOCAL_KEY = "local.key"
 PROJECT_HEADER = "x-memolith-project"
 LONGEST_LENGTH = 18
 PORTIONS = 20
-OPEN_PREFIXES = ("/.well-known/",)
 DECIDING = frozenset((b"host", b"origin", b"content-length", b"authorization", b"x-api-key", PROJECT_HEADER.encode()))
 MOST_KNOWN = 1000
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "ES256", "ES384", "EdDSA")
@@ -156,31 +156,21 @@ def challenge(issuer: Issuer | None, path: str, error: str = "", scopes: Iterabl
     return "Bearer " + ", ".join(['realm="memolith"', *parts])
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """Whom to let in and how often."""
-
-    hosts: tuple[str, ...]
-    origins: tuple[str, ...]
-    per_minute: int
-    body_bytes: int
-    issuer: Issuer | None = None
-    open_paths: tuple[str, ...] = ("/health",)
-
-
+@dataclass(eq=False)
 class Access:
     """ASGI middleware around every route: nothing decides about a caller but this."""
 
-    def __init__(self, app: ASGIApp, keys: ClientKeys, rules: Rules, clock: Callable[[], str],
-                 allowance: Allowance | None = None,
-                 word: Callable[[MemolithError, str], dict[str, Any]] = lambda error, _: PLAIN.failure(error)) -> None:
-        self.app = app
-        self.allowance = allowance
-        self.keys = keys
-        self.rules = rules
-        self.clock = clock
-        self.word = word
-        """How the family that a path belongs to words an error."""
+    app: ASGIApp
+    keys: ClientKeys
+    settings: Settings
+    clock: Callable[[], str]
+    issuer: Issuer | None = None
+    allowance: Allowance | None = None
+    word: Callable[[MemolithError, str], dict[str, Any]] = lambda error, _: PLAIN.failure(error)
+    """How the family that a path belongs to words an error."""
+    open_paths: frozenset[str] = frozenset(("/health",))
+
+    def __post_init__(self) -> None:
         # A few threads of their own, so that a silent issuer does not take all there are.
         self.checkers = anyio.CapacityLimiter(4)
         self.minute = self.second = 0
@@ -219,41 +209,40 @@ class Access:
 
     async def who(self, scope: Scope) -> Known | None:
         """The caller, what his key allows, and the key's id; None where no key is needed."""
-        second = int(time.time())
+        second, path = int(time.time()), scope["path"]
         if second != self.second or len(self.known) > MOST_KNOWN:
             self.second, self.known = second, {}
-        given = (scope["path"], *(pair for pair in scope["headers"] if pair[0] in DECIDING))
-        known, path = self.known, scope["path"]
+        known, given = self.known, (path, *(pair for pair in scope["headers"] if pair[0] in DECIDING))
         if given not in known:
             headers = Headers(scope=scope)
             self.check_place(headers)
             self.check_size(headers)
-            is_open = path in self.rules.open_paths or path.startswith(OPEN_PREFIXES)
+            is_open = path in self.open_paths or path.startswith("/.well-known/")
             known[given] = None if is_open else await self.check_key(headers, path)
         return known[given]
 
     def check_place(self, headers: Headers) -> None:
         """Refuse foreign hosts and origins: a web page must not reach a server on this machine."""
         host = headers.get("host", "")
-        if not any(matches(host, allowed) for allowed in self.rules.hosts):
+        if not any(matches(host, allowed) for allowed in self.settings.hosts):
             raise Denied("This host name is not served here; add it to the setting `hosts`.", field="host")
         origins = headers.getlist("origin")
-        if not all(any(matches(origin, allowed) for allowed in self.rules.origins) for origin in origins):
+        if not all(any(matches(origin, allowed) for allowed in self.settings.origins) for origin in origins):
             raise Denied("Requests from this origin are not allowed; add it to the setting `origins`.", field="origin")
 
     def check_size(self, headers: Headers) -> None:
         length = headers.get("content-length", "0")
         if not (length.isascii() and length.isdecimal()):
             raise InvalidInput("The length of the body must be a number.", field="content-length")
-        if len(length) > LONGEST_LENGTH or int(length) > self.rules.body_bytes:
-            raise TooLarge(f"A request has at most {self.rules.body_bytes:,} bytes.")
+        if len(length) > LONGEST_LENGTH or int(length) > self.settings.body_bytes:
+            raise TooLarge(f"A request has at most {self.settings.body_bytes:,} bytes.")
 
     async def check_key(self, headers: Headers, path: str) -> Known:
         secret = credential(headers)
         if not secret:
             raise Unauthenticated("A key is needed: send `Authorization: Bearer KEY`.")
         project = headers.get(PROJECT_HEADER)
-        if (issuer := self.rules.issuer) and not secret.startswith(KEY_PREFIX):
+        if (issuer := self.issuer) and not secret.startswith(KEY_PREFIX):
             # The issuer's keys may have to be fetched first, and nobody with a key shall wait for that.
             caller, scopes = await anyio.to_thread.run_sync(issuer.caller, secret, path, project,
                                                             limiter=self.checkers)
@@ -276,7 +265,7 @@ class Access:
 
     async def count(self, id: str, extra: list[tuple[bytes, bytes]]) -> None:
         """Count the call; the headers tell how many are left in this minute."""
-        minute, limit = self.second // 60, self.rules.per_minute
+        minute, limit = self.second // 60, self.settings.calls_per_minute
         if minute != self.minute:
             self.minute, self.used, self.taken, self.elsewhere = minute, Counter(), Counter(), Counter()
         self.used[id] += 1
@@ -293,7 +282,7 @@ class Access:
     def share(self, allowance: Allowance, id: str, minute: int) -> None:
         """Take a portion of the limit that servers share; while the database is away each counts for itself."""
         try:
-            total = allowance.take(id, minute, max(1, self.rules.per_minute // PORTIONS))
+            total = allowance.take(id, minute, max(1, self.settings.calls_per_minute // PORTIONS))
             self.elsewhere[id] = max(0, total - self.taken[id])
         except MemolithError:
             log.debug("the calls of key %s were not shared", id)
@@ -302,9 +291,9 @@ class Access:
         headers = {name.decode(): value.decode() for name, value in extra}
         if isinstance(error, Unauthenticated):
             problem = "invalid_token" * bool(credential(Headers(scope=scope)))
-            headers["www-authenticate"] = challenge(self.rules.issuer, scope["path"], problem)
+            headers["www-authenticate"] = challenge(self.issuer, scope["path"], problem)
         elif isinstance(error, Denied) and error.field is None:
-            headers["www-authenticate"] = challenge(self.rules.issuer, scope["path"], "insufficient_scope")
+            headers["www-authenticate"] = challenge(self.issuer, scope["path"], "insufficient_scope")
         if (wait := error.value if error.status == 429 else error.retry_s) is not None:
             headers["retry-after"] = str(wait)
         body = json.dumps(self.word(error, scope["path"]) | {"request_id": scope[REQUEST]})

@@ -19,8 +19,8 @@ from anyio.streams.memory import MemoryObjectSendStream
 from mcp.server.lowlevel import Server
 from mcp.shared.message import SessionMessage
 
-from memolith.doors.frames import VERSION_KEY, parsed
 from memolith.doors.mcp_server import make_server
+from memolith.doors.stdio_front import VERSION_KEY, parsed
 
 if TYPE_CHECKING:
     from memolith.app import App

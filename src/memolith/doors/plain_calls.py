@@ -6,15 +6,14 @@ import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from memolith.doors.frames import IDEMPOTENCY_KEY, MODERN, VERSION_KEY, is_envelope, is_request
+from memolith.doors.stdio_front import IDEMPOTENCY_KEY, MODERN, VERSION_KEY, is_envelope, is_request
 from memolith.engine.model import Caller
 from memolith.errors import MemolithError
 from memolith.registry import Call, InputNeeded, Outcome, Registry, Tool, quiet
 
 if TYPE_CHECKING:
     from memolith.app import App
-    from memolith.doors.frames import Json
-    from memolith.doors.stdio_front import Front, Prepared
+    from memolith.doors.stdio_front import Front, Json, Prepared
 
 
 def leave(*_: object) -> None:
@@ -44,7 +43,7 @@ def worded(outcome: Outcome, described: Json) -> bytes:
     return json.dumps(result, ensure_ascii=False, separators=(",", ":")).encode(errors="backslashreplace")
 
 
-def described(prepared: Prepared | None) -> Json:
+def description(prepared: Prepared | None) -> Json:
     """Who the server says it is, from its prepared answers."""
     found = prepared and prepared.answer(MODERN, "server/discover")
     meta: Json = json.loads(found or "{}").get("_meta", {})
@@ -77,4 +76,4 @@ def answer(front: Front, app: App, registry: Registry, message: Json) -> bytes |
                              lambda: Call(Caller(), app.engine, progress=progress, elicit=leave))
     except InputNeeded:
         return None
-    return worded(outcome, described(front.prepared) if VERSION_KEY in meta else {})
+    return worded(outcome, description(front.prepared) if VERSION_KEY in meta else {})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import logging
 import shutil
@@ -12,7 +11,9 @@ import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
 
-Progress = Callable[[int, int], None]
+from memolith.doors.commands import Options
+from memolith.engine.model import Block, Passage
+
 _open_bars: set[str] = set()
 
 
@@ -43,14 +44,14 @@ def end_bars() -> None:
         sys.stderr.write("\n")
 
 
-def tell(options: argparse.Namespace, data: object, *lines: str, aside: str = "") -> None:
+def tell(options: Options, data: object, *lines: str, aside: str = "") -> None:
     """One JSON document for programs; for people these lines, and something aside on standard error."""
     out(json.dumps(data, ensure_ascii=False, indent=2) if options.json else "\n".join(lines))
     if aside and not options.json:
         note(aside)
 
 
-def confirmed(options: argparse.Namespace, question: str) -> bool:
+def confirmed(options: Options, question: str) -> bool:
     """Whether the person wants it, or has said so beforehand."""
     if not options.yes:
         note(f"{question} Type yes: ")
@@ -82,20 +83,28 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
             for row in cells]
 
 
-def paragraph(text: str, indent: str = "  ") -> list[str]:
-    """Text wrapped to the screen."""
+def tell_rows(options: Options, head: Sequence[str], rows: Sequence[Sequence[object]], *more: str) -> None:
+    """The same rows as a table for people and as objects for programs."""
+    tell(options, [dict(zip(head, row, strict=True)) for row in rows],
+         *table(head, [[str(cell) for cell in row] for row in rows]), *more)
+
+
+def paragraph(said: Block | Passage, indent: str = "  ") -> list[str]:
+    """What somebody said or wrote, wrapped to the screen."""
     room = min(shutil.get_terminal_size((100, 24)).columns, 110)
+    text = (f"{said.speaker}: " if said.speaker else "") + said.text.strip()
     return [textwrap.fill(line, room, initial_indent=indent, subsequent_indent=indent) if line.strip() else ""
-            for line in text.splitlines() or [""]]
+            for line in text.splitlines()]
 
 
 def pairs(values: Mapping[str, object]) -> list[str]:
     """Names and values, one per line."""
     room = max(map(len, values))
-    return [f"{name.ljust(room)}  {value}" for name, value in values.items()]
+    return [f"{name.ljust(room)}  {', '.join(map(str, value)) if isinstance(value, list) else value}"
+            for name, value in values.items()]
 
 
-def progress(label: str) -> Progress:
+def progress(label: str) -> Callable[[int, int], None]:
     """A bar on the terminal that tells how far long work is; silent where nobody watches."""
     shown = -1
 

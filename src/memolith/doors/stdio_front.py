@@ -17,19 +17,60 @@ import threading
 from queue import SimpleQueue
 
 from memolith import __version__
-from memolith.doors.frames import MODERN, VERSION_KEY, are_capabilities, is_envelope, is_info, is_request, parsed
 
 # Not from `typing`, whose import takes a seventh of the whole start.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
     from memolith.app import App
-    from memolith.doors.frames import Json
+
+    Json = dict[str, Any]
 
 PREPARED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "prepared.jsonl")
+MODERN = "2026-07-28"
+IDEMPOTENCY_KEY = "memolith/idempotency-key"
+VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
+CAPABILITIES_KEY = "io.modelcontextprotocol/clientCapabilities"
+INFO_KEY = "io.modelcontextprotocol/clientInfo"
 HANDSHAKE_PARAMS = {"protocolVersion", "capabilities", "clientInfo", "_meta"}
 CHUNK = 1 << 16
+
+
+def parsed(line: bytes) -> Json | None:
+    """The frame as an object; what is none is dropped without an answer, as the SDK does."""
+    try:
+        message = json.loads(line.decode("utf-8", "replace"))
+    except (ValueError, RecursionError):
+        return None
+    return message if isinstance(message, dict) else None
+
+
+def is_request(message: Json) -> bool:
+    return type(message.get("id")) in (int, str) and message.get("jsonrpc") == "2.0"
+
+
+def is_envelope(meta: Json) -> bool:
+    return (meta[VERSION_KEY] == MODERN and are_capabilities(meta.get(CAPABILITIES_KEY))
+            and (INFO_KEY not in meta or is_info(meta[INFO_KEY])))
+
+
+def is_info(value: object) -> bool:
+    return (isinstance(value, dict) and isinstance(value.get("name"), str) and isinstance(value.get("version"), str)
+            and all(isinstance(part, str) for part in value.values()))
+
+
+def are_capabilities(value: object) -> bool:
+    """Only plain ones: the SDK looks deeper, and what it would refuse must not be accepted here."""
+    return isinstance(value, dict) and all(
+        isinstance(part, dict) and all(isinstance(flag, bool | dict) for flag in part.values())
+        for part in value.values())
+
+
+def framed(message: Json, result: bytes) -> bytes:
+    """The answer to a request."""
+    return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (json.dumps(message["id"]).encode(), result)
 
 
 def entry_name(profile: str, read_only: bool) -> str:
@@ -138,7 +179,7 @@ class Front:
             method = message.get("method")
             answer = self.answer(message) if self.prepared is not None else None
             if answer is not None:
-                self.send(message, answer)
+                self.wire.write(framed(message, answer))
             if answer is None or method == "initialize":
                 self.kept.append(line)
             if answer is None and method is not None and "id" in message:
@@ -147,9 +188,6 @@ class Front:
                 self.asked = True
             if self.waiting or method == "tools/list":
                 self.wake.set()
-
-    def send(self, message: Json, answer: bytes) -> None:
-        self.wire.write(b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (json.dumps(message["id"]).encode(), answer))
 
     def try_calls(self, call: Callable[[Json], bytes | None]) -> None:
         """Answer calls in their order, until the SDK takes over or one must be left to it; none overtakes that one.
@@ -169,7 +207,7 @@ class Front:
                 with self.lock:
                     if answer is not None:
                         self.waiting -= 1
-                        self.send(message, answer)
+                        self.wire.write(framed(message, answer))
                     elif self.feed is not None:
                         self.feed(line)
                     else:
