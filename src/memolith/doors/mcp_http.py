@@ -20,7 +20,7 @@ from starlette.types import Message, Receive, Scope, Send
 from memolith.doors.mcp_calls import CALLER, REQUEST, SCOPES_KEY, WORKERS
 from memolith.doors.mcp_server import make_server
 from memolith.doors.plain_calls import description, outcome_of, plain_call, worded
-from memolith.doors.stdio_front import CAPABILITIES_KEY, MODERN, PREPARED, VERSION_KEY, Prepared, framed, parsed
+from memolith.doors.stdio_front import CAPABILITIES_KEY, MODERN, PREPARED, VERSION_KEY, framed, parsed, prepared_answers
 from memolith.errors import Unauthenticated
 from memolith.registry import PLAIN, Call, Registry
 
@@ -109,7 +109,7 @@ class McpHttp:
         bus = InMemorySubscriptionBus()
         self.managers: list[StreamableHTTPSessionManager] = []
         self.routes: list[Route] = []
-        described = description(Prepared.load(PREPARED, "all", read_only))
+        described = description(prepared_answers(PREPARED, "all", read_only))
         for name in ("all", *(family.name for family in registry.families if family.listed_over_mcp)):
             chosen = registry.choose(name, read_only=read_only)
             server = make_server(chosen, engine, codes=name != "all", bus=bus)

@@ -13,7 +13,7 @@ from memolith.registry import Call, InputNeeded, Outcome, Registry, Tool, quiet
 
 if TYPE_CHECKING:
     from memolith.app import App
-    from memolith.doors.stdio_front import Front, Json, Prepared
+    from memolith.doors.stdio_front import Answers, Front, Json
 
 
 def leave(*_: object) -> None:
@@ -43,10 +43,9 @@ def worded(outcome: Outcome, described: Json) -> bytes:
     return json.dumps(result, ensure_ascii=False, separators=(",", ":")).encode(errors="backslashreplace")
 
 
-def description(prepared: Prepared | None) -> Json:
+def description(prepared: Answers) -> Json:
     """Who the server says it is, from its prepared answers."""
-    found = prepared and prepared.answer(MODERN, "server/discover")
-    meta: Json = json.loads(found or "{}").get("_meta", {})
+    meta: Json = json.loads(prepared.get(MODERN, {}).get("server/discover", "{}")).get("_meta", {})
     return meta
 
 
@@ -62,7 +61,7 @@ def outcome_of(registry: Registry, name: str, arguments: Json, make: Callable[[]
 def answer(front: Front, app: App, registry: Registry, message: Json) -> bytes | None:
     """The result of a plain call over stdio; None leaves the call to the SDK."""
     plain = plain_call(registry, message)
-    if plain is None or front.prepared is None:
+    if plain is None or not front.prepared:
         return None
     tool, arguments, meta = plain
     # The results of the oldest versions have other fields.

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from memolith.app import App
 
+    Answers = dict[str, dict[str, bytes]]
     Json = dict[str, Any]
 
 PREPARED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "prepared.jsonl")
@@ -84,32 +85,19 @@ def installed(package: str, version: str) -> bool:
     return any(os.path.isdir(os.path.join(path, folder)) for path in sys.path)
 
 
-class Prepared:
-    """Answers that the real server gave when this version was built; the first line of the file tells where each is."""
-
-    def __init__(self, path: str, index: dict[str, dict[str, tuple[int, int]]]) -> None:
-        self.path = path
-        self.index = index
-
-    @classmethod
-    def load(cls, path: str, profile: str, read_only: bool) -> Prepared | None:
-        """None where the file is missing, is for other versions, or does not know the profile."""
-        try:
-            with open(path, "rb") as file:
-                header = json.loads(file.readline())
-            current = header["product"] == __version__ and all(
-                installed(package, version) for package, version in header["packages"].items())
-            return cls(path, header["profiles"][entry_name(profile, read_only)]) if current else None
-        except (OSError, ValueError, KeyError):
-            return None
-
-    def answer(self, version: str | None, method: str) -> bytes | None:
-        place = self.index.get(version or "", {}).get(method)
-        if place is None:
-            return None
-        with open(self.path, "rb") as file:
-            file.seek(place[0])
-            return file.read(place[1])
+def prepared_answers(path: str, profile: str, read_only: bool) -> Answers:
+    """What the real server answered when this version was built; nothing for other versions or another profile."""
+    try:
+        with open(path, "rb") as file:
+            head, *answers = file.read().split(b"\n")
+        header = json.loads(head)
+        if header["product"] != __version__ or not all(installed(*each) for each in header["packages"].items()):
+            return {}
+        chosen = header["profiles"][entry_name(profile, read_only)]
+        return {version: {method: answers[number] for method, number in methods.items()}
+                for version, methods in chosen.items()}
+    except (OSError, ValueError, LookupError):
+        return {}
 
 
 class Wire:
@@ -152,7 +140,7 @@ class Wire:
 class Front:
     """Decides about each frame until the SDK takes over, and passes all on after that."""
 
-    def __init__(self, wire: Wire, prepared: Prepared | None) -> None:
+    def __init__(self, wire: Wire, prepared: Answers) -> None:
         self.wire = wire
         self.prepared = prepared
         self.lock = threading.Lock()
@@ -177,7 +165,7 @@ class Front:
             if message is None:
                 return
             method = message.get("method")
-            answer = self.answer(message) if self.prepared is not None else None
+            answer = self.answer(message)
             if answer is not None:
                 self.wire.write(framed(message, answer))
             if answer is None or method == "initialize":
@@ -217,7 +205,6 @@ class Front:
 
     def answer(self, message: Json) -> bytes | None:
         """The prepared result for this request, or None when it is not ours to answer."""
-        assert self.prepared is not None
         method, params = message.get("method"), message.get("params", {})
         if not is_request(message) or not isinstance(params, dict):
             return None
@@ -229,17 +216,16 @@ class Front:
         if params.keys() - {"_meta"}:
             return None
         if VERSION_KEY in meta:
-            return self.prepared.answer(MODERN, method) if is_envelope(meta) else None
-        return self.prepared.answer(self.version, method)
+            return self.prepared.get(MODERN, {}).get(method) if is_envelope(meta) else None
+        return self.prepared.get(self.version or "", {}).get(method)
 
     def shake_hands(self, request: int | str, params: Json) -> bytes | None:
-        assert self.prepared is not None
         version = params.get("protocolVersion")
         if self.version is not None or params.keys() - HANDSHAKE_PARAMS or not isinstance(version, str):
             return None
         if not are_capabilities(params.get("capabilities")) or not is_info(params.get("clientInfo")):
             return None
-        answer = self.prepared.answer(version, "initialize")
+        answer = self.prepared.get(version, {}).get("initialize")
         if answer is not None:
             self.version, self.handshake = version, request
         return answer
@@ -287,7 +273,7 @@ class Front:
 def serve(open_app: Callable[[], App], profile: str = "all", *, read_only: bool = False,
           prepared: str = PREPARED) -> None:
     """Serve MCP over stdin and stdout until the client leaves; the app is opened once it is needed."""
-    front = Front(Wire.of_process(), Prepared.load(prepared, profile, read_only))
+    front = Front(Wire.of_process(), prepared_answers(prepared, profile, read_only))
 
     def read() -> None:
         front.read()
@@ -296,7 +282,7 @@ def serve(open_app: Callable[[], App], profile: str = "all", *, read_only: bool 
             os._exit(0)
 
     threading.Thread(target=read, daemon=True).start()
-    if front.prepared is not None:
+    if front.prepared:
         front.wake.wait()
     if front.idle_end:
         return
