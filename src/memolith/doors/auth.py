@@ -11,6 +11,7 @@ import secrets
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -258,10 +259,8 @@ class Access:
 
     def note(self, id: str, now: str) -> None:
         """Note that a key was used, if the store can be written: whoever only reads must not be hindered."""
-        try:
+        with suppress(MemolithError):
             self.keys.used(id, now)
-        except MemolithError:
-            log.debug("the use of key %s was not noted", id)
 
     async def count(self, id: str, extra: list[tuple[bytes, bytes]]) -> None:
         """Count the call; the headers tell how many are left in this minute."""
@@ -281,11 +280,9 @@ class Access:
 
     def share(self, allowance: Allowance, id: str, minute: int) -> None:
         """Take a portion of the limit that servers share; while the database is away each counts for itself."""
-        try:
+        with suppress(MemolithError):
             total = allowance.take(id, minute, max(1, self.settings.calls_per_minute // PORTIONS))
             self.elsewhere[id] = max(0, total - self.taken[id])
-        except MemolithError:
-            log.debug("the calls of key %s were not shared", id)
 
     def refuse(self, error: MemolithError, scope: Scope, extra: list[tuple[bytes, bytes]]) -> Response:
         headers = {name.decode(): value.decode() for name, value in extra}
@@ -308,10 +305,5 @@ def credential(headers: Headers) -> str:
 
 def matches(name: str, allowed: str) -> bool:
     """Whether a host or origin is the allowed one; `:*` stands for any port."""
-    if allowed == "*" or name == allowed:
-        return True
-    base = allowed.removesuffix(":*")
-    if base == allowed:
-        return False
-    rest = name.removeprefix(base)
-    return rest != name and (rest == "" or (rest[0] == ":" and rest[1:].isdecimal() and rest.isascii()))
+    base, any_port = re.escape(allowed.removesuffix(":*")), allowed.endswith(":*")
+    return allowed == "*" or re.fullmatch(base + "(:[0-9]+)?" * any_port, name) is not None

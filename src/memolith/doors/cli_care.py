@@ -6,9 +6,9 @@ import platform
 import shutil
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import TextIO
+from typing import TextIO, cast
 
 from memolith import __version__
 from memolith import app as root
@@ -163,12 +163,7 @@ def import_(app: App, options: Options) -> None:
 @contextmanager
 def _opened(name: str, mode: str, standard: TextIO) -> Iterator[TextIO]:
     try:
-        if name == "-":
-            if hasattr(standard, "reconfigure"):
-                standard.reconfigure(encoding="utf-8")
-            yield standard
-        else:
-            with open(name, mode, encoding="utf-8") as file:
-                yield file  # type: ignore[misc]
+        with nullcontext(standard) if name == "-" else open(name, mode, encoding="utf-8") as file:
+            yield cast(TextIO, file)
     except UnicodeDecodeError as error:
         raise InvalidInput(f"{name} is not UTF-8 text.", field="file") from error

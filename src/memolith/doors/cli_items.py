@@ -141,7 +141,7 @@ def show(app: App, options: Options) -> None:
 def history(app: App, options: Options) -> None:
     """What happened to an item."""
     steps = app.engine.past.history(ME, options.id, options.as_of)
-    rows = [(str(event.seq), event.at[:19], event.type, event.actor, _told(step)) for step in steps
+    rows = [(event.seq, event.at[:19], event.type, event.actor, _told(step)) for step in steps
             for event in (step.event,)]
     tell(options, [{"event": event.seq, "version": event.version, "type": event.type, "at": event.at,
                     "by": event.actor, "stream": event.stream, "undoes": event.data.get("undoes"),

@@ -61,9 +61,9 @@ or let `memolith install CLIENT` write the configuration. Stop with Ctrl-C.""")
 def stdio(_: None, options: Options) -> None:
     """Serve MCP over standard input and output."""
     # The quick front imports next to nothing; the rest follows when it is needed.
-    from memolith.doors.stdio_front import serve as serve_stdio
+    from memolith.doors.stdio_front import serve
     Registry(families()).choose(options.tools, read_only=options.read_only)
-    serve_stdio(lambda: App(load({"data": options.data}), background=True), options.tools, read_only=options.read_only)
+    serve(lambda: App(load({"data": options.data}), background=True), options.tools, read_only=options.read_only)
 
 
 def cost(tool: Tool) -> int:

@@ -8,6 +8,7 @@ import re
 import shutil
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from glob import glob
 from pathlib import Path, PurePath
 
@@ -91,68 +92,54 @@ def content(file: Path) -> bytes | None:
     return file.read_bytes() if file.exists() else None
 
 
-def read(client: Client, file: Path, data: bytes) -> tuple[Entry, Entry]:
-    """What the file says, and the servers in it; a file that the client could not read is refused."""
-    try:
-        whole = client.form.read(data.decode())
-    except ValueError as error:
-        raise InvalidInput(f"{file} is not valid {client.form.name} ({error}); mend it first. Nothing was changed.",
-                           field="file") from error
-    servers = whole.get(client.key, {})
-    if not isinstance(servers, dict):
-        raise InvalidInput(f"{client.key!r} in {file} is not a list of servers by name. Nothing was changed.",
-                           field="file")
-    return whole, servers
-
-
 def is_ours(entry: object) -> bool:
     """Whether an entry starts memolith, however it was written."""
     return isinstance(entry, dict) and "memolith" in f"{entry.get('command')} {entry.get('args')}".lower()
 
 
+def read(client: Client, data: bytes | None) -> tuple[str, Entry, Entry]:
+    """The text, what it says, and the servers in it; ValueError for what the client could not read."""
+    text = (data or b"").decode()
+    whole = client.form.read(text)
+    servers = whole.get(client.key, {})
+    if not isinstance(servers, dict):
+        raise ValueError(f"{client.key!r} is not a list of servers by name")
+    return text, whole, servers
+
+
 def edited(client: Client, file: Path, name: str, entry: Entry | None) -> tuple[bytes | None, bytes | None]:
     """What the file and its backup shall hold, with the entry or without any; None stands for no file."""
     before, backup = content(file), content(backup_of(file))
-    whole, servers = read(client, file, before or b"")
-    present, text = servers.pop(name, None), (before or b"").decode()
+    try:
+        text, whole, servers = read(client, before)
+    except ValueError as error:
+        raise InvalidInput(f"{file} is not a valid {client.form.name} file of {client.title} ({error}); mend it first. "
+                           "Nothing was changed.", field="file") from error
+    present = servers.pop(name, None)
     if present is not None and not is_ours(present):
         raise (AlreadyExists(f"{name!r} in {file} is another server; choose another name with --name.", field="name")
                if entry else Conflict(f"{name!r} in {file} is not an entry of memolith; it was left alone."))
-    if entry:
-        # What the client or its user added to our entry stays: approvals, time limits, an environment.
-        entry = {**(present or {}), **entry}
+    # What the client or its user added to our entry stays: approvals, time limits, an environment.
+    entry = {**(present or {}), **entry} if entry else None
     if entry == present:
         return before, backup
-    if present and not entry and made_from(client, backup, name, present) == text:
-        return backup, None
+    with suppress(ValueError):
+        original, _, others = read(client, backup)
+        if entry is None and name not in others and client.form.put(original, client.key, name, present) == text:
+            return backup, None
     after = client.form.put(text, client.key, name, entry) if entry else client.form.drop(text, client.key, name)
-    confirm(client, file, after, {**whole, client.key: servers | ({name: entry} if entry else {})})
+    try:
+        # Encoded too, because a path may hold what UTF-8 does not.
+        _, said, left = read(client, after.encode())
+    except ValueError:
+        said, left = {}, {name: None}
+    if left != (servers | {name: entry} if entry else servers) or said | {client.key: 0} != whole | {client.key: 0}:
+        raise Conflict(f"{file} is written in a way that this command cannot edit safely; change it by hand. "
+                       "Nothing was changed.")
     if entry:
         return after.encode(), before if present is None or backup is None else backup
     emptied = backup is None and "".join(after.split()) in ("", "{}", f'{{"{client.key}":{{}}}}')
     return None if emptied else after.encode(), backup
-
-
-def made_from(client: Client, backup: bytes | None, name: str, entry: Entry) -> str | None:
-    """What an install makes of the bytes in the backup, or of no file; None if they are not from before it."""
-    try:
-        text = (backup or b"").decode()
-        fresh = name not in client.form.read(text).get(client.key, {})
-        return client.form.put(text, client.key, name, entry) if fresh else None
-    except (ValueError, TypeError):
-        return None
-
-
-def confirm(client: Client, file: Path, text: str, wanted: Entry) -> None:
-    """Refuse an edit after which the file would not say exactly what it should."""
-    try:
-        # Encoded too, because a path may hold what UTF-8 does not.
-        said = client.form.read(text.encode().decode())
-    except ValueError:
-        said = None
-    if said not in (wanted, {key: value for key, value in wanted.items() if value or key != client.key}):
-        raise Conflict(f"{file} is written in a way that this command cannot edit safely; change it by hand. "
-                       "Nothing was changed.")
 
 
 def carry_out(client: Client, file: Path, entry: Entry | None, options: Options) -> int:

@@ -7,9 +7,7 @@ import logging
 import shutil
 import sys
 import textwrap
-import unicodedata
 from collections.abc import Callable, Mapping, Sequence
-from itertools import accumulate
 
 from memolith.doors.commands import Options
 from memolith.engine.model import Block, Passage
@@ -58,35 +56,19 @@ def confirmed(options: Options, question: str) -> bool:
     return options.yes or sys.stdin.readline().strip().lower() == "yes"
 
 
-def width(text: str) -> int:
-    """How many columns a terminal gives the text."""
-    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
-
-
-def fit(text: str, room: int) -> str:
-    """The text in one line of at most that width."""
-    line = " ".join(text.split())
-    if width(line) <= room:
-        return line
-    cut = sum(1 for columns in accumulate(map(width, line)) if columns < room)
-    return line[:cut] + "…"
-
-
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Columns as wide as they need; the last one gets what is left of the screen."""
-    widths = [max(width(row[n]) for row in [head, *rows]) for n in range(len(head))]
-    left = shutil.get_terminal_size((100, 24)).columns - sum(widths[:-1]) - 2 * (len(head) - 1)
-    widths[-1] = max(20, min(widths[-1], left))
-    cells = [[fit(cell, w) for cell, w in zip(row, widths, strict=True)]
-             for row in [head, ["-" * w for w in widths], *rows]]
-    return ["  ".join(cell + " " * (w - width(cell)) for cell, w in zip(row, widths, strict=True)).rstrip()
-            for row in cells]
+def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
+    """Columns as wide as they need, each row on one line of the screen."""
+    cells = [[" ".join(str(cell).split()) for cell in row] for row in [head, *rows]]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    cells.insert(1, ["-" * width for width in widths])
+    lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in cells]
+    room = shutil.get_terminal_size((100, 24)).columns
+    return [line if len(line) <= room else line[:room - 1] + "…" for line in lines]
 
 
 def tell_rows(options: Options, head: Sequence[str], rows: Sequence[Sequence[object]], *more: str) -> None:
     """The same rows as a table for people and as objects for programs."""
-    tell(options, [dict(zip(head, row, strict=True)) for row in rows],
-         *table(head, [[str(cell) for cell in row] for row in rows]), *more)
+    tell(options, [dict(zip(head, row, strict=True)) for row in rows], *table(head, rows), *more)
 
 
 def paragraph(said: Block | Passage, indent: str = "  ") -> list[str]:
