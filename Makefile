@@ -17,7 +17,13 @@ $(STAMP): pyproject.toml
 	@$(BIN)/python -c "open('$(STAMP)', 'w').close()"
 
 run: venv
-	$(BIN)/memolith demo
+	rm -rf .cache/demo
+	$(BIN)/memolith remember --data .cache/demo "Maria prefers tea to coffee and never has meetings before ten."
+	$(BIN)/memolith remember --data .cache/demo "We chose PostgreSQL over MySQL because of row-level security."
+	$(BIN)/memolith recall --data .cache/demo "what does Maria like to drink?" --limit 1
+	$(BIN)/memolith recall --data .cache/demo "why this database?" --limit 1
+	$(BIN)/memolith undo --data .cache/demo 2
+	$(BIN)/memolith list --data .cache/demo
 	$(BIN)/memolith serve
 
 test: venv

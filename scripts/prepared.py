@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from importlib.metadata import version as installed_version
 from typing import Any, NoReturn
 
@@ -13,9 +13,8 @@ from mcp.shared.message import SessionMessage
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 
 from memolith import __version__
-from memolith.doors.frames import CAPABILITIES_KEY, VERSION_KEY
 from memolith.doors.mcp_server import make_server
-from memolith.doors.stdio_front import entry_name
+from memolith.doors.stdio_front import CAPABILITIES_KEY, VERSION_KEY, entry_name
 from memolith.registry import Family, Registry
 
 PACKAGES = ("mcp", "mcp-types", "pydantic", "pydantic_core")
@@ -68,24 +67,12 @@ async def all_answers(families: Iterable[Family]) -> dict[str, dict[str, dict[st
 
 
 def render(families: list[Family]) -> bytes:
-    """The whole file: a line that says where each answer is, then each different answer once."""
+    """The whole file: a line that says which line each answer is, then each different answer once."""
     found = anyio.run(all_answers, families)
     texts = sorted({text for versions in found.values() for methods in versions.values() for text in methods.values()})
-    sizes = {text: len(text) for text in texts}
+    numbers = {text: number for number, text in enumerate(texts)}
+    profiles = {profile: {version: {method: numbers[text] for method, text in methods.items()}
+                          for version, methods in versions.items()} for profile, versions in found.items()}
     packages = {package: installed_version(package) for package in PACKAGES}
-
-    def header(place: Callable[[bytes], tuple[int, int]]) -> bytes:
-        profiles = {profile: {version: {method: place(text) for method, text in methods.items()}
-                              for version, methods in versions.items()} for profile, versions in found.items()}
-        head = {"product": __version__, "packages": packages, "profiles": profiles}
-        return json.dumps(head, separators=(",", ":")).encode() + b"\n"
-
-    # Places are padded to one width, so that the length of the header does not depend on them.
-    start = len(header(lambda text: (10**8, sizes[text])))
-    places: dict[bytes, tuple[int, int]] = {}
-    offset = start
-    for text in texts:
-        places[text] = (offset, sizes[text])
-        offset += sizes[text] + 1
-    head = header(lambda text: places[text])
-    return head[:-1].ljust(start - 1) + b"\n" + b"".join(text + b"\n" for text in texts)
+    head = {"product": __version__, "packages": packages, "profiles": profiles}
+    return b"".join(line + b"\n" for line in (json.dumps(head, separators=(",", ":")).encode(), *texts))

@@ -22,7 +22,6 @@ from starlette.routing import Route
 
 from conformance.tools import BUS, IMAGE, PIXEL, TOOLS, Answer, embedded, form, needed, text
 from memolith.doors.mcp_calls import Context, is_modern
-from memolith.doors.mcp_http import LOOPBACK_HOSTS, LOOPBACK_ORIGINS, allowed
 
 FIXED = ("test://static-text", "test://watched-resource")
 BINARY = "test://static-binary"
@@ -146,7 +145,6 @@ class Conformance:
 
     def __init__(self) -> None:
         manager = StreamableHTTPSessionManager(
-            make_server(), event_store=Replay(), retry_interval=RETRY_MS,
-            security_settings=allowed(LOOPBACK_HOSTS, LOOPBACK_ORIGINS))
+            make_server(), event_store=Replay(), retry_interval=RETRY_MS)
         self.routes = [Route("/conformance", StreamableHTTPASGIApp(manager))]
         self.run = manager.run

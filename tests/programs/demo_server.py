@@ -43,9 +43,9 @@ def show_modules(prepared: str) -> None:
     """Be the front until it would wake the SDK, and then tell what has been imported so far."""
     import threading
 
-    from memolith.doors.stdio_front import Front, Prepared, Wire
+    from memolith.doors.stdio_front import Front, Wire, prepared_answers
 
-    front = Front(Wire.of_process(), Prepared.load(prepared, "all", False))
+    front = Front(Wire.of_process(), prepared_answers(prepared, "all", False))
     threading.Thread(target=front.read, daemon=True).start()
     front.wake.wait()
     print("\n".join(sys.modules), file=sys.stderr)

@@ -23,7 +23,7 @@ from memolith.settings import Settings
 ME = Caller()
 ODD = "naïve 🍵 emoji, 日本語のお茶, עברית, a\ttab\nand a second line"
 COMMANDS = set("""remember recall context similar list show history graph revise forget restore erase undo verify
-               rebuild upkeep backup restore-backup doctor export import vault demo""".split())
+               rebuild upkeep backup restore-backup doctor export import vault""".split())
 
 
 @pytest.fixture
@@ -329,22 +329,16 @@ def test_an_export_imported_into_an_empty_folder_gives_equal_read_models(data, t
         app.close()
 
 
-@pytest.mark.parametrize("arguments", [["demo"], ["export", "FILE"]])
-def test_every_command_that_takes_json_prints_one_document(data, tmp_path, arguments):
+def test_an_export_into_a_file_prints_one_document(data, tmp_path):
     filled(data, "one")
-    given = [word.replace("FILE", str(tmp_path / "file")) for word in arguments]
-    ran = cli(data, *given, "--json")
-    assert ran.returncode == 0, ran
-    json.loads(ran.stdout)
+    assert ask(data, "export", str(tmp_path / "file"))["events"] == 1
 
 
-def test_the_demo_ends_with_found_memories_on_the_screen(tmp_path):
-    ran = cli(None, "demo", HOME=str(tmp_path), MEMOLITH_EMBEDDER="minilm")
-    assert ran.returncode == 0, ran
-    assert re.search(r"recall .*Maria.*\n.*Maria prefers tea", ran.stdout)
-    assert "now again: Maria prefers tea" in ran.stdout
-    assert "verify: equal" in ran.stdout
-    assert list(tmp_path.rglob("*")) == [], "neither the demo nor a library of it leaves anything in the home"
+def test_a_recall_by_meaning_leaves_nothing_in_the_home(data, tmp_path):
+    smart = {"HOME": str(tmp_path), "MEMOLITH_EMBEDDER": "minilm"}
+    ask(data, "remember", "Maria prefers tea to coffee.", **smart)
+    assert "Maria prefers tea" in cli(data, "recall", "what does she like to drink?", **smart).stdout
+    assert list(tmp_path.rglob("*")) == [], "neither the command nor a library of it leaves anything in the home"
 
 
 # Progress

@@ -27,7 +27,7 @@ DOCS = Path(__file__).parents[2] / "docs" / "how-to" / "clients.md"
 VARIABLES = ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "CLINE_MCP_SETTINGS_PATH", "CLINE_DATA_DIR",
              "CLINE_DIR", "XDG_CONFIG_HOME", "APPDATA", "LOCALAPPDATA")
 SHARED = [name for name, client in CLIENTS.items() if client.project]
-BROKEN = {"json": '{"mcpServers": {"x": }', "jsonc": '{"servers": {} /* never closed', "toml": "[mcp_servers.x\na ="}
+BROKEN = {"JSON": ['{"mcpServers": {"x": }', '{"servers": {} /* never closed'], "TOML": ["[mcp_servers.x\na ="]}
 
 SAMPLES = {
     "claude-code": '''{
@@ -191,7 +191,7 @@ def test_install_adds_the_entry_and_leaves_every_other_byte(name, text):
     rest = said(name, file)
     del rest[CLIENTS[name].key]["memolith"]
     assert rest == {CLIENTS[name].key: {}} | before
-    assert list(rest)[:len(before)] == list(before)
+    assert [key for key in rest if key in before] == list(before)
     assert is_only_added_to(text, after)
     assert after.endswith("\n") == text.endswith("\n")
     assert ("\r\n" in after) == ("\r\n" in text)
@@ -235,12 +235,13 @@ def test_a_file_that_was_not_there_comes_and_goes(name, home, capsys):
 @pytest.mark.parametrize("name", CLIENTS)
 @pytest.mark.parametrize("command", ["install", "uninstall"])
 def test_a_broken_file_is_refused_by_name_and_left_alone(name, command, home):
-    file = give(name, BROKEN[CLIENTS[name].form.name])
-    before = everything(home)
-    with pytest.raises(InvalidInput) as error:
-        run(command, name, "--yes")
-    assert str(file) in error.value.message
-    assert everything(home) == before
+    for text in BROKEN[CLIENTS[name].form.name]:
+        file = give(name, text)
+        before = everything(home)
+        with pytest.raises(InvalidInput) as error:
+            run(command, name, "--yes")
+        assert str(file) in error.value.message
+        assert everything(home) == before
 
 
 @pytest.mark.parametrize("name", CLIENTS)
@@ -321,7 +322,7 @@ def test_two_names_live_side_by_side(capsys):
     file = give("vscode", SAMPLES["vscode"])
     for name in ("memolith", "work-notes"):
         assert asked(capsys, "install", "vscode", "--yes", "--name", name)["written"]
-    assert list(servers("vscode", file)) == ["memory", "zürich", "memolith", "work-notes"]
+    assert list(servers("vscode", file)) == ["work-notes", "memolith", "memory", "zürich"]
     for name in ("memolith", "work-notes"):
         assert asked(capsys, "uninstall", "vscode", "--yes", "--name", name)["written"]
     assert said("vscode", file) == JSON.read(SAMPLES["vscode"])
@@ -364,7 +365,7 @@ def test_what_the_client_added_to_the_entry_survives_an_update(name):
     file = give(name, SAMPLES[name])
     run("install", name, "--yes")
     text = file.read_text(encoding="utf-8")
-    added = (('"--tools",', '"--tools", /* why */'), ('"command": ', '"timeout": 90, "command": '))
+    added = (('"--tools",', '"--tools", /* why */'), ('"memolith": {', '"memolith": {"timeout": 90,'))
     if name == "codex":
         added = (("[mcp_servers.memolith]\ncommand", "[mcp_servers.memolith]\nstartup_timeout_sec = 9.5\ncommand"),
                  ('"core"]\n', '"core"] # end\n\n[mcp_servers.memolith.env]\nA = "1"\n\n# next\n[history]\nx = 1\n'))
@@ -458,14 +459,14 @@ def test_any_way_of_writing_json_takes_the_entry_and_gives_it_back(text, name, h
 
 
 def test_the_entry_follows_the_manner_of_the_file():
-    entry = {"command": "memolith", "args": ["stdio"]}
-    assert JSON.put('{"mcpServers":{"x":{}}}', "mcpServers", "m", entry) == (
-        '{"mcpServers":{"x":{},"m":{"command":"memolith","args":["stdio"]}}}')
-    assert JSON.put('{"mcpServers": {"x": {}}}', "mcpServers", "m", {}) == '{"mcpServers": {"x": {}, "m": {}}}'
+    assert JSON.put('{"mcpServers": {"x": {}}}', "mcpServers", "m", {"a": 1}) == (
+        '{"mcpServers": {"m": {"a": 1}, "x": {}}}')
     assert JSON.put('{\r\n\t"mcpServers": {\r\n\t\t"x": {} // x\r\n\t}\r\n}', "mcpServers", "m", {"a": 1}) == (
-        '{\r\n\t"mcpServers": {\r\n\t\t"x": {}, // x\r\n\t\t"m": {\r\n\t\t\t"a": 1\r\n\t\t}\r\n\t}\r\n}')
+        '{\r\n\t"mcpServers": {\r\n\t\t"m": {\r\n\t\t\t"a": 1\r\n\t\t},\r\n\t\t"x": {} // x\r\n\t}\r\n}')
     assert JSON.put('{\n    "a": 1\n}\n', "servers", "m", {}) == (
-        '{\n    "a": 1,\n    "servers": {\n        "m": {}\n    }\n}\n')
+        '{\n    "servers": {\n        "m": {}\n    },\n    "a": 1\n}\n')
+    assert JSON.put('{\n\t"servers": { // none\n\t}\n}\n', "servers", "m", {}) == (
+        '{\n\t"servers": { // none\n\t\t"m": {}\n\t}\n}\n')
 
 
 def json_text(chance: random.Random, depth: int, line: str, key: str) -> str:
@@ -510,7 +511,7 @@ def test_any_way_of_writing_toml_takes_the_entry_and_gives_it_back(text, home, c
     entry = asked(capsys, "install", "codex", "--yes")["entry"]
     assert said("codex", file) == {**before, "mcp_servers": {**before.get("mcp_servers", {}), "memolith": entry}}
     assert file.read_bytes().decode().startswith(text)
-    assert TOML.drop(file.read_bytes().decode(), "mcp_servers", "memolith") == text
+    assert TOML.drop(file.read_bytes().decode(), "mcp_servers", "memolith") in (text, text + "\n")
     run("uninstall", "codex", "--yes")
     assert everything(home) == {str(file.relative_to(home.resolve())): text.encode()}
 
@@ -533,21 +534,6 @@ def test_a_file_of_another_shape_is_refused(data):
     with pytest.raises(InvalidInput, match=re.escape(str(file))):
         run("install", "cursor", "--yes")
     assert file.read_bytes() == data
-
-
-def test_comments_survive_where_the_client_may_not_read_them_but_are_told(capsys):
-    file = give("claude-desktop", SAMPLES["cursor"])
-    assert run("install", "claude-desktop", "--yes") == 0
-    assert "comments" in capsys.readouterr().err
-    assert is_only_added_to(SAMPLES["cursor"], file.read_text(encoding="utf-8"))
-
-
-def test_the_diff_of_one_endless_line_shows_the_change_and_not_the_line(capsys):
-    give("claude-code", json.dumps({f"key{n}": "x" * 40 for n in range(200)} | {"mcpServers": {"a": {}}}))
-    assert run("install", "claude-code", "--dry-run") == 0
-    shown = capsys.readouterr().out
-    assert "memolith" in shown
-    assert len(shown) < 1500
 
 
 # Where the files lie

@@ -87,13 +87,6 @@ def test_without_a_network_and_a_home_what_was_remembered_is_found_by_meaning(lo
     assert "3" in facts["vectors"]
 
 
-def test_the_demo_recalls_by_meaning_without_a_network(lonely):
-    shown = lonely("demo")
-    asked = shown.split("recall ")[1:]
-    assert "tea to coffee" in asked[0]
-    assert "PostgreSQL" in asked[1]
-
-
 def test_a_write_in_one_process_is_found_by_meaning_in_another_at_its_next_search(tmp_path):
     with Child(HERE / "asker.py", tmp_path, **SMART) as asker:
         assert asker.line() == "ready"

@@ -13,10 +13,11 @@ from tests.programs.children import scan, wait_for
 from tests.programs.served import Served, process, thread
 
 from memolith.app import families
-from memolith.doors.auth import Access, Rules, digest, local_key
+from memolith.doors.auth import Access, digest, local_key
 from memolith.engine.ports import ClientKey
 from memolith.errors import DiskFull
 from memolith.registry import Registry
+from memolith.settings import Settings
 
 REGISTRY = Registry(families())
 TOOLS = [pytest.param(tool, id=tool.name) for tool in REGISTRY.tools]
@@ -250,8 +251,7 @@ class FullDisk:
 
 
 def test_a_full_disk_lets_readers_in():
-    rules = Rules(("127.0.0.1:*",), (), 10, LIMIT)
-    access = Access(PlainTextResponse("read"), FullDisk(), rules, lambda: "2026-01-02T00:00:00Z")
+    access = Access(PlainTextResponse("read"), FullDisk(), Settings(), lambda: "2026-01-02T00:00:00Z")
 
     async def ask() -> str:
         transport = httpx2.ASGITransport(access)
@@ -270,7 +270,7 @@ def test_a_websocket_does_not_lead_past_the_door():
     async def send(message: Any) -> None:
         said.append(message["type"])
 
-    access = Access(inside, FullDisk(), Rules(("*",), ("*",), 10, LIMIT), lambda: "2026-01-02T00:00:00Z")
+    access = Access(inside, FullDisk(), Settings(hosts=("*",), origins=("*",)), lambda: "2026-01-02T00:00:00Z")
     anyio.run(access, {"type": "websocket", "path": "/mcp", "headers": []}, None, send)
     assert said == ["websocket.close"]
 

@@ -37,9 +37,8 @@ from tests.programs.pipes import (
     tool,
 )
 
-from memolith.doors.frames import IDEMPOTENCY_KEY
 from memolith.doors.plain_calls import answer
-from memolith.doors.stdio_front import PREPARED, Front, Prepared, Wire
+from memolith.doors.stdio_front import IDEMPOTENCY_KEY, PREPARED, Front, Wire, prepared_answers
 from memolith.registry import Body, Call, Family, Registry
 
 NO_FILE = os.path.join(os.devnull, "missing")
@@ -119,12 +118,11 @@ def test_a_call_that_comes_before_the_sdk_is_answered_as_the_sdk_would(prepared,
     assert found[0] == found[1]
 
 
-def early(message: dict[str, Any], prepared: str, version: str | None = HANDSHAKES[-1],
-          taken: bool = False) -> dict[str, Any] | None:
-    """What is answered without the SDK, which may have taken the call already."""
-    front = Front(Wire(0, 1), Prepared.load(prepared, "all", False))
+def early(message: dict[str, Any], prepared: str, version: str | None = HANDSHAKES[-1]) -> dict[str, Any] | None:
+    """What is answered without the SDK."""
+    front = Front(Wire(0, 1), prepared_answers(prepared, "all", False))
     front.version = version
-    found = answer(front, SimpleNamespace(engine=None), registry().choose("all"), message, lambda: not taken)
+    found = answer(front, SimpleNamespace(engine=None), registry().choose("all"), message)
     return None if found is None else json.loads(found)
 
 
@@ -145,10 +143,10 @@ def test_only_plain_calls_are_answered_without_the_sdk(prepared):
 
 def test_no_call_comes_before_one_that_is_left_to_the_sdk(prepared):
     (inlet, client_out), (client_in, outlet) = os.pipe(), os.pipe()
-    front = Front(Wire(inlet, outlet), Prepared.load(prepared, "all", False))
+    front = Front(Wire(inlet, outlet), prepared_answers(prepared, "all", False))
     for message in (initialize(), *(tool(number, name) for number, name in enumerate(["a", "b", "c", "d"], 2))):
         front.frame(encoded(message).strip())
-    front.try_calls(lambda message, claim: b"{}" if message["params"]["name"] in "abd" else None)
+    front.try_calls(lambda message: b"{}" if message["params"]["name"] in "abd" else None)
     passed: list[bytes | None] = []
     front.take_over(passed.append)
     for end in (inlet, client_out, outlet):
@@ -161,31 +159,35 @@ def test_no_call_comes_before_one_that_is_left_to_the_sdk(prepared):
 def test_a_writing_call_runs_once_whoever_takes_over_meanwhile(prepared):
     note = tool(1, "add_note", text="once")
     assert early(note, prepared) is not None
-    assert early(note, prepared, taken=True) is None
     for meta in ({"progressToken": 1}, {IDEMPOTENCY_KEY: "k"}):
         assert early(note | {"params": note["params"] | {"_meta": meta}}, prepared) is None
     (inlet, client_out), (client_in, outlet) = os.pipe(), os.pipe()
-    front = Front(Wire(inlet, outlet), Prepared.load(prepared, "all", False))
+    front = Front(Wire(inlet, outlet), prepared_answers(prepared, "all", False))
     for message in (initialize(), tool(2, "a"), tool(3, "b")):
         front.frame(encoded(message).strip())
     passed: list[bytes | None] = []
-    taking = threading.Thread(target=lambda: front.take_over(passed.append))
+    tried: list[str] = []
 
-    def call(message: dict[str, Any], claim: Callable[[], bool]) -> bytes | None:
-        if not claim() or message["params"]["name"] == "b":
-            return None
-        taking.start()
-        taking.join(0.05)
-        assert not passed
+    def call(message: dict[str, Any]) -> bytes | None:
+        tried.append(message["params"]["name"])
+        front.take_over(passed.append)
         return b"{}"
 
     front.try_calls(call)
-    taking.join()
+    assert tried == ["a"]
     for end in (inlet, client_out, outlet):
         os.close(end)
     with open(client_in, "rb") as answers:
         assert [json.loads(line)["id"] for line in answers] == [1, 2]
     assert [json.loads(line)["id"] for line in passed if line] == [1, 3]
+
+
+def test_a_call_that_turns_out_to_need_the_sdk_goes_to_it_also_after_the_hand_over(prepared):
+    front = Front(Wire(0, 1), prepared_answers(prepared, "all", False))
+    front.frame(encoded(tool(1, "a", True)).strip())
+    passed: list[bytes | None] = []
+    front.try_calls(lambda message: front.take_over(passed.append))
+    assert [json.loads(line)["id"] for line in passed if line] == [1]
 
 
 def test_a_tool_that_must_reach_the_client_is_left_to_the_sdk(prepared):
@@ -202,11 +204,11 @@ def test_a_tool_that_must_reach_the_client_is_left_to_the_sdk(prepared):
         """Ask the user."""
         return {"text": str(call.elicit and call.elicit("Sure?", {}))}
 
-    front = Front(Wire(0, 1), Prepared.load(prepared, "all", False))
+    front = Front(Wire(0, 1), prepared_answers(prepared, "all", False))
     front.version = HANDSHAKES[-1]
 
     def tried(message: dict[str, Any]) -> bytes | None:
-        return answer(front, SimpleNamespace(engine=None), Registry([family]), message, lambda: True)
+        return answer(front, SimpleNamespace(engine=None), Registry([family]), message)
 
     assert b"done" in tried(tool(1, "count"))
     assert tried(request(1, "tools/call", name="count", _meta={"progressToken": 1})) is None
@@ -229,9 +231,9 @@ def test_a_stale_file_is_not_used(prepared, tmp_path, change):
     lines = Path(prepared).read_bytes().split(b"\n", 1)
     stale = tmp_path / "stale.jsonl"
     stale.write_bytes(json.dumps({**json.loads(lines[0]), **change}).encode() + b"\n" + lines[1])
-    assert Prepared.load(prepared, "all", False) is not None
-    assert Prepared.load(str(stale), "all", False) is None
-    assert Prepared.load(NO_FILE, "all", False) is None
+    assert prepared_answers(prepared, "all", False)
+    assert not prepared_answers(str(stale), "all", False)
+    assert not prepared_answers(NO_FILE, "all", False)
 
 
 def test_the_file_that_ships_is_what_the_product_answers():
@@ -342,7 +344,7 @@ def test_nothing_is_lost_in_thousands_of_sessions(prepared):
 def take_over_at_random(path: str, chance: random.Random) -> tuple[Counter[Any], list[Any]]:
     """The front alone, with a take-over at a random moment: what it answered, and what it passed on."""
     (inlet, client_out), (client_in, outlet) = os.pipe(), os.pipe()
-    front = Front(Wire(inlet, outlet), Prepared.load(path, "all", False))
+    front = Front(Wire(inlet, outlet), prepared_answers(path, "all", False))
     passed: list[Any] = []
     threads = [threading.Thread(target=front.read)]
 

@@ -11,8 +11,7 @@ import pytest
 from mcp import Client, MCPError
 from tests.demo_family import SAID, families, registry
 
-from memolith.doors.mcp_offers import PAGE
-from memolith.doors.mcp_server import make_server
+from memolith.doors.mcp_server import PAGE, make_server
 from memolith.errors import StoreCorrupt
 from memolith.registry import Body, Call, Family, Registry
 

@@ -6,28 +6,32 @@ import hashlib
 import json
 import logging
 import os
+import re
 import secrets
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from random import getrandbits
 from typing import Any
 
 import anyio
+import jwt
 from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from memolith.doors.mcp_calls import CALLER, REQUEST, SCOPES_KEY
-from memolith.doors.tokens import Issuer, challenge
 from memolith.engine.intake import identifier
 from memolith.engine.model import Caller
 from memolith.engine.ports import Allowance, ClientKey, ClientKeys
 from memolith.engine.times import new_id
-from memolith.errors import Denied, InvalidInput, MemolithError, RateLimited, TooLarge, Unauthenticated
+from memolith.errors import Denied, InvalidInput, MemolithError, RateLimited, TooLarge, Unauthenticated, Unavailable
 from memolith.registry import PLAIN, SCOPES
+from memolith.settings import Settings
 
 log = logging.getLogger(__name__)
 KEY_PREFIX = "mlk_"
@@ -35,9 +39,13 @@ LOCAL_KEY = "local.key"
 PROJECT_HEADER = "x-memolith-project"
 LONGEST_LENGTH = 18
 PORTIONS = 20
-OPEN_PREFIXES = ("/.well-known/",)
 DECIDING = frozenset((b"host", b"origin", b"content-length", b"authorization", b"x-api-key", PROJECT_HEADER.encode()))
 MOST_KNOWN = 1000
+ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "ES256", "ES384", "EdDSA")
+MCP_PATH = re.compile(r"/mcp(/(?!tools$)[a-z0-9_-]{1,64})?", re.ASCII)
+PAUSE_S = 5.0
+# What the reading of foreign bytes may raise beside the library's own errors.
+BROKEN = (ValueError, TypeError, RecursionError)
 
 Known = tuple[Caller, frozenset[str], str]
 
@@ -76,31 +84,94 @@ def local_key(folder: Path, keys: ClientKeys, now: str) -> str:
     return secret
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """Whom to let in and how often."""
+class IssuerKeys(jwt.PyJWKClient):
+    """The keys that an issuer publishes; one that does not answer is not asked for every token."""
 
-    hosts: tuple[str, ...]
-    origins: tuple[str, ...]
-    per_minute: int
-    body_bytes: int
-    issuer: Issuer | None = None
-    open_paths: tuple[str, ...] = ("/health",)
+    down_until = 0.0
+
+    def fetch_data(self) -> Any:
+        if time.monotonic() >= self.down_until:
+            try:
+                return super().fetch_data()
+            except (jwt.PyJWTError, OSError, *BROKEN) as error:
+                self.down_until = time.monotonic() + PAUSE_S
+                log.warning("the keys of the token issuer cannot be read: %s", type(error).__name__)
+        raise jwt.PyJWKClientConnectionError
 
 
+@dataclass(frozen=True)
+class Issuer:
+    """Who issues tokens, for which audience, and where its keys are: the OAuth 2.1 side of a resource server."""
+
+    url: str
+    audience: str
+    jwks_url: str
+
+    @cached_property
+    def keys(self) -> IssuerKeys:
+        # The set is kept for five minutes; single keys would be kept for ever, also when the issuer withdraws them.
+        return IssuerKeys(self.jwks_url, cache_keys=False, timeout=5)
+
+    @property
+    def base(self) -> str:
+        return self.audience.rstrip("/")
+
+    def caller(self, token: str, path: str, project: str | None) -> tuple[Caller, frozenset[str]]:
+        """Whom a token stands for; it must be of this issuer, for this server, and not expired."""
+        # What a token may be for: the server, all of MCP, or the very path that is called.
+        audiences = [self.audience, self.base, self.base + "/mcp", self.base + own_path(path)]
+        try:
+            key = self.keys.get_signing_key(str(jwt.get_unverified_header(token).get("kid")))
+            claims = jwt.decode(token, key.key, list(ALGORITHMS), audience=audiences, issuer=self.url,
+                                options={"require": ["exp", "iss", "aud", "sub"]}, leeway=30)
+        except jwt.PyJWKClientConnectionError:
+            raise Unavailable("The keys of the token issuer cannot be read right now.") from None
+        except (jwt.PyJWTError, *BROKEN):
+            # None: the token, or what it says, has no place in a log.
+            raise Unauthenticated("This token is not valid here.") from None
+        scopes = frozenset(str(claims.get("scope", "")).split()) & SCOPES
+        if not scopes:
+            raise Denied("This token carries none of the scopes read, write, admin, run.")
+        tenant = str(claims.get("tenant") or claims.get("org_id") or "local")
+        return Caller(identifier(tenant, "tenant"), identifier(str(claims["sub"]), "sub"), project,
+                      admin="admin" in scopes), scopes
+
+    def metadata(self, path: str) -> dict[str, object]:
+        """What a client must know about the protected resource (RFC 9728)."""
+        return {"resource": self.base + path, "authorization_servers": [self.url],
+                "scopes_supported": sorted(SCOPES), "bearer_methods_supported": ["header"]}
+
+
+def own_path(path: str) -> str:
+    """The path if it is one of MCP, which has tokens and metadata of its own; only such a one goes into a header."""
+    return path if MCP_PATH.fullmatch(path) else ""
+
+
+def challenge(issuer: Issuer | None, path: str, error: str = "", scopes: Iterable[str] = ("read", "write")) -> str:
+    """What a client must do to get in: the value of `WWW-Authenticate`."""
+    parts = [f'error="{error}"'] if error else []
+    if issuer is not None:
+        parts.append(f'resource_metadata="{issuer.base}/.well-known/oauth-protected-resource{own_path(path)}"')
+    if issuer is not None or error == "insufficient_scope":
+        parts.append(f'scope="{" ".join(sorted(scopes))}"')
+    return "Bearer " + ", ".join(['realm="memolith"', *parts])
+
+
+@dataclass(eq=False)
 class Access:
     """ASGI middleware around every route: nothing decides about a caller but this."""
 
-    def __init__(self, app: ASGIApp, keys: ClientKeys, rules: Rules, clock: Callable[[], str],
-                 allowance: Allowance | None = None,
-                 word: Callable[[MemolithError, str], dict[str, Any]] = lambda error, _: PLAIN.failure(error)) -> None:
-        self.app = app
-        self.allowance = allowance
-        self.keys = keys
-        self.rules = rules
-        self.clock = clock
-        self.word = word
-        """How the family that a path belongs to words an error."""
+    app: ASGIApp
+    keys: ClientKeys
+    settings: Settings
+    clock: Callable[[], str]
+    issuer: Issuer | None = None
+    allowance: Allowance | None = None
+    word: Callable[[MemolithError, str], dict[str, Any]] = lambda error, _: PLAIN.failure(error)
+    """How the family that a path belongs to words an error."""
+    open_paths: frozenset[str] = frozenset(("/health",))
+
+    def __post_init__(self) -> None:
         # A few threads of their own, so that a silent issuer does not take all there are.
         self.checkers = anyio.CapacityLimiter(4)
         self.minute = self.second = 0
@@ -139,41 +210,40 @@ class Access:
 
     async def who(self, scope: Scope) -> Known | None:
         """The caller, what his key allows, and the key's id; None where no key is needed."""
-        second = int(time.time())
+        second, path = int(time.time()), scope["path"]
         if second != self.second or len(self.known) > MOST_KNOWN:
             self.second, self.known = second, {}
-        given = (scope["path"], *(pair for pair in scope["headers"] if pair[0] in DECIDING))
-        known, path = self.known, scope["path"]
+        known, given = self.known, (path, *(pair for pair in scope["headers"] if pair[0] in DECIDING))
         if given not in known:
             headers = Headers(scope=scope)
             self.check_place(headers)
             self.check_size(headers)
-            is_open = path in self.rules.open_paths or path.startswith(OPEN_PREFIXES)
+            is_open = path in self.open_paths or path.startswith("/.well-known/")
             known[given] = None if is_open else await self.check_key(headers, path)
         return known[given]
 
     def check_place(self, headers: Headers) -> None:
         """Refuse foreign hosts and origins: a web page must not reach a server on this machine."""
         host = headers.get("host", "")
-        if not any(matches(host, allowed) for allowed in self.rules.hosts):
+        if not any(matches(host, allowed) for allowed in self.settings.hosts):
             raise Denied("This host name is not served here; add it to the setting `hosts`.", field="host")
         origins = headers.getlist("origin")
-        if not all(any(matches(origin, allowed) for allowed in self.rules.origins) for origin in origins):
+        if not all(any(matches(origin, allowed) for allowed in self.settings.origins) for origin in origins):
             raise Denied("Requests from this origin are not allowed; add it to the setting `origins`.", field="origin")
 
     def check_size(self, headers: Headers) -> None:
         length = headers.get("content-length", "0")
         if not (length.isascii() and length.isdecimal()):
             raise InvalidInput("The length of the body must be a number.", field="content-length")
-        if len(length) > LONGEST_LENGTH or int(length) > self.rules.body_bytes:
-            raise TooLarge(f"A request has at most {self.rules.body_bytes:,} bytes.")
+        if len(length) > LONGEST_LENGTH or int(length) > self.settings.body_bytes:
+            raise TooLarge(f"A request has at most {self.settings.body_bytes:,} bytes.")
 
     async def check_key(self, headers: Headers, path: str) -> Known:
         secret = credential(headers)
         if not secret:
             raise Unauthenticated("A key is needed: send `Authorization: Bearer KEY`.")
         project = headers.get(PROJECT_HEADER)
-        if (issuer := self.rules.issuer) and not secret.startswith(KEY_PREFIX):
+        if (issuer := self.issuer) and not secret.startswith(KEY_PREFIX):
             # The issuer's keys may have to be fetched first, and nobody with a key shall wait for that.
             caller, scopes = await anyio.to_thread.run_sync(issuer.caller, secret, path, project,
                                                             limiter=self.checkers)
@@ -189,14 +259,12 @@ class Access:
 
     def note(self, id: str, now: str) -> None:
         """Note that a key was used, if the store can be written: whoever only reads must not be hindered."""
-        try:
+        with suppress(MemolithError):
             self.keys.used(id, now)
-        except MemolithError:
-            log.debug("the use of key %s was not noted", id)
 
     async def count(self, id: str, extra: list[tuple[bytes, bytes]]) -> None:
         """Count the call; the headers tell how many are left in this minute."""
-        minute, limit = self.second // 60, self.rules.per_minute
+        minute, limit = self.second // 60, self.settings.calls_per_minute
         if minute != self.minute:
             self.minute, self.used, self.taken, self.elsewhere = minute, Counter(), Counter(), Counter()
         self.used[id] += 1
@@ -212,19 +280,17 @@ class Access:
 
     def share(self, allowance: Allowance, id: str, minute: int) -> None:
         """Take a portion of the limit that servers share; while the database is away each counts for itself."""
-        try:
-            total = allowance.take(id, minute, max(1, self.rules.per_minute // PORTIONS))
+        with suppress(MemolithError):
+            total = allowance.take(id, minute, max(1, self.settings.calls_per_minute // PORTIONS))
             self.elsewhere[id] = max(0, total - self.taken[id])
-        except MemolithError:
-            log.debug("the calls of key %s were not shared", id)
 
     def refuse(self, error: MemolithError, scope: Scope, extra: list[tuple[bytes, bytes]]) -> Response:
         headers = {name.decode(): value.decode() for name, value in extra}
         if isinstance(error, Unauthenticated):
             problem = "invalid_token" * bool(credential(Headers(scope=scope)))
-            headers["www-authenticate"] = challenge(self.rules.issuer, scope["path"], problem)
+            headers["www-authenticate"] = challenge(self.issuer, scope["path"], problem)
         elif isinstance(error, Denied) and error.field is None:
-            headers["www-authenticate"] = challenge(self.rules.issuer, scope["path"], "insufficient_scope")
+            headers["www-authenticate"] = challenge(self.issuer, scope["path"], "insufficient_scope")
         if (wait := error.value if error.status == 429 else error.retry_s) is not None:
             headers["retry-after"] = str(wait)
         body = json.dumps(self.word(error, scope["path"]) | {"request_id": scope[REQUEST]})
@@ -239,10 +305,5 @@ def credential(headers: Headers) -> str:
 
 def matches(name: str, allowed: str) -> bool:
     """Whether a host or origin is the allowed one; `:*` stands for any port."""
-    if allowed == "*" or name == allowed:
-        return True
-    base = allowed.removesuffix(":*")
-    if base == allowed:
-        return False
-    rest = name.removeprefix(base)
-    return rest != name and (rest == "" or (rest[0] == ":" and rest[1:].isdecimal() and rest.isascii()))
+    base, any_port = re.escape(allowed.removesuffix(":*")), allowed.endswith(":*")
+    return allowed == "*" or re.fullmatch(base + "(:[0-9]+)?" * any_port, name) is not None

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from memolith import __version__
 from memolith.app import open_app
-from memolith.doors import cli_care, cli_items, cli_server, cli_tenants, install
+from memolith.doors import cli_care, cli_items, cli_server, install
 from memolith.doors.show import end_bars, note, start_logging
 from memolith.errors import DiskFull, MemolithError, Unavailable
 from memolith.registry import PLAIN
@@ -26,10 +26,13 @@ def parser() -> argparse.ArgumentParser:
     shared.add_argument("--data", metavar="DIR", type=Path, help="the data folder (or MEMOLITH_DATA)")
     shared.add_argument("--json", action="store_true", help="print JSON")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    parts = (cli_items, cli_care, cli_server, cli_tenants, install)
+    parts = (cli_items, cli_care, cli_server, install)
     for made in (command for part in parts for command in part.COMMANDS):
         help = made.run.__doc__
-        made.add_to(commands.add_parser(made.name, help=help, description=help, parents=[shared]))
+        one = commands.add_parser(made.name, help=help, description=help, parents=[shared])
+        one.set_defaults(run=made.run, bare=made.bare)
+        for names, details in made.options:
+            one.add_argument(*names, **details)
     commands.add_parser("call", help="Call a tool: memolith call TOOL --json '{…}', or a flag per argument.",
                         add_help=False)
     return top

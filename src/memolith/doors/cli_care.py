@@ -5,28 +5,23 @@ from __future__ import annotations
 import platform
 import shutil
 import sys
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import TextIO
+from typing import TextIO, cast
 
 from memolith import __version__
 from memolith import app as root
-from memolith.app import App, library_version, open_app
-from memolith.doors.commands import Command, Options, into, option
+from memolith.app import App, library_version
+from memolith.doors.commands import TENANT, YES, Command, Options, into, option
 from memolith.doors.show import confirmed, note, pairs, progress, tell
-from memolith.engine.model import Block, Caller, Draft, Patch
-from memolith.engine.recall import Query
+from memolith.engine.model import Caller
 from memolith.errors import EmbedderDown, InvalidInput
 from memolith.settings import load
 
-ME = Caller()
 COMMANDS: list[Command] = []
 FILE = option("file", type=Path)
 FILE_OR_STREAM = option("file", nargs="?", default="-")
-TENANT = option("--tenant", default="local")
-YES = option("--yes", action="store_true", help="do not ask")
 SAFE_SQLITE = (3, 51, 3)
 
 
@@ -86,53 +81,40 @@ def doctor(app: App, options: Options) -> int:
 
 def examine(app: App) -> tuple[dict[str, object], list[str]]:
     """Facts about this installation and its data, and what is wrong with how to mend it."""
-    problems: list[str] = []
-    version = library_version()
-    if tuple(int(part) for part in version.split(".")) < SAFE_SQLITE:
-        problems.append(f"SQLite {version} can lose data when several processes write; update the package apsw.")
-    free = shutil.disk_usage(app.settings.data).free
-    if free < 100_000_000:
-        problems.append(f"Only {free:,} bytes are free on the disk of the data folder.")
+    chosen, version, free = app.settings, library_version(), shutil.disk_usage(app.settings.data).free
+    with app.store.reading(None) as rows:
+        tenants = [f"{tenant} {rows.last_seq(tenant):,}" for tenant in rows.tenants()]
+        work = [f"{consumer} {status} {count:,}" for (consumer, status), count in rows.outbox_counts().items()]
+        vectors = [f"{model} {count:,}" for model, count in rows.models().items()]
+        failed = rows.outbox_errors()
+    keys, found = app.engine.vault.examine()
+    place = {"": "a file of the data folder, the weaker choice; MEMOLITH_VAULT_KEY or the keyring are better",
+             "keyring": "the keyring"}.get(chosen.vault_key, "MEMOLITH_VAULT_KEY")
+    model, down = _model(app)
     facts: dict[str, object] = {
         "memolith": __version__, "python": sys.version.split()[0], "system": platform.platform(),
-        "sqlite": version, "store": "PostgreSQL" if app.settings.database else "SQLite",
-        "data": str(app.settings.data), "secrets": app.settings.secrets,
-        "sizes": ", ".join(f"{name} {size:,}" for name, size in app.store.sizes().items())}
-    return facts | _contents(app, problems) | _vault(app, problems) | _model(app, problems), problems + [
-        f"database file: {text}; restore a backup with `memolith restore-backup`." for text in app.store.check()]
+        "sqlite": version, "store": "PostgreSQL" if chosen.database else "SQLite",
+        "data": str(chosen.data), "secrets": chosen.secrets,
+        "sizes": ", ".join(f"{name} {size:,}" for name, size in app.store.sizes().items()),
+        "events": ", ".join(tenants) or "none", "pending": ", ".join(work) or "none",
+        "vault": f"{keys} keys; the master key is in {place}" if keys else "empty",
+        "model": model, "vectors": ", ".join(vectors) or "none"}
+    old = tuple(int(part) for part in version.split(".")) < SAFE_SQLITE
+    return facts, [
+        *([f"SQLite {version} can lose data when several processes write; update the package apsw."] if old else []),
+        *([f"Only {free:,} bytes are free on the disk of the data folder."] if free < 100_000_000 else []),
+        *(f"{text}; `memolith upkeep` tries again." for text in failed), *found, *down,
+        *(f"database file: {text}; restore a backup with `memolith restore-backup`." for text in app.store.check())]
 
 
-def _contents(app: App, problems: list[str]) -> dict[str, object]:
-    with app.store.reading(None) as rows:
-        tenants = {tenant: rows.last_seq(tenant) for tenant in rows.tenants()}
-        work = rows.outbox_counts()
-        problems += [f"{text}; `memolith upkeep` tries again." for text in rows.outbox_errors()]
-    return {"events": ", ".join(f"{tenant} {count:,}" for tenant, count in tenants.items()) or "none",
-            "pending": ", ".join(f"{consumer} {status} {count:,}" for (consumer, status), count in work.items())
-            or "none"}
-
-
-def _vault(app: App, problems: list[str]) -> dict[str, object]:
-    count, found = app.engine.vault.examine()
-    problems += found
-    place = {"": "a file of the data folder, the weaker choice; MEMOLITH_VAULT_KEY or the keyring are better",
-             "keyring": "the keyring"}.get(app.settings.vault_key, "MEMOLITH_VAULT_KEY")
-    return {"vault": f"{count} keys; the master key is in {place}" if count else "empty"}
-
-
-def _model(app: App, problems: list[str]) -> dict[str, object]:
-    if app.settings.embedder == "none":
-        return {"model": "none: search by words only"}
+def _model(app: App) -> tuple[str, list[str]]:
+    if app.embedder is None:
+        return "none: search by words only", []
     try:
-        assert app.embedder is not None
         app.embedder.embed(["ready"])
-        state = f"{app.embedder.id} (works)"
     except EmbedderDown as error:
-        state = f"{app.settings.embedder} (down)"
-        problems.append(error.message)
-    with app.store.reading(None) as rows:
-        counts = ", ".join(f"{model} {count:,}" for model, count in rows.models().items()) or "none"
-    return {"model": state, "vectors": counts}
+        return f"{app.settings.embedder} (down)", [error.message]
+    return f"{app.embedder.id} (works)", []
 
 
 @into(COMMANDS, option("action", choices=["reveal", "rekey"]), TENANT, YES,
@@ -181,46 +163,7 @@ def import_(app: App, options: Options) -> None:
 @contextmanager
 def _opened(name: str, mode: str, standard: TextIO) -> Iterator[TextIO]:
     try:
-        if name == "-":
-            if hasattr(standard, "reconfigure"):
-                standard.reconfigure(encoding="utf-8")
-            yield standard
-        else:
-            with open(name, mode, encoding="utf-8") as file:
-                yield file  # type: ignore[misc]
+        with nullcontext(standard) if name == "-" else open(name, mode, encoding="utf-8") as file:
+            yield cast(TextIO, file)
     except UnicodeDecodeError as error:
         raise InvalidInput(f"{name} is not UTF-8 text.", field="file") from error
-
-
-@into(COMMANDS, bare=True)
-def demo(_: None, options: Options) -> None:
-    """A short tour in a folder of its own."""
-    with tempfile.TemporaryDirectory(prefix="memolith-demo-") as folder:
-        app = open_app(load({"data": Path(folder)}))
-        try:
-            told = _tour(app)
-        finally:
-            app.close()
-    tell(options, {"lines": told}, *told)
-
-
-def _tour(app: App) -> list[str]:
-    texts = ("The deploy key for staging rotates every Monday at 09:00.",
-             "Maria prefers tea to coffee and never has meetings before ten.",
-             "We chose PostgreSQL over MySQL because of row-level security.")
-    told = ["memolith remembers:", *(f"  + {text}" for text in texts)]
-    items = [app.engine.remember(ME, Draft(blocks=(Block(text),))).item for text in texts]
-    for question in ("what does Maria like to drink?", "why this database?"):
-        told.append(f"\nrecall {question!r}:")
-        told += [f"  {hit.score:.2f} {hit.strength}  {hit.passage.text}"
-                 for hit in app.engine.recall(ME, Query(question, limit=1)).hits]
-    changed = app.engine.revise(ME, items[1].id, Patch(blocks=(Block("Maria switched to espresso."),)))
-    app.engine.past.undo(ME, changed.seq)
-    told.append("\nrevised, then undone:")
-    for step in app.engine.past.history(ME, items[1].id):
-        shown = next((change.new for change in step.changes if change.field == "text"), "")
-        told.append(f"  event {step.event.seq}: {step.event.type:10} {shown}")
-    _, blocks = app.engine.read(ME, items[1].id)
-    told.append(f"  now again: {blocks[0].text}")
-    told.append(f"\nverify: {'equal' if not app.engine.upkeep.verify() else 'differs'}")
-    return told

@@ -7,8 +7,8 @@ import sys
 from dataclasses import asdict, replace
 
 from memolith.app import App
-from memolith.doors.commands import Command, Options, into, option
-from memolith.doors.show import confirmed, note, paragraph, table, tell
+from memolith.doors.commands import YES, Command, Options, into, option
+from memolith.doors.show import confirmed, note, pairs, paragraph, table, tell, tell_rows
 from memolith.engine.context import cite
 from memolith.engine.events import block_data
 from memolith.engine.intake import json_object, when
@@ -77,16 +77,16 @@ def recall(app: App, options: Options) -> None:
                                         options.threshold, as_of=options.as_of))
     if found.warnings and not options.json:
         note("\n".join(f"note: {warning}" for warning in found.warnings))
-    tell(options, {"hits": [hit_fields(hit) for hit in found.hits], "total": found.total,
-                   "warnings": list(found.warnings)},
+    hits = [{"id": hit.item.id, "kind": hit.item.kind, "title": hit.item.title, "text": hit.passage.text,
+             "score": hit.score, "strength": hit.strength, "reasons": dict(hit.reasons), "cite": cite(hit),
+             "speaker": hit.passage.speaker, "at": hit.passage.at} for hit in found.hits]
+    tell(options, {"hits": hits, "total": found.total, "warnings": list(found.warnings)},
          *([line for hit in found.hits for line in _hit(hit)] or ["Nothing found."]))
 
 
 def _hit(hit: Hit) -> list[str]:
     place = ", ".join(part for part in (hit.item.kind, hit.item.title, cite(hit)) if part)
-    speaker = f"{hit.passage.speaker}: " if hit.passage.speaker else ""
-    return [f"{hit.score:.2f} {hit.strength:6}  {hit.item.id}  {place}",
-            *paragraph(speaker + hit.passage.text.strip(), "    ")]
+    return [f"{hit.score:.2f} {hit.strength:6}  {hit.item.id}  {place}", *paragraph(hit.passage, "    ")]
 
 
 @into(COMMANDS, option("query"), option("--budget", type=int, default=1000, metavar="TOKENS"), *FILTERS)
@@ -101,10 +101,9 @@ def context(app: App, options: Options) -> None:
 @into(COMMANDS, TEXT, option("--threshold", type=float, default=0.9))
 def similar(app: App, options: Options) -> None:
     """Find items that say nearly the same as a text."""
-    found = app.engine.similar(ME, text_of(options.text), options.threshold)
-    rows = [(f"{same.similarity:.3f}", same.id, same.title) for same in found]
-    tell(options, [asdict(same) for same in found],
-         *(table(("similarity", "id", "title"), rows) if rows else ["Nothing similar."]))
+    tell_rows(options, ("similarity", "id", "exact", "title"), [
+        (round(same.similarity, 3), same.id, same.exact, same.title)
+        for same in app.engine.similar(ME, text_of(options.text), options.threshold)])
 
 
 @into(COMMANDS, OFFSET, option("--forgotten", action="store_true", help="list what was forgotten"), *FILTERS)
@@ -133,21 +132,22 @@ def show(app: App, options: Options) -> None:
         item, blocks = app.engine.read(ME, options.id, forgotten=True)
         app.engine.note_read(ME, item.id)
     fields = item_fields(item)
-    told = {name: ", ".join(map(str, value)) if isinstance(value, list) else value
-            for name, value in fields.items() if value not in (None, [], {}, "")}
-    texts = [(f"{block.speaker}: " if block.speaker else "") + block.text for block in blocks]
     tell(options, fields | {"blocks": [block_data(block) for block in blocks]},
-         *(f"{name:12} {value}" for name, value in told.items()),
-         *(line for text in texts for line in ("", *paragraph(text))))
+         *pairs({name: value for name, value in fields.items() if value not in (None, [], {}, "")}),
+         *(line for block in blocks for line in ("", *paragraph(block))))
 
 
 @into(COMMANDS, ID, option("--as-of", metavar="TIME", help="up to that time"))
 def history(app: App, options: Options) -> None:
     """What happened to an item."""
     steps = app.engine.past.history(ME, options.id, options.as_of)
-    rows = [(str(step.event.seq), step.event.at[:19], step.event.type, step.event.actor, _told(step))
-            for step in steps]
-    tell(options, [step_fields(step) for step in steps], *table(("event", "at", "what", "by", "changes"), rows))
+    rows = [(event.seq, event.at[:19], event.type, event.actor, _told(step)) for step in steps
+            for event in (step.event,)]
+    tell(options, [{"event": event.seq, "version": event.version, "type": event.type, "at": event.at,
+                    "by": event.actor, "stream": event.stream, "undoes": event.data.get("undoes"),
+                    "changes": [asdict(change) for change in step.changes]}
+                   for step in steps for event in (step.event,)],
+         *table(("event", "at", "what", "by", "changes"), rows))
 
 
 def _told(step: Step) -> str:
@@ -192,7 +192,7 @@ def restore(app: App, options: Options) -> None:
     _written(app.engine.restore(ME, options.id), options, "Restored")
 
 
-@into(COMMANDS, ID, option("--yes", action="store_true", help="do not ask"))
+@into(COMMANDS, ID, YES)
 def erase(app: App, options: Options) -> int:
     """Remove every byte of an item for good."""
     item = app.engine.get(ME, options.id, forgotten=True)
@@ -221,18 +221,3 @@ def item_fields(item: Item) -> dict[str, Json]:
             "metadata": dict(item.attributes), "owner": scope.owner, "audience": scope.audience.value,
             "project": scope.project, "namespace": scope.namespace, "version": item.version,
             "created_at": item.created_at, "updated_at": item.updated_at, "forgotten": item.forgotten}
-
-
-def hit_fields(hit: Hit) -> dict[str, Json]:
-    """A hit with its reasons and where it stands."""
-    return {"id": hit.item.id, "kind": hit.item.kind, "title": hit.item.title, "text": hit.passage.text,
-            "score": hit.score, "strength": hit.strength, "reasons": dict(hit.reasons), "cite": cite(hit),
-            "speaker": hit.passage.speaker, "at": hit.passage.at}
-
-
-def step_fields(step: Step) -> dict[str, Json]:
-    """An event with what it changed."""
-    event = step.event
-    return {"event": event.seq, "version": event.version, "type": event.type, "at": event.at, "by": event.actor,
-            "stream": event.stream, "undoes": event.data.get("undoes"),
-            "changes": [asdict(change) for change in step.changes]}

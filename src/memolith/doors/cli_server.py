@@ -1,16 +1,18 @@
-"""Commands that serve, and that call tools as a client would."""
+"""Commands that serve, that care for keys and tenants, and that call tools as a client would."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import signal
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
-from memolith.app import App, families, open_app, wait_for_app
-from memolith.doors.commands import Command, Options, into, option
-from memolith.doors.show import note, out, table, tell
+from memolith.app import App, at_address, copy_everything, families, open_app, wait_for_app
+from memolith.doors.commands import TENANT, Command, Options, into, option
+from memolith.doors.show import note, out, progress, start_logging, tell, tell_rows
 from memolith.engine.intake import json_object, when
 from memolith.engine.model import Caller
 from memolith.errors import InvalidInput, NotFound
@@ -18,6 +20,7 @@ from memolith.registry import Call, Registry, Tool
 from memolith.settings import load
 
 COMMANDS: list[Command] = []
+ADDRESS = {"required": True, "metavar": "ADDRESS", "help": "sqlite:FOLDER or postgres:URL"}
 READ_ONLY = option("--read-only", action="store_true", help="hide and refuse every writing tool")
 
 
@@ -42,17 +45,14 @@ def serve(_: None, options: Options) -> None:
 
 
 def _announce(url: str, key: str, data: Path, options: Options) -> None:
-    if options.json:
-        out(json.dumps({"url": url, "key_file": str(data / "local.key")}))
-        sys.stdout.flush()
-        return
-    out(f"memolith serves {data}")
-    out(f"  MCP    {url}/mcp   (also {url}/mcp/core and one path per family)")
-    out(f"  REST   {url}/mcp/tools/NAME   pages: {url}/docs")
-    out(f"  key    {key}")
-    out("\nPaste into a client, for example:")
-    out(f'  claude mcp add --transport http memolith {url}/mcp --header "Authorization: Bearer {key}"')
-    out("or let `memolith install CLIENT` write the configuration. Stop with Ctrl-C.")
+    out(json.dumps({"url": url, "key_file": str(data / "local.key")}) if options.json else f"""memolith serves {data}
+  MCP    {url}/mcp   (also {url}/mcp/core and one path per family)
+  REST   {url}/mcp/tools/NAME   pages: {url}/docs
+  key    {key}
+
+Paste into a client, for example:
+  claude mcp add --transport http memolith {url}/mcp --header "Authorization: Bearer {key}"
+or let `memolith install CLIENT` write the configuration. Stop with Ctrl-C.""")
     sys.stdout.flush()
 
 
@@ -61,9 +61,9 @@ def _announce(url: str, key: str, data: Path, options: Options) -> None:
 def stdio(_: None, options: Options) -> None:
     """Serve MCP over standard input and output."""
     # The quick front imports next to nothing; the rest follows when it is needed.
-    from memolith.doors.stdio_front import serve as serve_stdio
+    from memolith.doors.stdio_front import serve
     Registry(families()).choose(options.tools, read_only=options.read_only)
-    serve_stdio(lambda: App(load({"data": options.data}), background=True), options.tools, read_only=options.read_only)
+    serve(lambda: App(load({"data": options.data}), background=True), options.tools, read_only=options.read_only)
 
 
 def cost(tool: Tool) -> int:
@@ -75,20 +75,18 @@ def cost(tool: Tool) -> int:
 @into(COMMANDS, bare=True)
 def tools(_: None, options: Options) -> None:
     """List families, tools and what each costs a model to see."""
-    head = ("family", "tool", "effect", "tokens", "description")
     rows = [(tool.family, tool.name, "reads" if tool.read_only else tool.effect, cost(tool), tool.description)
             for family in families() for tool in family.tools]
     profiles = {name: Registry(families()).choose(name).tools
                 for name in ["all", *(family.name for family in families() if family.listed_over_mcp)]}
-    tell(options, [dict(zip(head, row, strict=True)) for row in rows],
-         *table((*head[:4], "what it does"), [(*row[:3], str(row[3]), row[4]) for row in rows]), "",
-         *(f"--tools {name:12} {len(chosen):3} tools, about {sum(map(cost, chosen)):,} tokens"
-           for name, chosen in profiles.items()))
+    tell_rows(options, ("family", "tool", "effect", "tokens", "description"), rows, "",
+              *(f"--tools {name:12} {len(chosen):3} tools, about {sum(map(cost, chosen)):,} tokens"
+                for name, chosen in profiles.items()))
 
 
 @into(COMMANDS, option("action", choices=["create", "list", "revoke"]),
       option("name", nargs="?", default="", help="a name for a new key, or the id of one to revoke"),
-      option("--user", default="local"), option("--tenant", default="local"),
+      option("--user", default="local"), TENANT,
       option("--scope", action="append", dest="scopes", help="read, write, admin, run (read and write)"),
       option("--expires", metavar="TIME"))
 def keys(app: App, options: Options) -> None:
@@ -106,10 +104,65 @@ def keys(app: App, options: Options) -> None:
             raise NotFound("There is no such key; `memolith keys list` shows them.", field="name")
         tell(options, {"revoked": options.name}, f"Revoked {options.name}.")
     else:
-        found = [(key.id, key.name, key.tenant, key.user, ",".join(key.scopes), key.expires_at or "never",
-                  key.last_used or "never", "revoked" if key.revoked else "valid") for key in app.keys.all()]
-        head = ("id", "name", "tenant", "user", "scopes", "expires", "last used", "state")
-        tell(options, [dict(zip(head, row, strict=True)) for row in found], *table(head, found))
+        tell_rows(options, ("id", "name", "tenant", "user", "scopes", "expires", "last used", "state"), [
+            (key.id, key.name, key.tenant, key.user, ",".join(key.scopes), key.expires_at or "never",
+             key.last_used or "never", "revoked" if key.revoked else "valid") for key in app.keys.all()])
+
+
+@into(COMMANDS, bare=True)
+def worker(_: None, options: Options) -> None:
+    """Make vectors and tidy up until stopped; any number may run on one database."""
+    app = wait_for_app(load({"data": options.data}))
+    start_logging(app.settings.log_level)
+    try:
+        stop = threading.Event()
+        signal.signal(signal.SIGTERM, lambda *_: stop.set())
+        app.start_background()
+        tell(options, {"worker": "started"}, "Working; stop with Ctrl-C.")
+        # A wait without an end cannot be interrupted on every platform.
+        while not stop.wait(1.0):
+            pass
+    finally:
+        app.close()
+
+
+@into(COMMANDS)
+def migrate(app: App, options: Options) -> None:
+    """Bring the schema of the database up to date, as its owner."""
+    tell(options, {"migrated": True}, "The schema is up to date.")
+
+
+@into(COMMANDS, option("action", choices=["list", "move", "purge"]), option("name", nargs="?", help="the tenant"),
+      option("--to", metavar="URL", help="the database to move to"),
+      option("--from", dest="source", metavar="URL", help="the database to purge after a move"))
+def tenant(app: App, options: Options) -> None:
+    """List tenants, move one to another PostgreSQL database, or remove what it left behind."""
+    if options.action == "list":
+        tell_rows(options, ("tenant", "events", "elsewhere"), app.tenants())
+        return
+    url = options.to if options.action == "move" else options.source
+    if not options.name or not url:
+        raise InvalidInput("Say which tenant, and which database with `--to` or `--from`.", field="name")
+    if options.action == "move":
+        count = app.move(options.name, url, progress("moving"))
+        tell(options, {"moved": options.name, "events": count},
+             f"Moved {options.name} with {count:,} events; its old rows stay until `memolith tenant purge`.")
+    else:
+        app.shards.purge(options.name, url)
+        tell(options, {"purged": options.name}, f"Removed {options.name} from its old database.")
+
+
+@into(COMMANDS, option("--from", dest="source", **ADDRESS), option("--to", dest="target", **ADDRESS), bare=True)
+def copy(_: None, options: Options) -> None:
+    """Copy everything from one store to another and compare them; repeat it to go on where it stopped."""
+    settings = load({"data": options.data})
+    source, target = at_address(options.source, settings), at_address(options.target, settings)
+    try:
+        copied = copy_everything(source, target, lambda name: progress(f"copying {name[:30]}"))
+    finally:
+        source.close()
+        target.close()
+    tell(options, copied, *(f"{name}: {count:,} events copied, both stores equal" for name, count in copied.items()))
 
 
 def call_parser(name: str) -> tuple[Tool, argparse.ArgumentParser]:

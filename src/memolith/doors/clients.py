@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePath, PurePosixPath, PureWindowsPath
 
-from memolith.doors.config_text import JSON, JSONC, TOML, Entry, Form
+from memolith.doors.config_text import JSON, TOML, Entry, Form
 
 
 @dataclass(frozen=True)
@@ -43,9 +43,9 @@ _ALL = (
            ("{local}/Packages/Claude_*/LocalCache/Roaming/Claude/claude_desktop_config.json",
             "{apps}/Claude/claude_desktop_config.json"), None, "core",
            "Quit Claude Desktop (closing the window is not enough) and start it again."),
-    Client("cursor", "Cursor", JSONC, "mcpServers", ("{home}/.cursor/mcp.json",), ".cursor/mcp.json", "core",
+    Client("cursor", "Cursor", JSON, "mcpServers", ("{home}/.cursor/mcp.json",), ".cursor/mcp.json", "core",
            "Restart Cursor and switch the server on where it lists MCP servers."),
-    Client("vscode", "VS Code", JSONC, "servers",
+    Client("vscode", "VS Code", JSON, "servers",
            ("{apps}/Code/User/mcp.json", "{apps}/Code - Insiders/User/mcp.json"), ".vscode/mcp.json", "core",
            "Run `MCP: List Servers` in the command palette, choose the server and start it.", typed=True),
     # Since version 4 the extension shares a file with Cline's other programs; before, it had one inside VS Code.
@@ -57,11 +57,11 @@ _ALL = (
     Client("codex", "Codex", TOML, "mcp_servers", ("{CODEX_HOME}/config.toml", "{home}/.codex/config.toml"),
            ".codex/config.toml", "core",
            "Start a new session; /mcp must list the server. A project's file counts only if Codex trusts the project."),
-    Client("gemini-cli", "Gemini CLI", JSONC, "mcpServers",
+    Client("gemini-cli", "Gemini CLI", JSON, "mcpServers",
            ("{GEMINI_CLI_HOME}/.gemini/settings.json", "{home}/.gemini/settings.json"), ".gemini/settings.json", "core",
            "Restart Gemini CLI; `gemini mcp list` must say that it is connected."),
     # Windsurf became Devin Desktop in June 2026 and moved its file.
-    Client("windsurf", "Windsurf (Devin Desktop)", JSONC, "mcpServers",
+    Client("windsurf", "Windsurf (Devin Desktop)", JSON, "mcpServers",
            ("{config}/devin/mcp_config.json", "{home}/.codeium/windsurf/mcp_config.json"),
            ".devin/mcp_config.json", "core",
            "Refresh the list of MCP servers in the agent's panel, or restart the editor."),

@@ -24,16 +24,14 @@ class Command(NamedTuple):
         """The name as it is typed: `import_` is `import`, `restore_backup` is `restore-backup`."""
         return self.run.__name__.rstrip("_").replace("_", "-")
 
-    def add_to(self, parser: argparse.ArgumentParser) -> None:
-        """Put the options on the parser of the command."""
-        parser.set_defaults(run=self.run, bare=self.bare)
-        for names, details in self.options:
-            parser.add_argument(*names, **details)
-
 
 def option(*names: str, **details: Any) -> Option:
     """An argument or flag, in the words of argparse."""
     return names, details
+
+
+YES = option("--yes", action="store_true", help="do not ask")
+TENANT = option("--tenant", default="local")
 
 
 def into(commands: list[Command], *options: Option, bare: bool = False) -> Callable[[Run], Run]:

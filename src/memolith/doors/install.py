@@ -8,56 +8,26 @@ import re
 import shutil
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from contextlib import suppress
 from glob import glob
 from pathlib import Path, PurePath
 
 from memolith.app import families
 from memolith.doors.clients import CLIENTS, Client, places
-from memolith.doors.commands import Command, Options, into, option
-from memolith.doors.config_text import Entry, has_comments
-from memolith.doors.show import note, out, tell
+from memolith.doors.commands import YES, Command, Options, into, option
+from memolith.doors.config_text import Entry
+from memolith.doors.show import confirmed, note, out, tell
 from memolith.errors import AlreadyExists, Conflict, InvalidInput
 from memolith.registry import Registry
 
 COMMANDS: list[Command] = []
-SCOPES = ("user", "project")
 # What every client takes: Gemini CLI stumbles over underscores, Cursor over server and tool names of 60 characters.
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,29}")
-LONG_LINE = 300
 SHARED = (
     option("client", choices=list(CLIENTS), metavar="CLIENT", help=", ".join(CLIENTS)),
-    option("--scope", default="user", choices=SCOPES, help="for you, or for the project in this folder"),
-    option("--name", default="memolith", help="the name of the entry"),
-    option("--yes", action="store_true", help="do not ask"),
+    option("--scope", default="user", choices=("user", "project"), help="for you, or for the project in this folder"),
+    option("--name", default="memolith", help="the name of the entry"), YES,
     option("--dry-run", action="store_true", help="show the change and write nothing"))
-
-
-@dataclass(frozen=True)
-class Change:
-    """What becomes of a file, and what its backup holds afterwards; None stands for no file and no entry."""
-
-    client: Client
-    file: Path
-    name: str
-    entry: Entry | None
-    before: bytes | None
-    after: bytes | None
-    backup: bytes | None
-
-    @property
-    def diff(self) -> str:
-        """The change as a unified diff; the one endless line of a file that a machine wrote is broken up."""
-        texts = [(side or b"").decode() for side in (self.before, self.after)]
-        was, will = (str(self.file) if side is not None else "no file" for side in (self.before, self.after))
-        endless = any(len(line) > LONG_LINE for text in texts for line in text.splitlines())
-        old, new = (re.sub(r"(?<=[,{}])(?=\S)", "\n", text) if endless else text for text in texts)
-        return "\n".join(difflib.unified_diff(old.splitlines(), new.splitlines(), was, will, lineterm="", n=2))
-
-
-def backup_of(file: Path) -> Path:
-    """Where the bytes of a file from before the install are kept."""
-    return file.with_name(file.name + ".memolith-backup")
 
 
 @into(COMMANDS, *SHARED, option("--profile", metavar="TOOLS",
@@ -68,28 +38,17 @@ def install(_: None, options: Options) -> int:
     profile = options.profile or client.profile
     # A client tells little when a server does not start, so an unknown profile is refused here.
     Registry(families()).choose(profile)
-    change = planned(client, chosen(candidates(client, options.scope)), checked_name(options.name),
-                     client.entry(*launch(profile, options.data)))
-    if change.before is not None and not client.form.comments and has_comments(change.before.decode()):
-        note(f"note: {change.file} has comments or spare commas, which {client.title} may not read.")
-    return carry_out(change, options, f"Put {change.name} into {client.title}")
+    file = chosen(candidates(client, options.scope))
+    return carry_out(client, file, client.entry(*launch(profile, options.data)), options)
 
 
 @into(COMMANDS, *SHARED, bare=True)
 def uninstall(_: None, options: Options) -> int:
     """Take memolith out of the config file of a client."""
-    client, name = CLIENTS[options.client], checked_name(options.name)
+    client = CLIENTS[options.client]
     files = candidates(client, options.scope)
-    holding = [file for file in files if name.encode() in (content(file) or b"")]
-    change = planned(client, chosen(holding or files), name, None)
-    return carry_out(change, options, f"Took {name} out of {client.title}")
-
-
-def checked_name(name: str) -> str:
-    """The name, if every client takes it."""
-    if not NAME.fullmatch(name):
-        raise InvalidInput("A name is made of letters, digits and hyphens, 30 at most.", field="name")
-    return name
+    holding = [file for file in files if options.name.encode() in (content(file) or b"")]
+    return carry_out(client, chosen(holding or files), None, options)
 
 
 def launch(profile: str, data: Path | None) -> tuple[str, list[str]]:
@@ -114,9 +73,8 @@ def candidates(client: Client, scope: str) -> list[Path]:
 
 def expanded(found: Sequence[PurePath]) -> list[Path]:
     """The places with every `*` filled in from the folders that are there; links are followed, to stay links."""
-    pairs = [(folder, place.name) for place in found
-             for folder in (sorted(glob(str(place.parent))) if "*" in str(place) else [str(place.parent)])]
-    return [Path(os.path.realpath(os.path.join(folder, name))) for folder, name in pairs]
+    return [Path(os.path.realpath(os.path.join(folder, place.name))) for place in found
+            for folder in (sorted(glob(str(place.parent))) if "*" in str(place) else [str(place.parent)])]
 
 
 def chosen(files: list[Path]) -> Path:
@@ -124,27 +82,14 @@ def chosen(files: list[Path]) -> Path:
     return next((file for file in files if file.parent.is_dir()), files[0])
 
 
+def backup_of(file: Path) -> Path:
+    """Where the bytes of a file from before the install are kept."""
+    return file.with_name(file.name + ".memolith-backup")
+
+
 def content(file: Path) -> bytes | None:
     """The bytes of a file, None if there is none."""
-    try:
-        return file.read_bytes()
-    except FileNotFoundError:
-        return None
-
-
-def read(client: Client, file: Path, data: bytes) -> tuple[str, Entry, Entry]:
-    """The text, what it says, and the servers in it; a file that the client could not read is refused."""
-    try:
-        text = data.decode()
-        whole = client.form.read(text)
-    except ValueError as error:
-        raise InvalidInput(f"{file} is not valid {client.form.name.upper()} ({error}); mend it first. "
-                           "Nothing was changed.", field="file") from error
-    servers = whole.get(client.key, {})
-    if not isinstance(servers, dict):
-        raise InvalidInput(f"{client.key!r} in {file} is not a list of servers by name. Nothing was changed.",
-                           field="file")
-    return text, whole, servers
+    return file.read_bytes() if file.exists() else None
 
 
 def is_ours(entry: object) -> bool:
@@ -152,10 +97,24 @@ def is_ours(entry: object) -> bool:
     return isinstance(entry, dict) and "memolith" in f"{entry.get('command')} {entry.get('args')}".lower()
 
 
-def planned(client: Client, file: Path, name: str, entry: Entry | None) -> Change:
-    """The change that puts the entry in, updates it, or takes it out if there shall be none."""
+def read(client: Client, data: bytes | None) -> tuple[str, Entry, Entry]:
+    """The text, what it says, and the servers in it; ValueError for what the client could not read."""
+    text = (data or b"").decode()
+    whole = client.form.read(text)
+    servers = whole.get(client.key, {})
+    if not isinstance(servers, dict):
+        raise ValueError(f"{client.key!r} is not a list of servers by name")
+    return text, whole, servers
+
+
+def edited(client: Client, file: Path, name: str, entry: Entry | None) -> tuple[bytes | None, bytes | None]:
+    """What the file and its backup shall hold, with the entry or without any; None stands for no file."""
     before, backup = content(file), content(backup_of(file))
-    text, whole, servers = read(client, file, before or b"")
+    try:
+        text, whole, servers = read(client, before)
+    except ValueError as error:
+        raise InvalidInput(f"{file} is not a valid {client.form.name} file of {client.title} ({error}); mend it first. "
+                           "Nothing was changed.", field="file") from error
     present = servers.pop(name, None)
     if present is not None and not is_ours(present):
         raise (AlreadyExists(f"{name!r} in {file} is another server; choose another name with --name.", field="name")
@@ -163,92 +122,70 @@ def planned(client: Client, file: Path, name: str, entry: Entry | None) -> Chang
     # What the client or its user added to our entry stays: approvals, time limits, an environment.
     entry = {**(present or {}), **entry} if entry else None
     if entry == present:
-        return Change(client, file, name, entry, before, before, backup)
-    if present and not entry and made_from(client, backup, name, present) == text:
-        return Change(client, file, name, None, before, backup, None)
+        return before, backup
+    with suppress(ValueError):
+        original, _, others = read(client, backup)
+        if entry is None and name not in others and client.form.put(original, client.key, name, present) == text:
+            return backup, None
     after = client.form.put(text, client.key, name, entry) if entry else client.form.drop(text, client.key, name)
-    confirm(client, file, after, {**whole, client.key: servers | ({name: entry} if entry else {})})
-    if entry:
-        first = present is None or backup is None
-        return Change(client, file, name, entry, before, after.encode(), before if first else backup)
-    empty = backup is None and "".join(after.split()) in ("", "{}", f'{{"{client.key}":{{}}}}')
-    return Change(client, file, name, None, before, None if empty else after.encode(), backup)
-
-
-def made_from(client: Client, backup: bytes | None, name: str, entry: Entry) -> str | None:
-    """What an install makes of the bytes in the backup, or of no file; None if they are not from before it."""
-    try:
-        text = (backup or b"").decode()
-        fresh = name not in client.form.read(text).get(client.key, {})
-        return client.form.put(text, client.key, name, entry) if fresh else None
-    except (ValueError, TypeError):
-        return None
-
-
-def confirm(client: Client, file: Path, text: str, wanted: Entry) -> None:
-    """Refuse an edit after which the file would not say exactly what it should."""
     try:
         # Encoded too, because a path may hold what UTF-8 does not.
-        said = client.form.read(text.encode().decode())
+        _, said, left = read(client, after.encode())
     except ValueError:
-        said = None
-    if said not in (wanted, {key: value for key, value in wanted.items() if value or key != client.key}):
+        said, left = {}, {name: None}
+    if left != (servers | {name: entry} if entry else servers) or said | {client.key: 0} != whole | {client.key: 0}:
         raise Conflict(f"{file} is written in a way that this command cannot edit safely; change it by hand. "
                        "Nothing was changed.")
+    if entry:
+        return after.encode(), before if present is None or backup is None else backup
+    emptied = backup is None and "".join(after.split()) in ("", "{}", f'{{"{client.key}":{{}}}}')
+    return None if emptied else after.encode(), backup
 
 
-def carry_out(change: Change, options: Options, deed: str) -> int:
+def carry_out(client: Client, file: Path, entry: Entry | None, options: Options) -> int:
     """Show, ask, write and tell."""
-    changed = change.before != change.after
-    if changed and not options.json:
-        out(change.diff)
-    if changed and not options.dry_run:
-        if not options.yes and not agreed(change, options):
+    name, before = options.name, content(file)
+    if not NAME.fullmatch(name):
+        raise InvalidInput("A name is made of letters, digits and hyphens, 30 at most.", field="name")
+    after, kept = edited(client, file, name, entry)
+    changed = before != after
+    old, new = ((side or b"").decode().splitlines() for side in (before, after))
+    was, will = (str(file) if side is not None else "no file" for side in (before, after))
+    diff = "\n".join(difflib.unified_diff(old, new, was, will, lineterm="", n=2))
+    if changed:
+        (note if options.json else out)(diff)
+    written = changed and not options.dry_run
+    if written:
+        if not confirmed(options, f"Change {file}?"):
             note("Nothing was changed.")
             return 1
-        write(change, 0o600 if options.scope == "user" else 0o666)
-    report(change, options, changed, deed)
+        write(file, before, after, kept, 0o600 if options.scope == "user" else 0o666)
+    backup = str(backup_of(file)) if backup_of(file).exists() else None
+    following = client.hint if entry else f"Restart {client.title}."
+    lines = [f"{file} {'has this entry already' if entry else f'has no {name}'}; nothing was changed."]
+    if changed:
+        lines = ["Nothing was written."]
+    if written:
+        lines = [f"{f'Put {name} into' if entry else f'Took {name} out of'} {client.title}: {file}",
+                 *([f"The file as it was before: {backup}"] if backup else []), f"Next: {following}"]
+    tell(options, {"client": client.name, "file": str(file), "name": name, "entry": entry, "changed": changed,
+                   "written": written, "diff": diff, "backup": backup, "next": following if written else None}, *lines)
     return 0
 
 
-def agreed(change: Change, options: Options) -> bool:
-    """Whether the user says yes."""
-    if options.json:
-        note(change.diff)
-    note(f"Change {change.file}? Type yes: ")
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
-
-
-def report(change: Change, options: Options, changed: bool, deed: str) -> None:
-    """The outcome, for people or for programs."""
-    written = changed and not options.dry_run
-    backup = backup_of(change.file) if backup_of(change.file).exists() else None
-    following = change.client.hint if change.entry else f"Restart {change.client.title}."
-    if written:
-        lines = [f"{deed}: {change.file}", *([f"The file as it was before: {backup}"] if backup else []),
-                 f"Next: {following}"]
-    else:
-        found = "has this entry already" if change.entry else f"has no {change.name}"
-        lines = ["Nothing was written." if changed else f"{change.file} {found}; nothing was changed."]
-    tell(options, {"client": change.client.name, "file": str(change.file), "name": change.name, "entry": change.entry,
-                   "changed": changed, "written": written, "diff": change.diff,
-                   "backup": str(backup) if backup else None, "next": following if written else None}, *lines)
-
-
-def write(change: Change, mode: int) -> None:
+def write(file: Path, before: bytes | None, after: bytes | None, kept: bytes | None, mode: int) -> None:
     """Put the new bytes in the place of the old at once, and the backup beside them first."""
-    if content(change.file) != change.before:
-        raise Conflict(f"{change.file} was changed by another program just now; run the command again.")
-    change.file.parent.mkdir(parents=True, exist_ok=True)
-    backup = backup_of(change.file)
-    if change.backup is not None and change.backup != content(backup):
-        replace(backup, change.backup, change.file, mode)
-    if change.after is None:
-        change.file.unlink()
+    if content(file) != before:
+        raise Conflict(f"{file} was changed by another program just now; run the command again.")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    if kept is not None:
+        replace(backup_of(file), kept, file, mode)
+    if after is None:
+        file.unlink()
     else:
-        replace(change.file, change.after, change.file, mode)
-    if change.backup is None:
-        backup.unlink(missing_ok=True)
+        replace(file, after, file, mode)
+    if kept is None:
+        backup_of(file).unlink(missing_ok=True)
 
 
 def replace(file: Path, data: bytes, like: Path, mode: int) -> None:

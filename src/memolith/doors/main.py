@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 def main(arguments: list[str] | None = None) -> int:
     """Run one command and return its exit code."""
     arguments = sys.argv[1:] if arguments is None else arguments
-    for stream in (sys.stdout, sys.stderr):
+    for stream, errors in ((sys.stdin, "strict"), (sys.stdout, "backslashreplace"), (sys.stderr, "backslashreplace")):
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+            stream.reconfigure(encoding="utf-8", errors=errors)
     if arguments[:1] == ["stdio"] and (chosen := plain_options(arguments[1:])) is not None:
         return stdio(chosen)
     # argparse, pydantic and the engine would make a client of the stdio server wait longer.

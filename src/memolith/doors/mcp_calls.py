@@ -17,7 +17,7 @@ from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from memolith.doors.frames import IDEMPOTENCY_KEY
+from memolith.doors.stdio_front import IDEMPOTENCY_KEY
 from memolith.engine.model import Caller
 from memolith.errors import InvalidInput
 from memolith.registry import SCOPES, Call, InputNeeded
@@ -36,6 +36,7 @@ LONGEST_KEY = 200
 LOCAL = Caller()
 # Not anyio's worker threads, which take twice as long to hand a call over and back.
 WORKERS = ThreadPoolExecutor(40, thread_name_prefix="memolith call")
+# What is told on the bus of the newer protocol, and to a client of the older one.
 CHANGES: dict[str, tuple[Callable[[], subscriptions.ServerEvent], Callable[[], types.ServerNotification]]] = {
     "tools": (subscriptions.ToolsListChanged, types.ToolListChangedNotification),
     "resources": (subscriptions.ResourcesListChanged, types.ResourceListChangedNotification),
@@ -146,16 +147,13 @@ def accepted(answer: types.ElicitResult) -> Mapping[str, Any] | None:
 
 def given_answers(params: types.InputResponseRequestParams) -> dict[str, types.ElicitResult]:
     """The answers of all rounds; the client could have given any of them, so none needs a seal."""
-    answers: dict[str, types.ElicitResult] = {}
     try:
         earlier = json.loads(params.request_state) if params.request_state else {}
         answers = {key: types.ElicitResult.model_validate(answer) for key, answer in earlier.items()}
     except (ValueError, AttributeError):
         raise MCPError(types.INVALID_PARAMS, "The request state is not one that was given out here.") from None
-    for key, answer in (params.input_responses or {}).items():
-        if isinstance(answer, types.ElicitResult):
-            answers[key] = answer
-    return answers
+    given = params.input_responses or {}
+    return answers | {key: answer for key, answer in given.items() if isinstance(answer, types.ElicitResult)}
 
 
 def idempotency_key(ctx: Context) -> str | None:

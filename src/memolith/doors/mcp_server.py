@@ -1,10 +1,12 @@
-"""A registry as an MCP server of the official SDK: lists, calls, and how their outcomes look on the wire."""
+"""A registry as an MCP server of the official SDK: lists, calls, resources, prompts, and how they look on the wire."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import base64
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import asdict, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import mcp_types as types
 from mcp.server.caching import CacheHint
@@ -14,18 +16,25 @@ from mcp.shared.exceptions import MCPError
 
 from memolith import __version__
 from memolith.doors.mcp_calls import Client, Context, caller_of, is_modern
-from memolith.doors.mcp_offers import Offers, page
-from memolith.errors import MemolithError
-from memolith.registry import InputNeeded, Outcome, Registry, Tool
+from memolith.doors.plain_calls import outcome_of
+from memolith.errors import Denied, MemolithError, NotFound
+from memolith.registry import Call, Content, InputNeeded, Outcome, Prompts, Registry, Resources, Tool, guarded
 from memolith.schemas import Schema
 
 if TYPE_CHECKING:
     from memolith.engine.engine import Engine
 
+Answer = TypeVar("Answer")
+Listed = TypeVar("Listed")
+Lister = Callable[[Context, types.PaginatedRequestParams | None], Awaitable[Any]]
+
 STEADY = CacheHint(ttl_ms=300_000, scope="private")
 CHANGING = CacheHint(ttl_ms=0, scope="private")
-FORBIDDEN_CODE = -32002
-"""A code that one document promises and the newer protocol forbids."""
+NO_RESOURCE = -32002
+"""A code that the older protocol has for this, one document promises for something else, and the newer forbids."""
+MOST_COMPLETIONS = 100
+# Large enough for every tool there is, because some clients never ask for a second page.
+PAGE = 250
 
 
 class MemolithServer(Server[Any]):
@@ -37,15 +46,36 @@ class MemolithServer(Server[Any]):
         return super().get_capabilities(changing, *args, **kwargs)
 
 
-class Tools:
-    """The tools of one registry, listed and called."""
+class Offers:
+    """What a registry offers: its tools, and the resources and prompts of the shown families."""
 
-    def __init__(self, registry: Registry, engine: Callable[[], Engine], bus: SubscriptionBus, *,
-                 codes: bool) -> None:
+    def __init__(self, registry: Registry, engine: Callable[[], Engine], bus: SubscriptionBus, codes: bool) -> None:
         self.registry = registry
         self.engine = engine
         self.bus = bus
         self.codes = codes
+        self.resources: list[Resources] = [family.resources for family in registry.shown if family.resources]
+        self.prompts: list[Prompts] = [family.prompts for family in registry.shown if family.prompts]
+
+    def handlers(self) -> dict[str, Any]:
+        """The server's handlers for what there is, so that it declares no more than that."""
+        found: dict[str, Any] = {"on_list_tools": self.list_tools, "on_call_tool": self.call_tool,
+                                 "on_subscriptions_listen": ListenHandler(self.bus)}
+        if self.resources:
+            found["on_read_resource"] = self.read_resource
+            found["on_list_resources"] = self.lister(
+                types.ListResourcesResult, "resources", types.Resource,
+                lambda call: all_of(each.listed(call) for each in self.resources))
+            found["on_list_resource_templates"] = self.lister(
+                types.ListResourceTemplatesResult, "resource_templates",
+                lambda uri, **others: types.ResourceTemplate(uri_template=uri, **others),
+                lambda call: all_of(each.templates for each in self.resources))
+        if self.prompts:
+            found["on_get_prompt"] = self.get_prompt
+            found["on_list_prompts"] = self.lister(
+                types.ListPromptsResult, "prompts", types.Prompt,
+                lambda call: all_of(each.listed(call) for each in self.prompts))
+        return found | {"on_completion": self.complete} if self.resources or self.prompts else found
 
     @cached_property
     def listed(self) -> list[tuple[Tool, types.Tool]]:
@@ -53,8 +83,7 @@ class Tools:
 
     async def list_tools(self, ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         _, scopes = caller_of(ctx)
-        allowed = [shown for tool, shown in self.listed if tool.open_to(scopes)]
-        tools, cursor = page(allowed, params)
+        tools, cursor = page([shown for tool, shown in self.listed if tool.open_to(scopes)], params)
         return types.ListToolsResult(tools=tools, next_cursor=cursor)
 
     def header_schema(self, name: str) -> Schema | None:
@@ -70,27 +99,102 @@ class Tools:
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name}")
         client = Client(ctx, self.bus, params)
         try:
-            outcome = await client.work(lambda: self.run(client, params))
+            # The store may be damaged or locked; then the list is still served and each call says what is wrong.
+            outcome = await client.work(lambda: outcome_of(self.registry, params.name, params.arguments or {},
+                                                           lambda: client.call(self.engine())))
         except InputNeeded as needed:
             return client.question(needed)
         return self.on_the_wire(tool, outcome, ctx)
-
-    def run(self, client: Client, params: types.CallToolRequestParams) -> Outcome:
-        try:
-            # The store may be damaged or locked; then the list is still served and each call says what is wrong.
-            call = client.call(self.engine())
-        except MemolithError as error:
-            return self.registry.refuse(params.name, error)
-        return self.registry.run(params.name, params.arguments or {}, call)
 
     def on_the_wire(self, tool: Tool, outcome: Outcome, ctx: Context) -> types.CallToolResult:
         text: list[types.ContentBlock] = [types.TextContent(text=outcome.text)]
         if outcome.error is None:
             return types.CallToolResult(content=text, structured_content=outcome.body)
         coded = tool.dialect.jsonrpc(outcome.error) if self.codes else None
-        if coded is not None and not (is_modern(ctx) and coded[0] == FORBIDDEN_CODE):
+        if coded is not None and not (is_modern(ctx) and coded[0] == NO_RESOURCE):
             raise MCPError(*coded)
         return types.CallToolResult(content=text, is_error=True)
+
+    async def ask(self, ctx: Context, action: Callable[[Call], Answer]) -> Answer:
+        """Run it in a worker thread and translate our errors into the protocol's."""
+        client = Client(ctx, self.bus)
+
+        def run() -> Answer:
+            call = replace(client.call(self.engine()), elicit=None)
+            if "read" not in call.scopes:
+                raise Denied("This needs a key with the scope: read.")
+            return guarded(ctx.method, call, lambda: action(call))
+
+        try:
+            return await client.work(run)
+        except MemolithError as error:
+            raise MCPError(code_of(error, ctx), error.message) from None
+
+    def lister(self, result: type, name: str, shown: Callable[..., object], entries: Callable[[Call], list[Any]]) -> Lister:
+        """Lists what the families offer; the fields bear the protocol's names, and empty ones are left out."""
+        async def lists(ctx: Context, params: types.PaginatedRequestParams | None) -> Any:
+            found, cursor = page(await self.ask(ctx, entries), params)
+            fields = [asdict(one, dict_factory=lambda pairs: {field: value for field, value in pairs
+                                                              if value not in ("", ())}) for one in found]
+            return result(**{name: [shown(**one) for one in fields], "next_cursor": cursor})
+
+        return lists
+
+    async def read_resource(self, ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+        content = await self.ask(ctx, lambda call: first(each.read(call, params.uri) for each in self.resources))
+        if content is None:
+            raise MCPError(types.INVALID_PARAMS if is_modern(ctx) else NO_RESOURCE, f"Unknown resource: {params.uri}")
+        return types.ReadResourceResult(contents=[as_contents(content)])
+
+    async def get_prompt(self, ctx: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+        values = params.arguments or {}
+        text = await self.ask(ctx, lambda call: first(each.get(call, params.name, values) for each in self.prompts))
+        if text is None:
+            raise MCPError(types.INVALID_PARAMS, f"Unknown prompt: {params.name}")
+        return types.GetPromptResult(messages=[
+            types.PromptMessage(role="user", content=types.TextContent(text=text))])
+
+    async def complete(self, ctx: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
+        name, beginning = params.argument.name, params.argument.value
+        of_prompt = isinstance(params.ref, types.PromptReference)
+        offers: Sequence[Resources | Prompts] = self.prompts if of_prompt else self.resources
+        what = params.ref.name if isinstance(params.ref, types.PromptReference) else params.ref.uri
+        values = await self.ask(ctx, lambda call: all_of(each.complete(call, what, name, beginning) for each in offers))
+        return types.CompleteResult(completion=types.Completion(
+            values=values[:MOST_COMPLETIONS], total=len(values), has_more=len(values) > MOST_COMPLETIONS))
+
+
+def page(entries: Sequence[Listed], params: types.PaginatedRequestParams | None) -> tuple[list[Listed], str | None]:
+    """The entries of the page that was asked for, and the cursor of the next, if there is one."""
+    cursor = params.cursor if params is not None else None
+    start = int(cursor) if cursor and cursor.isascii() and cursor.isdecimal() and len(cursor) < 10 else 0
+    if cursor is not None and not 0 < start < len(entries):
+        raise MCPError(types.INVALID_PARAMS, "The cursor is not valid (any more); list again from the start.")
+    end = start + PAGE
+    return list(entries[start:end]), str(end) if end < len(entries) else None
+
+
+def first(candidates: Iterable[Listed | None]) -> Listed | None:
+    return next((candidate for candidate in candidates if candidate is not None), None)
+
+
+def all_of(parts: Iterable[Iterable[Listed]]) -> list[Listed]:
+    return [one for part in parts for one in part]
+
+
+def code_of(error: MemolithError, ctx: Context) -> int:
+    if isinstance(error, NotFound):
+        return NO_RESOURCE if ctx.method == "resources/read" and not is_modern(ctx) else types.INVALID_PARAMS
+    if error.status in (401, 403):
+        return types.INVALID_REQUEST
+    return types.INVALID_PARAMS if error.status < 500 else types.INTERNAL_ERROR
+
+
+def as_contents(content: Content) -> types.TextResourceContents | types.BlobResourceContents:
+    if isinstance(content.data, bytes):
+        return types.BlobResourceContents(uri=content.uri, mime_type=content.mime_type,
+                                          blob=base64.b64encode(content.data).decode())
+    return types.TextResourceContents(uri=content.uri, mime_type=content.mime_type, text=content.data)
 
 
 def as_listed(tool: Tool) -> types.Tool:
@@ -98,25 +202,21 @@ def as_listed(tool: Tool) -> types.Tool:
     hints = {"read_only_hint": True} if tool.read_only else {"destructive_hint": tool.destructive}
     if tool.idempotent and not tool.read_only:
         hints["idempotent_hint"] = True
-    annotations = types.ToolAnnotations(**hints)
     return types.Tool(name=tool.name, description=tool.description, input_schema=tool.input_schema,
-                      output_schema=tool.output_schema, annotations=annotations)
+                      output_schema=tool.output_schema, annotations=types.ToolAnnotations(**hints))
 
 
 def make_server(registry: Registry, engine: Callable[[], Engine], *, codes: bool = False,
                 bus: SubscriptionBus | None = None) -> MemolithServer:
     """The server of a chosen registry; with `codes`, dialects that have JSON-RPC codes use them."""
-    bus = bus or InMemorySubscriptionBus()
-    tools = Tools(registry, engine, bus, codes=codes)
-    handlers = Offers(registry, engine, bus).handlers()
+    offers = Offers(registry, engine, bus or InMemorySubscriptionBus(), codes)
     server = MemolithServer(
         "memolith", version=__version__, title="memolith", description="One memory server for AI agents.",
         instructions="\n\n".join(family.instructions for family in registry.shown if family.instructions) or None,
         cache_hints={
             "tools/list": STEADY, "resources/templates/list": STEADY, "server/discover": STEADY,
             "resources/list": CHANGING, "resources/read": CHANGING, "prompts/list": CHANGING},
-        get_tool_input_schema=tools.header_schema, on_list_tools=tools.list_tools, on_call_tool=tools.call_tool,
-        on_subscriptions_listen=ListenHandler(bus), **handlers)
+        get_tool_input_schema=offers.header_schema, **offers.handlers())
     # The SDK's tracing, which nothing here collects, costs more than a whole pass through the registry.
     server.middleware.clear()
     return server

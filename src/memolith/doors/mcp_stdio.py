@@ -9,18 +9,18 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import anyio
 import mcp_types as types
 from anyio.abc import TaskGroup
+from anyio.streams.memory import MemoryObjectSendStream
 from mcp.server.lowlevel import Server
 from mcp.shared.message import SessionMessage
 
-from memolith.doors.frames import VERSION_KEY, parsed
 from memolith.doors.mcp_server import make_server
+from memolith.doors.stdio_front import VERSION_KEY, parsed
 
 if TYPE_CHECKING:
     from memolith.app import App
@@ -33,49 +33,44 @@ UNANSWERED = frozenset(("subscriptions/listen",))
 """Requests that stay open for as long as the client is there."""
 
 
-class Lane:
-    """One run of the server, for one era."""
-
-    def __init__(self, server: Server[Any], group: TaskGroup, write: Callable[[types.JSONRPCMessage], Any]) -> None:
-        self.write = write
-        self.inbox, inlet = anyio.create_memory_object_stream[SessionMessage | Exception](float("inf"))
-        outlet, self.outbox = anyio.create_memory_object_stream[SessionMessage](float("inf"))
-        group.start_soon(server.run, inlet, outlet, server.create_initialization_options())
-        group.start_soon(self.pump)
-
-    async def pump(self) -> None:
-        async for message in self.outbox:
-            await self.write(message.message)
-
-
 class Lanes:
-    """Routes frames to the eras, and knows which requests are still unanswered."""
+    """One run of the server for each era: routes frames to them, and knows which requests are still unanswered."""
 
     def __init__(self, front: Front, server: Server[Any], group: TaskGroup) -> None:
         self.front = front
         self.server = server
         self.group = group
-        self.lanes: dict[str, Lane] = {}
+        self.inboxes: dict[str, MemoryObjectSendStream[SessionMessage | Exception]] = {}
         self.unanswered: set[tuple[str, types.RequestId | None]] = set()
         self.changed = anyio.Event()
+
+    def open(self, era: str) -> None:
+        self.inboxes[era], inlet = anyio.create_memory_object_stream[SessionMessage | Exception](float("inf"))
+        outlet, outbox = anyio.create_memory_object_stream[SessionMessage](float("inf"))
+
+        async def pump() -> None:
+            async for message in outbox:
+                await self.send(era, message.message)
+
+        self.group.start_soon(self.server.run, inlet, outlet, self.server.create_initialization_options())
+        self.group.start_soon(pump)
 
     def route(self, line: bytes) -> None:
         message = message_of(line)
         if message is None:
             self.refuse(line)
             return
-        era = era_of(message)
+        eras = [era_of(message)]
         if isinstance(message, types.JSONRPCNotification) and message.method == CANCELLED:
             # It names a request of either era, and carries no envelope.
             self.forget((message.params or {}).get("requestId"))
-            for lane in self.lanes.values():
-                lane.inbox.send_nowait(SessionMessage(message))
-            return
+            eras = list(self.inboxes)
         if isinstance(message, types.JSONRPCRequest) and message.method not in UNANSWERED:
-            self.unanswered.add((era, message.id))
-        if era not in self.lanes:
-            self.lanes[era] = Lane(self.server, self.group, lambda answer: self.send(era, answer))
-        self.lanes[era].inbox.send_nowait(SessionMessage(message))
+            self.unanswered.add((eras[0], message.id))
+        for era in eras:
+            if era not in self.inboxes:
+                self.open(era)
+            self.inboxes[era].send_nowait(SessionMessage(message))
 
     def refuse(self, line: bytes) -> None:
         """Answer what is no message but has an id, so that nobody waits for ever; drop the rest, as the SDK does."""
@@ -113,8 +108,8 @@ class Lanes:
                 await self.changed.wait()
 
     def close(self) -> None:
-        for lane in self.lanes.values():
-            lane.inbox.close()
+        for inbox in self.inboxes.values():
+            inbox.close()
 
 
 def as_bytes(message: types.JSONRPCMessage) -> bytes:
@@ -145,27 +140,20 @@ def era_of(message: types.JSONRPCMessage) -> str:
 
 
 async def run(front: Front, server: Server[Any]) -> None:
-    loop = asyncio.get_running_loop()
-    send, frames = anyio.create_memory_object_stream[bytes | None](float("inf"))
-
-    def deliver(line: bytes | None) -> None:
-        with suppress(anyio.ClosedResourceError):
-            send.send_nowait(line)
+    loop, frames = asyncio.get_running_loop(), asyncio.Queue[bytes | None]()
 
     def feed(line: bytes | None) -> None:
         # The loop may be gone when the last frame of a client that left comes in.
         with suppress(RuntimeError):
-            loop.call_soon_threadsafe(deliver, line)
+            loop.call_soon_threadsafe(frames.put_nowait, line)
 
     async with anyio.create_task_group() as group:
         lanes = Lanes(front, server, group)
         front.take_over(feed)
-        while (line := await frames.receive()) is not None:
+        while (line := await frames.get()) is not None:
             lanes.route(line)
         await lanes.drain()
         lanes.close()
-        send.close()
-        frames.close()
 
 
 def serve(front: Front, app: App, registry: Registry) -> None:

@@ -47,21 +47,18 @@ def accepted(tool: Tool) -> dict[str, Any]:
         for name, schema in tool.input_schema["properties"].items()}}
 
 
+PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>memolith: tools</title>
+<style>body{font:16px/1.5 system-ui;max-width:50rem;margin:2rem auto;padding:0 1rem} pre{overflow:auto}</style>
+<h1>memolith: tools over REST</h1><p><code>POST /mcp/tools/NAME</code> with a JSON object and
+<code>Authorization: Bearer KEY</code>. Machines read <a href="/openapi.json">openapi.json</a>.</p>
+"""
+
+
 def page(registry: Registry) -> str:
     """The tools as a page to read."""
-    rows = []
-    for tool in registry.tools:
-        required = tool.input_schema.get("required", [])
-        names = ", ".join(f"<b>{html.escape(name)}</b>" if name in required else html.escape(name)
-                          for name in tool.input_schema["properties"]) or "none"
-        schema = html.escape(json.dumps(tool.input_schema, indent=2))
-        rows.append(f"<section><h2>{html.escape(tool.name)} <small>{html.escape(tool.family)}</small></h2>"
-                    f"<p>{html.escape(tool.description)}</p><p>Arguments: {names}</p>"
-                    f"<details><summary>schema</summary><pre>{schema}</pre></details></section>")
-    style = ("body{font:16px/1.5 system-ui;max-width:50rem;margin:2rem auto;padding:0 1rem}"
-             "h2{margin:1.5rem 0 .2rem;font-size:1.1rem}small{color:#666;font-weight:400}pre{overflow:auto}")
-    return (f'<!doctype html><html lang="en"><meta charset="utf-8"><title>memolith: tools</title>'
-            f"<style>{style}</style><h1>memolith: tools over REST</h1>"
-            f"<p><code>POST /mcp/tools/NAME</code> with a JSON object and <code>Authorization: Bearer KEY</code>. "
-            f"Bold arguments are required. Machines read <a href=\"/openapi.json\">openapi.json</a>.</p>"
-            f"{''.join(rows)}</html>")
+    return PAGE + "".join(
+        f"<h2>{html.escape(tool.name)} <small>{html.escape(tool.family)}</small></h2>"
+        f"<p>{html.escape(tool.description)}</p><p>Arguments: {html.escape(', '.join(tool.input_schema['properties']))}"
+        f"; required: {html.escape(', '.join(tool.input_schema.get('required', [])))}</p>"
+        f"<details><pre>{html.escape(json.dumps(tool.input_schema, indent=2))}</pre></details>\n"
+        for tool in registry.tools)

@@ -6,15 +6,14 @@ import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from memolith.doors.frames import IDEMPOTENCY_KEY, MODERN, VERSION_KEY, is_envelope, is_request
+from memolith.doors.stdio_front import IDEMPOTENCY_KEY, MODERN, VERSION_KEY, is_envelope, is_request
 from memolith.engine.model import Caller
 from memolith.errors import MemolithError
 from memolith.registry import Call, InputNeeded, Outcome, Registry, Tool, quiet
 
 if TYPE_CHECKING:
     from memolith.app import App
-    from memolith.doors.frames import Json
-    from memolith.doors.stdio_front import Front, Prepared
+    from memolith.doors.stdio_front import Answers, Front, Json
 
 
 def leave(*_: object) -> None:
@@ -44,28 +43,36 @@ def worded(outcome: Outcome, described: Json) -> bytes:
     return json.dumps(result, ensure_ascii=False, separators=(",", ":")).encode(errors="backslashreplace")
 
 
-def described(prepared: Prepared | None) -> Json:
+def description(prepared: Answers) -> Json:
     """Who the server says it is, from its prepared answers."""
-    found = prepared and prepared.answer(MODERN, "server/discover")
-    meta: Json = json.loads(found or "{}").get("_meta", {})
+    meta: Json = json.loads(prepared.get(MODERN, {}).get("server/discover", "{}")).get("_meta", {})
     return meta
 
 
-def answer(front: Front, app: App, registry: Registry, message: Json, claim: Callable[[], bool]) -> bytes | None:
+def outcome_of(registry: Registry, name: str, arguments: Json, make: Callable[[], Call]) -> Outcome:
+    """What comes of a call; a store that cannot be opened is told in the words of the tool's family."""
+    try:
+        call = make()
+    except MemolithError as error:
+        return registry.refuse(name, error)
+    return registry.run(name, arguments, call)
+
+
+def answer(front: Front, app: App, registry: Registry, message: Json) -> bytes | None:
     """The result of a plain call over stdio; None leaves the call to the SDK."""
     plain = plain_call(registry, message)
-    if plain is None:
+    if plain is None or not front.prepared:
         return None
     tool, arguments, meta = plain
     # The results of the oldest versions have other fields.
     if VERSION_KEY not in meta and (front.version or "") < "2025-06-18":
         return None
-    if not tool.read_only and (tool.effect == "runs" or "progressToken" in meta or not claim()):
+    if not tool.read_only and (tool.effect == "runs" or "progressToken" in meta):
         return None
+    progress = leave if "progressToken" in meta else quiet
     try:
-        call = Call(Caller(), app.engine, progress=leave if "progressToken" in meta else quiet, elicit=leave,
-                    cancelled=lambda: front.feed is not None)
-        outcome = registry.run(tool.name, arguments, call)
-    except (MemolithError, InputNeeded):
+        outcome = outcome_of(registry, tool.name, arguments,
+                             lambda: Call(Caller(), app.engine, progress=progress, elicit=leave))
+    except InputNeeded:
         return None
-    return worded(outcome, described(front.prepared) if VERSION_KEY in meta else {})
+    return worded(outcome, description(front.prepared) if VERSION_KEY in meta else {})

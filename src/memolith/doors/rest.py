@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import threading
+from collections import Counter, defaultdict
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
@@ -12,10 +14,9 @@ from starlette.routing import Route
 
 from memolith import __version__
 from memolith.app import App
+from memolith.doors.auth import Issuer, challenge
 from memolith.doors.mcp_calls import CALLER, LONGEST_KEY, REQUEST, SCOPES_KEY
-from memolith.doors.metrics import Metrics
 from memolith.doors.openapi import openapi, page
-from memolith.doors.tokens import Issuer, challenge
 from memolith.engine.intake import json_object
 from memolith.errors import InvalidInput, MemolithError, NotFound, TooLarge
 from memolith.registry import PLAIN, Call, Outcome, Registry
@@ -23,13 +24,38 @@ from memolith.registry import PLAIN, Call, Outcome, Registry
 log = logging.getLogger(__name__)
 
 
+class Metrics:
+    """What was called how often, with what outcome, and how long it took."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._calls: Counter[tuple[str, str]] = Counter()
+        self._seconds: dict[str, float] = defaultdict(float)
+
+    def count(self, tool: str, outcome: str, seconds: float) -> None:
+        """Note one call."""
+        with self._lock:
+            self._calls[tool, outcome] += 1
+            self._seconds[tool] += seconds
+
+    def text(self, gauges: dict[str, int]) -> str:
+        """Everything in the form that Prometheus reads, with the gauges of the moment."""
+        with self._lock:
+            calls, seconds = dict(self._calls), dict(self._seconds)
+        return "\n".join([
+            "# HELP memolith_calls_total Calls of tools by outcome.", "# TYPE memolith_calls_total counter",
+            *(f'memolith_calls_total{{tool="{tool}",outcome="{outcome}"}} {count}'
+              for (tool, outcome), count in sorted(calls.items())),
+            "# HELP memolith_call_seconds_total Time spent in calls.", "# TYPE memolith_call_seconds_total counter",
+            *(f'memolith_call_seconds_total{{tool="{tool}"}} {time:.6f}' for tool, time in sorted(seconds.items())),
+            *(f"# TYPE memolith_{name} gauge\nmemolith_{name} {value}" for name, value in gauges.items()), ""])
+
+
 class Rest:
     """The routes beside MCP."""
 
-    def __init__(self, app: App, registry: Registry, metrics: Metrics, body_bytes: int,
-                 issuer: Issuer | None = None) -> None:
-        self.app, self.registry, self.metrics = app, registry, metrics
-        self.body_bytes, self.issuer = body_bytes, issuer
+    def __init__(self, app: App, registry: Registry, metrics: Metrics, issuer: Issuer | None = None) -> None:
+        self.app, self.registry, self.metrics, self.issuer = app, registry, metrics, issuer
         self.routes = [
             Route("/mcp/tools/{tool}", self.call, methods=["POST"]),
             Route("/health", self.health), Route("/metrics", self.show_metrics),
@@ -40,20 +66,15 @@ class Rest:
     async def call(self, request: Request) -> Response:
         """Run one tool."""
         name = request.path_params["tool"]
-        outcome = await self.outcome(request, name)
-        status = outcome.error.status if outcome.error else 200
-        known = name if self.registry.find(name) else "unknown"
-        if outcome.error is not None and status >= 500:
-            log.warning("request %s: %s answered %s", request.scope.get(REQUEST), known, status)
-        wait = {"retry-after": str(outcome.error.retry_s)} if outcome.error and outcome.error.retry_s else {}
-        return Response(outcome.text, status, self.missing_scope(request, name) | wait, "application/json")
-
-    def missing_scope(self, request: Request, name: str) -> dict[str, str]:
-        """For a key that does not reach: which one would."""
-        tool = self.registry.find(name)
-        if tool is None or tool.open_to(request.scope[SCOPES_KEY]):
-            return {}
-        return {"www-authenticate": challenge(self.issuer, request.url.path, "insufficient_scope", tool.scopes)}
+        outcome, tool = await self.outcome(request, name), self.registry.find(name)
+        headers: dict[str, str] = {}
+        if tool and not tool.open_to(request.scope[SCOPES_KEY]):
+            headers["www-authenticate"] = challenge(self.issuer, request.url.path, "insufficient_scope", tool.scopes)
+        if (error := outcome.error) and error.retry_s:
+            headers["retry-after"] = str(error.retry_s)
+        if error and error.status >= 500:
+            log.warning("request %s: %s answered %s", request.scope[REQUEST], name if tool else "unknown", error.status)
+        return Response(outcome.text, error.status if error else 200, headers, "application/json")
 
     async def outcome(self, request: Request, name: str) -> Outcome:
         """The result of the tool, or its error in the words of its family."""
@@ -72,12 +93,12 @@ class Rest:
 
     async def arguments(self, request: Request) -> dict[str, Any]:
         """The body as an object; nothing at all means no arguments."""
-        body = bytearray()
+        body, most = bytearray(), self.app.settings.body_bytes
         try:
             async for chunk in request.stream():
                 body += chunk
-                if len(body) > self.body_bytes:
-                    raise TooLarge(f"A request has at most {self.body_bytes:,} bytes.")
+                if len(body) > most:
+                    raise TooLarge(f"A request has at most {most:,} bytes.")
         except ClientDisconnect as error:
             raise InvalidInput("The request ended in the middle.") from error
         return json_object(body, "The body", "body") if body.strip() else {}

@@ -19,14 +19,13 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp
 
 from memolith.app import App
-from memolith.doors.auth import Access, Rules
+from memolith.doors.auth import Access, Issuer
 from memolith.doors.mcp_http import McpHttp
-from memolith.doors.metrics import Metrics
-from memolith.doors.rest import Rest
+from memolith.doors.rest import Metrics, Rest
 from memolith.doors.show import start_logging
-from memolith.doors.tokens import Issuer
 from memolith.errors import InvalidInput, MemolithError, NotFound, Unavailable
 from memolith.registry import PLAIN, Registry
+from memolith.settings import Settings
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
@@ -34,36 +33,36 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 def build(app: App, *, read_only: bool = False, conformance: bool = False) -> ASGIApp:
     """The whole server as one ASGI app."""
     settings = app.settings
-    issuer = None
-    if settings.oauth_issuer:
-        if not settings.oauth_audience or not settings.oauth_jwks_url:
-            raise InvalidInput("OAuth needs oauth_issuer, oauth_audience and oauth_jwks_url.", field="oauth_audience")
-        issuer = Issuer(settings.oauth_issuer, settings.oauth_audience, settings.oauth_jwks_url)
+    issuer = issuer_of(settings) if settings.oauth_issuer else None
     metrics = Metrics()
     everything = Registry(app.registry.families, observe=metrics.count)
-    registry = everything.reading() if read_only else everything
     # Several servers on one database know no sessions of each other, so there each request stands for itself.
     mcp = McpHttp(everything, lambda: app.engine, read_only=read_only, stateless=bool(settings.database),
-                  hosts=settings.hosts, origins=settings.origins, most_body_bytes=settings.body_bytes)
-    rest = Rest(app, registry, metrics, settings.body_bytes, issuer)
-    fixtures = [conformance_fixtures(settings.host)] if conformance else []
+                  most_body_bytes=settings.body_bytes)
+    rest = Rest(app, everything.reading() if read_only else everything, metrics, issuer)
+    doors = [mcp, *([conformance_fixtures(settings.host)] if conformance else [])]
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
-            await stack.enter_async_context(mcp.run())
-            for fixture in fixtures:
-                await stack.enter_async_context(fixture.run())
+            for door in doors:
+                await stack.enter_async_context(door.run())
             app.start_background()
             yield
 
-    routes = [*mcp.routes, *rest.routes, *(route for fixture in fixtures for route in fixture.routes)]
-    rules = Rules(tuple(settings.hosts), tuple(settings.origins), settings.calls_per_minute, settings.body_bytes,
-                  issuer, ("/health", "/conformance") if conformance else ("/health",))
+    routes = [*rest.routes, *(route for door in doors for route in door.routes)]
     server = Starlette(routes=routes, lifespan=lifespan, exception_handlers={404: worded, 405: worded})
     # A path is what it says, and a redirect would lose the body.
     server.router.redirect_slashes = False
-    return Access(server, app.keys, rules, app.clock.now, app.allowance, wording(everything))
+    return Access(server, app.keys, settings, app.clock.now, issuer, app.allowance, wording(everything),
+                  frozenset(("/health", "/conformance") if conformance else ("/health",)))
+
+
+def issuer_of(settings: Settings) -> Issuer:
+    """Who issues tokens, by the settings."""
+    if not settings.oauth_audience or not settings.oauth_jwks_url:
+        raise InvalidInput("OAuth needs oauth_issuer, oauth_audience and oauth_jwks_url.", field="oauth_audience")
+    return Issuer(settings.oauth_issuer, settings.oauth_audience, settings.oauth_jwks_url)
 
 
 def conformance_fixtures(host: str) -> Any:
@@ -103,19 +102,12 @@ async def worded(request: Request, error: Exception) -> Response:
 def listen(host: str, port: int) -> socket.socket:
     """A listening socket, so that the address is known before anything is said."""
     try:
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        # Named TCP, or asyncio leaves Nagle's algorithm on and every answer in two writes waits 40 ms.
-        listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-        if sys.platform != "win32":
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET,
+                                        backlog=128)
     except OSError as error:
-        raise Unavailable(f"Cannot listen on {host}: {error.strerror}.") from error
-    try:
-        listener.bind((host, port))
-        listener.listen(128)
-    except OSError as error:
-        listener.close()
         raise Unavailable(f"Cannot listen on {host}:{port}: {error.strerror}.") from error
+    # Every connection inherits it: with Nagle's algorithm an answer in two writes waits 40 ms.
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listener
 
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import logging
 import shutil
 import sys
 import textwrap
-import unicodedata
 from collections.abc import Callable, Mapping, Sequence
-from itertools import accumulate
 
-Progress = Callable[[int, int], None]
+from memolith.doors.commands import Options
+from memolith.engine.model import Block, Passage
+
 _open_bars: set[str] = set()
 
 
@@ -43,59 +42,51 @@ def end_bars() -> None:
         sys.stderr.write("\n")
 
 
-def tell(options: argparse.Namespace, data: object, *lines: str, aside: str = "") -> None:
+def tell(options: Options, data: object, *lines: str, aside: str = "") -> None:
     """One JSON document for programs; for people these lines, and something aside on standard error."""
     out(json.dumps(data, ensure_ascii=False, indent=2) if options.json else "\n".join(lines))
     if aside and not options.json:
         note(aside)
 
 
-def confirmed(options: argparse.Namespace, question: str) -> bool:
+def confirmed(options: Options, question: str) -> bool:
     """Whether the person wants it, or has said so beforehand."""
     if not options.yes:
         note(f"{question} Type yes: ")
     return options.yes or sys.stdin.readline().strip().lower() == "yes"
 
 
-def width(text: str) -> int:
-    """How many columns a terminal gives the text."""
-    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
+    """Columns as wide as they need, each row on one line of the screen."""
+    cells = [[" ".join(str(cell).split()) for cell in row] for row in [head, *rows]]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    cells.insert(1, ["-" * width for width in widths])
+    lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in cells]
+    room = shutil.get_terminal_size((100, 24)).columns
+    return [line if len(line) <= room else line[:room - 1] + "…" for line in lines]
 
 
-def fit(text: str, room: int) -> str:
-    """The text in one line of at most that width."""
-    line = " ".join(text.split())
-    if width(line) <= room:
-        return line
-    cut = sum(1 for columns in accumulate(map(width, line)) if columns < room)
-    return line[:cut] + "…"
+def tell_rows(options: Options, head: Sequence[str], rows: Sequence[Sequence[object]], *more: str) -> None:
+    """The same rows as a table for people and as objects for programs."""
+    tell(options, [dict(zip(head, row, strict=True)) for row in rows], *table(head, rows), *more)
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Columns as wide as they need; the last one gets what is left of the screen."""
-    widths = [max(width(row[n]) for row in [head, *rows]) for n in range(len(head))]
-    left = shutil.get_terminal_size((100, 24)).columns - sum(widths[:-1]) - 2 * (len(head) - 1)
-    widths[-1] = max(20, min(widths[-1], left))
-    cells = [[fit(cell, w) for cell, w in zip(row, widths, strict=True)]
-             for row in [head, ["-" * w for w in widths], *rows]]
-    return ["  ".join(cell + " " * (w - width(cell)) for cell, w in zip(row, widths, strict=True)).rstrip()
-            for row in cells]
-
-
-def paragraph(text: str, indent: str = "  ") -> list[str]:
-    """Text wrapped to the screen."""
+def paragraph(said: Block | Passage, indent: str = "  ") -> list[str]:
+    """What somebody said or wrote, wrapped to the screen."""
     room = min(shutil.get_terminal_size((100, 24)).columns, 110)
+    text = (f"{said.speaker}: " if said.speaker else "") + said.text.strip()
     return [textwrap.fill(line, room, initial_indent=indent, subsequent_indent=indent) if line.strip() else ""
-            for line in text.splitlines() or [""]]
+            for line in text.splitlines()]
 
 
 def pairs(values: Mapping[str, object]) -> list[str]:
     """Names and values, one per line."""
     room = max(map(len, values))
-    return [f"{name.ljust(room)}  {value}" for name, value in values.items()]
+    return [f"{name.ljust(room)}  {', '.join(map(str, value)) if isinstance(value, list) else value}"
+            for name, value in values.items()]
 
 
-def progress(label: str) -> Progress:
+def progress(label: str) -> Callable[[int, int], None]:
     """A bar on the terminal that tells how far long work is; silent where nobody watches."""
     shown = -1
 

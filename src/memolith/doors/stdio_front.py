@@ -3,8 +3,8 @@
 A thread reads the pipe. Each frame is decided once, under one lock: answered here, or kept for the SDK, in order; never
 both, except `initialize`, which the SDK must see too (its second answer is dropped). The main thread sleeps until the
 list of tools was answered or something came that was not prepared, then opens the app, imports the SDK and takes over
-under the same lock. Until then plain calls are tried without the SDK; it gets those that are unanswered by then, and
-whatever looks unusual.
+under the same lock. Until then plain calls are tried without the SDK, one by one; it gets those that were not begun,
+and whatever looks unusual.
 """
 
 from __future__ import annotations
@@ -17,19 +17,61 @@ import threading
 from queue import SimpleQueue
 
 from memolith import __version__
-from memolith.doors.frames import MODERN, VERSION_KEY, are_capabilities, is_envelope, is_info, is_request, parsed
 
 # Not from `typing`, whose import takes a seventh of the whole start.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
     from memolith.app import App
-    from memolith.doors.frames import Json
+
+    Answers = dict[str, dict[str, bytes]]
+    Json = dict[str, Any]
 
 PREPARED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "prepared.jsonl")
+MODERN = "2026-07-28"
+IDEMPOTENCY_KEY = "memolith/idempotency-key"
+VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
+CAPABILITIES_KEY = "io.modelcontextprotocol/clientCapabilities"
+INFO_KEY = "io.modelcontextprotocol/clientInfo"
 HANDSHAKE_PARAMS = {"protocolVersion", "capabilities", "clientInfo", "_meta"}
 CHUNK = 1 << 16
+
+
+def parsed(line: bytes) -> Json | None:
+    """The frame as an object; what is none is dropped without an answer, as the SDK does."""
+    try:
+        message = json.loads(line.decode("utf-8", "replace"))
+    except (ValueError, RecursionError):
+        return None
+    return message if isinstance(message, dict) else None
+
+
+def is_request(message: Json) -> bool:
+    return type(message.get("id")) in (int, str) and message.get("jsonrpc") == "2.0"
+
+
+def is_envelope(meta: Json) -> bool:
+    return (meta[VERSION_KEY] == MODERN and are_capabilities(meta.get(CAPABILITIES_KEY))
+            and (INFO_KEY not in meta or is_info(meta[INFO_KEY])))
+
+
+def is_info(value: object) -> bool:
+    return (isinstance(value, dict) and isinstance(value.get("name"), str) and isinstance(value.get("version"), str)
+            and all(isinstance(part, str) for part in value.values()))
+
+
+def are_capabilities(value: object) -> bool:
+    """Only plain ones: the SDK looks deeper, and what it would refuse must not be accepted here."""
+    return isinstance(value, dict) and all(
+        isinstance(part, dict) and all(isinstance(flag, bool | dict) for flag in part.values())
+        for part in value.values())
+
+
+def framed(message: Json, result: bytes) -> bytes:
+    """The answer to a request."""
+    return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (json.dumps(message["id"]).encode(), result)
 
 
 def entry_name(profile: str, read_only: bool) -> str:
@@ -43,32 +85,19 @@ def installed(package: str, version: str) -> bool:
     return any(os.path.isdir(os.path.join(path, folder)) for path in sys.path)
 
 
-class Prepared:
-    """Answers that the real server gave when this version was built; the first line of the file tells where each is."""
-
-    def __init__(self, path: str, index: dict[str, dict[str, tuple[int, int]]]) -> None:
-        self.path = path
-        self.index = index
-
-    @classmethod
-    def load(cls, path: str, profile: str, read_only: bool) -> Prepared | None:
-        """None where the file is missing, is for other versions, or does not know the profile."""
-        try:
-            with open(path, "rb") as file:
-                header = json.loads(file.readline())
-            current = header["product"] == __version__ and all(
-                installed(package, version) for package, version in header["packages"].items())
-            return cls(path, header["profiles"][entry_name(profile, read_only)]) if current else None
-        except (OSError, ValueError, KeyError):
-            return None
-
-    def answer(self, version: str | None, method: str) -> bytes | None:
-        place = self.index.get(version or "", {}).get(method)
-        if place is None:
-            return None
-        with open(self.path, "rb") as file:
-            file.seek(place[0])
-            return file.read(place[1])
+def prepared_answers(path: str, profile: str, read_only: bool) -> Answers:
+    """What the real server answered when this version was built; nothing for other versions or another profile."""
+    try:
+        with open(path, "rb") as file:
+            head, *answers = file.read().split(b"\n")
+        header = json.loads(head)
+        if header["product"] != __version__ or not all(installed(*each) for each in header["packages"].items()):
+            return {}
+        chosen = header["profiles"][entry_name(profile, read_only)]
+        return {version: {method: answers[number] for method, number in methods.items()}
+                for version, methods in chosen.items()}
+    except (OSError, ValueError, LookupError):
+        return {}
 
 
 class Wire:
@@ -111,21 +140,16 @@ class Wire:
 class Front:
     """Decides about each frame until the SDK takes over, and passes all on after that."""
 
-    def __init__(self, wire: Wire, prepared: Prepared | None) -> None:
+    def __init__(self, wire: Wire, prepared: Answers) -> None:
         self.wire = wire
         self.prepared = prepared
         self.lock = threading.Lock()
-        self.writing = threading.Lock()
-        """Held from when a writing call is ours alone until it is answered; taken before the other lock."""
-        self.claimed: bytes | None = None
-        self.place = 0
         self.wake = threading.Event()
         self.kept: list[bytes] = []
-        self.feed: Callable[[bytes | None], object] | None = None
-        self.ended = False
-        self.waiting = 0
-        self.asked = False
         self.requests: SimpleQueue[tuple[bytes, Json]] = SimpleQueue()
+        self.feed: Callable[[bytes | None], object] | None = None
+        self.ended = self.asked = False
+        self.waiting = 0
         self.version: str | None = None
         self.handshake: int | str | None = None
         """The id of the `initialize` that was answered here, until the SDK's answer to it has been dropped."""
@@ -141,9 +165,9 @@ class Front:
             if message is None:
                 return
             method = message.get("method")
-            answer = self.answer(message) if self.prepared is not None else None
+            answer = self.answer(message)
             if answer is not None:
-                self.send(message, answer)
+                self.wire.write(framed(message, answer))
             if answer is None or method == "initialize":
                 self.kept.append(line)
             if answer is None and method is not None and "id" in message:
@@ -153,45 +177,34 @@ class Front:
             if self.waiting or method == "tools/list":
                 self.wake.set()
 
-    def send(self, message: Json, answer: bytes) -> None:
-        self.wire.write(b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (json.dumps(message["id"]).encode(), answer))
+    def try_calls(self, call: Callable[[Json], bytes | None]) -> None:
+        """Answer calls in their order, until the SDK takes over or one must be left to it; none overtakes that one.
 
-    def try_calls(self, call: Callable[[Json, Callable[[], bool]], bytes | None]) -> None:
-        """Answer calls in their order, until the SDK takes over or one must be left to it; none overtakes that one."""
+        A call that is tried is kept no longer, so that it runs once whoever takes over meanwhile.
+        """
+        answer: bytes | None = b""
         try:
-            while self.feed is None:
+            while answer is not None:
                 line, message = self.requests.get()
-                answer = call(message, lambda line=line: self.claim(line))  # type: ignore[misc]
                 with self.lock:
-                    if answer is not None and line in (*self.kept, self.claimed):
-                        if line != self.claimed:
-                            self.kept.remove(line)
+                    if self.feed is not None or message["method"] != "tools/call":
+                        return
+                    place = self.kept.index(line)
+                    del self.kept[place]
+                answer = call(message)
+                with self.lock:
+                    if answer is not None:
                         self.waiting -= 1
-                        self.send(message, answer)
-                    elif line == self.claimed:
-                        self.kept.insert(self.place, line)
-                if self.claimed is not None:
-                    self.claimed = None
-                    self.writing.release()
-                if answer is None:
-                    return
+                        self.wire.write(framed(message, answer))
+                    elif self.feed is not None:
+                        self.feed(line)
+                    else:
+                        self.kept.insert(place, line)
         except OSError:
             self.end()
 
-    def claim(self, line: bytes) -> bool:
-        """Make a call ours alone, because it must not run twice; False if the SDK has it already."""
-        self.writing.acquire()
-        with self.lock:
-            if line in self.kept:
-                self.claimed, self.place = line, self.kept.index(line)
-                del self.kept[self.place]
-                return True
-        self.writing.release()
-        return False
-
     def answer(self, message: Json) -> bytes | None:
         """The prepared result for this request, or None when it is not ours to answer."""
-        assert self.prepared is not None
         method, params = message.get("method"), message.get("params", {})
         if not is_request(message) or not isinstance(params, dict):
             return None
@@ -203,17 +216,16 @@ class Front:
         if params.keys() - {"_meta"}:
             return None
         if VERSION_KEY in meta:
-            return self.prepared.answer(MODERN, method) if is_envelope(meta) else None
-        return self.prepared.answer(self.version, method)
+            return self.prepared.get(MODERN, {}).get(method) if is_envelope(meta) else None
+        return self.prepared.get(self.version or "", {}).get(method)
 
     def shake_hands(self, request: int | str, params: Json) -> bytes | None:
-        assert self.prepared is not None
         version = params.get("protocolVersion")
         if self.version is not None or params.keys() - HANDSHAKE_PARAMS or not isinstance(version, str):
             return None
         if not are_capabilities(params.get("capabilities")) or not is_info(params.get("clientInfo")):
             return None
-        answer = self.prepared.answer(version, "initialize")
+        answer = self.prepared.get(version, {}).get("initialize")
         if answer is not None:
             self.version, self.handshake = version, request
         return answer
@@ -243,12 +255,14 @@ class Front:
 
     def take_over(self, feed: Callable[[bytes | None], object]) -> None:
         """From now on every frame goes to `feed`, first those that were kept; None is the end."""
-        with self.writing, self.lock:
+        with self.lock:
             for line in self.kept:
                 feed(line)
             if self.ended:
                 feed(None)
             self.kept, self.feed = [], feed
+        # Lets who tries calls see that it is over.
+        self.requests.put((b"", {}))
 
     @property
     def idle_end(self) -> bool:
@@ -259,7 +273,7 @@ class Front:
 def serve(open_app: Callable[[], App], profile: str = "all", *, read_only: bool = False,
           prepared: str = PREPARED) -> None:
     """Serve MCP over stdin and stdout until the client leaves; the app is opened once it is needed."""
-    front = Front(Wire.of_process(), Prepared.load(prepared, profile, read_only))
+    front = Front(Wire.of_process(), prepared_answers(prepared, profile, read_only))
 
     def read() -> None:
         front.read()
@@ -268,7 +282,7 @@ def serve(open_app: Callable[[], App], profile: str = "all", *, read_only: bool 
             os._exit(0)
 
     threading.Thread(target=read, daemon=True).start()
-    if front.prepared is not None:
+    if front.prepared:
         front.wake.wait()
     if front.idle_end:
         return
@@ -278,11 +292,11 @@ def serve(open_app: Callable[[], App], profile: str = "all", *, read_only: bool 
     app = open_app()
     try:
         registry = app.registry.choose(profile, read_only=read_only)
-        if front.prepared is not None:
-            from memolith.doors.plain_calls import answer  # pydantic, which the opening must not wait for
+        from memolith.doors.plain_calls import answer  # pydantic, which the opening must not wait for
 
-            threading.Thread(target=lambda: front.try_calls(
-                lambda message, claim: answer(front, app, registry, message, claim)), daemon=True).start()
+        trying = threading.Thread(target=front.try_calls, daemon=True,
+                                  args=(lambda message: answer(front, app, registry, message),))
+        trying.start()
         from memolith.doors import mcp_stdio  # the SDK, half a CPU second that the first calls must not wait for
 
         gc.freeze()
@@ -290,6 +304,7 @@ def serve(open_app: Callable[[], App], profile: str = "all", *, read_only: bool 
         sys.setswitchinterval(0.005)
         if not front.idle_end:
             mcp_stdio.serve(front, app, registry)
+            trying.join(mcp_stdio.DRAIN_S)
     finally:
         app.close()
     # A call that outlived its client would keep the process; what it wrote is durable or not there.

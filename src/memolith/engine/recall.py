@@ -97,8 +97,8 @@ class Recall:
         with self._store.reading(caller.tenant) as rows:
             warnings += _lacking(rows.waiting(caller.tenant, "embed"))
             near = self._ranker.pairs(meaning.vectors.beginnings(rows, caller, checked(chosen)), threshold, most, tell)
-            items = rows.items_at({place.item for pair in near for place in pair[:2]})
-        return [(items[one.item], items[two.item], score) for one, two, score in near], warnings
+            found = rows.places({place for pair in near for place in pair[:2]})
+        return [(found[one][0], found[two][0], score) for one, two, score in near], warnings
 
     def state(self) -> str:
         """Whether search by meaning works: healthy, loading, or off; asking starts to load the model."""
