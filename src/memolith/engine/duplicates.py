@@ -7,9 +7,10 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from memolith.engine.events import join_blocks
-from memolith.engine.model import Caller, Filter, Similar
-from memolith.engine.ports import Store
+from memolith.engine.chunks import chunk
+from memolith.engine.events import text_of
+from memolith.engine.model import Caller, Filter, Item, Similar
+from memolith.engine.ports import Reader, Store
 from memolith.engine.recall import Query, Recall
 
 _WORD = re.compile(r"[^\W_]+(?:['’.,:/-][^\W_]+)*")
@@ -82,10 +83,25 @@ def similar(recall: Recall, store: Store, caller: Caller, text: str, threshold: 
     found = recall.recall(caller, Query(text[:4000], chosen, mode="vector", limit=5 * limit, threshold=threshold,
                                         by_similarity=True, per_item=True, verbatim=True))
     with store.reading(caller.tenant) as rows:
-        texts = {id: "\n".join(block.text for block in join_blocks(passages))
-                 for id, passages in rows.passages_of(caller.tenant, [hit.item.id for hit in found.hits]).items()}
-    return [Similar(hit.item.id, hit.item.title, hit.score, exact=_plain(texts[hit.item.id]) == _plain(text))
+        passages = rows.passages_of(caller.tenant, [hit.item.id for hit in found.hits])
+    texts = {id: text_of(those) for id, those in passages.items()}
+    return [Similar(hit.item.id, hit.item.title, hit.score, _plain(texts[hit.item.id]) == _plain(text))
             for hit in found.hits if not contradicts(text, texts[hit.item.id])][:limit]
+
+
+def known(rows: Reader, caller: Caller, item: Item, text: str) -> tuple[Similar, ...]:
+    """Other items of its kind with the text of a new one, or with most of its word sequences, the nearest first."""
+    pieces, among = chunk(text), Filter(kinds=(item.kind,))
+    ids = {*rows.same_text(caller, pieces[0], len(pieces), among), *rows.alike(caller, pieces[0], among)} - {item.id}
+    if not ids:
+        return ()
+    titles, texts = rows.items(caller.tenant, ids), rows.passages_of(caller.tenant, ids)
+    found = []
+    for id in ids:
+        exact = _plain(other := text_of(texts[id])) == _plain(text)
+        if (share := 1.0 if exact else round(overlap(text, other), 3)) >= NEAR:
+            found.append(Similar(id, titles[id].title, share, exact))
+    return tuple(sorted(found, key=lambda one: (not one.exact, -one.similarity, one.id)))
 
 
 def overlap(first: str, second: str) -> float:

@@ -100,6 +100,11 @@ def join_blocks(passages: Iterable[Passage]) -> list[Block]:
             for n, p in firsts.items() if n >= 0]
 
 
+def text_of(passages: Iterable[Passage]) -> str:
+    """The whole text of an item, its blocks line by line."""
+    return "\n".join(block.text for block in join_blocks(passages))
+
+
 def _linked(before: Item | Link | None, event: Event) -> Link:
     data = event.data
     if event.type == "linked":

@@ -53,10 +53,6 @@ class Intake:
         word("status", draft.status)
         if draft.kind in NEEDS_TEXT and not _has_text(clean.blocks):
             raise InvalidInput("There is no text to remember.", field="content")
-        if not clean.title and not _has_text(clean.blocks):
-            raise InvalidInput("A title or a text is needed.", field="title")
-        if clean.audience is Audience.PROJECT and not clean.project:
-            raise InvalidInput("An item for a project needs to name the project.", field="project")
         return clean
 
     def patch(self, patch: Patch, kind: str) -> Patch:

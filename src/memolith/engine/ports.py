@@ -18,6 +18,7 @@ class Clock(Protocol):
 
 
 ORDINAL_BITS = 20
+MOST_LISTED = 10_000
 
 
 class Place(NamedTuple):

@@ -1,20 +1,27 @@
-"""Names that may stand only once, checked inside the write that would make a second one."""
+"""What must hold of an item whoever changes it, checked inside the write."""
 
 from __future__ import annotations
 
 from memolith.engine.events import Changes
 from memolith.engine.model import Audience, Item
 from memolith.engine.ports import Reader
-from memolith.errors import AlreadyExists
+from memolith.errors import AlreadyExists, InvalidInput
 
-# The kinds whose title is a name, and the attributes that go with it.
+# The kinds whose title is a name that may stand only once, and the attributes that go with it.
 UNIQUE: dict[str, tuple[str, ...]] = {"concept": ("area", "topic"), "project": ()}
 
 
-def refuse_namesakes(rows: Reader, changes: Changes) -> None:
-    """Refuse a change that leaves two live items of the same kind, audience and name."""
+def refuse_unsound(rows: Reader, changes: Changes) -> None:
+    """Refuse a change that leaves an item without title and text, for no project, or with another's name."""
     item, before = changes.item, changes.before
-    if item is None or item.kind not in UNIQUE or item.forgotten or not item.title:
+    if item is None:
+        return
+    passages = () if item.title else changes.passages or rows.passages(item.scope.tenant, item.id)
+    if not item.title and not any(passage.text.strip() for passage in passages):
+        raise InvalidInput("An item without text needs a title.", field="title")
+    if item.scope.audience is Audience.PROJECT and not item.scope.project:
+        raise InvalidInput("An item for a project needs to name the project.", field="project")
+    if item.kind not in UNIQUE or item.forgotten or not item.title:
         return
     if before is None or before.forgotten or _name(before) != _name(item):
         for other in rows.namesakes(item.scope.tenant, item.kind, item.title):
