@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import cast
 
 from memolith.engine.events import Event, Replay, block_data, join_blocks
 from memolith.engine.intake import when
-from memolith.engine.model import Block, Caller, Item, Json, Link
+from memolith.engine.model import Block, Caller, Item, Json, Link, exact
 from memolith.engine.ports import Reader
 from memolith.engine.verbs import Verbs, sees_both, visible
 from memolith.errors import InvalidInput, NotFound, NotUndoable
@@ -126,7 +125,7 @@ def _steps(caller: Caller, events: list[Event]) -> list[Step]:
 def _changed(before: dict[str, Json], after: dict[str, Json]) -> list[str]:
     """The names whose value differs; to be absent and to be null are two things."""
     return [name for name in sorted(before.keys() | after.keys())
-            if (name in before) != (name in after) or json.dumps(before.get(name)) != json.dumps(after.get(name))]
+            if (name in before) != (name in after) or exact(before.get(name)) != exact(after.get(name))]
 
 
 def picture(state: Replay) -> dict[str, Json]:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from memolith.engine.intake import plain
+from memolith.engine.model import exact
 from memolith.errors import InvalidInput
 
 
@@ -25,15 +24,8 @@ class Receipt:
             return cls()
         if not plain("idempotency_key", key).strip() or len(key) > 255:
             raise InvalidInput("An idempotency key has 1 to 255 characters.", field="idempotency_key")
-        return cls(_digest(key), _digest(json.dumps(parts, sort_keys=True, default=_parts)))
+        return cls(_digest(key), _digest(exact(parts)))
 
 
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _parts(value: object) -> object:
-    """The fields of a value or the entries of a mapping."""
-    if isinstance(value, Mapping):
-        return dict(value)
-    return {name: getattr(value, name) for name in getattr(value, "__dataclass_fields__", {})}

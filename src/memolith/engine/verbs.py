@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import cast
 
-from memolith.engine import chunks
+from memolith.engine import chunks, model
 from memolith.engine.certainty import appraise_again, completed, shaken
 from memolith.engine.duplicates import known
 from memolith.engine.events import Changes, Event, Replay, block_data, fold, join_blocks
@@ -166,7 +165,7 @@ class Verbs:
             present = rows.link_between(caller.tenant, source, target, type)
             if present and not again:
                 raise AlreadyExists("These two are linked this way already.", id=present.id)
-            if present and (present.strength, _json(present.attributes)) == (strength, _json(attributes)):
+            if present and model.exact((present.strength, present.attributes)) == model.exact((strength, attributes)):
                 return present
             if id is not None and rows.events(caller.tenant, identifier(id)):
                 raise AlreadyExists("There is something with this id already.", field="id", id=id)
@@ -258,11 +257,6 @@ def _text(blocks: Sequence[Block]) -> dict[str, Json]:
     return {"blocks": [block_data(block) for block in blocks], "chunker": chunks.VERSION}
 
 
-def _json(value: object) -> str:
-    """Equal for equal JSON only: 1 and true differ here."""
-    return json.dumps(value, sort_keys=True, default=dict)
-
-
 def _difference(item: Item, blocks: list[Block], patch: Patch) -> dict[str, Json]:
     """The part of a patch that changes something, as the data of an event."""
     scope = item.scope
@@ -274,7 +268,7 @@ def _difference(item: Item, blocks: list[Block], patch: Patch) -> dict[str, Json
     if patch.tags is not None and patch.tags != item.tags:
         data["tags"] = list(patch.tags)
     changed = {name: value for name, value in (patch.attributes or {}).items()
-               if name not in item.attributes or _json(item.attributes[name]) != _json(value)}
+               if name not in item.attributes or model.exact(item.attributes[name]) != model.exact(value)}
     if changed:
         data["attributes"] = changed
     if dropped := [name for name in patch.dropped if name in item.attributes]:
@@ -286,5 +280,5 @@ def _difference(item: Item, blocks: list[Block], patch: Patch) -> dict[str, Json
 
 def _same_blocks(new: Sequence[Block], old: Sequence[Block]) -> bool:
     """Whether nothing is new; a block without a time of its own keeps the one it has."""
-    return len(new) == len(old) and all(_json(block_data(replace(a, at=a.at or b.at))) == _json(block_data(b))
+    return len(new) == len(old) and all(model.exact(replace(a, at=a.at or b.at)) == model.exact(b)
                                          for a, b in zip(new, old, strict=True))
