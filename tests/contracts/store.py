@@ -582,7 +582,7 @@ class StoreContract:
                 assert along("ab", Direction.BOTH) == ["ab", "bc", "ca", "da"]
                 assert along("a", Direction.BOTH, "not", "is-not") == ["ca", "da"]
                 assert along("", Direction.BOTH) == along("x", Direction.OUT) == along("a", Direction.OUT, "no") == []
-                assert [link.id for link in rows.links_of("local", "b")] == ["ab", "bc"]
+                assert [link.id for link in rows.neighbours("local", ["b"], Direction.BOTH)] == ["ab", "bc"]
                 assert [link.id for link in rows.all_links("local")] == ["ab", "bc", "ca", "da"]
                 link = rows.link("local", "ab")
                 assert link == rows.link_between("local", "a", "b", "about")
@@ -599,7 +599,7 @@ class StoreContract:
             assert rows.link("local", "one").strength == 0.75  # type: ignore[union-attr]
         engine.unlink(ME, "one")
         with store.reading("local") as rows:
-            assert (rows.link("local", "one"), rows.links_of("local", "a")) == (None, [])
+            assert (rows.link("local", "one"), rows.neighbours("local", ["a"], Direction.BOTH)) == (None, [])
             assert rows.link_streams("local", "a") == rows.link_streams("local", "b") == ["one"]
             assert rows.link_streams("local", "c") == []
 
@@ -723,7 +723,7 @@ class StoreContract:
             assert {event.type for event in rows.events("local", "a")} == {"remembered", "revised", "erased"}
             assert all(not event.data and event.key is None for event in rows.events("local", "a"))
             assert (rows.item("local", "a"), rows.passages("local", "a"), rows.access("local", ["a"])) == (None, [], {})
-            assert (rows.links_of("local", "b"), rows.link_streams("local", "b")) == ([], [])
+            assert (rows.neighbours("local", ["b"], Direction.BOTH), rows.link_streams("local", "b")) == ([], [])
             assert (rows.places([Place.of(ref)]), rows.speakers("local", 5)) == ({}, [])
             assert vectors().cosines(rows, vector_of("a"), [Place.of(ref)]) == {}
             assert rows.vector_by_digest("local", b"e" * 16, MODEL) is None

@@ -100,12 +100,12 @@ class KeyPlace:
             file.write(key + "\n")
             file.flush()
             os.fsync(file.fileno())
-        if not first:
+        if first:
+            with suppress(FileExistsError):
+                os.link(part, self._folder / name)
+        else:
             os.replace(part, self._folder / name)
-            return
-        with suppress(FileExistsError):
-            os.link(part, self._folder / name)
-        part.unlink()
+        part.unlink(missing_ok=True)
 
 
 def load(chosen: str, folder: Path) -> AesCipher:

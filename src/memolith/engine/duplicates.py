@@ -39,11 +39,6 @@ class Facts:
     negations: tuple[str, ...]
 
     @property
-    def negated(self) -> bool:
-        """Whether the negations do not cancel each other."""
-        return len(self.negations) % 2 == 1
-
-    @property
     def telling(self) -> frozenset[str]:
         """Every word that carries a fact."""
         return frozenset((*self.numbers, *self.dates, *self.names, *self.negations))
@@ -51,23 +46,22 @@ class Facts:
 
 def facts(text: str) -> Facts:
     """The facts of a text."""
-    plain = text.replace("’", "'")
-    words = _WORD.findall(plain)
+    words = _WORD.findall(text.replace("’", "'"))
     lower = [word.lower() for word in words]
-    negations = tuple(word for word in lower if word in _NEGATIONS or word.endswith("n't"))
     return Facts(numbers=tuple(word for word in lower if word in _NUMBERS or any(c.isdigit() for c in word)),
                  dates=tuple(word for word in lower if word in _DATES),
                  names=tuple(word.removesuffix("'s").lower() for word in words
                              if word[0].isupper() and word.lower() not in _DATES and len(word) > 1),
-                 words=tuple(word.removesuffix("'s") for word in lower), negations=negations)
+                 words=tuple(word.removesuffix("'s") for word in lower),
+                 negations=tuple(word for word in lower if word in _NEGATIONS or word.endswith("n't")))
 
 
 def contradicts(first: str, second: str) -> bool:
     """Whether the texts differ in a number, a date, a name or a negation, so that one is not a copy of the other."""
     one, two = facts(first), facts(second)
-    if one.negated != two.negated:
-        return True
-    return (_exchanged(one.numbers, two.numbers, two.numbers, one.numbers)
+    # Two negations cancel each other.
+    return (len(one.negations) % 2 != len(two.negations) % 2
+            or _exchanged(one.numbers, two.numbers, two.numbers, one.numbers)
             or _exchanged(one.dates, two.dates, two.dates, one.dates)
             or _exchanged(one.names, two.words, two.names, one.words))
 

@@ -95,7 +95,7 @@ class Engine(Verbs):
         """The links of an item to others that the caller sees."""
         with self.store.reading(caller.tenant) as rows:
             visible(rows, caller, id)
-            links = rows.links_of(caller.tenant, id)
+            links = rows.neighbours(caller.tenant, [id], Direction.BOTH)
             ends = rows.items(caller.tenant, {end for link in links for end in (link.source, link.target)})
         seen = {end.id for end in ends.values() if end.scope.admits(caller) and not end.forgotten}
         return [link for link in links if link.source in seen and link.target in seen]

@@ -235,21 +235,6 @@ class Cipher(Protocol):
     def fresh(self, type: str) -> str: ...
 
 
-class Stage(Protocol):
-    """Where the vectors of a store are searched, and what keeps that quick."""
-
-    def vectors(self, embedder: Embedder) -> Vectors: ...
-
-    def row(self, vector: bytes) -> bytes:
-        """A vector as the store keeps it."""
-
-    def renew(self, embedder: Embedder, always: bool = False) -> bool:
-        """Bring what speeds up the search up to date where that pays; whether something was done."""
-
-    def drop(self, embedder: Embedder | None) -> None:
-        """Leave nothing of what was erased."""
-
-
 class SlotReader(Protocol):
     """What a vector stage of one process follows."""
 
@@ -286,7 +271,6 @@ class Reader(Protocol):
     def text_bytes(self, tenant: str, id: str) -> int: ...
     def link(self, tenant: str, id: str) -> Link | None: ...
     def link_between(self, tenant: str, source: str, target: str, type: str) -> Link | None: ...
-    def links_of(self, tenant: str, item: str) -> list[Link]: ...
     def link_streams(self, tenant: str, item: str) -> list[str]: ...
     def all_links(self, tenant: str) -> Iterator[Link]: ...
     def neighbours(self, tenant: str, frontier: Collection[str], toward: Direction,
@@ -370,17 +354,12 @@ class ClientKey:
 
 
 class ClientKeys(Protocol):
-    """The keys of all clients."""
+    """The keys of all clients; to revoke one that is not there gives False."""
 
     def add(self, key: ClientKey) -> None: ...
-
     def by_digest(self, digest: str) -> ClientKey | None: ...
-
     def all(self) -> list[ClientKey]: ...
-
-    def revoke(self, id: str) -> bool:
-        """False if there is no such key."""
-
+    def revoke(self, id: str) -> bool: ...
     def used(self, id: str, at: str) -> None: ...
 
 

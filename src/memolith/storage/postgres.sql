@@ -375,12 +375,6 @@ listen memolith
 -- name: notify
 select pg_notify('memolith', '')
 
--- name: links_of
-select * from link where tenant = :tenant and source = :item
-union
-select * from link where tenant = :tenant and target = :item
-order by seq
-
 -- name: links_out
 select * from link where tenant = :tenant and source in each(:ids) order by seq
 

@@ -156,10 +156,6 @@ class SqlReader:
         found = self.row("link_between", tenant=tenant, source=source, target=target, type=type)
         return rows.link_from(found) if found else None
 
-    def links_of(self, tenant: str, item: str) -> list[Link]:
-        """Every link that starts or ends at the item, oldest first."""
-        return [rows.link_from(row) for row in self.rows("links_of", tenant=tenant, item=item)]
-
     def link_streams(self, tenant: str, item: str) -> list[str]:
         """Every link that ever started or ended at the item, cut ones too."""
         return [stream for (stream,) in self.rows("link_streams", tenant=tenant, item=item)]

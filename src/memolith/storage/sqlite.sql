@@ -281,12 +281,6 @@ i.last_read
 -- name: sort_title
 i.title collate nocase
 
--- name: links_of
-select * from link indexed by link_out where tenant = :tenant and source = :item
-union
-select * from link indexed by link_in where tenant = :tenant and target = :item
-order by seq
-
 -- name: links_out
 select * from link indexed by link_out where tenant = :tenant and source in each(:ids) order by seq
 
