@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from memolith.engine.chunks import chunk
 from memolith.engine.events import text_of
 from memolith.engine.model import Caller, Filter, Item, Similar
-from memolith.engine.ports import Reader, Store
-from memolith.engine.recall import Query, Recall
+from memolith.engine.ports import Reader
 
 _WORD = re.compile(r"[^\W_]+(?:['’.,:/-][^\W_]+)*")
 _NEGATIONS = frozenset("not no never none nobody nothing neither nor cannot without hardly isn't aren't wasn't weren't "
@@ -71,18 +70,6 @@ def _exchanged(first: Sequence[str], among: Sequence[str], second: Sequence[str]
     return bool(Counter(first) - Counter(among)) and bool(Counter(second) - Counter(others))
 
 
-def similar(recall: Recall, store: Store, caller: Caller, text: str, threshold: float = 0.9,
-            chosen: Filter = Filter(), limit: int = 10) -> list[Similar]:
-    """Items that say nearly the same as the text, without those that contradict it."""
-    found = recall.recall(caller, Query(text[:4000], chosen, mode="vector", limit=5 * limit, threshold=threshold,
-                                        by_similarity=True, per_item=True, verbatim=True))
-    with store.reading(caller.tenant) as rows:
-        passages = rows.passages_of(caller.tenant, [hit.item.id for hit in found.hits])
-    texts = {id: text_of(those) for id, those in passages.items()}
-    return [Similar(hit.item.id, hit.item.title, hit.score, _plain(texts[hit.item.id]) == _plain(text))
-            for hit in found.hits if not contradicts(text, texts[hit.item.id])][:limit]
-
-
 def known(rows: Reader, caller: Caller, item: Item, text: str) -> tuple[Similar, ...]:
     """Other items of its kind with the text of a new one, or with most of its word sequences, the nearest first."""
     pieces, among = chunk(text), Filter(kinds=(item.kind,))
@@ -92,7 +79,7 @@ def known(rows: Reader, caller: Caller, item: Item, text: str) -> tuple[Similar,
     titles, texts = rows.items(caller.tenant, ids), rows.passages_of(caller.tenant, ids)
     found = []
     for id in ids:
-        exact = _plain(other := text_of(texts[id])) == _plain(text)
+        exact = same(other := text_of(texts[id]), text)
         if (share := 1.0 if exact else round(overlap(text, other), 3)) >= NEAR:
             found.append(Similar(id, titles[id].title, share, exact))
     return tuple(sorted(found, key=lambda one: (not one.exact, -one.similarity, one.id)))
@@ -110,5 +97,6 @@ def shingles(text: str) -> set[tuple[str, ...]]:
     return {tuple(words[n:n + SHINGLE]) for n in range(max(1, len(words) - SHINGLE + 1))}
 
 
-def _plain(text: str) -> str:
-    return " ".join(text.casefold().split())
+def same(first: str, second: str) -> bool:
+    """Whether two texts are equal but for case and white space."""
+    return first.casefold().split() == second.casefold().split()

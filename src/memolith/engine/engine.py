@@ -10,8 +10,8 @@ from typing import NoReturn
 
 from memolith.engine import context
 from memolith.engine.configuration import Configuration
-from memolith.engine.duplicates import similar
-from memolith.engine.events import join_blocks
+from memolith.engine.duplicates import contradicts, same
+from memolith.engine.events import join_blocks, text_of
 from memolith.engine.graph import MOST, Neighbourhood, explore
 from memolith.engine.insights import Insights
 from memolith.engine.intake import Limits
@@ -116,8 +116,14 @@ class Engine(Verbs):
 
     def similar(self, caller: Caller, text: str, threshold: float = 0.9, chosen: Filter = Filter(),
                 limit: int = 10) -> list[Similar]:
-        """Items that say nearly the same as the text."""
-        return similar(self.search, self.store, caller, text, threshold, chosen, limit)
+        """Items that say nearly the same as the text, without those that contradict it."""
+        hits = self.recall(caller, Query(text[:4000], chosen, mode="vector", limit=5 * limit, threshold=threshold,
+                                         by_similarity=True, per_item=True, verbatim=True)).hits
+        with self.store.reading(caller.tenant) as rows:
+            passages = rows.passages_of(caller.tenant, [hit.item.id for hit in hits])
+        found = [(hit, text_of(passages[hit.item.id])) for hit in hits]
+        return [Similar(hit.item.id, hit.item.title, hit.score, same(text, other))
+                for hit, other in found if not contradicts(text, other)][:limit]
 
     def health(self) -> dict[str, str]:
         """How the parts are; asking starts to load the model."""

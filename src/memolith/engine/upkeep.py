@@ -10,7 +10,7 @@ from typing import cast
 
 from memolith.engine.events import ITEM_EVENTS, LINK_EVENTS, RECORD_EVENTS, Changes, Event, Replay, fold
 from memolith.engine.intake import Intake, identifier, json_object, plain, when
-from memolith.engine.model import Block, Caller, Draft, Item, Json, Link, Passage, exact
+from memolith.engine.model import Block, Caller, Draft, Item, Json, Passage, exact
 from memolith.engine.ports import Reader, Writer
 from memolith.engine.soundness import refuse_unsound
 from memolith.engine.verbs import Verbs
@@ -64,7 +64,12 @@ class Upkeep:
                 rows = writer_of(tenant)
                 for stream in rows.streams(tenant):
                     events = rows.events(tenant, stream)
-                    _fill(rows, Replay.of(events), events)
+                    state = Replay.of(events)
+                    if isinstance(state.row, Item):
+                        rows.apply(Changes(item=state.row, keep=0, passages=tuple(state.passages)))
+                        rows.queue("embed", stream, events[-1].seq)
+                    elif state.row:
+                        rows.apply(Changes(link=state.row))
                     done += len(events)
                     progress(done, rows.last_seq(tenant))
                 rows.finish()
@@ -148,14 +153,6 @@ def changes_of(rows: Reader, event: Event) -> Changes:
     """The row changes of an event from elsewhere; one that was scrubbed when its item was erased has none."""
     before = rows.link(event.tenant, event.stream) or rows.item(event.tenant, event.stream)
     return fold(before, event) if event.data or before else Changes()
-
-
-def _fill(rows: Writer, state: Replay, events: list[Event]) -> None:
-    if isinstance(state.row, Item):
-        rows.apply(Changes(item=state.row, keep=0, passages=tuple(state.passages)))
-        rows.queue("embed", state.row.id, events[-1].seq)
-    elif isinstance(state.row, Link):
-        rows.apply(Changes(link=state.row))
 
 
 def differences(rows: Reader, tenant: str) -> Iterator[tuple[int, list[str]]]:
