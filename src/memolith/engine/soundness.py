@@ -16,9 +16,10 @@ def refuse_unsound(rows: Reader, changes: Changes) -> None:
     item, before = changes.item, changes.before
     if item is None:
         return
-    passages = () if item.title else changes.passages or rows.passages(item.scope.tenant, item.id)
-    if not item.title and not any(passage.text.strip() for passage in passages):
-        raise InvalidInput("An item without text needs a title.", field="title")
+    if not item.title and (before is None or before.title or changes.passages):
+        passages = changes.passages or rows.passages(item.scope.tenant, item.id)
+        if not any(passage.text.strip() for passage in passages):
+            raise InvalidInput("An item without text needs a title.", field="title")
     if item.scope.audience is Audience.PROJECT and not item.scope.project:
         raise InvalidInput("An item for a project needs to name the project.", field="project")
     if item.kind not in UNIQUE or item.forgotten or not item.title:

@@ -97,9 +97,11 @@ class Upkeep:
         with self._engine.store.writing(caller.tenant) as rows:
             for count, (number, record) in enumerate(events, 1):
                 with _line_named(number):
-                    if "event" not in record:
+                    if "event" in record:
+                        items += _import_event(rows, _event(record["event"]), versions, intake)
+                    else:
                         self._engine.remember_in(rows, caller, _draft(record), intake)
-                    items += "event" not in record or _import_event(rows, _event(record["event"]), versions, intake)
+                        items += 1
                 progress(count, len(records))
         return Imported(len(events), items, intake.redactions)
 
@@ -189,13 +191,11 @@ def _line(record: Mapping[str, object]) -> str:
 
 def _check_headers(records: list[tuple[int, dict[str, Json]]]) -> None:
     """Refuse an export of another format or one that is torn."""
+    there = sum("event" in record for _, record in records)
     for number, record in records:
-        if "memolith" not in record:
-            continue
-        if record["memolith"] != FORMAT:
+        if record.get("memolith", FORMAT) != FORMAT:
             raise InvalidInput(f"Line {number}: this export has another format than {FORMAT}.", field="memolith")
-        there = sum("event" in other for _, other in records)
-        if record.get("events", there) != there:
+        if "memolith" in record and record.get("events", there) != there:
             raise InvalidInput(f"The export is torn: it announces {record['events']} events and holds {there}.",
                                field="events")
 
@@ -207,11 +207,11 @@ def _event(raw: Json) -> Event:
         raise InvalidInput("this is not an event of memolith.", field="event") from error
     if event.type not in ITEM_EVENTS + LINK_EVENTS + RECORD_EVENTS or not isinstance(event.data, dict):
         raise InvalidInput("the event type is unknown, or there is no data.", field="type")
-    texts = (event.stream, event.actor, event.at, event.key or "")
-    if not all(isinstance(text, str) for text in texts) or not isinstance(event.version, int):
-        raise InvalidInput("this is not an event of memolith.", field="event")
-    identifier(plain("stream", event.stream))
-    return replace(event, at=when("at", event.at))
+    if not isinstance(event.version, int):
+        raise InvalidInput("the version must be a whole number.", field="version")
+    plain("actor", event.actor)
+    plain("key", event.key or "")
+    return replace(event, stream=identifier(event.stream, "stream"), at=when("at", event.at))
 
 
 def _draft(record: dict[str, Json]) -> Draft:
