@@ -17,7 +17,7 @@ from memolith.engine.engine import Engine
 from memolith.engine.intake import Limits
 from memolith.engine.model import Block, Caller, Draft
 from memolith.engine.moving import carry_rest, follow, unequal, unsound
-from memolith.engine.ports import Allowance, Analyst, Cipher, Embedder, Meaning, Stage, Store
+from memolith.engine.ports import Allowance, Analyst, Cipher, Embedder, Meaning, Store
 from memolith.engine.recall import Recall
 from memolith.engine.rounds import Rounds
 from memolith.engine.times import SystemClock
@@ -34,6 +34,7 @@ from memolith.storage.sqlite import SqliteStore, library_version, make_private, 
 if TYPE_CHECKING:
     from memolith.registry import Family, Registry
     from memolith.storage.postgres_signals import Signals
+    from memolith.storage.postgres_vectors import PostgresStage
     from memolith.storage.shards import Shards
 
 __all__ = ["App", "at_address", "copy_everything", "families", "library_version", "open_app", "open_store",
@@ -76,8 +77,9 @@ class App:
                     self.start_background()
             return self._opened
 
-    def _open(self) -> tuple[SqliteStore | Shards, Stage]:
-        chosen, store = self.settings, open_store(self.settings)
+    def _open(self) -> tuple[SqliteStore | Shards, LocalStage | PostgresStage]:
+        chosen = self.settings
+        store = open_store(chosen)
         if isinstance(store, SqliteStore):
             return store, LocalStage(chosen.data, store.reading, store.writing)
         make_private(chosen.data)
@@ -92,7 +94,7 @@ class App:
         return self._store
 
     @property
-    def stage(self) -> Stage:
+    def stage(self) -> LocalStage | PostgresStage:
         """Where vectors are searched."""
         assert self.engine
         return self._stage

@@ -127,7 +127,7 @@ def test_a_change_of_the_master_key_that_was_cut_short_leaves_all_readable(store
     data, id = stored
     app = open_app(Settings(data=data, embedder="none"))
     key = new_key()
-    (data / "vault.key.next").write_text(key)
+    (data / "vault.key").write_text(f"{key}\n{(data / 'vault.key').read_text()}")
     app.engine.vault.rekey(AesCipher([base64.b64decode(key)]))
     assert app.engine.vault.reveal(ME, id) == "quux-canary"
     app.close()

@@ -22,7 +22,6 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from memolith.engine.ports import Cipher
 from memolith.errors import InvalidInput, StoreCorrupt, Unavailable
 
-CURRENT, NEXT = "vault.key", "vault.key.next"
 NONCE = 12
 
 
@@ -69,10 +68,10 @@ class AesCipher:
 
 
 class KeyPlace:
-    """Where master keys are kept by name: in files for their owner alone, or in the system's keyring."""
+    """Where master keys are kept, the newest first: in a file for its owner alone, or in the system's keyring."""
 
     def __init__(self, chosen: str, folder: Path) -> None:
-        self._folder = folder
+        self._path = folder / "vault.key"
         self._ring: Any = None
         if chosen == "keyring":
             try:
@@ -82,30 +81,28 @@ class KeyPlace:
                 raise Unavailable("There is no keyring here; get it with `pip install memolith[keyring]`.") from None
             self._ring = keyring
 
-    def read(self, name: str) -> str | None:
-        """The key of that name, if there is one."""
+    def read(self) -> list[str]:
+        """The keys; none before the first was written."""
         if self._ring:
-            found: str | None = self._ring.get_password("memolith", f"{self._folder}:{name}")
-            return found
-        path = self._folder / name
-        return path.read_text(encoding="ascii").strip() if path.is_file() else None
+            return (self._ring.get_password("memolith", str(self._path)) or "").split()
+        return self._path.read_text(encoding="ascii").split() if self._path.is_file() else []
 
-    def write(self, name: str, key: str, first: bool = False) -> None:
-        """Keep a key; the first one only if no other process was faster."""
+    def write(self, *keys: str) -> None:
+        """Keep these keys; the first of all only if no other process was faster."""
         if self._ring:
-            self._ring.set_password("memolith", f"{self._folder}:{name}", key)
+            self._ring.set_password("memolith", str(self._path), "\n".join(keys))
             return
-        part = self._folder / f"{name}.{os.getpid()}"
+        part, first = self._path.with_suffix(f".{os.getpid()}"), not self._path.is_file()
         with open(os.open(part, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "w", encoding="ascii") as file:
-            file.write(key + "\n")
+            file.write("\n".join(keys) + "\n")
             file.flush()
             os.fsync(file.fileno())
-        if not first:
-            os.replace(part, self._folder / name)
-            return
-        with suppress(FileExistsError):
-            os.link(part, self._folder / name)
-        part.unlink()
+        if first:
+            with suppress(FileExistsError):
+                os.link(part, self._path)
+            part.unlink()
+        else:
+            os.replace(part, self._path)
 
 
 def load(chosen: str, folder: Path) -> AesCipher:
@@ -113,20 +110,19 @@ def load(chosen: str, folder: Path) -> AesCipher:
     if chosen not in ("", "keyring"):
         return AesCipher([parsed(chosen)])
     place = KeyPlace(chosen, folder)
-    if place.read(CURRENT) is None:
-        place.write(CURRENT, base64.b64encode(os.urandom(32)).decode(), first=True)
-    return AesCipher([parsed(key) for name in (CURRENT, NEXT) if (key := place.read(name))])
+    if not place.read():
+        place.write(base64.b64encode(os.urandom(32)).decode())
+    return AesCipher([parsed(key) for key in place.read()])
 
 
 def renew(chosen: str, folder: Path, given: str, reseal: Callable[[Cipher], int]) -> int:
     """Seal everything with another master key; if this is cut short, both keys are there and both are tried."""
-    key = given or base64.b64encode(os.urandom(32)).decode()
     if chosen not in ("", "keyring"):
         return reseal(AesCipher([parsed(given)]))
-    place = KeyPlace(chosen, folder)
-    place.write(NEXT, key)
+    place, key = KeyPlace(chosen, folder), base64.b64encode(os.urandom(32)).decode()
+    place.write(key, *place.read())
     count = reseal(AesCipher([parsed(key)]))
-    place.write(CURRENT, key)
+    place.write(key)
     return count
 
 

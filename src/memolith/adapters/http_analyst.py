@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Sequence
-from typing import Any
 
 from pydantic import BaseModel, Field, ValidationError
 
-from memolith.adapters.http_embedder import TRIES, pause
+from memolith.adapters.endpoint import Endpoint
 from memolith.engine.ports import Finding
 from memolith.errors import Unavailable
 
@@ -36,14 +35,10 @@ class HttpAnalyst:
     """Asks `POST {url}/chat/completions`, within a budget of tokens a day."""
 
     def __init__(self, url: str, model: str, key: str, budget: int, timeout_s: float) -> None:
-        # httpx2 costs 0.1 CPU seconds to import, and only this analyst needs it.
-        import httpx2
-        self._errors = httpx2
         self.name = f"http/{model}"
-        self._model, self._budget = model, budget
+        self._endpoint = Endpoint("analyst", url, key)
+        self._model, self._budget, self._timeout_s = model, budget, timeout_s
         self._day, self._spent = "", 0
-        self._client = httpx2.Client(base_url=url.rstrip("/"), timeout=timeout_s, trust_env=False,
-                                     headers={"Authorization": f"Bearer {key}"} if key else {})
 
     def tags(self, text: str, known: Sequence[str], most: int) -> list[Finding]:
         """Tags that suit a text."""
@@ -71,26 +66,13 @@ class HttpAnalyst:
                                                    {"role": "user", "content": text}],
                 "response_format": {"type": "json_schema", "json_schema": {
                     "name": "answer", "schema": Answer.model_json_schema()}}}
-        for attempt in range(1, TRIES + 1):
-            try:
-                answer = self._client.post("/chat/completions", json=body)
-            except (self._errors.HTTPError, self._errors.InvalidURL) as error:
-                slow = isinstance(error, self._errors.TimeoutException)
-                raise Unavailable("It did not answer in time." if slow else "It cannot be reached.") from None
-            if answer.status_code not in (429, 500, 502, 503, 504) or attempt == TRIES:
-                break
-            time.sleep(pause(answer.headers.get("retry-after"), attempt))
-        if answer.status_code != 200:
-            raise Unavailable(f"It answered HTTP {answer.status_code}.")
-        return self._read(answer)
-
-    def _read(self, answer: Any) -> Answer:
+        answer = self._endpoint.post("/chat/completions", body, self._timeout_s)
         try:
-            whole = answer.json()
+            whole = json.loads(answer)
             self._spent += int((whole.get("usage") or {}).get("total_tokens") or 0)
             message = whole["choices"][0]["message"]
             if message.get("refusal"):
-                raise Unavailable("It refused.")
+                raise Unavailable("The analyst refused.")
             return Answer.model_validate_json(message["content"])
         except (ValueError, KeyError, IndexError, TypeError, AttributeError, ValidationError):
-            raise Unavailable("Its answer is not in the form that was asked for.") from None
+            raise Unavailable("The analyst's answer is not in the form that was asked for.") from None

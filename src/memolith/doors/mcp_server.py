@@ -130,7 +130,8 @@ class Offers:
         except MemolithError as error:
             raise MCPError(code_of(error, ctx), error.message) from None
 
-    def lister(self, result: type, name: str, shown: Callable[..., object], entries: Callable[[Call], list[Any]]) -> Lister:
+    def lister(self, result: type, name: str, shown: Callable[..., object],
+               entries: Callable[[Call], list[Any]]) -> Lister:
         """Lists what the families offer; the fields bear the protocol's names, and empty ones are left out."""
         async def lists(ctx: Context, params: types.PaginatedRequestParams | None) -> Any:
             found, cursor = page(await self.ask(ctx, entries), params)

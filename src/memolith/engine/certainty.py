@@ -8,7 +8,7 @@ from datetime import date
 from typing import cast
 
 from memolith.engine.duplicates import NEAR, contradicts, facts, overlap
-from memolith.engine.events import Event, fold
+from memolith.engine.events import Event, fold, text_of
 from memolith.engine.intake import plain, when
 from memolith.engine.model import Attributes, Caller, Direction, Filter, Item, Json, Link, Passage
 from memolith.engine.ports import Reader, Writer
@@ -73,16 +73,15 @@ def appraise_again(rows: Writer, ids: Iterable[str], actor: str, now: str) -> No
 
 
 def _worth(rows: Reader, item: Item, passages: Sequence[Passage]) -> dict[str, Json]:
-    text = "".join(passage.text for passage in passages)
+    text = text_of(passages)
     told = facts(text)
     length = 1 - 2 ** (-len(told.words) / 30)
     specific = (min(len(told.telling) / 6, 1) + len(set(told.words)) / max(len(told.words), 1)) / 2
     links = rows.steps(Caller(item.scope.tenant, admin=True), Filter(forgotten=None), [item.id], Direction.BOTH)
     worth = 15 + 35 * length + 20 * specific + 30 * (1 - 2 ** (-len(links) / 4))
     for other in rows.passages_of(item.scope.tenant, _alike(rows, item, passages)).values():
-        others = "".join(passage.text for passage in other)
-        if overlap(text, others) >= NEAR:
-            worth *= RIVAL if contradicts(text, others) else TWIN
+        if overlap(text, text_of(other)) >= NEAR:
+            worth *= RIVAL if contradicts(text, text_of(other)) else TWIN
     return {"certainty_score": round(worth, 1), "certainty_source": "computed"}
 
 

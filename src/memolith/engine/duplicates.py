@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from memolith.engine.events import join_blocks
-from memolith.engine.model import Caller, Filter, Similar
-from memolith.engine.ports import Store
-from memolith.engine.recall import Query, Recall
+from memolith.engine.chunks import chunk
+from memolith.engine.events import text_of
+from memolith.engine.model import Caller, Filter, Item, Similar
+from memolith.engine.ports import Reader
 
 _WORD = re.compile(r"[^\W_]+(?:['’.,:/-][^\W_]+)*")
 _NEGATIONS = frozenset("not no never none nobody nothing neither nor cannot without hardly isn't aren't wasn't weren't "
@@ -38,11 +38,6 @@ class Facts:
     negations: tuple[str, ...]
 
     @property
-    def negated(self) -> bool:
-        """Whether the negations do not cancel each other."""
-        return len(self.negations) % 2 == 1
-
-    @property
     def telling(self) -> frozenset[str]:
         """Every word that carries a fact."""
         return frozenset((*self.numbers, *self.dates, *self.names, *self.negations))
@@ -50,23 +45,22 @@ class Facts:
 
 def facts(text: str) -> Facts:
     """The facts of a text."""
-    plain = text.replace("’", "'")
-    words = _WORD.findall(plain)
+    words = _WORD.findall(text.replace("’", "'"))
     lower = [word.lower() for word in words]
-    negations = tuple(word for word in lower if word in _NEGATIONS or word.endswith("n't"))
     return Facts(numbers=tuple(word for word in lower if word in _NUMBERS or any(c.isdigit() for c in word)),
                  dates=tuple(word for word in lower if word in _DATES),
                  names=tuple(word.removesuffix("'s").lower() for word in words
                              if word[0].isupper() and word.lower() not in _DATES and len(word) > 1),
-                 words=tuple(word.removesuffix("'s") for word in lower), negations=negations)
+                 words=tuple(word.removesuffix("'s") for word in lower),
+                 negations=tuple(word for word in lower if word in _NEGATIONS or word.endswith("n't")))
 
 
 def contradicts(first: str, second: str) -> bool:
     """Whether the texts differ in a number, a date, a name or a negation, so that one is not a copy of the other."""
     one, two = facts(first), facts(second)
-    if one.negated != two.negated:
-        return True
-    return (_exchanged(one.numbers, two.numbers, two.numbers, one.numbers)
+    # Two negations cancel each other.
+    return (len(one.negations) % 2 != len(two.negations) % 2
+            or _exchanged(one.numbers, two.numbers, two.numbers, one.numbers)
             or _exchanged(one.dates, two.dates, two.dates, one.dates)
             or _exchanged(one.names, two.words, two.names, one.words))
 
@@ -76,16 +70,19 @@ def _exchanged(first: Sequence[str], among: Sequence[str], second: Sequence[str]
     return bool(Counter(first) - Counter(among)) and bool(Counter(second) - Counter(others))
 
 
-def similar(recall: Recall, store: Store, caller: Caller, text: str, threshold: float = 0.9,
-            chosen: Filter = Filter(), limit: int = 10) -> list[Similar]:
-    """Items that say nearly the same as the text, without those that contradict it."""
-    found = recall.recall(caller, Query(text[:4000], chosen, mode="vector", limit=5 * limit, threshold=threshold,
-                                        by_similarity=True, per_item=True, verbatim=True))
-    with store.reading(caller.tenant) as rows:
-        texts = {id: "\n".join(block.text for block in join_blocks(passages))
-                 for id, passages in rows.passages_of(caller.tenant, [hit.item.id for hit in found.hits]).items()}
-    return [Similar(hit.item.id, hit.item.title, hit.score, exact=_plain(texts[hit.item.id]) == _plain(text))
-            for hit in found.hits if not contradicts(text, texts[hit.item.id])][:limit]
+def known(rows: Reader, caller: Caller, item: Item, text: str) -> tuple[Similar, ...]:
+    """Other items of its kind with the text of a new one, or with most of its word sequences, the nearest first."""
+    pieces, among = chunk(text), Filter(kinds=(item.kind,))
+    ids = {*rows.same_text(caller, pieces[0], len(pieces), among), *rows.alike(caller, pieces[0], among)} - {item.id}
+    if not ids:
+        return ()
+    titles, texts = rows.items(caller.tenant, ids), rows.passages_of(caller.tenant, ids)
+    found = []
+    for id in ids:
+        exact = same(other := text_of(texts[id]), text)
+        if (share := 1.0 if exact else round(overlap(text, other), 3)) >= NEAR:
+            found.append(Similar(id, titles[id].title, share, exact))
+    return tuple(sorted(found, key=lambda one: (not one.exact, -one.similarity, one.id)))
 
 
 def overlap(first: str, second: str) -> float:
@@ -100,5 +97,6 @@ def shingles(text: str) -> set[tuple[str, ...]]:
     return {tuple(words[n:n + SHINGLE]) for n in range(max(1, len(words) - SHINGLE + 1))}
 
 
-def _plain(text: str) -> str:
-    return " ".join(text.casefold().split())
+def same(first: str, second: str) -> bool:
+    """Whether two texts are equal but for case and white space."""
+    return first.casefold().split() == second.casefold().split()

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
+import threading
 import time
+from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import replace
 from typing import NoReturn
 
 from memolith.engine import context
-from memolith.engine.chunks import chunk
 from memolith.engine.configuration import Configuration
-from memolith.engine.duplicates import NEAR, overlap, similar
-from memolith.engine.events import join_blocks
+from memolith.engine.duplicates import contradicts, same
+from memolith.engine.events import join_blocks, text_of
 from memolith.engine.graph import MOST, Neighbourhood, explore
 from memolith.engine.insights import Insights
-from memolith.engine.intake import Intake, Limits
+from memolith.engine.intake import Limits
 from memolith.engine.matching import checked
-from memolith.engine.model import Caller, Direction, Draft, Filter, Found, Similar, Written
+from memolith.engine.model import Block, Caller, Direction, Filter, Found, Item, Link, Page, Similar
 from memolith.engine.past import Past
-from memolith.engine.ports import Analyst, Cipher, Clock, Reader, Store
+from memolith.engine.ports import MOST_LISTED, Analyst, Cipher, Clock, Store
 from memolith.engine.recall import Query, Recall
 from memolith.engine.upkeep import Upkeep
 from memolith.engine.vault import Vault
-from memolith.engine.verbs import Verbs
+from memolith.engine.verbs import Verbs, visible
+from memolith.errors import DiskFull, InvalidInput, Unavailable
+
+FLUSH_WAIT_S = 0.5
 
 
 def missing() -> NoReturn:
@@ -31,13 +34,16 @@ def missing() -> NoReturn:
 
 
 class Engine(Verbs):
-    """What the surfaces call."""
+    """What the surfaces call: beside the verbs, all that reads."""
+
+    search: Recall
+    insights: Insights
 
     def __init__(self, store: Store, clock: Clock, limits: Limits = Limits(), secrets: str = "redact",
                  search: Recall | None = None, after_erase: Callable[[], None] = lambda: None,
                  cipher: Callable[[], Cipher] = missing, analysts: Sequence[Analyst] = (),
                  manual: Callable[[], Caller] = missing) -> None:
-        super().__init__(store, clock, limits, secrets)
+        super().__init__(store, clock, limits, secrets, after_erase)
         self.past = Past(self)
         self.upkeep = Upkeep(self)
         self.configuration = Configuration(self)
@@ -45,23 +51,54 @@ class Engine(Verbs):
         self.manual = manual
         """Whose memory the documentation is; it is learned when first asked for, and anew when it changes."""
         self.started = time.monotonic()
-        self.search = search
+        self._reads = deque[tuple[str, str, str]]()
+        """Tenant, item and time of each access that is not written yet."""
+        self._flushing = threading.Lock()
         if search:
-            self.insights = Insights(self, search, analysts)
-        self._after_erase = after_erase
+            self.search, self.insights = search, Insights(self, search, analysts)
 
-    def recall(self, caller: Caller, query: Query) -> Found:
-        """One page of hits, best first."""
-        return self._search.recall(caller, query)
+    def get(self, caller: Caller, id: str, forgotten: bool = False) -> Item:
+        """The item, if the caller may see it; forgotten ones only where asked for."""
+        with self.store.reading(caller.tenant) as rows:
+            return visible(rows, caller, id, forgotten)
 
-    def context(self, caller: Caller, text: str, budget: int, chosen: Filter = Filter()) -> context.Pack:
-        """The best passages that fit into a budget of tokens, with their sources."""
-        return context.pack(self._search, caller, text, budget, chosen)
+    def read(self, caller: Caller, id: str, forgotten: bool = False) -> tuple[Item, list[Block]]:
+        """The item and its blocks."""
+        with self.store.reading(caller.tenant) as rows:
+            return visible(rows, caller, id, forgotten), join_blocks(rows.passages(caller.tenant, id))
 
-    def similar(self, caller: Caller, text: str, threshold: float = 0.9, chosen: Filter = Filter(),
-                limit: int = 10) -> list[Similar]:
-        """Items that say nearly the same as the text."""
-        return similar(self._search, self.store, caller, text, threshold, chosen, limit)
+    def read_many(self, caller: Caller, ids: Sequence[str], forgotten: bool = False) -> list[tuple[Item, list[Block]]]:
+        """Those of the items that the caller may see, in the order asked for."""
+        with self.store.reading(caller.tenant) as rows:
+            found = rows.items(caller.tenant, ids)
+            items = [found[id] for id in ids if id in found and found[id].scope.admits(caller)
+                     and (forgotten or not found[id].forgotten)]
+            texts = rows.passages_of(caller.tenant, [item.id for item in items])
+        return [(item, join_blocks(texts[item.id])) for item in items]
+
+    def listing(self, caller: Caller, chosen: Filter = Filter(), sort: str = "created_at", descending: bool = True,
+                limit: int = 20, offset: int = 0) -> Page:
+        """A page of the items that the caller sees and the filter keeps."""
+        if not 1 <= limit <= MOST_LISTED:
+            raise InvalidInput(f"The limit must lie between 1 and {MOST_LISTED:,}.", field="limit")
+        if not 0 <= offset < 2**62:
+            raise InvalidInput("The offset cannot be negative or astronomic.", field="offset")
+        with self.store.reading(caller.tenant) as rows:
+            return rows.listing(caller, checked(chosen), sort, descending, limit, offset)
+
+    def counts(self, caller: Caller, by: str, chosen: Filter = Filter()) -> dict[str, int]:
+        """How many items the caller sees per kind, status, namespace, project or tag."""
+        with self.store.reading(caller.tenant) as rows:
+            return rows.counts(caller, checked(chosen), by)
+
+    def links(self, caller: Caller, id: str) -> list[Link]:
+        """The links of an item to others that the caller sees."""
+        with self.store.reading(caller.tenant) as rows:
+            visible(rows, caller, id)
+            links = rows.neighbours(caller.tenant, [id], Direction.BOTH)
+            ends = rows.items(caller.tenant, {end for link in links for end in (link.source, link.target)})
+        seen = {end.id for end in ends.values() if end.scope.admits(caller) and not end.forgotten}
+        return [link for link in links if link.source in seen and link.target in seen]
 
     def explore(self, caller: Caller, id: str, depth: int = 1, types: Collection[str] = (),
                 toward: Direction = Direction.BOTH, chosen: Filter = Filter(), most: int = MOST) -> Neighbourhood:
@@ -69,81 +106,64 @@ class Engine(Verbs):
         with self.store.reading(caller.tenant) as rows:
             return explore(rows, caller, id, depth, types, toward, chosen, most)
 
-    def counts(self, caller: Caller, by: str, chosen: Filter = Filter()) -> dict[str, int]:
-        """How many items the caller sees per kind, status, namespace, project or tag."""
+    def recall(self, caller: Caller, query: Query) -> Found:
+        """One page of hits, best first."""
+        return self.search.recall(caller, query)
+
+    def context(self, caller: Caller, text: str, budget: int, chosen: Filter = Filter()) -> context.Pack:
+        """The best passages that fit into a budget of tokens, with their sources."""
+        return context.pack(self.search, caller, text, budget, chosen)
+
+    def similar(self, caller: Caller, text: str, threshold: float = 0.9, chosen: Filter = Filter(),
+                limit: int = 10) -> list[Similar]:
+        """Items that say nearly the same as the text, without those that contradict it."""
+        hits = self.recall(caller, Query(text[:4000], chosen, mode="vector", limit=5 * limit, threshold=threshold,
+                                         by_similarity=True, per_item=True, verbatim=True)).hits
         with self.store.reading(caller.tenant) as rows:
-            return rows.counts(caller, checked(chosen), by)
+            passages = rows.passages_of(caller.tenant, [hit.item.id for hit in hits])
+        found = [(hit, text_of(passages[hit.item.id])) for hit in hits]
+        return [Similar(hit.item.id, hit.item.title, hit.score, same(text, other))
+                for hit, other in found if not contradicts(text, other)][:limit]
 
     def health(self) -> dict[str, str]:
         """How the parts are; asking starts to load the model."""
         with self.store.reading(None) as rows:
             waiting = rows.outbox_counts()
-        pending = waiting.get(("embed", "pending"), 0)
-        failed = waiting.get(("embed", "failed"), 0)
-        embeddings = self.search.state() if self.search else "off"
-        return {"store": "healthy", "embeddings": embeddings, "pending": str(pending), "failed": str(failed)}
+        return {"store": "healthy", "embeddings": self.search.state(),
+                **{state: str(waiting.get(("embed", state), 0)) for state in ("pending", "failed")}}
 
     def model(self) -> str:
         """The name of the model that makes vectors."""
-        return self.search.model() if self.search else "none"
+        return self.search.model()
+
+    def note_read(self, caller: Caller, id: str) -> None:
+        """Count an access; not an event, and written with the next flush."""
+        self._reads.append((caller.tenant, id, self.clock.now()))
 
     def accesses(self, caller: Caller, ids: Sequence[str]) -> dict[str, tuple[int, str]]:
         """How often and when last the items were read, those counted and not yet written included."""
         with self.store.reading(caller.tenant) as rows:
             found = rows.access(caller.tenant, ids)
-        for id in ids:
-            if id in (waiting := self._reads.get(caller.tenant, {})):
-                found[id] = (found.get(id, (0, ""))[0] + waiting[id][0], waiting[id][1])
+        for id, (count, last) in _counted(self._reads.copy(), caller.tenant).items():
+            if id in ids:
+                found[id] = (found.get(id, (0, ""))[0] + count, last)
         return found
 
-    def forget_all(self, caller: Caller, ids: Sequence[str], kind: str) -> list[str]:
-        """Forget those of the items that are there and of the kind, all at once; returns which."""
-        with self.store.writing(caller.tenant) as rows:
-            found = rows.items(caller.tenant, ids)
-            gone = [item for item in found.values()
-                    if item.kind == kind and item.scope.admits(caller) and not item.forgotten]
-            for item in gone:
-                self._change(rows, caller, item, "forgotten", {})
-        return [item.id for item in gone]
+    def flush_reads(self) -> None:
+        """Write the access counts of this process."""
+        with self._flushing:
+            reads = [self._reads.popleft() for _ in range(len(self._reads))]
+        for tenant in {read[0] for read in reads}:
+            try:
+                with self.store.writing(tenant, FLUSH_WAIT_S) as rows:
+                    rows.touch(_counted(reads, tenant))
+            except (DiskFull, Unavailable):
+                # Not now; they are written with the next flush.
+                self._reads.extend(read for read in reads if read[0] == tenant)
 
-    def remember(self, caller: Caller, draft: Draft, key: str | None = None,
-                 check: Callable[[Reader], None] | None = None) -> Written:
-        """Keep something new, and tell what was there already in nearly the same words."""
-        written = super().remember(caller, draft, key, check)
-        if len(draft.blocks) != 1:
-            return written
-        near = self._near(caller, written, draft.blocks[0].text)
-        return replace(written, similar=(*written.similar, *near)) if near else written
 
-    def learn(self, caller: Caller, drafts: Iterable[Draft]) -> None:
-        """Remember all of these at once, unless the tenant has something already."""
-        with self.store.reading(caller.tenant) as before:
-            known = before.last_seq(caller.tenant)
-        if not known:
-            with self.store.writing(caller.tenant) as rows:
-                for draft in drafts if not rows.last_seq(caller.tenant) else ():
-                    self.remember_in(rows, caller, draft, Intake(self.limits, "allow"))
-
-    def erase(self, caller: Caller, id: str) -> bool:
-        """Remove every byte of the item for good, from every file; False if a reader still holds old pages."""
-        clean = super().erase(caller, id)
-        self._after_erase()
-        return clean
-
-    @property
-    def _search(self) -> Recall:
-        assert self.search is not None, "this engine was made without a search"
-        return self.search
-
-    def _near(self, caller: Caller, written: Written, text: str) -> Sequence[Similar]:
-        """Items that share most of their word sequences with a new one."""
-        known = {written.item.id, *(same.id for same in written.similar)}
-        with self.store.reading(caller.tenant) as rows:
-            ids = set(rows.alike(caller, chunk(text)[0], Filter(kinds=(written.item.kind,)))) - known
-            if not ids:
-                return []
-            found, titles = rows.passages_of(caller.tenant, ids), rows.items(caller.tenant, ids)
-        shares = {id: overlap(text, "".join(block.text for block in join_blocks(passages)))
-                  for id, passages in found.items()}
-        return [Similar(id, titles[id].title, round(share, 3), exact=False)
-                for id, share in sorted(shares.items(), key=lambda pair: (-pair[1], pair[0])) if share >= NEAR]
+def _counted(reads: Iterable[tuple[str, str, str]], tenant: str) -> dict[str, tuple[int, str]]:
+    """How often and when last each item of a tenant is among the reads."""
+    latest = {id: at for its, id, at in sorted(reads) if its == tenant}
+    counts = Counter(id for its, id, _ in reads if its == tenant)
+    return {id: (counts[id], at) for id, at in latest.items()}

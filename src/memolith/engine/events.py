@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import cast
 
 from memolith.engine.chunks import chunk
-from memolith.engine.model import NO_ATTRIBUTES, Attributes, Audience, Block, Item, Json, Link, Passage, Scope
+from memolith.engine.model import Attributes, Audience, Block, Item, Json, Link, Passage, Scope
 from memolith.errors import StoreCorrupt
 
 Data = Mapping[str, Json]
@@ -56,28 +56,26 @@ class Changes:
 def fold(before: Item | Link | None, event: Event) -> Changes:
     """The row changes that the event means, given the row as it was."""
     try:
-        return _FOLDS[event.type](before, event)
+        if event.type in ("erased", "unlinked"):
+            return Changes(before=before if isinstance(before, Item) else None, gone=event.stream)
+        if event.type in LINK_EVENTS:
+            return Changes(link=_linked(before, event))
+        return Changes() if event.type in RECORD_EVENTS else _changed(before, event)
     except (KeyError, ValueError, TypeError) as error:
         raise StoreCorrupt(f"Event {event.seq} ({event.type[:40]}) of {event.stream} does not make sense.") from error
 
 
 def block_data(block: Block) -> dict[str, Json]:
     """The block as an event keeps it, without what is empty."""
-    data: dict[str, Json] = {"text": block.text}
-    for name in ("speaker", "at", "locator"):
-        if (value := getattr(block, name)) is not None:
-            data[name] = value
-    if block.attributes:
-        data["attributes"] = dict(block.attributes)
-    return data
+    data: dict[str, Json] = {"text": block.text, "speaker": block.speaker, "at": block.at, "locator": block.locator,
+                             "attributes": dict(block.attributes) or None}
+    return {name: value for name, value in data.items() if value is not None}
 
 
 def blocks_of(data: Data) -> list[Block]:
     """The blocks that an event carries."""
-    raw = cast(list[dict[str, Json]], data.get("blocks") or [])
-    return [Block(text=cast(str, b["text"]), speaker=cast("str | None", b.get("speaker")),
-                  at=cast("str | None", b.get("at")), locator=cast("str | None", b.get("locator")),
-                  attributes=cast(Attributes, b.get("attributes") or NO_ATTRIBUTES)) for b in raw]
+    raw = cast("list[dict[str, str]]", data.get("blocks") or [])
+    return [Block(**block) for block in raw]  # type: ignore[arg-type]
 
 
 def passages_of(item: str, blocks: Iterable[Block], at: str, block: int = 0, ordinal: int = 0) -> tuple[Passage, ...]:
@@ -102,140 +100,74 @@ def join_blocks(passages: Iterable[Passage]) -> list[Block]:
             for n, p in firsts.items() if n >= 0]
 
 
-def _remembered(before: Item | Link | None, event: Event) -> Changes:
+def text_of(passages: Iterable[Passage]) -> str:
+    """The whole text of an item, its blocks line by line."""
+    return "\n".join(block.text for block in join_blocks(passages))
+
+
+def _linked(before: Item | Link | None, event: Event) -> Link:
     data = event.data
-    scope = Scope(tenant=event.tenant, owner=cast(str, data["owner"]), audience=Audience(cast(str, data["audience"])),
-                  project=cast("str | None", data.get("project")),
-                  namespace=cast("str | None", data.get("namespace")))
-    blocks = blocks_of(data)
-    passages = passages_of(event.stream, blocks, event.at) or (_bare(event.stream, event.at),)
-    item = Item(id=event.stream, kind=cast(str, data["kind"]), title=cast(str, data["title"]), scope=scope,
-                status=cast(str, data["status"]), tags=_texts(data.get("tags")),
-                attributes=cast(Attributes, data.get("attributes") or {}), version=event.version, seq=event.seq,
-                created_at=event.at, updated_at=event.at, blocks=len(blocks), passages=len(passages))
-    return Changes(item=item, keep=0, passages=passages)
-
-
-def _bare(item: str, at: str) -> Passage:
-    """An empty passage, so that an item without text is found by its title."""
-    return Passage(item=item, ordinal=0, block=-1, text="", at=at)
-
-
-def _revised(before: Item | Link | None, event: Event) -> Changes:
-    item, data = _the_item(before), event.data
-    scope = item.scope
-    if "audience" in data:
-        scope = replace(scope, audience=Audience(cast(str, data["audience"])))
-    if "project" in data:
-        scope = replace(scope, project=cast("str | None", data["project"]))
-    if "namespace" in data:
-        scope = replace(scope, namespace=cast("str | None", data["namespace"]))
-    after = replace(item, scope=scope, version=event.version, updated_at=event.at,
-                    title=cast(str, data.get("title", item.title)), status=cast(str, data.get("status", item.status)),
-                    tags=_texts(data["tags"]) if "tags" in data else item.tags, attributes=_patched(item, data))
-    if "blocks" not in data:
-        return Changes(before=item, item=after)
-    blocks = blocks_of(data)
-    passages = passages_of(item.id, blocks, item.created_at) or (_bare(item.id, item.created_at),)
-    return Changes(before=item, item=replace(after, blocks=len(blocks), passages=len(passages)), keep=0,
-                   passages=passages)
-
-
-def _patched(item: Item, data: Data) -> Attributes:
-    dropped = _texts(data.get("dropped"))
-    kept = {name: value for name, value in item.attributes.items() if name not in dropped}
-    return kept | dict(cast(Attributes, data.get("attributes") or {}))
-
-
-def _tagged(before: Item | Link | None, event: Event) -> Changes:
-    item = _the_item(before)
-    tags = (set(item.tags) | set(_texts(event.data.get("added")))) - set(_texts(event.data.get("removed")))
-    return Changes(before=item, item=replace(item, tags=tuple(sorted(tags)), version=event.version,
-                                             updated_at=event.at))
-
-
-def _appended(before: Item | Link | None, event: Event) -> Changes:
-    item = _the_item(before)
-    blocks = blocks_of(event.data)
-    keep = 0 if item.blocks == 0 else item.passages
-    passages = passages_of(item.id, blocks, event.at, block=item.blocks, ordinal=keep)
-    after = replace(item, version=event.version, updated_at=event.at, blocks=item.blocks + len(blocks),
-                    passages=keep + len(passages))
-    return Changes(before=item, item=after, keep=keep, passages=passages)
-
-
-def _trimmed(before: Item | Link | None, event: Event) -> Changes:
-    item = _the_item(before)
-    blocks, keep = cast(int, event.data["blocks"]), cast(int, event.data["passages"])
-    bare = () if blocks else (_bare(item.id, item.created_at),)
-    after = replace(item, version=event.version, updated_at=event.at, blocks=blocks, passages=keep + len(bare))
-    return Changes(before=item, item=after, keep=keep, passages=bare)
-
-
-def _forgotten(before: Item | Link | None, event: Event) -> Changes:
-    item = _the_item(before)
-    return Changes(before=item, item=replace(item, forgotten=True, version=event.version, updated_at=event.at))
-
-
-def _restored(before: Item | Link | None, event: Event) -> Changes:
-    item = _the_item(before)
-    return Changes(before=item, item=replace(item, forgotten=False, version=event.version, updated_at=event.at,
-                                             attributes=_patched(item, event.data)))
-
-
-def _appraised(before: Item | Link | None, event: Event) -> Changes:
-    item = _the_item(before)
-    return Changes(before=item, item=replace(item, version=event.version, attributes=_patched(item, event.data)))
-
-
-def _told(before: Item | Link | None, event: Event) -> Changes:
-    return Changes()
-
-
-def _erased(before: Item | Link | None, event: Event) -> Changes:
-    return Changes(before=before if isinstance(before, Item) else None, gone=event.stream)
-
-
-def _linked(before: Item | Link | None, event: Event) -> Changes:
-    data = event.data
-    link = Link(id=event.stream, source=cast(str, data["source"]), target=cast(str, data["target"]),
-                type=cast(str, data["type"]), strength=cast(float, data["strength"]),
-                attributes=cast(Attributes, data.get("attributes") or {}), version=event.version,
-                seq=cast(int, data.get("first", event.seq)), created_at=cast(str, data.get("created_at", event.at)),
-                updated_at=event.at)
-    return Changes(link=link)
-
-
-def _relinked(before: Item | Link | None, event: Event) -> Changes:
+    if event.type == "linked":
+        before = Link(event.stream, cast(str, data["source"]), cast(str, data["target"]), cast(str, data["type"]),
+                      cast(float, data["strength"]), {}, event.version, cast(int, data.get("first", event.seq)),
+                      cast(str, data.get("created_at", event.at)), event.at)
     if not isinstance(before, Link):
-        raise ValueError(f"{event.type} without a link before it")
-    link = replace(before, version=event.version, updated_at=event.at,
-                   strength=cast(float, event.data.get("strength", before.strength)),
-                   attributes=cast(Attributes, event.data.get("attributes", before.attributes)))
-    return Changes(link=link)
+        raise ValueError("an event of a link that was never made")
+    return replace(before, version=event.version, updated_at=event.at,
+                   strength=cast(float, data.get("strength", before.strength)),
+                   attributes=cast(Attributes, data.get("attributes", before.attributes)))
 
 
-def _unlinked(before: Item | Link | None, event: Event) -> Changes:
-    return Changes(gone=event.stream)
-
-
-def _the_item(before: Item | Link | None) -> Item:
-    if not isinstance(before, Item):
+def _changed(before: Item | Link | None, event: Event) -> Changes:
+    """What an event of an item means; to be remembered is to be changed from nothing."""
+    data, item = event.data, _blank(event) if event.type == "remembered" else before
+    if event.type not in ITEM_EVENTS or not isinstance(item, Item):
         raise ValueError("an event of an item that was never remembered")
-    return before
+    scope = replace(item.scope, audience=Audience(cast(str, data.get("audience", item.scope.audience))),
+                    project=cast("str | None", data.get("project", item.scope.project)),
+                    namespace=cast("str | None", data.get("namespace", item.scope.namespace)))
+    tags = {*_texts(data, "tags", item.tags), *_texts(data, "added")}.difference(_texts(data, "removed"))
+    dropped = _texts(data, "dropped")
+    kept = {name: value for name, value in item.attributes.items() if name not in dropped}
+    after = replace(item, scope=scope, version=event.version, tags=tuple(sorted(tags)),
+                    title=cast(str, data.get("title", item.title)), status=cast(str, data.get("status", item.status)),
+                    attributes=kept | dict(cast(Attributes, data.get("attributes") or {})),
+                    updated_at=item.updated_at if event.type == "appraised" else event.at,
+                    forgotten=event.type == "forgotten" or (item.forgotten and event.type != "restored"))
+    if event.type == "remembered":
+        return _filled(None, after, event)
+    return _filled(item, after, event) if "blocks" in data else Changes(before=item, item=after)
 
 
-def _texts(value: Json | None) -> tuple[str, ...]:
+def _blank(event: Event) -> Item:
+    data = event.data
+    scope = Scope(event.tenant, cast(str, data["owner"]), Audience(cast(str, data["audience"])))
+    return Item(event.stream, cast(str, data["kind"]), cast(str, data["title"]), scope, cast(str, data["status"]), (),
+                {}, event.version, event.seq, event.at, event.at, blocks=0, passages=0)
+
+
+def _filled(before: Item | None, item: Item, event: Event) -> Changes:
+    """The passages of an event that brings blocks or takes the last ones away."""
+    data, at, blocks, keep = event.data, item.created_at, 0, 0
+    if event.type == "appended":
+        at, blocks, keep = event.at, item.blocks, item.passages if item.blocks else 0
+    if event.type == "trimmed":
+        blocks, keep, new = cast(int, data["blocks"]), cast(int, data["passages"]), list[Block]()
+    else:
+        new = blocks_of(data)
+    passages = passages_of(item.id, new, at, blocks, keep)
+    if not blocks + len(new):
+        # Without text it is still found by its title.
+        passages = (Passage(item.id, 0, -1, "", item.created_at),)
+    after = replace(item, blocks=blocks + len(new), passages=keep + len(passages))
+    return Changes(before=before, item=after, keep=keep, passages=passages)
+
+
+def _texts(data: Data, name: str, otherwise: Iterable[str] = ()) -> Iterable[str]:
+    value = data.get(name)
     if value is not None and not isinstance(value, list):
         raise ValueError("tags are a list")
-    return tuple(cast(list[str], value or []))
-
-
-_FOLDS: dict[str, Callable[[Item | Link | None, Event], Changes]] = {
-    "remembered": _remembered, "revised": _revised, "tagged": _tagged, "appended": _appended, "trimmed": _trimmed,
-    "forgotten": _forgotten, "restored": _restored, "appraised": _appraised, "erased": _erased,
-    "linked": _linked, "relinked": _relinked, "unlinked": _unlinked, **dict.fromkeys(RECORD_EVENTS, _told),
-}
+    return otherwise if value is None else cast("list[str]", value)
 
 
 @dataclass(slots=True)
@@ -251,9 +183,8 @@ class Replay:
         if changes.keep is not None:
             self.passages = [*self.passages[:changes.keep], *changes.passages]
         if changes.gone is not None:
-            self.row, self.passages = None, []
-        else:
-            self.row = changes.item or changes.link
+            self.passages = []
+        self.row = changes.item or changes.link
         return changes
 
     @classmethod

@@ -10,11 +10,11 @@ from typing import TypeVar
 
 from memolith.engine.chunks import embedded
 from memolith.engine.duplicates import NEAR, contradicts, overlap
-from memolith.engine.events import join_blocks
+from memolith.engine.events import text_of
 from memolith.engine.model import Caller, Filter, Item
-from memolith.engine.ports import Analyst, Finding
+from memolith.engine.ports import MOST_LISTED, Analyst, Finding
 from memolith.engine.recall import Query, Recall
-from memolith.engine.verbs import MOST_LISTED, Verbs
+from memolith.engine.verbs import Verbs
 from memolith.errors import Unavailable
 
 MOST_PAIRS = 2000
@@ -55,8 +55,7 @@ class Insights:
         """The items as text, title first where the text does not begin with it."""
         with self._engine.store.reading(caller.tenant) as rows:
             items, passages = rows.items(caller.tenant, ids), rows.passages_of(caller.tenant, ids)
-        return {id: embedded(items[id].title, None, "\n".join(block.text for block in join_blocks(passages[id])))
-                for id in ids}
+        return {id: embedded(items[id].title, None, text_of(passages[id])) for id in ids}
 
     def duplicates(self, caller: Caller, chosen: Filter, threshold: float,
                    tell: Callable[[int, int], None]) -> tuple[list[tuple[Item, Item, float]], list[str]]:
@@ -76,7 +75,8 @@ class Insights:
             found = self._search.recall(caller, Query(topic, chosen, limit=most, threshold=ON_TOPIC, per_item=True))
             ids = [hit.item.id for hit in found.hits]
         else:
-            ids = [item.id for item in self._engine.listing(caller, chosen, limit=most).items]
+            with self._engine.store.reading(caller.tenant) as rows:
+                ids = [item.id for item in rows.listing(caller, chosen, limit=most, counted=False).items]
         texts = self.texts(caller, ids)
         warnings: list[str] = []
         group = {id: {id} for id in ids}

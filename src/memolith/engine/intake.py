@@ -53,10 +53,6 @@ class Intake:
         word("status", draft.status)
         if draft.kind in NEEDS_TEXT and not _has_text(clean.blocks):
             raise InvalidInput("There is no text to remember.", field="content")
-        if not clean.title and not _has_text(clean.blocks):
-            raise InvalidInput("A title or a text is needed.", field="title")
-        if clean.audience is Audience.PROJECT and not clean.project:
-            raise InvalidInput("An item for a project needs to name the project.", field="project")
         return clean
 
     def patch(self, patch: Patch, kind: str) -> Patch:
@@ -106,13 +102,10 @@ class Intake:
         """Distinct tags in order, without blanks around them."""
         if not isinstance(tags, list | tuple) or len(tags) > self.limits.tags:
             raise InvalidInput(f"Tags are a list of at most {self.limits.tags} texts.", field="tags")
-        return tuple(sorted({self._tag(tag) for tag in tags}))
-
-    def _tag(self, tag: str) -> str:
-        clean = self._short("tags", plain("tags", tag), self.limits.tag).strip()
-        if not clean:
+        clean = {self._short("tags", plain("tags", tag), self.limits.tag).strip() for tag in tags}
+        if "" in clean:
             raise InvalidInput("A tag cannot be blank.", field="tags")
-        return clean
+        return tuple(sorted(clean))
 
     def name(self, name: str, value: str | None) -> str | None:
         """A short name; an empty one stays empty, which a patch reads as 'none'."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import math
+import operator
 from collections.abc import Callable
 from dataclasses import replace
 from typing import cast
@@ -14,8 +15,6 @@ from memolith.errors import InvalidInput
 
 _TEXTS = {"kinds": "kinds", "tags_all": "tags", "tags_any": "tags", "tags_none": "tags", "statuses": "status",
           "projects": "project", "namespaces": "namespace", "topics": "topic_id", "speakers": "speakers", "ids": "ids"}
-
-
 OPS = ("eq", "ne", "lt", "le", "gt", "ge", "glob", "in", "under", "has", "is_or_lacks", "sure")
 
 
@@ -47,18 +46,14 @@ def _check(condition: Condition) -> None:
 
 def item_matches(item: Item, chosen: Filter) -> bool:
     """Whether the item passes all of the filter that is about items."""
-    tags = set(item.tags)
-    return ((not chosen.kinds or item.kind in chosen.kinds)
-            and (not chosen.statuses or item.status in chosen.statuses)
-            and (chosen.forgotten is None or item.forgotten == chosen.forgotten)
-            and (not chosen.projects or item.scope.project in chosen.projects)
-            and (not chosen.namespaces or item.scope.namespace in chosen.namespaces)
-            and (not chosen.topics or item.attributes.get("topic_id") in chosen.topics)
-            and (chosen.owner is None or item.scope.owner == chosen.owner)
-            and (not chosen.ids or item.id in chosen.ids)
-            and tags.issuperset(chosen.tags_all)
+    tags, scope = set(item.tags), item.scope
+    values = ((chosen.kinds, item.kind), (chosen.statuses, item.status), (chosen.projects, scope.project),
+              (chosen.namespaces, scope.namespace), (chosen.topics, item.attributes.get("topic_id")),
+              (chosen.ids, item.id))
+    return (all(not wanted or value in wanted for wanted, value in values)
+            and chosen.forgotten in (None, item.forgotten) and chosen.owner in (None, scope.owner)
+            and tags.issuperset(chosen.tags_all) and tags.isdisjoint(chosen.tags_none)
             and (not chosen.tags_any or not tags.isdisjoint(chosen.tags_any))
-            and tags.isdisjoint(chosen.tags_none)
             and chosen.title.casefold() in item.title.casefold()
             and all(_holds(item.attributes.get(condition.name), condition) for condition in chosen.where))
 
@@ -71,36 +66,23 @@ def passage_matches(passage: Passage, chosen: Filter) -> bool:
 
 
 def _holds(value: Json, condition: Condition) -> bool:
-    wanted = condition.value
-    if condition.op == "eq":
-        return value == wanted
-    if condition.op == "ne":
-        return value != wanted
+    op, wanted = condition.op, condition.value
+    if op in ("eq", "ne"):
+        return (value == wanted) == (op == "eq")
     if value is None:
-        return condition.op == "is_or_lacks"
-    return _TESTS[condition.op](value, wanted)
-
-
-def _under(value: Json, wanted: Json) -> bool:
-    folder = str(wanted).rstrip("/")
-    return str(value) == folder or str(value).startswith(folder + "/")
-
-
-def _alike(value: Json, wanted: Json) -> bool:
-    """Whether the two can be compared at all."""
-    return isinstance(value, str) == isinstance(wanted, str) and all(
-        isinstance(one, str | int | float) for one in (value, wanted))
+        return op == "is_or_lacks"
+    if op in ("lt", "le", "gt", "ge"):
+        alike = isinstance(value, str) == isinstance(wanted, str) and not any(
+            isinstance(one, list | dict | None) for one in (value, wanted))
+        return alike and bool(getattr(operator, op)(value, wanted))
+    return _TESTS[op](value, wanted)
 
 
 _TESTS: dict[str, Callable[[Json, Json], bool]] = {
-    "lt": lambda value, wanted: _alike(value, wanted) and cast(float, value) < cast(float, wanted),
-    "le": lambda value, wanted: _alike(value, wanted) and cast(float, value) <= cast(float, wanted),
-    "gt": lambda value, wanted: _alike(value, wanted) and cast(float, value) > cast(float, wanted),
-    "ge": lambda value, wanted: _alike(value, wanted) and cast(float, value) >= cast(float, wanted),
     "is_or_lacks": lambda value, wanted: value == wanted,
     "sure": lambda value, wanted: (bounds := cast("list[float]", wanted))[0] <= cast(float, value) <= bounds[1],
     "glob": lambda value, wanted: fnmatch.fnmatchcase(str(value), str(wanted).replace("[^", "[!")),
     "in": lambda value, wanted: value in cast("list[Json]", wanted),
-    "under": _under,
+    "under": lambda value, wanted: f"{value}/".startswith(str(wanted).rstrip("/") + "/"),
     "has": lambda value, wanted: isinstance(value, list) and wanted in value,
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -12,6 +13,17 @@ Attributes = Mapping[str, Json]
 NO_ATTRIBUTES: Attributes = MappingProxyType({})
 
 KINDS = ("memory", "conversation", "concept", "document", "entity", "prompt", "template", "project", "topic")
+
+
+def exact(value: object) -> str:
+    """JSON text that is equal for equal values only: 1 and true differ here."""
+    return json.dumps(value, sort_keys=True, default=_entries)
+
+
+def _entries(value: object) -> object:
+    if isinstance(value, Mapping):
+        return dict(value)
+    return {name: getattr(value, name) for name in getattr(value, "__dataclass_fields__", {})}
 
 
 class Audience(StrEnum):

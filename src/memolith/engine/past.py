@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import cast
 
-from memolith.engine.events import LINK_EVENTS, Event, Replay, block_data, blocks_of, join_blocks
+from memolith.engine.events import Event, Replay, block_data, join_blocks
 from memolith.engine.intake import when
-from memolith.engine.model import Block, Caller, Item, Json, Link
+from memolith.engine.model import Block, Caller, Item, Json, Link, exact
 from memolith.engine.ports import Reader
 from memolith.engine.verbs import Verbs, sees_both, visible
-from memolith.errors import NotFound, NotUndoable
+from memolith.errors import InvalidInput, NotFound, NotUndoable
 
-_BOOKKEEPING = ("version", "seq", "created_at", "updated_at", "passages", "blocks", "id")
+_SIMPLE = {"remembered": "forgotten", "forgotten": "restored", "restored": "forgotten", "linked": "unlinked"}
+_FIELDS = ("title", "status", "audience", "project", "namespace", "tags", "strength", "attributes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,23 +41,19 @@ class Past:
 
     def history(self, caller: Caller, id: str, until: str | None = None) -> list[Step]:
         """Every event of the item and of its links, oldest first, with what changed."""
-        until = None if until is None else when("as_of", until)
+        until = "9999" if until is None else when("as_of", until)
         with self._engine.store.reading(caller.tenant) as rows:
-            _allowed(rows, caller, id)
-            steps = _steps(caller, rows.events(caller.tenant, id))
+            steps = _steps(caller, _events(rows, caller, id))
             for stream in rows.link_streams(caller.tenant, id):
-                events = rows.events(caller.tenant, stream)
-                if events[-1].type != "erased" and sees_both(rows, caller, _link_of(events)):
+                if _seen(rows, caller, events := rows.events(caller.tenant, stream)):
                     steps += _steps(caller, events)
-        kept = [step for step in steps if until is None or step.event.at <= until]
-        return sorted(kept, key=lambda step: step.event.seq)
+        return sorted((step for step in steps if step.event.at <= until), key=lambda step: step.event.seq)
 
     def as_of(self, caller: Caller, id: str, at: str) -> tuple[Item, list[Block]]:
         """The item and its blocks as they were at that time."""
         at = when("as_of", at)
         with self._engine.store.reading(caller.tenant) as rows:
-            _allowed(rows, caller, id)
-            events = rows.events(caller.tenant, id)
+            events = _events(rows, caller, id)
         if events[-1].type == "erased":
             raise NotFound("This item was erased; its past is gone too.", id=id)
         state = Replay.until(events, at)
@@ -66,53 +61,48 @@ class Past:
             raise NotFound(f"At {at} this item was not there for you.", id=id)
         return state.row, join_blocks(state.passages)
 
-    def undo(self, caller: Caller, seq: int) -> Event:
-        """Take one event back by a new one; refused where later events touched the same."""
-        with self._engine.store.reading(caller.tenant) as rows:
-            event = rows.event(caller.tenant, seq)
-            if event is None:
-                raise NotFound(f"There is no event {seq}.", field="event", id=str(seq))
-            events = rows.events(caller.tenant, event.stream)
-            if events[-1].type == "erased" and caller.user in (events[0].actor, events[-1].actor):
-                raise NotUndoable("What was erased cannot come back.", id=event.stream)
-            if event.type not in LINK_EVENTS:
-                try:
-                    _allowed(rows, caller, event.stream)
-                except NotFound:
-                    # Whose event it is is nobody else's business.
-                    raise NotFound(f"There is no event {seq}.", field="event", id=str(seq)) from None
-            elif events[-1].type == "erased" or not sees_both(rows, caller, _link_of(events)):
-                raise NotFound(f"There is no event {seq}.", field="event", id=str(seq))
-        type, data = _inverse(events, event)
-        row = _finder(caller, event)
-        undone, _ = self._engine.write(caller, event.stream, type, data | {"undoes": seq}, row, events[-1].version)
-        return undone
-
     def last(self, caller: Caller, id: str) -> Event:
         """The newest event of an item."""
         with self._engine.store.reading(caller.tenant) as rows:
-            _allowed(rows, caller, id)
-            return next(event for event in reversed(rows.events(caller.tenant, id)) if event.type != "appraised")
+            return next(event for event in reversed(_events(rows, caller, id)) if event.type != "appraised")
+
+    def undo(self, caller: Caller, seq: int) -> Event:
+        """Take one event back by a new one; refused where later events touched the same."""
+        tenant = caller.tenant
+        with self._engine.store.writing(tenant) as rows:
+            event = rows.event(tenant, seq)
+            events = rows.events(tenant, event.stream) if event else []
+            if events and events[-1].type == "erased" and caller.user in (events[0].actor, events[-1].actor):
+                raise NotUndoable("What was erased cannot come back.", id=events[0].stream)
+            if event is None or not _seen(rows, caller, events):
+                # Whose event it is is nobody else's business.
+                raise NotFound(f"There is no event {seq}.", field="event", id=str(seq))
+            type, data = _inverse(events, event)
+            if type == "linked":
+                ends = (cast(str, data[name]) for name in ("source", "target", "type"))
+                _must(rows.link_between(tenant, *ends) is None, event)
+            row = rows.link(tenant, event.stream) or rows.item(tenant, event.stream)
+            try:
+                return self._engine.tell(rows, caller, event.stream, type, data | {"undoes": seq}, row)
+            except InvalidInput as error:
+                raise NotUndoable(f"Without this event: {error.message}", id=event.stream) from error
 
 
-def _finder(caller: Caller, event: Event) -> Callable[[Reader], Item | Link | None]:
-    def link(rows: Reader) -> Link | None:
-        made = _link_of(rows.events(caller.tenant, event.stream))
-        other = rows.link_between(caller.tenant, made.source, made.target, made.type)
-        _must(other is None or other.id == event.stream, event)
-        return rows.link(caller.tenant, event.stream)
-
-    if event.type in LINK_EVENTS:
-        return link
-    return lambda rows: visible(rows, caller, event.stream, forgotten=True)
-
-
-def _allowed(rows: Reader, caller: Caller, id: str) -> None:
-    """The item may be forgotten or erased, but it must be one that the caller may see."""
-    events = [] if rows.item(caller.tenant, id) else rows.events(caller.tenant, id)
-    erased = events and events[-1].type == "erased" and (caller.admin or caller.user == events[0].actor)
-    if not erased:
+def _events(rows: Reader, caller: Caller, id: str) -> list[Event]:
+    """The log of an item that the caller may see, forgotten and erased ones included."""
+    events = rows.events(caller.tenant, id)
+    if not (events and events[-1].type == "erased" and (caller.admin or caller.user == events[0].actor)):
         visible(rows, caller, id, forgotten=True)
+    return events
+
+
+def _seen(rows: Reader, caller: Caller, events: list[Event]) -> bool:
+    """Whether the caller may see the item, or both ends of the link, that these events made."""
+    made = None if events[-1].type == "erased" else Replay.of(events[:1]).row
+    if isinstance(made, Link):
+        return sees_both(rows, caller, made)
+    item = rows.item(caller.tenant, events[0].stream)
+    return item is not None and item.scope.admits(caller)
 
 
 def _steps(caller: Caller, events: list[Event]) -> list[Step]:
@@ -135,7 +125,7 @@ def _steps(caller: Caller, events: list[Event]) -> list[Step]:
 def _changed(before: dict[str, Json], after: dict[str, Json]) -> list[str]:
     """The names whose value differs; to be absent and to be null are two things."""
     return [name for name in sorted(before.keys() | after.keys())
-            if (name in before) != (name in after) or json.dumps(before.get(name)) != json.dumps(after.get(name))]
+            if (name in before) != (name in after) or exact(before.get(name)) != exact(after.get(name))]
 
 
 def picture(state: Replay) -> dict[str, Json]:
@@ -146,15 +136,14 @@ def picture(state: Replay) -> dict[str, Json]:
     if isinstance(row, Link):
         return {"source": row.source, "target": row.target, "type": row.type, "strength": row.strength,
                 "attributes": dict(row.attributes)}
-    shown: dict[str, Json] = {field.name: getattr(row, field.name) for field in fields(row)
-                              if field.name not in (*_BOOKKEEPING, "scope", "tags", "attributes")}
     scope = row.scope
-    shown |= {"owner": scope.owner, "audience": scope.audience.value, "project": scope.project,
-              "namespace": scope.namespace, "tags": list(row.tags)}
     # A computed certainty follows from the rest; undo brings the rest back.
     hidden = () if row.attributes.get("certainty_source") == "given" else ("certainty_score", "certainty_source")
-    shown |= {f"attributes.{name}": value for name, value in row.attributes.items() if name not in hidden}
-    return shown | _texts(row.kind, join_blocks(state.passages))
+    return {"kind": row.kind, "title": row.title, "status": row.status, "forgotten": row.forgotten,
+            "owner": scope.owner, "audience": scope.audience.value, "project": scope.project,
+            "namespace": scope.namespace, "tags": list(row.tags),
+            **{f"attributes.{name}": value for name, value in row.attributes.items() if name not in hidden},
+            **_texts(row.kind, join_blocks(state.passages))}
 
 
 def _texts(kind: str, blocks: list[Block]) -> dict[str, Json]:
@@ -169,12 +158,11 @@ def _texts(kind: str, blocks: list[Block]) -> dict[str, Json]:
 
 def _inverse(events: list[Event], event: Event) -> tuple[str, dict[str, Json]]:
     """The event that takes this one back, if what it did still stands."""
-    simple = {"remembered": "forgotten", "forgotten": "restored", "restored": "forgotten", "linked": "unlinked"}
     before, after, now = (Replay.of(past for past in events if past.version <= version)
                           for version in (event.version - 1, event.version, events[-1].version))
-    if event.type in simple:
+    if event.type in _SIMPLE:
         _must(_alive(now) == _alive(after), event)
-        return simple[event.type], {}
+        return _SIMPLE[event.type], {}
     if event.type == "unlinked":
         _must(now.row is None, event)
         cut = cast(Link, before.row)
@@ -182,13 +170,9 @@ def _inverse(events: list[Event], event: Event) -> tuple[str, dict[str, Json]]:
     _must(now.row is not None, event)
     if event.type == "appraised":
         raise NotUndoable("What is computed cannot be undone; it follows from the rest.", id=event.stream)
-    if event.type == "relinked":
-        _must(picture(now) == picture(after), event)
-        link = cast(Link, before.row)
-        return "relinked", {"strength": link.strength, "attributes": dict(link.attributes)}
     if event.type in ("appended", "trimmed"):
         return _inverse_blocks(event, before, after, now)
-    return "revised", _inverse_fields(event, before, after, now)
+    return "relinked" if event.type == "relinked" else "revised", _inverse_fields(event, before, after, now)
 
 
 def _alive(state: Replay) -> bool:
@@ -206,38 +190,18 @@ def _inverse_blocks(event: Event, before: Replay, after: Replay, now: Replay) ->
 
 
 def _inverse_fields(event: Event, before: Replay, after: Replay, now: Replay) -> dict[str, Json]:
-    old, new, current = picture(before), picture(after), picture(now)
+    old, new = picture(before), picture(after)
     changed = _changed(old, new)
-    _must(not set(changed) & set(_changed(current, new)), event)
-    data: dict[str, Json] = {name: old.get(name) for name in changed
-                             if name in ("title", "status", "audience", "project", "namespace", "tags")}
+    _must(not set(changed) & set(_changed(picture(now), new)), event)
+    data: dict[str, Json] = {name: old[name] for name in changed if name in _FIELDS}
     if {"text", "at", "parts", "messages"} & set(changed):
         data["blocks"] = [block_data(block) for block in join_blocks(before.passages)]
-    names = [name.removeprefix("attributes.") for name in changed if name.startswith("attributes.")]
-    back = {name: old[f"attributes.{name}"] for name in names if f"attributes.{name}" in old}
-    if back:
+    names = [name for name in changed if name.startswith("attributes.")]
+    if back := {name.removeprefix("attributes."): old[name] for name in names if name in old}:
         data["attributes"] = back
-    if gone := [name for name in names if name not in back]:
+    if gone := [name.removeprefix("attributes.") for name in names if name not in old]:
         data["dropped"] = list(gone)
-    _must_stay_valid(data, cast(Item, now.row), join_blocks(now.passages), event)
     return data
-
-
-def _must_stay_valid(data: dict[str, Json], item: Item, blocks: list[Block], event: Event) -> None:
-    """Refuse to leave an item that no verb would have made."""
-    left = blocks_of(data) if "blocks" in data else blocks
-    if not data.get("title", item.title) and not any(block.text.strip() for block in left):
-        raise NotUndoable("Without this the item would have neither title nor text.", id=event.stream)
-    if data.get("audience", item.scope.audience) == "project" and not data.get("project", item.scope.project):
-        raise NotUndoable("Without this the item would be for a project, but for none.", id=event.stream)
-
-
-def _link_of(events: list[Event]) -> Link:
-    """The link of a stream as it was made."""
-    made = Replay.of(events[:1]).row
-    if not isinstance(made, Link):
-        raise NotUndoable("What was erased cannot come back.", id=events[0].stream)
-    return made
 
 
 def _must(holds: bool, event: Event) -> None:

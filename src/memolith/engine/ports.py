@@ -19,6 +19,7 @@ class Clock(Protocol):
 
 ORDINAL_BITS = 20
 NO_LIMIT = 2**63 - 1
+MOST_LISTED = 10_000
 
 
 class Place(NamedTuple):
@@ -235,21 +236,6 @@ class Cipher(Protocol):
     def fresh(self, type: str) -> str: ...
 
 
-class Stage(Protocol):
-    """Where the vectors of a store are searched, and what keeps that quick."""
-
-    def vectors(self, embedder: Embedder) -> Vectors: ...
-
-    def row(self, vector: bytes) -> bytes:
-        """A vector as the store keeps it."""
-
-    def renew(self, embedder: Embedder, always: bool = False) -> bool:
-        """Bring what speeds up the search up to date where that pays; whether something was done."""
-
-    def drop(self, embedder: Embedder | None) -> None:
-        """Leave nothing of what was erased."""
-
-
 class SlotReader(Protocol):
     """What a vector stage of one process follows."""
 
@@ -368,17 +354,12 @@ class ClientKey:
 
 
 class ClientKeys(Protocol):
-    """The keys of all clients."""
+    """The keys of all clients; to revoke one that is not there gives False."""
 
     def add(self, key: ClientKey) -> None: ...
-
     def by_digest(self, digest: str) -> ClientKey | None: ...
-
     def all(self) -> list[ClientKey]: ...
-
-    def revoke(self, id: str) -> bool:
-        """False if there is no such key."""
-
+    def revoke(self, id: str) -> bool: ...
     def used(self, id: str, at: str) -> None: ...
 
 

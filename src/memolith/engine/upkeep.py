@@ -10,19 +10,17 @@ from typing import cast
 
 from memolith.engine.events import ITEM_EVENTS, LINK_EVENTS, RECORD_EVENTS, Changes, Event, Replay, fold
 from memolith.engine.intake import Intake, identifier, json_object, plain, when
-from memolith.engine.model import Block, Caller, Draft, Item, Json, Link, Passage
+from memolith.engine.model import Block, Caller, Draft, Item, Json, Passage, exact
 from memolith.engine.ports import Reader, Writer
+from memolith.engine.soundness import refuse_unsound
 from memolith.engine.verbs import Verbs
 from memolith.errors import Conflict, InvalidInput, MemolithError, StoreCorrupt
 
 FORMAT = 1
 # Events hold blocks which hold attributes: so many levels above what a caller may nest.
 OUTER = -4
-PLAIN_EVENTS = ("forgotten", "restored", "erased", "unlinked")
 LEFT_OUT = ("vault values", "client keys", "embedding vectors (made anew after import)")
 Progress = Callable[[int, int], None]
-# How far a stream is imported: its row and its version.
-State = tuple[Item | Link | None, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +64,12 @@ class Upkeep:
                 rows = writer_of(tenant)
                 for stream in rows.streams(tenant):
                     events = rows.events(tenant, stream)
-                    _fill(rows, Replay.of(events), events)
+                    state = Replay.of(events)
+                    if isinstance(state.row, Item):
+                        rows.apply(Changes(item=state.row, keep=0, passages=tuple(state.passages)))
+                        rows.queue("embed", stream, events[-1].seq)
+                    elif state.row:
+                        rows.apply(Changes(link=state.row))
                     done += len(events)
                     progress(done, rows.last_seq(tenant))
                 rows.finish()
@@ -78,7 +81,9 @@ class Upkeep:
             yield _line({"memolith": FORMAT, "tenant": tenant, "events": rows.last_seq(tenant),
                          "left_out": list(LEFT_OUT)})
             for event in rows.events_after(tenant, 0):
-                yield _line({"event": {name: value for name, value in asdict(event).items() if name != "tenant"}})
+                told = asdict(event)
+                del told["tenant"]
+                yield _line({"event": told})
 
     def import_(self, caller: Caller, lines: Iterable[str], progress: Progress = lambda done, total: None) -> Imported:
         """Bring in an export, or plain lines with `content`; wholly or not at all."""
@@ -87,25 +92,18 @@ class Upkeep:
                    for number, line in enumerate(lines, 1) if line.strip()]
         _check_headers(records)
         intake = Intake(self._engine.limits, self._engine.secrets)
-        count = items = 0
+        items, versions = 0, dict[str, int]()
+        events = [(number, record) for number, record in records if "memolith" not in record]
         with self._engine.store.writing(caller.tenant) as rows:
-            states: dict[str, State] = {}
-            for number, record in records:
-                if "memolith" in record:
-                    continue
+            for count, (number, record) in enumerate(events, 1):
                 with _line_named(number):
-                    items += self._import_line(rows, caller, record, states, intake)
-                count += 1
+                    if "event" in record:
+                        items += _import_event(rows, _event(record["event"]), versions, intake)
+                    else:
+                        self._engine.remember_in(rows, caller, _draft(record), intake)
+                        items += 1
                 progress(count, len(records))
-        return Imported(count, items, intake.redactions)
-
-    def _import_line(self, rows: Writer, caller: Caller, record: dict[str, Json], states: dict[str, State],
-                     intake: Intake) -> bool:
-        """Whether the line made an item."""
-        if "event" in record:
-            return _import_event(rows, _event(record["event"]), states, intake)
-        self._engine.remember_in(rows, caller, _draft(record), intake)
-        return True
+        return Imported(len(events), items, intake.redactions)
 
 
 @contextmanager
@@ -119,21 +117,26 @@ def _line_named(number: int) -> Iterator[None]:
         raise
 
 
-def _import_event(rows: Writer, event: Event, states: dict[str, State], intake: Intake) -> bool:
-    if event.stream not in states and rows.events(rows.tenant, event.stream):
-        raise Conflict(f"{event.stream[:100]} is here already; import into an empty tenant.", id=event.stream)
-    row, version = states.get(event.stream, (None, 0))
+def _import_event(rows: Writer, event: Event, versions: dict[str, int], intake: Intake) -> bool:
+    """Whether the event made an item."""
+    tenant, stream, version = rows.tenant, event.stream, versions.get(event.stream, 0)
+    if not version and rows.events(tenant, stream):
+        raise Conflict(f"{stream[:100]} is here already; import into an empty tenant.", id=stream)
     if event.version != version + 1:
-        raise Conflict(f"version {event.version} of {event.stream[:100]} does not follow {version}.", id=event.stream)
-    if event.key and rows.event_by_key(rows.tenant, event.actor, event.key):
-        raise Conflict("its idempotency key is used here already.", field="key", id=event.stream)
-    stamped = rows.stamp(event.stream, event.version, event.type, intake.without_secrets(event.data, OUTER),
-                         event.actor, event.at, event.key)
-    changes = _folded(row, stamped)
+        raise Conflict(f"version {event.version} of {stream[:100]} does not follow {version}.", id=stream)
+    if event.key and rows.event_by_key(tenant, event.actor, event.key):
+        raise Conflict("its idempotency key is used here already.", field="key", id=stream)
+    stamped = rows.stamp(stream, event.version, event.type, intake.without_secrets(event.data, OUTER), event.actor,
+                         event.at, event.key)
+    try:
+        changes = changes_of(rows, stamped)
+    except StoreCorrupt as error:
+        raise InvalidInput(error.message, field="event") from error
     if changes.item is not None:
         _sound(changes.item, changes.passages, intake)
+        refuse_unsound(rows, changes)
     rows.append(stamped, changes)
-    states[event.stream] = None if changes.gone else changes.item or changes.link or row, event.version
+    versions[stream] = event.version
     return event.type == "remembered"
 
 
@@ -148,29 +151,10 @@ def _sound(item: Item, passages: Sequence[Passage], intake: Intake) -> None:
         when("at", passage.at)
 
 
-def changes_of(before: Item | Link | None, event: Event) -> Changes:
-    """The row changes of an event of a finished log; one that was scrubbed when its item was erased has none."""
-    if not event.data and (before is None or event.type not in PLAIN_EVENTS):
-        return Changes()
-    return fold(before, event)
-
-
-def _folded(before: Item | Link | None, event: Event) -> Changes:
-    if not event.data and before is not None and event.type in (
-            "revised", "tagged", "appended", "appraised", "relinked"):
-        raise InvalidInput("this event has no data.", field="data")
-    try:
-        return changes_of(before, event)
-    except StoreCorrupt as error:
-        raise InvalidInput(error.message, field="event") from error
-
-
-def _fill(rows: Writer, state: Replay, events: list[Event]) -> None:
-    if isinstance(state.row, Item):
-        rows.apply(Changes(item=state.row, keep=0, passages=tuple(state.passages)))
-        rows.queue("embed", state.row.id, events[-1].seq)
-    elif isinstance(state.row, Link):
-        rows.apply(Changes(link=state.row))
+def changes_of(rows: Reader, event: Event) -> Changes:
+    """The row changes of an event from elsewhere; one that was scrubbed when its item was erased has none."""
+    before = rows.link(event.tenant, event.stream) or rows.item(event.tenant, event.stream)
+    return fold(before, event) if event.data or before else Changes()
 
 
 def differences(rows: Reader, tenant: str) -> Iterator[tuple[int, list[str]]]:
@@ -184,35 +168,21 @@ def differences(rows: Reader, tenant: str) -> Iterator[tuple[int, list[str]]]:
             items.add(stream)
             yield 0, [error.message]
             continue
-        found: list[str] = []
-        if [event.version for event in events] != list(range(1, len(events) + 1)):
-            found.append(f"{stream}: versions have gaps")
         if events[0].type in LINK_EVENTS:
             links.add(stream)
-            if _exact(rows.link(tenant, stream)) != _exact(state.row):
-                found.append(f"link {stream} differs from the log")
+            pairs: dict[str, tuple[object, object]] = {"link": (rows.link(tenant, stream), state.row)}
         else:
             items.add(stream)
-            found += _item_differences(rows, tenant, stream, state)
+            pairs = {"item": (rows.item(tenant, stream), state.row),
+                     "passages of": (rows.passages(tenant, stream), state.passages),
+                     "tags of": (rows.tags_of(tenant, stream), getattr(state.row, "tags", ()))}
+        found = [f"{name} {stream} differs from the log" for name, (here, there) in pairs.items()
+                 if exact(here) != exact(there)]
+        if [event.version for event in events] != list(range(1, len(events) + 1)):
+            found.append(f"{stream}: versions have gaps")
         yield len(events), found
     yield 0, [f"item {item.id} is not in the log" for item in rows.all_items(tenant) if item.id not in items]
     yield 0, [f"link {link.id} is not in the log" for link in rows.all_links(tenant) if link.id not in links]
-
-
-def _item_differences(rows: Reader, tenant: str, stream: str, state: Replay) -> list[str]:
-    found = []
-    if _exact(rows.item(tenant, stream)) != _exact(state.row):
-        found.append(f"item {stream} differs from the log")
-    if [_exact(passage) for passage in rows.passages(tenant, stream)] != [_exact(p) for p in state.passages]:
-        found.append(f"passages of {stream} differ from the log")
-    if isinstance(state.row, Item) and rows.tags_of(tenant, stream) != state.row.tags:
-        found.append(f"tags of {stream} differ from the log")
-    return found
-
-
-def _exact(row: Item | Link | Passage | None) -> tuple[object, str]:
-    """The row with its attributes as JSON, in which 1 and true differ."""
-    return row, "" if row is None else json.dumps(dict(row.attributes), sort_keys=True)
 
 
 def _line(record: Mapping[str, object]) -> str:
@@ -221,13 +191,11 @@ def _line(record: Mapping[str, object]) -> str:
 
 def _check_headers(records: list[tuple[int, dict[str, Json]]]) -> None:
     """Refuse an export of another format or one that is torn."""
+    there = sum("event" in record for _, record in records)
     for number, record in records:
-        if "memolith" not in record:
-            continue
-        if record["memolith"] != FORMAT:
+        if record.get("memolith", FORMAT) != FORMAT:
             raise InvalidInput(f"Line {number}: this export has another format than {FORMAT}.", field="memolith")
-        there = sum("event" in other for _, other in records)
-        if record.get("events", there) != there:
+        if "memolith" in record and record.get("events", there) != there:
             raise InvalidInput(f"The export is torn: it announces {record['events']} events and holds {there}.",
                                field="events")
 
@@ -239,11 +207,11 @@ def _event(raw: Json) -> Event:
         raise InvalidInput("this is not an event of memolith.", field="event") from error
     if event.type not in ITEM_EVENTS + LINK_EVENTS + RECORD_EVENTS or not isinstance(event.data, dict):
         raise InvalidInput("the event type is unknown, or there is no data.", field="type")
-    texts = (event.stream, event.actor, event.at, event.key or "")
-    if not all(isinstance(text, str) for text in texts) or not isinstance(event.version, int):
-        raise InvalidInput("this is not an event of memolith.", field="event")
-    identifier(plain("stream", event.stream))
-    return replace(event, at=when("at", event.at))
+    if not isinstance(event.version, int):
+        raise InvalidInput("the version must be a whole number.", field="version")
+    plain("actor", event.actor)
+    plain("key", event.key or "")
+    return replace(event, stream=identifier(event.stream, "stream"), at=when("at", event.at))
 
 
 def _draft(record: dict[str, Json]) -> Draft:

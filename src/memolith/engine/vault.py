@@ -57,12 +57,14 @@ class Vault:
         with self._engine.store.reading(caller.tenant) as rows:
             return [one for one in _records(rows, caller.tenant) if caller.admin or one.owner == caller.user]
 
-    def get(self, caller: Caller, id: str) -> Secret:
-        """One key."""
-        for one in self.all(caller):
-            if one.id == id:
-                return one
-        raise NotFound(f"There is no key {id[:100]!r}.", field="key_id", id=id)
+    def get(self, caller: Caller, id: str, live: bool = False) -> Secret:
+        """One key; where asked, only if it was not revoked."""
+        found = next((one for one in self.all(caller) if one.id == id), None)
+        if found is None:
+            raise NotFound(f"There is no key {id[:100]!r}.", field="key_id", id=id)
+        if live and found.revoked_at:
+            raise Conflict("This key was revoked; store a new one.", field="key_id", id=id)
+        return found
 
     def store(self, caller: Caller, draft: Secret, value: str) -> Secret:
         """Keep a new key for a project that is there."""
@@ -76,9 +78,9 @@ class Vault:
 
     def rotate(self, caller: Caller, id: str) -> tuple[Secret, str]:
         """The key with a new random value, and that value."""
-        value = self._cipher().fresh(self._live(caller, id).type)
         with self._engine.store.writing(caller.tenant) as rows:
-            secret = replace(self._live(caller, id), last_rotated=self._engine.clock.now())
+            secret = replace(self.get(caller, id, live=True), last_rotated=self._engine.clock.now())
+            value = self._cipher().fresh(secret.type)
             return self._put(rows, caller, secret, "rotated", value), value
 
     def revoke(self, caller: Caller, id: str) -> Secret:
@@ -91,7 +93,7 @@ class Vault:
 
     def reveal(self, caller: Caller, id: str) -> str:
         """The value itself; for the person at this machine alone."""
-        secret = self._live(caller, id)
+        secret = self.get(caller, id, live=True)
         if not secret.sealed:
             raise NotFound("The value of this key was left out when it was brought here.", id=id)
         value = self._cipher().open(secret.sealed, secret.context(caller.tenant))
@@ -121,12 +123,6 @@ class Vault:
                      for one in every if not one.revoked_at and one.expires_at < now]
         return len(every), problems
 
-    def _live(self, caller: Caller, id: str) -> Secret:
-        secret = self.get(caller, id)
-        if secret.revoked_at:
-            raise Conflict("This key was revoked; store a new one.", field="key_id", id=id)
-        return secret
-
     def _put(self, rows: Writer, caller: Caller, secret: Secret, type: str, value: str | None = None) -> Secret:
         if value is not None:
             cipher = self._cipher()
@@ -137,8 +133,8 @@ class Vault:
             secret = replace(secret, sealed=cipher.seal(value, secret.context(caller.tenant)))
         kept = asdict(secret)
         rows.put_record(caller.tenant, FOLDER + secret.id, json.dumps(kept))
-        self._engine.tell(rows, caller, f"key/{secret.id}", type, {
-            name: field for name, field in kept.items() if name not in ("sealed", "id") and type == "stored"})
+        told = {name: field for name, field in kept.items() if name not in ("sealed", "id")}
+        self._engine.tell(rows, caller, f"key/{secret.id}", type, told if type == "stored" else {})
         return secret
 
 
