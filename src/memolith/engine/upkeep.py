@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
-from typing import cast
+from dataclasses import asdict, replace
+from typing import NamedTuple, cast
 
 from memolith.engine.events import ITEM_EVENTS, LINK_EVENTS, RECORD_EVENTS, Changes, Event, Replay, fold
 from memolith.engine.intake import Intake, identifier, json_object, plain, when
@@ -23,8 +23,7 @@ LEFT_OUT = ("vault values", "client keys", "embedding vectors (made anew after i
 Progress = Callable[[int, int], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Imported:
+class Imported(NamedTuple):
     """What an import brought in."""
 
     events: int
