@@ -16,11 +16,11 @@ from memolith.adapters.builtin_analyst import BuiltinAnalyst
 from memolith.engine.engine import Engine
 from memolith.engine.intake import Limits
 from memolith.engine.model import Block, Caller, Draft
-from memolith.engine.moving import carry_rest, follow, unequal, unsound
 from memolith.engine.ports import Allowance, Analyst, Cipher, Embedder, Meaning, Store
 from memolith.engine.recall import Recall
 from memolith.engine.rounds import Rounds
 from memolith.engine.times import SystemClock
+from memolith.engine.upkeep import carry_rest, follow, unequal, unsound
 from memolith.errors import InvalidInput, MemolithError, StoreCorrupt, StoreGone
 from memolith.retrieval.minilm import MiniLM
 from memolith.retrieval.rank import WeightedRanker

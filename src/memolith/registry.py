@@ -71,7 +71,7 @@ class Call:
     may answer by repeating the whole call. None: the client cannot ask."""
     changed: Callable[[Listing], None] = quiet
     """To be told when a call changes what is listed."""
-    local: bool = True
+    local: bool = False
     """Whether somebody at this machine calls, and not a client over HTTP."""
 
 

@@ -193,7 +193,7 @@ def call(arguments: list[str]) -> int:
             given[argument] = _typed(value, tool.input_schema["properties"][argument])
     app = open_app(load({"data": options.data}))
     try:
-        outcome = app.registry.run(tool.name, given, Call(Caller(), app.engine))
+        outcome = app.registry.run(tool.name, given, Call(Caller(), app.engine, local=True))
     finally:
         app.close()
     out(outcome.text) if outcome.ok else note(outcome.text)

@@ -72,7 +72,7 @@ def answer(front: Front, app: App, registry: Registry, message: Json) -> bytes |
     progress = leave if "progressToken" in meta else quiet
     try:
         outcome = outcome_of(registry, tool.name, arguments,
-                             lambda: Call(Caller(), app.engine, progress=progress, elicit=leave))
+                             lambda: Call(Caller(), app.engine, progress=progress, elicit=leave, local=True))
     except InputNeeded:
         return None
     return worded(outcome, description(front.prepared) if VERSION_KEY in meta else {})

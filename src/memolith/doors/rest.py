@@ -87,8 +87,7 @@ class Rest:
                 raise InvalidInput(f"An idempotency key has 1 to {LONGEST_KEY} characters.", field="idempotency_key")
         except MemolithError as error:
             return self.registry.refuse(name, error)
-        call = Call(request.scope[CALLER], self.app.engine, request.scope[REQUEST], key, request.scope[SCOPES_KEY],
-                    local=False)
+        call = Call(request.scope[CALLER], self.app.engine, request.scope[REQUEST], key, request.scope[SCOPES_KEY])
         return await run_in_threadpool(self.registry.run, name, arguments, call)
 
     async def arguments(self, request: Request) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from memolith.engine.chunks import weigh
 from memolith.engine.duplicates import facts, shingles
@@ -26,8 +27,7 @@ class Citation:
     score: float
 
 
-@dataclass(frozen=True, slots=True)
-class Pack:
+class Pack(NamedTuple):
     """The text, its sources, and about how many tokens it has."""
 
     text: str

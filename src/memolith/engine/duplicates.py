@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from memolith.engine.chunks import chunk
 from memolith.engine.events import text_of
@@ -27,8 +27,7 @@ SHINGLE = 3
 NEAR = 0.6
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(NamedTuple):
     """The words of a text that a small change turns into another statement."""
 
     numbers: tuple[str, ...]

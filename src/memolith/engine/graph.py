@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from memolith.engine.model import Caller, Direction, Filter, Item, Link
 from memolith.engine.ports import Reader, Store
@@ -17,8 +17,7 @@ MOST_VISITED, LONGEST_S = 200_000, 2.0
 Way = tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Neighbourhood:
+class Neighbourhood(NamedTuple):
     """The items around one, nearest first, how far each is, and the links between them."""
 
     items: tuple[Item, ...]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import date, timedelta
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from memolith.engine.chunks import embedded
 from memolith.engine.duplicates import NEAR, contradicts, overlap
@@ -23,8 +22,7 @@ STEADY = 0.25
 Answer = TypeVar("Answer")
 
 
-@dataclass(frozen=True, slots=True)
-class Habits:
+class Habits(NamedTuple):
     """When and about what a user writes."""
 
     topics: list[tuple[str, int]]

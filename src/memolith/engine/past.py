@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import cast
+from typing import NamedTuple, cast
 
 from memolith.engine.events import Event, Replay, block_data, join_blocks
 from memolith.engine.intake import when
@@ -25,8 +25,7 @@ class Change:
     new: Json
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """An event of an item's history and what it changed."""
 
     event: Event

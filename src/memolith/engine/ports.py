@@ -51,8 +51,7 @@ class Candidate(NamedTuple):
         return Place.of(self.ref)
 
 
-@dataclass(frozen=True, slots=True)
-class Statistics:
+class Statistics(NamedTuple):
     """What BM25 needs: how many passages a tenant has, their mean length, and in how many a term stands."""
 
     passages: int
@@ -71,8 +70,7 @@ class Job:
     attempts: int
 
 
-@dataclass(frozen=True, slots=True)
-class Unembedded:
+class Unembedded(NamedTuple):
     """A passage as the embedder needs it, and the digest of the text its vector was made from."""
 
     ref: int
@@ -83,8 +81,7 @@ class Unembedded:
     digest: bytes | None
 
 
-@dataclass(frozen=True, slots=True)
-class SlotItem:
+class SlotItem(NamedTuple):
     """What the vector stage knows of an item."""
 
     row: int
@@ -98,8 +95,7 @@ class SlotItem:
     forgotten: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Slot:
+class Slot(NamedTuple):
     """A vector with what the vector stage filters by."""
 
     vector: int
@@ -109,8 +105,7 @@ class Slot:
     vector_row: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(NamedTuple):
     """A question as the ranker sees it."""
 
     text: str
@@ -119,8 +114,7 @@ class Asked:
     named: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(NamedTuple):
     """A candidate with all that its score depends on."""
 
     place: Place
@@ -200,16 +194,14 @@ class Vectors(Protocol):
     def beginnings(self, rows: Reader, caller: Caller, chosen: Filter) -> list[tuple[Place, bytes]]: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Meaning:
+class Meaning(NamedTuple):
     """A model and the vectors it made."""
 
     embedder: Embedder
     vectors: Vectors
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(NamedTuple):
     """What an analyst found: a tag with its reason, or an insight of some category with the items behind it."""
 
     label: str

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
-from typing import cast
+from dataclasses import asdict, replace
+from itertools import zip_longest
+from typing import NamedTuple, cast
 
 from memolith.engine.events import ITEM_EVENTS, LINK_EVENTS, RECORD_EVENTS, Changes, Event, Replay, fold
 from memolith.engine.intake import Intake, identifier, json_object, plain, when
 from memolith.engine.model import Block, Caller, Draft, Item, Json, Passage, exact
-from memolith.engine.ports import Reader, Writer
+from memolith.engine.ports import Reader, Store, Writer
 from memolith.engine.soundness import refuse_unsound
 from memolith.engine.verbs import Verbs
 from memolith.errors import Conflict, InvalidInput, MemolithError, StoreCorrupt
@@ -19,12 +20,12 @@ from memolith.errors import Conflict, InvalidInput, MemolithError, StoreCorrupt
 FORMAT = 1
 # Events hold blocks which hold attributes: so many levels above what a caller may nest.
 OUTER = -4
+BATCH = 500
 LEFT_OUT = ("vault values", "client keys", "embedding vectors (made anew after import)")
 Progress = Callable[[int, int], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Imported:
+class Imported(NamedTuple):
     """What an import brought in."""
 
     events: int
@@ -183,6 +184,62 @@ def differences(rows: Reader, tenant: str) -> Iterator[tuple[int, list[str]]]:
         yield len(events), found
     yield 0, [f"item {item.id} is not in the log" for item in rows.all_items(tenant) if item.id not in items]
     yield 0, [f"link {link.id} is not in the log" for link in rows.all_links(tenant) if link.id not in links]
+
+
+def follow(source: Store, target: Store, tenant: str, progress: Progress | None = None) -> int:
+    """Bring the target to where the source is; begins where an earlier copy ended. Returns how many events came."""
+    copied = 0
+    while True:
+        with target.reading(tenant) as rows:
+            done = rows.last_seq(tenant)
+        with source.reading(tenant) as rows:
+            total = rows.last_seq(tenant)
+            events = list(rows.events_after(tenant, done, BATCH))
+            known = rows.event(tenant, done) if done else None
+        if done and known is None:
+            raise Conflict(f"The target has {done:,} events of {tenant[:60]!r} and the source {total:,}; "
+                           "copy into an empty tenant.")
+        if not events:
+            return copied
+        with target.writing(tenant) as rows:
+            if rows.last_seq(tenant) != done:
+                raise Conflict("Somebody else writes to the target; stop him and repeat.")
+            if done and rows.event(tenant, done) != known:
+                raise Conflict(f"The target holds another {tenant[:60]!r}; copy into an empty tenant.")
+            for event in events:
+                rows.append(event, changes_of(rows, event))
+        copied += len(events)
+        if progress:
+            progress(done + len(events), total)
+
+
+def carry_rest(source: Store, target: Store, tenant: str) -> None:
+    """Copy what is no event: settings, the vault, and how often items were read. Doing it twice changes nothing."""
+    with source.reading(tenant) as rows:
+        ids = [item.id for item in rows.all_items(tenant)]
+        reads, records = rows.access(tenant, ids), rows.records(tenant)
+    with target.writing(tenant) as rows:
+        for name, value in records.items():
+            rows.put_record(tenant, name, value)
+        known = rows.access(tenant, ids)
+        missing = {id: (count - known.get(id, (0, ""))[0], last) for id, (count, last) in reads.items()}
+        rows.touch({id: read for id, read in missing.items() if read[0] > 0})
+
+
+def unequal(source: Store, target: Store, tenant: str) -> list[str]:
+    """What differs between the two; empty when all is well."""
+    parts: dict[str, Callable[[Reader], Iterator[object]]] = {
+        "events": lambda rows: rows.events_after(tenant, 0), "items": lambda rows: rows.all_items(tenant),
+        "links": lambda rows: rows.all_links(tenant)}
+    with source.reading(tenant) as here, target.reading(tenant) as there:
+        return [f"{name} differ" for name, of in parts.items()
+                if any(exact(one) != exact(two) for one, two in zip_longest(of(here), of(there)))]
+
+
+def unsound(target: Store, tenant: str) -> list[str]:
+    """What differs between a copy's rows and its own log; slow, but nobody need wait for it."""
+    with target.reading(tenant) as rows:
+        return [text for _, found in differences(rows, tenant) for text in found] + rows.index_differences(tenant)
 
 
 def _line(record: Mapping[str, object]) -> str:

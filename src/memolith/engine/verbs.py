@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import cast
 
 from memolith.engine import chunks, model
@@ -14,10 +15,26 @@ from memolith.engine.intake import POLICIES, Intake, Limits, identifier, plain, 
 from memolith.engine.intake import strength as checked_strength
 from memolith.engine.model import NO_ATTRIBUTES, Attributes, Block, Caller, Draft, Item, Json, Link, Patch, Written
 from memolith.engine.ports import Clock, Reader, Store, Writer
-from memolith.engine.receipts import Receipt
 from memolith.engine.soundness import refuse_unsound
 from memolith.engine.times import new_id
 from memolith.errors import AlreadyExists, Conflict, Denied, InvalidInput, NotFound, VersionConflict
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """Digests of a key and of what was asked for: enough to know them again, and nothing that they may hold."""
+
+    key: str | None = None
+    request: str = ""
+
+    @classmethod
+    def of(cls, key: str | None, *parts: object) -> Receipt:
+        """The receipt of a request that consists of these parts; an empty one without a key."""
+        if key is None:
+            return cls()
+        if not plain("idempotency_key", key).strip() or len(key) > 255:
+            raise InvalidInput("An idempotency key has 1 to 255 characters.", field="idempotency_key")
+        return cls(*(hashlib.sha256(text.encode()).hexdigest() for text in (key, model.exact(parts))))
 
 
 class Verbs:

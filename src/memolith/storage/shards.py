@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from functools import partial
 
-from memolith.engine.moving import carry_rest, follow, unequal, unsound
+from memolith.engine.upkeep import carry_rest, follow, unequal, unsound
 from memolith.errors import Conflict, InvalidInput, NotFound, StoreCorrupt, TenantMoving
 from memolith.storage.postgres import PostgresStore
 from memolith.storage.postgres_read import PostgresReader
