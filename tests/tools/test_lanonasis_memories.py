@@ -84,6 +84,15 @@ def test_delete_takes_a_memory_out_of_every_read_path_and_only_an_explicit_statu
     assert run(app, "get_memory", memory_id=zoo["zebra"])["status"] == "active"
 
 
+def test_a_retried_delete_returns_the_first_result(app, zoo):
+    for tool, name in (("delete_memory", "memory_id"), ("delete_topic", "topic_id")):
+        call = Call(ME, app.engine, idempotency_key=tool)
+        first, second = (app.registry.run(tool, {name: zoo["zebra" if name == "memory_id" else "topic"]}, call)
+                         for _ in range(2))
+        assert first.ok
+        assert second.body == first.body
+
+
 def test_the_status_deleted_is_a_delete(app, zoo):
     assert run(app, "update_memory", memory_id=zoo["okapi"], title="Last", status="deleted")["status"] == "deleted"
     assert refused(app, "get_memory", memory_id=zoo["okapi"]) == (-32004, "memory_id")

@@ -21,9 +21,9 @@ def bare_id(id: str) -> str:
     return id.rsplit(":", 1)[-1] if id.startswith("urn:") else id
 
 
-def the(call: Call, kind: str, id: str, field: str) -> Item:
+def the(call: Call, kind: str, id: str, field: str | None = None, *, forgotten: bool = False) -> Item:
     """The item of that kind, or an error that says which argument named none."""
-    found = call.engine.read_many(call.caller, [bare_id(id)])
+    found = call.engine.read_many(call.caller, [bare_id(id)], forgotten)
     if not found or found[0][0].kind != kind:
         raise NotFound(f"There is no {kind} {id[:100]!r}.", field=field, id=id)
     return found[0][0]

@@ -14,7 +14,7 @@ from memolith.engine.model import Audience, Block, Condition, Direction, Draft, 
 from memolith.engine.recall import Query
 from memolith.errors import InvalidInput, MemolithError, NotFound
 from memolith.registry import Body, Call, Content, Dialect, Family, Resource, Resources, shape
-from memolith.surfaces.items import bare_id, given
+from memolith.surfaces.items import given, the
 
 ADDRESS, MOST_LISTED = "concept://", 10_000
 WAYS = {"incoming": Direction.IN, "outgoing": Direction.OUT, "both": Direction.BOTH}
@@ -265,9 +265,7 @@ def get_concepts_by_certainty(call: Call, *, min_certainty: Bound = 0, max_certa
 
 def _concept(call: Call, id: str) -> str:
     """The bare id, if it is that of a concept, deleted or not."""
-    if (item := call.engine.get(call.caller, bare_id(id), forgotten=True)).kind != "concept":
-        raise NotFound(f"There is no concept {id[:100]!r}.", id=id)
-    return item.id
+    return the(call, "concept", id, forgotten=True).id
 
 
 def _attributes(score: float | None, **places: str | None) -> tuple[dict[str, JsonValue], tuple[str, ...]]:

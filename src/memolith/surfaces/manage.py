@@ -96,7 +96,7 @@ def update_topic(call: Call, *, topic_id: Id, name: TopicName | None = None, des
 @manage.tool(CHANGED, destructive=True)
 def delete_topic(call: Call, *, topic_id: Id) -> Body:
     """Delete a topic that has none below it; its memories stay."""
-    topic = the(call, "topic", topic_id, "topic_id")
+    topic = the(call, "topic", topic_id, "topic_id", forgotten=bool(call.idempotency_key))
     below = Filter(kinds=("topic",), where=(Condition("parent_topic_id", "eq", topic.id),))
     if call.engine.listing(call.caller, below, limit=1).total:
         raise Conflict("There are topics below this one; move or delete them first.", field="topic_id")

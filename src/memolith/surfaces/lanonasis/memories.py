@@ -122,7 +122,7 @@ def update_memory(call: Call, *, memory_id: MemoryId, title: Named | None = None
 @lanonasis.tool(shape(success=bool, message=str, deleted_id=str), destructive=True)
 def delete_memory(call: Call, *, memory_id: MemoryId) -> Body:
     """Take a memory out of every list and search."""
-    item = the(call, "memory", memory_id, "memory_id")
+    item = the(call, "memory", memory_id, "memory_id", forgotten=bool(call.idempotency_key))
     call.engine.forget(call.caller, item.id, key=call.idempotency_key)
     return {"success": True, "message": "The memory was deleted.", "deleted_id": item.id}
 
