@@ -11,14 +11,14 @@ MISSING = "00000000-0000-7000-8000-000000000000"
 
 
 def run(app: App, tool: str, caller: Caller = ME, **arguments: Any) -> dict[str, Any]:
-    outcome = app.registry.run(tool, arguments, Call(caller, app.engine))
+    outcome = app.registry.run(tool, arguments, Call(caller, app.engine, local=True))
     assert outcome.ok, outcome.body
     return outcome.body
 
 
 def refused(app: App, tool: str, caller: Caller = ME, **arguments: Any) -> tuple[int, str | None]:
     """The code of an error and the field that it names."""
-    outcome = app.registry.run(tool, arguments, Call(caller, app.engine))
+    outcome = app.registry.run(tool, arguments, Call(caller, app.engine, local=True))
     assert not outcome.ok, outcome.body
     return outcome.body["code"], outcome.body["data"].get("field")
 
