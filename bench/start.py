@@ -18,7 +18,7 @@ from tests.programs.pipes import INITIALIZED, encoded, initialize, request, tool
 
 from memolith.app import open_app
 from memolith.doors.auth import local_key
-from memolith.doors.stdio_front import PREPARED
+from memolith.doors.frames import PREPARED
 from memolith.engine.model import Block, Caller, Draft
 from memolith.settings import Settings
 
