@@ -18,7 +18,7 @@ from tests.programs.pipes import INITIALIZED, encoded, initialize, request, tool
 
 from memolith.app import open_app
 from memolith.doors.auth import local_key
-from memolith.doors.stdio_front import PREPARED
+from memolith.doors.frames import PREPARED, prepared_answers
 from memolith.engine.model import Block, Caller, Draft
 from memolith.settings import Settings
 
@@ -43,11 +43,7 @@ class Server:
 
 def write_tools(folder: str) -> str:
     """The product's own list of tools, for servers that have none."""
-    with open(PREPARED, "rb") as file:
-        header = json.loads(file.readline())
-        start, size = header["profiles"]["all"]["2025-11-25"]["tools/list"]
-        file.seek(start)
-        listed = json.loads(file.read(size))["tools"]
+    listed = json.loads(prepared_answers(PREPARED, "all", False)["2025-11-25"]["tools/list"])["tools"]
     path = os.path.join(folder, "tools.json")
     with open(path, "w", encoding="utf-8") as out:
         json.dump(listed, out)

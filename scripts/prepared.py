@@ -13,8 +13,8 @@ from mcp.shared.message import SessionMessage
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 
 from memolith import __version__
+from memolith.doors.frames import CAPABILITIES_KEY, VERSION_KEY, entry_name
 from memolith.doors.mcp_server import make_server
-from memolith.doors.stdio_front import CAPABILITIES_KEY, VERSION_KEY, entry_name
 from memolith.registry import Family, Registry
 
 PACKAGES = ("mcp", "mcp-types", "pydantic", "pydantic_core")

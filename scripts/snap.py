@@ -8,7 +8,7 @@ from pathlib import Path
 
 from memolith.app import families
 from memolith.doors.cli import parser
-from memolith.doors.stdio_front import PREPARED
+from memolith.doors.frames import PREPARED
 from memolith.errors import MemolithError
 from memolith.registry import Tool
 from memolith.settings import PREFIX, Settings

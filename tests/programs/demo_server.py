@@ -43,7 +43,8 @@ def show_modules(prepared: str) -> None:
     """Be the front until it would wake the SDK, and then tell what has been imported so far."""
     import threading
 
-    from memolith.doors.stdio_front import Front, Wire, prepared_answers
+    from memolith.doors.frames import prepared_answers
+    from memolith.doors.stdio_front import Front, Wire
 
     front = Front(Wire.of_process(), prepared_answers(prepared, "all", False))
     threading.Thread(target=front.read, daemon=True).start()

@@ -37,8 +37,9 @@ from tests.programs.pipes import (
     tool,
 )
 
+from memolith.doors.frames import IDEMPOTENCY_KEY, PREPARED, prepared_answers
 from memolith.doors.plain_calls import answer
-from memolith.doors.stdio_front import IDEMPOTENCY_KEY, PREPARED, Front, Wire, prepared_answers
+from memolith.doors.stdio_front import Front, Wire
 from memolith.registry import Body, Call, Family, Registry
 
 NO_FILE = os.path.join(os.devnull, "missing")

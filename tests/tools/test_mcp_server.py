@@ -195,11 +195,12 @@ def test_every_listed_family_is_prepared_and_the_file_is_the_same_each_time():
     from scripts.prepared import render
 
     file = render(families())
-    header = json.loads(file.split(b"\n", 1)[0])
+    head, *answers = file.split(b"\n")
+    header = json.loads(head)
     assert list(header["profiles"]) == [
         name + tail for name in ("all", "demo", "coded", "chatgpt") for tail in ("", " read-only")]
     assert render(families()) == file
     for versions in header["profiles"].values():
         for methods in versions.values():
-            for start, size in methods.values():
-                json.loads(file[start:start + size])
+            for number in methods.values():
+                json.loads(answers[number])

@@ -54,9 +54,8 @@ def run(arguments: list[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-        return fail(DiskFull() if full else Unavailable(f"{error.filename or 'A file'} cannot be used: "
-                                                        f"{error.strerror}."), options.json)
+        told = Unavailable(f"{error.filename or 'A file'} cannot be used: {error.strerror}.")
+        return fail(DiskFull() if error.errno in (errno.ENOSPC, errno.EDQUOT) else told, options.json)
     finally:
         end_bars()
 
@@ -79,9 +78,6 @@ def command(options: argparse.Namespace) -> int:
 
 def fail(error: MemolithError, as_json: bool) -> int:
     """Tell an error and give the exit code that fits it."""
-    if as_json:
-        note(json.dumps(PLAIN.failure(error), ensure_ascii=False))
-    else:
-        field = f" ({error.field})" if error.field else ""
-        note(f"memolith: {error.message}{field}")
+    field = f" ({error.field})" if error.field else ""
+    note(json.dumps(PLAIN.failure(error), ensure_ascii=False) if as_json else f"memolith: {error.message}{field}")
     return 2 if error.status == 400 else 1

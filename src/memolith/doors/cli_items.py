@@ -111,16 +111,12 @@ def list_(app: App, options: Options) -> None:
     """List what was remembered, newest first."""
     chosen = replace(filter_of(options), forgotten=options.forgotten)
     page = app.engine.listing(ME, chosen, limit=options.limit, offset=options.offset)
-    rows = [(item.id, item.kind, item.created_at[:16], ", ".join(item.tags), item.title or first_words(app, item.id))
-            for item in page.items if not options.json]
+    texts = {} if options.json else {item.id: app.engine.read(ME, item.id, forgotten=True)[1] for item in page.items}
     tell(options, {"items": [item_fields(item) for item in page.items], "total": page.total},
-         *table(("id", "kind", "created", "tags", "title"), rows), aside=f"{len(page.items)} of {page.total}")
-
-
-def first_words(app: App, id: str) -> str:
-    """The beginning of a text, where there is no title."""
-    _, blocks = app.engine.read(ME, id, forgotten=True)
-    return blocks[0].text[:80] if blocks else ""
+         *table(("id", "kind", "created", "tags", "title"), [
+             (item.id, item.kind, item.created_at[:16], ", ".join(item.tags),
+              item.title or " ".join(block.text[:80] for block in texts[item.id][:1]))
+             for item in page.items if texts]), aside=f"{len(page.items)} of {page.total}")
 
 
 @into(COMMANDS, ID, option("--as-of", metavar="TIME", help="as it was at that time"))
@@ -140,14 +136,12 @@ def show(app: App, options: Options) -> None:
 @into(COMMANDS, ID, option("--as-of", metavar="TIME", help="up to that time"))
 def history(app: App, options: Options) -> None:
     """What happened to an item."""
-    steps = app.engine.past.history(ME, options.id, options.as_of)
-    rows = [(event.seq, event.at[:19], event.type, event.actor, _told(step)) for step in steps
-            for event in (step.event,)]
+    steps = [(step.event, step) for step in app.engine.past.history(ME, options.id, options.as_of)]
     tell(options, [{"event": event.seq, "version": event.version, "type": event.type, "at": event.at,
                     "by": event.actor, "stream": event.stream, "undoes": event.data.get("undoes"),
-                    "changes": [asdict(change) for change in step.changes]}
-                   for step in steps for event in (step.event,)],
-         *table(("event", "at", "what", "by", "changes"), rows))
+                    "changes": [asdict(change) for change in step.changes]} for event, step in steps],
+         *table(("event", "at", "what", "by", "changes"), [
+             (event.seq, event.at[:19], event.type, event.actor, _told(step)) for event, step in steps]))
 
 
 def _told(step: Step) -> str:

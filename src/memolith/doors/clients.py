@@ -22,9 +22,8 @@ class Client:
     form: Form
     key: str
     user: tuple[str, ...]
-    project: str | None
-    profile: str
-    hint: str
+    project: str | None = None
+    profile: str = "core"
     typed: bool = False
 
     def entry(self, command: str, arguments: list[str]) -> Entry:
@@ -36,35 +35,25 @@ _CLINE = "settings/cline_mcp_settings.json"
 _ALL = (
     # Claude Code loads tools when they are needed, so all of them cost little; the others show each one to the model.
     Client("claude-code", "Claude Code", JSON, "mcpServers",
-           ("{CLAUDE_CONFIG_DIR}/.claude.json", "{home}/.claude.json"), ".mcp.json", "all",
-           "Start a new session; `claude mcp list` must say that it is connected.", typed=True),
+           ("{CLAUDE_CONFIG_DIR}/.claude.json", "{home}/.claude.json"), ".mcp.json", "all", typed=True),
     # The Windows app runs in a package that sees a folder of its own instead of %APPDATA%.
     Client("claude-desktop", "Claude Desktop", JSON, "mcpServers",
            ("{local}/Packages/Claude_*/LocalCache/Roaming/Claude/claude_desktop_config.json",
-            "{apps}/Claude/claude_desktop_config.json"), None, "core",
-           "Quit Claude Desktop (closing the window is not enough) and start it again."),
-    Client("cursor", "Cursor", JSON, "mcpServers", ("{home}/.cursor/mcp.json",), ".cursor/mcp.json", "core",
-           "Restart Cursor and switch the server on where it lists MCP servers."),
+            "{apps}/Claude/claude_desktop_config.json")),
+    Client("cursor", "Cursor", JSON, "mcpServers", ("{home}/.cursor/mcp.json",), ".cursor/mcp.json"),
     Client("vscode", "VS Code", JSON, "servers",
-           ("{apps}/Code/User/mcp.json", "{apps}/Code - Insiders/User/mcp.json"), ".vscode/mcp.json", "core",
-           "Run `MCP: List Servers` in the command palette, choose the server and start it.", typed=True),
+           ("{apps}/Code/User/mcp.json", "{apps}/Code - Insiders/User/mcp.json"), ".vscode/mcp.json", typed=True),
     # Since version 4 the extension shares a file with Cline's other programs; before, it had one inside VS Code.
     Client("cline", "Cline", JSON, "mcpServers",
            ("{CLINE_MCP_SETTINGS_PATH}", "{CLINE_DATA_DIR}/" + _CLINE, "{CLINE_DIR}/data/" + _CLINE,
-            "{home}/.cline/data/" + _CLINE,
-            "{apps}/Code/User/globalStorage/saoudrizwan.claude-dev/" + _CLINE), None, "core",
-           "Open the MCP servers of Cline; the server must have a green light."),
+            "{home}/.cline/data/" + _CLINE, "{apps}/Code/User/globalStorage/saoudrizwan.claude-dev/" + _CLINE)),
     Client("codex", "Codex", TOML, "mcp_servers", ("{CODEX_HOME}/config.toml", "{home}/.codex/config.toml"),
-           ".codex/config.toml", "core",
-           "Start a new session; /mcp must list the server. A project's file counts only if Codex trusts the project."),
+           ".codex/config.toml"),
     Client("gemini-cli", "Gemini CLI", JSON, "mcpServers",
-           ("{GEMINI_CLI_HOME}/.gemini/settings.json", "{home}/.gemini/settings.json"), ".gemini/settings.json", "core",
-           "Restart Gemini CLI; `gemini mcp list` must say that it is connected."),
+           ("{GEMINI_CLI_HOME}/.gemini/settings.json", "{home}/.gemini/settings.json"), ".gemini/settings.json"),
     # Windsurf became Devin Desktop in June 2026 and moved its file.
     Client("windsurf", "Windsurf (Devin Desktop)", JSON, "mcpServers",
-           ("{config}/devin/mcp_config.json", "{home}/.codeium/windsurf/mcp_config.json"),
-           ".devin/mcp_config.json", "core",
-           "Refresh the list of MCP servers in the agent's panel, or restart the editor."),
+           ("{config}/devin/mcp_config.json", "{home}/.codeium/windsurf/mcp_config.json"), ".devin/mcp_config.json"),
 )
 CLIENTS: Mapping[str, Client] = {client.name: client for client in _ALL}
 

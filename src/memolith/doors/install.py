@@ -161,15 +161,13 @@ def carry_out(client: Client, file: Path, entry: Entry | None, options: Options)
             return 1
         write(file, before, after, kept, 0o600 if options.scope == "user" else 0o666)
     backup = str(backup_of(file)) if backup_of(file).exists() else None
-    following = client.hint if entry else f"Restart {client.title}."
-    lines = [f"{file} {'has this entry already' if entry else f'has no {name}'}; nothing was changed."]
-    if changed:
-        lines = ["Nothing was written."]
-    if written:
-        lines = [f"{f'Put {name} into' if entry else f'Took {name} out of'} {client.title}: {file}",
-                 *([f"The file as it was before: {backup}"] if backup else []), f"Next: {following}"]
+    deed = f"Put {name} into" if entry else f"Took {name} out of"
+    found = "has this entry already" if entry else f"has no {name}"
     tell(options, {"client": client.name, "file": str(file), "name": name, "entry": entry, "changed": changed,
-                   "written": written, "diff": diff, "backup": backup, "next": following if written else None}, *lines)
+                   "written": written, "diff": diff, "backup": backup},
+         *([f"{file} {found}; nothing was changed."] if not changed else ["Nothing was written."] if not written else
+           [f"{deed} {client.title}: {file}", *([f"The file as it was before: {backup}"] if backup else []),
+            f"Next: restart {client.title}."]))
     return 0
 
 

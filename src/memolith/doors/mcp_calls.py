@@ -17,7 +17,7 @@ from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from memolith.doors.stdio_front import IDEMPOTENCY_KEY
+from memolith.doors.frames import IDEMPOTENCY_KEY
 from memolith.engine.model import Caller
 from memolith.errors import InvalidInput
 from memolith.registry import SCOPES, Call, InputNeeded

@@ -17,15 +17,15 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
+from memolith.doors.frames import CAPABILITIES_KEY, MODERN, PREPARED, VERSION_KEY, framed, parsed, prepared_answers
 from memolith.doors.mcp_calls import CALLER, REQUEST, SCOPES_KEY, WORKERS
 from memolith.doors.mcp_server import make_server
 from memolith.doors.plain_calls import description, outcome_of, plain_call, worded
-from memolith.doors.stdio_front import CAPABILITIES_KEY, MODERN, PREPARED, VERSION_KEY, framed, parsed, prepared_answers
 from memolith.errors import Unauthenticated
 from memolith.registry import PLAIN, Call, Registry
 
 if TYPE_CHECKING:
-    from memolith.doors.stdio_front import Json
+    from memolith.doors.frames import Json
     from memolith.engine.engine import Engine
 
 MOST_BODY_BYTES = 4 * 1024 * 1024

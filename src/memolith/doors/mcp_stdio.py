@@ -19,8 +19,8 @@ from anyio.streams.memory import MemoryObjectSendStream
 from mcp.server.lowlevel import Server
 from mcp.shared.message import SessionMessage
 
+from memolith.doors.frames import VERSION_KEY, parsed
 from memolith.doors.mcp_server import make_server
-from memolith.doors.stdio_front import VERSION_KEY, parsed
 
 if TYPE_CHECKING:
     from memolith.app import App
@@ -42,7 +42,6 @@ class Lanes:
         self.group = group
         self.inboxes: dict[str, MemoryObjectSendStream[SessionMessage | Exception]] = {}
         self.unanswered: set[tuple[str, types.RequestId | None]] = set()
-        self.changed = anyio.Event()
 
     def open(self, era: str) -> None:
         self.inboxes[era], inlet = anyio.create_memory_object_stream[SessionMessage | Exception](float("inf"))
@@ -63,7 +62,6 @@ class Lanes:
         eras = [era_of(message)]
         if isinstance(message, types.JSONRPCNotification) and message.method == CANCELLED:
             # It names a request of either era, and carries no envelope.
-            self.forget((message.params or {}).get("requestId"))
             eras = list(self.inboxes)
         if isinstance(message, types.JSONRPCRequest) and message.method not in UNANSWERED:
             self.unanswered.add((eras[0], message.id))
@@ -80,12 +78,6 @@ class Lanes:
             answer = types.JSONRPCError(jsonrpc="2.0", id=request, error=fault)
             self.group.start_soon(self.send, "none", answer)
 
-    def forget(self, request: object) -> None:
-        if type(request) not in (int, str):
-            return
-        self.unanswered = {one for one in self.unanswered if one[1] != request}
-        self.changed.set()
-
     async def send(self, era: str, message: types.JSONRPCMessage) -> None:
         answered = None if isinstance(message, types.JSONRPCRequest | types.JSONRPCNotification) else message.id
         if answered is not None and era == "handshake" and answered == self.front.handshake:
@@ -96,16 +88,13 @@ class Lanes:
                 await anyio.to_thread.run_sync(self.front.wire.write, frame)
             except OSError:
                 self.front.end()
-        if answered is not None:
-            self.unanswered.discard((era, answered))
-            self.changed.set()
+        self.unanswered.discard((era, answered))
 
     async def drain(self) -> None:
         """Let running calls answer, for a while."""
         with anyio.move_on_after(DRAIN_S):
             while self.unanswered:
-                self.changed = anyio.Event()
-                await self.changed.wait()
+                await anyio.sleep(0.01)
 
     def close(self) -> None:
         for inbox in self.inboxes.values():

@@ -6,14 +6,15 @@ import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from memolith.doors.stdio_front import IDEMPOTENCY_KEY, MODERN, VERSION_KEY, is_envelope, is_request
+from memolith.doors.frames import IDEMPOTENCY_KEY, MODERN, VERSION_KEY, is_envelope, is_request
 from memolith.engine.model import Caller
 from memolith.errors import MemolithError
 from memolith.registry import Call, InputNeeded, Outcome, Registry, Tool, quiet
 
 if TYPE_CHECKING:
     from memolith.app import App
-    from memolith.doors.stdio_front import Answers, Front, Json
+    from memolith.doors.frames import Answers, Json
+    from memolith.doors.stdio_front import Front
 
 
 def leave(*_: object) -> None:
