@@ -72,13 +72,15 @@ delete from slot_change where seq <= :seq
 
 -- name: slots
 select v.id, p.at, v.row, i.row, i.forgotten, i.tenant, i.kind, i.status, i.owner,
-    case i.audience when 'org' then 'o' when 'project' then 'p' || i.project else 'u' || i.owner end, i.project, i.namespace
+    case i.audience when 'org' then 'o' when 'project' then 'p' || i.project else 'u' || i.owner end,
+    i.project, i.namespace
 from embedding v join passage p on p.id = v.passage join item i on i.row = p.item
 where v.id > :after and v.id <= :upto and v.model = :model order by v.id
 
 -- name: slot_items
 select i.row, i.forgotten, i.tenant, i.kind, i.status, i.owner,
-    case i.audience when 'org' then 'o' when 'project' then 'p' || i.project else 'u' || i.owner end, i.project, i.namespace
+    case i.audience when 'org' then 'o' when 'project' then 'p' || i.project else 'u' || i.owner end,
+    i.project, i.namespace
 from item i where i.row in each(:rows)
 
 -- name: vector_put

@@ -63,7 +63,8 @@ select * from item where tenant = :tenant and kind = :kind and title = :title an
 -- name: passages_of_items
 with i as materialized (select id, row, row << 20 as low, (row + 1) << 20 as high from item
                         where tenant = :tenant and id in each(:ids))
-select p.*, i.id as item_id from i cross join passage p not indexed on p.tenant = :tenant and p.id >= i.low and p.id < i.high
+select p.*, i.id as item_id from i
+cross join passage p not indexed on p.tenant = :tenant and p.id >= i.low and p.id < i.high
 order by i.row, p.id
 
 -- name: passages_from
@@ -109,7 +110,8 @@ delete from sketch;
 delete from passage;
 delete from link;
 delete from outbox where consumer = 'embed';
-insert into head (tenant, seq, at) select tenant, max(seq), max(at) from event where true group by tenant order by min(at)
+insert into head (tenant, seq, at) select tenant, max(seq), max(at) from event
+where true group by tenant order by min(at)
 on conflict (tenant) do update set seq = excluded.seq, at = excluded.at, passages = 0, terms = 0
 
 -- name: all_links
@@ -162,7 +164,8 @@ where tenant = :tenant and id = :item
 update item set reads = a.count, last_read = a.last from access a where a.tenant = item.tenant and a.item = item.id
 
 -- name: access_most
-select i.id from item i where i.tenant = :tenant and i.reads > 0 {filters} order by i.reads desc, i.last_read desc limit 1
+select i.id from item i where i.tenant = :tenant and i.reads > 0 {filters}
+order by i.reads desc, i.last_read desc limit 1
 
 -- name: vector_digests
 select passage, digest from embedding where tenant = :tenant and model = :model
@@ -176,8 +179,8 @@ delete from embedding where model <> :model
 
 -- name: queue_missing
 insert into outbox (tenant, seq, consumer, stream, status, due)
-select i.tenant, (select max(seq) from event e indexed by event_stream where e.tenant = i.tenant and e.stream = i.id), 'embed', i.id, 'pending',
-       :now
+select i.tenant, (select max(seq) from event e indexed by event_stream where e.tenant = i.tenant and e.stream = i.id),
+       'embed', i.id, 'pending', :now
 from item i where (i.tenant, i.row) not in (select tenant, passage >> 20 from embedding where model = :model)
 on conflict do nothing
 
