@@ -81,7 +81,7 @@ class App:
         chosen = self.settings
         store = open_store(chosen)
         if isinstance(store, SqliteStore):
-            return store, LocalStage(chosen.data, store.reading, store.writing)
+            return store, LocalStage(chosen.data, store.reading, store.prune)
         make_private(chosen.data)
         # The driver is an extra, which only who has chosen this store needs.
         from memolith.storage.postgres_vectors import PostgresStage

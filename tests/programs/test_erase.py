@@ -254,7 +254,7 @@ def test_no_vector_of_an_erased_item_is_left_in_table_or_snapshot(data):
     wordy.close()
     after = {path.name: path.stat().st_ino for path in data.glob("*.snap")}
     with app.store.reading(None) as rows:
-        left = rows.vector_count(app.embedder.id)
+        left = rows.models().get(app.embedder.id, 0)
     app.close()
     assert left == 1, "the vectors that a rebuild set aside must go too"
     assert before.items().isdisjoint(after.items()), "an app without a model must remove old snapshots too"

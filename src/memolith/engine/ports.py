@@ -82,27 +82,20 @@ class Unembedded(NamedTuple):
 
 
 class SlotItem(NamedTuple):
-    """What the vector stage knows of an item."""
+    """What the vector stage knows of an item; the words are its tenant, kind, status, owner, who sees it, and so on."""
 
     row: int
-    tenant: str
-    kind: str
-    status: str
-    owner: str
-    audience: str
-    project: str | None
-    namespace: str | None
-    forgotten: bool
+    forgotten: int
+    words: tuple[str | None, ...]
 
 
 class Slot(NamedTuple):
     """A vector with what the vector stage filters by."""
 
     vector: int
-    ref: int
     at: str
-    item: SlotItem
     vector_row: bytes
+    item: SlotItem
 
 
 class Asked(NamedTuple):
@@ -241,7 +234,7 @@ class SlotReader(Protocol):
     def beginnings(self, caller: Caller, chosen: Filter, model: str) -> list[tuple[Place, bytes]]: ...
     def passing_all(self, caller: Caller, chosen: Filter, model: str) -> Iterator[int]: ...
     def vectors_of(self, places: Collection[Place], model: str) -> dict[Place, bytes]: ...
-    def vector_count(self, model: str) -> int: ...
+    def models(self) -> dict[str, int]: ...
 
 
 class Reader(Protocol):

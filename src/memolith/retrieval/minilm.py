@@ -46,6 +46,7 @@ class MiniLM:
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder or MODEL_FOLDER
         self._lock = threading.Lock()
+        self._loader = ThreadPoolExecutor(1, "load-model")
         self._loading: Future[Model] | None = None
         self._recent: dict[bytes, bytes | None] = {}
         """The results of the texts seen last, by the hash of the text; the latest stand at the end."""
@@ -84,9 +85,8 @@ class MiniLM:
         """The model on its way, from a thread of its own; after a failure anew, for its cause may be repaired."""
         with self._lock:
             if self._loading is None or failed(self._loading):
-                self._loading = Future()
-                threading.Thread(target=fulfil, args=(self._loading, self._folder), name="load-model",
-                                 daemon=True).start()
+                with translated(RuntimeError, "Nothing can be embedded while the program ends"):
+                    self._loading = self._loader.submit(Model, self._folder)
             return self._loading
 
 
@@ -185,18 +185,6 @@ def translated(foreign: type[Exception] | tuple[type[Exception], ...], message: 
         yield
     except foreign as error:
         raise EmbedderDown(f"{message} ({error}).") from error
-
-
-def fulfil(loading: Future[Model], folder: Path) -> None:
-    """Load and leave the model or the failure behind."""
-    try:
-        loading.set_result(Model(folder))
-    except EmbedderDown as failure:
-        loading.set_exception(failure)
-    finally:
-        # Whatever else went wrong has gone to the log of the thread; nobody may wait for ever.
-        if not loading.done():
-            loading.set_exception(EmbedderDown("The embedding model could not be loaded; the log says why."))
 
 
 def failed(loading: Future[Model]) -> bool:

@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 from memolith.engine.ports import Slot, SlotItem
 
 MAGIC = b"memolith-vectors"
-FORMAT = 1
+FORMAT = 2
 HEADER = 4096
 WORDS = ("tenant", "kind", "status", "owner", "sees", "project", "namespace")
-DTYPES = {"id": "<i8", "ref": "<i8", "item": "<i8", "at": "<i8", **dict.fromkeys(WORDS, "<u4"), "forgotten": "u1",
+DTYPES = {"id": "<i8", "item": "<i8", "at": "<i8", **dict.fromkeys(WORDS, "<u4"), "forgotten": "u1",
           "gone": "u1", "norm": "<f4", "bits": "<u8", "rows": "i1"}
 Array = NDArray[Any]
 
@@ -39,9 +39,7 @@ def micros(at: str) -> int:
 
 def item_codes(item: SlotItem) -> dict[str, int]:
     """The columns that change with the item."""
-    sees = {"user": f"u{item.owner}", "project": f"p{item.project}", "org": "o"}[item.audience]
-    words = (item.tenant, item.kind, item.status, item.owner, sees, item.project, item.namespace)
-    return {**{name: code(word) for name, word in zip(WORDS, words, strict=True)}, "forgotten": int(item.forgotten)}
+    return {**{name: code(word) for name, word in zip(WORDS, item.words, strict=True)}, "forgotten": item.forgotten}
 
 
 class Slots:
@@ -73,7 +71,6 @@ class Slots:
         for name in (*WORDS, "forgotten"):
             self.columns[name][here] = [code[name] for code in codes]
         self.columns["id"][here] = [slot.vector for slot in slots]
-        self.columns["ref"][here] = [slot.ref for slot in slots]
         self.columns["item"][here] = [slot.item.row for slot in slots]
         self.columns["at"][here] = [micros(slot.at) for slot in slots]
         rows = np.frombuffer(b"".join(slot.vector_row for slot in slots), "i1").reshape(len(slots), self.dimension)

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, cast
 
 from memolith.engine.ports import Embedder, SlotReader, Vectors
 from memolith.errors import EmbedderDown
@@ -19,20 +19,14 @@ KEPT_CHANGES = 100_000
 log = logging.getLogger(__name__)
 
 
-class ChangeWriter(Protocol):
-    """Who shortens the feed of changes."""
-
-    def prune_changes(self, seq: int) -> None: ...
-
-
 class LocalStage:
     """Searches in this process, on files beside the database that all its processes share."""
 
     def __init__(self, folder: Path, reading: Callable[[None], AbstractContextManager[SlotReader]],
-                 writing: Callable[[None], AbstractContextManager[ChangeWriter]]) -> None:
+                 prune: Callable[[int], None]) -> None:
         self._folder = folder
         self._reading = reading
-        self._writing = writing
+        self._prune = prune
         self._indexes: dict[str, VectorIndex] = {}
         self._lock = threading.RLock()
 
@@ -70,8 +64,7 @@ class LocalStage:
             index.follow(rows)
             _, change = rows.slot_marks()
         index.tidy()
-        with self._writing(None) as rows:
-            rows.prune_changes(change - KEPT_CHANGES)
+        self._prune(change - KEPT_CHANGES)
         return True
 
     def drop(self, embedder: Embedder | None) -> None:

@@ -86,7 +86,7 @@ class VectorIndex:
         numbers = [int(path.stem.rsplit("-", 1)[1]) for path in self._files()]
         # The clock, so that no name comes back after all files were removed: a reader knows its file by the name.
         path = self.folder / f"{self._name}{max([*numbers, int(time.time())]) + 1:010d}.snap"
-        write_snapshot(path, self.dimension, rows.vector_count(self.model), rows.slots(0, vector, self.model), marks)
+        write_snapshot(path, self.dimension, rows.models().get(self.model, 0), rows.slots(0, vector, self.model), marks)
         return path
 
     def tidy(self) -> None:

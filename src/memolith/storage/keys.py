@@ -2,20 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
-from typing import Protocol
-
 from memolith.engine.ports import ClientKey
-from memolith.storage.reader import SqlReader
 from memolith.storage.rows import columns, key_from
-from memolith.storage.writer import SqlWriter
-
-
-class SqlStore(Protocol):
-    """A store with named statements."""
-
-    def reading(self, tenant: str | None) -> AbstractContextManager[SqlReader]: ...
-    def writing(self, tenant: str | None, wait_s: float | None = None) -> AbstractContextManager[SqlWriter]: ...
+from memolith.storage.store import SqlStore
 
 
 class StoredKeys:

@@ -15,22 +15,21 @@ from memolith.storage.postgres_faults import translated
 from memolith.storage.postgres_migrate import migrate
 from memolith.storage.postgres_read import QUERIES, Connection, PostgresReader
 from memolith.storage.postgres_write import PostgresWriter
+from memolith.storage.store import SqlStore
 
 CONNECT_S = 5
 
 
-class PostgresStore:
+class PostgresStore(SqlStore):
     """All that is remembered, in one database."""
 
     def __init__(self, url: str, connections: int = 10, busy_s: float = 20.0, statement_s: float = 60.0,
                  pooled: bool = False) -> None:
+        super().__init__(busy_s)
         self.url = url
-        self._busy_s = busy_s
         self._timeout = f"{int(statement_s * 1000)}ms"
         self._prepare = None if pooled else 5
         self._free = threading.BoundedSemaphore(connections)
-        self._idle: list[Connection] = []
-        self._closed = False
         with self.owning() as db:
             migrate(db)
 
@@ -45,16 +44,6 @@ class PostgresStore:
         """Reads and writes that happen wholly or not at all; durable when this ends."""
         with self._transaction("begin_writing", tenant, wait_s) as db:
             yield PostgresWriter(db, tenant)
-
-    @contextmanager
-    def rebuilding(self) -> Iterator[Callable[[str], PostgresWriter]]:
-        """Empty read models, to be filled anew from the log in one transaction."""
-        with self._transaction("begin_writing", None) as db:
-            rows = PostgresWriter(db, None)
-            for name in ("empty_models", "empty_index"):
-                rows.do(name)
-            yield lambda tenant: PostgresWriter(db, tenant)
-            rows.do("access_again")
 
     @contextmanager
     def owning(self) -> Iterator[Connection]:
@@ -88,12 +77,6 @@ class PostgresStore:
         """Bytes of the whole database."""
         with self.reading(None) as rows:
             return {"database": (rows.row("size") or (0,))[0]}
-
-    def close(self) -> None:
-        """Close every idle connection."""
-        self._closed = True
-        while self._idle:
-            self._idle.pop().close()
 
     @contextmanager
     def _transaction(self, begin: str, tenant: str | None, wait_s: float | None = None) -> Iterator[Connection]:
@@ -135,6 +118,7 @@ class PostgresStore:
             self._free.release()
 
     def _begun(self, first: sql.Composed | None) -> Connection:
+        db: Connection
         while True:
             try:
                 db, fresh = self._idle.pop(), False

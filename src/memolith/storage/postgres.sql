@@ -168,12 +168,6 @@ and i.row in (select t.item from tag t where t.tenant = :tenant
 and i.row not in (select t.item from tag t where t.tenant = :tenant
                   and t.tag in each(:tags_none))
 
--- name: where_eq
-and attribute(i.attributes, :name{n}) = cast(:value{n} as jsonb)
-
--- name: where_ne
-and attribute(i.attributes, :name{n}) <> cast(:value{n} as jsonb)
-
 -- name: where_ordered
 and case when jsonb_typeof(attribute(i.attributes, :name{n})) = 'string' and jsonb_typeof(cast(:value{n} as jsonb)) = 'string'
     then (attribute(i.attributes, :name{n}) #>> '{}') collate "C" {op} (cast(:value{n} as jsonb) #>> '{}') collate "C"
@@ -200,22 +194,8 @@ and jsonb_typeof(attribute(i.attributes, :name{n})) = 'array' and exists (
 -- name: homes
 select tenant, url from home
 
--- name: frozen
-select frozen from head where tenant = :tenant
-
 -- name: move_lock
 select pg_try_advisory_xact_lock(723654819, hashtext(:tenant))
-
--- name: tenant_gone
-with a as (delete from event where tenant = :tenant), b as (delete from item where tenant = :tenant),
-c as (delete from tag where tenant = :tenant), d as (delete from passage where tenant = :tenant),
-e as (delete from posting where tenant = :tenant), f as (delete from term where tenant = :tenant),
-g as (delete from sketch where tenant = :tenant), h as (delete from link where tenant = :tenant),
-i as (delete from embedding where tenant = :tenant), j as (delete from outbox where tenant = :tenant),
-k as (delete from outbox_done where tenant = :tenant), l as (delete from access where tenant = :tenant),
-n as (delete from setting where tenant = :tenant),
-m as (update head set seq = 0, passages = 0, terms = 0, at = '' where tenant = :tenant)
-select 1
 
 -- name: allowance_take
 insert into allowance (tenant, key, minute, used) values (:tenant, :key, :minute, :amount)
@@ -248,3 +228,6 @@ delete from posting where tenant = :tenant and id = :id
 -- name: empty_index
 delete from posting;
 delete from term
+
+-- name: head_empty
+update head set seq = 0, passages = 0, terms = 0, at = '' where tenant = :tenant

@@ -57,16 +57,17 @@ class Queries(dict[str, str]):
                  "id": chosen.ids}
         tags_all = "tags_all_item" if place == "item" and "filter_tags_all_item" in self else "tags_all"
         wanted: list[tuple[str, str, Parameter]] = [
-            *((self.about("filter_is", "", (name,)), name, value) for name, value in same.items()),
-            *((self.about("filter_in", "", (name,)), name, _listed(found)) for name, found in among.items() if found),
-            *((self[f"filter_{name}"], name, _listed(getattr(chosen, name))) for name in _SETS),
-            (self[f"filter_{tags_all}"], "tags_all", _listed(chosen.tags_all)),
-            (self["filter_title"], "title_part", chosen.title.casefold() or None),
-            (self[f"filter_speakers_{place}"], "speakers", _listed(chosen.speakers)),
-            (self["filter_since"], "since", chosen.since), (self["filter_until"], "until", chosen.until)]
-        for text, name, value in wanted:
+            *(("is", name, value) for name, value in same.items()),
+            *(("in", name, _listed(found)) for name, found in among.items() if found),
+            *((name, name, _listed(getattr(chosen, name))) for name in _SETS),
+            (tags_all, "tags_all", _listed(chosen.tags_all)), ("title", "title_part", chosen.title.casefold() or None),
+            (f"speakers_{place}", "speakers", _listed(chosen.speakers)), ("since", "since", chosen.since),
+            ("until", "until", chosen.until)]
+        for fragment, name, value in wanted:
             if value is not None:
-                parts.append(text.replace("{at}", _TIMES[place]))
+                text = self[f"filter_{fragment}"]
+                parts.append(self.about(f"filter_{fragment}", "", (name,)) if "{columns}" in text else
+                             text.replace("{at}", _TIMES[place]))
                 values[name] = value
         for n, condition in enumerate(chosen.where):
             text = self["where_ordered" if condition.op in _ORDERS else f"where_{condition.op}"]

@@ -193,7 +193,9 @@ class SqlReader:
 
     def events(self, tenant: str, stream: str) -> list[Event]:
         """The history of one item or link, oldest first."""
-        return sorted(map(rows.event_from, self.find("event", tenant=tenant, stream=stream)), key=lambda e: e.version)
+        if not storable(stream):
+            return []
+        return list(map(rows.event_from, self.rows("events_of", tenant=tenant, stream=stream)))
 
     def event(self, tenant: str, seq: int) -> Event | None:
         """The event with that number."""
@@ -301,8 +303,8 @@ class SqlReader:
         return made
 
     def _is_wide(self, tenant: str, name: str, value: str, most: int) -> bool:
-        sql = self.queries["wide_tag" if name == "tag" else "wide"].replace("{column}", name)
-        return any(True for _ in self.run(sql, {"tenant": tenant, "value": value, "most": most}))
+        sql = filled(self.queries["wide"], {"{table}": "tag" if name == "tag" else "item", "{column}": name})
+        return any(self.run(sql, {"tenant": tenant, "value": value, "most": most}))
 
     def places(self, places: Collection[Place]) -> dict[Place, tuple[Item, Passage]]:
         """The passages at these places with their items, as far as there are any."""

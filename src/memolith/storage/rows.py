@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import fields
 from enum import StrEnum
 from typing import Any
 
@@ -13,11 +12,12 @@ import apsw
 
 from memolith.engine.events import Event
 from memolith.engine.model import NO_ATTRIBUTES, Audience, Item, Link, Passage, Scope
-from memolith.engine.ports import ClientKey
+from memolith.engine.ports import ClientKey, Job
 from memolith.errors import StoreCorrupt
 from memolith.storage.queries import Parameters
 
 Row = tuple[Any, ...]
+PLAIN = {str, int, float, type(None)}
 
 
 def value(db: apsw.Connection, sql: str) -> Any:
@@ -26,23 +26,23 @@ def value(db: apsw.Connection, sql: str) -> Any:
     return row[0] if row else None
 
 
-def columns(one: Event | Item | Scope | Passage | Link | ClientKey) -> Parameters:
+def columns(one: Event | Item | Scope | Passage | Link | ClientKey | Job) -> Parameters:
     """The fields of a value, what has parts as JSON with sorted keys, so that equal values are equal bytes."""
-    return {field.name: _column(getattr(one, field.name)) for field in fields(one)}
-
-
-def _column(value: Any) -> Any:
-    if isinstance(value, Mapping | tuple):
-        return json.dumps(value if isinstance(value, tuple) else dict(value), ensure_ascii=False, sort_keys=True,
-                          separators=(",", ":"))
-    return value.value if isinstance(value, StrEnum) else int(value) if isinstance(value, bool) else value
-
-
-def item_columns(item: Item) -> Parameters:
-    """The columns of an item and its scope."""
-    made = columns(item) | columns(item.scope)
-    del made["scope"]
+    made: Parameters = {}
+    for name in one.__match_args__:
+        value = getattr(one, name)
+        if isinstance(value, Scope):
+            made |= columns(value)
+        else:
+            made[name] = value if type(value) in PLAIN else _column(value)
     return made
+
+
+def _column(value: bool | StrEnum | Mapping[str, object] | tuple[str, ...]) -> str | int:
+    if isinstance(value, bool | StrEnum):
+        return value.value if isinstance(value, StrEnum) else int(value)
+    return json.dumps(value if isinstance(value, tuple) else dict(value), ensure_ascii=False, sort_keys=True,
+                      separators=(",", ":"))
 
 
 def passage_columns(passage: Passage) -> Parameters:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from functools import partial
+from operator import itemgetter
 
 from memolith.engine.upkeep import carry_rest, follow, unequal, unsound
 from memolith.errors import Conflict, InvalidInput, NotFound, StoreCorrupt, TenantMoving
@@ -16,6 +17,8 @@ from memolith.storage.postgres_read import PostgresReader
 from memolith.storage.postgres_write import PostgresWriter
 
 FRESH_S = 1.0
+TABLES = ("event", "item", "tag", "passage", "posting", "term", "sketch", "link", "embedding", "outbox", "outbox_done",
+          "access", "setting")
 Progress = Callable[[int, int], None]
 
 
@@ -104,18 +107,16 @@ class Shards(PostgresStore):
                 raise NotFound(f"There is no tenant {tenant[:60]!r}.", field="tenant")
             if rows.database() == other.database():
                 raise InvalidInput("The tenant lives in this database already.", field="to")
-        with target.writing(None) as rows:
-            rows.do("head_freeze", tenant=tenant, frozen=False)
+        freeze(target, tenant, False)
         follow(here, target, tenant, progress)
         embed(target)
         if problems := unsound(target, tenant):
             raise StoreCorrupt(f"The copy does not equal its log, so nothing was changed: {problems[0]}")
         follow(here, target, tenant, progress)
         # Waits for the writer at work. A tenant that an earlier move left behind frozen is one like any other here.
-        with here.writing(None) as rows:
-            rows.do("head_freeze", tenant=tenant, frozen=True)
-        moved = False
-        try:
+        freeze(here, tenant, True)
+        with ExitStack() as failed:
+            failed.callback(freeze, here, tenant, False)
             follow(here, target, tenant, progress)
             carry_rest(here, target, tenant)
             if problems := unequal(here, target, tenant):
@@ -126,11 +127,7 @@ class Shards(PostgresStore):
                 else:
                     rows.put("home", ("tenant",), {"tenant": tenant, "url": url})
                 rows.do("notify")
-            moved = True
-        finally:
-            if not moved:
-                with here.writing(None) as rows:
-                    rows.do("head_freeze", tenant=tenant, frozen=False)
+            failed.pop_all()
         self.forget()
         return count
 
@@ -139,12 +136,20 @@ class Shards(PostgresStore):
         self.forget()
         home = self.home(tenant) or self
         with closing(PostgresStore(url)) as store, home.reading(None) as here, store.writing(None) as rows:
-            if rows.database() == here.database() or rows.row("frozen", tenant=tenant) != (True,):
+            if rows.database() == here.database() or rows.one(itemgetter(6), "head", tenant=tenant) is not True:
                 raise Conflict("The tenant lives there, or never did; nothing was removed.")
-            rows.do("tenant_gone", tenant=tenant)
+            for table in TABLES:
+                rows.drop(table, tenant=tenant)
+            rows.do("head_empty", tenant=tenant)
 
     def close(self) -> None:
         """Close every connection to every database."""
         super().close()
         for store in self._stores.values():
             store.close()
+
+
+def freeze(store: PostgresStore, tenant: str, frozen: bool) -> None:
+    """Refuse a tenant's writes here, or let them in again."""
+    with store.writing(None) as rows:
+        rows.do("head_freeze", tenant=tenant, frozen=frozen)

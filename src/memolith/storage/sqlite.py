@@ -18,6 +18,7 @@ from memolith.storage.faults import transaction, translated
 from memolith.storage.migrate import migrate
 from memolith.storage.rows import value
 from memolith.storage.sqlite_read import SqliteReader
+from memolith.storage.store import SqlStore
 from memolith.storage.writer import SqlWriter
 
 FILE = "memolith.db"
@@ -35,21 +36,14 @@ class SqliteWriter(SqlWriter, SqliteReader):
         super().__init__(db)
         self.begin(tenant)
 
-    def prune_changes(self, seq: int) -> None:
-        """Drop the part of the feed that every snapshot covers, and vectors without a passage."""
-        self.do("slot_changes_prune", seq=seq)
-        self.do("vectors_orphaned")
 
-
-class SqliteStore:
+class SqliteStore(SqlStore):
     """All that is remembered, in one folder."""
 
     def __init__(self, folder: Path, busy_s: float = 20.0) -> None:
+        super().__init__(busy_s)
         self.folder = folder
         self.file = folder / FILE
-        self._busy_s = busy_s
-        self._idle: list[apsw.Connection] = []
-        self._closed = False
         self._pid = os.getpid()
         with translated():
             make_private(folder)
@@ -58,25 +52,20 @@ class SqliteStore:
 
     @contextmanager
     def reading(self, tenant: str | None) -> Iterator[SqliteReader]:
-        """Reads that all see the same moment."""
+        """As every store."""
         with self._transaction("begin") as db:
             yield SqliteReader(db)
 
     @contextmanager
     def writing(self, tenant: str | None, wait_s: float | None = None) -> Iterator[SqliteWriter]:
-        """Reads and writes that happen wholly or not at all; durable when this ends."""
+        """As every store."""
         with self._transaction("begin immediate", wait_s) as db:
             yield SqliteWriter(db, tenant)
 
-    @contextmanager
-    def rebuilding(self) -> Iterator[Callable[[str], SqliteWriter]]:
-        """Empty read models, to be filled anew from the log in one transaction."""
-        with self._transaction("begin immediate") as db:
-            rows = SqliteWriter(db, None)
-            for name in ("empty_models", "empty_index"):
-                rows.do(name)
-            yield lambda tenant: SqliteWriter(db, tenant)
-            rows.do("access_again")
+    def prune(self, seq: int) -> None:
+        """Drop the part of the feed that every snapshot covers, and vectors without a passage."""
+        with self.writing(None) as rows:
+            rows.do("slots_prune", seq=seq)
 
     @contextmanager
     def _transaction(self, begin: str, wait_s: float | None = None) -> Iterator[apsw.Connection]:
@@ -110,12 +99,6 @@ class SqliteStore:
     def sizes(self) -> dict[str, int]:
         """Bytes on disk per file of the data folder."""
         return {path.name: path.stat().st_size for path in sorted(self.folder.iterdir()) if path.is_file()}
-
-    def close(self) -> None:
-        """Close every idle connection."""
-        self._closed = True
-        while self._idle:
-            self._idle.pop().close()
 
     @contextmanager
     def _connection(self, wait_s: float | None = None) -> Iterator[apsw.Connection]:

@@ -65,21 +65,22 @@ select coalesce((select seq from sqlite_sequence where name = 'embedding'), 0),
 -- name: slot_changes
 select seq, vector, item from slot_change where seq > :seq order by seq
 
--- name: slot_changes_prune
+-- name: slots_prune
+delete from embedding where passage < 0;
 delete from slot_change where seq <= :seq
 
 -- name: slots
-select v.id, p.id, i.row, p.at, i.tenant, i.kind, i.status, i.owner, i.audience, i.project, i.namespace, i.forgotten,
-       v.row
+select v.id, p.at, v.row, i.row, i.forgotten, i.tenant, i.kind, i.status, i.owner,
+    case i.audience when 'org' then 'o' when 'project' then 'p' || i.project else 'u' || i.owner end,
+    i.project, i.namespace
 from embedding v join passage p on p.id = v.passage join item i on i.row = p.item
 where v.id > :after and v.id <= :upto and v.model = :model order by v.id
 
 -- name: slot_items
-select i.row, i.tenant, i.kind, i.status, i.owner, i.audience, i.project, i.namespace, i.forgotten from item i
-where i.row in each(:rows)
-
--- name: vector_count
-select count(*) from embedding where model = :model
+select i.row, i.forgotten, i.tenant, i.kind, i.status, i.owner,
+    case i.audience when 'org' then 'o' when 'project' then 'p' || i.project else 'u' || i.owner end,
+    i.project, i.namespace
+from item i where i.row in each(:rows)
 
 -- name: vector_put
 insert into embedding (tenant, passage, model, digest, row)
@@ -87,9 +88,6 @@ select :tenant, :passage, :model, :digest, :row where exists (select 1 from pass
 
 -- name: vector_same
 select row from embedding where digest = :digest and tenant = :tenant and model = :model limit 1
-
--- name: vectors_orphaned
-delete from embedding where passage < 0
 
 -- name: items_tagged
 select item from tag where tenant = :tenant and tag in each(:tags)
@@ -114,12 +112,6 @@ and exists (select 1 from tag t where t.tenant = :tenant and t.item = i.row
 -- name: filter_tags_none
 and not exists (select 1 from tag t where t.tenant = :tenant and t.item = i.row
                 and t.tag in each(:tags_none))
-
--- name: where_eq
-and json_extract(i.attributes, :name{n}) is :value{n}
-
--- name: where_ne
-and json_extract(i.attributes, :name{n}) is not :value{n}
 
 -- name: where_ordered
 and json_extract(i.attributes, :name{n}) {op} :value{n}

@@ -6,6 +6,7 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
+from typing import Any
 
 import apsw
 
@@ -26,7 +27,8 @@ def _sql_value(op: str, value: Json) -> Parameter:
 
 def plain(text: str) -> str:
     """A statement as SQLite reads it."""
-    return re.sub(r"in (?:each|numbers)\(:(\w+)\)", r"in (select value from json_each(:\1))", TO_POSTGRES.sub("", text))
+    text = TO_POSTGRES.sub("", text).replace("attribute(", "json_extract(")
+    return re.sub(r"in (?:each|numbers)\(:(\w+)\)", r"in (select value from json_each(:\1))", text)
 
 
 QUERIES = Queries("sqlite.sql", lambda name: "$." + json.dumps(name), _sql_value, plain)
@@ -74,18 +76,16 @@ class SqliteReader(SqlReader):
 
     def slots(self, after: int, upto: int, model: str) -> Iterator[Slot]:
         """The vectors of a model in the order they were made."""
-        for vector, ref, row, at, *columns, data in self.rows("slots", after=after, upto=upto, model=model):
-            yield Slot(vector, ref, at, _slot_item(row, columns), data)
+        for vector, at, data, *item in self.rows("slots", after=after, upto=upto, model=model):
+            yield Slot(vector, at, data, _slot_item(item))
 
     def slot_changes(self, seq: int) -> list[tuple[int, int | None, int | None]]:
         """Vectors gone and items changed since then."""
-        return [(number, vector, item) for number, vector, item in self.rows("slot_changes", seq=seq)]
+        return list(self.rows("slot_changes", seq=seq))
 
     def slot_items(self, rows: Collection[int]) -> list[SlotItem]:
         """The columns of items as they are now."""
-        if not rows:
-            return []
-        return [_slot_item(row, columns) for row, *columns in self.rows("slot_items", rows=json.dumps(list(rows)))]
+        return [_slot_item(row) for row in self.rows("slot_items", rows=json.dumps(list(rows)))] if rows else []
 
     def items_tagged(self, tenant: str, tags: Collection[str], least: int, limit: int) -> list[int]:
         """Items that have at least so many of the tags."""
@@ -107,11 +107,6 @@ class SqliteReader(SqlReader):
         ids = json.dumps([place.ref for place in places])
         return {Place.of(ref): row for ref, row in self.rows("vectors_of", model=model, ids=ids)}
 
-    def vector_count(self, model: str) -> int:
-        """How many vectors of a model there are."""
-        return int((self.row("vector_count", model=model) or (0,))[0])
 
-
-def _slot_item(row: int, columns: list[str]) -> SlotItem:
-    tenant, kind, status, owner, audience, project, namespace, forgotten = columns
-    return SlotItem(row, tenant, kind, status, owner, audience, project, namespace, bool(forgotten))
+def _slot_item(row: Sequence[Any]) -> SlotItem:
+    return SlotItem(row[0], row[1], tuple(row[2:]))

@@ -26,6 +26,9 @@ insert into head (tenant, seq) values (:tenant, 0) on conflict (tenant) do nothi
 -- name: head_set
 update head set seq = :seq, passages = :passages, terms = :terms, at = :at where tenant = :tenant
 
+-- name: events_of
+select * from event indexed by event_stream where tenant = :tenant and stream = :stream order by version
+
 -- name: events_after
 select * from event where tenant = :tenant and seq > :seq order by seq limit :limit
 
@@ -42,9 +45,11 @@ select count(*), coalesce(min(seq), 0), coalesce(max(seq), 0) from event where t
 update event set data = '{}', key = null where tenant = :tenant and stream = :stream and type <> 'erased'
 
 -- name: link_streams
-select stream from event where tenant = :tenant and type = 'linked' and data::jsonb ->> 'source' = :item
+select stream from event indexed by event_source
+where tenant = :tenant and type = 'linked' and data::jsonb ->> 'source' = :item
 union
-select stream from event where tenant = :tenant and type = 'linked' and data::jsonb ->> 'target' = :item
+select stream from event indexed by event_target
+where tenant = :tenant and type = 'linked' and data::jsonb ->> 'target' = :item
 
 -- name: items
 select * from item where tenant = :tenant and id in each(:ids)
@@ -58,7 +63,8 @@ select * from item where tenant = :tenant and kind = :kind and title = :title an
 -- name: passages_of_items
 with i as materialized (select id, row, row << 20 as low, (row + 1) << 20 as high from item
                         where tenant = :tenant and id in each(:ids))
-select p.*, i.id as item_id from i cross join passage p not indexed on p.tenant = :tenant and p.id >= i.low and p.id < i.high
+select p.*, i.id as item_id from i
+cross join passage p not indexed on p.tenant = :tenant and p.id >= i.low and p.id < i.high
 order by i.row, p.id
 
 -- name: passages_from
@@ -104,7 +110,8 @@ delete from sketch;
 delete from passage;
 delete from link;
 delete from outbox where consumer = 'embed';
-insert into head (tenant, seq, at) select tenant, max(seq), max(at) from event where true group by tenant order by min(at)
+insert into head (tenant, seq, at) select tenant, max(seq), max(at) from event
+where true group by tenant order by min(at)
 on conflict (tenant) do update set seq = excluded.seq, at = excluded.at, passages = 0, terms = 0
 
 -- name: all_links
@@ -137,10 +144,7 @@ select i.attributes::jsonb ->> 'area', i.attributes::jsonb ->> 'topic', i.attrib
 from item i where i.tenant = :tenant and i.kind = 'concept' {filters} group by 1, 2, 3
 
 -- name: wide
-select 1 from item where tenant = :tenant and {column} = :value limit 1 offset :most
-
--- name: wide_tag
-select 1 from tag where tenant = :tenant and tag = :value limit 1 offset :most
+select 1 from {table} where tenant = :tenant and {column} = :value limit 1 offset :most
 
 -- name: owners
 select (select min(owner) from item where tenant = :tenant), (select max(owner) from item where tenant = :tenant)
@@ -160,7 +164,8 @@ where tenant = :tenant and id = :item
 update item set reads = a.count, last_read = a.last from access a where a.tenant = item.tenant and a.item = item.id
 
 -- name: access_most
-select i.id from item i where i.tenant = :tenant and i.reads > 0 {filters} order by i.reads desc, i.last_read desc limit 1
+select i.id from item i where i.tenant = :tenant and i.reads > 0 {filters}
+order by i.reads desc, i.last_read desc limit 1
 
 -- name: vector_digests
 select passage, digest from embedding where tenant = :tenant and model = :model
@@ -174,8 +179,8 @@ delete from embedding where model <> :model
 
 -- name: queue_missing
 insert into outbox (tenant, seq, consumer, stream, status, due)
-select i.tenant, (select max(seq) from event e where e.tenant = i.tenant and e.stream = i.id), 'embed', i.id, 'pending',
-       :now
+select i.tenant, (select max(seq) from event e indexed by event_stream where e.tenant = i.tenant and e.stream = i.id),
+       'embed', i.id, 'pending', :now
 from item i where (i.tenant, i.row) not in (select tenant, passage >> 20 from embedding where model = :model)
 on conflict do nothing
 
@@ -193,10 +198,6 @@ select seq, stream, attempts from outbox
 where tenant = :tenant and consumer = :consumer and status in ('pending', 'leased') and due <= :now
 and not exists (select 1 from head where tenant = :tenant and frozen)
 order by status desc, seq desc limit :limit for update skip locked
-
--- name: outbox_lease
-update outbox set status = 'leased', due = :until, attempts = attempts + 1
-where tenant = :tenant and seq = :seq and consumer = :consumer
 
 -- name: outbox_later
 update outbox set status = :status, due = :due, error = :error
@@ -259,6 +260,12 @@ and p.speaker in each(:speakers)
 
 -- name: filter_speakers_item
 and i.row in (select s.item from passage s where s.tenant = :tenant and s.speaker in each(:speakers))
+
+-- name: where_eq
+and attribute(i.attributes, :name{n}) is not distinct from :value{n}::jsonb
+
+-- name: where_ne
+and attribute(i.attributes, :name{n}) is distinct from :value{n}::jsonb
 
 -- name: where_sure
 and {certainty} between (:value{n}::jsonb ->> 0)::numeric and (:value{n}::jsonb ->> 1)::numeric

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from datetime import UTC, datetime, timedelta
+from typing import Self
 
 from memolith.engine.events import Changes, Data, Event
 from memolith.engine.model import Item, Passage
@@ -22,7 +23,7 @@ class SqlWriter(SqlReader):
 
     tenant: str
 
-    def begin(self, tenant: str | None) -> None:
+    def begin(self, tenant: str | None) -> Self:
         """Take the tenant's head row, made at his first write, and keep it from others."""
         self.tenant = tenant or ""
         head = self.row("head_locked", tenant=tenant) if tenant else (0, 0, 0, 0, "")
@@ -32,6 +33,7 @@ class SqlWriter(SqlReader):
         if head is None:
             raise TenantMoving
         self._number, self._seq, self._passages, self._terms, self._at = head
+        return self
 
     def stamp(self, stream: str, version: int, type: str, data: Data, actor: str, at: str,
               key: str | None = None) -> Event:
@@ -68,8 +70,7 @@ class SqlWriter(SqlReader):
 
     def queue(self, consumer: str, stream: str, seq: int) -> None:
         """Ask for derived work on a stream, due at once whatever the clocks say."""
-        self.put("outbox", ("tenant", "seq", "consumer"), {"tenant": self.tenant, "seq": seq, "consumer": consumer,
-                 "stream": stream, "status": "pending", "attempts": 0, "due": "", "error": None})
+        self._put_job(Job(self.tenant, seq, consumer, stream, 0), "pending", "")
 
     def posting(self, item: Item, passage: Passage, sign: int) -> Parameters:
         """What the text index holds of a passage, which from now on counts or counts no longer."""
@@ -130,7 +131,7 @@ class SqlWriter(SqlReader):
 
     def item_columns(self, item: Item) -> Parameters:
         """The columns of an item in its table."""
-        return rows.item_columns(item)
+        return rows.columns(item)
 
     def row_of(self, item: Item) -> int:
         """The row that an item has in its table."""
@@ -177,10 +178,13 @@ class SqlWriter(SqlReader):
                      self.rows("outbox_due", tenant=name, consumer=consumer, now=now, limit=share)]
             if len(jobs) >= limit:
                 break
-        until = later(now, lease_s)
         for job in jobs:
-            self.do("outbox_lease", tenant=job.tenant, seq=job.seq, consumer=consumer, until=until)
+            self._put_job(job, "leased", later(now, lease_s))
         return jobs
+
+    def _put_job(self, job: Job, status: str, due: str) -> None:
+        state: Parameters = {"status": status, "due": due, "error": None}
+        self.put("outbox", ("tenant", "seq", "consumer"), rows.columns(job) | state)
 
     def done(self, job: Job) -> None:
         """Mark work as finished."""

@@ -1,0 +1,43 @@
+"""What the stores of every SQL database have in common."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+from memolith.storage.reader import SqlReader
+from memolith.storage.writer import SqlWriter
+
+
+class SqlStore(ABC):
+    """A database and the connections to it that are idle."""
+
+    def __init__(self, busy_s: float) -> None:
+        self._busy_s = busy_s
+        self._idle: list[Any] = []
+        self._closed = False
+
+    @abstractmethod
+    def reading(self, tenant: str | None) -> AbstractContextManager[SqlReader]:
+        """Reads of one tenant that all see the same moment; None reads across tenants."""
+
+    @abstractmethod
+    def writing(self, tenant: str | None, wait_s: float | None = None) -> AbstractContextManager[SqlWriter]:
+        """Reads and writes that happen wholly or not at all; durable when this ends."""
+
+    @contextmanager
+    def rebuilding(self) -> Iterator[Callable[[str], SqlWriter]]:
+        """Empty read models, to be filled anew from the log in one transaction."""
+        with self.writing(None) as rows:
+            for name in ("empty_models", "empty_index"):
+                rows.do(name)
+            yield rows.begin
+            rows.do("access_again")
+
+    def close(self) -> None:
+        """Close every idle connection."""
+        self._closed = True
+        while self._idle:
+            self._idle.pop().close()
