@@ -185,11 +185,10 @@ class VectorIndex:
 
     def _tagged(self, rows: SlotReader, caller: Caller, chosen: Filter) -> Array | None:
         """The items with the wanted tags, if they are few enough to be worth a list."""
-        tags, least = (chosen.tags_all, len(set(chosen.tags_all))) if chosen.tags_all else (chosen.tags_any, 1)
-        if not tags:
-            return None
-        items = rows.items_tagged(caller.tenant, tags, least, NARROW + 1)
-        return None if len(items) > NARROW else np.array(items, "i8")
+        found = [rows.items_tagged(caller.tenant, tag, NARROW + 1) for tag in chosen.tags_all or chosen.tags_any]
+        # Of several that must all be there the rarest is enough, since the database has the last say.
+        items = min(found, key=len) if chosen.tags_all else [item for each in found for item in each]
+        return None if not found or len(items) > NARROW else np.array(items, "i8")
 
     def _checked(self, rows: SlotReader, caller: Caller, chosen: Filter, ids: Array, scores: Array,
                  limit: int) -> list[Candidate]:

@@ -275,6 +275,8 @@ class SqlReader:
     def best(self, name: str, caller: Caller, chosen: Filter, fill: dict[str, str], limit: int, /,
              **values: Parameter) -> Iterator[Row]:
         """The best passages by a named statement, among those that pass the filter."""
+        # The text index orders everything it finds by itself, which is too much where a filter leaves little of it.
+        fill = {"{rank}": "f.rank" if chosen == Filter() else "+f.rank", **fill}
         return self.filtered(f"{name}_passage" if about_passages(chosen) else name, caller, chosen, "passage", fill,
                              limit=limit, **values)
 

@@ -19,12 +19,12 @@ select term, doc from json_each(:terms) wanted cross join passage_terms on term 
 -- name: search_text
 select f.rowid, -f.rank from passage_fts f join item i on i.row = f.rowid >> 20
 where f.passage_fts match :match and i.tenant = :tenant {filters}
-order by f.rank limit :limit
+order by {rank} limit :limit
 
 -- name: search_text_passage
 select f.rowid, -f.rank from passage_fts f join passage p on p.id = f.rowid join item i on i.row = p.item
 where f.passage_fts match :match and i.tenant = :tenant {filters}
-order by f.rank limit :limit
+order by +f.rank limit :limit
 
 -- name: passing
 select v.id, v.passage from embedding v cross join item i on i.row = v.passage >> 20
@@ -90,8 +90,7 @@ select :tenant, :passage, :model, :digest, :row where exists (select 1 from pass
 select row from embedding where digest = :digest and tenant = :tenant and model = :model limit 1
 
 -- name: items_tagged
-select item from tag where tenant = :tenant and tag in each(:tags)
-group by item having count(*) >= :least limit :limit
+select item from tag where tenant = :tenant and tag = :tag limit :limit
 
 -- name: filter_tags_all
 and (select count(*) from tag t where t.tenant = :tenant and t.item = i.row

@@ -87,10 +87,9 @@ class SqliteReader(SqlReader):
         """The columns of items as they are now."""
         return [_slot_item(row) for row in self.rows("slot_items", rows=json.dumps(list(rows)))] if rows else []
 
-    def items_tagged(self, tenant: str, tags: Collection[str], least: int, limit: int) -> list[int]:
-        """Items that have at least so many of the tags."""
-        found = self.rows("items_tagged", tenant=tenant, tags=json.dumps(list(tags)), least=least, limit=limit)
-        return [item for (item,) in found]
+    def items_tagged(self, tenant: str, tag: str, limit: int) -> list[int]:
+        """Items that have the tag, at most so many."""
+        return [item for (item,) in self.rows("items_tagged", tenant=tenant, tag=tag, limit=limit)]
 
     def passing(self, caller: Caller, chosen: Filter, vectors: Collection[int], model: str) -> dict[int, int]:
         """Those of the vectors whose passage is there and passes the filter, each with its passage."""
