@@ -24,6 +24,7 @@ run: venv
 	$(BIN)/memolith recall --data .cache/demo "why this database?" --limit 1
 	$(BIN)/memolith undo --data .cache/demo 2
 	$(BIN)/memolith list --data .cache/demo
+	$(BIN)/memolith verify --data .cache/demo
 	$(BIN)/memolith serve
 
 test: venv

@@ -142,9 +142,10 @@ class Engine(Verbs):
 
     def accesses(self, caller: Caller, ids: Sequence[str]) -> dict[str, tuple[int, str]]:
         """How often and when last the items were read, those counted and not yet written included."""
-        with self.store.reading(caller.tenant) as rows:
-            found = rows.access(caller.tenant, ids)
-        for id, (count, last) in _counted(self._reads.copy(), caller.tenant).items():
+        # Not in the middle of a flush, which would hide what it is writing.
+        with self._flushing, self.store.reading(caller.tenant) as rows:
+            found, waiting = rows.access(caller.tenant, ids), _counted(self._reads.copy(), caller.tenant)
+        for id, (count, last) in waiting.items():
             if id in ids:
                 found[id] = (found.get(id, (0, ""))[0] + count, last)
         return found
@@ -153,13 +154,13 @@ class Engine(Verbs):
         """Write the access counts of this process."""
         with self._flushing:
             reads = [self._reads.popleft() for _ in range(len(self._reads))]
-        for tenant in {read[0] for read in reads}:
-            try:
-                with self.store.writing(tenant, FLUSH_WAIT_S) as rows:
-                    rows.touch(_counted(reads, tenant))
-            except (DiskFull, Unavailable):
-                # Not now; they are written with the next flush.
-                self._reads.extend(read for read in reads if read[0] == tenant)
+            for tenant in {read[0] for read in reads}:
+                try:
+                    with self.store.writing(tenant, FLUSH_WAIT_S) as rows:
+                        rows.touch(_counted(reads, tenant))
+                except (DiskFull, Unavailable):
+                    # Not now; they are written with the next flush.
+                    self._reads.extend(read for read in reads if read[0] == tenant)
 
 
 def _counted(reads: Iterable[tuple[str, str, str]], tenant: str) -> dict[str, tuple[int, str]]:

@@ -93,7 +93,8 @@ class SqliteStore(SqlStore):
 
     def check(self) -> list[str]:
         """What SQLite itself finds wrong with the file."""
-        with translated(), self._connection() as db:
+        # A connection that was used before may check what it remembers of the text index, not what others wrote since.
+        with translated(), closing(self._open()) as db:
             return [text for (text,) in db.execute("pragma integrity_check(20)") if text != "ok"]
 
     def sizes(self) -> dict[str, int]:

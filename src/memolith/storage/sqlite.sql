@@ -1,7 +1,7 @@
 -- The statements of the SQLite store that are its own, by name.
 
 -- name: tenants
-select tenant from (select tenant, number from head union select distinct tenant, null from event)
+select tenant from (select tenant, number from head where seq > 0 union select distinct tenant, null from event)
 group by tenant order by coalesce(max(number), 1e9), tenant
 
 -- name: instances
