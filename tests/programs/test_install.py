@@ -18,7 +18,7 @@ import pytest
 from tests.programs.children import SRC
 
 from memolith.doors import install
-from memolith.doors.cli import parser
+from memolith.doors.cli import command, parser
 from memolith.doors.clients import CLIENTS, places
 from memolith.doors.config_text import JSON, TOML
 from memolith.errors import AlreadyExists, Conflict, InvalidInput
@@ -118,9 +118,7 @@ def home(tmp_path, monkeypatch) -> Path:
 
 
 def run(*arguments: str) -> int:
-    options = parser().parse_args(arguments)
-    assert options.bare
-    return options.run(None, options)
+    return command(parser().parse_args(arguments))
 
 
 def asked(capsys, *arguments: str) -> Any:

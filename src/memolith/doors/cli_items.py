@@ -7,7 +7,7 @@ import sys
 from dataclasses import asdict, replace
 
 from memolith.app import App
-from memolith.doors.commands import YES, Command, Options, into, option
+from memolith.doors.commands import YES, Commands, Options, into, option
 from memolith.doors.show import confirmed, note, pairs, paragraph, table, tell, tell_rows
 from memolith.engine.context import cite
 from memolith.engine.events import block_data
@@ -19,7 +19,7 @@ from memolith.engine.recall import MODES, Query
 from memolith.errors import InvalidInput
 
 ME = Caller()
-COMMANDS: list[Command] = []
+COMMANDS: Commands = {}
 ID = option("id")
 TEXT = option("text", help="the text, or `-` for standard input")
 OFFSET = option("--offset", type=int, default=0)

@@ -4,25 +4,16 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from memolith.app import App
 
 Options = argparse.Namespace
-Run = Callable[[Any, Options], int | None]
-"""Takes the app, or None if it is bare; gives the exit code, None for success."""
+Run = Callable[["App", Options], int | None]
+"""Takes the app, which is opened when it is first used; gives the exit code, None for success."""
 Option = tuple[tuple[str, ...], dict[str, Any]]
-
-
-class Command(NamedTuple):
-    """What the parser needs to know; a bare command does without an app."""
-
-    run: Run
-    options: tuple[Option, ...]
-    bare: bool
-
-    @property
-    def name(self) -> str:
-        """The name as it is typed: `import_` is `import`, `restore_backup` is `restore-backup`."""
-        return self.run.__name__.rstrip("_").replace("_", "-")
+Commands = dict[Run, tuple[Option, ...]]
 
 
 def option(*names: str, **details: Any) -> Option:
@@ -34,10 +25,10 @@ YES = option("--yes", action="store_true", help="do not ask")
 TENANT = option("--tenant", default="local")
 
 
-def into(commands: list[Command], *options: Option, bare: bool = False) -> Callable[[Run], Run]:
-    """Make a command of a function and put it at the end of the list."""
+def into(commands: Commands, *options: Option) -> Callable[[Run], Run]:
+    """Make a command of a function and put it at the end."""
     def add(run: Run) -> Run:
-        commands.append(Command(run, options, bare))
+        commands[run] = options
         return run
 
     return add

@@ -12,15 +12,14 @@ from contextlib import suppress
 from glob import glob
 from pathlib import Path, PurePath
 
-from memolith.app import families
+from memolith.app import App
 from memolith.doors.clients import CLIENTS, Client, places
-from memolith.doors.commands import YES, Command, Options, into, option
+from memolith.doors.commands import YES, Commands, Options, into, option
 from memolith.doors.config_text import Entry
 from memolith.doors.show import confirmed, note, out, tell
 from memolith.errors import AlreadyExists, Conflict, InvalidInput
-from memolith.registry import Registry
 
-COMMANDS: list[Command] = []
+COMMANDS: Commands = {}
 # What every client takes: Gemini CLI stumbles over underscores, Cursor over server and tool names of 60 characters.
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,29}")
 SHARED = (
@@ -31,19 +30,19 @@ SHARED = (
 
 
 @into(COMMANDS, *SHARED, option("--profile", metavar="TOOLS",
-                                help="which tools it offers; by default what suits the client"), bare=True)
-def install(_: None, options: Options) -> int:
+                                help="which tools it offers; by default what suits the client"))
+def install(app: App, options: Options) -> int:
     """Put memolith into the config file of a client."""
     client = CLIENTS[options.client]
     profile = options.profile or client.profile
     # A client tells little when a server does not start, so an unknown profile is refused here.
-    Registry(families()).choose(profile)
+    app.registry.choose(profile)
     file = chosen(candidates(client, options.scope))
     return carry_out(client, file, client.entry(*launch(profile, options.data)), options)
 
 
-@into(COMMANDS, *SHARED, bare=True)
-def uninstall(_: None, options: Options) -> int:
+@into(COMMANDS, *SHARED)
+def uninstall(app: App, options: Options) -> int:
     """Take memolith out of the config file of a client."""
     client = CLIENTS[options.client]
     files = candidates(client, options.scope)

@@ -22,7 +22,6 @@ from memolith.app import App
 from memolith.doors.auth import Access, Issuer
 from memolith.doors.mcp_http import McpHttp
 from memolith.doors.rest import Metrics, Rest
-from memolith.doors.show import start_logging
 from memolith.errors import InvalidInput, MemolithError, NotFound, Unavailable
 from memolith.registry import PLAIN, Registry
 from memolith.settings import Settings
@@ -114,7 +113,6 @@ def listen(host: str, port: int) -> socket.socket:
 def run(app: App, listener: socket.socket, ready: Callable[[], None], *, read_only: bool = False,
         conformance: bool = False) -> None:
     """Serve until a signal ends it; running calls are finished first."""
-    start_logging(app.settings.log_level)
     config = uvicorn.Config(build(app, read_only=read_only, conformance=conformance), log_config=None,
                             access_log=False, timeout_graceful_shutdown=5, server_header=False, http="h11")
     ready()
