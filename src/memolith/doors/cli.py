@@ -12,7 +12,7 @@ from pathlib import Path
 from memolith import __version__
 from memolith.app import App
 from memolith.doors import cli_care, cli_items, cli_server, install
-from memolith.doors.show import end_bars, note, start_logging
+from memolith.doors.commands import end_bars, note, start_logging
 from memolith.errors import DiskFull, MemolithError, Unavailable
 from memolith.registry import PLAIN
 from memolith.settings import load

@@ -13,8 +13,7 @@ from typing import TextIO, cast
 from memolith import __version__
 from memolith import app as root
 from memolith.app import App, library_version
-from memolith.doors.commands import TENANT, YES, Commands, Options, into, option
-from memolith.doors.show import confirmed, note, pairs, progress, tell
+from memolith.doors.commands import TENANT, YES, Commands, Options, confirmed, into, note, option, pairs, progress, tell
 from memolith.engine.model import Caller
 from memolith.errors import EmbedderDown, InvalidInput
 

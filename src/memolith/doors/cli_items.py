@@ -7,8 +7,20 @@ import sys
 from dataclasses import asdict, replace
 
 from memolith.app import App
-from memolith.doors.commands import YES, Commands, Options, into, option
-from memolith.doors.show import confirmed, note, pairs, paragraph, table, tell, tell_rows
+from memolith.doors.commands import (
+    YES,
+    Commands,
+    Options,
+    confirmed,
+    into,
+    note,
+    option,
+    pairs,
+    paragraph,
+    table,
+    tell,
+    tell_rows,
+)
 from memolith.engine.context import cite
 from memolith.engine.events import block_data
 from memolith.engine.intake import json_object, when

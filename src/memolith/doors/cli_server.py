@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from memolith.app import App, at_address, copy_everything, families, wait_for
-from memolith.doors.commands import TENANT, Commands, Options, into, option
-from memolith.doors.show import note, out, progress, tell, tell_rows
+from memolith.doors.commands import TENANT, Commands, Options, into, note, option, out, progress, tell, tell_rows
 from memolith.engine.intake import json_object, when
 from memolith.engine.model import Caller
 from memolith.errors import InvalidInput, NotFound

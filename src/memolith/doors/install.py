@@ -14,9 +14,8 @@ from pathlib import Path, PurePath
 
 from memolith.app import App
 from memolith.doors.clients import CLIENTS, Client, places
-from memolith.doors.commands import YES, Commands, Options, into, option
+from memolith.doors.commands import YES, Commands, Options, confirmed, into, note, option, out, tell
 from memolith.doors.config_text import Entry
-from memolith.doors.show import confirmed, note, out, tell
 from memolith.errors import AlreadyExists, Conflict, InvalidInput
 
 COMMANDS: Commands = {}

@@ -18,8 +18,7 @@ from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
 from memolith.doors.frames import CAPABILITIES_KEY, MODERN, PREPARED, VERSION_KEY, framed, parsed, prepared_answers
-from memolith.doors.mcp_calls import CALLER, REQUEST, SCOPES_KEY, WORKERS
-from memolith.doors.mcp_server import make_server
+from memolith.doors.mcp_server import CALLER, REQUEST, SCOPES_KEY, WORKERS, make_server
 from memolith.doors.plain_calls import description, outcome_of, plain_call, worded
 from memolith.errors import Unauthenticated
 from memolith.registry import PLAIN, Call, Registry

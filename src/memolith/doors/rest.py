@@ -17,7 +17,7 @@ from starlette.routing import Route
 from memolith import __version__
 from memolith.app import App
 from memolith.doors.auth import Issuer, challenge
-from memolith.doors.mcp_calls import CALLER, LONGEST_KEY, REQUEST, SCOPES_KEY
+from memolith.doors.mcp_server import CALLER, LONGEST_KEY, REQUEST, SCOPES_KEY
 from memolith.engine.intake import json_object
 from memolith.errors import InvalidInput, MemolithError, NotFound, TooLarge
 from memolith.registry import PLAIN, Call, Outcome, Registry, Tool
