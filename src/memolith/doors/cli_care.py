@@ -13,7 +13,7 @@ from typing import TextIO, cast
 from memolith import __version__
 from memolith import app as root
 from memolith.app import App, library_version
-from memolith.doors.commands import TENANT, YES, Commands, Options, confirmed, into, note, option, pairs, progress, tell
+from memolith.doors.commands import TENANT, YES, Commands, Options, confirm, into, note, option, pairs, progress, tell
 from memolith.engine.model import Caller
 from memolith.errors import EmbedderDown, InvalidInput
 
@@ -117,22 +117,19 @@ def _model(app: App) -> tuple[str, list[str]]:
 
 @into(COMMANDS, option("action", choices=["reveal", "rekey"]), TENANT, YES,
       option("id", nargs="?", default="", help="the id of the key to reveal"))
-def vault(app: App, options: Options) -> int:
+def vault(app: App, options: Options) -> None:
     """Show the value of a key in the vault, or seal all of them with another master key."""
-    rekey = options.action == "rekey"
-    if not confirmed(options, "Seal all with a new master key?" if rekey else f"Show the value of {options.id}?"):
-        note("Nothing was done.")
-        return 1
-    if not rekey:
+    if options.action == "reveal":
+        confirm(options, f"Show the value of {options.id}?")
         value = app.engine.vault.reveal(Caller(options.tenant, admin=True), options.id)
         tell(options, {"id": options.id, "value": value}, value)
-        return 0
+        return
+    confirm(options, "Seal all with a new master key?")
     own = app.settings.vault_key not in ("", "keyring")
     if own:
         note("The new master key: ")
     count = app.rekey_vault(sys.stdin.readline().strip() if own else "")
     tell(options, {"sealed": count}, f"Sealed {count} values with a new master key.")
-    return 0
 
 
 @into(COMMANDS, FILE_OR_STREAM, TENANT)

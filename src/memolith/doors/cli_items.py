@@ -11,7 +11,7 @@ from memolith.doors.commands import (
     YES,
     Commands,
     Options,
-    confirmed,
+    confirm,
     into,
     note,
     option,
@@ -199,16 +199,13 @@ def restore(app: App, options: Options) -> None:
 
 
 @into(COMMANDS, ID, YES)
-def erase(app: App, options: Options) -> int:
+def erase(app: App, options: Options) -> None:
     """Remove every byte of an item for good."""
     item = app.engine.get(ME, options.id, forgotten=True)
-    if not confirmed(options, f"Erase {item.kind} {item.id} {item.title!r} for good?"):
-        note("Nothing was erased.")
-        return 1
+    confirm(options, f"Erase {item.kind} {item.id} {item.title!r} for good?")
     clean = app.engine.erase(ME, options.id)
     rest = "." if clean else ", but others still read old pages, or only the owner can clear them: `memolith upkeep`."
     tell(options, {"erased": options.id, "clean": clean}, f"Erased {options.id}{rest}")
-    return 0
 
 
 @into(COMMANDS, option("id", metavar="ID|EVENT"))

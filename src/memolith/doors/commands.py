@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from memolith.engine.model import Block, Passage
+from memolith.errors import Denied
 
 if TYPE_CHECKING:
     from memolith.app import App
@@ -79,11 +80,12 @@ def tell(options: Options, data: object, *lines: str, aside: str = "") -> None:
         note(aside)
 
 
-def confirmed(options: Options, question: str) -> bool:
-    """Whether the person wants it, or has said so beforehand."""
+def confirm(options: Options, question: str) -> None:
+    """Go on only if the person wants it, or has said so beforehand."""
     if not options.yes:
         note(f"{question} Type yes: ")
-    return options.yes or sys.stdin.readline().strip().lower() == "yes"
+        if sys.stdin.readline().strip().lower() != "yes":
+            raise Denied("Nothing was done, because the answer was not yes.")
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:

@@ -14,7 +14,7 @@ from pathlib import Path, PurePath
 
 from memolith.app import App
 from memolith.doors.clients import CLIENTS, Client, places
-from memolith.doors.commands import YES, Commands, Options, confirmed, into, note, option, out, tell
+from memolith.doors.commands import YES, Commands, Options, confirm, into, note, option, out, tell
 from memolith.doors.config_text import Entry
 from memolith.errors import AlreadyExists, Conflict, InvalidInput
 
@@ -30,23 +30,23 @@ SHARED = (
 
 @into(COMMANDS, *SHARED, option("--profile", metavar="TOOLS",
                                 help="which tools it offers; by default what suits the client"))
-def install(app: App, options: Options) -> int:
+def install(app: App, options: Options) -> None:
     """Put memolith into the config file of a client."""
     client = CLIENTS[options.client]
     profile = options.profile or client.profile
     # A client tells little when a server does not start, so an unknown profile is refused here.
     app.registry.choose(profile)
     file = chosen(candidates(client, options.scope))
-    return carry_out(client, file, client.entry(*launch(profile, options.data)), options)
+    carry_out(client, file, client.entry(*launch(profile, options.data)), options)
 
 
 @into(COMMANDS, *SHARED)
-def uninstall(app: App, options: Options) -> int:
+def uninstall(app: App, options: Options) -> None:
     """Take memolith out of the config file of a client."""
     client = CLIENTS[options.client]
     files = candidates(client, options.scope)
     holding = [file for file in files if options.name.encode() in (content(file) or b"")]
-    return carry_out(client, chosen(holding or files), None, options)
+    carry_out(client, chosen(holding or files), None, options)
 
 
 def launch(profile: str, data: Path | None) -> tuple[str, list[str]]:
@@ -140,7 +140,7 @@ def edited(client: Client, file: Path, name: str, entry: Entry | None) -> tuple[
     return None if emptied else after.encode(), backup
 
 
-def carry_out(client: Client, file: Path, entry: Entry | None, options: Options) -> int:
+def carry_out(client: Client, file: Path, entry: Entry | None, options: Options) -> None:
     """Show, ask, write and tell."""
     name, before = options.name, content(file)
     if not NAME.fullmatch(name):
@@ -154,9 +154,7 @@ def carry_out(client: Client, file: Path, entry: Entry | None, options: Options)
         (note if options.json else out)(diff)
     written = changed and not options.dry_run
     if written:
-        if not confirmed(options, f"Change {file}?"):
-            note("Nothing was changed.")
-            return 1
+        confirm(options, f"Change {file}?")
         write(file, before, after, kept, 0o600 if options.scope == "user" else 0o666)
     backup = str(backup_of(file)) if backup_of(file).exists() else None
     deed = f"Put {name} into" if entry else f"Took {name} out of"
@@ -166,7 +164,6 @@ def carry_out(client: Client, file: Path, entry: Entry | None, options: Options)
          *([f"{file} {found}; nothing was changed."] if not changed else ["Nothing was written."] if not written else
            [f"{deed} {client.title}: {file}", *([f"The file as it was before: {backup}"] if backup else []),
             f"Next: restart {client.title}."]))
-    return 0
 
 
 def write(file: Path, before: bytes | None, after: bytes | None, kept: bytes | None, mode: int) -> None:

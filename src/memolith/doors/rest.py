@@ -20,7 +20,7 @@ from memolith.doors.auth import Issuer, challenge
 from memolith.doors.mcp_server import CALLER, LONGEST_KEY, REQUEST, SCOPES_KEY
 from memolith.engine.intake import json_object
 from memolith.errors import InvalidInput, MemolithError, NotFound, TooLarge
-from memolith.registry import PLAIN, Call, Outcome, Registry, Tool
+from memolith.registry import Call, Registry, Tool
 
 log = logging.getLogger(__name__)
 STATUSES = {400: "The input is not valid.", 401: "A valid key is needed.", 403: "The key does not allow this.",
@@ -74,31 +74,25 @@ class Rest:
             Route("/.well-known/oauth-protected-resource/{path:path}", self.resource_metadata)]
 
     async def call(self, request: Request) -> Response:
-        """Run one tool."""
-        name = request.path_params["tool"]
-        outcome, tool = await self.outcome(request, name), self.registry.find(name)
+        """Run one tool; whatever is raised before that is worded as the tool's family does."""
+        name, scope = request.path_params["tool"], request.scope
+        tool = self.registry.find(name)
+        if tool is None:
+            raise NotFound("There is no such tool.", field="tool")
+        arguments = await self.arguments(request)
+        key = request.headers.get("idempotency-key")
+        if key is not None and not 0 < len(key) <= LONGEST_KEY:
+            raise InvalidInput(f"An idempotency key has 1 to {LONGEST_KEY} characters.", field="idempotency_key")
+        call = Call(scope[CALLER], self.app.engine, scope[REQUEST], key, scope[SCOPES_KEY])
+        outcome = await run_in_threadpool(self.registry.run, name, arguments, call)
         headers: dict[str, str] = {}
-        if tool and not tool.open_to(request.scope[SCOPES_KEY]):
+        if not tool.open_to(call.scopes):
             headers["www-authenticate"] = challenge(self.issuer, request.url.path, "insufficient_scope", tool.scopes)
         if (error := outcome.error) and error.retry_s:
             headers["retry-after"] = str(error.retry_s)
         if error and error.status >= 500:
-            log.warning("request %s: %s answered %s", request.scope[REQUEST], name if tool else "unknown", error.status)
+            log.warning("request %s: %s answered %s", call.request_id, name, error.status)
         return Response(outcome.text, error.status if error else 200, headers, "application/json")
-
-    async def outcome(self, request: Request, name: str) -> Outcome:
-        """The result of the tool, or its error in the words of its family."""
-        try:
-            if self.registry.find(name) is None:
-                raise NotFound("There is no such tool.", field="tool")
-            arguments = await self.arguments(request)
-            key = request.headers.get("idempotency-key")
-            if key is not None and not 0 < len(key) <= LONGEST_KEY:
-                raise InvalidInput(f"An idempotency key has 1 to {LONGEST_KEY} characters.", field="idempotency_key")
-        except MemolithError as error:
-            return self.registry.refuse(name, error)
-        call = Call(request.scope[CALLER], self.app.engine, request.scope[REQUEST], key, request.scope[SCOPES_KEY])
-        return await run_in_threadpool(self.registry.run, name, arguments, call)
 
     async def arguments(self, request: Request) -> dict[str, Any]:
         """The body as an object; nothing at all means no arguments."""
@@ -122,10 +116,7 @@ class Rest:
 
     async def show_metrics(self, request: Request) -> Response:
         """For Prometheus."""
-        try:
-            state = await run_in_threadpool(self.app.engine.health)
-        except MemolithError as error:
-            return JSONResponse(PLAIN.failure(error), error.status)
+        state = await run_in_threadpool(self.app.engine.health)
         gauges = {"embeddings_pending": int(state["pending"]), "embeddings_failed": int(state["failed"])}
         return PlainTextResponse(self.metrics.text(gauges), media_type="text/plain; version=0.0.4")
 

@@ -50,10 +50,17 @@ def build(app: App, *, read_only: bool = False, conformance: bool = False) -> AS
             yield
 
     routes = [*rest.routes, *(route for door in doors for route in door.routes)]
-    server = Starlette(routes=routes, lifespan=lifespan, exception_handlers={404: worded, 405: worded})
+    word = wording(everything)
+
+    async def refused(request: Request, error: Exception) -> Response:
+        assert isinstance(error, MemolithError)
+        return JSONResponse(word(error, request.url.path), error.status)
+
+    server = Starlette(routes=routes, lifespan=lifespan,
+                       exception_handlers={404: worded, 405: worded, MemolithError: refused})
     # A path is what it says, and a redirect would lose the body.
     server.router.redirect_slashes = False
-    return Access(server, app.keys, settings, app.clock.now, issuer, app.allowance, wording(everything),
+    return Access(server, app.keys, settings, app.clock.now, issuer, app.allowance, word,
                   frozenset(("/health", "/conformance") if conformance else ("/health",)))
 
 
