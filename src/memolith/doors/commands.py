@@ -103,7 +103,7 @@ def tell_rows(options: Options, head: Sequence[str], rows: Sequence[Sequence[obj
     tell(options, [dict(zip(head, row, strict=True)) for row in rows], *table(head, rows), *more)
 
 
-def paragraph(said: Block | Passage, indent: str = "  ") -> list[str]:
+def prose(said: Block | Passage, indent: str = "  ") -> list[str]:
     """What somebody said or wrote, wrapped to the screen."""
     room = min(shutil.get_terminal_size((100, 24)).columns, 110)
     text = (f"{said.speaker}: " if said.speaker else "") + said.text.strip()
