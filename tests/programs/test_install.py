@@ -19,8 +19,8 @@ from tests.programs.children import SRC
 
 from memolith.doors import install
 from memolith.doors.cli import command, parser
-from memolith.doors.clients import CLIENTS, places
 from memolith.doors.config_text import JSON, TOML
+from memolith.doors.install import CLIENTS, places
 from memolith.errors import AlreadyExists, Conflict, Denied, InvalidInput
 
 DOCS = Path(__file__).parents[2] / "docs" / "how-to" / "clients.md"
