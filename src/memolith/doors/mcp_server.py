@@ -29,7 +29,7 @@ from memolith import __version__
 from memolith.doors.frames import IDEMPOTENCY_KEY
 from memolith.doors.plain_calls import outcome_of
 from memolith.engine.model import Caller
-from memolith.errors import Denied, InvalidInput, MemolithError, NotFound
+from memolith.errors import Denied, MemolithError, NotFound
 from memolith.registry import SCOPES, Call, Content, InputNeeded, Outcome, Prompts, Registry, Resources, Tool, guarded
 from memolith.schemas import Schema
 
@@ -44,7 +44,6 @@ Lister = Callable[[Context, types.PaginatedRequestParams | None], Awaitable[Any]
 CALLER = "memolith.caller"
 SCOPES_KEY = "memolith.scopes"
 REQUEST = "memolith.request"
-LONGEST_KEY = 200
 LOCAL = Caller()
 # Not anyio's worker threads, which take twice as long to hand a call over and back.
 WORKERS = ThreadPoolExecutor(40, thread_name_prefix="memolith call")
@@ -99,8 +98,9 @@ class Client:
 
     def call(self, engine: Engine) -> Call:
         caller, scopes = caller_of(self.ctx)
+        key: Any = (self.ctx.meta or {}).get(IDEMPOTENCY_KEY)
         request = self.ctx.request.scope.get(REQUEST) if self.ctx.request is not None else None
-        return Call(caller, engine, request or secrets.token_hex(6), idempotency_key(self.ctx), scopes,
+        return Call(caller, engine, request or secrets.token_hex(6), key, scopes,
                     progress=self.progress, cancelled=lambda: self.stopped, elicit=self.ask(), changed=self.changed,
                     local=self.ctx.request is None)
 
@@ -173,14 +173,6 @@ def given_answers(params: types.InputResponseRequestParams) -> dict[str, types.E
         raise MCPError(types.INVALID_PARAMS, "The request state is not one that was given out here.") from None
     given = params.input_responses or {}
     return answers | {key: answer for key, answer in given.items() if isinstance(answer, types.ElicitResult)}
-
-
-def idempotency_key(ctx: Context) -> str | None:
-    key = (ctx.meta or {}).get(IDEMPOTENCY_KEY)
-    if key is None or (isinstance(key, str) and 0 < len(key) <= LONGEST_KEY):
-        return key
-    raise InvalidInput(f"`_meta.{IDEMPOTENCY_KEY}` must be a text with 1 to {LONGEST_KEY} characters.",
-                       field=IDEMPOTENCY_KEY)
 
 
 class MemolithServer(Server[Any]):

@@ -29,7 +29,7 @@ from memolith import __version__
 from memolith.app import App
 from memolith.doors.auth import Access, Issuer, challenge
 from memolith.doors.mcp_http import McpHttp
-from memolith.doors.mcp_server import CALLER, LONGEST_KEY, REQUEST, SCOPES_KEY
+from memolith.doors.mcp_server import CALLER, REQUEST, SCOPES_KEY
 from memolith.engine.intake import json_object
 from memolith.errors import InvalidInput, MemolithError, NotFound, TooLarge, Unavailable
 from memolith.registry import PLAIN, Call, Registry, Tool
@@ -94,10 +94,8 @@ class Rest:
         if tool is None:
             raise NotFound("There is no such tool.", field="tool")
         arguments = await self.arguments(request)
-        key = request.headers.get("idempotency-key")
-        if key is not None and not 0 < len(key) <= LONGEST_KEY:
-            raise InvalidInput(f"An idempotency key has 1 to {LONGEST_KEY} characters.", field="idempotency_key")
-        call = Call(scope[CALLER], self.app.engine, scope[REQUEST], key, scope[SCOPES_KEY])
+        call = Call(scope[CALLER], self.app.engine, scope[REQUEST], request.headers.get("idempotency-key"),
+                    scope[SCOPES_KEY])
         outcome = await run_in_threadpool(self.registry.run, name, arguments, call)
         headers: dict[str, str] = {}
         if not tool.open_to(call.scopes):
