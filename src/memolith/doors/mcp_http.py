@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from memolith.doors.frames import Json
     from memolith.engine.engine import Engine
 
-MOST_BODY_BYTES = 4 * 1024 * 1024
-
 
 class KnownCaller:
     """Ties sessions to the caller whom the access layer has let in.
@@ -98,7 +96,7 @@ class McpHttp:
     """The routes of all MCP paths, and the one lifespan that they need."""
 
     def __init__(self, registry: Registry, engine: Callable[[], Engine], *, read_only: bool = False,
-                 stateless: bool = False, most_body_bytes: int = MOST_BODY_BYTES) -> None:
+                 stateless: bool = False, most_body_bytes: int = 4 << 20) -> None:
         bus = InMemorySubscriptionBus()
         self.managers: list[StreamableHTTPSessionManager] = []
         self.routes: list[Route] = []

@@ -83,7 +83,8 @@ class Rest:
         self.routes = [
             Route("/mcp/tools/{tool}", self.call, methods=["POST"]),
             Route("/health", self.health), Route("/metrics", self.show_metrics),
-            Route("/openapi.json", self.show_openapi), Route("/docs", self.show_page),
+            Route("/openapi.json", lambda _: JSONResponse(openapi(registry))),
+            Route("/docs", lambda _: HTMLResponse(page(registry))),
             Route("/.well-known/oauth-protected-resource", self.resource_metadata),
             Route("/.well-known/oauth-protected-resource/{path:path}", self.resource_metadata)]
 
@@ -118,32 +119,24 @@ class Rest:
             raise InvalidInput("The request ended in the middle.") from error
         return json_object(body, "The body", "body") if body.strip() else {}
 
-    async def health(self, request: Request) -> Response:
+    def health(self, request: Request) -> Response:
         """Open to all, so it tells no more than that."""
         try:
-            state = await run_in_threadpool(self.app.engine.health)
+            state = self.app.engine.health()
         except MemolithError as error:
             return JSONResponse({"status": "unhealthy", "error": error.type}, 503)
         return JSONResponse({"status": "healthy", "version": __version__, "embeddings": state["embeddings"]})
 
-    async def show_metrics(self, request: Request) -> Response:
+    def show_metrics(self, request: Request) -> Response:
         """For Prometheus."""
-        state = await run_in_threadpool(self.app.engine.health)
+        state = self.app.engine.health()
         gauges = {"embeddings_pending": int(state["pending"]), "embeddings_failed": int(state["failed"])}
         return PlainTextResponse(self.metrics.text(gauges), media_type="text/plain; version=0.0.4")
-
-    async def show_openapi(self, request: Request) -> Response:
-        """For machines."""
-        return JSONResponse(await run_in_threadpool(openapi, self.registry))
-
-    async def show_page(self, request: Request) -> Response:
-        """For people."""
-        return HTMLResponse(await run_in_threadpool(page, self.registry))
 
     async def resource_metadata(self, request: Request) -> Response:
         """Where tokens come from, if they are accepted here."""
         if self.issuer is None:
-            return JSONResponse({"error": "not_found", "message": "No OAuth issuer is set; use a key."}, 404)
+            raise NotFound("No OAuth issuer is set; use a key.")
         path = request.path_params.get("path", "")
         return JSONResponse(self.issuer.metadata(f"/{path}" if path else ""))
 
