@@ -336,11 +336,12 @@ def open_app(settings: Settings) -> App:
     return app
 
 
-def wait_for_app(settings: Settings) -> App:
-    """The same for what runs by itself: a database that is away is waited for."""
+def wait_for(app: App) -> None:
+    """Open the app of what runs by itself: a database that is away is waited for."""
     while True:
         try:
-            return open_app(settings)
+            assert app.engine
+            return
         except StoreGone as error:
             log.warning("%s", error)
             time.sleep(EVERY_S)

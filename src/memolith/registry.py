@@ -35,6 +35,7 @@ Answer = TypeVar("Answer")
 
 SCOPES: frozenset[str] = frozenset(("read", "write", "admin", "run"))
 SCOPE_OF: dict[Effect, ScopeName] = {"reads": "read", "writes": "write", "runs": "run"}
+LONGEST_KEY = 200
 MAX_DEPTH = 64
 MAX_INTEGER = 2**63 - 1
 PAUSES_S = (0.1, 0.4, 1.0, 2.0)
@@ -73,6 +74,11 @@ class Call:
     """To be told when a call changes what is listed."""
     local: bool = False
     """Whether somebody at this machine calls, and not a client over HTTP."""
+
+    def __post_init__(self) -> None:
+        key: object = self.idempotency_key
+        if key is not None and not (isinstance(key, str) and 0 < len(key) <= LONGEST_KEY):
+            raise InvalidInput(f"An idempotency key has 1 to {LONGEST_KEY} characters.", field="idempotency_key")
 
 
 def plain_failure(error: MemolithError) -> Body:

@@ -21,7 +21,7 @@ from mcp.shared.exceptions import MCPError
 from starlette.routing import Route
 
 from conformance.tools import BUS, IMAGE, PIXEL, TOOLS, Answer, embedded, form, needed, text
-from memolith.doors.mcp_calls import Context, is_modern
+from memolith.doors.mcp_server import Context, is_modern
 
 FIXED = ("test://static-text", "test://watched-resource")
 BINARY = "test://static-binary"

@@ -12,7 +12,7 @@ from mcp.server.subscriptions import InMemorySubscriptionBus, PromptsListChanged
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import ServerMessageMetadata
 
-from memolith.doors.mcp_calls import Context, is_modern
+from memolith.doors.mcp_server import Context, is_modern
 from memolith.schemas import Schema
 
 Params = types.CallToolRequestParams

@@ -18,10 +18,10 @@ import pytest
 from tests.programs.children import SRC
 
 from memolith.doors import install
-from memolith.doors.cli import parser
-from memolith.doors.clients import CLIENTS, places
+from memolith.doors.cli import command, parser
 from memolith.doors.config_text import JSON, TOML
-from memolith.errors import AlreadyExists, Conflict, InvalidInput
+from memolith.doors.install import CLIENTS, places
+from memolith.errors import AlreadyExists, Conflict, Denied, InvalidInput
 
 DOCS = Path(__file__).parents[2] / "docs" / "how-to" / "clients.md"
 VARIABLES = ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "CLINE_MCP_SETTINGS_PATH", "CLINE_DATA_DIR",
@@ -118,9 +118,7 @@ def home(tmp_path, monkeypatch) -> Path:
 
 
 def run(*arguments: str) -> int:
-    options = parser().parse_args(arguments)
-    assert options.bare
-    return options.run(None, options)
+    return command(parser().parse_args(arguments))
 
 
 def asked(capsys, *arguments: str) -> Any:
@@ -266,7 +264,8 @@ def test_a_question_that_is_not_answered_with_yes_writes_nothing(answer, home, c
     give("cursor", SAMPLES["cursor"])
     before = everything(home)
     monkeypatch.setattr(sys, "stdin", io.StringIO(answer))
-    assert run("install", "cursor") == 1
+    with pytest.raises(Denied):
+        run("install", "cursor")
     shown = capsys.readouterr()
     assert '+\t\t"memolith": {' in shown.out
     assert "Type yes" in shown.err

@@ -190,14 +190,6 @@ def modern(name: str | None = None) -> dict[str, str]:
     return {"MCP_Protocol_Version": MODERN, **method}
 
 
-def test_a_request_without_a_caller_is_refused(url):
-    for message, headers in ((initialize(), {}), (request(1, "tools/list", True), modern())):
-        answer = post(url + "/mcp", message, **headers)
-        assert answer.status_code == 401
-        assert answer.json()["error"] == "unauthenticated"
-        assert answer.headers["www-authenticate"].startswith("Bearer")
-
-
 @pytest.mark.parametrize("path", ["/mcp/manage", "/mcp/nope", "/mcp/demo/x", "/mcp/../mcp/manage", "/MCP"])
 def test_other_paths_are_not_served(url, path):
     assert post(url + path, initialize(), x_demo_user="ada").status_code == 404

@@ -140,7 +140,7 @@ def test_a_crash_is_told_without_its_text(mode):
 def test_a_bad_idempotency_key_is_refused(mode, key):
     async def work(client: Client) -> None:
         refused = await client.call_tool("add_note", {"text": "x"}, meta={"memolith/idempotency-key": key})
-        assert json.loads(refused.content[0].text)["field"] == "memolith/idempotency-key"
+        assert json.loads(refused.content[0].text)["field"] == "idempotency_key"
 
     with_client(registry().choose("all"), mode, work)
 

@@ -24,7 +24,7 @@ from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from memolith.doors.mcp_calls import CALLER, REQUEST, SCOPES_KEY
+from memolith.doors.mcp_server import CALLER, REQUEST, SCOPES_KEY
 from memolith.engine.intake import identifier
 from memolith.engine.model import Caller
 from memolith.engine.ports import Allowance, ClientKey, ClientKeys

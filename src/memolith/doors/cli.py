@@ -10,9 +10,9 @@ import sys
 from pathlib import Path
 
 from memolith import __version__
-from memolith.app import open_app
+from memolith.app import App
 from memolith.doors import cli_care, cli_items, cli_server, install
-from memolith.doors.show import end_bars, note, start_logging
+from memolith.doors.commands import end_bars, note, start_logging
 from memolith.errors import DiskFull, MemolithError, Unavailable
 from memolith.registry import PLAIN
 from memolith.settings import load
@@ -26,12 +26,11 @@ def parser() -> argparse.ArgumentParser:
     shared.add_argument("--data", metavar="DIR", type=Path, help="the data folder (or MEMOLITH_DATA)")
     shared.add_argument("--json", action="store_true", help="print JSON")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    parts = (cli_items, cli_care, cli_server, install)
-    for made in (command for part in parts for command in part.COMMANDS):
-        help = made.run.__doc__
-        one = commands.add_parser(made.name, help=help, description=help, parents=[shared])
-        one.set_defaults(run=made.run, bare=made.bare)
-        for names, details in made.options:
+    for run, options in (cli_items.COMMANDS | cli_care.COMMANDS | cli_server.COMMANDS | install.COMMANDS).items():
+        name = run.__name__.rstrip("_").replace("_", "-")
+        one = commands.add_parser(name, help=run.__doc__, description=run.__doc__, parents=[shared])
+        one.set_defaults(run=run)
+        for names, details in options:
             one.add_argument(*names, **details)
     commands.add_parser("call", help="Call a tool: memolith call TOOL --json '{…}', or a flag per argument.",
                         add_help=False)
@@ -40,10 +39,11 @@ def parser() -> argparse.ArgumentParser:
 
 def run(arguments: list[str]) -> int:
     """Run one command; a failure is told on standard error in plain words."""
-    calling = arguments[:1] == ["call"]
-    options = argparse.Namespace(json=True) if calling else parser().parse_args(arguments)
+    options = argparse.Namespace(json=True)
     try:
-        return cli_server.call(arguments[1:]) if calling else command(options)
+        calling = arguments[:1] == ["call"]
+        options = cli_server.call_options(arguments[1:]) if calling else parser().parse_args(arguments)
+        return command(options)
     except MemolithError as error:
         return fail(error, options.json)
     except KeyboardInterrupt:
@@ -61,19 +61,16 @@ def run(arguments: list[str]) -> int:
 
 
 def command(options: argparse.Namespace) -> int:
-    """Run what was asked for, with the app around it where it needs one."""
-    if options.bare:
-        code = options.run(None, options)
-    else:
-        settings = load({"data": options.data})
-        start_logging(settings.log_level)
-        app = open_app(settings)
-        try:
-            code = options.run(app, options)
-        finally:
-            app.close()
+    """Run what was asked for, with an app that it may use."""
+    settings = load({name: getattr(options, name, None) for name in ("data", "host", "port")})
+    start_logging(settings.log_level)
+    app = App(settings)
+    try:
+        code: int = options.run(app, options) or 0
+    finally:
+        app.close()
     sys.stdout.flush()
-    return code or 0
+    return code
 
 
 def fail(error: MemolithError, as_json: bool) -> int:

@@ -13,13 +13,11 @@ from typing import TextIO, cast
 from memolith import __version__
 from memolith import app as root
 from memolith.app import App, library_version
-from memolith.doors.commands import TENANT, YES, Command, Options, into, option
-from memolith.doors.show import confirmed, note, pairs, progress, tell
+from memolith.doors.commands import TENANT, YES, Commands, Options, confirm, into, note, option, pairs, progress, tell
 from memolith.engine.model import Caller
 from memolith.errors import EmbedderDown, InvalidInput
-from memolith.settings import load
 
-COMMANDS: list[Command] = []
+COMMANDS: Commands = {}
 FILE = option("file", type=Path)
 FILE_OR_STREAM = option("file", nargs="?", default="-")
 SAFE_SQLITE = (3, 51, 3)
@@ -62,12 +60,11 @@ def backup(app: App, options: Options) -> None:
     tell(options, {"file": str(options.file), "bytes": size}, f"Backed up to {options.file} ({size:,} bytes).")
 
 
-@into(COMMANDS, FILE, bare=True)
-def restore_backup(_: None, options: Options) -> None:
+@into(COMMANDS, FILE)
+def restore_backup(app: App, options: Options) -> None:
     """Put a backup into an empty data folder."""
-    folder = load({"data": options.data}).data
-    root.restore_backup(options.file, folder)
-    tell(options, {"data": str(folder)}, f"Restored into {folder}.")
+    root.restore_backup(options.file, app.settings.data)
+    tell(options, {"data": str(app.settings.data)}, f"Restored into {app.settings.data}.")
 
 
 @into(COMMANDS)
@@ -81,7 +78,7 @@ def doctor(app: App, options: Options) -> int:
 
 def examine(app: App) -> tuple[dict[str, object], list[str]]:
     """Facts about this installation and its data, and what is wrong with how to mend it."""
-    chosen, version, free = app.settings, library_version(), shutil.disk_usage(app.settings.data).free
+    chosen, version = app.settings, library_version()
     with app.store.reading(None) as rows:
         tenants = [f"{tenant} {rows.last_seq(tenant):,}" for tenant in rows.tenants()]
         work = [f"{consumer} {status} {count:,}" for (consumer, status), count in rows.outbox_counts().items()]
@@ -91,6 +88,7 @@ def examine(app: App) -> tuple[dict[str, object], list[str]]:
     place = {"": "a file of the data folder, the weaker choice; MEMOLITH_VAULT_KEY or the keyring are better",
              "keyring": "the keyring"}.get(chosen.vault_key, "MEMOLITH_VAULT_KEY")
     model, down = _model(app)
+    free = shutil.disk_usage(chosen.data).free
     facts: dict[str, object] = {
         "memolith": __version__, "python": sys.version.split()[0], "system": platform.platform(),
         "sqlite": version, "store": "PostgreSQL" if chosen.database else "SQLite",
@@ -119,22 +117,19 @@ def _model(app: App) -> tuple[str, list[str]]:
 
 @into(COMMANDS, option("action", choices=["reveal", "rekey"]), TENANT, YES,
       option("id", nargs="?", default="", help="the id of the key to reveal"))
-def vault(app: App, options: Options) -> int:
+def vault(app: App, options: Options) -> None:
     """Show the value of a key in the vault, or seal all of them with another master key."""
-    rekey = options.action == "rekey"
-    if not confirmed(options, "Seal all with a new master key?" if rekey else f"Show the value of {options.id}?"):
-        note("Nothing was done.")
-        return 1
-    if not rekey:
+    if options.action == "reveal":
+        confirm(options, f"Show the value of {options.id}?")
         value = app.engine.vault.reveal(Caller(options.tenant, admin=True), options.id)
         tell(options, {"id": options.id, "value": value}, value)
-        return 0
+        return
+    confirm(options, "Seal all with a new master key?")
     own = app.settings.vault_key not in ("", "keyring")
     if own:
         note("The new master key: ")
     count = app.rekey_vault(sys.stdin.readline().strip() if own else "")
     tell(options, {"sealed": count}, f"Sealed {count} values with a new master key.")
-    return 0
 
 
 @into(COMMANDS, FILE_OR_STREAM, TENANT)

@@ -7,8 +7,7 @@ import sys
 from dataclasses import asdict, replace
 
 from memolith.app import App
-from memolith.doors.commands import YES, Command, Options, into, option
-from memolith.doors.show import confirmed, note, pairs, paragraph, table, tell, tell_rows
+from memolith.doors.commands import YES, Commands, Options, confirm, into, option, pairs, prose, table, tell, tell_rows
 from memolith.engine.context import cite
 from memolith.engine.events import block_data
 from memolith.engine.intake import json_object, when
@@ -19,7 +18,7 @@ from memolith.engine.recall import MODES, Query
 from memolith.errors import InvalidInput
 
 ME = Caller()
-COMMANDS: list[Command] = []
+COMMANDS: Commands = {}
 ID = option("id")
 TEXT = option("text", help="the text, or `-` for standard input")
 OFFSET = option("--offset", type=int, default=0)
@@ -75,18 +74,17 @@ def recall(app: App, options: Options) -> None:
     """Find what was remembered, by words and by meaning."""
     found = app.engine.recall(ME, Query(options.query, filter_of(options), options.mode, options.limit, options.offset,
                                         options.threshold, as_of=options.as_of))
-    if found.warnings and not options.json:
-        note("\n".join(f"note: {warning}" for warning in found.warnings))
     hits = [{"id": hit.item.id, "kind": hit.item.kind, "title": hit.item.title, "text": hit.passage.text,
              "score": hit.score, "strength": hit.strength, "reasons": dict(hit.reasons), "cite": cite(hit),
              "speaker": hit.passage.speaker, "at": hit.passage.at} for hit in found.hits]
     tell(options, {"hits": hits, "total": found.total, "warnings": list(found.warnings)},
-         *([line for hit in found.hits for line in _hit(hit)] or ["Nothing found."]))
+         *([line for hit in found.hits for line in _hit(hit)] or ["Nothing found."]),
+         aside="\n".join(f"note: {warning}" for warning in found.warnings))
 
 
 def _hit(hit: Hit) -> list[str]:
     place = ", ".join(part for part in (hit.item.kind, hit.item.title, cite(hit)) if part)
-    return [f"{hit.score:.2f} {hit.strength:6}  {hit.item.id}  {place}", *paragraph(hit.passage, "    ")]
+    return [f"{hit.score:.2f} {hit.strength:6}  {hit.item.id}  {place}", *prose(hit.passage, "    ")]
 
 
 @into(COMMANDS, option("query"), option("--budget", type=int, default=1000, metavar="TOKENS"), *FILTERS)
@@ -130,7 +128,7 @@ def show(app: App, options: Options) -> None:
     fields = item_fields(item)
     tell(options, fields | {"blocks": [block_data(block) for block in blocks]},
          *pairs({name: value for name, value in fields.items() if value not in (None, [], {}, "")}),
-         *(line for block in blocks for line in ("", *paragraph(block))))
+         *(line for block in blocks for line in ("", *prose(block))))
 
 
 @into(COMMANDS, ID, option("--as-of", metavar="TIME", help="up to that time"))
@@ -187,16 +185,13 @@ def restore(app: App, options: Options) -> None:
 
 
 @into(COMMANDS, ID, YES)
-def erase(app: App, options: Options) -> int:
+def erase(app: App, options: Options) -> None:
     """Remove every byte of an item for good."""
     item = app.engine.get(ME, options.id, forgotten=True)
-    if not confirmed(options, f"Erase {item.kind} {item.id} {item.title!r} for good?"):
-        note("Nothing was erased.")
-        return 1
+    confirm(options, f"Erase {item.kind} {item.id} {item.title!r} for good?")
     clean = app.engine.erase(ME, options.id)
     rest = "." if clean else ", but others still read old pages, or only the owner can clear them: `memolith upkeep`."
     tell(options, {"erased": options.id, "clean": clean}, f"Erased {options.id}{rest}")
-    return 0
 
 
 @into(COMMANDS, option("id", metavar="ID|EVENT"))

@@ -10,38 +10,33 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from memolith.app import App, at_address, copy_everything, families, open_app, wait_for_app
-from memolith.doors.commands import TENANT, Command, Options, into, option
-from memolith.doors.show import note, out, progress, start_logging, tell, tell_rows
+from memolith.app import App, at_address, copy_everything, families, wait_for
+from memolith.doors.commands import TENANT, Commands, Options, into, note, option, out, progress, tell, tell_rows
 from memolith.engine.intake import json_object, when
 from memolith.engine.model import Caller
 from memolith.errors import InvalidInput, NotFound
 from memolith.registry import Call, Registry, Tool
-from memolith.settings import load
 
-COMMANDS: list[Command] = []
+COMMANDS: Commands = {}
 ADDRESS = {"required": True, "metavar": "ADDRESS", "help": "sqlite:FOLDER or postgres:URL"}
 READ_ONLY = option("--read-only", action="store_true", help="hide and refuse every writing tool")
 
 
 @into(COMMANDS, option("--host", help="the address to bind to (127.0.0.1)"),
       option("--port", type=int, help="the port (8724); 0 takes a free one"), READ_ONLY,
-      option("--conformance", action="store_true", help="offer /conformance for the official MCP suite"), bare=True)
-def serve(_: None, options: Options) -> None:
+      option("--conformance", action="store_true", help="offer /conformance for the official MCP suite"))
+def serve(app: App, options: Options) -> None:
     """Serve MCP and REST over HTTP."""
     # The server's parts cost half a second to import, and no other command needs them.
     from memolith.doors.auth import local_key
     from memolith.doors.serve import listen, run
-    app = wait_for_app(load({"data": options.data, "host": options.host, "port": options.port}))
-    try:
-        listener = listen(app.settings.host, app.settings.port)
-        key = local_key(app.settings.data, app.keys, app.clock.now())
-        host, port = listener.getsockname()[:2]
-        url = f"http://{'[' + host + ']' if ':' in host else host}:{port}"
-        run(app, listener, lambda: _announce(url, key, app.settings.data, options), read_only=options.read_only,
-            conformance=options.conformance)
-    finally:
-        app.close()
+    wait_for(app)
+    listener = listen(app.settings.host, app.settings.port)
+    key = local_key(app.settings.data, app.keys, app.clock.now())
+    host, port = listener.getsockname()[:2]
+    url = f"http://{'[' + host + ']' if ':' in host else host}:{port}"
+    run(app, listener, lambda: _announce(url, key, app.settings.data, options), read_only=options.read_only,
+        conformance=options.conformance)
 
 
 def _announce(url: str, key: str, data: Path, options: Options) -> None:
@@ -57,13 +52,13 @@ or let `memolith install CLIENT` write the configuration. Stop with Ctrl-C.""")
 
 
 @into(COMMANDS, option("--tools", default="all", help="all, families or tools by name, separated by commas"),
-      READ_ONLY, bare=True)
-def stdio(_: None, options: Options) -> None:
+      READ_ONLY)
+def stdio(app: App, options: Options) -> None:
     """Serve MCP over standard input and output."""
     # The quick front imports next to nothing; the rest follows when it is needed.
     from memolith.doors.stdio_front import serve
-    Registry(families()).choose(options.tools, read_only=options.read_only)
-    serve(lambda: App(load({"data": options.data}), background=True), options.tools, read_only=options.read_only)
+    app.registry.choose(options.tools, read_only=options.read_only)
+    serve(lambda: App(app.settings, background=True), options.tools, read_only=options.read_only)
 
 
 def cost(tool: Tool) -> int:
@@ -72,13 +67,13 @@ def cost(tool: Tool) -> int:
     return len(json.dumps(seen, separators=(",", ":"))) // 4
 
 
-@into(COMMANDS, bare=True)
-def tools(_: None, options: Options) -> None:
+@into(COMMANDS)
+def tools(app: App, options: Options) -> None:
     """List families, tools and what each costs a model to see."""
     rows = [(tool.family, tool.name, "reads" if tool.read_only else tool.effect, cost(tool), tool.description)
-            for family in families() for tool in family.tools]
-    profiles = {name: Registry(families()).choose(name).tools
-                for name in ["all", *(family.name for family in families() if family.listed_over_mcp)]}
+            for family in app.registry.families for tool in family.tools]
+    profiles = {name: app.registry.choose(name).tools
+                for name in ["all", *(family.name for family in app.registry.families if family.listed_over_mcp)]}
     tell_rows(options, ("family", "tool", "effect", "tokens", "description"), rows, "",
               *(f"--tools {name:12} {len(chosen):3} tools, about {sum(map(cost, chosen)):,} tokens"
                 for name, chosen in profiles.items()))
@@ -109,26 +104,24 @@ def keys(app: App, options: Options) -> None:
              key.last_used or "never", "revoked" if key.revoked else "valid") for key in app.keys.all()])
 
 
-@into(COMMANDS, bare=True)
-def worker(_: None, options: Options) -> None:
+@into(COMMANDS)
+def worker(app: App, options: Options) -> None:
     """Make vectors and tidy up until stopped; any number may run on one database."""
-    app = wait_for_app(load({"data": options.data}))
-    start_logging(app.settings.log_level)
-    try:
-        stop = threading.Event()
-        signal.signal(signal.SIGTERM, lambda *_: stop.set())
-        app.start_background()
-        tell(options, {"worker": "started"}, "Working; stop with Ctrl-C.")
-        # A wait without an end cannot be interrupted on every platform.
-        while not stop.wait(1.0):
-            pass
-    finally:
-        app.close()
+    wait_for(app)
+    stop = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    app.start_background()
+    tell(options, {"worker": "started"}, "Working; stop with Ctrl-C.")
+    # A wait without an end cannot be interrupted on every platform.
+    while not stop.wait(1.0):
+        pass
 
 
 @into(COMMANDS)
 def migrate(app: App, options: Options) -> None:
     """Bring the schema of the database up to date, as its owner."""
+    # Whoever opens a store that he owns migrates it.
+    assert app.engine
     tell(options, {"migrated": True}, "The schema is up to date.")
 
 
@@ -152,11 +145,10 @@ def tenant(app: App, options: Options) -> None:
         tell(options, {"purged": options.name}, f"Removed {options.name} from its old database.")
 
 
-@into(COMMANDS, option("--from", dest="source", **ADDRESS), option("--to", dest="target", **ADDRESS), bare=True)
-def copy(_: None, options: Options) -> None:
+@into(COMMANDS, option("--from", dest="source", **ADDRESS), option("--to", dest="target", **ADDRESS))
+def copy(app: App, options: Options) -> None:
     """Copy everything from one store to another and compare them; repeat it to go on where it stopped."""
-    settings = load({"data": options.data})
-    source, target = at_address(options.source, settings), at_address(options.target, settings)
+    source, target = at_address(options.source, app.settings), at_address(options.target, app.settings)
     try:
         copied = copy_everything(source, target, lambda name: progress(f"copying {name[:30]}"))
     finally:
@@ -165,37 +157,34 @@ def copy(_: None, options: Options) -> None:
     tell(options, copied, *(f"{name}: {count:,} events copied, both stores equal" for name, count in copied.items()))
 
 
-def call_parser(name: str) -> tuple[Tool, argparse.ArgumentParser]:
-    """A parser with a flag for each argument of the tool."""
+def call_options(arguments: list[str]) -> Options:
+    """What to call, and with which arguments: one object, or a flag for each argument of the tool."""
+    if not arguments or arguments[0].startswith("-"):
+        raise InvalidInput("Say which tool to call; `memolith tools` lists them.", field="tool")
+    name, *rest = arguments
     tool = Registry(families()).find(name)
     if tool is None:
         raise NotFound(f"There is no tool {name[:60]!r}; `memolith tools` lists them.", field="tool")
     parser = argparse.ArgumentParser(prog=f"memolith call {name}", description=tool.description)
     parser.add_argument("--data", metavar="DIR", type=Path)
     parser.add_argument("--json", dest="object", metavar="OBJECT", help="all arguments as one JSON object")
+    parser.set_defaults(run=call, json=True, tool=name)
     for argument, schema in tool.input_schema["properties"].items():
         if argument not in ("data", "json"):
             parser.add_argument(f"--{argument.replace('_', '-')}", dest=f"argument {argument}",
                                 help=schema.get("description"), metavar=schema.get("type", "json"))
-    return tool, parser
+    options = parser.parse_args(rest)
+    options.given = json_object(options.object, "--json", "json") if options.object else {}
+    for argument, schema in tool.input_schema["properties"].items():
+        text = getattr(options, f"argument {argument}", None)
+        if text is not None:
+            options.given[argument] = _typed(text, schema)
+    return options
 
 
-def call(arguments: list[str]) -> int:
+def call(app: App, options: Options) -> int:
     """Run one tool as the local user: the result on standard output, an error on standard error."""
-    if not arguments or arguments[0].startswith("-"):
-        raise InvalidInput("Say which tool to call; `memolith tools` lists them.", field="tool")
-    tool, parser = call_parser(arguments[0])
-    options = parser.parse_args(arguments[1:])
-    given = json_object(options.object, "--json", "json") if options.object else {}
-    for name, value in vars(options).items():
-        if name.startswith("argument ") and value is not None:
-            argument = name.removeprefix("argument ")
-            given[argument] = _typed(value, tool.input_schema["properties"][argument])
-    app = open_app(load({"data": options.data}))
-    try:
-        outcome = app.registry.run(tool.name, given, Call(Caller(), app.engine, local=True))
-    finally:
-        app.close()
+    outcome = app.registry.run(options.tool, options.given, Call(Caller(), app.engine, local=True))
     out(outcome.text) if outcome.ok else note(outcome.text)
     return 0 if outcome.ok else 1
 

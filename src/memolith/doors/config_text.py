@@ -44,9 +44,7 @@ def _whitened(pattern: re.Pattern[str], text: str) -> str:
 
 
 def _solid(text: str, at: int) -> int:
-    found = re.compile(r"\S|\Z").search(text, at)
-    assert found is not None
-    return found.start()
+    return len(text) - len(text[at:].lstrip())
 
 
 def _newline(text: str) -> str:

@@ -1,4 +1,4 @@
-"""The commands that put memolith into a client's config file and take it out again."""
+"""The commands that put memolith into a client's config file and take it out again, and the clients that they know."""
 
 from __future__ import annotations
 
@@ -7,20 +7,65 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from glob import glob
-from pathlib import Path, PurePath
+from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
 
-from memolith.app import families
-from memolith.doors.clients import CLIENTS, Client, places
-from memolith.doors.commands import YES, Command, Options, into, option
-from memolith.doors.config_text import Entry
-from memolith.doors.show import confirmed, note, out, tell
+from memolith.app import App
+from memolith.doors.commands import YES, Commands, Options, confirm, into, note, option, out, tell
+from memolith.doors.config_text import JSON, TOML, Entry, Form
 from memolith.errors import AlreadyExists, Conflict, InvalidInput
-from memolith.registry import Registry
 
-COMMANDS: list[Command] = []
+
+@dataclass(frozen=True)
+class Client:
+    """A program that can start memolith.
+
+    A place is a template: `{home}`, `{apps}`, `{config}` and `{local}` are folders of the platform, names in capitals
+    are environment variables. Places stand in the order in which the client's newest version looks for them.
+    """
+
+    name: str
+    title: str
+    form: Form
+    key: str
+    user: tuple[str, ...]
+    project: str | None = None
+    profile: str = "core"
+    typed: bool = False
+
+    def entry(self, command: str, arguments: list[str]) -> Entry:
+        """What the client is told about a server that it starts itself."""
+        return ({"type": "stdio"} if self.typed else {}) | {"command": command, "args": arguments}
+
+
+_CLINE = "settings/cline_mcp_settings.json"
+CLIENTS: Mapping[str, Client] = {client.name: client for client in (
+    # Claude Code loads tools when they are needed, so all of them cost little; the others show each one to the model.
+    Client("claude-code", "Claude Code", JSON, "mcpServers",
+           ("{CLAUDE_CONFIG_DIR}/.claude.json", "{home}/.claude.json"), ".mcp.json", "all", typed=True),
+    # The Windows app runs in a package that sees a folder of its own instead of %APPDATA%.
+    Client("claude-desktop", "Claude Desktop", JSON, "mcpServers",
+           ("{local}/Packages/Claude_*/LocalCache/Roaming/Claude/claude_desktop_config.json",
+            "{apps}/Claude/claude_desktop_config.json")),
+    Client("cursor", "Cursor", JSON, "mcpServers", ("{home}/.cursor/mcp.json",), ".cursor/mcp.json"),
+    Client("vscode", "VS Code", JSON, "servers",
+           ("{apps}/Code/User/mcp.json", "{apps}/Code - Insiders/User/mcp.json"), ".vscode/mcp.json", typed=True),
+    # Since version 4 the extension shares a file with Cline's other programs; before, it had one inside VS Code.
+    Client("cline", "Cline", JSON, "mcpServers",
+           ("{CLINE_MCP_SETTINGS_PATH}", "{CLINE_DATA_DIR}/" + _CLINE, "{CLINE_DIR}/data/" + _CLINE,
+            "{home}/.cline/data/" + _CLINE, "{apps}/Code/User/globalStorage/saoudrizwan.claude-dev/" + _CLINE)),
+    Client("codex", "Codex", TOML, "mcp_servers", ("{CODEX_HOME}/config.toml", "{home}/.codex/config.toml"),
+           ".codex/config.toml"),
+    Client("gemini-cli", "Gemini CLI", JSON, "mcpServers",
+           ("{GEMINI_CLI_HOME}/.gemini/settings.json", "{home}/.gemini/settings.json"), ".gemini/settings.json"),
+    # Windsurf became Devin Desktop in June 2026 and moved its file.
+    Client("windsurf", "Windsurf (Devin Desktop)", JSON, "mcpServers",
+           ("{config}/devin/mcp_config.json", "{home}/.codeium/windsurf/mcp_config.json"), ".devin/mcp_config.json"),
+)}
+COMMANDS: Commands = {}
 # What every client takes: Gemini CLI stumbles over underscores, Cursor over server and tool names of 60 characters.
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,29}")
 SHARED = (
@@ -30,25 +75,52 @@ SHARED = (
     option("--dry-run", action="store_true", help="show the change and write nothing"))
 
 
+def _folders(platform: str, env: Mapping[str, str], home: str) -> dict[str, str]:
+    if platform == "win32":
+        roaming = env.get("APPDATA") or f"{home}/AppData/Roaming"
+        local = env.get("LOCALAPPDATA") or f"{home}/AppData/Local"
+        return {"home": home, "apps": roaming, "config": roaming, "local": local}
+    if platform == "darwin":
+        return {"home": home, "apps": f"{home}/Library/Application Support", "config": f"{home}/.config"}
+    return {"home": home, "apps": env.get("XDG_CONFIG_HOME") or f"{home}/.config", "config": f"{home}/.config"}
+
+
+def places(client: Client, platform: str, env: Mapping[str, str], home: str) -> list[PurePath]:
+    """Where the user's file may lie, the likeliest first; a `*` stands for a part that differs by machine."""
+    kind = PureWindowsPath if platform == "win32" else PurePosixPath
+    folders = {name: value for name, value in env.items() if value} | _folders(platform, env, home)
+    found: list[PurePath] = []
+    for template in client.user:
+        try:
+            place = kind(template.format_map(folders))
+        except KeyError:
+            continue
+        if template[1].isupper():
+            # A variable is the user's word, and the client looks nowhere else.
+            return [place]
+        found.append(place)
+    return found
+
+
 @into(COMMANDS, *SHARED, option("--profile", metavar="TOOLS",
-                                help="which tools it offers; by default what suits the client"), bare=True)
-def install(_: None, options: Options) -> int:
+                                help="which tools it offers; by default what suits the client"))
+def install(app: App, options: Options) -> None:
     """Put memolith into the config file of a client."""
     client = CLIENTS[options.client]
     profile = options.profile or client.profile
     # A client tells little when a server does not start, so an unknown profile is refused here.
-    Registry(families()).choose(profile)
+    app.registry.choose(profile)
     file = chosen(candidates(client, options.scope))
-    return carry_out(client, file, client.entry(*launch(profile, options.data)), options)
+    carry_out(client, file, client.entry(*launch(profile, options.data)), options)
 
 
-@into(COMMANDS, *SHARED, bare=True)
-def uninstall(_: None, options: Options) -> int:
+@into(COMMANDS, *SHARED)
+def uninstall(app: App, options: Options) -> None:
     """Take memolith out of the config file of a client."""
     client = CLIENTS[options.client]
     files = candidates(client, options.scope)
     holding = [file for file in files if options.name.encode() in (content(file) or b"")]
-    return carry_out(client, chosen(holding or files), None, options)
+    carry_out(client, chosen(holding or files), None, options)
 
 
 def launch(profile: str, data: Path | None) -> tuple[str, list[str]]:
@@ -142,7 +214,7 @@ def edited(client: Client, file: Path, name: str, entry: Entry | None) -> tuple[
     return None if emptied else after.encode(), backup
 
 
-def carry_out(client: Client, file: Path, entry: Entry | None, options: Options) -> int:
+def carry_out(client: Client, file: Path, entry: Entry | None, options: Options) -> None:
     """Show, ask, write and tell."""
     name, before = options.name, content(file)
     if not NAME.fullmatch(name):
@@ -156,9 +228,7 @@ def carry_out(client: Client, file: Path, entry: Entry | None, options: Options)
         (note if options.json else out)(diff)
     written = changed and not options.dry_run
     if written:
-        if not confirmed(options, f"Change {file}?"):
-            note("Nothing was changed.")
-            return 1
+        confirm(options, f"Change {file}?")
         write(file, before, after, kept, 0o600 if options.scope == "user" else 0o666)
     backup = str(backup_of(file)) if backup_of(file).exists() else None
     deed = f"Put {name} into" if entry else f"Took {name} out of"
@@ -168,7 +238,6 @@ def carry_out(client: Client, file: Path, entry: Entry | None, options: Options)
          *([f"{file} {found}; nothing was changed."] if not changed else ["Nothing was written."] if not written else
            [f"{deed} {client.title}: {file}", *([f"The file as it was before: {backup}"] if backup else []),
             f"Next: restart {client.title}."]))
-    return 0
 
 
 def write(file: Path, before: bytes | None, after: bytes | None, kept: bytes | None, mode: int) -> None:

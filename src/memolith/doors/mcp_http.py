@@ -13,26 +13,22 @@ from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.subscriptions import InMemorySubscriptionBus
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
 from memolith.doors.frames import CAPABILITIES_KEY, MODERN, PREPARED, VERSION_KEY, framed, parsed, prepared_answers
-from memolith.doors.mcp_calls import CALLER, REQUEST, SCOPES_KEY, WORKERS
-from memolith.doors.mcp_server import make_server
+from memolith.doors.mcp_server import CALLER, REQUEST, SCOPES_KEY, WORKERS, make_server
 from memolith.doors.plain_calls import description, outcome_of, plain_call, worded
-from memolith.errors import Unauthenticated
-from memolith.registry import PLAIN, Call, Registry
+from memolith.registry import Call, Registry
 
 if TYPE_CHECKING:
     from memolith.doors.frames import Json
     from memolith.engine.engine import Engine
 
-MOST_BODY_BYTES = 4 * 1024 * 1024
-
 
 class KnownCaller:
-    """Lets a request in only if the access layer has said who calls, and ties sessions to him.
+    """Ties sessions to the caller whom the access layer has let in.
 
     Plain calls of reading tools in the newer protocol are answered here, if it is known how the server describes
     itself; whatever else comes is the SDK's.
@@ -43,11 +39,6 @@ class KnownCaller:
         self.manager, self.registry, self.engine, self.described = manager, registry, engine, described
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        caller = scope.get(CALLER)
-        if caller is None or SCOPES_KEY not in scope:
-            refusal = JSONResponse(PLAIN.failure(Unauthenticated()), 401, {"WWW-Authenticate": "Bearer"})
-            await refusal(scope, receive, send)
-            return
         headers = dict(scope["headers"])
         if self.fits(headers):
             first = await receive()
@@ -57,7 +48,7 @@ class KnownCaller:
                     await answer(scope, receive, send)
                     return
             receive = beginning_with(first, receive)
-        scope["user"] = known_as(caller.tenant, caller.user)
+        scope["user"] = known_as(scope[CALLER].tenant, scope[CALLER].user)
         await self.manager.asgi_app(scope, receive, send)
 
     def fits(self, headers: dict[bytes, bytes]) -> bool:
@@ -105,7 +96,7 @@ class McpHttp:
     """The routes of all MCP paths, and the one lifespan that they need."""
 
     def __init__(self, registry: Registry, engine: Callable[[], Engine], *, read_only: bool = False,
-                 stateless: bool = False, most_body_bytes: int = MOST_BODY_BYTES) -> None:
+                 stateless: bool = False, most_body_bytes: int = 4 << 20) -> None:
         bus = InMemorySubscriptionBus()
         self.managers: list[StreamableHTTPSessionManager] = []
         self.routes: list[Route] = []

@@ -90,16 +90,6 @@ class Lanes:
                 self.front.end()
         self.unanswered.discard((era, answered))
 
-    async def drain(self) -> None:
-        """Let running calls answer, for a while."""
-        with anyio.move_on_after(DRAIN_S):
-            while self.unanswered:
-                await anyio.sleep(0.01)
-
-    def close(self) -> None:
-        for inbox in self.inboxes.values():
-            inbox.close()
-
 
 def as_bytes(message: types.JSONRPCMessage) -> bytes:
     """The frame of a message; half a surrogate pair that came in goes out as it came, escaped."""
@@ -141,8 +131,12 @@ async def run(front: Front, server: Server[Any]) -> None:
         front.take_over(feed)
         while (line := await frames.get()) is not None:
             lanes.route(line)
-        await lanes.drain()
-        lanes.close()
+        # Running calls may still answer, for a while.
+        with anyio.move_on_after(DRAIN_S):
+            while lanes.unanswered:
+                await anyio.sleep(0.01)
+        for inbox in lanes.inboxes.values():
+            inbox.close()
 
 
 def serve(front: Front, app: App, registry: Registry) -> None:
