@@ -446,7 +446,7 @@ def test_a_snapshot_that_cannot_be_written_leaves_nothing_behind(shelf):
 
 def prune(shelf: Shelf) -> None:
     with shelf.app.store.reading(None) as rows:
-        newest = rows.slot_marks()[1]
+        newest = rows.row("slot_marks")[1]
     shelf.app.store.prune(newest)
 
 
@@ -466,7 +466,7 @@ def test_a_reader_that_missed_part_of_the_feed_loads_anew(shelf, snapshot):
     for index in (reader, shelf.index()):
         assert shelf.agrees(index) == 1.0
         with shelf.app.store.reading(None) as store:
-            _, change = store.slot_marks()
+            _, change = store.row("slot_marks")
         assert index._change == change
 
 
@@ -475,7 +475,7 @@ def test_a_reader_of_an_earlier_moment_does_not_turn_the_index_back(shelf):
     index, query = shelf.index(), random_rows(1, 4)[0]
     shelf.ask(index, query)
     with shelf.app.store.reading(None) as early:
-        early.slot_marks()
+        early.row("slot_marks")
         later = shelf.put(random_rows(10, 2))
         assert len(shelf.ask(index, query, 50)) == 40
         found = index.nearest(early, ME, Filter(), query.tobytes(), 50)

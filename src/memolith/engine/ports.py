@@ -81,23 +81,6 @@ class Unembedded(NamedTuple):
     digest: bytes | None
 
 
-class SlotItem(NamedTuple):
-    """What the vector stage knows of an item; the words are its tenant, kind, status, owner, who sees it, and so on."""
-
-    row: int
-    forgotten: int
-    words: tuple[str | None, ...]
-
-
-class Slot(NamedTuple):
-    """A vector with what the vector stage filters by."""
-
-    vector: int
-    at: str
-    vector_row: bytes
-    item: SlotItem
-
-
 class Asked(NamedTuple):
     """A question as the ranker sees it."""
 
@@ -219,22 +202,6 @@ class Cipher(Protocol):
     def open(self, sealed: str, context: str) -> str: ...
     def fits(self, sealed: str) -> bool: ...
     def fresh(self, type: str) -> str: ...
-
-
-class SlotReader(Protocol):
-    """What a vector stage of one process follows."""
-
-    def database(self) -> str: ...
-    def slot_marks(self) -> tuple[int, int]: ...
-    def slots(self, after: int, upto: int, model: str) -> Iterator[Slot]: ...
-    def slot_changes(self, seq: int) -> list[tuple[int, int | None, int | None]]: ...
-    def slot_items(self, rows: Collection[int]) -> list[SlotItem]: ...
-    def items_tagged(self, tenant: str, tag: str, limit: int) -> list[int]: ...
-    def passing(self, caller: Caller, chosen: Filter, vectors: Collection[int], model: str) -> dict[int, int]: ...
-    def beginnings(self, caller: Caller, chosen: Filter, model: str) -> list[tuple[Place, bytes]]: ...
-    def passing_all(self, caller: Caller, chosen: Filter, model: str) -> Iterator[int]: ...
-    def vectors_of(self, places: Collection[Place], model: str) -> dict[Place, bytes]: ...
-    def models(self) -> dict[str, int]: ...
 
 
 class Reader(Protocol):

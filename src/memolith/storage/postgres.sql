@@ -1,5 +1,4 @@
 -- The statements of the PostgreSQL store that are its own, by name.
--- `:mine` is the tenant that the reader belongs to.
 -- Row-level security keeps a computed bound such as `i.row << 20` from the index; so it is computed in a part before.
 
 -- name: begin_reading
@@ -48,7 +47,7 @@ select p.id, p.tenant, p.item, p.ordinal, p.block, p.text, p.at, p.speaker, p.lo
        i.row, i.tenant, i.id, i.kind, i.title, i.status, i.owner, i.audience, i.project, i.namespace, i.tags,
        i.attributes, i.version, i.seq, i.created_at, i.updated_at, i.blocks, i.passages, i.forgotten
 from passage p join item i on i.tenant = p.tenant and i.row = p.item
-where p.tenant = :mine and p.id in numbers(:ids)
+where p.tenant = :tenant and p.id in numbers(:ids)
 
 -- name: terms_count
 insert into term (tenant, term, passages)
@@ -61,16 +60,16 @@ and term = any(array(select jsonb_object_keys(cast(:counts as jsonb))))
 
 -- name: stale
 select wanted.ref from jsonb_to_recordset(cast(:wanted as jsonb)) as wanted (ref bigint, terms text, length integer)
-left join posting p on p.tenant = :mine and p.id = wanted.ref
+left join posting p on p.tenant = :tenant and p.id = wanted.ref
 where p.id is null or p.terms <> cast(wanted.terms as tsvector) or p.length <> wanted.length
 
 -- name: postings
-select id from posting where tenant = :mine
+select id from posting where tenant = :tenant
 
 -- name: terms_wrong
-select coalesce(t.term, c.term) from (select term, passages from term where tenant = :mine) t
+select coalesce(t.term, c.term) from (select term, passages from term where tenant = :tenant) t
 full join (select lexeme as term, count(*) as passages from posting p, unnest(p.terms) u
-           where p.tenant = :mine and u.weights[1] <> 'C' group by 1) c on c.term = t.term
+           where p.tenant = :tenant and u.weights[1] <> 'C' group by 1) c on c.term = t.term
 where t.passages is distinct from c.passages limit 5
 
 -- name: frequencies
@@ -129,7 +128,7 @@ create index concurrently {name} on {table} using hnsw ((cast(v as halfvec({dime
 where tenant = {tenant} and model = {model}
 
 -- name: cosines
-select passage, 1 - (v <=> cast(:query as halfvec)) from embedding where tenant = :mine and model = :model
+select passage, 1 - (v <=> cast(:query as halfvec)) from embedding where tenant = :tenant and model = :model
 and passage in numbers(:ids)
 
 -- name: speakers

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from operator import itemgetter
 from types import MappingProxyType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from memolith.engine.events import Event
 from memolith.engine.intake import storable
@@ -31,7 +31,9 @@ class SqlReader:
 
     queries: Queries
 
-    def __init__(self) -> None:
+    def __init__(self, db: Any, tenant: str | None) -> None:
+        self.db = db
+        self.tenant = tenant or ""
         self.heads: dict[str, Row | None] = {}
         self.owners: dict[str, Row | None] = {}
 
@@ -56,7 +58,7 @@ class SqlReader:
         """The first row of a named statement."""
         return next(self.rows(name, **values), None)
 
-    def column(self, name: str, /, **values: Parameter) -> list[str]:
+    def column(self, name: str, /, **values: Parameter) -> list[Any]:
         """The values of a named statement that gives one column."""
         return [value for (value,) in self.rows(name, **values)]
 
@@ -71,9 +73,10 @@ class SqlReader:
 
     def filtered(self, name: str, caller: Caller, chosen: Filter, place: str = "item",
                  fill: Mapping[str, str] = MappingProxyType({}), /, **values: Parameter) -> Iterator[Row]:
-        """The rows of a named statement with the filter in it."""
+        """The rows of a named statement with the filter in it; some have another form to look at passages."""
         filters, bound = self.queries.where(caller, chosen, place)
-        return self.run(filled(self.queries[name], {**fill, "{filters}": filters}),
+        text = self.queries.get(f"{name}_passage") if about_passages(chosen) else None
+        return self.run(filled(text or self.queries[name], {**fill, "{filters}": filters}),
                         {"tenant": caller.tenant, **bound, **values})
 
     def database(self) -> str:
@@ -277,8 +280,7 @@ class SqlReader:
         """The best passages by a named statement, among those that pass the filter."""
         # The text index orders everything it finds by itself, which is too much where a filter leaves little of it.
         fill = {"{rank}": "f.rank" if chosen == Filter() else "+f.rank", **fill}
-        return self.filtered(f"{name}_passage" if about_passages(chosen) else name, caller, chosen, "passage", fill,
-                             limit=limit, **values)
+        return self.filtered(name, caller, chosen, "passage", fill, limit=limit, **values)
 
     def head(self, tenant: str) -> Row | None:
         """The head row of a tenant, read once; a writer forgets it with every event."""
@@ -323,10 +325,6 @@ class SqlReader:
         """How often and when last the items were read."""
         found = self.rows("access_of", tenant=tenant, ids=_json(ids))
         return {id: (count, last) for id, count, last in found}
-
-    def beginnings(self, caller: Caller, chosen: Filter, model: str) -> list[tuple[Place, bytes]]:
-        """The vectors of the first passages of items that pass the filter, as the store keeps them."""
-        return [(Place.of(ref), vector) for ref, vector in self.filtered("beginnings", caller, chosen, model=model)]
 
     def most_read(self, caller: Caller, chosen: Filter) -> str | None:
         """The item that was read most often, the latest of several."""

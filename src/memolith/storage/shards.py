@@ -13,8 +13,8 @@ from operator import itemgetter
 from memolith.engine.upkeep import carry_rest, follow, unequal, unsound
 from memolith.errors import Conflict, InvalidInput, NotFound, StoreCorrupt, TenantMoving
 from memolith.storage.postgres import PostgresStore
-from memolith.storage.postgres_read import PostgresReader
-from memolith.storage.postgres_write import PostgresWriter
+from memolith.storage.reader import SqlReader
+from memolith.storage.writer import SqlWriter
 
 FRESH_S = 1.0
 TABLES = ("event", "item", "tag", "passage", "posting", "term", "sketch", "link", "embedding", "outbox", "outbox_done",
@@ -36,14 +36,14 @@ class Shards(PostgresStore):
         self._lock = threading.Lock()
 
     @contextmanager
-    def reading(self, tenant: str | None) -> Iterator[PostgresReader]:
+    def reading(self, tenant: str | None) -> Iterator[SqlReader]:
         """Reads of one tenant where it lives."""
         home = self.home(tenant)
         with home.reading(tenant) if home else super().reading(tenant) as rows:
             yield rows
 
     @contextmanager
-    def writing(self, tenant: str | None, wait_s: float | None = None) -> Iterator[PostgresWriter]:
+    def writing(self, tenant: str | None, wait_s: float | None = None) -> Iterator[SqlWriter]:
         """Writes of one tenant where it lives; if it has just moved, in its new home."""
         with ExitStack() as stack:
             try:
@@ -53,7 +53,7 @@ class Shards(PostgresStore):
                 rows = stack.enter_context(self._at_home(tenant, wait_s))
             yield rows
 
-    def _at_home(self, tenant: str | None, wait_s: float | None) -> AbstractContextManager[PostgresWriter]:
+    def _at_home(self, tenant: str | None, wait_s: float | None) -> AbstractContextManager[SqlWriter]:
         home = self.home(tenant)
         return home.writing(tenant, wait_s) if home else super().writing(tenant, wait_s)
 

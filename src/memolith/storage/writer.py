@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Self
+from typing import Any, Self
 
 from memolith.engine.events import Changes, Data, Event
 from memolith.engine.model import Item, Passage
@@ -21,7 +21,9 @@ BACK_OFF_S = (1, 5, 30, 120, 600, 3600)
 class SqlWriter(SqlReader):
     """Reads and writes of one tenant under its write lock; of no tenant in particular where it is empty."""
 
-    tenant: str
+    def __init__(self, db: Any, tenant: str | None) -> None:
+        super().__init__(db, tenant)
+        self.begin(tenant)
 
     def begin(self, tenant: str | None) -> Self:
         """Take the tenant's head row, made at his first write, and keep it from others."""
