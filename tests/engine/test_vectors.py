@@ -71,7 +71,7 @@ class Shelf:
 
     def ask(self, index: VectorIndex, query: np.ndarray, limit: int = 10, chosen: Filter = Filter(),
             caller: Caller = ME) -> list[str]:
-        with self.app.store.reading(None) as store:
+        with self.app.store.reading(caller.tenant) as store:
             found = index.nearest(store, caller, chosen, query.tobytes(), limit)
             items = store.places([one.place for one in found])
         assert [one.score for one in found] == sorted((one.score for one in found), reverse=True)
@@ -148,7 +148,7 @@ def test_a_large_set_keeps_98_of_100_exact_neighbours_of_the_unrounded_vectors(l
 
 def test_scores_are_cosines(large):
     index, query = large.index(), random_rows(1, 3)[0]
-    with large.app.store.reading(None) as store:
+    with large.app.store.reading(ME.tenant) as store:
         found = index.nearest(store, ME, Filter(), query.tobytes(), 10)
         exact = index.cosines(store, query.tobytes(), [one.place for one in found])
         items = store.places([one.place for one in found])

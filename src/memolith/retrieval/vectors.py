@@ -95,10 +95,10 @@ class VectorIndex:
 
     def tidy(self) -> None:
         """Remove all but the newest snapshot, and what a killed writer left; what is still in use goes another time."""
-        dead = [path for path in self.folder.glob(f"{self._name}*.partial") if _age_s(path) > ABANDONED_S]
-        for path in [*self._files()[:-1], *dead]:
+        for path in [*self._files()[:-1], *self.folder.glob(f"{self._name}*.partial")]:
             with suppress(OSError):
-                path.unlink()
+                if path.suffix == ".snap" or time.time() - path.stat().st_mtime > ABANDONED_S:
+                    path.unlink()
 
     def close(self) -> None:
         """Let go of the mapped file; the next search begins anew."""
@@ -211,13 +211,6 @@ class VectorIndex:
         return found[:limit]
 
 
-def _age_s(path: Path) -> float:
-    """How long ago a file was changed; none if it is gone."""
-    with suppress(OSError):
-        return time.time() - path.stat().st_mtime
-    return 0.0
-
-
 def _mask(slots: Slots, caller: Caller, chosen: Filter) -> Array:
     """The slots that may pass: every column that the filter can be told by."""
     mask: Array = (slots.column("tenant") == code(caller.tenant)) & (slots.column("gone") == 0)
@@ -227,10 +220,8 @@ def _mask(slots: Slots, caller: Caller, chosen: Filter) -> Array:
         mask &= seen
     if chosen.forgotten is not None:
         mask &= slots.column("forgotten") == int(chosen.forgotten)
-    if chosen.owner is not None:
-        mask &= slots.column("owner") == code(chosen.owner)
     for name, wanted in (("kind", chosen.kinds), ("status", chosen.statuses), ("project", chosen.projects),
-                         ("namespace", chosen.namespaces)):
+                         ("namespace", chosen.namespaces), ("owner", () if chosen.owner is None else (chosen.owner,))):
         if wanted:
             mask &= _any_of(slots.column(name), wanted)
     if chosen.since is not None:

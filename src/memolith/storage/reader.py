@@ -34,8 +34,7 @@ class SqlReader:
     def __init__(self, db: Any, tenant: str | None) -> None:
         self.db = db
         self.tenant = tenant or ""
-        self.heads: dict[str, Row | None] = {}
-        self.owners: dict[str, Row | None] = {}
+        self.kept: dict[tuple[str, str], Row | None] = {}
 
     def run(self, sql: str, values: Parameters) -> Iterator[Row]:
         """The rows of a statement."""
@@ -89,7 +88,7 @@ class SqlReader:
 
     def last_seq(self, tenant: str) -> int:
         """The number of the tenant's newest event, 0 if there is none."""
-        return int((self.head(tenant) or (0, 0))[1])
+        return int((self.once("head", tenant) or (0, 0))[1])
 
     def item(self, tenant: str, id: str) -> Item | None:
         """The item with that id, forgotten or not."""
@@ -121,7 +120,7 @@ class SqlReader:
 
     def index_differences(self, tenant: str) -> list[str]:
         """Where the text index or the sums are not what the passages say."""
-        head = self.head(tenant)
+        head = self.once("head", tenant)
         if head is None:
             return ["its head row is missing"]
         number, seq, passages, terms, _ = head
@@ -212,13 +211,9 @@ class SqlReader:
         """The log from there on."""
         return map(rows.event_from, self.rows("events_after", tenant=tenant, seq=seq, limit=limit))
 
-    def streams(self, tenant: str) -> list[str]:
-        """Every stream of the log."""
-        return self.column("streams", tenant=tenant)
-
-    def changed_since(self, tenant: str, at: str) -> set[str]:
-        """The streams that have an event after that time."""
-        return set(self.column("streams_since", tenant=tenant, at=at))
+    def streams(self, tenant: str, after: str = "") -> list[str]:
+        """The streams of the log that have an event after that time."""
+        return sorted(self.column("streams", tenant=tenant, after=after))
 
     def listing(self, caller: Caller, chosen: Filter, sort: str = "created_at", descending: bool = True,
                 limit: int = 20, offset: int = 0, counted: bool = True) -> Page:
@@ -253,7 +248,7 @@ class SqlReader:
 
     def statistics(self, tenant: str, words: Collection[str]) -> Statistics:
         """What BM25 needs to know of the tenant's passages and of these terms."""
-        found = self.head(tenant)
+        found = self.once("head", tenant)
         if found is None:
             return Statistics(0, 0.0, {})
         number, _, passages, total, _ = found
@@ -265,7 +260,7 @@ class SqlReader:
     def search_text(self, caller: Caller, chosen: Filter, terms: Sequence[str], phrases: Sequence[Sequence[str]],
                     every: bool, limit: int) -> list[Candidate]:
         """The best passages that hold any (or every) term and all phrases, among those that pass the filter."""
-        head = self.head(caller.tenant)
+        head = self.once("head", caller.tenant)
         if head is None or not (terms or phrases):
             return []
         number = head[0]
@@ -282,17 +277,15 @@ class SqlReader:
         fill = {"{rank}": "f.rank" if chosen == Filter() else "+f.rank", **fill}
         return self.filtered(name, caller, chosen, "passage", fill, limit=limit, **values)
 
-    def head(self, tenant: str) -> Row | None:
-        """The head row of a tenant, read once; a writer forgets it with every event."""
-        if tenant not in self.heads:
-            self.heads[tenant] = self.row("head", tenant=tenant)
-        return self.heads[tenant]
+    def once(self, name: str, tenant: str) -> Row | None:
+        """The first row of a named statement about a tenant, read once; a writer forgets it with every event."""
+        if (name, tenant) not in self.kept:
+            self.kept[name, tenant] = self.row(name, tenant=tenant)
+        return self.kept[name, tenant]
 
     def sees_all(self, caller: Caller) -> bool:
         """Whether nothing of the tenant is hidden from the caller, as far as a look tells."""
-        if caller.tenant not in self.owners:
-            self.owners[caller.tenant] = self.row("owners", tenant=caller.tenant)
-        return caller.admin or self.owners[caller.tenant] == (caller.user, caller.user)
+        return caller.admin or self.once("owners", caller.tenant) == (caller.user, caller.user)
 
     def _narrow(self, passages: int, caller: Caller, chosen: Filter) -> list[list[str]]:
         """The parts of the filter that shorten the posting lists; a wide part would only lengthen the work."""
@@ -337,8 +330,7 @@ class SqlReader:
 
     def outbox_counts(self, tenant: str | None = None) -> dict[tuple[str, str], int]:
         """How much derived work is pending, processed and failed, per consumer."""
-        return {(consumer, status): int(count) for name in ("outbox_counts", "outbox_counts_done")
-                for consumer, status, count in self.rows(name, tenant=tenant)}
+        return {(consumer, status): int(n) for consumer, status, n in self.rows("outbox_counts", tenant=tenant)}
 
     def waiting(self, tenant: str | None, consumer: str, most: int = 1000) -> int:
         """How much work is not done yet, counted up to so much."""

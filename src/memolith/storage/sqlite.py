@@ -16,7 +16,6 @@ from memolith.errors import Conflict, DiskFull, InvalidInput, StoreBusy, StoreCo
 from memolith.storage import gaps
 from memolith.storage.faults import transaction, translated
 from memolith.storage.migrate import migrate
-from memolith.storage.rows import value
 from memolith.storage.sqlite_read import SqliteReader
 from memolith.storage.store import SqlStore
 from memolith.storage.writer import SqlWriter
@@ -68,7 +67,7 @@ class SqliteStore(SqlStore):
     def compact(self) -> None:
         """Give back what is free in the file where that is much, and empty the write-ahead log."""
         with translated(), self._connection() as db:
-            pages, free = value(db, "pragma page_count"), value(db, "pragma freelist_count")
+            pages, free = db.pragma("page_count"), db.pragma("freelist_count")
             if free > MUCH_FREE and free > pages // 4:
                 db.execute("vacuum")
         self.shred()
@@ -132,7 +131,7 @@ def restore_backup(file: Path, folder: Path) -> None:
         problems = [text for (text,) in source.execute("pragma integrity_check(5)") if text != "ok"]
         if problems:
             raise StoreCorrupt(f"The backup is damaged: {problems[0]}")
-        if not value(source, "select count(*) from sqlite_schema where name = 'migration'"):
+        if not source.execute("select count(*) from sqlite_schema where name = 'migration'").get:
             raise StoreCorrupt("This file is no backup of memolith.")
         make_private(folder)
         with _copied(source, folder / FILE) as target:

@@ -40,7 +40,7 @@ class SqliteReader(SqlReader):
 
     def run(self, sql: str, values: Parameters) -> Iterator[Row]:
         """The rows of a statement."""
-        return self.db.execute(sql, values)
+        return self.db.execute(sql, {"tenant": self.tenant, **values})
 
     def match(self, words: Sequence[str], phrases: Sequence[str], every: bool,
               scopes: Sequence[Sequence[str]]) -> str:
