@@ -42,7 +42,7 @@ def compare(count: int, with_chroma: bool) -> None:
     with fresh("minilm") as app:
         numbers = fill(app, count)
         index = app.stage.index(MiniLM())
-        with app.store.reading(None) as store:
+        with app.store.reading(ME.tenant) as store:
             started = time.perf_counter()
             index.snapshot(store)
             print(f"{count:>9,} snapshot written in {time.perf_counter() - started:.2f} s")

@@ -8,7 +8,7 @@ import re
 import threading
 import time
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -131,7 +131,7 @@ class App:
             models, waiting = rows.models(), rows.waiting(None, "embed", 1)
         if models.keys() - {embedder.id} and not self._queued:
             with self.store.writing(None) as writer:
-                writer.queue_missing(embedder.id, self.clock.now())
+                writer.do("queue_missing", model=embedder.id, now=self.clock.now())
             self._queued = waiting = True
         if waiting and self._builtin.id in models and models[self._builtin.id] > models.get(embedder.id, 0):
             return self._builtin
@@ -180,8 +180,8 @@ class App:
         if isinstance(self.store, SqliteStore):
             return None
         # The driver is an extra, which only who has chosen this store needs.
-        from memolith.storage.postgres_signals import SharedAllowance
-        return SharedAllowance(self.store)
+        from memolith.storage.postgres_signals import take
+        return partial(take, self.store)
 
     def _background(self, number: int) -> None:
         self.engine.flush_reads()
@@ -198,7 +198,7 @@ class App:
         if self.embedder:
             self._serving(self.embedder)
             with self.store.writing(None) as rows:
-                rows.retry("embed", self.clock.now())
+                rows.do("outbox_retry", consumer="embed", now=self.clock.now())
             while step := self._embed(self.store, budget_s=1.0):
                 done["embedded"] += step
                 progress(done["embedded"], 0)
@@ -206,7 +206,7 @@ class App:
             with self.store.writing(None) as rows:
                 models = rows.models()
                 if len(models) > 1 and self.embedder.id in models and not rows.waiting(None, "embed", 1):
-                    rows.drop_other_vectors(self.embedder.id)
+                    rows.do("vectors_of_others", model=self.embedder.id)
         self.engine.flush_reads()
         self.store.compact()
         return done

@@ -224,8 +224,8 @@ class StoreContract:
         with store.writing("other") as rows:
             assert append(rows, "a", at=T0).at == T0
         with store.reading("local") as rows:
-            assert rows.changed_since("local", moment(5)) == {"d"}
-            assert rows.changed_since("local", moment(4)) == {"a", "b", "c", "d"}
+            assert rows.streams("local", moment(5)) == ["d"]
+            assert rows.streams("local", moment(4)) == ["a", "b", "c", "d"]
 
     def test_a_writer_reads_what_it_has_written_and_others_only_when_it_is_done(self, store: Store) -> None:
         with store.writing("local") as rows:
@@ -547,7 +547,7 @@ class StoreContract:
         with store.reading(None) as rows:
             assert rows.models() == {MODEL: 1, "old": 1}
         with store.writing(None) as rows:
-            rows.drop_other_vectors(MODEL)
+            rows.do("vectors_of_others", model=MODEL)
         with store.reading(None) as rows:
             assert rows.models() == {MODEL: 1}
 
@@ -560,7 +560,7 @@ class StoreContract:
             with store.writing(job.tenant) as rows:
                 rows.done(job)
         with store.writing(None) as rows:
-            rows.queue_missing(MODEL, moment(1))
+            rows.do("queue_missing", model=MODEL, now=moment(1))
         assert sorted((job.tenant, job.stream) for job in lease(store, 2)) == [("globex", "b"), ("local", "b")]
 
     # Links
@@ -654,10 +654,10 @@ class StoreContract:
         assert "a" in told
         assert "out of luck" in told
         with store.writing(None) as rows:
-            rows.retry("mirror", moment(now))
+            rows.do("outbox_retry", consumer="mirror", now=moment(now))
         assert outbox(store) == {"failed": 1}
         with store.writing(None) as rows:
-            rows.retry("embed", moment(now))
+            rows.do("outbox_retry", consumer="embed", now=moment(now))
         (job,) = lease(store, now)
         assert (job.attempts, outbox(store)) == (1, {"pending": 1})
 

@@ -13,8 +13,7 @@ pytest.importorskip("memolith.storage.postgres", reason="the PostgreSQL store is
 from conftest import ME, note
 from contracts.store import StoreContract, listed, whole
 from memolith.engine.model import Filter
-from memolith.storage.postgres_read import LARGE
-from memolith.storage.postgres_vectors import PostgresStage
+from memolith.storage.postgres_vectors import LARGE, PostgresStage
 from postgres import Server, a_cluster, prepare
 from stores import engine_on, open_store
 

@@ -71,7 +71,7 @@ class Shelf:
 
     def ask(self, index: VectorIndex, query: np.ndarray, limit: int = 10, chosen: Filter = Filter(),
             caller: Caller = ME) -> list[str]:
-        with self.app.store.reading(None) as store:
+        with self.app.store.reading(caller.tenant) as store:
             found = index.nearest(store, caller, chosen, query.tobytes(), limit)
             items = store.places([one.place for one in found])
         assert [one.score for one in found] == sorted((one.score for one in found), reverse=True)
@@ -148,7 +148,7 @@ def test_a_large_set_keeps_98_of_100_exact_neighbours_of_the_unrounded_vectors(l
 
 def test_scores_are_cosines(large):
     index, query = large.index(), random_rows(1, 3)[0]
-    with large.app.store.reading(None) as store:
+    with large.app.store.reading(ME.tenant) as store:
         found = index.nearest(store, ME, Filter(), query.tobytes(), 10)
         exact = index.cosines(store, query.tobytes(), [one.place for one in found])
         items = store.places([one.place for one in found])
@@ -446,7 +446,7 @@ def test_a_snapshot_that_cannot_be_written_leaves_nothing_behind(shelf):
 
 def prune(shelf: Shelf) -> None:
     with shelf.app.store.reading(None) as rows:
-        newest = rows.slot_marks()[1]
+        newest = rows.row("slot_marks")[1]
     shelf.app.store.prune(newest)
 
 
@@ -466,7 +466,7 @@ def test_a_reader_that_missed_part_of_the_feed_loads_anew(shelf, snapshot):
     for index in (reader, shelf.index()):
         assert shelf.agrees(index) == 1.0
         with shelf.app.store.reading(None) as store:
-            _, change = store.slot_marks()
+            _, change = store.row("slot_marks")
         assert index._change == change
 
 
@@ -475,7 +475,7 @@ def test_a_reader_of_an_earlier_moment_does_not_turn_the_index_back(shelf):
     index, query = shelf.index(), random_rows(1, 4)[0]
     shelf.ask(index, query)
     with shelf.app.store.reading(None) as early:
-        early.slot_marks()
+        early.row("slot_marks")
         later = shelf.put(random_rows(10, 2))
         assert len(shelf.ask(index, query, 50)) == 40
         found = index.nearest(early, ME, Filter(), query.tobytes(), 50)

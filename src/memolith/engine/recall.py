@@ -300,7 +300,7 @@ class Search:
 
     def _as_of(self, asked: Asked, ranked: list[Ranked], at: str, dense: Dense | None) -> list[Ranked]:
         """What was unchanged since comes from the index; what was not, from a replay of its log."""
-        changed = self._rows.changed_since(self._caller.tenant, at)
+        changed = set(self._rows.streams(self._caller.tenant, at))
         stay = [one for one in ranked if one.passage.item not in changed]
         past = _bygone(self._rows, self._caller, self._query.filter, changed, at)
         cosines = _cosines(past, dense)

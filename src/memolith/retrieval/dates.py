@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from datetime import date, timedelta
 
 Days = list[tuple[date, date]]
@@ -11,12 +12,13 @@ _MONTHS = {name: n + 1 for n, name in enumerate(
 _SHORT = {name[:3]: n for name, n in _MONTHS.items()} | {"sept": 9}
 _NUMBERS = _MONTHS | _SHORT
 _NAME = "|".join(sorted(_NUMBERS, key=len, reverse=True))
-_DAY_MONTH = re.compile(rf"\b(\d{{1,2}})(?:st|nd|rd|th)?(?: of)? ({_NAME})\b\.?,?(?: (\d{{4}}))?")
-_MONTH_DAY = re.compile(rf"\b({_NAME})\.? (\d{{1,2}})(?:st|nd|rd|th)?\b(?!\d),?(?: (\d{{4}}))?")
+_DAYS = [re.compile(pattern) for pattern in (
+    r"\b(?P<year>\d{4})-(?P<month>\d\d)-(?P<day>\d\d)\b",
+    rf"\b(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? (?P<month>{_NAME})\b\.?,?(?: (?P<year>\d{{4}}))?",
+    rf"\b(?P<month>{_NAME})\.? (?P<day>\d{{1,2}})(?:st|nd|rd|th)?\b(?!\d),?(?: (?P<year>\d{{4}}))?")]
 _MONTH = re.compile(rf"\b({_NAME})\b,?(?: (?:of )?(\d{{4}}))?")
 _MAY = re.compile(r"\b(in|of|during|since|until|early|mid|late|by) may\b")
 _YEAR = re.compile(r"\b((?:19|20)\d\d)\b")
-_ISO = re.compile(r"\b(\d{4})-(\d\d)-(\d\d)\b")
 _TIME_WORDS = re.compile(
     r"\b(yesterday|today|tonight|tomorrow|last|next|ago|week|weekend|month|year|morning|evening|night|recently|since|"
     rf"(?:mon|tues|wednes|thurs|fri|satur|sun)day|{'|'.join(_MONTHS)}|20\d\d|\d+ (?:days|weeks|months|years))\b", re.I)
@@ -31,23 +33,12 @@ def named_days(question: str, years: list[int]) -> Days:
     """The stretches of days that a question names; without a year, that day of each of the years."""
     text = question.lower()
     found: Days = []
-    for match in _ISO.finditer(text):
-        found += _day([int(match[1])], int(match[2]), int(match[3]))
-    for match in _DAY_MONTH.finditer(text):
-        found += _day([int(match[3])] if match[3] else years, _NUMBERS[match[2]], int(match[1]))
-    for match in _MONTH_DAY.finditer(text):
-        found += _day([int(match[3])] if match[3] else years, _NUMBERS[match[1]], int(match[2]))
+    for match in (match for pattern in _DAYS for match in pattern.finditer(text)):
+        for year in [int(match["year"])] if match["year"] else years:
+            with suppress(ValueError):
+                day = date(year, _NUMBERS.get(match["month"]) or int(match["month"]), int(match["day"]))
+                found.append((day, day))
     return found or _months(text, years) or [(date(int(y), 1, 1), date(int(y), 12, 31)) for y in _YEAR.findall(text)]
-
-
-def _day(years: list[int], month: int, day: int) -> Days:
-    found: Days = []
-    for year in years:
-        try:
-            found.append((date(year, month, day), date(year, month, day)))
-        except ValueError:
-            continue
-    return found
 
 
 def _months(text: str, years: list[int]) -> Days:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import hashlib
 import os
 import threading
@@ -33,7 +32,6 @@ BULK_BATCHES = 4
 # A pad costs as much as a token and a run as much as a few, so rows that differ by more do not share a run.
 BATCH_PADDING = 2
 RECENT_TEXTS = 512
-EXIT_WAIT_S = 5.0
 LOG_ERRORS = 3
 
 
@@ -90,36 +88,6 @@ class MiniLM:
             return self._loading
 
 
-class Gate:
-    """Holds back the end of the process while a thread is in native code, which would abort it."""
-
-    def __init__(self) -> None:
-        self._changed = threading.Condition()
-        self._inside = 0
-        self._closed = False
-
-    def __enter__(self) -> None:
-        with self._changed:
-            if self._closed:
-                raise EmbedderDown("The program is ending, so nothing is embedded any more.")
-            self._inside += 1
-
-    def __exit__(self, *_: object) -> None:
-        with self._changed:
-            self._inside -= 1
-            self._changed.notify_all()
-
-    def close(self) -> None:
-        """Let nobody in and wait until those inside are out."""
-        with self._changed:
-            self._closed = True
-            self._changed.wait_for(lambda: self._inside == 0, EXIT_WAIT_S)
-
-
-GATE = Gate()
-atexit.register(GATE.close)
-
-
 class Model:
     """The tokenizer and the network of a folder, its files checked first; ready for use by any thread."""
 
@@ -129,7 +97,7 @@ class Model:
         self._tokenizer = WordPiece(folder / VOCAB_FILE)
         # From 1.29 on, onnxruntime reports home and writes into the home folder unless told not to.
         os.environ["ORT_DISABLE_TELEMETRY"] = "1"
-        with GATE, translated(ImportError, "The embedding model needs numpy and onnxruntime; reinstall memolith"):
+        with translated(ImportError, "The embedding model needs numpy and onnxruntime; reinstall memolith"):
             # Here and not above: these cost 0.15 s and 35 MB, which a program that embeds nothing must not pay.
             import numpy
             import onnxruntime
@@ -138,7 +106,7 @@ class Model:
         self._errors = tuple(kind for kind in kinds if isinstance(kind, type) and issubclass(kind, Exception))
         self._array = numpy.array
         self._slots = threading.BoundedSemaphore(RUNS_AT_ONCE)
-        with GATE, translated(self._errors, f"onnxruntime {onnxruntime.__version__} cannot load {path}; update it"):
+        with translated(self._errors, f"onnxruntime {onnxruntime.__version__} cannot load {path}; update it"):
             options = onnxruntime.SessionOptions()
             options.intra_op_num_threads = options.inter_op_num_threads = 1
             options.log_severity_level = LOG_ERRORS
@@ -161,18 +129,17 @@ class Model:
 
     def _run(self, planned: Sequence[Sequence[Sequence[int]]]) -> list[list[bytes]]:
         """The vectors of each batch, of many on two threads: the network itself keeps to one."""
-        if len(planned) < BULK_BATCHES:
-            return [self._vectors(batch) for batch in planned]
+        # Never on the caller's thread: the end of the process waits for a pool, and would abort in native code.
         with translated(RuntimeError, "Nothing can be embedded while the program ends"), \
-                ThreadPoolExecutor(BULK_THREADS, "memolith-bulk") as pool:
+                ThreadPoolExecutor(BULK_THREADS if len(planned) >= BULK_BATCHES else 1, "memolith-embed") as pool:
             return list(pool.map(self._vectors, planned))
 
     def _vectors(self, rows: Sequence[Sequence[int]]) -> list[bytes]:
-        """The vector of each row of token ids, worked out on the thread of the caller."""
+        """The vector of each row of token ids."""
         width = max(map(len, rows))
         ids = [[*row, *[0] * (width - len(row))] for row in rows]
         mask = [[1] * len(row) + [0] * (width - len(row)) for row in rows]
-        with self._slots, GATE, translated(self._errors, "The embedding model could not run; try again"):
+        with self._slots, translated(self._errors, "The embedding model could not run; try again"):
             inputs = {"input_ids": self._array(ids, "int64"), "attention_mask": self._array(mask, "int64")}
             found = self._session.run(["embedding"], inputs)[0]
         return [vector.astype("<f4").tobytes() for vector in found]

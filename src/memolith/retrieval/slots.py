@@ -11,20 +11,32 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memolith.engine.ports import Slot, SlotItem
+from memolith.engine.model import Caller, Filter
 
 MAGIC = b"memolith-vectors"
 FORMAT = 2
 HEADER = 4096
 WORDS = ("tenant", "kind", "status", "owner", "sees", "project", "namespace")
+OF_ITEM = ("item", "forgotten", *WORDS)
 DTYPES = {"id": "<i8", "item": "<i8", "at": "<i8", **dict.fromkeys(WORDS, "<u4"), "forgotten": "u1",
           "gone": "u1", "norm": "<f4", "bits": "<u8", "rows": "i1"}
 Array = NDArray[Any]
+Row = tuple[Any, ...]
+
+
+class SlotReader(Protocol):
+    """The statements of a store by name, as far as a vector stage in this process follows it."""
+
+    def database(self) -> str: ...
+    def models(self) -> dict[str, int]: ...
+    def rows(self, name: str, /, **values: str | int) -> Iterator[Row]: ...
+    def filtered(self, name: str, caller: Caller, chosen: Filter, place: str = "item", /,
+                 **values: str | int) -> Iterator[Row]: ...
 
 
 def code(value: str | None) -> int:
@@ -35,11 +47,6 @@ def code(value: str | None) -> int:
 def micros(at: str) -> int:
     """A time as microseconds since 1970."""
     return round(datetime.fromisoformat(at).timestamp() * 1_000_000)
-
-
-def item_codes(item: SlotItem) -> dict[str, int]:
-    """The columns that change with the item."""
-    return {**{name: code(word) for name, word in zip(WORDS, item.words, strict=True)}, "forgotten": item.forgotten}
 
 
 class Slots:
@@ -61,19 +68,18 @@ class Slots:
         """The used part of a column."""
         return self.columns[name][:self.count]
 
-    def add(self, slots: list[Slot]) -> None:
-        """Put rows at the end."""
+    def add(self, slots: list[Row]) -> None:
+        """Put rows of the statement `slots` at the end."""
         if not slots:
             return
         self._make_room(self.count + len(slots))
         here = slice(self.count, self.count + len(slots))
-        codes = [item_codes(slot.item) for slot in slots]
-        for name in (*WORDS, "forgotten"):
-            self.columns[name][here] = [code[name] for code in codes]
-        self.columns["id"][here] = [slot.vector for slot in slots]
-        self.columns["item"][here] = [slot.item.row for slot in slots]
-        self.columns["at"][here] = [micros(slot.at) for slot in slots]
-        rows = np.frombuffer(b"".join(slot.vector_row for slot in slots), "i1").reshape(len(slots), self.dimension)
+        ids, times, vectors, *items = zip(*slots, strict=True)
+        self.columns["id"][here] = ids
+        self.columns["at"][here] = list(map(micros, times))
+        for name, values in zip(OF_ITEM, items, strict=True):
+            self.columns[name][here] = list(map(code, values)) if name in WORDS else values
+        rows = np.frombuffer(b"".join(vectors), "i1").reshape(len(slots), self.dimension)
         self.rows[here] = rows
         self.bits[:, here] = signs(rows)
         self.columns["norm"][here] = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype="f4", casting="unsafe"))
@@ -90,13 +96,13 @@ class Slots:
         """Mask vectors that are no more."""
         self.column("gone")[np.isin(self.column("id"), vectors)] = 1
 
-    def update(self, items: Iterable[SlotItem]) -> None:
-        """Take over the changed columns of items."""
-        changed = {item.row: item for item in items}
+    def update(self, items: Iterable[Row]) -> None:
+        """Take over the columns of changed items."""
+        changed = {row[0]: row for row in items}
         own = self.column("item")
         for place in np.flatnonzero(np.isin(own, np.fromiter(changed, "i8", len(changed)))):
-            for name, value in item_codes(changed[int(own[place])]).items():
-                self.columns[name][place] = value
+            for name, value in zip(OF_ITEM, changed[int(own[place])], strict=True):
+                self.columns[name][place] = code(value) if name in WORDS else value
 
 
 def signs(rows: Array) -> Array:
@@ -119,7 +125,7 @@ def layout(room: int, dimension: int) -> tuple[list[tuple[str, str, tuple[int, .
     return placed, start
 
 
-def write_snapshot(path: Path, dimension: int, count: int, slots: Iterator[Slot], marks: dict[str, object]) -> None:
+def write_snapshot(path: Path, dimension: int, count: int, slots: Iterator[Row], marks: dict[str, object]) -> None:
     """Write the slots to a new file that appears whole or not at all."""
     partial = path.with_suffix(f".{os.getpid()}-{threading.get_ident()}.partial")
     try:

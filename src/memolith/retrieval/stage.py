@@ -9,10 +9,11 @@ from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from memolith.engine.ports import Embedder, SlotReader, Vectors
+from memolith.engine.ports import Embedder, Vectors
 from memolith.errors import EmbedderDown
 
 if TYPE_CHECKING:
+    from memolith.retrieval.slots import SlotReader
     from memolith.retrieval.vectors import VectorIndex
 
 KEPT_CHANGES = 100_000
@@ -62,7 +63,7 @@ class LocalStage:
                 log.warning("no vector snapshot was written: %s", error)
                 return False
             index.follow(rows)
-            _, change = rows.slot_marks()
+            _, change = next(rows.rows("slot_marks"))
         index.tidy()
         self._prune(change - KEPT_CHANGES)
         return True

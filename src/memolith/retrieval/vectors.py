@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Callable, Collection, Sequence
@@ -11,8 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from memolith.engine.model import Caller, Filter
-from memolith.engine.ports import Candidate, Place, SlotReader
-from memolith.retrieval.slots import Array, Slots, code, micros, open_snapshot, signs, write_snapshot
+from memolith.engine.ports import Candidate, Place
+from memolith.retrieval.slots import Array, SlotReader, Slots, code, micros, open_snapshot, signs, write_snapshot
 
 BLOCK = 32_768
 NARROW = 20_000
@@ -44,13 +45,15 @@ class VectorIndex:
             self._follow(rows)
             found, complete = self._scan(rows, caller, chosen, vector, limit, None, least)
             if len(found) < limit and not complete:
-                only = np.fromiter(rows.passing_all(caller, chosen, self.model), "i8")
+                every = rows.filtered("passing_all", caller, chosen, "passage", model=self.model)
+                only = np.fromiter((id for (id,) in every), "i8")
                 found, _ = self._scan(rows, caller, chosen, vector, limit, only, least)
         return found
 
     def cosines(self, rows: SlotReader, query: bytes, places: Collection[Place]) -> dict[Place, float]:
         """The cosine of each passage that has a vector, from the rows in the database."""
-        found = rows.vectors_of(places, self.model)
+        ids = json.dumps([place.ref for place in places])
+        found = {Place.of(ref): row for ref, row in rows.rows("vectors_of", model=self.model, ids=ids)}
         if not found:
             return {}
         matrix = np.frombuffer(b"".join(found.values()), "i1").reshape(len(found), -1).astype("f4")
@@ -63,10 +66,10 @@ class VectorIndex:
 
     def beginnings(self, rows: SlotReader, caller: Caller, chosen: Filter) -> list[tuple[Place, bytes]]:
         """The unit vectors of the first passages that pass the filter."""
-        found = rows.beginnings(caller, chosen, self.model)
+        found = list(rows.filtered("beginnings", caller, chosen, model=self.model))
         matrix = np.frombuffer(b"".join(row for _, row in found), "i1").reshape(len(found), self.dimension).astype("f4")
         matrix /= np.linalg.norm(matrix, axis=1)[:, None]
-        return [(place, row.tobytes()) for (place, _), row in zip(found, matrix, strict=True)]
+        return [(Place.of(ref), row.tobytes()) for (ref, _), row in zip(found, matrix, strict=True)]
 
     @property
     def wants_snapshot(self) -> bool:
@@ -80,21 +83,22 @@ class VectorIndex:
 
     def snapshot(self, rows: SlotReader) -> Path:
         """Write everything into a new file beside the old ones, which live readers may still map."""
-        vector, change = rows.slot_marks()
+        vector, change = next(rows.rows("slot_marks"))
         marks: dict[str, object] = {"database": rows.database(), "model": self.model, "vector": vector,
                                     "change": change}
         numbers = [int(path.stem.rsplit("-", 1)[1]) for path in self._files()]
         # The clock, so that no name comes back after all files were removed: a reader knows its file by the name.
         path = self.folder / f"{self._name}{max([*numbers, int(time.time())]) + 1:010d}.snap"
-        write_snapshot(path, self.dimension, rows.models().get(self.model, 0), rows.slots(0, vector, self.model), marks)
+        slots = rows.rows("slots", after=0, upto=vector, model=self.model)
+        write_snapshot(path, self.dimension, rows.models().get(self.model, 0), slots, marks)
         return path
 
     def tidy(self) -> None:
         """Remove all but the newest snapshot, and what a killed writer left; what is still in use goes another time."""
-        dead = [path for path in self.folder.glob(f"{self._name}*.partial") if _age_s(path) > ABANDONED_S]
-        for path in [*self._files()[:-1], *dead]:
+        for path in [*self._files()[:-1], *self.folder.glob(f"{self._name}*.partial")]:
             with suppress(OSError):
-                path.unlink()
+                if path.suffix == ".snap" or time.time() - path.stat().st_mtime > ABANDONED_S:
+                    path.unlink()
 
     def close(self) -> None:
         """Let go of the mapped file; the next search begins anew."""
@@ -107,7 +111,7 @@ class VectorIndex:
         return sorted(found, key=lambda path: int(path.stem.rsplit("-", 1)[1]))
 
     def _follow(self, rows: SlotReader) -> None:
-        vector, change = rows.slot_marks()
+        vector, change = next(rows.rows("slot_marks"))
         if vector <= self._vector and change <= self._change:
             # A reader that began earlier than another sees less than the index has; the database has the last say.
             return
@@ -144,12 +148,13 @@ class VectorIndex:
 
     def _catch_up(self, rows: SlotReader, vector: int, change: int) -> bool:
         """Apply what is new; False if the feed of changes was cut off before it was read."""
-        changes = rows.slot_changes(self._change)
+        changes = list(rows.rows("slot_changes", seq=self._change))
         if change > self._change and (not changes or changes[0][0] != self._change + 1):
             return False
-        self.tail.add(list(rows.slots(self._vector, vector, self.model)))
+        self.tail.add(list(rows.rows("slots", after=self._vector, upto=vector, model=self.model)))
         buried = np.array([gone for _, gone, _ in changes if gone is not None], "i8")
-        touched = rows.slot_items({item for _, _, item in changes if item is not None})
+        moved = json.dumps(list({item for _, _, item in changes if item is not None}))
+        touched = list(rows.rows("slot_items", rows=moved))
         for slots in (self._old, self.tail):
             if len(buried):
                 slots.bury(buried)
@@ -185,7 +190,8 @@ class VectorIndex:
 
     def _tagged(self, rows: SlotReader, caller: Caller, chosen: Filter) -> Array | None:
         """The items with the wanted tags, if they are few enough to be worth a list."""
-        found = [rows.items_tagged(caller.tenant, tag, NARROW + 1) for tag in chosen.tags_all or chosen.tags_any]
+        found = [[item for (item,) in rows.rows("items_tagged", tenant=caller.tenant, tag=tag, limit=NARROW + 1)]
+                 for tag in chosen.tags_all or chosen.tags_any]
         # Of several that must all be there the rarest is enough, since the database has the last say.
         items = min(found, key=len) if chosen.tags_all else [item for each in found for item in each]
         return None if not found or len(items) > NARROW else np.array(items, "i8")
@@ -197,18 +203,12 @@ class VectorIndex:
         start, step = 0, limit
         while start < len(ids) and len(found) < limit:
             part = ids[start:start + step].tolist()
-            passing = rows.passing(caller, chosen, part, self.model)
+            passing: dict[int, int] = dict(rows.filtered("passing", caller, chosen, "passage", model=self.model,
+                                                         ids=json.dumps(part)))
             found += [Candidate(passing[id], score) for id, score in
                       zip(part, scores[start:start + step].tolist(), strict=True) if id in passing]
             start, step = start + step, step * 4
         return found[:limit]
-
-
-def _age_s(path: Path) -> float:
-    """How long ago a file was changed; none if it is gone."""
-    with suppress(OSError):
-        return time.time() - path.stat().st_mtime
-    return 0.0
 
 
 def _mask(slots: Slots, caller: Caller, chosen: Filter) -> Array:
@@ -220,10 +220,8 @@ def _mask(slots: Slots, caller: Caller, chosen: Filter) -> Array:
         mask &= seen
     if chosen.forgotten is not None:
         mask &= slots.column("forgotten") == int(chosen.forgotten)
-    if chosen.owner is not None:
-        mask &= slots.column("owner") == code(chosen.owner)
     for name, wanted in (("kind", chosen.kinds), ("status", chosen.statuses), ("project", chosen.projects),
-                         ("namespace", chosen.namespaces)):
+                         ("namespace", chosen.namespaces), ("owner", () if chosen.owner is None else (chosen.owner,))):
         if wanted:
             mask &= _any_of(slots.column(name), wanted)
     if chosen.since is not None:

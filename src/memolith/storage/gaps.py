@@ -7,7 +7,6 @@ from pathlib import Path
 import apsw
 
 from memolith.storage.faults import transaction
-from memolith.storage.rows import value
 
 INTERIOR, LEAF = (2, 5), (10, 13)
 FIRST_HEADER = 100
@@ -23,16 +22,16 @@ def shred(db: apsw.Connection, file: Path) -> bool:
     """
     log = file.with_name(file.name + "-wal")
     for _ in range(TRIES):
-        if value(db, "pragma wal_checkpoint(truncate)"):
+        if db.pragma("wal_checkpoint", "truncate")[0]:
             return False
         with transaction(db):
             if log.exists() and log.stat().st_size:
                 # Somebody wrote in between, so the file is not the whole truth yet.
                 continue
-            _blank(file, value(db, "pragma page_size"))
+            _blank(file, db.pragma("page_size"))
             # A change of any kind makes every other connection drop the pages it has cached.
             db.execute("update setting set value = value where tenant = '' and name = 'database'")
-        return not value(db, "pragma wal_checkpoint(truncate)")
+        return not db.pragma("wal_checkpoint", "truncate")[0]
     return False
 
 

@@ -10,7 +10,6 @@ import apsw
 
 from memolith.errors import SchemaTooNew, StoreCorrupt
 from memolith.storage.faults import transaction
-from memolith.storage.rows import value
 from memolith.storage.sqlite_read import plain
 
 FOLDER = Path(__file__).with_name("migrations") / "sqlite"
@@ -60,7 +59,7 @@ def migrate(db: apsw.Connection) -> None:
 
 
 def _missing(db: apsw.Connection, known: list[Migration]) -> list[Migration]:
-    version = value(db, "pragma user_version")
+    version = db.pragma("user_version")
     tables = {name for (name,) in db.execute("select name from sqlite_schema")}
     if tables and "migration" not in tables:
         raise StoreCorrupt("The database file belongs to another program.")

@@ -23,6 +23,8 @@ CONNECT_S = 5
 class PostgresStore(SqlStore):
     """All that is remembered, in one database."""
 
+    reader, writer = PostgresReader, PostgresWriter
+
     def __init__(self, url: str, connections: int = 10, busy_s: float = 20.0, statement_s: float = 60.0,
                  pooled: bool = False) -> None:
         super().__init__(busy_s)
@@ -32,18 +34,6 @@ class PostgresStore(SqlStore):
         self._free = threading.BoundedSemaphore(connections)
         with self.owning() as db:
             migrate(db)
-
-    @contextmanager
-    def reading(self, tenant: str | None) -> Iterator[PostgresReader]:
-        """Reads of one tenant that all see the same moment; None reads across tenants."""
-        with self._transaction("begin_reading", tenant) as db:
-            yield PostgresReader(db, tenant)
-
-    @contextmanager
-    def writing(self, tenant: str | None, wait_s: float | None = None) -> Iterator[PostgresWriter]:
-        """Reads and writes that happen wholly or not at all; durable when this ends."""
-        with self._transaction("begin_writing", tenant, wait_s) as db:
-            yield PostgresWriter(db, tenant)
 
     @contextmanager
     def owning(self) -> Iterator[Connection]:
@@ -79,10 +69,10 @@ class PostgresStore(SqlStore):
             return {"database": (rows.row("size") or (0,))[0]}
 
     @contextmanager
-    def _transaction(self, begin: str, tenant: str | None, wait_s: float | None = None) -> Iterator[Connection]:
-        wait = self._busy_s if wait_s is None else min(wait_s, self._busy_s)
-        text = sql.SQL(QUERIES[begin].replace("%%", "%")).format(
-            timeout=self._timeout, wait=f"{max(1, int(wait * 1000))}ms", tenant=tenant or "",
+    def transaction(self, tenant: str | None, writes: bool, wait_s: float) -> Iterator[Connection]:
+        """As every store; where the commit breaks off, nobody knows whether it was done."""
+        text = sql.SQL(QUERIES["begin_writing" if writes else "begin_reading"]).format(
+            timeout=self._timeout, wait=f"{max(1, int(wait_s * 1000))}ms", tenant=tenant or "",
             all="on" if tenant is None else "off")
         with translated(), self._connection(text) as db:
             whole = False
@@ -97,7 +87,7 @@ class PostgresStore(SqlStore):
             try:
                 db.execute("commit")
             except psycopg.OperationalError as error:
-                if begin == "begin_writing":
+                if writes:
                     raise OutcomeUnknown from error
 
     @contextmanager

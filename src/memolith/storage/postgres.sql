@@ -1,5 +1,4 @@
 -- The statements of the PostgreSQL store that are its own, by name.
--- `:mine` is the tenant that the reader belongs to.
 -- Row-level security keeps a computed bound such as `i.row << 20` from the index; so it is computed in a part before.
 
 -- name: begin_reading
@@ -18,10 +17,8 @@ select current_setting('server_version_num')::integer, current_setting('server_v
                 (select default_version from pg_available_extensions where name = 'vector')), to_regclass('migration') is not null,
        pg_is_in_recovery()
 
--- name: migration_lock
-select pg_advisory_xact_lock(7236548190273645)
-
 -- name: migration_table
+select pg_advisory_xact_lock(7236548190273645);
 create table if not exists migration (number integer primary key, name text not null, checksum text not null,
     oldest integer not null)
 
@@ -43,13 +40,6 @@ update head set frozen = :frozen where tenant = :tenant
 -- name: tenants
 select tenant from head where seq > 0 order by number
 
--- name: passages_at
-select p.id, p.tenant, p.item, p.ordinal, p.block, p.text, p.at, p.speaker, p.locator, p.attributes,
-       i.row, i.tenant, i.id, i.kind, i.title, i.status, i.owner, i.audience, i.project, i.namespace, i.tags,
-       i.attributes, i.version, i.seq, i.created_at, i.updated_at, i.blocks, i.passages, i.forgotten
-from passage p join item i on i.tenant = p.tenant and i.row = p.item
-where p.tenant = :mine and p.id in numbers(:ids)
-
 -- name: terms_count
 insert into term (tenant, term, passages)
 select :tenant, key, cast(value as bigint) from jsonb_each_text(cast(:counts as jsonb)) order by key
@@ -61,16 +51,16 @@ and term = any(array(select jsonb_object_keys(cast(:counts as jsonb))))
 
 -- name: stale
 select wanted.ref from jsonb_to_recordset(cast(:wanted as jsonb)) as wanted (ref bigint, terms text, length integer)
-left join posting p on p.tenant = :mine and p.id = wanted.ref
+left join posting p on p.tenant = :tenant and p.id = wanted.ref
 where p.id is null or p.terms <> cast(wanted.terms as tsvector) or p.length <> wanted.length
 
 -- name: postings
-select id from posting where tenant = :mine
+select id from posting where tenant = :tenant
 
 -- name: terms_wrong
-select coalesce(t.term, c.term) from (select term, passages from term where tenant = :mine) t
+select coalesce(t.term, c.term) from (select term, passages from term where tenant = :tenant) t
 full join (select lexeme as term, count(*) as passages from posting p, unnest(p.terms) u
-           where p.tenant = :mine and u.weights[1] <> 'C' group by 1) c on c.term = t.term
+           where p.tenant = :tenant and u.weights[1] <> 'C' group by 1) c on c.term = t.term
 where t.passages is distinct from c.passages limit 5
 
 -- name: frequencies
@@ -106,11 +96,8 @@ cast(m.v as halfvec({dimension}))
 -- name: vector_exact
 m.v
 
--- name: index_only
-set local enable_sort = off
-
--- name: index_or_sort
-set local enable_sort = on
+-- name: sorting
+set local enable_sort = {sorting}
 
 -- name: large
 select h.tenant, cast(cast((select tableoid from embedding v where v.tenant = h.tenant and v.model = :model limit 1)
@@ -129,17 +116,8 @@ create index concurrently {name} on {table} using hnsw ((cast(v as halfvec({dime
 where tenant = {tenant} and model = {model}
 
 -- name: cosines
-select passage, 1 - (v <=> cast(:query as halfvec)) from embedding where tenant = :mine and model = :model
+select passage, 1 - (v <=> cast(:query as halfvec)) from embedding where tenant = :tenant and model = :model
 and passage in numbers(:ids)
-
--- name: speakers
-with recursive speaker (name) as (
-    select min(speaker) from passage where tenant = :tenant and speaker is not null
-    union all
-    select (select min(p.speaker) from passage p where p.tenant = :tenant and p.speaker > speaker.name) from speaker
-    where speaker.name is not null
-)
-select name from speaker where name is not null limit :limit
 
 -- name: vector_put
 insert into embedding (tenant, model, passage, digest, v)

@@ -8,16 +8,7 @@ from contextlib import contextmanager
 import psycopg
 from psycopg import errors
 
-from memolith.errors import (
-    DiskFull,
-    StoreBusy,
-    StoreCorrupt,
-    StoreDenied,
-    StoreGone,
-    StoreReadOnly,
-    Unavailable,
-    VersionConflict,
-)
+from memolith import errors as ours
 
 
 @contextmanager
@@ -26,31 +17,31 @@ def translated() -> Iterator[None]:
     try:
         yield
     except (errors.DiskFull, errors.OutOfMemory) as error:
-        raise DiskFull("The disk of the database server is full; nothing was written.") from error
+        raise ours.DiskFull("The disk of the database server is full; nothing was written.") from error
     except (errors.LockNotAvailable, errors.QueryCanceled, errors.DeadlockDetected,
             errors.SerializationFailure, errors.TooManyConnections) as error:
-        raise StoreBusy from error
+        raise ours.StoreBusy from error
     except errors.UniqueViolation as error:
-        raise VersionConflict from error
+        raise ours.VersionConflict from error
     except errors.ReadOnlySqlTransaction as error:
-        raise StoreReadOnly("The database is a read-only replica; write to the primary server.") from error
+        raise ours.StoreReadOnly("The database is a read-only replica; write to the primary server.") from error
     except (errors.InvalidPassword, errors.InvalidAuthorizationSpecification, errors.InsufficientPrivilege) as error:
-        raise StoreDenied from error
+        raise ours.StoreDenied from error
     except (errors.UndefinedTable, errors.UndefinedColumn, errors.UndefinedFunction, errors.DataCorrupted) as error:
-        raise StoreCorrupt(f"The database does not have the tables of memolith ({error.sqlstate}).") from error
+        raise ours.StoreCorrupt(f"The database does not have the tables of memolith ({error.sqlstate}).") from error
     except psycopg.OperationalError as error:
         raise refused(error) from error
     except psycopg.DatabaseError as error:
-        raise Unavailable(f"The database refuses this ({error.sqlstate or type(error).__name__}).") from error
+        raise ours.Unavailable(f"The database refuses this ({error.sqlstate or type(error).__name__}).") from error
 
 
-def refused(error: psycopg.OperationalError) -> Unavailable:
+def refused(error: psycopg.OperationalError) -> ours.Unavailable:
     """What a failed connection means; the driver gives no code for it, only the server's words."""
     text = str(error)
     if error.sqlstate == "54000":
-        return Unavailable("A name is too long for an index of the database; shorten it.")
+        return ours.Unavailable("A name is too long for an index of the database; shorten it.")
     if "password" in text or "authentication" in text or "role" in text:
-        return StoreDenied()
+        return ours.StoreDenied()
     if "does not exist" in text:
-        return StoreDenied("There is no such database on the server; create it, or mend the setting `database`.")
-    return StoreGone()
+        return ours.StoreDenied("There is no such database on the server; create it, or mend the setting `database`.")
+    return ours.StoreGone()

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from psycopg import errors
@@ -29,21 +27,14 @@ def migrate(db: Connection) -> None:
     known = migrations(FOLDER)
     if (ours and not missing(db.execute(QUERIES["migrations"]), known)) or replica:
         return
-    with db.transaction(), _explained():
-        db.execute(QUERIES["migration_lock"])
-        db.execute(QUERIES["migration_table"])
-        for number, name, text in missing(list(db.execute(QUERIES["migrations"])), known):
-            db.execute(TO_SQLITE.sub("", text))
-            oldest = re.match(r"-- oldest: (\d+)", text)
-            db.execute(QUERIES["migration_add"], {"number": number, "name": name, "checksum": checksum(text),
-                                                  "oldest": int(oldest[1]) if oldest else number})
-
-
-@contextmanager
-def _explained() -> Iterator[None]:
-    """Say what the server lacks."""
     try:
-        yield
+        with db.transaction():
+            db.execute(QUERIES["migration_table"])
+            for number, name, text in missing(list(db.execute(QUERIES["migrations"])), known):
+                db.execute(TO_SQLITE.sub("", text))
+                oldest = re.match(r"-- oldest: (\d+)", text)
+                db.execute(QUERIES["migration_add"], {"number": number, "name": name, "checksum": checksum(text),
+                                                      "oldest": int(oldest[1]) if oldest else number})
     except (errors.UndefinedFile, errors.FeatureNotSupported) as error:
         raise Unavailable("The server lacks the extension pgvector; install it there (0.8 or newer).") from error
     except errors.InsufficientPrivilege as error:

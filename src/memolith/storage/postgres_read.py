@@ -5,15 +5,13 @@ from __future__ import annotations
 import itertools
 import json
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from operator import itemgetter
 from typing import Any
 
 import psycopg
 
 from memolith.engine.model import Caller, Filter, Json
-from memolith.engine.ports import Candidate, Place
 from memolith.storage.queries import TO_SQLITE, Parameter, Parameters, Queries, about_passages
 from memolith.storage.reader import SqlReader
 from memolith.storage.rows import Row
@@ -21,7 +19,6 @@ from memolith.storage.rows import Row
 Connection = psycopg.Connection[Row]
 STREAMED = ("all_items", "all_links", "events_after", "passages_all")
 BATCH = 2000
-LARGE = 10_000
 # Where each column of the text index begins among the positions of a tsvector, which end at 16383.
 STARTS = {"A": 1, "B": 9001, "C": 15001}
 _ELEMENTS = r"jsonb_array_elements_text(cast(:\1 as jsonb))"
@@ -61,12 +58,8 @@ QUERIES = Queries("postgres.sql", str, _value, _placeholders)
 class PostgresReader(SqlReader):
     """Reads from PostgreSQL, as one tenant."""
 
+    db: Connection
     queries = QUERIES
-
-    def __init__(self, db: Connection, tenant: str | None) -> None:
-        super().__init__()
-        self.db = db
-        self.mine = tenant or ""
 
     def run(self, sql: str, values: Parameters) -> Iterator[Row]:
         """The rows of a statement, planned for these values: what suits one tenant may be wrong for another."""
@@ -82,7 +75,7 @@ class PostgresReader(SqlReader):
         return iter(cursor.execute(self.queries[name], values))
 
     def _execute(self, sql: str, values: Parameters, prepare: bool | None) -> Iterator[Row]:
-        return iter(self.db.execute(sql, {"mine": self.mine, **values}, prepare=prepare).fetchall())
+        return iter(self.db.execute(sql, {"tenant": self.tenant, **values}, prepare=prepare).fetchall())
 
     def match(self, words: Sequence[str], phrases: Sequence[str], every: bool,
               scopes: Sequence[Sequence[str]]) -> str:
@@ -106,23 +99,6 @@ class PostgresReader(SqlReader):
                  for (ref,) in self.rows("stale", wanted=json.dumps(wanted[start:start + BATCH]))]
         too_much = [-ref for (ref,) in self.rows("postings") if ref not in expected]
         return found + too_much + [-1 for _ in self.rows("terms_wrong")]
-
-    def nearest(self, caller: Caller, chosen: Filter, model: str, query: str, dimension: int,
-                limit: int) -> list[Candidate]:
-        """The nearest passages among those that pass the filter."""
-        if large := (self.head(caller.tenant) or (0, 0, 0))[2] >= LARGE:
-            # Rows behind the fence are guessed far too few for the planner to choose the tenant's own index by itself.
-            self.db.execute(self.queries["index_only"])
-        found = self.best("nearest", caller, chosen, {"{dimension}": str(dimension)}, limit, model=model, query=query)
-        if large:
-            self.db.execute(self.queries["index_or_sort"])
-        # The index gives them nearly in order.
-        return sorted(map(Candidate._make, found), key=itemgetter(1), reverse=True)
-
-    def cosines(self, model: str, query: str, places: Collection[Place]) -> dict[Place, float]:
-        """How near each of the passages is that have a vector."""
-        ids = json.dumps([place.ref for place in places])
-        return {Place.of(ref): cosine for ref, cosine in self.rows("cosines", model=model, query=query, ids=ids)}
 
 
 def posting(body: str, extra: str, scope: str) -> dict[str, Any]:

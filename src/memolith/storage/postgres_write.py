@@ -18,7 +18,6 @@ class PostgresWriter(SqlWriter, PostgresReader):
     def __init__(self, db: Connection, tenant: str | None) -> None:
         super().__init__(db, tenant)
         self._counts: Counter[str] = Counter()
-        self.begin(tenant)
 
     def append(self, event: Event, changes: Changes) -> None:
         """Write the event and all that follows from it in one journey to the server."""

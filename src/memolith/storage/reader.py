@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from operator import itemgetter
 from types import MappingProxyType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from memolith.engine.events import Event
 from memolith.engine.intake import storable
@@ -31,9 +31,10 @@ class SqlReader:
 
     queries: Queries
 
-    def __init__(self) -> None:
-        self.heads: dict[str, Row | None] = {}
-        self.owners: dict[str, Row | None] = {}
+    def __init__(self, db: Any, tenant: str | None) -> None:
+        self.db = db
+        self.tenant = tenant or ""
+        self.kept: dict[tuple[str, str], Row | None] = {}
 
     def run(self, sql: str, values: Parameters) -> Iterator[Row]:
         """The rows of a statement."""
@@ -56,7 +57,7 @@ class SqlReader:
         """The first row of a named statement."""
         return next(self.rows(name, **values), None)
 
-    def column(self, name: str, /, **values: Parameter) -> list[str]:
+    def column(self, name: str, /, **values: Parameter) -> list[Any]:
         """The values of a named statement that gives one column."""
         return [value for (value,) in self.rows(name, **values)]
 
@@ -71,9 +72,10 @@ class SqlReader:
 
     def filtered(self, name: str, caller: Caller, chosen: Filter, place: str = "item",
                  fill: Mapping[str, str] = MappingProxyType({}), /, **values: Parameter) -> Iterator[Row]:
-        """The rows of a named statement with the filter in it."""
+        """The rows of a named statement with the filter in it; some have another form to look at passages."""
         filters, bound = self.queries.where(caller, chosen, place)
-        return self.run(filled(self.queries[name], {**fill, "{filters}": filters}),
+        text = self.queries.get(f"{name}_passage") if about_passages(chosen) else None
+        return self.run(filled(text or self.queries[name], {**fill, "{filters}": filters}),
                         {"tenant": caller.tenant, **bound, **values})
 
     def database(self) -> str:
@@ -86,7 +88,7 @@ class SqlReader:
 
     def last_seq(self, tenant: str) -> int:
         """The number of the tenant's newest event, 0 if there is none."""
-        return int((self.head(tenant) or (0, 0))[1])
+        return int((self.once("head", tenant) or (0, 0))[1])
 
     def item(self, tenant: str, id: str) -> Item | None:
         """The item with that id, forgotten or not."""
@@ -118,7 +120,7 @@ class SqlReader:
 
     def index_differences(self, tenant: str) -> list[str]:
         """Where the text index or the sums are not what the passages say."""
-        head = self.head(tenant)
+        head = self.once("head", tenant)
         if head is None:
             return ["its head row is missing"]
         number, seq, passages, terms, _ = head
@@ -209,13 +211,9 @@ class SqlReader:
         """The log from there on."""
         return map(rows.event_from, self.rows("events_after", tenant=tenant, seq=seq, limit=limit))
 
-    def streams(self, tenant: str) -> list[str]:
-        """Every stream of the log."""
-        return self.column("streams", tenant=tenant)
-
-    def changed_since(self, tenant: str, at: str) -> set[str]:
-        """The streams that have an event after that time."""
-        return set(self.column("streams_since", tenant=tenant, at=at))
+    def streams(self, tenant: str, after: str = "") -> list[str]:
+        """The streams of the log that have an event after that time."""
+        return sorted(self.column("streams", tenant=tenant, after=after))
 
     def listing(self, caller: Caller, chosen: Filter, sort: str = "created_at", descending: bool = True,
                 limit: int = 20, offset: int = 0, counted: bool = True) -> Page:
@@ -250,7 +248,7 @@ class SqlReader:
 
     def statistics(self, tenant: str, words: Collection[str]) -> Statistics:
         """What BM25 needs to know of the tenant's passages and of these terms."""
-        found = self.head(tenant)
+        found = self.once("head", tenant)
         if found is None:
             return Statistics(0, 0.0, {})
         number, _, passages, total, _ = found
@@ -262,7 +260,7 @@ class SqlReader:
     def search_text(self, caller: Caller, chosen: Filter, terms: Sequence[str], phrases: Sequence[Sequence[str]],
                     every: bool, limit: int) -> list[Candidate]:
         """The best passages that hold any (or every) term and all phrases, among those that pass the filter."""
-        head = self.head(caller.tenant)
+        head = self.once("head", caller.tenant)
         if head is None or not (terms or phrases):
             return []
         number = head[0]
@@ -277,20 +275,17 @@ class SqlReader:
         """The best passages by a named statement, among those that pass the filter."""
         # The text index orders everything it finds by itself, which is too much where a filter leaves little of it.
         fill = {"{rank}": "f.rank" if chosen == Filter() else "+f.rank", **fill}
-        return self.filtered(f"{name}_passage" if about_passages(chosen) else name, caller, chosen, "passage", fill,
-                             limit=limit, **values)
+        return self.filtered(name, caller, chosen, "passage", fill, limit=limit, **values)
 
-    def head(self, tenant: str) -> Row | None:
-        """The head row of a tenant, read once; a writer forgets it with every event."""
-        if tenant not in self.heads:
-            self.heads[tenant] = self.row("head", tenant=tenant)
-        return self.heads[tenant]
+    def once(self, name: str, tenant: str) -> Row | None:
+        """The first row of a named statement about a tenant, read once; a writer forgets it with every event."""
+        if (name, tenant) not in self.kept:
+            self.kept[name, tenant] = self.row(name, tenant=tenant)
+        return self.kept[name, tenant]
 
     def sees_all(self, caller: Caller) -> bool:
         """Whether nothing of the tenant is hidden from the caller, as far as a look tells."""
-        if caller.tenant not in self.owners:
-            self.owners[caller.tenant] = self.row("owners", tenant=caller.tenant)
-        return caller.admin or self.owners[caller.tenant] == (caller.user, caller.user)
+        return caller.admin or self.once("owners", caller.tenant) == (caller.user, caller.user)
 
     def _narrow(self, passages: int, caller: Caller, chosen: Filter) -> list[list[str]]:
         """The parts of the filter that shorten the posting lists; a wide part would only lengthen the work."""
@@ -324,10 +319,6 @@ class SqlReader:
         found = self.rows("access_of", tenant=tenant, ids=_json(ids))
         return {id: (count, last) for id, count, last in found}
 
-    def beginnings(self, caller: Caller, chosen: Filter, model: str) -> list[tuple[Place, bytes]]:
-        """The vectors of the first passages of items that pass the filter, as the store keeps them."""
-        return [(Place.of(ref), vector) for ref, vector in self.filtered("beginnings", caller, chosen, model=model)]
-
     def most_read(self, caller: Caller, chosen: Filter) -> str | None:
         """The item that was read most often, the latest of several."""
         return next((id for (id,) in self.filtered("access_most", caller, chosen)), None)
@@ -339,8 +330,7 @@ class SqlReader:
 
     def outbox_counts(self, tenant: str | None = None) -> dict[tuple[str, str], int]:
         """How much derived work is pending, processed and failed, per consumer."""
-        return {(consumer, status): int(count) for name in ("outbox_counts", "outbox_counts_done")
-                for consumer, status, count in self.rows(name, tenant=tenant)}
+        return {(consumer, status): int(n) for consumer, status, n in self.rows("outbox_counts", tenant=tenant)}
 
     def waiting(self, tenant: str | None, consumer: str, most: int = 1000) -> int:
         """How much work is not done yet, counted up to so much."""

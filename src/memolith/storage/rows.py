@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
-import apsw
-
 from memolith.engine.events import Event
 from memolith.engine.model import NO_ATTRIBUTES, Audience, Item, Link, Passage, Scope
 from memolith.engine.ports import ClientKey, Job
@@ -18,12 +16,6 @@ from memolith.storage.queries import Parameters
 
 Row = tuple[Any, ...]
 PLAIN = {str, int, float, type(None)}
-
-
-def value(db: apsw.Connection, sql: str) -> Any:
-    """The one value that a statement gives."""
-    row = db.execute(sql).fetchone()
-    return row[0] if row else None
 
 
 def columns(one: Event | Item | Scope | Passage | Link | ClientKey | Job) -> Parameters:

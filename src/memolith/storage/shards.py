@@ -6,15 +6,15 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from operator import itemgetter
 
 from memolith.engine.upkeep import carry_rest, follow, unequal, unsound
 from memolith.errors import Conflict, InvalidInput, NotFound, StoreCorrupt, TenantMoving
 from memolith.storage.postgres import PostgresStore
-from memolith.storage.postgres_read import PostgresReader
-from memolith.storage.postgres_write import PostgresWriter
+from memolith.storage.postgres_read import Connection
+from memolith.storage.writer import SqlWriter
 
 FRESH_S = 1.0
 TABLES = ("event", "item", "tag", "passage", "posting", "term", "sketch", "link", "embedding", "outbox", "outbox_done",
@@ -36,26 +36,22 @@ class Shards(PostgresStore):
         self._lock = threading.Lock()
 
     @contextmanager
-    def reading(self, tenant: str | None) -> Iterator[PostgresReader]:
-        """Reads of one tenant where it lives."""
-        home = self.home(tenant)
-        with home.reading(tenant) if home else super().reading(tenant) as rows:
-            yield rows
+    def transaction(self, tenant: str | None, writes: bool, wait_s: float) -> Iterator[Connection]:
+        """As every store, where the tenant lives."""
+        begin = home.transaction if (home := self.home(tenant)) else super().transaction
+        with begin(tenant, writes, wait_s) as db:
+            yield db
 
     @contextmanager
-    def writing(self, tenant: str | None, wait_s: float | None = None) -> Iterator[PostgresWriter]:
+    def writing(self, tenant: str | None, wait_s: float | None = None) -> Iterator[SqlWriter]:
         """Writes of one tenant where it lives; if it has just moved, in its new home."""
         with ExitStack() as stack:
             try:
-                rows = stack.enter_context(self._at_home(tenant, wait_s))
+                rows = stack.enter_context(super().writing(tenant, wait_s))
             except TenantMoving:
                 self.forget()
-                rows = stack.enter_context(self._at_home(tenant, wait_s))
+                rows = stack.enter_context(super().writing(tenant, wait_s))
             yield rows
-
-    def _at_home(self, tenant: str | None, wait_s: float | None) -> AbstractContextManager[PostgresWriter]:
-        home = self.home(tenant)
-        return home.writing(tenant, wait_s) if home else super().writing(tenant, wait_s)
 
     def forget(self) -> None:
         """Read the map anew with the next call, because it has changed."""
@@ -66,7 +62,7 @@ class Shards(PostgresStore):
         if tenant is None:
             return None
         if time.monotonic() - self._known_at > FRESH_S:
-            with super().reading(None) as rows:
+            with self.reading(None) as rows:
                 self._homes = dict(rows.rows("homes"))
             self._known_at = time.monotonic()
         url = self._homes.get(tenant)

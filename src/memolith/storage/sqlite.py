@@ -16,7 +16,6 @@ from memolith.errors import Conflict, DiskFull, InvalidInput, StoreBusy, StoreCo
 from memolith.storage import gaps
 from memolith.storage.faults import transaction, translated
 from memolith.storage.migrate import migrate
-from memolith.storage.rows import value
 from memolith.storage.sqlite_read import SqliteReader
 from memolith.storage.store import SqlStore
 from memolith.storage.writer import SqlWriter
@@ -32,13 +31,11 @@ _PRAGMAS = ("journal_mode=wal", "synchronous=full", "secure_delete=on", "temp_st
 class SqliteWriter(SqlWriter, SqliteReader):
     """Writes to SQLite under the write lock."""
 
-    def __init__(self, db: apsw.Connection, tenant: str | None) -> None:
-        super().__init__(db)
-        self.begin(tenant)
-
 
 class SqliteStore(SqlStore):
     """All that is remembered, in one folder."""
+
+    reader, writer = SqliteReader, SqliteWriter
 
     def __init__(self, folder: Path, busy_s: float = 20.0) -> None:
         super().__init__(busy_s)
@@ -50,26 +47,15 @@ class SqliteStore(SqlStore):
             with self._connection() as db:
                 migrate(db)
 
-    @contextmanager
-    def reading(self, tenant: str | None) -> Iterator[SqliteReader]:
-        """As every store."""
-        with self._transaction("begin") as db:
-            yield SqliteReader(db)
-
-    @contextmanager
-    def writing(self, tenant: str | None, wait_s: float | None = None) -> Iterator[SqliteWriter]:
-        """As every store."""
-        with self._transaction("begin immediate", wait_s) as db:
-            yield SqliteWriter(db, tenant)
-
     def prune(self, seq: int) -> None:
         """Drop the part of the feed that every snapshot covers, and vectors without a passage."""
         with self.writing(None) as rows:
             rows.do("slots_prune", seq=seq)
 
     @contextmanager
-    def _transaction(self, begin: str, wait_s: float | None = None) -> Iterator[apsw.Connection]:
-        with translated(), self._connection(wait_s) as db, transaction(db, begin):
+    def transaction(self, tenant: str | None, writes: bool, wait_s: float) -> Iterator[apsw.Connection]:
+        """As every store."""
+        with translated(), self._connection(wait_s) as db, transaction(db, "begin immediate" if writes else "begin"):
             yield db
 
     def shred(self) -> bool:
@@ -81,7 +67,7 @@ class SqliteStore(SqlStore):
     def compact(self) -> None:
         """Give back what is free in the file where that is much, and empty the write-ahead log."""
         with translated(), self._connection() as db:
-            pages, free = value(db, "pragma page_count"), value(db, "pragma freelist_count")
+            pages, free = db.pragma("page_count"), db.pragma("freelist_count")
             if free > MUCH_FREE and free > pages // 4:
                 db.execute("vacuum")
         self.shred()
@@ -110,7 +96,7 @@ class SqliteStore(SqlStore):
             db = self._idle.pop()
         except IndexError:
             db = self._open()
-        db.set_busy_handler(_patience(self._busy_s if wait_s is None else min(wait_s, self._busy_s)))
+        db.set_busy_handler(_patience(self._busy_s if wait_s is None else wait_s))
         try:
             yield db
         finally:
@@ -146,7 +132,7 @@ def restore_backup(file: Path, folder: Path) -> None:
         problems = [text for (text,) in source.execute("pragma integrity_check(5)") if text != "ok"]
         if problems:
             raise StoreCorrupt(f"The backup is damaged: {problems[0]}")
-        if not value(source, "select count(*) from sqlite_schema where name = 'migration'"):
+        if not source.execute("select count(*) from sqlite_schema where name = 'migration'").get:
             raise StoreCorrupt("This file is no backup of memolith.")
         make_private(folder)
         with _copied(source, folder / FILE) as target:

@@ -39,22 +39,6 @@ select v.id from item i join passage p on p.id >= i.row << 20 and p.id < (i.row 
 join embedding v on v.passage = p.id and v.model = :model
 where i.tenant = :tenant {filters}
 
--- name: passages_at
-select p.id, p.tenant, p.item, p.ordinal, p.block, p.text, p.at, p.speaker, p.locator, p.attributes,
-       i.row, i.tenant, i.id, i.kind, i.title, i.status, i.owner, i.audience, i.project, i.namespace, i.tags,
-       i.attributes, i.version, i.seq, i.created_at, i.updated_at, i.blocks, i.passages, i.forgotten
-from passage p join item i on i.row = p.item where p.id in each(:ids)
-
--- name: speakers
-with recursive speaker (name) as (
-    select min(speaker) from passage where tenant = :tenant and speaker is not null
-    union all
-    select (select min(speaker) from passage where tenant = :tenant and speaker > name) from speaker
-    where name is not null
-    limit :limit
-)
-select name from speaker where name is not null
-
 -- name: vectors_of
 select passage, row from embedding where model = :model and passage in each(:ids)
 

@@ -1,18 +1,16 @@
-"""Reading from one SQLite connection, and what the vector stage follows there."""
+"""Reading from one SQLite connection."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 import apsw
 
-from memolith.engine.model import Caller, Filter, Json
-from memolith.engine.ports import Place, Slot, SlotItem
-from memolith.storage.queries import TO_POSTGRES, Parameter, Parameters, Queries, about_passages
+from memolith.engine.model import Json
+from memolith.storage.queries import TO_POSTGRES, Parameter, Parameters, Queries
 from memolith.storage.reader import SqlReader
 from memolith.storage.rows import Row
 
@@ -37,15 +35,12 @@ QUERIES = Queries("sqlite.sql", lambda name: "$." + json.dumps(name), _sql_value
 class SqliteReader(SqlReader):
     """Reads from SQLite."""
 
+    db: apsw.Connection
     queries = QUERIES
-
-    def __init__(self, db: apsw.Connection) -> None:
-        super().__init__()
-        self.db = db
 
     def run(self, sql: str, values: Parameters) -> Iterator[Row]:
         """The rows of a statement."""
-        return self.db.execute(sql, values)
+        return self.db.execute(sql, {"tenant": self.tenant, **values})
 
     def match(self, words: Sequence[str], phrases: Sequence[str], every: bool,
               scopes: Sequence[Sequence[str]]) -> str:
@@ -68,44 +63,3 @@ class SqliteReader(SqlReader):
             for offset, term in enumerate(text.split()))]
         others = {id for (id,) in self.rows("passage_ids")}
         return wrong + [-doc for doc in found if doc not in others]
-
-    def slot_marks(self) -> tuple[int, int]:
-        """The newest vector and the newest change of a slot."""
-        vector, change = self.row("slot_marks") or (0, 0)
-        return vector, change
-
-    def slots(self, after: int, upto: int, model: str) -> Iterator[Slot]:
-        """The vectors of a model in the order they were made."""
-        for vector, at, data, *item in self.rows("slots", after=after, upto=upto, model=model):
-            yield Slot(vector, at, data, _slot_item(item))
-
-    def slot_changes(self, seq: int) -> list[tuple[int, int | None, int | None]]:
-        """Vectors gone and items changed since then."""
-        return list(self.rows("slot_changes", seq=seq))
-
-    def slot_items(self, rows: Collection[int]) -> list[SlotItem]:
-        """The columns of items as they are now."""
-        return [_slot_item(row) for row in self.rows("slot_items", rows=json.dumps(list(rows)))] if rows else []
-
-    def items_tagged(self, tenant: str, tag: str, limit: int) -> list[int]:
-        """Items that have the tag, at most so many."""
-        return [item for (item,) in self.rows("items_tagged", tenant=tenant, tag=tag, limit=limit)]
-
-    def passing(self, caller: Caller, chosen: Filter, vectors: Collection[int], model: str) -> dict[int, int]:
-        """Those of the vectors whose passage is there and passes the filter, each with its passage."""
-        found = self.filtered("passing_passage" if about_passages(chosen) else "passing", caller, chosen, "passage",
-                              model=model, ids=json.dumps(list(vectors)))
-        return dict(found)
-
-    def passing_all(self, caller: Caller, chosen: Filter, model: str) -> Iterator[int]:
-        """Every vector whose passage passes the filter."""
-        return (vector for (vector,) in self.filtered("passing_all", caller, chosen, "passage", model=model))
-
-    def vectors_of(self, places: Collection[Place], model: str) -> dict[Place, bytes]:
-        """The int8 rows of passages that have one."""
-        ids = json.dumps([place.ref for place in places])
-        return {Place.of(ref): row for ref, row in self.rows("vectors_of", model=model, ids=ids)}
-
-
-def _slot_item(row: Sequence[Any]) -> SlotItem:
-    return SlotItem(row[0], row[1], tuple(row[2:]))

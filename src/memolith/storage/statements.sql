@@ -33,10 +33,7 @@ select * from event indexed by event_stream where tenant = :tenant and stream = 
 select * from event where tenant = :tenant and seq > :seq order by seq limit :limit
 
 -- name: streams
-select distinct stream from event where tenant = :tenant order by stream
-
--- name: streams_since
-select distinct stream from event where tenant = :tenant and at > :at
+select distinct stream from event where tenant = :tenant and at > :after
 
 -- name: log_state
 select count(*), coalesce(min(seq), 0), coalesce(max(seq), 0) from event where tenant = :tenant
@@ -74,6 +71,13 @@ and id < (:item::bigint + 1) << 20 order by id
 -- name: passages_all
 select p.*, i.id as item_id from passage p join item i on i.tenant = p.tenant and i.row = p.item
 where p.tenant = :tenant order by p.item
+
+-- name: passages_at
+select p.id, p.tenant, p.item, p.ordinal, p.block, p.text, p.at, p.speaker, p.locator, p.attributes,
+       i.row, i.tenant, i.id, i.kind, i.title, i.status, i.owner, i.audience, i.project, i.namespace, i.tags,
+       i.attributes, i.version, i.seq, i.created_at, i.updated_at, i.blocks, i.passages, i.forgotten
+from passage p not indexed join item i on i.tenant = p.tenant and i.row = p.item
+where p.tenant = :tenant and p.id in numbers(:ids)
 
 -- name: text_bytes
 with i as materialized (select row << 20 as low, (row + 1) << 20 as high from item where tenant = :tenant and id = :id)
@@ -149,6 +153,15 @@ select 1 from {table} where tenant = :tenant and {column} = :value limit 1 offse
 -- name: owners
 select (select min(owner) from item where tenant = :tenant), (select max(owner) from item where tenant = :tenant)
 
+-- name: speakers
+with recursive speaker (name) as (
+    select min(speaker) from passage where tenant = :tenant and speaker is not null
+    union all
+    select (select min(p.speaker) from passage p where p.tenant = :tenant and p.speaker > speaker.name) from speaker
+    where speaker.name is not null
+)
+select name from speaker where name is not null limit :limit
+
 -- name: access_of
 select item, count, last from access where tenant = :tenant and item in each(:ids)
 
@@ -215,14 +228,13 @@ select count(*) from (select 1 from outbox where consumer = :consumer limit :lim
 -- name: outbox_counts
 select consumer, case status when 'failed' then 'failed' else 'pending' end, count(*) from outbox
 where cast(:tenant as text) is null or tenant = :tenant group by 1, 2
+union all
+select consumer, 'processed', sum(count) from outbox_done
+where cast(:tenant as text) is null or tenant = :tenant group by 1
 
 -- name: outbox_count_done
 insert into outbox_done (tenant, consumer, count) values (:tenant, :consumer, 1)
 on conflict (tenant, consumer) do update set count = outbox_done.count + 1
-
--- name: outbox_counts_done
-select consumer, 'processed', sum(count) from outbox_done
-where cast(:tenant as text) is null or tenant = :tenant group by 1
 
 -- name: outbox_errors
 select tenant, stream, consumer, attempts, error from outbox where status = 'failed' order by due desc limit 20

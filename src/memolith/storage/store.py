@@ -14,18 +14,30 @@ from memolith.storage.writer import SqlWriter
 class SqlStore(ABC):
     """A database and the connections to it that are idle."""
 
+    reader: type[SqlReader]
+    writer: type[SqlWriter]
+
     def __init__(self, busy_s: float) -> None:
         self._busy_s = busy_s
         self._idle: list[Any] = []
         self._closed = False
 
     @abstractmethod
-    def reading(self, tenant: str | None) -> AbstractContextManager[SqlReader]:
-        """Reads of one tenant that all see the same moment; None reads across tenants."""
+    def transaction(self, tenant: str | None, writes: bool, wait_s: float) -> AbstractContextManager[Any]:
+        """A connection in a transaction of its own, which waits at most so long for locks."""
 
-    @abstractmethod
-    def writing(self, tenant: str | None, wait_s: float | None = None) -> AbstractContextManager[SqlWriter]:
+    @contextmanager
+    def reading(self, tenant: str | None) -> Iterator[SqlReader]:
+        """Reads of one tenant that all see the same moment; None reads across tenants."""
+        with self.transaction(tenant, False, self._busy_s) as db:
+            yield self.reader(db, tenant)
+
+    @contextmanager
+    def writing(self, tenant: str | None, wait_s: float | None = None) -> Iterator[SqlWriter]:
         """Reads and writes that happen wholly or not at all; durable when this ends."""
+        wait = self._busy_s if wait_s is None else min(wait_s, self._busy_s)
+        with self.transaction(tenant, True, wait) as db:
+            yield self.writer(db, tenant)
 
     @contextmanager
     def rebuilding(self) -> Iterator[Callable[[str], SqlWriter]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Self
+from typing import Any, Self
 
 from memolith.engine.events import Changes, Data, Event
 from memolith.engine.model import Item, Passage
@@ -21,7 +21,9 @@ BACK_OFF_S = (1, 5, 30, 120, 600, 3600)
 class SqlWriter(SqlReader):
     """Reads and writes of one tenant under its write lock; of no tenant in particular where it is empty."""
 
-    tenant: str
+    def __init__(self, db: Any, tenant: str | None) -> None:
+        super().__init__(db, tenant)
+        self.begin(tenant)
 
     def begin(self, tenant: str | None) -> Self:
         """Take the tenant's head row, made at his first write, and keep it from others."""
@@ -64,8 +66,7 @@ class SqlWriter(SqlReader):
 
     def finish(self) -> None:
         """Write the sums; to be called after `apply` without `append`."""
-        self.heads.clear()
-        self.owners.clear()
+        self.kept.clear()
         self.do("head_set", tenant=self.tenant, seq=self._seq, passages=self._passages, terms=self._terms, at=self._at)
 
     def queue(self, consumer: str, stream: str, seq: int) -> None:
@@ -202,18 +203,6 @@ class SqlWriter(SqlReader):
         self.drop("embedding", passage=ref, model=model)
         if row is not None:
             self.do("vector_put", tenant=self.tenant, passage=ref, model=model, digest=digest, row=row)
-
-    def queue_missing(self, model: str, now: str) -> None:
-        """Ask for vectors of every item that has none of this model, in all tenants."""
-        self.do("queue_missing", model=model, now=now)
-
-    def drop_other_vectors(self, model: str) -> None:
-        """Remove the vectors of models that are no longer used."""
-        self.do("vectors_of_others", model=model)
-
-    def retry(self, consumer: str, now: str) -> None:
-        """Give work that was given up another chance."""
-        self.do("outbox_retry", consumer=consumer, now=now)
 
 
 def later(at: str, seconds: float) -> str:
