@@ -281,7 +281,7 @@ class Access:
     def share(self, allowance: Allowance, id: str, minute: int) -> None:
         """Take a portion of the limit that servers share; while the database is away each counts for itself."""
         with suppress(MemolithError):
-            total = allowance.take(id, minute, max(1, self.settings.calls_per_minute // PORTIONS))
+            total = allowance(id, minute, max(1, self.settings.calls_per_minute // PORTIONS))
             self.elsewhere[id] = max(0, total - self.taken[id])
 
     def refuse(self, error: MemolithError, scope: Scope, extra: list[tuple[bytes, bytes]]) -> Response:

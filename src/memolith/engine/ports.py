@@ -348,8 +348,5 @@ class ClientKeys(Protocol):
     def used(self, id: str, at: str) -> None: ...
 
 
-class Allowance(Protocol):
-    """Counts calls where several servers share one limit."""
-
-    def take(self, key: str, minute: int, amount: int) -> int:
-        """Take so many calls of this minute; returns how many all servers took together."""
+Allowance = Callable[[str, int, int], int]
+"""Takes so many calls of a key and a minute; returns how many all servers took together."""
