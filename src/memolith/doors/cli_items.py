@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 from memolith.app import App
 from memolith.doors.commands import YES, Command, Options, into, option
@@ -94,7 +94,7 @@ def context(app: App, options: Options) -> None:
     """The best passages within a budget of tokens, with their sources."""
     made = app.engine.context(ME, options.query, options.budget, filter_of(options))
     tell(options, {"text": made.text, "tokens": made.tokens, "warnings": list(made.warnings),
-                   "citations": [asdict(citation) for citation in made.citations]},
+                   "citations": [citation._asdict() for citation in made.citations]},
          made.text or "Nothing fits.", aside=f"{made.tokens} tokens from {len(made.citations)} passages")
 
 
@@ -139,7 +139,7 @@ def history(app: App, options: Options) -> None:
     steps = [(step.event, step) for step in app.engine.past.history(ME, options.id, options.as_of)]
     tell(options, [{"event": event.seq, "version": event.version, "type": event.type, "at": event.at,
                     "by": event.actor, "stream": event.stream, "undoes": event.data.get("undoes"),
-                    "changes": [asdict(change) for change in step.changes]} for event, step in steps],
+                    "changes": [change._asdict() for change in step.changes]} for event, step in steps],
          *table(("event", "at", "what", "by", "changes"), [
              (event.seq, event.at[:19], event.type, event.actor, _told(step)) for event, step in steps]))
 

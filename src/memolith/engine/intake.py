@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 from memolith.engine.model import KINDS, Attributes, Audience, Block, Draft, Json, Patch
 from memolith.engine.secrets import redact
@@ -19,8 +20,7 @@ DEFAULT_NAMESPACE = {"memory": "context"}
 DEEPEST = 100
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(NamedTuple):
     """How large things may be."""
 
     text_bytes: int = 1_000_000

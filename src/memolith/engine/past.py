@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple, cast
 
 from memolith.engine.events import Event, Replay, block_data, join_blocks
@@ -16,8 +15,7 @@ _SIMPLE = {"remembered": "forgotten", "forgotten": "restored", "restored": "forg
 _FIELDS = ("title", "status", "audience", "project", "namespace", "tags", "strength", "attributes")
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(NamedTuple):
     """One field of an item before and after an event."""
 
     field: str

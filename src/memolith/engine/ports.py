@@ -322,8 +322,7 @@ class Store(Protocol):
     def close(self) -> None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class ClientKey:
+class ClientKey(NamedTuple):
     """A key that lets a client in over HTTP; only its SHA-256 is known here."""
 
     id: str

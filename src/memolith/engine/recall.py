@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from memolith.engine.chunks import embedded
 from memolith.engine.events import LINK_EVENTS, Replay
@@ -152,8 +153,7 @@ class Recall:
         return None if vector is None else Dense(vector, meaning)
 
 
-@dataclass(frozen=True, slots=True)
-class Dense:
+class Dense(NamedTuple):
     """The query as a vector, and where to look for others."""
 
     vector: bytes

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import cast
+from dataclasses import replace
+from typing import NamedTuple, cast
 
 from memolith.engine import chunks, model
 from memolith.engine.certainty import appraise_again, completed, shaken
@@ -20,8 +20,7 @@ from memolith.engine.times import new_id
 from memolith.errors import AlreadyExists, Conflict, Denied, InvalidInput, NotFound, VersionConflict
 
 
-@dataclass(frozen=True, slots=True)
-class Receipt:
+class Receipt(NamedTuple):
     """Digests of a key and of what was asked for: enough to know them again, and nothing that they may hold."""
 
     key: str | None = None

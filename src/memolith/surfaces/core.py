@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue
@@ -154,7 +153,7 @@ def history(call: Call, *, id: str, as_of: str | None = None) -> Body:
     """Who changed what and when, until `as_of`."""
     steps = call.engine.past.history(call.caller, bare_id(id), as_of)
     return {"events": [{"event": step.event.seq, "type": step.event.type, "at": step.event.at, "by": step.event.actor,
-                        "changes": [asdict(change) for change in step.changes]} for step in steps]}
+                        "changes": [change._asdict() for change in step.changes]} for step in steps]}
 
 
 @core.tool(shape(counts=dict, recent=[dict], health=dict), read_only=True)
