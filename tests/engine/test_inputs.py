@@ -196,7 +196,7 @@ def test_bad_input_is_refused_by_name_and_nothing_is_written(shared, call, error
 
 VERBS: dict[str, Callable[[App, str], object]] = {
     "get": lambda app, id: app.engine.get(ME, id), "read": lambda app, id: app.engine.read(ME, id),
-    "links": lambda app, id: app.engine.links(ME, id), "forget": lambda app, id: app.engine.forget(ME, id),
+    "links": lambda app, id: app.engine.explore(ME, id).links, "forget": lambda app, id: app.engine.forget(ME, id),
     "restore": lambda app, id: app.engine.restore(ME, id), "erase": lambda app, id: app.engine.erase(ME, id),
     "revise": lambda app, id: app.engine.revise(ME, id, Patch(title="t")),
     "tag": lambda app, id: app.engine.tag(ME, id, ["t"]),

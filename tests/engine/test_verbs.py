@@ -120,16 +120,16 @@ def test_a_forgotten_item_leaves_every_read_path_and_comes_back_whole(app):
     app.engine.link(ME, id, other, "about")
     before = app.engine.read(ME, id)
     app.engine.forget(ME, id)
-    for verb in (app.engine.get, app.engine.read, app.engine.forget, app.engine.links):
+    for verb in (app.engine.get, app.engine.read, app.engine.forget, app.engine.explore):
         refused(NotFound, verb, ME, id)
     assert app.engine.read_many(ME, [id, other])[0][0].id == other
     assert app.engine.listing(ME).total == 1
-    assert (found(app, ME, "tea"), app.engine.links(ME, other)) == (set(), [])
+    assert (found(app, ME, "tea"), app.engine.explore(ME, other).links) == (set(), ())
     refused(NotFound, app.engine.link, ME, id, other, "again")
     item = app.engine.restore(ME, id).item
     assert app.engine.read(ME, id) == (replace(before[0], version=3, updated_at=item.updated_at), before[1])
     assert found(app, ME, "tea") == {id}
-    assert len(app.engine.links(ME, other)) == 1
+    assert len(app.engine.explore(ME, other).links) == 1
 
 
 def test_what_is_not_forgotten_cannot_be_restored(app):
@@ -172,14 +172,14 @@ def test_only_the_owner_or_an_admin_erases(app):
 def test_a_link_is_made_replaced_and_cut(app):
     a, b = remember(app), remember(app)
     link = app.engine.link(ME, a, b, "about", 0.5, {"why": "x"})
-    assert app.engine.links(ME, a) == app.engine.links(ME, b) == [link]
+    assert app.engine.explore(ME, a).links == app.engine.explore(ME, b).links == (link,)
     refused(AlreadyExists, app.engine.link, ME, a, b, "about")
     again = app.engine.link(ME, a, b, "about", 0.75, again=True)
     assert (again.id, again.strength, again.attributes, again.version) == (link.id, 0.75, {}, 2)
     assert app.engine.link(ME, b, a, "about").id != link.id
     assert app.engine.unlink(ME, link.id) == again
     refused(NotFound, app.engine.unlink, ME, link.id)
-    assert len(app.engine.links(ME, a)) == 1
+    assert len(app.engine.explore(ME, a).links) == 1
 
 
 # Idempotency and the optimistic lock
@@ -289,8 +289,8 @@ def test_only_the_audience_sees_an_item_on_any_path(app, audience, caller):
     assert (id in found(app, caller, "zebra")) == (id in found(app, caller, "zebra", tags_all=("t",))) == sees
     assert bool(app.engine.read_many(caller, [id])) == sees
     if caller.tenant == "acme":
-        assert app.engine.links(caller, other) == [link] * sees
-    for path in (app.engine.get, app.engine.read, app.engine.links, app.engine.past.history, app.engine.past.last):
+        assert app.engine.explore(caller, other).links == (link,) * sees
+    for path in (app.engine.get, app.engine.read, app.engine.explore, app.engine.past.history, app.engine.past.last):
         if sees:
             path(caller, id)
         else:

@@ -12,8 +12,8 @@ from conftest import ME, note
 from memolith.app import App
 from memolith.engine import graph
 from memolith.engine.engine import Engine
+from memolith.engine.graph import FORMATS, draw
 from memolith.engine.model import Caller
-from memolith.engine.picture import FORMATS, draw
 from memolith.errors import AlreadyExists, InvalidInput, NotUndoable
 from memolith.registry import Call
 from memolith.surfaces.knowledge import knowledge, read_resource

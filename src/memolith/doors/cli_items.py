@@ -11,10 +11,10 @@ from memolith.doors.commands import YES, Command, Options, into, option
 from memolith.doors.show import confirmed, note, pairs, paragraph, table, tell, tell_rows
 from memolith.engine.context import cite
 from memolith.engine.events import block_data
+from memolith.engine.graph import FORMATS, draw
 from memolith.engine.intake import json_object, when
 from memolith.engine.model import KINDS, Audience, Block, Caller, Draft, Filter, Hit, Item, Json, Patch, Written
 from memolith.engine.past import Step
-from memolith.engine.picture import FORMATS, draw
 from memolith.engine.recall import MODES, Query
 from memolith.errors import InvalidInput
 

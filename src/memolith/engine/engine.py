@@ -16,7 +16,7 @@ from memolith.engine.graph import MOST, Neighbourhood, explore
 from memolith.engine.insights import Insights
 from memolith.engine.intake import Limits
 from memolith.engine.matching import checked
-from memolith.engine.model import Block, Caller, Direction, Filter, Found, Item, Link, Page, Similar
+from memolith.engine.model import Block, Caller, Direction, Filter, Found, Item, Page, Similar
 from memolith.engine.past import Past
 from memolith.engine.ports import MOST_LISTED, Analyst, Cipher, Clock, Store
 from memolith.engine.recall import Query, Recall
@@ -91,15 +91,6 @@ class Engine(Verbs):
         with self.store.reading(caller.tenant) as rows:
             return rows.counts(caller, checked(chosen), by)
 
-    def links(self, caller: Caller, id: str) -> list[Link]:
-        """The links of an item to others that the caller sees."""
-        with self.store.reading(caller.tenant) as rows:
-            visible(rows, caller, id)
-            links = rows.neighbours(caller.tenant, [id], Direction.BOTH)
-            ends = rows.items(caller.tenant, {end for link in links for end in (link.source, link.target)})
-        seen = {end.id for end in ends.values() if end.scope.admits(caller) and not end.forgotten}
-        return [link for link in links if link.source in seen and link.target in seen]
-
     def explore(self, caller: Caller, id: str, depth: int = 1, types: Collection[str] = (),
                 toward: Direction = Direction.BOTH, chosen: Filter = Filter(), most: int = MOST) -> Neighbourhood:
         """Everything within so many links of an item, itself first."""
@@ -129,12 +120,8 @@ class Engine(Verbs):
         """How the parts are; asking starts to load the model."""
         with self.store.reading(None) as rows:
             waiting = rows.outbox_counts()
-        return {"store": "healthy", "embeddings": self.search.state(),
+        return {"store": "healthy", "embeddings": self.search.state()[0],
                 **{state: str(waiting.get(("embed", state), 0)) for state in ("pending", "failed")}}
-
-    def model(self) -> str:
-        """The name of the model that makes vectors."""
-        return self.search.model()
 
     def note_read(self, caller: Caller, id: str) -> None:
         """Count an access; not an event, and written with the next flush."""

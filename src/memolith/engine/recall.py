@@ -101,44 +101,30 @@ class Recall:
             found = rows.places({place for pair in near for place in pair[:2]})
         return [(found[one][0], found[two][0], score) for one, two, score in near], warnings
 
-    def state(self) -> str:
-        """Whether search by meaning works: healthy, loading, or off; asking starts to load the model."""
+    def state(self) -> tuple[str, str]:
+        """Whether search by meaning works (healthy, loading, down or off), and the model; asking starts to load it."""
         try:
-            meaning = self._meaning()
+            if (meaning := self._meaning()) is None:
+                return "off", "none"
+            return "healthy" if meaning.embedder.wait(0.0) else "loading", meaning.embedder.id
         except EmbedderDown:
-            return "down"
-        if meaning is None:
-            return "off"
-        return "healthy" if meaning.embedder.ready or meaning.embedder.wait(0.0) else "loading"
-
-    def model(self) -> str:
-        """The name of the model, or why there is none."""
-        try:
-            meaning = self._meaning()
-            return meaning.embedder.id if meaning else "none"
-        except EmbedderDown:
-            return "down"
+            return "down", "down"
 
     def _ready(self, query: Query, warnings: list[str]) -> Meaning | None:
-        """The model once it is loaded."""
-        meaning, why = self._loaded()
-        if why == OFF and query.mode == "vector":
-            raise InvalidInput(f"{OFF} here; use the mode text.", field="mode")
-        if meaning is None and query.mode == "vector":
-            raise EmbedderDown(f"{why}, so nothing can be found by meaning alone.")
-        if meaning is None:
-            warnings.append(f"{why}; found by words only.")
-        return meaning
-
-    def _loaded(self) -> tuple[Meaning | None, str]:
-        """The model, or why there is none."""
+        """The model once it is loaded; without it a warning, or an error where only meaning was asked for."""
         try:
             meaning = self._meaning()
+            if meaning and meaning.embedder.wait(MODEL_WAIT_S):
+                return meaning
+            why = "The embedding model is not ready" if meaning else OFF
         except EmbedderDown as error:
-            return None, error.message.rstrip(".")
-        if meaning is None:
-            return None, OFF
-        return (meaning, "") if meaning.embedder.wait(MODEL_WAIT_S) else (None, "The embedding model is not ready")
+            why = error.message.rstrip(".")
+        if query.mode == "vector" and why == OFF:
+            raise InvalidInput(f"{OFF} here; use the mode text.", field="mode")
+        if query.mode == "vector":
+            raise EmbedderDown(f"{why}, so nothing can be found by meaning alone.")
+        warnings.append(f"{why}; found by words only.")
+        return None
 
     def _dense(self, meaning: Meaning, text: str, query: Query, warnings: list[str]) -> Dense | None:
         try:

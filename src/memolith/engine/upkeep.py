@@ -13,8 +13,7 @@ from memolith.engine.events import ITEM_EVENTS, LINK_EVENTS, RECORD_EVENTS, Chan
 from memolith.engine.intake import Intake, identifier, json_object, plain, when
 from memolith.engine.model import Block, Caller, Draft, Item, Json, Passage, exact
 from memolith.engine.ports import Reader, Store, Writer
-from memolith.engine.soundness import refuse_unsound
-from memolith.engine.verbs import Verbs
+from memolith.engine.verbs import Verbs, refuse_unsound
 from memolith.errors import Conflict, InvalidInput, MemolithError, StoreCorrupt
 
 FORMAT = 1

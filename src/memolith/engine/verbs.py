@@ -15,9 +15,11 @@ from memolith.engine.intake import POLICIES, Intake, Limits, identifier, plain, 
 from memolith.engine.intake import strength as checked_strength
 from memolith.engine.model import NO_ATTRIBUTES, Attributes, Block, Caller, Draft, Item, Json, Link, Patch, Written
 from memolith.engine.ports import Clock, Reader, Store, Writer
-from memolith.engine.soundness import refuse_unsound
 from memolith.engine.times import new_id
 from memolith.errors import AlreadyExists, Conflict, Denied, InvalidInput, NotFound, VersionConflict
+
+# The kinds whose title is a name that may stand only once, and the attributes that go with it.
+UNIQUE: dict[str, tuple[str, ...]] = {"concept": ("area", "topic"), "project": ()}
 
 
 class Receipt(NamedTuple):
@@ -266,6 +268,31 @@ def sees_both(rows: Reader, caller: Caller, link: Link) -> bool:
     """Whether the caller may see both ends of a link, forgotten or not."""
     ends = rows.items(caller.tenant, (link.source, link.target))
     return len(ends) == 2 and all(end.scope.admits(caller) for end in ends.values())
+
+
+def refuse_unsound(rows: Reader, changes: Changes) -> None:
+    """Refuse a change that leaves an item without title and text, for no project, or with another's name."""
+    item, before = changes.item, changes.before
+    if item is None:
+        return
+    if not item.title and (before is None or before.title or changes.passages):
+        passages = changes.passages or rows.passages(item.scope.tenant, item.id)
+        if not any(passage.text.strip() for passage in passages):
+            raise InvalidInput("An item without text needs a title.", field="title")
+    if item.scope.audience is model.Audience.PROJECT and not item.scope.project:
+        raise InvalidInput("An item for a project needs to name the project.", field="project")
+    if item.kind not in UNIQUE or item.forgotten or not item.title:
+        return
+    if before is None or before.forgotten or _named(before) != _named(item):
+        for other in rows.namesakes(item.scope.tenant, item.kind, item.title):
+            if other.id != item.id and _named(other) == _named(item):
+                raise AlreadyExists(f"There is a {item.kind} {item.title!r} here already.", field="title", id=other.id)
+
+
+def _named(item: Item) -> tuple[object, ...]:
+    scope = item.scope
+    among = {"user": scope.owner, "project": scope.project}.get(scope.audience)
+    return (item.title, scope.audience, among, *(item.attributes.get(name) for name in UNIQUE[item.kind]))
 
 
 def _text(blocks: Sequence[Block]) -> dict[str, Json]:
