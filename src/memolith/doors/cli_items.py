@@ -189,7 +189,7 @@ def restore(app: App, options: Options) -> None:
 @into(COMMANDS, ID, YES)
 def erase(app: App, options: Options) -> int:
     """Remove every byte of an item for good."""
-    item = app.engine.get(ME, options.id, forgotten=True)
+    item = app.engine.read(ME, options.id, forgotten=True)[0]
     if not confirmed(options, f"Erase {item.kind} {item.id} {item.title!r} for good?"):
         note("Nothing was erased.")
         return 1

@@ -57,13 +57,8 @@ class Engine(Verbs):
         if search:
             self.search, self.insights = search, Insights(self, search, analysts)
 
-    def get(self, caller: Caller, id: str, forgotten: bool = False) -> Item:
-        """The item, if the caller may see it; forgotten ones only where asked for."""
-        with self.store.reading(caller.tenant) as rows:
-            return visible(rows, caller, id, forgotten)
-
     def read(self, caller: Caller, id: str, forgotten: bool = False) -> tuple[Item, list[Block]]:
-        """The item and its blocks."""
+        """The item and its blocks, if the caller may see it; forgotten ones only where asked for."""
         with self.store.reading(caller.tenant) as rows:
             return visible(rows, caller, id, forgotten), join_blocks(rows.passages(caller.tenant, id))
 

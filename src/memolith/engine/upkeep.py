@@ -40,8 +40,8 @@ class Upkeep:
 
     def verify(self, progress: Progress = lambda done, total: None) -> list[str]:
         """Every place where the rows differ from a replay of the log; empty when all is well."""
-        problems = [f"database file: {text}" for text in self._engine.store.check()]
         store, done = self._engine.store, 0
+        problems = [f"database file: {text}" for text in store.check()]
         with store.reading(None) as rows:
             tenants = rows.tenants()
             total = sum(rows.last_seq(tenant) for tenant in tenants)
@@ -51,7 +51,6 @@ class Upkeep:
                     problems += [f"{tenant}: {text}" for text in found]
                     done += count
                     progress(done, total)
-                problems += [f"{tenant}: {text}" for text in rows.index_differences(tenant)]
         return problems
 
     def rebuild(self, progress: Progress = lambda done, total: None) -> int:
@@ -183,6 +182,7 @@ def differences(rows: Reader, tenant: str) -> Iterator[tuple[int, list[str]]]:
         yield len(events), found
     yield 0, [f"item {item.id} is not in the log" for item in rows.all_items(tenant) if item.id not in items]
     yield 0, [f"link {link.id} is not in the log" for link in rows.all_links(tenant) if link.id not in links]
+    yield 0, rows.index_differences(tenant)
 
 
 def follow(source: Store, target: Store, tenant: str, progress: Progress | None = None) -> int:
@@ -238,7 +238,7 @@ def unequal(source: Store, target: Store, tenant: str) -> list[str]:
 def unsound(target: Store, tenant: str) -> list[str]:
     """What differs between a copy's rows and its own log; slow, but nobody need wait for it."""
     with target.reading(tenant) as rows:
-        return [text for _, found in differences(rows, tenant) for text in found] + rows.index_differences(tenant)
+        return [text for _, found in differences(rows, tenant) for text in found]
 
 
 def _line(record: Mapping[str, object]) -> str:

@@ -111,12 +111,10 @@ class Verbs:
             raise InvalidInput(f"{sorted(both)[0]!r} is both to be added and removed.", field="tags")
         with self.store.writing(caller.tenant) as rows:
             item = self._live(rows, caller, id)
-            intake.tags(tuple(set(item.tags) | set(added)))
-            data: dict[str, Json] = {"added": [tag for tag in added if tag not in item.tags],
-                                     "removed": [tag for tag in item.tags if tag in removed]}
-            if not any(data.values()):
+            tags = intake.tags(tuple({*item.tags, *added} - removed))
+            if tags == item.tags:
                 return Written(item, rows.last_seq(caller.tenant))
-            return self._change(rows, caller, item, "tagged", data, intake)
+            return self._change(rows, caller, item, "tagged", {"tags": list(tags)}, intake)
 
     def append(self, caller: Caller, id: str, blocks: Sequence[Block], key: str | None = None) -> Written:
         """Add messages or other blocks at the end."""
