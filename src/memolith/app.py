@@ -336,18 +336,15 @@ def copy_everything(source: SqliteStore | Shards, target: SqliteStore | Shards,
     return copied
 
 
-def open_app(settings: Settings) -> App:
-    """The app on the data folder of the settings, opened at once."""
+def open_app(settings: Settings, wait: bool = False) -> App:
+    """The app on the data folder of the settings, opened; a database that is away is waited for where asked."""
     app = App(settings)
-    assert app.engine
-    return app
-
-
-def wait_for_app(settings: Settings) -> App:
-    """The same for what runs by itself: a database that is away is waited for."""
     while True:
         try:
-            return open_app(settings)
+            assert app.engine
+            return app
         except StoreGone as error:
+            if not wait:
+                raise
             log.warning("%s", error)
             time.sleep(EVERY_S)

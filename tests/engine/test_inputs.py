@@ -323,12 +323,6 @@ def test_the_event_that_was_broken_above_is_imported_where_it_is_whole(app):
     assert app.engine.read(ME, "new")[0].title == "t"
 
 
-def test_an_unknown_policy_for_secrets_is_refused(app):
-    with pytest.raises(InvalidInput) as caught:
-        Engine(app.store, app.clock, secrets="hide")
-    assert caught.value.field == "secrets"
-
-
 @pytest.mark.parametrize("depth", [100, 400, 900, 1500])
 def test_metadata_is_refused_or_can_be_filtered_however_deep_it_is(app, depth):
     app.engine.remember(ME, note("plain", attributes={"a": 1}))

@@ -525,9 +525,8 @@ def test_a_private_concept_is_no_step_for_others(app):
 
 
 def test_a_walk_stops_at_its_bound_and_says_so(app, course):
-    with app.store.reading(None) as rows:
-        whole = graph.explore(rows, ME, course["functions"], 2)
-        cut = graph.explore(rows, ME, course["functions"], 2, most=2)
+    whole = app.engine.explore(ME, course["functions"], 2)
+    cut = app.engine.explore(ME, course["functions"], 2, most=2)
     assert (len(whole.items), whole.cut, len(cut.items), cut.cut) == (4, False, 2, True)
 
 

@@ -10,7 +10,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from memolith.app import App, at_address, copy_everything, families, open_app, wait_for_app
+from memolith.app import App, at_address, copy_everything, families, open_app
 from memolith.doors.commands import TENANT, Command, Options, into, option
 from memolith.doors.show import note, out, progress, start_logging, tell, tell_rows
 from memolith.engine.intake import json_object, when
@@ -32,7 +32,7 @@ def serve(_: None, options: Options) -> None:
     # The server's parts cost half a second to import, and no other command needs them.
     from memolith.doors.auth import local_key
     from memolith.doors.serve import listen, run
-    app = wait_for_app(load({"data": options.data, "host": options.host, "port": options.port}))
+    app = open_app(load({"data": options.data, "host": options.host, "port": options.port}), wait=True)
     try:
         listener = listen(app.settings.host, app.settings.port)
         key = local_key(app.settings.data, app.keys, app.clock.now())
@@ -112,7 +112,7 @@ def keys(app: App, options: Options) -> None:
 @into(COMMANDS, bare=True)
 def worker(_: None, options: Options) -> None:
     """Make vectors and tidy up until stopped; any number may run on one database."""
-    app = wait_for_app(load({"data": options.data}))
+    app = open_app(load({"data": options.data}), wait=True)
     start_logging(app.settings.log_level)
     try:
         stop = threading.Event()

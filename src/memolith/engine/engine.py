@@ -12,7 +12,7 @@ from memolith.engine import context
 from memolith.engine.configuration import Configuration
 from memolith.engine.duplicates import contradicts, same
 from memolith.engine.events import join_blocks, text_of
-from memolith.engine.graph import MOST, Neighbourhood, explore
+from memolith.engine.graph import DEEPEST, MOST, Neighbourhood, walk
 from memolith.engine.insights import Insights
 from memolith.engine.intake import Limits
 from memolith.engine.matching import checked
@@ -89,8 +89,14 @@ class Engine(Verbs):
     def explore(self, caller: Caller, id: str, depth: int = 1, types: Collection[str] = (),
                 toward: Direction = Direction.BOTH, chosen: Filter = Filter(), most: int = MOST) -> Neighbourhood:
         """Everything within so many links of an item, itself first."""
+        if not 0 <= depth <= DEEPEST:
+            raise InvalidInput(f"The depth must lie between 0 and {DEEPEST}.", field="depth", value=depth)
         with self.store.reading(caller.tenant) as rows:
-            return explore(rows, caller, id, depth, types, toward, chosen, most)
+            distance, _, cut = walk(rows, caller, id, depth, types, toward, chosen, most)
+            found = rows.items(caller.tenant, distance)
+            links = rows.neighbours(caller.tenant, [one for one in distance if distance[one] < depth], toward, types)
+        return Neighbourhood(tuple(found[one] for one in distance), tuple(
+            link for link in links if {link.source, link.target} <= distance.keys()), distance, cut)
 
     def recall(self, caller: Caller, query: Query) -> Found:
         """One page of hits, best first."""

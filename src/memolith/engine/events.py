@@ -48,9 +48,8 @@ class Changes:
     @property
     def embeds(self) -> bool:
         """Whether there is text that has no vector yet."""
-        if self.item is None:
-            return False
-        return bool(self.passages) or (self.before is not None and self.before.title != self.item.title)
+        renamed = self.item and self.before and self.before.title != self.item.title
+        return self.item is not None and bool(self.passages or renamed)
 
 
 def fold(before: Item | Link | None, event: Event) -> Changes:
@@ -179,14 +178,9 @@ class Replay:
         return changes
 
     @classmethod
-    def until(cls, events: Iterable[Event], at: str) -> Replay:
-        """The state that the events up to a time have left."""
-        return cls.of(takewhile(lambda event: event.at <= at, events))
-
-    @classmethod
-    def of(cls, events: Iterable[Event]) -> Replay:
-        """The state after these events; nothing is left of an erased stream."""
-        listed = list(events)
+    def of(cls, events: Iterable[Event], until: str | None = None) -> Replay:
+        """The state that the events up to a time have left; nothing is left of an erased stream."""
+        listed = list(takewhile(lambda event: until is None or event.at <= until, events))
         state = cls()
         if listed and listed[-1].type == "erased":
             return state

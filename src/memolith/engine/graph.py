@@ -9,7 +9,6 @@ from typing import NamedTuple
 from memolith.engine.model import Caller, Direction, Filter, Item, Link
 from memolith.engine.ports import Reader, Store
 from memolith.engine.verbs import visible
-from memolith.errors import InvalidInput
 
 DEEPEST = 6
 MOST = 500
@@ -31,18 +30,6 @@ class Neighbourhood(NamedTuple):
     links: tuple[Link, ...]
     distance: dict[str, int]
     cut: bool = False
-
-
-def explore(rows: Reader, caller: Caller, id: str, depth: int = 1, types: Collection[str] = (),
-            toward: Direction = Direction.BOTH, chosen: Filter = Filter(), most: int = MOST) -> Neighbourhood:
-    """Everything within so many links of an item, itself first."""
-    if not 0 <= depth <= DEEPEST:
-        raise InvalidInput(f"The depth must lie between 0 and {DEEPEST}.", field="depth", value=depth)
-    distance, _, cut = walk(rows, caller, id, depth, types, toward, chosen, most)
-    found = rows.items(caller.tenant, distance)
-    links = rows.neighbours(caller.tenant, [one for one in distance if distance[one] < depth], toward, types)
-    return Neighbourhood(tuple(found[one] for one in distance), tuple(
-        link for link in links if {link.source, link.target} <= distance.keys()), distance, cut)
 
 
 def walk(rows: Reader, caller: Caller, id: str, depth: int, types: Collection[str], toward: Direction,

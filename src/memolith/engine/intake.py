@@ -15,7 +15,6 @@ from memolith.engine.model import KINDS, Attributes, Audience, Block, Draft, Jso
 from memolith.engine.secrets import redact
 from memolith.errors import BlockedContent, InvalidInput, TooLarge
 
-POLICIES = ("redact", "block", "allow")
 NEEDS_TEXT = ("memory", "conversation", "concept")
 DEFAULT_NAMESPACE = {"memory": "context"}
 DEEPEST = 100

@@ -53,7 +53,7 @@ class Past:
             events = _events(rows, caller, id)
         if events[-1].type == "erased":
             raise NotFound("This item was erased; its past is gone too.", id=id)
-        state = Replay.until(events, at)
+        state = Replay.of(events, until=at)
         if not isinstance(state.row, Item) or not state.row.scope.admits(caller):
             raise NotFound(f"At {at} this item was not there for you.", id=id)
         return state.row, join_blocks(state.passages)

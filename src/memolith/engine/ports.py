@@ -45,11 +45,6 @@ class Candidate(NamedTuple):
     ref: int
     score: float
 
-    @property
-    def place(self) -> Place:
-        """Where it stands."""
-        return Place.of(self.ref)
-
 
 class Statistics(NamedTuple):
     """What BM25 needs: how many passages a tenant has, their mean length, and in how many a term stands."""

@@ -6,7 +6,7 @@ import os
 import threading
 import time
 import uuid
-from datetime import UTC, datetime
+from datetime import datetime, timedelta
 
 _lock = threading.Lock()
 _last = 0
@@ -39,5 +39,4 @@ class SystemClock:
 
 def iso(microseconds: int) -> str:
     """Microseconds since 1970 as text."""
-    seconds, rest = divmod(microseconds, 1_000_000)
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S") + f".{rest:06d}Z"
+    return (datetime(1970, 1, 1) + timedelta(microseconds=microseconds)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from typing import NamedTuple, cast
 
 from memolith.engine.events import ITEM_EVENTS, LINK_EVENTS, RECORD_EVENTS, Changes, Event, Replay, fold
@@ -77,12 +77,11 @@ class Upkeep:
     def export(self, tenant: str) -> Iterator[str]:
         """The tenant as JSON Lines: a header, then its log."""
         with self._engine.store.reading(tenant) as rows:
-            yield _line({"memolith": FORMAT, "tenant": tenant, "events": rows.last_seq(tenant),
-                         "left_out": list(LEFT_OUT)})
-            for event in rows.events_after(tenant, 0):
-                told = asdict(event)
-                del told["tenant"]
-                yield _line({"event": told})
+            head = {"memolith": FORMAT, "tenant": tenant, "events": rows.last_seq(tenant), "left_out": LEFT_OUT}
+            events = ({"event": {name: value for name, value in asdict(event).items() if name != "tenant"}}
+                      for event in rows.events_after(tenant, 0))
+            for record in chain([head], events):
+                yield json.dumps(record, ensure_ascii=False, sort_keys=True)
 
     def import_(self, caller: Caller, lines: Iterable[str], progress: Progress = lambda done, total: None) -> Imported:
         """Bring in an export, or plain lines with `content`; wholly or not at all."""
@@ -239,10 +238,6 @@ def unsound(target: Store, tenant: str) -> list[str]:
     """What differs between a copy's rows and its own log; slow, but nobody need wait for it."""
     with target.reading(tenant) as rows:
         return [text for _, found in differences(rows, tenant) for text in found]
-
-
-def _line(record: Mapping[str, object]) -> str:
-    return json.dumps(record, ensure_ascii=False, sort_keys=True)
 
 
 def _check_headers(records: list[tuple[int, dict[str, Json]]]) -> None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple, cast
 
 from memolith.engine import chunks, model
 from memolith.engine.certainty import appraise_again, completed, shaken
 from memolith.engine.duplicates import known
 from memolith.engine.events import Changes, Event, Replay, block_data, fold, join_blocks
-from memolith.engine.intake import POLICIES, Intake, Limits, identifier, plain, word
+from memolith.engine.intake import Intake, Limits, identifier, plain, word
 from memolith.engine.intake import strength as checked_strength
 from memolith.engine.model import NO_ATTRIBUTES, Attributes, Block, Caller, Draft, Item, Json, Link, Patch, Written
 from memolith.engine.ports import Clock, Reader, Store, Writer
@@ -38,18 +38,15 @@ class Receipt(NamedTuple):
         return cls(*(hashlib.sha256(text.encode()).hexdigest() for text in (key, model.exact(parts))))
 
 
+@dataclass(eq=False)
 class Verbs:
     """Remembers, changes and forgets for a caller, within his scope."""
 
-    def __init__(self, store: Store, clock: Clock, limits: Limits = Limits(), secrets: str = "redact",
-                 after_erase: Callable[[], None] = lambda: None) -> None:
-        if secrets not in POLICIES:
-            raise InvalidInput(f"Secrets can be one of {', '.join(POLICIES)}.", field="secrets")
-        self.store = store
-        self.clock = clock
-        self.limits = limits
-        self.secrets = secrets
-        self._after_erase = after_erase
+    store: Store
+    clock: Clock
+    limits: Limits = Limits()
+    secrets: str = "redact"
+    after_erase: Callable[[], None] = lambda: None
 
     def remember(self, caller: Caller, draft: Draft, key: str | None = None,
                  check: Callable[[Reader], None] = lambda rows: None) -> Written:
@@ -165,7 +162,7 @@ class Verbs:
                 self.tell(rows, caller, stream, "erased", {}, rows.link(caller.tenant, stream))
             self._record(rows, rows.item(caller.tenant, id), id, "erased", {}, caller)
         clean = self.store.shred()
-        self._after_erase()
+        self.after_erase()
         return clean
 
     def link(self, caller: Caller, source: str, target: str, type: str, strength: float = 1.0,

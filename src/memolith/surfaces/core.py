@@ -16,6 +16,8 @@ from memolith.surfaces.items import CHANGED, ITEM, bare_id, changed, spoken
 
 Limit = Annotated[int, Field(ge=1, le=100)]
 Texts = list[str] | None
+PROMPT = Prompt("with_memory", "Answer a question from what is remembered, with sources.",
+                (PromptArgument("question", "What to answer.", required=True),))
 
 
 def read_resource(call: Call, uri: str) -> Content | None:
@@ -34,15 +36,9 @@ def list_resources(call: Call) -> Sequence[Resource]:
             for item in page.items]
 
 
-def list_prompts(call: Call) -> Sequence[Prompt]:
-    """The one prompt of this family."""
-    return [Prompt("with_memory", "Answer a question from what is remembered, with sources.",
-                   (PromptArgument("question", "What to answer.", required=True),))]
-
-
 def get_prompt(call: Call, name: str, values: Mapping[str, str]) -> str | None:
     """The question together with what is known about it."""
-    if name != "with_memory":
+    if name != PROMPT.name:
         return None
     if not values.get("question"):
         raise InvalidInput("`question` is required.", field="question")
@@ -56,7 +52,7 @@ core = Family("core", instructions="Long-term memory. Recall before you answer f
               "decisions, preferences and facts worth keeping.",
               resources=Resources(read_resource, list_resources,
                                   (Resource(ITEM + "{id}", "item", "An item as text.", "text/markdown"),)),
-              prompts=Prompts(list_prompts, get_prompt))
+              prompts=Prompts(lambda call: [PROMPT], get_prompt))
 
 
 @core.tool(shape(id=str, redactions=dict, similar=[str]))
