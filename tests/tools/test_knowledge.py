@@ -10,7 +10,6 @@ import pytest
 
 from conftest import ME, note
 from memolith.app import App
-from memolith.engine import graph
 from memolith.engine.engine import Engine
 from memolith.engine.graph import FORMATS, draw
 from memolith.engine.model import Caller

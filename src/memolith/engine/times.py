@@ -26,13 +26,11 @@ def new_id() -> str:
 class SystemClock:
     """The time of this machine, never standing still or going back within a process."""
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._last = 0
+    _last = 0
 
     def now(self) -> str:
         """UTC with microseconds and `Z`."""
-        with self._lock:
+        with _lock:
             self._last = max(self._last + 1, time.time_ns() // 1000)
             return iso(self._last)
 

@@ -42,8 +42,7 @@ def get_prompt(call: Call, name: str, values: Mapping[str, str]) -> str | None:
         return None
     if not values.get("question"):
         raise InvalidInput("`question` is required.", field="question")
-    pack = call.engine.context(call.caller, values["question"], 1500)
-    known = pack.text or "(nothing is remembered about this)"
+    known = call.engine.context(call.caller, values["question"], 1500).text or "(nothing is remembered about this)"
     return (f"What is remembered:\n\n{known}\n\nAnswer from this alone and name the numbers of the parts you use. "
             f"If it does not tell, say so.\n\nQuestion: {values['question']}")
 
