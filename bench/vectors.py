@@ -12,6 +12,7 @@ import numpy as np
 from bench.filled import FILTERS, fill, marked, passing, sizes
 from bench.material import ME, fresh, measure
 from bench.sentences import question_vectors, vectors
+from memolith.engine.ports import Place
 from memolith.retrieval.minilm import MiniLM
 
 QUERIES = 100
