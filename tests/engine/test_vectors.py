@@ -15,6 +15,7 @@ from conftest import ME, note
 from memolith.app import App, open_app
 from memolith.engine.intake import Intake, Limits
 from memolith.engine.model import Audience, Block, Caller, Condition, Draft, Filter, Patch
+from memolith.engine.ports import Place
 from memolith.errors import Unavailable
 from memolith.retrieval import slots as slots_module
 from memolith.retrieval.minilm import MiniLM
@@ -543,7 +544,7 @@ def test_a_long_item_with_many_passages_is_one_item_with_many_places(shelf):
     index = shelf.index()
     with shelf.app.store.reading(None) as store:
         found = index.nearest(store, ME, Filter(), rows[31].tobytes(), 50)
-    assert found[0].ref == refs[31]
+    assert found[0].place == Place.of(refs[31])
     assert {one.place.ordinal for one in found} == set(range(50))
     shelf.app.engine.forget(ME, id)
     with shelf.app.store.reading(None) as store:

@@ -81,8 +81,7 @@ def _enough(visited: int, most: int, started: float) -> bool:
 def draw(around: Neighbourhood, format: str) -> str:
     """The items and links as text in one of the formats."""
     head, node, edge, end, mark = FORMATS[format]
-    step = 2 if format == "svg" else 1
-    numbers = {item.id: n * step for n, item in enumerate(around.items)}
+    numbers = {item.id: n * (2 if format == "svg" else 1) for n, item in enumerate(around.items)}
     names = {item.id: "".join(c if c.isalnum() or c == " " else f"{mark}{ord(c)};" for c in item.title or item.id)
              for item in around.items}
     lines = [head.format(r=10 * len(names) + 10, w=10 * len(names) + 700, h=20 * len(names) + 40)]

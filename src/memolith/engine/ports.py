@@ -45,6 +45,11 @@ class Candidate(NamedTuple):
     ref: int
     score: float
 
+    @property
+    def place(self) -> Place:
+        """Where it stands."""
+        return Place.of(self.ref)
+
 
 class Statistics(NamedTuple):
     """What BM25 needs: how many passages a tenant has, their mean length, and in how many a term stands."""
@@ -111,8 +116,7 @@ class Evidence(NamedTuple):
     cosine: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class Ranked:
+class Ranked(NamedTuple):
     """A candidate with its place in the order, its calibrated similarity, and why."""
 
     place: Place

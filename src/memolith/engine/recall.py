@@ -217,7 +217,7 @@ class Search:
         """The best of both sides with their neighbours, weighed exactly; then the rest, each by itself."""
         query = self._query
         most = POOL if query.mode == "hybrid" else SIDE
-        passages = self._passages({Place.of(ref) for ref, _ in (*words[:most], *near[:most])})
+        passages = self._passages({candidate.place for candidate in (*words[:most], *near[:most])})
         if query.mode == "hybrid":
             passages |= self._beside(passages)
         pool = self._weigh(passages, dense)
@@ -241,9 +241,9 @@ class Search:
         judged = self._ranker.judge(asked, pool)
         if self._query.mode == "vector":
             judged = [one if (cosine := one.reasons.get("cosine")) is None else
-                      replace(one, order=cosine, similarity=self._ranker.similarity(cosine)) for one in judged]
+                      one._replace(order=cosine, similarity=self._ranker.similarity(cosine)) for one in judged]
         elif self._query.mode == "text":
-            judged = [replace(one, order=one.reasons["text"]) for one in judged]
+            judged = [one._replace(order=one.reasons["text"]) for one in judged]
         return _sorted(judged)
 
     def _passages(self, places: set[Place]) -> dict[Place, Passage]:
@@ -264,9 +264,8 @@ class Search:
 
     def _speakers_named(self) -> tuple[str, ...]:
         words = set(re.findall(r"\w+", self._query.text.lower()))
-        named = [name for name in self._rows.speakers(self._caller.tenant, 200)
-                 if name.lower() not in ROLES and words & set(re.findall(r"\w+", name.lower()))]
-        return tuple(named)
+        return tuple(name for name in self._rows.speakers(self._caller.tenant, 200)
+                     if name.lower() not in ROLES and words & set(re.findall(r"\w+", name.lower())))
 
     def _cut(self, ranked: list[Ranked]) -> list[Ranked]:
         """Without what is below the threshold, and one hit per item where asked."""

@@ -201,8 +201,7 @@ class Verbs:
     def tell(self, rows: Writer, caller: Caller, stream: str, type: str, data: dict[str, Json],
              before: Item | Link | None = None) -> Event:
         """Log one more event of a stream whatever has become of it, or of a record that is no item."""
-        version = len(rows.events(caller.tenant, stream))
-        return self._record(rows, before, stream, type, data, caller, version=version)[0]
+        return self._record(rows, before, stream, type, data, caller, version=len(rows.events(rows.tenant, stream)))[0]
 
     def _record(self, rows: Writer, before: Item | Link | None, stream: str, type: str, data: dict[str, Json],
                 caller: Caller, receipt: Receipt = Receipt(), version: int | None = None) -> tuple[Event, Changes]:
