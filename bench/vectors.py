@@ -46,7 +46,7 @@ def compare(count: int, with_chroma: bool) -> None:
             started = time.perf_counter()
             index.snapshot(store)
             print(f"{count:>9,} snapshot written in {time.perf_counter() - started:.2f} s")
-            items = {app.engine.get(ME, id).seq: n for id, n in list(numbers.items())[:1]}
+            items = {app.engine.read(ME, id)[0].seq: n for id, n in list(numbers.items())[:1]}
             assert items
             peer = chroma(rows) if with_chroma else None
             for name, chosen in FILTERS.items():

@@ -8,7 +8,8 @@ import re
 import threading
 import time
 from collections.abc import Callable
-from functools import cached_property, partial
+from functools import cached_property
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,6 @@ from memolith.engine.intake import Limits
 from memolith.engine.model import Block, Caller, Draft
 from memolith.engine.ports import Allowance, Analyst, Cipher, Embedder, Meaning, Store
 from memolith.engine.recall import Recall
-from memolith.engine.rounds import Rounds
 from memolith.engine.times import SystemClock
 from memolith.engine.upkeep import carry_rest, follow, unequal, unsound
 from memolith.errors import InvalidInput, MemolithError, StoreCorrupt, StoreGone
@@ -33,7 +33,6 @@ from memolith.storage.sqlite import SqliteStore, library_version, make_private, 
 
 if TYPE_CHECKING:
     from memolith.registry import Family, Registry
-    from memolith.storage.postgres_signals import Signals
     from memolith.storage.postgres_vectors import PostgresStage
     from memolith.storage.shards import Shards
 
@@ -57,7 +56,8 @@ class App:
         self._lock = threading.RLock()
         self._opened: Engine | None = None
         self._settled = self._queued = False
-        self._running: list[Rounds | Signals] = []
+        self._stopping = threading.Event()
+        self._threads: list[threading.Thread] = []
 
     @property
     def engine(self) -> Engine:
@@ -166,22 +166,28 @@ class App:
 
     def start_background(self) -> None:
         """Embed and tidy in the background, as servers do, and hear what other servers tell."""
-        if self._running:
+        if self._threads:
             return
-        self._running.append(Rounds(self._background, EVERY_S))
-        if not isinstance(self.store, SqliteStore) and not self.settings.database_pooler:
-            # The driver is an extra, which only who has chosen this store needs.
-            from memolith.storage.postgres_signals import Signals
-            self._running.append(Signals(self.store, self.store.forget))
+        store, works = self.store, [self._background]
+        if not isinstance(store, SqliteStore) and not self.settings.database_pooler:
+            works.append(lambda number: store.listen(store.forget, self._stopping))
+        for work in works:
+            self._threads.append(threading.Thread(target=self._repeat, args=(work,), daemon=True))
+            self._threads[-1].start()
 
-    @cached_property
+    def _repeat(self, work: Callable[[int], None]) -> None:
+        for number in count():
+            try:
+                work(number)
+            except (MemolithError, OSError) as error:
+                log.warning("background work failed and will be tried again: %s", error)
+            if self._stopping.wait(EVERY_S):
+                return
+
+    @property
     def allowance(self) -> Allowance | None:
         """Counts the calls of a key over all servers, where there are several."""
-        if isinstance(self.store, SqliteStore):
-            return None
-        # The driver is an extra, which only who has chosen this store needs.
-        from memolith.storage.postgres_signals import take
-        return partial(take, self.store)
+        return None if isinstance(self.store, SqliteStore) else self.store.take_calls
 
     def _background(self, number: int) -> None:
         self.engine.flush_reads()
@@ -251,8 +257,9 @@ class App:
         """Write what is still in memory and let go of the files."""
         if self._opened is None:
             return
-        for running in self._running:
-            running.stop()
+        self._stopping.set()
+        for thread in self._threads:
+            thread.join(2.0)
         try:
             if isinstance(self.stage, LocalStage) and self.stage.lagging:
                 self.renew()

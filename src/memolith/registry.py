@@ -12,7 +12,7 @@ import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from memolith.engine.intake import plain
 from memolith.engine.model import Caller
@@ -86,8 +86,7 @@ def plain_failure(error: MemolithError) -> Body:
     return body if error.field is None else {**body, "field": error.field}
 
 
-@dataclass(frozen=True, slots=True)
-class Dialect:
+class Dialect(NamedTuple):
     """How a family words its results and errors."""
 
     success: Callable[[Body], Body] = lambda body: body
@@ -143,8 +142,7 @@ def nothing(*_: object) -> tuple[()]:
     return ()
 
 
-@dataclass(frozen=True, slots=True)
-class Resource:
+class Resource(NamedTuple):
     """Something with an address that a client can read, or a pattern of addresses, as `memolith://item/{id}`."""
 
     uri: str
@@ -153,8 +151,7 @@ class Resource:
     mime_type: str = "text/plain"
 
 
-@dataclass(frozen=True, slots=True)
-class Content:
+class Content(NamedTuple):
     """What was read at an address: text, or bytes."""
 
     uri: str
@@ -162,8 +159,7 @@ class Content:
     mime_type: str = "text/plain"
 
 
-@dataclass(frozen=True, slots=True)
-class Resources:
+class Resources(NamedTuple):
     """The resources of a family; `read` gives None for an address that is not its own."""
 
     read: Callable[[Call, str], Content | None]
@@ -173,8 +169,7 @@ class Resources:
     """`(call, uri_template, argument, beginning)` to possible values."""
 
 
-@dataclass(frozen=True, slots=True)
-class PromptArgument:
+class PromptArgument(NamedTuple):
     """A value that a prompt is filled with."""
 
     name: str
@@ -182,8 +177,7 @@ class PromptArgument:
     required: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Prompt:
+class Prompt(NamedTuple):
     """A prompt as it is listed."""
 
     name: str
@@ -191,8 +185,7 @@ class Prompt:
     arguments: tuple[PromptArgument, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Prompts:
+class Prompts(NamedTuple):
     """The prompts of a family; `get` gives the text, or None for a name that is not its own."""
 
     listed: Callable[[Call], Sequence[Prompt]]
@@ -237,8 +230,7 @@ class Family:
         return add
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """What came of a call: the body to show, and the error behind it if it failed."""
 
     ok: bool

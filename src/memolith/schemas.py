@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from pydantic_core import ErrorDetails
@@ -47,8 +47,7 @@ def field_schema(kind: Any, nullable: bool = False) -> Schema:
     if get_origin(kind) is dict:
         return {"additionalProperties": field_schema(get_args(kind)[1]), "type": "object"}
     if not isinstance(kind, type):
-        ready: Schema = kind
-        return ready
+        return cast(Schema, kind)
     return {"type": [NAMES[kind], "null"] if nullable else NAMES[kind]}
 
 

@@ -195,8 +195,8 @@ def test_bad_input_is_refused_by_name_and_nothing_is_written(shared, call, error
 
 
 VERBS: dict[str, Callable[[App, str], object]] = {
-    "get": lambda app, id: app.engine.get(ME, id), "read": lambda app, id: app.engine.read(ME, id),
-    "links": lambda app, id: app.engine.links(ME, id), "forget": lambda app, id: app.engine.forget(ME, id),
+    "read": lambda app, id: app.engine.read(ME, id),
+    "links": lambda app, id: app.engine.explore(ME, id).links, "forget": lambda app, id: app.engine.forget(ME, id),
     "restore": lambda app, id: app.engine.restore(ME, id), "erase": lambda app, id: app.engine.erase(ME, id),
     "revise": lambda app, id: app.engine.revise(ME, id, Patch(title="t")),
     "tag": lambda app, id: app.engine.tag(ME, id, ["t"]),
@@ -258,7 +258,7 @@ def test_an_item_cannot_grow_over_its_limit_by_appending(app):
     with pytest.raises(TooLarge) as caught:
         engine.append(ME, "a", [Block("y" * 60)])
     assert caught.value.field == "content"
-    assert engine.get(ME, "a").version == 1
+    assert engine.read(ME, "a")[0].version == 1
 
 
 @pytest.mark.parametrize("limits, draft", [(Limits(text_bytes=100), note("é" * 60)),
@@ -320,13 +320,7 @@ def test_a_broken_line_is_named_and_nothing_of_its_file_stays(shared, line):
 
 def test_the_event_that_was_broken_above_is_imported_where_it_is_whole(app):
     assert app.engine.upkeep.import_(ME, [json.dumps({"event": EVENT | {"data": DATA}})]).items == 1
-    assert app.engine.get(ME, "new").title == "t"
-
-
-def test_an_unknown_policy_for_secrets_is_refused(app):
-    with pytest.raises(InvalidInput) as caught:
-        Engine(app.store, app.clock, secrets="hide")
-    assert caught.value.field == "secrets"
+    assert app.engine.read(ME, "new")[0].title == "t"
 
 
 @pytest.mark.parametrize("depth", [100, 400, 900, 1500])

@@ -218,7 +218,7 @@ def test_undo_of_remembering_forgets_and_its_undo_restores(app):
     before = state(app, id)
     app.engine.past.undo(ME, 1)
     with pytest.raises(NotFound):
-        app.engine.get(ME, id)
+        app.engine.read(ME, id)[0]
     app.engine.past.undo(ME, 2)
     assert state(app, id) == before
 

@@ -222,7 +222,7 @@ def check_present(at: At, seed: int) -> None:
             assert worded & shown <= {hit.item.id for hit in found.hits}
             for id in shown:
                 ends = {row["id"]: {row["source"], row["target"]} for row in rows[caller.tenant]["link"]}
-                assert {link.id for link in app.engine.links(caller, id)} == {
+                assert {link.id for link in app.engine.explore(caller, id).links} == {
                     link for link, both in ends.items() if id in both and both <= shown}
 
 

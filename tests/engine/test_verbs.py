@@ -81,12 +81,12 @@ def test_a_chosen_id_is_kept_and_cannot_be_taken_twice_even_after_erasing(app):
 
 def test_revise_changes_only_what_the_patch_names(app):
     id = remember(app, title="old", tags=("a",), attributes={"a": 1, "b": 2}, namespace="n")
-    before = app.engine.get(ME, id)
+    before = app.engine.read(ME, id)[0]
     after = app.engine.revise(ME, id, Patch(title="new", attributes={"b": 3, "c": 4}, dropped=("a",))).item
     assert after == replace(before, title="new", attributes={"b": 3, "c": 4}, version=2, updated_at=after.updated_at)
     assert after.updated_at > before.updated_at
     assert app.engine.revise(ME, id, Patch(namespace="")).item.scope.namespace == "context"
-    assert app.engine.get(ME, id).title == "new"
+    assert app.engine.read(ME, id)[0].title == "new"
 
 
 def test_revised_text_is_found_by_its_new_words_only(app):
@@ -120,16 +120,16 @@ def test_a_forgotten_item_leaves_every_read_path_and_comes_back_whole(app):
     app.engine.link(ME, id, other, "about")
     before = app.engine.read(ME, id)
     app.engine.forget(ME, id)
-    for verb in (app.engine.get, app.engine.read, app.engine.forget, app.engine.links):
+    for verb in (app.engine.read, app.engine.forget, app.engine.explore):
         refused(NotFound, verb, ME, id)
     assert app.engine.read_many(ME, [id, other])[0][0].id == other
     assert app.engine.listing(ME).total == 1
-    assert (found(app, ME, "tea"), app.engine.links(ME, other)) == (set(), [])
+    assert (found(app, ME, "tea"), app.engine.explore(ME, other).links) == (set(), ())
     refused(NotFound, app.engine.link, ME, id, other, "again")
     item = app.engine.restore(ME, id).item
     assert app.engine.read(ME, id) == (replace(before[0], version=3, updated_at=item.updated_at), before[1])
     assert found(app, ME, "tea") == {id}
-    assert len(app.engine.links(ME, other)) == 1
+    assert len(app.engine.explore(ME, other).links) == 1
 
 
 def test_what_is_not_forgotten_cannot_be_restored(app):
@@ -154,7 +154,7 @@ def test_erasing_leaves_no_byte_of_text_title_tags_metadata_speaker_and_links(ap
     assert app.engine.erase(ME, id)
     data = b"".join(file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()).lower()
     assert [word for word in words if word.encode() in data] == []
-    refused(NotFound, app.engine.get, ME, id, forgotten=True)
+    refused(NotFound, app.engine.read, ME, id, forgotten=True)
     with app.store.reading(None) as rows:
         assert (rows.access(ME.tenant, [id]), list(rows.all_links(ME.tenant))) == ({}, [])
     assert app.engine.upkeep.verify() == []
@@ -172,14 +172,14 @@ def test_only_the_owner_or_an_admin_erases(app):
 def test_a_link_is_made_replaced_and_cut(app):
     a, b = remember(app), remember(app)
     link = app.engine.link(ME, a, b, "about", 0.5, {"why": "x"})
-    assert app.engine.links(ME, a) == app.engine.links(ME, b) == [link]
+    assert app.engine.explore(ME, a).links == app.engine.explore(ME, b).links == (link,)
     refused(AlreadyExists, app.engine.link, ME, a, b, "about")
     again = app.engine.link(ME, a, b, "about", 0.75, again=True)
     assert (again.id, again.strength, again.attributes, again.version) == (link.id, 0.75, {}, 2)
     assert app.engine.link(ME, b, a, "about").id != link.id
     assert app.engine.unlink(ME, link.id) == again
     refused(NotFound, app.engine.unlink, ME, link.id)
-    assert len(app.engine.links(ME, a)) == 1
+    assert len(app.engine.explore(ME, a).links) == 1
 
 
 # Idempotency and the optimistic lock
@@ -235,12 +235,12 @@ def test_a_stale_version_is_refused_and_changes_nothing(app):
     for error in (refused(VersionConflict, app.engine.revise, ME, id, Patch(title="b"), expected=1),
                   refused(VersionConflict, app.engine.forget, ME, id, expected=1)):
         assert (error.field, error.id) == ("expected_version", id)
-    assert (app.engine.get(ME, id).title, length(app)) == ("a", 2)
+    assert (app.engine.read(ME, id)[0].title, length(app)) == ("a", 2)
 
 
 def test_a_change_that_changes_nothing_writes_no_event(app):
     id = remember(app, title="t", tags=("a",), attributes={"n": 1})
-    before = app.engine.get(ME, id)
+    before = app.engine.read(ME, id)[0]
     same = Patch(title=" t ", blocks=(Block("tea at five"),), tags=("a",), attributes={"n": 1}, dropped=("x",),
                  status="active", audience=Audience.USER, project="", namespace="")
     for written in (app.engine.revise(ME, id, same), app.engine.revise(ME, id, Patch()),
@@ -289,8 +289,8 @@ def test_only_the_audience_sees_an_item_on_any_path(app, audience, caller):
     assert (id in found(app, caller, "zebra")) == (id in found(app, caller, "zebra", tags_all=("t",))) == sees
     assert bool(app.engine.read_many(caller, [id])) == sees
     if caller.tenant == "acme":
-        assert app.engine.links(caller, other) == [link] * sees
-    for path in (app.engine.get, app.engine.read, app.engine.links, app.engine.past.history, app.engine.past.last):
+        assert app.engine.explore(caller, other).links == (link,) * sees
+    for path in (app.engine.read, app.engine.explore, app.engine.past.history, app.engine.past.last):
         if sees:
             path(caller, id)
         else:

@@ -82,7 +82,7 @@ def snapshot() -> None:
     app.store.shred()
     tell("fill", fill)
     tell("snapshot", lambda: app.renew(always=True))
-    tell("by id", lambda: app.engine.get(ME, item.id).blocks)
+    tell("by id", lambda: app.engine.read(ME, item.id)[0].blocks)
     tell("left behind", lambda: sorted(path.name for path in (DISK / "data").glob("*.partial")))
 
 

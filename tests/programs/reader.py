@@ -49,7 +49,7 @@ def answer(app: App) -> None:
     for line in sys.stdin:
         id, word = line.split()
         try:
-            title = app.engine.get(ME, id).title
+            title = app.engine.read(ME, id)[0].title
         except NotFound:
             title = None
         hits = [hit.item.id for hit in app.engine.recall(ME, Query(word, mode="text")).hits]

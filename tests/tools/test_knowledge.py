@@ -10,10 +10,9 @@ import pytest
 
 from conftest import ME, note
 from memolith.app import App
-from memolith.engine import graph
 from memolith.engine.engine import Engine
+from memolith.engine.graph import FORMATS, draw
 from memolith.engine.model import Caller
-from memolith.engine.picture import FORMATS, draw
 from memolith.errors import AlreadyExists, InvalidInput, NotUndoable
 from memolith.registry import Call
 from memolith.surfaces.knowledge import knowledge, read_resource
@@ -525,9 +524,8 @@ def test_a_private_concept_is_no_step_for_others(app):
 
 
 def test_a_walk_stops_at_its_bound_and_says_so(app, course):
-    with app.store.reading(None) as rows:
-        whole = graph.explore(rows, ME, course["functions"], 2)
-        cut = graph.explore(rows, ME, course["functions"], 2, most=2)
+    whole = app.engine.explore(ME, course["functions"], 2)
+    cut = app.engine.explore(ME, course["functions"], 2, most=2)
     assert (len(whole.items), whole.cut, len(cut.items), cut.cut) == (4, False, 2, True)
 
 

@@ -53,5 +53,4 @@ class Endpoint:
         if answer.status_code != 200:
             raise self._failure(f"The {part} answered HTTP {answer.status_code}; check {part}_url, {part}_model and "
                                 f"{part}_key.")
-        content: bytes = answer.content
-        return content
+        return bytes(answer.content)

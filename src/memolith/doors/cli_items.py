@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 from memolith.app import App
 from memolith.doors.commands import YES, Commands, Options, confirm, into, option, pairs, prose, table, tell, tell_rows
 from memolith.engine.context import cite
 from memolith.engine.events import block_data
+from memolith.engine.graph import FORMATS, draw
 from memolith.engine.intake import json_object, when
 from memolith.engine.model import KINDS, Audience, Block, Caller, Draft, Filter, Hit, Item, Json, Patch, Written
 from memolith.engine.past import Step
-from memolith.engine.picture import FORMATS, draw
 from memolith.engine.recall import MODES, Query
 from memolith.errors import InvalidInput
 
@@ -92,7 +92,7 @@ def context(app: App, options: Options) -> None:
     """The best passages within a budget of tokens, with their sources."""
     made = app.engine.context(ME, options.query, options.budget, filter_of(options))
     tell(options, {"text": made.text, "tokens": made.tokens, "warnings": list(made.warnings),
-                   "citations": [asdict(citation) for citation in made.citations]},
+                   "citations": [citation._asdict() for citation in made.citations]},
          made.text or "Nothing fits.", aside=f"{made.tokens} tokens from {len(made.citations)} passages")
 
 
@@ -137,7 +137,7 @@ def history(app: App, options: Options) -> None:
     steps = [(step.event, step) for step in app.engine.past.history(ME, options.id, options.as_of)]
     tell(options, [{"event": event.seq, "version": event.version, "type": event.type, "at": event.at,
                     "by": event.actor, "stream": event.stream, "undoes": event.data.get("undoes"),
-                    "changes": [asdict(change) for change in step.changes]} for event, step in steps],
+                    "changes": [change._asdict() for change in step.changes]} for event, step in steps],
          *table(("event", "at", "what", "by", "changes"), [
              (event.seq, event.at[:19], event.type, event.actor, _told(step)) for event, step in steps]))
 
@@ -187,7 +187,7 @@ def restore(app: App, options: Options) -> None:
 @into(COMMANDS, ID, YES)
 def erase(app: App, options: Options) -> None:
     """Remove every byte of an item for good."""
-    item = app.engine.get(ME, options.id, forgotten=True)
+    item = app.engine.read(ME, options.id, forgotten=True)[0]
     confirm(options, f"Erase {item.kind} {item.id} {item.title!r} for good?")
     clean = app.engine.erase(ME, options.id)
     rest = "." if clean else ", but others still read old pages, or only the owner can clear them: `memolith upkeep`."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from memolith.engine.events import Event
 from memolith.engine.model import Caller
@@ -16,8 +16,7 @@ SET = -1.0
 """Stands for a number that a call leaves to the setting."""
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
+class Key(NamedTuple):
     """One thing that can be set, by an admin or by nobody; the type of its default is its type."""
 
     about: str

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from memolith.engine.chunks import weigh
@@ -16,8 +15,7 @@ FAINT = 0.70
 REPEATED = 0.8
 
 
-@dataclass(frozen=True, slots=True)
-class Citation:
+class Citation(NamedTuple):
     """Where a numbered part of the pack comes from."""
 
     number: int
@@ -48,34 +46,26 @@ def cite(hit: Hit) -> str:
 
 def pack(recall: Recall, caller: Caller, text: str, budget: int, chosen: Filter = Filter()) -> Pack:
     """The best passages that fit, best first, each under its number."""
-    if budget < 20 or budget > 200_000:
+    if not 20 <= budget <= 200_000:
         raise InvalidInput("The budget must lie between 20 and 200,000 tokens.", field="budget_tokens")
     found = recall.recall(caller, Query(text, chosen, limit=MOST))
-    parts: list[str] = []
-    citations: list[Citation] = []
-    told, words = set[tuple[str, ...]](), set[str]()
-    used = 0
+    parts, citations = list[str](), list[Citation]()
+    told, words, used = set[tuple[str, ...]](), set[str](), 0
     for hit in found.hits:
         new, known = shingles(hit.passage.text), facts(hit.passage.text)
         # What stands in the pack already, be it in a longer passage or spread over several, is not told again, unless
         # it brings another number, name or negation.
         if hit.score < FAINT or (len(new & told) > REPEATED * len(new) and known.telling <= words):
             continue
-        number = len(parts) + 1
-        part = _part(number, hit)
+        source = Citation(len(parts) + 1, hit.item.id, hit.item.title, cite(hit), hit.score)
+        head = f"[{source.number}] {', '.join(filter(None, (source.title, source.locator)))}".rstrip()
+        part = f"{head}\n{f'{hit.passage.speaker}: ' * bool(hit.passage.speaker)}{hit.passage.text.strip()}"
         size = weigh(part)
         if used + size > budget:
             continue
         parts.append(part)
-        citations.append(Citation(number, hit.item.id, hit.item.title, cite(hit), hit.score))
+        citations.append(source)
         told |= new
         words.update(known.words)
         used += size
     return Pack("\n\n".join(parts), tuple(citations), used, found.warnings)
-
-
-def _part(number: int, hit: Hit) -> str:
-    passage = hit.passage
-    place = ", ".join(part for part in (hit.item.title, cite(hit)) if part)
-    head = f"[{number}] {place}".rstrip()
-    return f"{head}\n{f'{passage.speaker}: ' if passage.speaker else ''}{passage.text.strip()}"

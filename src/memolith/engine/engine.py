@@ -12,11 +12,11 @@ from memolith.engine import context
 from memolith.engine.configuration import Configuration
 from memolith.engine.duplicates import contradicts, same
 from memolith.engine.events import join_blocks, text_of
-from memolith.engine.graph import MOST, Neighbourhood, explore
+from memolith.engine.graph import DEEPEST, MOST, Neighbourhood, walk
 from memolith.engine.insights import Insights
 from memolith.engine.intake import Limits
 from memolith.engine.matching import checked
-from memolith.engine.model import Block, Caller, Direction, Filter, Found, Item, Link, Page, Similar
+from memolith.engine.model import Block, Caller, Direction, Filter, Found, Item, Page, Similar
 from memolith.engine.past import Past
 from memolith.engine.ports import MOST_LISTED, Analyst, Cipher, Clock, Store
 from memolith.engine.recall import Query, Recall
@@ -57,13 +57,8 @@ class Engine(Verbs):
         if search:
             self.search, self.insights = search, Insights(self, search, analysts)
 
-    def get(self, caller: Caller, id: str, forgotten: bool = False) -> Item:
-        """The item, if the caller may see it; forgotten ones only where asked for."""
-        with self.store.reading(caller.tenant) as rows:
-            return visible(rows, caller, id, forgotten)
-
     def read(self, caller: Caller, id: str, forgotten: bool = False) -> tuple[Item, list[Block]]:
-        """The item and its blocks."""
+        """The item and its blocks, if the caller may see it; forgotten ones only where asked for."""
         with self.store.reading(caller.tenant) as rows:
             return visible(rows, caller, id, forgotten), join_blocks(rows.passages(caller.tenant, id))
 
@@ -91,20 +86,17 @@ class Engine(Verbs):
         with self.store.reading(caller.tenant) as rows:
             return rows.counts(caller, checked(chosen), by)
 
-    def links(self, caller: Caller, id: str) -> list[Link]:
-        """The links of an item to others that the caller sees."""
-        with self.store.reading(caller.tenant) as rows:
-            visible(rows, caller, id)
-            links = rows.neighbours(caller.tenant, [id], Direction.BOTH)
-            ends = rows.items(caller.tenant, {end for link in links for end in (link.source, link.target)})
-        seen = {end.id for end in ends.values() if end.scope.admits(caller) and not end.forgotten}
-        return [link for link in links if link.source in seen and link.target in seen]
-
     def explore(self, caller: Caller, id: str, depth: int = 1, types: Collection[str] = (),
                 toward: Direction = Direction.BOTH, chosen: Filter = Filter(), most: int = MOST) -> Neighbourhood:
         """Everything within so many links of an item, itself first."""
+        if not 0 <= depth <= DEEPEST:
+            raise InvalidInput(f"The depth must lie between 0 and {DEEPEST}.", field="depth", value=depth)
         with self.store.reading(caller.tenant) as rows:
-            return explore(rows, caller, id, depth, types, toward, chosen, most)
+            distance, _, cut = walk(rows, caller, id, depth, types, toward, chosen, most)
+            found = rows.items(caller.tenant, distance)
+            links = rows.neighbours(caller.tenant, [one for one in distance if distance[one] < depth], toward, types)
+        return Neighbourhood(tuple(found[one] for one in distance), tuple(
+            link for link in links if {link.source, link.target} <= distance.keys()), distance, cut)
 
     def recall(self, caller: Caller, query: Query) -> Found:
         """One page of hits, best first."""
@@ -129,12 +121,8 @@ class Engine(Verbs):
         """How the parts are; asking starts to load the model."""
         with self.store.reading(None) as rows:
             waiting = rows.outbox_counts()
-        return {"store": "healthy", "embeddings": self.search.state(),
+        return {"store": "healthy", "embeddings": self.search.state()[0],
                 **{state: str(waiting.get(("embed", state), 0)) for state in ("pending", "failed")}}
-
-    def model(self) -> str:
-        """The name of the model that makes vectors."""
-        return self.search.model()
 
     def note_read(self, caller: Caller, id: str) -> None:
         """Count an access; not an event, and written with the next flush."""

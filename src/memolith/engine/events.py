@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import takewhile
+from itertools import groupby, takewhile
+from operator import attrgetter
 from typing import cast
 
 from memolith.engine.chunks import chunk
@@ -12,8 +13,7 @@ from memolith.engine.model import Attributes, Audience, Block, Item, Json, Link,
 from memolith.errors import StoreCorrupt
 
 Data = Mapping[str, Json]
-ITEM_EVENTS = ("remembered", "revised", "tagged", "appended", "trimmed", "forgotten", "restored", "appraised",
-               "erased")
+ITEM_EVENTS = ("remembered", "revised", "tagged", "appended", "forgotten", "restored", "appraised", "erased")
 LINK_EVENTS = ("linked", "relinked", "unlinked")
 # These tell of records that are no items; the log keeps who and when, and no row follows from them.
 RECORD_EVENTS = ("configured", "stored", "rotated", "revoked", "revealed")
@@ -48,9 +48,8 @@ class Changes:
     @property
     def embeds(self) -> bool:
         """Whether there is text that has no vector yet."""
-        if self.item is None:
-            return False
-        return bool(self.passages) or (self.before is not None and self.before.title != self.item.title)
+        renamed = self.item and self.before and self.before.title != self.item.title
+        return self.item is not None and bool(self.passages or renamed)
 
 
 def fold(before: Item | Link | None, event: Event) -> Changes:
@@ -91,13 +90,9 @@ def passages_of(item: str, blocks: Iterable[Block], at: str, block: int = 0, ord
 
 def join_blocks(passages: Iterable[Passage]) -> list[Block]:
     """The blocks again, from their passages in order."""
-    texts: dict[int, list[str]] = {}
-    firsts: dict[int, Passage] = {}
-    for passage in passages:
-        texts.setdefault(passage.block, []).append(passage.text)
-        firsts.setdefault(passage.block, passage)
-    return [Block(text="".join(texts[n]), speaker=p.speaker, at=p.at, locator=p.locator, attributes=p.attributes)
-            for n, p in firsts.items() if n >= 0]
+    blocks = [list(group) for block, group in groupby(passages, attrgetter("block")) if block >= 0]
+    return [Block("".join(passage.text for passage in block), block[0].speaker, block[0].at, block[0].locator,
+                  block[0].attributes) for block in blocks]
 
 
 def text_of(passages: Iterable[Passage]) -> str:
@@ -126,10 +121,9 @@ def _changed(before: Item | Link | None, event: Event) -> Changes:
     scope = replace(item.scope, audience=Audience(cast(str, data.get("audience", item.scope.audience))),
                     project=cast("str | None", data.get("project", item.scope.project)),
                     namespace=cast("str | None", data.get("namespace", item.scope.namespace)))
-    tags = {*_texts(data, "tags", item.tags), *_texts(data, "added")}.difference(_texts(data, "removed"))
     dropped = _texts(data, "dropped")
     kept = {name: value for name, value in item.attributes.items() if name not in dropped}
-    after = replace(item, scope=scope, version=event.version, tags=tuple(sorted(tags)),
+    after = replace(item, scope=scope, version=event.version, tags=tuple(sorted(set(_texts(data, "tags", item.tags)))),
                     title=cast(str, data.get("title", item.title)), status=cast(str, data.get("status", item.status)),
                     attributes=kept | dict(cast(Attributes, data.get("attributes") or {})),
                     updated_at=item.updated_at if event.type == "appraised" else event.at,
@@ -147,14 +141,10 @@ def _blank(event: Event) -> Item:
 
 
 def _filled(before: Item | None, item: Item, event: Event) -> Changes:
-    """The passages of an event that brings blocks or takes the last ones away."""
-    data, at, blocks, keep = event.data, item.created_at, 0, 0
+    """The passages of an event that brings blocks."""
+    at, blocks, keep, new = item.created_at, 0, 0, blocks_of(event.data)
     if event.type == "appended":
         at, blocks, keep = event.at, item.blocks, item.passages if item.blocks else 0
-    if event.type == "trimmed":
-        blocks, keep, new = cast(int, data["blocks"]), cast(int, data["passages"]), list[Block]()
-    else:
-        new = blocks_of(data)
     passages = passages_of(item.id, new, at, blocks, keep)
     if not blocks + len(new):
         # Without text it is still found by its title.
@@ -188,14 +178,9 @@ class Replay:
         return changes
 
     @classmethod
-    def until(cls, events: Iterable[Event], at: str) -> Replay:
-        """The state that the events up to a time have left."""
-        return cls.of(takewhile(lambda event: event.at <= at, events))
-
-    @classmethod
-    def of(cls, events: Iterable[Event]) -> Replay:
-        """The state after these events; nothing is left of an erased stream."""
-        listed = list(events)
+    def of(cls, events: Iterable[Event], until: str | None = None) -> Replay:
+        """The state that the events up to a time have left; nothing is left of an erased stream."""
+        listed = list(takewhile(lambda event: until is None or event.at <= until, events))
         state = cls()
         if listed and listed[-1].type == "erased":
             return state

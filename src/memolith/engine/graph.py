@@ -1,4 +1,4 @@
-"""Walking along links: level by level, one statement per level, only over what the caller sees."""
+"""Walking along links: level by level, one statement per level, only over what the caller sees; and drawing them."""
 
 from __future__ import annotations
 
@@ -9,12 +9,18 @@ from typing import NamedTuple
 from memolith.engine.model import Caller, Direction, Filter, Item, Link
 from memolith.engine.ports import Reader, Store
 from memolith.engine.verbs import visible
-from memolith.errors import InvalidInput
 
 DEEPEST = 6
 MOST = 500
 MOST_VISITED, LONGEST_S = 200_000, 2.0
 Way = tuple[tuple[str, str], ...]
+# The head, an item, a link, the end, and what begins the code of a character that is neither letter nor digit.
+FORMATS = {
+    "mermaid": ("graph LR", '  n{n}["{name}"]', "  n{a} -->|{type}| n{b}", "", "#"),
+    "dot": ("digraph memory {{", '  n{n} [label="{name}"];', '  n{a} -> n{b} [label="{type}"];', "}}", "&#"),
+    "svg": ('<svg xmlns="http://www.w3.org/2000/svg" viewBox="-{r} -20 {w} {h}" font-family="sans-serif">',
+            '<text x="8" y="{n}4">{name}</text>', '<path d="M0 {a}0A1 1 0 0 {turn} 0 {b}0" fill="none" stroke="#888">'
+            "<title>{type}</title></path>", "</svg>", "&#")}
 
 
 class Neighbourhood(NamedTuple):
@@ -24,18 +30,6 @@ class Neighbourhood(NamedTuple):
     links: tuple[Link, ...]
     distance: dict[str, int]
     cut: bool = False
-
-
-def explore(rows: Reader, caller: Caller, id: str, depth: int = 1, types: Collection[str] = (),
-            toward: Direction = Direction.BOTH, chosen: Filter = Filter(), most: int = MOST) -> Neighbourhood:
-    """Everything within so many links of an item, itself first."""
-    if not 0 <= depth <= DEEPEST:
-        raise InvalidInput(f"The depth must lie between 0 and {DEEPEST}.", field="depth", value=depth)
-    distance, _, cut = walk(rows, caller, id, depth, types, toward, chosen, most)
-    found = rows.items(caller.tenant, distance)
-    links = rows.neighbours(caller.tenant, [one for one in distance if distance[one] < depth], toward, types)
-    return Neighbourhood(tuple(found[one] for one in distance), tuple(
-        link for link in links if {link.source, link.target} <= distance.keys()), distance, cut)
 
 
 def walk(rows: Reader, caller: Caller, id: str, depth: int, types: Collection[str], toward: Direction,
@@ -82,3 +76,16 @@ def path(store: Store, caller: Caller, start: str, end: str, longest: int,
 
 def _enough(visited: int, most: int, started: float) -> bool:
     return visited >= most or time.monotonic() - started > LONGEST_S
+
+
+def draw(around: Neighbourhood, format: str) -> str:
+    """The items and links as text in one of the formats."""
+    head, node, edge, end, mark = FORMATS[format]
+    numbers = {item.id: n * (2 if format == "svg" else 1) for n, item in enumerate(around.items)}
+    names = {item.id: "".join(c if c.isalnum() or c == " " else f"{mark}{ord(c)};" for c in item.title or item.id)
+             for item in around.items}
+    lines = [head.format(r=10 * len(names) + 10, w=10 * len(names) + 700, h=20 * len(names) + 40)]
+    lines += [node.format(n=numbers[id], name=name) for id, name in names.items()]
+    ends = [(numbers[link.source], numbers[link.target], link.type) for link in around.links]
+    lines += [edge.format(a=a, b=b, type=type, turn=int(a > b)) for a, b, type in ends]
+    return "\n".join([*lines, end.format()]).rstrip() + "\n"

@@ -5,22 +5,23 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
+from functools import partial
+from typing import NamedTuple, TypeVar
 
 from memolith.engine.model import KINDS, Attributes, Audience, Block, Draft, Json, Patch
 from memolith.engine.secrets import redact
 from memolith.errors import BlockedContent, InvalidInput, TooLarge
 
-POLICIES = ("redact", "block", "allow")
 NEEDS_TEXT = ("memory", "conversation", "concept")
 DEFAULT_NAMESPACE = {"memory": "context"}
 DEEPEST = 100
+Change = TypeVar("Change", Draft, Patch)
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(NamedTuple):
     """How large things may be."""
 
     text_bytes: int = 1_000_000
@@ -45,30 +46,21 @@ class Intake:
         """The draft, checked, tidied and without secrets."""
         if not isinstance(draft.kind, str) or draft.kind not in KINDS:
             raise InvalidInput(f"There is no such kind; use one of {', '.join(KINDS)}.", field="kind")
-        clean = replace(draft, title=self.title(draft.title), blocks=self.blocks(draft.blocks),
-                        tags=self.tags(draft.tags), attributes=self.attributes(draft.attributes),
-                        project=self.name("project", draft.project),
-                        namespace=self.name("namespace", draft.namespace or DEFAULT_NAMESPACE.get(draft.kind)),
-                        audience=audience(draft.audience), id=None if draft.id is None else identifier(draft.id))
-        word("status", draft.status)
-        if draft.kind in NEEDS_TEXT and not _has_text(clean.blocks):
-            raise InvalidInput("There is no text to remember.", field="content")
-        return clean
+        return self.patch(replace(draft, namespace=draft.namespace or DEFAULT_NAMESPACE.get(draft.kind)), draft.kind)
 
-    def patch(self, patch: Patch, kind: str) -> Patch:
-        """The patch, checked, tidied and without secrets."""
-        clean = replace(
-            patch, title=None if patch.title is None else self.title(patch.title),
-            blocks=None if patch.blocks is None else self.blocks(patch.blocks),
-            tags=None if patch.tags is None else self.tags(patch.tags),
-            attributes=None if patch.attributes is None else self.attributes(patch.attributes),
-            project=self.name("project", patch.project), namespace=self.name(
-                "namespace", DEFAULT_NAMESPACE.get(kind, "") if patch.namespace == "" else patch.namespace),
-            audience=None if patch.audience is None else audience(patch.audience))
-        if patch.status is not None:
-            word("status", patch.status)
-        if clean.blocks is not None and kind in NEEDS_TEXT and not _has_text(clean.blocks):
-            raise InvalidInput("The text cannot be empty.", field="content")
+    def patch(self, patch: Change, kind: str) -> Change:
+        """The patch, or a draft, checked, tidied and without secrets."""
+        if patch.namespace == "":
+            patch = replace(patch, namespace=DEFAULT_NAMESPACE.get(kind, ""))
+        checks: dict[str, Callable[..., object]] = {
+            "title": self.title, "blocks": self.blocks, "tags": self.tags, "attributes": self.attributes,
+            "project": partial(self.name, "project"), "namespace": partial(self.name, "namespace"),
+            "status": partial(word, "status"), "audience": audience, "id": identifier}
+        given = {one.name: getattr(patch, one.name) for one in fields(patch) if one.name in checks
+                 and (one.default is not None or getattr(patch, one.name) is not None)}
+        clean = replace(patch, **{name: checks[name](value) for name, value in given.items()})  # type: ignore[arg-type]
+        if clean.blocks is not None and kind in NEEDS_TEXT and not any(block.text.strip() for block in clean.blocks):
+            raise InvalidInput("There is no text to remember.", field="content")
         return clean
 
     def blocks(self, blocks: Sequence[Block]) -> tuple[Block, ...]:
@@ -204,10 +196,11 @@ def storable(text: str) -> bool:
     return "\x00" not in text
 
 
-def word(name: str, value: str) -> None:
-    """Refuse a status or a type that is not one word."""
+def word(name: str, value: str) -> str:
+    """A status or a type, if it is one word."""
     if not isinstance(value, str) or len(value) > 40 or not value.replace("_", "").replace("-", "").isalnum():
         raise InvalidInput(f"{name} must be one word of at most 40 letters.", field=name)
+    return value
 
 
 def identifier(id: str, name: str = "id") -> str:
@@ -240,7 +233,3 @@ def strength(value: float) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or not 0 <= value <= 1:
         raise InvalidInput("The strength must lie between 0 and 1.", field="strength", value=value)
     return float(value)
-
-
-def _has_text(blocks: Sequence[Block]) -> bool:
-    return any(block.text.strip() for block in blocks)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
+from typing import NamedTuple
 
 Json = str | int | float | bool | None | list["Json"] | dict[str, "Json"]
 Attributes = Mapping[str, Json]
@@ -163,8 +164,7 @@ class Patch:
     namespace: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
+class Condition(NamedTuple):
     """One test on an attribute of the item: `name op value`."""
 
     name: str
@@ -194,16 +194,14 @@ class Filter:
     where: tuple[Condition, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(NamedTuple):
     """A stretch of a sorted listing, and how many there are in all."""
 
     items: tuple[Item, ...]
     total: int
 
 
-@dataclass(frozen=True, slots=True)
-class Similar:
+class Similar(NamedTuple):
     """A stored item whose text is the same or nearly the same as a new one."""
 
     id: str
@@ -235,8 +233,7 @@ class Hit:
     reasons: Mapping[str, float] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(NamedTuple):
     """The hits of one page, how many passed in all, and what the caller should know."""
 
     hits: tuple[Hit, ...]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple, cast
 
 from memolith.engine.events import Event, Replay, block_data, join_blocks
@@ -16,8 +15,7 @@ _SIMPLE = {"remembered": "forgotten", "forgotten": "restored", "restored": "forg
 _FIELDS = ("title", "status", "audience", "project", "namespace", "tags", "strength", "attributes")
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(NamedTuple):
     """One field of an item before and after an event."""
 
     field: str
@@ -55,7 +53,7 @@ class Past:
             events = _events(rows, caller, id)
         if events[-1].type == "erased":
             raise NotFound("This item was erased; its past is gone too.", id=id)
-        state = Replay.until(events, at)
+        state = Replay.of(events, until=at)
         if not isinstance(state.row, Item) or not state.row.scope.admits(caller):
             raise NotFound(f"At {at} this item was not there for you.", id=id)
         return state.row, join_blocks(state.passages)
@@ -169,23 +167,11 @@ def _inverse(events: list[Event], event: Event) -> tuple[str, dict[str, Json]]:
     _must(now.row is not None, event)
     if event.type == "appraised":
         raise NotUndoable("What is computed cannot be undone; it follows from the rest.", id=event.stream)
-    if event.type in ("appended", "trimmed"):
-        return _inverse_blocks(event, before, after, now)
     return "relinked" if event.type == "relinked" else "revised", _inverse_fields(event, before, after, now)
 
 
 def _alive(state: Replay) -> bool:
     return state.row is not None and not (isinstance(state.row, Item) and state.row.forgotten)
-
-
-def _inverse_blocks(event: Event, before: Replay, after: Replay, now: Replay) -> tuple[str, dict[str, Json]]:
-    _must(now.passages == after.passages, event)
-    item = cast(Item, before.row)
-    if event.type == "appended":
-        return "trimmed", {"blocks": item.blocks, "passages": item.passages if item.blocks else 0}
-    kept = cast(Item, after.row).blocks
-    blocks = join_blocks(before.passages)[kept:]
-    return "appended", {"blocks": [block_data(block) for block in blocks]}
 
 
 def _inverse_fields(event: Event, before: Replay, after: Replay, now: Replay) -> dict[str, Json]:

@@ -99,8 +99,7 @@ class Evidence(NamedTuple):
     cosine: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class Ranked:
+class Ranked(NamedTuple):
     """A candidate with its place in the order, its calibrated similarity, and why."""
 
     place: Place
@@ -285,8 +284,7 @@ class Store(Protocol):
     def close(self) -> None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class ClientKey:
+class ClientKey(NamedTuple):
     """A key that lets a client in over HTTP; only its SHA-256 is known here."""
 
     id: str

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from memolith.engine.chunks import embedded
 from memolith.engine.events import LINK_EVENTS, Replay
@@ -43,40 +44,38 @@ class Query:
     verbatim: bool = False
 
 
+@dataclass(frozen=True, slots=True)
 class Recall:
     """Searches the store; without a model it searches by words and says so."""
 
-    def __init__(self, store: Store, lexicon: Lexicon, ranker: Ranker,
-                 meaning: Callable[[], Meaning | None] = lambda: None,
-                 drain: Callable[[str, float], object] | None = None) -> None:
-        self._store = store
-        self._lexicon = lexicon
-        self._ranker = ranker
-        self._meaning = meaning
-        self._drain = drain
+    store: Store
+    lexicon: Lexicon
+    ranker: Ranker
+    meaning: Callable[[], Meaning | None]
+    drain: Callable[[str, float], object]
 
     def recall(self, caller: Caller, query: Query) -> Found:
         """One page of hits, best first."""
         query = replace(check(query), filter=checked(query.filter))
         warnings: list[str] = []
         meaning = None if query.mode == "text" else self._ready(query, warnings)
-        with self._store.reading(caller.tenant) as rows:
+        with self.store.reading(caller.tenant) as rows:
             waiting = rows.waiting(caller.tenant, "embed") if meaning else 0
-            if not (waiting and self._drain):
+            if not waiting:
                 return self._answer(rows, caller, query, meaning, waiting, warnings)
         # Whoever cannot write can still search.
         with suppress(DiskFull, Unavailable):
-            self._drain(caller.tenant, DRAIN_S)
+            self.drain(caller.tenant, DRAIN_S)
         if meaning and not meaning.embedder.ready:
             meaning = self._ready(query, warnings)
-        with self._store.reading(caller.tenant) as rows:
+        with self.store.reading(caller.tenant) as rows:
             waiting = rows.waiting(caller.tenant, "embed") if meaning else 0
             return self._answer(rows, caller, query, meaning, waiting, warnings)
 
     def _answer(self, rows: Reader, caller: Caller, query: Query, meaning: Meaning | None, waiting: int,
                 warnings: list[str]) -> Found:
         warnings += _lacking(waiting)
-        search = Search(rows, caller, query, self._lexicon, self._ranker)
+        search = Search(rows, caller, query, self.lexicon, self.ranker)
         dense = self._dense(meaning, search.stripped, query, warnings) if meaning else None
         ranked, full = search.run(dense)
         if full:
@@ -92,52 +91,37 @@ class Recall:
         if meaning is None:
             return [], warnings
         with suppress(DiskFull, Unavailable):
-            if self._drain:
-                self._drain(caller.tenant, DRAIN_S)
-        with self._store.reading(caller.tenant) as rows:
+            self.drain(caller.tenant, DRAIN_S)
+        with self.store.reading(caller.tenant) as rows:
             warnings += _lacking(rows.waiting(caller.tenant, "embed"))
-            near = self._ranker.pairs(meaning.vectors.beginnings(rows, caller, checked(chosen)), threshold, most, tell)
+            near = self.ranker.pairs(meaning.vectors.beginnings(rows, caller, checked(chosen)), threshold, most, tell)
             found = rows.places({place for pair in near for place in pair[:2]})
         return [(found[one][0], found[two][0], score) for one, two, score in near], warnings
 
-    def state(self) -> str:
-        """Whether search by meaning works: healthy, loading, or off; asking starts to load the model."""
+    def state(self) -> tuple[str, str]:
+        """Whether search by meaning works (healthy, loading, down or off), and the model; asking starts to load it."""
         try:
-            meaning = self._meaning()
+            if (meaning := self.meaning()) is None:
+                return "off", "none"
+            return "healthy" if meaning.embedder.wait(0.0) else "loading", meaning.embedder.id
         except EmbedderDown:
-            return "down"
-        if meaning is None:
-            return "off"
-        return "healthy" if meaning.embedder.ready or meaning.embedder.wait(0.0) else "loading"
-
-    def model(self) -> str:
-        """The name of the model, or why there is none."""
-        try:
-            meaning = self._meaning()
-            return meaning.embedder.id if meaning else "none"
-        except EmbedderDown:
-            return "down"
+            return "down", "down"
 
     def _ready(self, query: Query, warnings: list[str]) -> Meaning | None:
-        """The model once it is loaded."""
-        meaning, why = self._loaded()
-        if why == OFF and query.mode == "vector":
-            raise InvalidInput(f"{OFF} here; use the mode text.", field="mode")
-        if meaning is None and query.mode == "vector":
-            raise EmbedderDown(f"{why}, so nothing can be found by meaning alone.")
-        if meaning is None:
-            warnings.append(f"{why}; found by words only.")
-        return meaning
-
-    def _loaded(self) -> tuple[Meaning | None, str]:
-        """The model, or why there is none."""
+        """The model once it is loaded; without it a warning, or an error where only meaning was asked for."""
         try:
-            meaning = self._meaning()
+            meaning = self.meaning()
+            if meaning and meaning.embedder.wait(MODEL_WAIT_S):
+                return meaning
+            why = "The embedding model is not ready" if meaning else OFF
         except EmbedderDown as error:
-            return None, error.message.rstrip(".")
-        if meaning is None:
-            return None, OFF
-        return (meaning, "") if meaning.embedder.wait(MODEL_WAIT_S) else (None, "The embedding model is not ready")
+            why = error.message.rstrip(".")
+        if query.mode == "vector" and why == OFF:
+            raise InvalidInput(f"{OFF} here; use the mode text.", field="mode")
+        if query.mode == "vector":
+            raise EmbedderDown(f"{why}, so nothing can be found by meaning alone.")
+        warnings.append(f"{why}; found by words only.")
+        return None
 
     def _dense(self, meaning: Meaning, text: str, query: Query, warnings: list[str]) -> Dense | None:
         try:
@@ -152,8 +136,7 @@ class Recall:
         return None if vector is None else Dense(vector, meaning)
 
 
-@dataclass(frozen=True, slots=True)
-class Dense:
+class Dense(NamedTuple):
     """The query as a vector, and where to look for others."""
 
     vector: bytes
@@ -258,9 +241,9 @@ class Search:
         judged = self._ranker.judge(asked, pool)
         if self._query.mode == "vector":
             judged = [one if (cosine := one.reasons.get("cosine")) is None else
-                      replace(one, order=cosine, similarity=self._ranker.similarity(cosine)) for one in judged]
+                      one._replace(order=cosine, similarity=self._ranker.similarity(cosine)) for one in judged]
         elif self._query.mode == "text":
-            judged = [replace(one, order=one.reasons["text"]) for one in judged]
+            judged = [one._replace(order=one.reasons["text"]) for one in judged]
         return _sorted(judged)
 
     def _passages(self, places: set[Place]) -> dict[Place, Passage]:
@@ -281,9 +264,8 @@ class Search:
 
     def _speakers_named(self) -> tuple[str, ...]:
         words = set(re.findall(r"\w+", self._query.text.lower()))
-        named = [name for name in self._rows.speakers(self._caller.tenant, 200)
-                 if name.lower() not in ROLES and words & set(re.findall(r"\w+", name.lower()))]
-        return tuple(named)
+        return tuple(name for name in self._rows.speakers(self._caller.tenant, 200)
+                     if name.lower() not in ROLES and words & set(re.findall(r"\w+", name.lower())))
 
     def _cut(self, ranked: list[Ranked]) -> list[Ranked]:
         """Without what is below the threshold, and one hit per item where asked."""
@@ -303,7 +285,11 @@ class Search:
         changed = set(self._rows.streams(self._caller.tenant, at))
         stay = [one for one in ranked if one.passage.item not in changed]
         past = _bygone(self._rows, self._caller, self._query.filter, changed, at)
-        cosines = _cosines(past, dense)
+        # In no index: their vectors are made on the spot, for the first so many.
+        texts = [embedded(item.title, passage.speaker, passage.text) for item, passage in past[:MOST_BYGONE]]
+        vectors = dense.meaning.embedder.embed(texts) if dense else []
+        cosines = {n: dense.meaning.vectors.cosine(dense.vector, vector)
+                   for n, vector in enumerate(vectors) if dense and vector is not None}
         pool: list[Evidence] = []
         for n, (item, passage) in enumerate(past):
             place = Place(-1 - n, passage.ordinal)
@@ -330,21 +316,11 @@ def _bygone(rows: Reader, caller: Caller, chosen: Filter, streams: Collection[st
         current = rows.item(caller.tenant, stream)
         if current is None or not current.scope.admits(caller):
             continue
-        state = Replay.until(events, at)
+        state = Replay.of(events, until=at)
         item = state.row
         if isinstance(item, Item) and item.scope.admits(caller) and item_matches(item, chosen):
             found += [(item, passage) for passage in state.passages if passage_matches(passage, chosen)]
     return found
-
-
-def _cosines(past: list[tuple[Item, Passage]], dense: Dense | None) -> dict[int, float]:
-    """Cosines of texts that are in no index, made on the spot for the first so many."""
-    if dense is None:
-        return {}
-    made = dense.meaning.embedder.embed([embedded(item.title, passage.speaker, passage.text)
-                                         for item, passage in past[:MOST_BYGONE]])
-    cosine = dense.meaning.vectors.cosine
-    return {n: cosine(dense.vector, vector) for n, vector in enumerate(made) if vector is not None}
 
 
 def check(query: Query) -> Query:

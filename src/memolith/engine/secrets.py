@@ -3,7 +3,6 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
 MARK = "[REDACTED]"
@@ -18,8 +17,7 @@ _SHORTEST_TOKEN = 20
 _SHORTEST_VALUE = {"password": 4, "secret": 6, "token": 8, "aws-secret-key": 8}
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(NamedTuple):
     """One secret: its kind, and the span of its own characters."""
 
     kind: str

@@ -6,7 +6,7 @@ import os
 import threading
 import time
 import uuid
-from datetime import UTC, datetime
+from datetime import datetime, timedelta
 
 _lock = threading.Lock()
 _last = 0
@@ -26,18 +26,15 @@ def new_id() -> str:
 class SystemClock:
     """The time of this machine, never standing still or going back within a process."""
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._last = 0
+    _last = 0
 
     def now(self) -> str:
         """UTC with microseconds and `Z`."""
-        with self._lock:
+        with _lock:
             self._last = max(self._last + 1, time.time_ns() // 1000)
             return iso(self._last)
 
 
 def iso(microseconds: int) -> str:
     """Microseconds since 1970 as text."""
-    seconds, rest = divmod(microseconds, 1_000_000)
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S") + f".{rest:06d}Z"
+    return (datetime(1970, 1, 1) + timedelta(microseconds=microseconds)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -6,15 +6,14 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from typing import NamedTuple, cast
 
 from memolith.engine.events import ITEM_EVENTS, LINK_EVENTS, RECORD_EVENTS, Changes, Event, Replay, fold
 from memolith.engine.intake import Intake, identifier, json_object, plain, when
 from memolith.engine.model import Block, Caller, Draft, Item, Json, Passage, exact
 from memolith.engine.ports import Reader, Store, Writer
-from memolith.engine.soundness import refuse_unsound
-from memolith.engine.verbs import Verbs
+from memolith.engine.verbs import Verbs, refuse_unsound
 from memolith.errors import Conflict, InvalidInput, MemolithError, StoreCorrupt
 
 FORMAT = 1
@@ -41,8 +40,8 @@ class Upkeep:
 
     def verify(self, progress: Progress = lambda done, total: None) -> list[str]:
         """Every place where the rows differ from a replay of the log; empty when all is well."""
-        problems = [f"database file: {text}" for text in self._engine.store.check()]
         store, done = self._engine.store, 0
+        problems = [f"database file: {text}" for text in store.check()]
         with store.reading(None) as rows:
             tenants = rows.tenants()
             total = sum(rows.last_seq(tenant) for tenant in tenants)
@@ -52,7 +51,6 @@ class Upkeep:
                     problems += [f"{tenant}: {text}" for text in found]
                     done += count
                     progress(done, total)
-                problems += [f"{tenant}: {text}" for text in rows.index_differences(tenant)]
         return problems
 
     def rebuild(self, progress: Progress = lambda done, total: None) -> int:
@@ -79,12 +77,11 @@ class Upkeep:
     def export(self, tenant: str) -> Iterator[str]:
         """The tenant as JSON Lines: a header, then its log."""
         with self._engine.store.reading(tenant) as rows:
-            yield _line({"memolith": FORMAT, "tenant": tenant, "events": rows.last_seq(tenant),
-                         "left_out": list(LEFT_OUT)})
-            for event in rows.events_after(tenant, 0):
-                told = asdict(event)
-                del told["tenant"]
-                yield _line({"event": told})
+            head = {"memolith": FORMAT, "tenant": tenant, "events": rows.last_seq(tenant), "left_out": LEFT_OUT}
+            events = ({"event": {name: value for name, value in asdict(event).items() if name != "tenant"}}
+                      for event in rows.events_after(tenant, 0))
+            for record in chain([head], events):
+                yield json.dumps(record, ensure_ascii=False, sort_keys=True)
 
     def import_(self, caller: Caller, lines: Iterable[str], progress: Progress = lambda done, total: None) -> Imported:
         """Bring in an export, or plain lines with `content`; wholly or not at all."""
@@ -184,6 +181,7 @@ def differences(rows: Reader, tenant: str) -> Iterator[tuple[int, list[str]]]:
         yield len(events), found
     yield 0, [f"item {item.id} is not in the log" for item in rows.all_items(tenant) if item.id not in items]
     yield 0, [f"link {link.id} is not in the log" for link in rows.all_links(tenant) if link.id not in links]
+    yield 0, rows.index_differences(tenant)
 
 
 def follow(source: Store, target: Store, tenant: str, progress: Progress | None = None) -> int:
@@ -239,11 +237,7 @@ def unequal(source: Store, target: Store, tenant: str) -> list[str]:
 def unsound(target: Store, tenant: str) -> list[str]:
     """What differs between a copy's rows and its own log; slow, but nobody need wait for it."""
     with target.reading(tenant) as rows:
-        return [text for _, found in differences(rows, tenant) for text in found] + rows.index_differences(tenant)
-
-
-def _line(record: Mapping[str, object]) -> str:
-    return json.dumps(record, ensure_ascii=False, sort_keys=True)
+        return [text for _, found in differences(rows, tenant) for text in found]
 
 
 def _check_headers(records: list[tuple[int, dict[str, Json]]]) -> None:

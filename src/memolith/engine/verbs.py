@@ -5,23 +5,24 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import NamedTuple, cast
 
 from memolith.engine import chunks, model
 from memolith.engine.certainty import appraise_again, completed, shaken
 from memolith.engine.duplicates import known
 from memolith.engine.events import Changes, Event, Replay, block_data, fold, join_blocks
-from memolith.engine.intake import POLICIES, Intake, Limits, identifier, plain, word
+from memolith.engine.intake import Intake, Limits, identifier, plain, word
 from memolith.engine.intake import strength as checked_strength
 from memolith.engine.model import NO_ATTRIBUTES, Attributes, Block, Caller, Draft, Item, Json, Link, Patch, Written
 from memolith.engine.ports import Clock, Reader, Store, Writer
-from memolith.engine.soundness import refuse_unsound
 from memolith.engine.times import new_id
 from memolith.errors import AlreadyExists, Conflict, Denied, InvalidInput, NotFound, VersionConflict
 
+# The kinds whose title is a name that may stand only once, and the attributes that go with it.
+UNIQUE: dict[str, tuple[str, ...]] = {"concept": ("area", "topic"), "project": ()}
 
-@dataclass(frozen=True, slots=True)
-class Receipt:
+
+class Receipt(NamedTuple):
     """Digests of a key and of what was asked for: enough to know them again, and nothing that they may hold."""
 
     key: str | None = None
@@ -37,18 +38,15 @@ class Receipt:
         return cls(*(hashlib.sha256(text.encode()).hexdigest() for text in (key, model.exact(parts))))
 
 
+@dataclass(eq=False)
 class Verbs:
     """Remembers, changes and forgets for a caller, within his scope."""
 
-    def __init__(self, store: Store, clock: Clock, limits: Limits = Limits(), secrets: str = "redact",
-                 after_erase: Callable[[], None] = lambda: None) -> None:
-        if secrets not in POLICIES:
-            raise InvalidInput(f"Secrets can be one of {', '.join(POLICIES)}.", field="secrets")
-        self.store = store
-        self.clock = clock
-        self.limits = limits
-        self.secrets = secrets
-        self._after_erase = after_erase
+    store: Store
+    clock: Clock
+    limits: Limits = Limits()
+    secrets: str = "redact"
+    after_erase: Callable[[], None] = lambda: None
 
     def remember(self, caller: Caller, draft: Draft, key: str | None = None,
                  check: Callable[[Reader], None] = lambda rows: None) -> Written:
@@ -110,12 +108,10 @@ class Verbs:
             raise InvalidInput(f"{sorted(both)[0]!r} is both to be added and removed.", field="tags")
         with self.store.writing(caller.tenant) as rows:
             item = self._live(rows, caller, id)
-            intake.tags(tuple(set(item.tags) | set(added)))
-            data: dict[str, Json] = {"added": [tag for tag in added if tag not in item.tags],
-                                     "removed": [tag for tag in item.tags if tag in removed]}
-            if not any(data.values()):
+            tags = intake.tags(tuple({*item.tags, *added} - removed))
+            if tags == item.tags:
                 return Written(item, rows.last_seq(caller.tenant))
-            return self._change(rows, caller, item, "tagged", data, intake)
+            return self._change(rows, caller, item, "tagged", {"tags": list(tags)}, intake)
 
     def append(self, caller: Caller, id: str, blocks: Sequence[Block], key: str | None = None) -> Written:
         """Add messages or other blocks at the end."""
@@ -166,7 +162,7 @@ class Verbs:
                 self.tell(rows, caller, stream, "erased", {}, rows.link(caller.tenant, stream))
             self._record(rows, rows.item(caller.tenant, id), id, "erased", {}, caller)
         clean = self.store.shred()
-        self._after_erase()
+        self.after_erase()
         return clean
 
     def link(self, caller: Caller, source: str, target: str, type: str, strength: float = 1.0,
@@ -205,8 +201,7 @@ class Verbs:
     def tell(self, rows: Writer, caller: Caller, stream: str, type: str, data: dict[str, Json],
              before: Item | Link | None = None) -> Event:
         """Log one more event of a stream whatever has become of it, or of a record that is no item."""
-        version = len(rows.events(caller.tenant, stream))
-        return self._record(rows, before, stream, type, data, caller, version=version)[0]
+        return self._record(rows, before, stream, type, data, caller, version=len(rows.events(rows.tenant, stream)))[0]
 
     def _record(self, rows: Writer, before: Item | Link | None, stream: str, type: str, data: dict[str, Json],
                 caller: Caller, receipt: Receipt = Receipt(), version: int | None = None) -> tuple[Event, Changes]:
@@ -267,6 +262,31 @@ def sees_both(rows: Reader, caller: Caller, link: Link) -> bool:
     """Whether the caller may see both ends of a link, forgotten or not."""
     ends = rows.items(caller.tenant, (link.source, link.target))
     return len(ends) == 2 and all(end.scope.admits(caller) for end in ends.values())
+
+
+def refuse_unsound(rows: Reader, changes: Changes) -> None:
+    """Refuse a change that leaves an item without title and text, for no project, or with another's name."""
+    item, before = changes.item, changes.before
+    if item is None:
+        return
+    if not item.title and (before is None or before.title or changes.passages):
+        passages = changes.passages or rows.passages(item.scope.tenant, item.id)
+        if not any(passage.text.strip() for passage in passages):
+            raise InvalidInput("An item without text needs a title.", field="title")
+    if item.scope.audience is model.Audience.PROJECT and not item.scope.project:
+        raise InvalidInput("An item for a project needs to name the project.", field="project")
+    if item.kind not in UNIQUE or item.forgotten or not item.title:
+        return
+    if before is None or before.forgotten or _named(before) != _named(item):
+        for other in rows.namesakes(item.scope.tenant, item.kind, item.title):
+            if other.id != item.id and _named(other) == _named(item):
+                raise AlreadyExists(f"There is a {item.kind} {item.title!r} here already.", field="title", id=other.id)
+
+
+def _named(item: Item) -> tuple[object, ...]:
+    scope = item.scope
+    among = {"user": scope.owner, "project": scope.project}.get(scope.audience)
+    return (item.title, scope.audience, among, *(item.attributes.get(name) for name in UNIQUE[item.kind]))
 
 
 def _text(blocks: Sequence[Block]) -> dict[str, Json]:

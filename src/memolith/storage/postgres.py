@@ -18,6 +18,7 @@ from memolith.storage.postgres_write import PostgresWriter
 from memolith.storage.store import SqlStore
 
 CONNECT_S = 5
+LOOK_S = 1.0
 
 
 class PostgresStore(SqlStore):
@@ -67,6 +68,25 @@ class PostgresStore(SqlStore):
         """Bytes of the whole database."""
         with self.reading(None) as rows:
             return {"database": (rows.row("size") or (0,))[0]}
+
+    def listen(self, heard: Callable[[], None], stopping: threading.Event) -> None:
+        """Hear on a connection of its own what other servers tell; a lost hint costs a second, as caches also look."""
+        with self.owning() as db:
+            db.execute(QUERIES["listen"])
+            # What was told while nobody listened is not known here.
+            heard()
+            while not stopping.is_set():
+                for _ in db.notifies(timeout=LOOK_S):
+                    heard()
+            db.close()
+
+    def take_calls(self, key: str, minute: int, amount: int) -> int:
+        """Take so many calls of this minute; returns how many all servers took together."""
+        with self.writing(None) as rows:
+            found = rows.row("allowance_take", tenant="", key=key, minute=minute, amount=amount)
+            rows.do("allowance_old", minute=minute - 1)
+        assert found is not None
+        return int(found[0])
 
     @contextmanager
     def transaction(self, tenant: str | None, writes: bool, wait_s: float) -> Iterator[Connection]:

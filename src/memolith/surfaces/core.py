@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue
@@ -17,6 +16,8 @@ from memolith.surfaces.items import CHANGED, ITEM, bare_id, changed, spoken
 
 Limit = Annotated[int, Field(ge=1, le=100)]
 Texts = list[str] | None
+PROMPT = Prompt("with_memory", "Answer a question from what is remembered, with sources.",
+                (PromptArgument("question", "What to answer.", required=True),))
 
 
 def read_resource(call: Call, uri: str) -> Content | None:
@@ -35,20 +36,13 @@ def list_resources(call: Call) -> Sequence[Resource]:
             for item in page.items]
 
 
-def list_prompts(call: Call) -> Sequence[Prompt]:
-    """The one prompt of this family."""
-    return [Prompt("with_memory", "Answer a question from what is remembered, with sources.",
-                   (PromptArgument("question", "What to answer.", required=True),))]
-
-
 def get_prompt(call: Call, name: str, values: Mapping[str, str]) -> str | None:
     """The question together with what is known about it."""
-    if name != "with_memory":
+    if name != PROMPT.name:
         return None
     if not values.get("question"):
         raise InvalidInput("`question` is required.", field="question")
-    pack = call.engine.context(call.caller, values["question"], 1500)
-    known = pack.text or "(nothing is remembered about this)"
+    known = call.engine.context(call.caller, values["question"], 1500).text or "(nothing is remembered about this)"
     return (f"What is remembered:\n\n{known}\n\nAnswer from this alone and name the numbers of the parts you use. "
             f"If it does not tell, say so.\n\nQuestion: {values['question']}")
 
@@ -57,7 +51,7 @@ core = Family("core", instructions="Long-term memory. Recall before you answer f
               "decisions, preferences and facts worth keeping.",
               resources=Resources(read_resource, list_resources,
                                   (Resource(ITEM + "{id}", "item", "An item as text.", "text/markdown"),)),
-              prompts=Prompts(list_prompts, get_prompt))
+              prompts=Prompts(lambda call: [PROMPT], get_prompt))
 
 
 @core.tool(shape(id=str, redactions=dict, similar=[str]))
@@ -154,7 +148,7 @@ def history(call: Call, *, id: str, as_of: str | None = None) -> Body:
     """Who changed what and when, until `as_of`."""
     steps = call.engine.past.history(call.caller, bare_id(id), as_of)
     return {"events": [{"event": step.event.seq, "type": step.event.type, "at": step.event.at, "by": step.event.actor,
-                        "changes": [asdict(change) for change in step.changes]} for step in steps]}
+                        "changes": [change._asdict() for change in step.changes]} for step in steps]}
 
 
 @core.tool(shape(counts=dict, recent=[dict], health=dict), read_only=True)

@@ -187,8 +187,9 @@ def create_relationship(call: Call, *, source_id: Id, target_id: Id, relationshi
 def delete_relationship(call: Call, *, source_id: Id, target_id: Id, relationship_type: Kind) -> Body:
     """Cut one relationship between two concepts."""
     source, target = _concept(call, source_id), _concept(call, target_id)
-    for link in call.engine.links(call.caller, source):
-        if (link.source, link.target, link.type) == (source, target, relationship_type):
+    around = call.engine.explore(call.caller, source, 1, [relationship_type], Direction.OUT, most=MOST_VISITED)
+    for link in around.links:
+        if link.target == target:
             call.engine.unlink(call.caller, link.id)
             return {"success": True, "relationship_id": link.id, "message": "Relationship deleted"}
     raise NotFound("These concepts are not related this way.", field="relationship_type", value=relationship_type)

@@ -75,7 +75,7 @@ def list_topics(call: Call, *, user_id: UserId | None = None) -> Body:
 def get_config(call: Call, *, key: ConfigKey) -> Body:
     """What a setting is now, and who set it before."""
     about, engine, tenant = known_key(key), call.engine, call.caller.tenant
-    value = engine.model() if key == "embedding_model" else engine.configuration.values(tenant)[key]
+    value = engine.search.state()[1] if key == "embedding_model" else engine.configuration.values(tenant)[key]
     return {"key": key, "value": value, "type": type(about.default).__name__, "description": about.about, "history": [
         {"value": event.data["value"], "at": event.at, "by": event.actor}
         for event in engine.configuration.history(tenant, key)]}
@@ -113,7 +113,8 @@ def get_organization_info(call: Call, *, organization_id: str) -> Body:
     """What your organisation has set, what it may use, and what it uses."""
     tenant, engine = _own(call.caller, organization_id), call.engine
     assert tenant is not None
-    values = engine.configuration.values(tenant) | {"embedding_model": engine.model(), "secrets": engine.secrets}
+    started = {"embedding_model": engine.search.state()[1], "secrets": engine.secrets}
+    values = engine.configuration.values(tenant) | started
     with engine.store.reading(tenant) as rows:
         kinds = rows.counts(Caller(tenant, admin=True), Filter(), "kind")
         keys = len(rows.records(tenant, "vault/"))
