@@ -16,6 +16,7 @@ from memolith.errors import BlockedContent, InvalidInput, TooLarge
 POLICIES = ("redact", "block", "allow")
 NEEDS_TEXT = ("memory", "conversation", "concept")
 DEFAULT_NAMESPACE = {"memory": "context"}
+DEFAULT_ATTRIBUTES: dict[str, Attributes] = {"conversation": {"folder": "/", "importance_score": 5}}
 DEEPEST = 100
 
 
@@ -46,7 +47,8 @@ class Intake:
         if not isinstance(draft.kind, str) or draft.kind not in KINDS:
             raise InvalidInput(f"There is no such kind; use one of {', '.join(KINDS)}.", field="kind")
         clean = replace(draft, title=self.title(draft.title), blocks=self.blocks(draft.blocks),
-                        tags=self.tags(draft.tags), attributes=self.attributes(draft.attributes),
+                        tags=self.tags(draft.tags),
+                        attributes={**DEFAULT_ATTRIBUTES.get(draft.kind, {}), **self.attributes(draft.attributes)},
                         project=self.name("project", draft.project),
                         namespace=self.name("namespace", draft.namespace or DEFAULT_NAMESPACE.get(draft.kind)),
                         audience=audience(draft.audience), id=None if draft.id is None else identifier(draft.id))

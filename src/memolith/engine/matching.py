@@ -13,7 +13,8 @@ from memolith.engine.model import Condition, Filter, Item, Json, Passage
 from memolith.errors import InvalidInput
 
 _TEXTS = {"kinds": "kinds", "tags_all": "tags", "tags_any": "tags", "tags_none": "tags", "statuses": "status",
-          "projects": "project", "namespaces": "namespace", "topics": "topic_id", "speakers": "speakers", "ids": "ids"}
+          "projects": "project", "namespaces": "namespace", "topics": "topic_id", "speakers": "speakers", "ids": "ids",
+          "titles": "label"}
 
 
 OPS = ("eq", "ne", "lt", "le", "gt", "ge", "glob", "in", "under", "has", "is_or_lacks", "sure")
@@ -60,6 +61,7 @@ def item_matches(item: Item, chosen: Filter) -> bool:
             and (not chosen.tags_any or not tags.isdisjoint(chosen.tags_any))
             and tags.isdisjoint(chosen.tags_none)
             and chosen.title.casefold() in item.title.casefold()
+            and (not chosen.titles or item.title in chosen.titles)
             and all(_holds(item.attributes.get(condition.name), condition) for condition in chosen.where))
 
 

@@ -179,6 +179,7 @@ class Filter:
     speakers: tuple[str, ...] = ()
     ids: tuple[str, ...] = ()
     title: str = ""
+    titles: tuple[str, ...] = ()
     where: tuple[Condition, ...] = ()
 
 
@@ -221,6 +222,7 @@ class Hit:
     rank_score: float
     strength: str
     reasons: Mapping[str, float] = field(default_factory=dict)
+    around: tuple[Passage, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

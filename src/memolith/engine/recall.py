@@ -39,6 +39,8 @@ class Query:
     threshold: float = 0.0
     by_similarity: bool = False
     per_item: bool = False
+    per_block: bool = False
+    reach: int = 0
     as_of: str | None = None
     verbatim: bool = False
 
@@ -241,9 +243,12 @@ class Search:
         pool = self._weigh(passages, dense)
         ranked = self._ranker.rank(asked, pool) if query.mode == "hybrid" else self._alone(asked, pool)
         rest = {candidate.ref for candidate in (*words, *near)} - {place.ref for place in passages}
-        beyond = query.offset + query.limit > len(ranked)
+        blocks = {(one.place.item, one.passage.block) for one in ranked} if query.per_block else set()
+        beyond = query.offset + query.limit > (len(blocks) or len(ranked))
         if not (beyond or query.threshold or query.by_similarity or query.per_item or query.as_of):
-            self.unread = len(rest)
+            others = self._rows.places(set(map(Place.of, rest))) if query.per_block else {}
+            self.unread = len({(place.item, passage.block) for place, passage in others.items()} - blocks
+                              if query.per_block else rest)
             return ranked
         return ranked + self._alone(asked, self._weigh(self._passages(set(map(Place.of, rest))), dense))
 
@@ -293,15 +298,15 @@ class Search:
         return tuple(named)
 
     def _cut(self, ranked: list[Ranked]) -> list[Ranked]:
-        """Without what is below the threshold, and one hit per item where asked."""
+        """Without what is below the threshold, and one hit per item or per block where asked."""
         query = self._query
         kept = [one for one in ranked if one.similarity >= query.threshold]
         if query.by_similarity:
             kept.sort(key=lambda one: (-one.similarity, one.place))
-        if query.per_item:
-            first: dict[int, Ranked] = {}
+        if query.per_item or query.per_block:
+            first: dict[tuple[int, int], Ranked] = {}
             for one in kept:
-                first.setdefault(one.place.item, one)
+                first.setdefault((one.place.item, one.passage.block * query.per_block), one)
             kept = list(first.values())
         return kept
 
@@ -323,7 +328,14 @@ class Search:
         """A ranked passage as the caller gets to see it."""
         return Hit(item=self._items[one.place.item], passage=one.passage, score=one.similarity,
                    rank_score=round(one.order, 4), strength="strong" if one.similarity >= STRONG else "weak",
-                   reasons=one.reasons)
+                   reasons=one.reasons, around=self._around(one.place))
+
+    def _around(self, place: Place) -> tuple[Passage, ...]:
+        """The passages within the reach of one, itself included."""
+        if not self._query.reach:
+            return ()
+        first, last = place.ordinal - self._query.reach, place.ordinal + self._query.reach
+        return tuple(self._passages({Place(place.item, n) for n in range(max(0, first), last + 1)}).values())
 
 
 def _bygone(rows: Reader, caller: Caller, chosen: Filter, streams: Collection[str],

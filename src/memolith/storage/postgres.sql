@@ -323,6 +323,10 @@ and jsonb_typeof(attribute(i.attributes, :name{n})) = 'array' and exists (
     where case when jsonb_typeof(e) = 'boolean' then to_jsonb(cast(cast(e as boolean) as integer)) else e end
           = cast(:value{n} as jsonb))
 
+-- name: folders
+select attribute(i.attributes, 'folder') #>> '{}', attribute(i.attributes, 'importance_score') #>> '{}', count(*)
+from item i where i.tenant = :tenant {filters} group by 1, 2
+
 -- name: access_most
 select a.item from access a join item i on i.tenant = a.tenant and i.id = a.item
 where a.tenant = :tenant {filters} order by a.count desc, a.last desc limit 1

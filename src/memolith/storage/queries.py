@@ -14,7 +14,7 @@ Parameters = dict[str, Parameter]
 SHARED = Path(__file__).with_name("statements.sql")
 _NAME = re.compile(r"^-- name: (\w+)\n", re.M)
 _ORDERS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">="}
-_SETS = ("statuses", "projects", "namespaces", "topics", "tags_any", "tags_none")
+_SETS = ("statuses", "projects", "namespaces", "topics", "tags_any", "tags_none", "titles")
 
 
 class Queries(dict[str, str]):

@@ -243,6 +243,16 @@ class SqlReader:
         return [(area, topic, subtopic, int(count), int(events)) for area, topic, subtopic, count, events in
                 self.filtered("concept_tree", caller, Filter(forgotten=None))]
 
+    def folders(self, caller: Caller, chosen: Filter) -> list[tuple[str, float, int]]:
+        """Per folder and importance: how many items there are."""
+        return [(folder or "/", float(importance or 5), count) for folder, importance, count in
+                self.filtered("folders", caller, chosen)]
+
+    def text_lengths(self, tenant: str, ids: Collection[str]) -> dict[str, tuple[Place, int]]:
+        """The first place of each item, and how many characters its text has."""
+        found = self.rows("text_lengths", tenant=tenant, ids=json.dumps(list(ids)))
+        return {id: (Place.of(first), int(length)) for id, first, length in found}
+
     def namesakes(self, tenant: str, kind: str, title: str) -> list[Item]:
         """Live items of a kind with exactly that title."""
         return [rows.item_from(row) for row in self.rows("namesakes", tenant=tenant, kind=kind, title=title)]

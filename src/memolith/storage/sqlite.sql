@@ -304,6 +304,10 @@ select json_extract(i.attributes, '$.area'), json_extract(i.attributes, '$.topic
     json_extract(i.attributes, '$.subtopic'), sum(1 - i.forgotten), sum(i.version)
 from item i where i.tenant = :tenant and i.kind = 'concept' {filters} group by 1, 2, 3
 
+-- name: folders
+select json_extract(i.attributes, '$.folder'), json_extract(i.attributes, '$.importance_score'), count(*)
+from item i where i.tenant = :tenant {filters} group by 1, 2
+
 -- name: filter_title
 and instr(casefold(i.title), :title_part) > 0
 

@@ -72,6 +72,12 @@ with i as materialized (select row << 20 as low, (row + 1) << 20 as high from it
 select coalesce(sum(octet_length(p.text)), 0) from i
 join passage p on p.tenant = :tenant and p.id >= i.low and p.id < i.high
 
+-- name: text_lengths
+with i as materialized (select id, row << 20 as low, (row + 1) << 20 as high from item
+                        where tenant = :tenant and id in each(:ids))
+select i.id, i.low, sum(length(p.text)) from i join passage p on p.tenant = :tenant and p.id >= i.low and p.id < i.high
+group by 1, 2
+
 -- name: sketch_drop
 delete from sketch where tenant = :tenant and item = :item
 and mark in numbers(:marks)
@@ -224,6 +230,9 @@ and i.project in each(:projects)
 
 -- name: filter_namespaces
 and i.namespace in each(:namespaces)
+
+-- name: filter_titles
+and i.title in each(:titles)
 
 -- name: filter_owner
 and i.owner = :owner

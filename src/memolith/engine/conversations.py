@@ -1,0 +1,109 @@
+"""Conversations: where they lie, how long they are, and which of them can go."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Literal, cast
+
+from memolith.engine.engine import Engine
+from memolith.engine.events import join_blocks
+from memolith.engine.intake import when
+from memolith.engine.model import Block, Caller, Condition, Filter, Item, Passage
+from memolith.engine.ports import Place
+from memolith.errors import InvalidInput
+
+PINNED = 10
+LONGEST_FOLDER = 500
+CHARACTERS_PER_TOKEN = 4
+PREVIEW = 100
+# What is to be deleted rather than archived: of next to no importance, and untouched for long, whatever was asked for.
+TRIFLING, LONG_DAYS = 2, 180
+# Scripts without spaces between words count by the character.
+_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\s\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Stale:
+    """A conversation that nobody has looked at for long."""
+
+    item: Item
+    last_accessed: str
+    tokens: int
+    preview: str
+    recommendation: Literal["archive", "delete"]
+
+
+def folder_path(folder: str) -> str:
+    """The folder as `/a/b`: from the top, without empty parts and without an end slash."""
+    parts = [part.strip() for part in folder.split("/")]
+    path = "/" + "/".join(part for part in parts if part)
+    if {".", ".."} & set(parts) or len(path) > LONGEST_FOLDER:
+        raise InvalidInput(f"A folder is a path like /work/backend, without . and .., of at most {LONGEST_FOLDER} "
+                           "characters.", field="folder", value=folder)
+    return path
+
+
+def folder_of(item: Item) -> str:
+    """Where the conversation lies."""
+    return cast(str, item.attributes.get("folder", "/"))
+
+
+def importance_of(item: Item) -> float:
+    """How important it is, from 1 to 10."""
+    return cast(float, item.attributes.get("importance_score", 5))
+
+
+def below(folder: str) -> tuple[Condition, ...]:
+    """What lies in the folder or in one below it."""
+    path = folder_path(folder)
+    return () if path == "/" else (Condition("folder", "under", path),)
+
+
+def word_count(blocks: Iterable[Block]) -> int:
+    """How many words were said."""
+    return sum(len(_WORD.findall(block.text)) for block in blocks)
+
+
+def sessions(engine: Engine, caller: Caller, id: str) -> int:
+    """On how many occasions something was said; an append that was undone is none."""
+    with engine.store.reading(caller.tenant) as rows:
+        types = [event.type for event in rows.events(caller.tenant, id)]
+    return 1 + types.count("appended") - types.count("trimmed")
+
+
+def stale(engine: Engine, caller: Caller, age_days: int, importance: float, most: int) -> tuple[list[Stale], int, int]:
+    """Those that can go, the least important first: so many of them, how many there are, and the tokens of all."""
+    now = datetime.fromisoformat(engine.clock.now())
+    before, long_ago = (when("at", (now - timedelta(days=days)).isoformat())
+                        for days in (age_days, max(2 * age_days, LONG_DAYS)))
+    chosen = Filter(kinds=("conversation",), statuses=("active",), where=(
+        Condition("importance_score", "le", importance), Condition("importance_score", "lt", PINNED)))
+    with engine.store.reading(caller.tenant) as rows:
+        items = rows.listing(caller, chosen, "updated_at", False, 2**31, counted=False).items
+    reads = engine.accesses(caller, [item.id for item in items])
+    last = {item.id: max(item.updated_at, reads.get(item.id, (0, ""))[1]) for item in items}
+    old = sorted((item for item in items if last[item.id] <= before),
+                 key=lambda item: (importance_of(item), last[item.id], item.seq))
+    with engine.store.reading(caller.tenant) as rows:
+        sizes = rows.text_lengths(caller.tenant, [item.id for item in old])
+        firsts = rows.places({Place(sizes[item.id][0].item, n) for item in old[:most] for n in range(3)})
+    beginnings: dict[str, list[Passage]] = {}
+    for place in sorted(firsts):
+        beginnings.setdefault(firsts[place].item, []).append(firsts[place])
+    found = [Stale(item, last[item.id], tokens(sizes[item.id][1]), join_blocks(beginnings[item.id])[0].text[:PREVIEW],
+                   "delete" if importance_of(item) <= TRIFLING and last[item.id] <= long_ago else "archive")
+             for item in old[:most]]
+    return found, len(old), sum(tokens(length) for _, length in sizes.values())
+
+
+def tokens(characters: int) -> int:
+    """About how many tokens that many characters are: one for four, rounded up."""
+    return -(-characters // CHARACTERS_PER_TOKEN)
+
+
+def numbered(passages: Sequence[Passage]) -> dict[int, Block]:
+    """The messages that the passages belong to, by their number in the conversation."""
+    return dict(zip(sorted({passage.block for passage in passages}), join_blocks(passages), strict=True))
