@@ -72,7 +72,9 @@ GOOD: dict[str, dict[str, Any]] = {
     "memory_store": {"label": "Stripes", "messages": [{"role": "user", "content": "Why has a zebra stripes?"}]},
     "memory_search": {"query": "hello"}, "memory_update": {"conversation_id": "talk", "importance_score": 7},
     "memory_prune": {"threshold_days": 0}, "memory_get_context": {"conversation_id": "talk"},
-    "memory_export": {"conversation_id": "talk", "format": "markdown"}, "memory_stats": {}}
+    "memory_export": {"conversation_id": "talk", "format": "markdown"}, "memory_stats": {}, "list_conversations": {},
+    "delete_conversation": {"conversation_id": "talk"}, "import_conversations": {
+        "content": '{"title": "Zoo", "messages": [{"role": "user", "content": "A zebra."}]}'}}
 CHATGPT = {"fetch": {"id": "one"}}
 PLAIN_ENVIRONMENT = {**os.environ, "MEMOLITH_EMBEDDER": "none"}
 VOLATILE = ("id", "conversation_id", "message_id", "concept_id", "relationship_id",

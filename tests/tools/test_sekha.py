@@ -164,8 +164,7 @@ def test_every_filter_changes_what_is_found(app):
 
 
 @pytest.mark.parametrize("wrong", [{"colour": "red"}, {"status": "gone"}, {"date_from": "soon"}, {"date_to": ""},
-                                   {"importance_min": 11}, {"importance_min": 7, "importance_max": 3},
-                                   {"date_from": "2026-02-01", "date_to": "2026-01-01"}, {"folder": "/a/.."}])
+                                   {"importance_min": 11}, {"folder": "/a/.."}])
 def test_an_unknown_or_senseless_filter_is_refused_by_name(app, wrong):
     status, words = refused(app, "memory_search", query="zebra", filters=wrong)
     assert status == 400
@@ -381,6 +380,45 @@ def test_a_deleted_conversation_is_in_no_list_search_count_or_suggestion(app):
     assert found(app, "zebra") == suggested(app, threshold_days=0) == []
     assert run(app, "memory_stats")["total_conversations"] == 0
     assert refused(app, "memory_export", conversation_id=made)[0] == 404
+
+
+# What the document leaves out
+
+def test_messages_are_appended_with_their_time_and_metadata(app):
+    made = store(app, "Growing", "hello")
+    run(app, "append_messages", conversation_id=made, messages=[
+        {"role": "user", "content": "later", "timestamp": "2026-05-01T10:00:00Z", "metadata": {"n": 1}}])
+    assert run(app, "memory_export", conversation_id=made)["messages"][1] == {
+        "role": "user", "content": "later", "timestamp": "2026-05-01T10:00:00.000000Z", "metadata": {"n": 1}}
+
+
+def test_conversations_are_listed_by_folder_and_status_and_paged(app):
+    ids = [store(app, f"Talk {n}", "hello", folder=folder) for n, folder in enumerate(("/a", "/a/b", "/ab"))]
+    run(app, "memory_update", conversation_id=ids[0], status="archived")
+
+    def listed(**arguments: Any) -> list[str]:
+        return [one["conversation_id"] for one in run(app, "list_conversations", **arguments)["conversations"]]
+
+    assert listed() == [ids[0], ids[2], ids[1]]
+    assert listed(folder="/a") == [ids[0], ids[1]]
+    assert listed(status="active") == [ids[2], ids[1]]
+    assert listed(limit=1, offset=1) == [ids[2]]
+    shown = run(app, "list_conversations", limit=1)
+    assert shown["total"] == 3
+    assert {"label": "Talk 0", "folder": "/a", "importance_score": 5, "status": "archived",
+            "message_count": 1}.items() <= shown["conversations"][0].items()
+
+
+def test_a_deleted_conversation_is_gone_and_can_be_restored(app):
+    made = store(app, "Gone", "a zebra")
+    run(app, "delete_conversation", conversation_id=made)
+    assert found(app, "zebra") == []
+    run(app, "restore_item", id=made)
+    assert found(app, "zebra") == ["a zebra"]
+    app.engine.remember(ME, note("a memory", id="memory"))
+    for tool, more in (("delete_conversation", {}), ("append_messages", {"messages": OAUTH})):
+        outcome = app.registry.run(tool, {"conversation_id": "memory", **more}, Call(ME, app.engine))
+        assert outcome.body["field"] == "conversation_id"
 
 
 # Over the wire

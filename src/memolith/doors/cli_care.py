@@ -16,6 +16,7 @@ from memolith import app as root
 from memolith.app import App, library_version, open_app
 from memolith.doors.commands import Command, Options, into, option
 from memolith.doors.show import confirmed, note, pairs, progress, tell
+from memolith.engine.chats import NOTHING, Report, take
 from memolith.engine.model import Block, Caller, Draft, Patch
 from memolith.engine.recall import Query
 from memolith.errors import EmbedderDown, InvalidInput
@@ -176,6 +177,24 @@ def import_(app: App, options: Options) -> None:
     tell(options, {"events": made.events, "items": made.items, "redactions": dict(made.redactions)},
          f"Imported {made.events:,} events, {made.items:,} items.",
          *(f"  redacted: {count} x {kind}" for kind, count in made.redactions.items()))
+
+
+@into(COMMANDS, option("files", nargs="+", type=Path, metavar="FILE"), TENANT,
+      option("--folder", default="", help="where to keep them (/imported/ and the name of the program)"))
+def import_chats(app: App, options: Options) -> int:
+    """Keep chats from ChatGPT, Claude, Claude Code, Codex or Markdown files; running it again adds nothing twice."""
+    report, failed = Report(NOTHING), 0
+    for path in options.files:
+        try:
+            with path.open(encoding="utf-8", errors="replace") as file:
+                advance, size = progress(path.name), path.stat().st_size
+                take(app.engine, Caller(options.tenant), file, path.name, options.folder, report,
+                     lambda file=file, advance=advance, size=size: advance(file.buffer.tell(), size))  # type: ignore[misc]
+        except (InvalidInput, OSError) as error:
+            report[f"skipped: {path.name}: {error}"] += 1
+            failed = 1
+    tell(options, dict(report), *pairs(report))
+    return failed
 
 
 @contextmanager

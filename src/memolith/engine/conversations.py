@@ -3,37 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Literal, cast
+from typing import cast
 
 from memolith.engine.engine import Engine
 from memolith.engine.events import join_blocks
 from memolith.engine.intake import when
-from memolith.engine.model import Block, Caller, Condition, Filter, Item, Passage
+from memolith.engine.model import Caller, Condition, Filter, Item
 from memolith.engine.ports import Place
 from memolith.errors import InvalidInput
 
 PINNED = 10
 LONGEST_FOLDER = 500
-CHARACTERS_PER_TOKEN = 4
-PREVIEW = 100
+CHARACTERS_PER_TOKEN, PREVIEW = 4, 100
 # What is to be deleted rather than archived: of next to no importance, and untouched for long, whatever was asked for.
 TRIFLING, LONG_DAYS = 2, 180
 # Scripts without spaces between words count by the character.
-_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\s\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
-
-
-@dataclass(frozen=True, slots=True)
-class Stale:
-    """A conversation that nobody has looked at for long."""
-
-    item: Item
-    last_accessed: str
-    tokens: int
-    preview: str
-    recommendation: Literal["archive", "delete"]
+WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\s\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
 
 
 def folder_path(folder: str) -> str:
@@ -46,25 +32,15 @@ def folder_path(folder: str) -> str:
     return path
 
 
-def folder_of(item: Item) -> str:
-    """Where the conversation lies."""
-    return cast(str, item.attributes.get("folder", "/"))
+def below(folder: str | None) -> tuple[Condition, ...]:
+    """What lies in the folder or in one below it."""
+    path = folder_path(folder or "")
+    return () if path == "/" else (Condition("folder", "under", path),)
 
 
 def importance_of(item: Item) -> float:
     """How important it is, from 1 to 10."""
     return cast(float, item.attributes.get("importance_score", 5))
-
-
-def below(folder: str) -> tuple[Condition, ...]:
-    """What lies in the folder or in one below it."""
-    path = folder_path(folder)
-    return () if path == "/" else (Condition("folder", "under", path),)
-
-
-def word_count(blocks: Iterable[Block]) -> int:
-    """How many words were said."""
-    return sum(len(_WORD.findall(block.text)) for block in blocks)
 
 
 def sessions(engine: Engine, caller: Caller, id: str) -> int:
@@ -74,8 +50,10 @@ def sessions(engine: Engine, caller: Caller, id: str) -> int:
     return 1 + types.count("appended") - types.count("trimmed")
 
 
-def stale(engine: Engine, caller: Caller, age_days: int, importance: float, most: int) -> tuple[list[Stale], int, int]:
-    """Those that can go, the least important first: so many of them, how many there are, and the tokens of all."""
+def stale(engine: Engine, caller: Caller, age_days: int, importance: float, most: int) -> tuple[
+        list[tuple[Item, str, int, str, str]], int, int]:
+    """Those that can go, the least important first, with their last access, tokens, beginning and what to do with them;
+    how many there are, and the tokens of all."""
     now = datetime.fromisoformat(engine.clock.now())
     before, long_ago = (when("at", (now - timedelta(days=days)).isoformat())
                         for days in (age_days, max(2 * age_days, LONG_DAYS)))
@@ -88,22 +66,11 @@ def stale(engine: Engine, caller: Caller, age_days: int, importance: float, most
     old = sorted((item for item in items if last[item.id] <= before),
                  key=lambda item: (importance_of(item), last[item.id], item.seq))
     with engine.store.reading(caller.tenant) as rows:
-        sizes = rows.text_lengths(caller.tenant, [item.id for item in old])
+        sizes = rows.text_sizes(caller.tenant, [item.id for item in old])
         firsts = rows.places({Place(sizes[item.id][0].item, n) for item in old[:most] for n in range(3)})
-    beginnings: dict[str, list[Passage]] = {}
-    for place in sorted(firsts):
-        beginnings.setdefault(firsts[place].item, []).append(firsts[place])
-    found = [Stale(item, last[item.id], tokens(sizes[item.id][1]), join_blocks(beginnings[item.id])[0].text[:PREVIEW],
-                   "delete" if importance_of(item) <= TRIFLING and last[item.id] <= long_ago else "archive")
-             for item in old[:most]]
-    return found, len(old), sum(tokens(length) for _, length in sizes.values())
-
-
-def tokens(characters: int) -> int:
-    """About how many tokens that many characters are: one for four, rounded up."""
-    return -(-characters // CHARACTERS_PER_TOKEN)
-
-
-def numbered(passages: Sequence[Passage]) -> dict[int, Block]:
-    """The messages that the passages belong to, by their number in the conversation."""
-    return dict(zip(sorted({passage.block for passage in passages}), join_blocks(passages), strict=True))
+    tokens = {id: -(-length // CHARACTERS_PER_TOKEN) for id, (_, length, _) in sizes.items()}
+    begins = {place.item: join_blocks(firsts[Place(place.item, n)] for n in range(3) if Place(place.item, n) in firsts)
+              for place in firsts}
+    return [(item, last[item.id], tokens[item.id], begins[sizes[item.id][0].item][0].text[:PREVIEW],
+             "delete" if importance_of(item) <= TRIFLING and last[item.id] <= long_ago else "archive")
+            for item in old[:most]], len(old), sum(tokens.values())

@@ -328,14 +328,12 @@ class Search:
         """A ranked passage as the caller gets to see it."""
         return Hit(item=self._items[one.place.item], passage=one.passage, score=one.similarity,
                    rank_score=round(one.order, 4), strength="strong" if one.similarity >= STRONG else "weak",
-                   reasons=one.reasons, around=self._around(one.place))
+                   reasons=one.reasons, around=self._around(*one.place) if self._query.reach else ())
 
-    def _around(self, place: Place) -> tuple[Passage, ...]:
+    def _around(self, item: int, ordinal: int) -> tuple[Passage, ...]:
         """The passages within the reach of one, itself included."""
-        if not self._query.reach:
-            return ()
-        first, last = place.ordinal - self._query.reach, place.ordinal + self._query.reach
-        return tuple(self._passages({Place(place.item, n) for n in range(max(0, first), last + 1)}).values())
+        steps = range(-min(ordinal, self._query.reach), self._query.reach + 1)
+        return tuple(self._passages({Place(item, ordinal + step) for step in steps}).values())
 
 
 def _bygone(rows: Reader, caller: Caller, chosen: Filter, streams: Collection[str],

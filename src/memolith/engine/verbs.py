@@ -195,7 +195,7 @@ class Verbs:
             if first := self._repeated(rows, caller, key, request):
                 return first
             item = self._live(rows, caller, id)
-            intake.total(clean, rows.text_bytes(caller.tenant, id))
+            intake.total(clean, rows.text_sizes(caller.tenant, [id])[id][2])
             return self._change(rows, caller, item, "appended", data | notes(intake, request), key)
 
     def forget(self, caller: Caller, id: str, expected: int | None = None, key: str | None = None) -> Written:

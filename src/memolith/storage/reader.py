@@ -142,9 +142,10 @@ class SqlReader:
         """Items whose first passage shares most of its words with a text, as far as their sketches tell."""
         return [id for (id,) in self.filtered("alike", caller, chosen, marks=json.dumps(sketch(first)))]
 
-    def text_bytes(self, tenant: str, id: str) -> int:
-        """How many bytes of text an item has."""
-        return int((self.row("text_bytes", tenant=tenant, id=id) or (0,))[0]) if storable(id) else 0
+    def text_sizes(self, tenant: str, ids: Collection[str]) -> dict[str, tuple[Place, int, int]]:
+        """The first place of each item, and how many characters and bytes of text it has."""
+        found = self.rows("text_sizes", tenant=tenant, ids=json.dumps([id for id in ids if storable(id)]))
+        return {id: (Place.of(first), int(length), int(size)) for id, first, length, size in found}
 
     def link(self, tenant: str, id: str) -> Link | None:
         """The link with that id."""
@@ -247,11 +248,6 @@ class SqlReader:
         """Per folder and importance: how many items there are."""
         return [(folder or "/", float(importance or 5), count) for folder, importance, count in
                 self.filtered("folders", caller, chosen)]
-
-    def text_lengths(self, tenant: str, ids: Collection[str]) -> dict[str, tuple[Place, int]]:
-        """The first place of each item, and how many characters its text has."""
-        found = self.rows("text_lengths", tenant=tenant, ids=json.dumps(list(ids)))
-        return {id: (Place.of(first), int(length)) for id, first, length in found}
 
     def namesakes(self, tenant: str, kind: str, title: str) -> list[Item]:
         """Live items of a kind with exactly that title."""

@@ -67,16 +67,11 @@ with i as materialized (select id, row << 20 as low, (row + 1) << 20 as high fro
 select p.*, i.id as item_id from i join passage p on p.tenant = :tenant and p.id >= i.low and p.id < i.high
 order by p.id
 
--- name: text_bytes
-with i as materialized (select row << 20 as low, (row + 1) << 20 as high from item where tenant = :tenant and id = :id)
-select coalesce(sum(octet_length(p.text)), 0) from i
-join passage p on p.tenant = :tenant and p.id >= i.low and p.id < i.high
-
--- name: text_lengths
+-- name: text_sizes
 with i as materialized (select id, row << 20 as low, (row + 1) << 20 as high from item
                         where tenant = :tenant and id in each(:ids))
-select i.id, i.low, sum(length(p.text)) from i join passage p on p.tenant = :tenant and p.id >= i.low and p.id < i.high
-group by 1, 2
+select i.id, i.low, sum(length(p.text)), sum(octet_length(p.text)) from i
+join passage p on p.tenant = :tenant and p.id >= i.low and p.id < i.high group by 1, 2
 
 -- name: sketch_drop
 delete from sketch where tenant = :tenant and item = :item

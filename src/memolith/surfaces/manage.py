@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from io import StringIO
 from typing import Annotated, cast
 
-from pydantic import Field
+from pydantic import Field, WithJsonSchema
 
-from memolith.engine.model import Block, Condition, Draft, Filter, Patch
+from memolith.engine.chats import NOTHING, Report, take
+from memolith.engine.model import Condition, Draft, Filter, Patch
 from memolith.errors import Conflict, InvalidInput
-from memolith.registry import Argument, Call, Family, Result
+from memolith.registry import Call, Family, Result
 from memolith.surfaces.core import Changed
-from memolith.surfaces.lanonasis.shapes import the
+from memolith.surfaces.lanonasis.shapes import Body, schema, the
 from memolith.surfaces.names import bare_id
+from memolith.surfaces.sekha import Below, Filters, Folder, Message, Status, conversation
 
 manage = Family("manage", listed_over_mcp=False)
 Id = Annotated[str, Field(description="The id of the item.")]
@@ -19,6 +22,9 @@ TopicName = Annotated[str, Field(min_length=1, max_length=100)]
 TopicText = Annotated[str | None, Field(max_length=500)]
 Color = Annotated[str | None, Field(pattern="^#[0-9A-Fa-f]{6}$")]
 Icon = Annotated[str | None, Field(max_length=50)]
+
+Conversations = Annotated[Body, WithJsonSchema(schema(conversations=[dict], total=int))]
+Imported = Annotated[Body, WithJsonSchema(schema(taken=int, extended=int, known=int, messages=int))]
 
 
 class Erased(Result):
@@ -35,14 +41,6 @@ class Undone(Result):
     event: int
     type: str
     id: str
-
-
-class Turn(Argument):
-    """One message."""
-
-    role: Annotated[str, Field(min_length=1, description="Who speaks.")]
-    content: Annotated[str, Field(min_length=1, description="What is said.")]
-    timestamp: Annotated[str | None, Field(description="When, as ISO 8601.")] = None
 
 
 class Checked(Result):
@@ -74,12 +72,37 @@ def undo_event(call: Call, *, event: Annotated[int, Field(ge=1, description="The
 
 @manage.tool()
 def append_messages(call: Call, *, conversation_id: Id,
-                    messages: Annotated[list[Turn], Field(min_length=1, max_length=1000)]) -> Changed:
-    """Add messages at the end of a conversation."""
-    if call.engine.get(call.caller, bare_id(conversation_id)).kind != "conversation":
-        raise InvalidInput("Messages can be added to a conversation only.", field="conversation_id")
-    blocks = [Block(turn.content, speaker=turn.role, at=turn.timestamp) for turn in messages]
-    return Changed.by(call.engine.append(call.caller, bare_id(conversation_id), blocks, call.idempotency_key))
+                    messages: Annotated[list[Message], Field(min_length=1, max_length=1000)]) -> Changed:
+    """Add messages at the end of a conversation, as one more session."""
+    blocks = [message.block() for message in messages]
+    return Changed.by(call.engine.append(call.caller, conversation(call, conversation_id).id, blocks,
+                                         call.idempotency_key))
+
+
+@manage.tool(read_only=True)
+def list_conversations(call: Call, *, folder: Below = None, status: Status | None = None, limit: Annotated[
+        int, Field(ge=1, le=100)] = 20, offset: Annotated[int, Field(ge=0, le=10**9)] = 0) -> Conversations:
+    """A page of conversations, the one that changed last first."""
+    page = call.engine.listing(call.caller, Filters(folder=folder, status=status).chosen(), "updated_at", True, limit,
+                               offset)
+    return {"total": page.total, "conversations": [
+        {"conversation_id": item.id, "label": item.title, "status": item.status, "message_count": item.blocks,
+         **item.attributes, "created_at": item.created_at, "updated_at": item.updated_at} for item in page.items]}
+
+
+@manage.tool(destructive=True)
+def delete_conversation(call: Call, *, conversation_id: Id) -> Changed:
+    """Take a conversation out of every list and search; `restore_item` brings it back."""
+    return Changed.by(call.engine.forget(call.caller, conversation(call, conversation_id).id, key=call.idempotency_key))
+
+
+@manage.tool(idempotent=True)
+def import_conversations(call: Call, *, content: Annotated[str, Field(min_length=1, description="The whole file.")],
+                         name: Annotated[str, Field(description="Its name, whose end tells what it is.")]
+                         = "conversations.json", folder: Folder = "") -> Imported:
+    """Keep the chats of a ChatGPT or Claude export, of a Claude Code or Codex transcript or of a Markdown file."""
+    take(call.engine, call.caller, StringIO(content), name, folder, report := Report(NOTHING))
+    return dict(report)
 
 
 @manage.tool()
