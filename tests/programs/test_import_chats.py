@@ -205,11 +205,13 @@ def test_the_command_reports_takes_a_folder_and_tells_of_files_it_cannot_read(tm
     assert json.loads(ran.stdout)["taken"] == 5
     listed = json.loads(cli(tmp_path / "data", "call", "list_conversations", "--folder", "/old").stdout)
     assert (listed["total"], listed["conversations"][0]["folder"]) == (5, "/old/chats")
-    ran = cli(tmp_path / "data", "import-chats", paths[4], str(tmp_path / "missing.json"), paths[0])
-    assert ran.returncode == 1
-    assert "torn.json" in ran.stdout
-    assert "missing.json" in ran.stdout
+    ran = cli(tmp_path / "data", "import-chats", paths[4], paths[0])
+    assert ran.returncode == 0
+    assert "skipped: the rest from" in ran.stdout
     assert "known" in ran.stdout
+    ran = cli(tmp_path / "data", "import-chats", str(tmp_path / "missing.json"))
+    assert ran.returncode == 1
+    assert "missing.json" in ran.stderr
 
 
 def test_the_tool_takes_a_text_and_refuses_what_is_none_of_the_formats(app):

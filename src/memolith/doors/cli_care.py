@@ -181,20 +181,13 @@ def import_(app: App, options: Options) -> None:
 
 @into(COMMANDS, option("files", nargs="+", type=Path, metavar="FILE"), TENANT,
       option("--folder", default="", help="where to keep them (/imported/ and the name of the program)"))
-def import_chats(app: App, options: Options) -> int:
+def import_chats(app: App, options: Options) -> None:
     """Keep chats from ChatGPT, Claude, Claude Code, Codex or Markdown files; running it again adds nothing twice."""
-    report, failed = Report(NOTHING), 0
+    report = Report(NOTHING)
     for path in options.files:
-        try:
-            with path.open(encoding="utf-8", errors="replace") as file:
-                advance, size = progress(path.name), path.stat().st_size
-                take(app.engine, Caller(options.tenant), file, path.name, options.folder, report,
-                     lambda file=file, advance=advance, size=size: advance(file.buffer.tell(), size))  # type: ignore[misc]
-        except (InvalidInput, OSError) as error:
-            report[f"skipped: {path.name}: {error}"] += 1
-            failed = 1
+        with path.open(encoding="utf-8", errors="replace") as file:
+            take(app.engine, Caller(options.tenant), file, path.name, options.folder, report, progress(path.name))
     tell(options, dict(report), *pairs(report))
-    return failed
 
 
 @contextmanager

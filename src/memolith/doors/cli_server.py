@@ -57,9 +57,14 @@ def _announce(url: str, key: str, data: Path, options: Options) -> None:
 
 
 @into(COMMANDS, option("--tools", default="all", help="all, families or tools by name, separated by commas"),
-      READ_ONLY, bare=True)
+      READ_ONLY, option("--connect", nargs="?", const="", metavar="URL", help="be a thin client of the server at this "
+                        "address (or SEKHA_API_URL), with the key in SEKHA_API_KEY"), bare=True)
 def stdio(_: None, options: Options) -> None:
     """Serve MCP over standard input and output."""
+    if options.connect is not None:
+        from memolith.doors.stdio_remote import connect  # another way altogether
+        connect(options.connect, options.tools, options.read_only)
+        return
     # The quick front imports next to nothing; the rest follows when it is needed.
     from memolith.doors.stdio_front import serve as serve_stdio
     Registry(families()).choose(options.tools, read_only=options.read_only)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -39,7 +40,7 @@ Turn = tuple[str, tuple[str, int], str, Block]
 
 
 def take(engine: Engine, caller: Caller, file: TextIO, name: str, folder: str, report: Report,
-         tell: Callable[[], None] = lambda: None) -> None:
+         tell: Callable[[int, int], None] | None = None) -> None:
     """Keep every chat of a file; what is there already is not taken twice, what has grown since is extended."""
     stream = chats(file, name, caller.user, folder and folder_path(folder), report)
     for batch in iter(lambda: list(islice(stream, BATCH)), []):
@@ -59,7 +60,8 @@ def take(engine: Engine, caller: Caller, file: TextIO, name: str, folder: str, r
                     report[f"skipped: {error.message}"] += 1
         for id, blocks in longer:
             _count(report, "extended", blocks, engine.append(caller, id, blocks))
-        tell()
+        if tell:
+            tell(file.buffer.tell(), os.fstat(file.fileno()).st_size)
 
 
 def _count(report: Report, what: str, blocks: tuple[Block, ...], written: Written) -> None:
@@ -111,7 +113,7 @@ def _values(file: TextIO, lines: bool, report: Report) -> Iterator[Object]:
             report["skipped: a line that is not JSON"] += 1
             buffer = ""
     if buffer:
-        raise InvalidInput(f"From {buffer[:40]!r} on this is no JSON; what is before it was taken.", field="content")
+        report[f"skipped: the rest from {buffer[:40]!r} on, which is no JSON"] += 1
 
 
 def _conversation(value: Object, number: int, report: Report) -> Iterator[Turn]:

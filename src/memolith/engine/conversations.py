@@ -14,7 +14,6 @@ from memolith.engine.ports import Place
 from memolith.errors import InvalidInput
 
 PINNED = 10
-LONGEST_FOLDER = 500
 CHARACTERS_PER_TOKEN, PREVIEW = 4, 100
 # What is to be deleted rather than archived: of next to no importance, and untouched for long, whatever was asked for.
 TRIFLING, LONG_DAYS = 2, 180
@@ -26,9 +25,8 @@ def folder_path(folder: str) -> str:
     """The folder as `/a/b`: from the top, without empty parts and without an end slash."""
     parts = [part.strip() for part in folder.split("/")]
     path = "/" + "/".join(part for part in parts if part)
-    if {".", ".."} & set(parts) or len(path) > LONGEST_FOLDER:
-        raise InvalidInput(f"A folder is a path like /work/backend, without . and .., of at most {LONGEST_FOLDER} "
-                           "characters.", field="folder", value=folder)
+    if {".", ".."} & set(parts) or len(path) > 500:
+        raise InvalidInput("A folder is a path like /work/backend, at most 500 characters long.", field="folder")
     return path
 
 
@@ -43,17 +41,9 @@ def importance_of(item: Item) -> float:
     return cast(float, item.attributes.get("importance_score", 5))
 
 
-def sessions(engine: Engine, caller: Caller, id: str) -> int:
-    """On how many occasions something was said; an append that was undone is none."""
-    with engine.store.reading(caller.tenant) as rows:
-        types = [event.type for event in rows.events(caller.tenant, id)]
-    return 1 + types.count("appended") - types.count("trimmed")
-
-
 def stale(engine: Engine, caller: Caller, age_days: int, importance: float, most: int) -> tuple[
         list[tuple[Item, str, int, str, str]], int, int]:
-    """Those that can go, the least important first, with their last access, tokens, beginning and what to do with them;
-    how many there are, and the tokens of all."""
+    """What can go, with its last access, tokens, beginning and what to do; how many there are, the tokens of all."""
     now = datetime.fromisoformat(engine.clock.now())
     before, long_ago = (when("at", (now - timedelta(days=days)).isoformat())
                         for days in (age_days, max(2 * age_days, LONG_DAYS)))

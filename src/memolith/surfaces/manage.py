@@ -14,7 +14,7 @@ from memolith.registry import Call, Family, Result
 from memolith.surfaces.core import Changed
 from memolith.surfaces.lanonasis.shapes import Body, schema, the
 from memolith.surfaces.names import bare_id
-from memolith.surfaces.sekha import Below, Filters, Folder, Message, Status, conversation
+from memolith.surfaces.sekha import Below, Filters, Folder, Message, Status
 
 manage = Family("manage", listed_over_mcp=False)
 Id = Annotated[str, Field(description="The id of the item.")]
@@ -75,8 +75,8 @@ def append_messages(call: Call, *, conversation_id: Id,
                     messages: Annotated[list[Message], Field(min_length=1, max_length=1000)]) -> Changed:
     """Add messages at the end of a conversation, as one more session."""
     blocks = [message.block() for message in messages]
-    return Changed.by(call.engine.append(call.caller, conversation(call, conversation_id).id, blocks,
-                                         call.idempotency_key))
+    id = the(call, "conversation", conversation_id, "conversation_id").id
+    return Changed.by(call.engine.append(call.caller, id, blocks, call.idempotency_key))
 
 
 @manage.tool(read_only=True)
@@ -93,7 +93,8 @@ def list_conversations(call: Call, *, folder: Below = None, status: Status | Non
 @manage.tool(destructive=True)
 def delete_conversation(call: Call, *, conversation_id: Id) -> Changed:
     """Take a conversation out of every list and search; `restore_item` brings it back."""
-    return Changed.by(call.engine.forget(call.caller, conversation(call, conversation_id).id, key=call.idempotency_key))
+    id = the(call, "conversation", conversation_id, "conversation_id").id
+    return Changed.by(call.engine.forget(call.caller, id, key=call.idempotency_key))
 
 
 @manage.tool(idempotent=True)
@@ -102,6 +103,8 @@ def import_conversations(call: Call, *, content: Annotated[str, Field(min_length
                          = "conversations.json", folder: Folder = "") -> Imported:
     """Keep the chats of a ChatGPT or Claude export, of a Claude Code or Codex transcript or of a Markdown file."""
     take(call.engine, call.caller, StringIO(content), name, folder, report := Report(NOTHING))
+    if not report["taken"] + report["extended"] + report["known"]:
+        raise InvalidInput(f"There is no chat in this: {', '.join(+report) or 'nothing was said'}.", field="content")
     return dict(report)
 
 

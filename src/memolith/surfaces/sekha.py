@@ -13,10 +13,10 @@ from memolith.engine.intake import when
 from memolith.engine.matching import checked
 from memolith.engine.model import Block, Condition, Draft, Filter, Hit, Item, Patch
 from memolith.engine.recall import Query
-from memolith.errors import InvalidInput, MemolithError, NotFound
+from memolith.errors import InvalidInput, MemolithError
 from memolith.registry import Argument, Call, Dialect, Family
 from memolith.schemas.plain import Schema
-from memolith.surfaces.lanonasis.shapes import NOTED, Body, Object, noted, schema
+from memolith.surfaces.lanonasis.shapes import NOTED, Body, Object, noted, schema, the
 from memolith.surfaces.names import bare_id
 
 REACH, EXCERPT, MOST_SUGGESTED = 8, 200, 1000
@@ -68,7 +68,7 @@ class Message(Argument):
 
     def block(self) -> Block:
         """The message as the engine keeps it."""
-        at = None if self.timestamp is None else when("messages.timestamp", self.timestamp)
+        at = self.timestamp and when("messages.timestamp", self.timestamp)
         return Block(self.content, self.role, at, attributes=self.metadata or {})
 
 
@@ -140,7 +140,8 @@ def memory_update(call: Call, *, conversation_id: Id, label: Label | None = None
     fields = [name for name, value in given.items() if value is not None]
     if not fields:
         raise InvalidInput("Say what to change: label, folder, status or importance_score.", field="label")
-    item, path = conversation(call, conversation_id), None if folder is None else talks.folder_path(folder)
+    item = the(call, "conversation", conversation_id, "conversation_id")
+    path = None if folder is None else talks.folder_path(folder)
     patch = Patch(label, status=status, attributes={name: value for name, value in (
         ("folder", path), ("importance_score", importance_score)) if value is not None})
     call.engine.revise(call.caller, item.id, patch, key=call.idempotency_key)
@@ -190,29 +191,23 @@ def memory_stats(call: Call, *, folder: Below = None, label: Named = None) -> St
         counts = rows.folders(call.caller, chosen)
     total = sum(count for *_, count in counts)
     average = round(sum(importance * count for _, importance, count in counts) / total, 2) if total else 0.0
-    asked = [label] if label is not None else None if folder is None else [talks.folder_path(folder)]
-    names = sorted({name for name, *_ in counts}) if asked is None else asked * bool(total)
-    what = "folders" if label is None else "labels"
-    return {"total_conversations": total, "average_importance": average, what: names}
-
-
-def conversation(call: Call, id: str) -> Item:
-    """The item, if it is a conversation."""
-    if (item := call.engine.get(call.caller, bare_id(id))).kind != "conversation":
-        raise NotFound(f"There is no conversation {id[:100]!r}.", field="conversation_id", id=id)
-    return item
+    kind, asked = ("labels", label) if label is not None else ("folders", folder and talks.folder_path(folder))
+    names = sorted({name for name, *_ in counts}) if asked is None else [asked] * bool(total)
+    return {"total_conversations": total, "average_importance": average, kind: names}
 
 
 def about(call: Call, item: Item, blocks: Sequence[Block]) -> Body:
-    """All that is known of a conversation but what was said."""
+    """All that is known of a conversation but what was said; each append that was not undone is a session."""
+    with call.engine.store.reading(call.caller.tenant) as rows:
+        types = [event.type for event in rows.events(call.caller.tenant, item.id)]
     return {"label": item.title, "status": item.status, "folder": item.attributes.get("folder", "/"),
             "importance_score": talks.importance_of(item), "created_at": item.created_at, "updated_at": item.updated_at,
             "word_count": sum(len(talks.WORD.findall(block.text)) for block in blocks),
-            "session_count": talks.sessions(call.engine, call.caller, item.id)}
+            "session_count": 1 + types.count("appended") - types.count("trimmed")}
 
 
 def _read(call: Call, id: str) -> tuple[Item, list[Block]]:
-    item = conversation(call, id)
+    item = the(call, "conversation", id, "conversation_id")
     call.engine.note_read(call.caller, item.id)
     return call.engine.read(call.caller, item.id)
 

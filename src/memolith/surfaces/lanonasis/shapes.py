@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Annotated, Literal, cast
 
@@ -120,10 +121,10 @@ def memory_type(item: Item) -> str:
 
 def the(call: Call, kind: str, id: str, field: str) -> Item:
     """The item of that kind, or an error that says which argument named none."""
-    found = call.engine.read_many(call.caller, [bare_id(id)])
-    if not found or found[0][0].kind != kind:
-        raise errors.NotFound(f"There is no {kind} {id[:100]!r}.", field=field, id=id)
-    return found[0][0]
+    with suppress(errors.NotFound):
+        if (item := call.engine.get(call.caller, bare_id(id))).kind == kind:
+            return item
+    raise errors.NotFound(f"There is no {kind} {id[:100]!r}.", field=field, id=id)
 
 
 def acting_for(call: Call, user_id: str | None) -> Call:
