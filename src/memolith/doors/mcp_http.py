@@ -64,7 +64,7 @@ class PlainCalls:
 
         def run() -> Outcome:
             try:
-                call = Call(scope[CALLER], self.engine(), scope.get(REQUEST, ""), scopes=scope[SCOPES_KEY])
+                call = Call(scope[CALLER], self.engine(), scope.get(REQUEST, ""), scopes=scope[SCOPES_KEY], local=False)
             except MemolithError as error:
                 return self.registry.refuse(tool.name, error)
             return self.registry.run(tool.name, arguments, call)
