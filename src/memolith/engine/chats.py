@@ -60,7 +60,7 @@ def take(engine: Engine, caller: Caller, file: TextIO, name: str, folder: str, r
                     report[f"skipped: {error.message}"] += 1
         for id, blocks in longer:
             _count(report, "extended", blocks, engine.append(caller, id, blocks))
-        if tell:
+        if tell and file.seekable():
             tell(file.buffer.tell(), os.fstat(file.fileno()).st_size)
 
 
