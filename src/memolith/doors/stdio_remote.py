@@ -11,8 +11,6 @@ from memolith.doors.frames import VERSION_KEY, parsed
 from memolith.doors.stdio_front import Wire
 from memolith.errors import InvalidInput
 
-TIMEOUT_S = 300.0
-
 
 def connect(url: str, tools: str, read_only: bool) -> None:
     """Serve a client on standard input and output with what the server at the address offers, until it leaves."""
@@ -32,7 +30,7 @@ def connect(url: str, tools: str, read_only: bool) -> None:
         named = {"Mcp-Protocol-Version": version, "Mcp-Method": message.get("method"),
                  "Mcp-Name": params.get("name") or params.get("uri") or ""} if version else {}
         try:
-            with urlopen(Request(url, line, headers | named), timeout=TIMEOUT_S) as answer:
+            with urlopen(Request(url, line, headers | named), timeout=300) as answer:
                 events = "event-stream" in answer.headers.get("content-type", "")
                 for text in answer if events else [b"data:" + answer.read()]:
                     if text.startswith(b"data:") and (frame := text[5:].strip()):

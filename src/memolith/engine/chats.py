@@ -23,7 +23,7 @@ CHUNK, LARGEST, BATCH = 1 << 20, 1 << 26, 20
 # A longer message is kept as several, a longer conversation in parts.
 LONGEST_MESSAGE, LONGEST_CHAT = 200_000, 2_000_000
 WHOLE = {"mapping", "chat_messages", "messages"}
-SPOKEN = ("text", "input_text", "output_text", "multimodal_text", "code", None)
+SPOKEN = ("text", "input_text", "output_text", "multimodal_text", "code")
 MEANT = {"human": "user", "you": "user", **dict.fromkeys("chatgpt claude gemini ai".split(), "assistant")}
 _NAME = rf"(user|assistant|system|{'|'.join(MEANT)})(?: said)?"
 _TURN = re.compile(rf"#+\W*(?:\d+\.\W*)?{_NAME}\W*$|#+ \d+\. (\S.*)$|\*\*{_NAME}:?\*\*:?\s*(.*)$|{_NAME}:(?:\s+(.*))?$",
@@ -44,12 +44,14 @@ def take(engine: Engine, caller: Caller, file: TextIO, name: str, folder: str, r
     """Keep every chat of a file; what is there already is not taken twice, what has grown since is extended."""
     stream = chats(file, name, caller.user, folder and folder_path(folder), report)
     for batch in iter(lambda: list(islice(stream, BATCH)), []):
-        longer: list[tuple[str, tuple[Block, ...]]] = []
+        longer: dict[str, tuple[Block, ...]] = {}
         with engine.store.writing(caller.tenant) as rows:
             for draft in batch:
                 item = rows.item(caller.tenant, id := str(draft.id))
-                if item and len(draft.blocks) > item.blocks and not item.forgotten:
-                    longer.append((id, draft.blocks[item.blocks:]))
+                if item:
+                    more = () if item.forgotten else draft.blocks[item.blocks:]
+                    longer |= {id: more} if more else {}
+                    report["known"] += not more
                     continue
                 try:
                     written = engine.remember_in(rows, caller, draft, Intake(engine.limits, engine.secrets))
@@ -58,15 +60,14 @@ def take(engine: Engine, caller: Caller, file: TextIO, name: str, folder: str, r
                     report["known"] += 1
                 except (InvalidInput, TooLarge) as error:
                     report[f"skipped: {error.message}"] += 1
-        for id, blocks in longer:
+        for id, blocks in longer.items():
             _count(report, "extended", blocks, engine.append(caller, id, blocks))
         if tell and file.seekable():
             tell(file.buffer.tell(), os.fstat(file.fileno()).st_size)
 
 
 def _count(report: Report, what: str, blocks: tuple[Block, ...], written: Written) -> None:
-    redacted = {f"redacted: {kind}": count for kind, count in written.redactions.items()}
-    report.update({what: 1, "messages": len(blocks), **redacted})
+    report.update({what: 1, "messages": len(blocks), **{f"redacted: {k}": n for k, n in written.redactions.items()}})
 
 
 def chats(file: TextIO, name: str, user: str, folder: str, report: Report) -> Iterator[Draft]:
@@ -106,7 +107,8 @@ def _values(file: TextIO, lines: bool, report: Report) -> Iterator[Object]:
         with suppress(ValueError, RecursionError):
             while (start := _BETWEEN.match(buffer, start).end()) < len(buffer):  # type: ignore[union-attr]
                 value, end = decoder.raw_decode(buffer, start)
-                yield from map(_object, _object(value).get("conversations", [value]))
+                listed = _object(value).get("conversations")
+                yield from map(_object, listed if isinstance(listed, list) else [value])
                 start = end
         buffer = buffer[start:]
         if lines and buffer:
@@ -122,7 +124,7 @@ def _conversation(value: Object, number: int, report: Report) -> Iterator[Turn]:
     listed = _branch(value, report) if source == "chatgpt" else value.get("chat_messages") or value.get("messages")
     about = value | _object(value.get("conversation"))
     title = _first(about, "title", "name", "label")
-    id = _first(about, "conversation_id", "uuid", "id") or title
+    id = _first(about, "conversation_id", "uuid", "id") or f"{title}: {str(listed)[:150]}"
     for message in map(_object, listed if isinstance(listed, list) else []):
         role = _first(_object(message.get("author")), "role") or _first(message, "sender", "role")
         at = message.get("create_time") or message.get("created_at") or message.get("timestamp")
@@ -133,10 +135,10 @@ def _conversation(value: Object, number: int, report: Report) -> Iterator[Turn]:
 
 def _branch(value: Object, report: Report) -> list[Json]:
     """The messages up to the current one; answers that were thrown away lie on other branches."""
-    nodes, path = _object(value["mapping"]), dict[Json, Json]()
-    at: Json = current if (current := value.get("current_node")) in nodes else next(reversed(nodes), None)
+    nodes, path = _object(value["mapping"]), dict[str, Json]()
+    at = current if (current := _first(value, "current_node")) in nodes else next(reversed(nodes), "")
     while at in nodes and at not in path:
-        path[at], at = _object(nodes[at]).get("message"), _object(nodes[at]).get("parent")
+        path[at], at = _object(nodes[at]).get("message"), _first(_object(nodes[at]), "parent")
     for id in nodes.keys() - path.keys():
         report["skipped: a message of another branch"] += bool(_object(nodes[id]).get("message"))
     return list(path.values())[::-1]
@@ -167,16 +169,18 @@ def _blocks(role: str, content: Json, at: Json, report: Report, extra: Attribute
                     for start in range(0, len(text), LONGEST_MESSAGE))
 
 
-def _texts(content: Json, report: Report) -> Iterator[str]:
+def _texts(content: Json, report: Report, depth: int = 6) -> Iterator[str]:
     if isinstance(content, str):
         yield content
     elif isinstance(content, list):
-        for part in content:
-            yield from _texts(part, report)
-    elif isinstance(content, dict) and (kind := content.get("type", content.get("content_type"))) in SPOKEN:
-        yield from _texts(content.get("text") or content.get("parts"), report)
+        for part in content if depth else []:
+            yield from _texts(part, report, depth - 1)
     elif isinstance(content, dict):
-        report[f"skipped: a part of type {str(kind)[:40]}"] += 1
+        kind = content.get("type") or content.get("content_type")
+        if isinstance(kind, str) and kind not in SPOKEN:
+            report[f"skipped: a part of type {kind[:40]}"] += 1
+        elif depth:
+            yield from _texts(content.get("text") or content.get("parts"), report, depth - 1)
 
 
 def _markdown(text: str, name: str) -> Iterator[Turn]:
@@ -195,7 +199,7 @@ def _markdown(text: str, name: str) -> Iterator[Turn]:
         said = "\n".join(lines).strip()
         timed = _TIMED.match(said)
         for block in _blocks(role, said[timed.end():].strip() if timed else said, timed and timed[1], Counter()):
-            yield "markdown", (name, 0), title, block
+            yield "markdown", (f"{name}: {text[:150]}", 0), title, block
 
 
 def _object(value: Json) -> Object:

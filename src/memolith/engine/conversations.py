@@ -13,8 +13,7 @@ from memolith.engine.model import Caller, Condition, Filter, Item
 from memolith.engine.ports import Place
 from memolith.errors import InvalidInput
 
-PINNED = 10
-CHARACTERS_PER_TOKEN, PREVIEW = 4, 100
+PINNED, CHARACTERS_PER_TOKEN, PREVIEW = 10, 4, 100
 # What is to be deleted rather than archived: of next to no importance, and untouched for long, whatever was asked for.
 TRIFLING, LONG_DAYS = 2, 180
 # Scripts without spaces between words count by the character.

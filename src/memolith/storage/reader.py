@@ -246,8 +246,8 @@ class SqlReader:
 
     def folders(self, caller: Caller, chosen: Filter) -> list[tuple[str, float, int]]:
         """Per folder and importance: how many items there are."""
-        return [(folder or "/", float(importance or 5), count) for folder, importance, count in
-                self.filtered("folders", caller, chosen)]
+        found = self.filtered("folders", caller, chosen)
+        return [(folder or "/", float(importance or 5), count) for folder, importance, count in found]
 
     def namesakes(self, tenant: str, kind: str, title: str) -> list[Item]:
         """Live items of a kind with exactly that title."""

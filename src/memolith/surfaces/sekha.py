@@ -19,8 +19,7 @@ from memolith.schemas.plain import Schema
 from memolith.surfaces.lanonasis.shapes import NOTED, Body, Object, noted, schema, the
 from memolith.surfaces.names import bare_id
 
-REACH, EXCERPT, MOST_SUGGESTED = 8, 200, 1000
-DAY, END_OF_DAY = len("2026-01-31"), "T23:59:59.999999"
+REACH, EXCERPT, MOST_SUGGESTED, END_OF_DAY = 8, 200, 1000, "T23:59:59.999999"
 FIELDS = {"title": "label", "content": "messages"}
 
 Id = Annotated[str, Field(description="The id of the conversation.")]
@@ -88,7 +87,7 @@ class Filters(Argument):
     def chosen(self) -> Filter:
         """The same for the engine."""
         since = self.date_from and when("filters.date_from", self.date_from)
-        until = self.date_to and when("filters.date_to", self.date_to + END_OF_DAY * (len(self.date_to) <= DAY))
+        until = self.date_to and when("filters.date_to", self.date_to + END_OF_DAY * (len(self.date_to) <= 10))
         return Filter(
             kinds=("conversation",), statuses=_one(self.status), speakers=_one(self.role), titles=_one(self.label),
             since=since, until=until, ids=_one(self.conversation_id and bare_id(self.conversation_id)),
