@@ -30,12 +30,11 @@ def connect(url: str, tools: str, read_only: bool) -> None:
         named = {"Mcp-Protocol-Version": version, "Mcp-Method": message.get("method"),
                  "Mcp-Name": params.get("name") or params.get("uri") or ""} if version else {}
         try:
-            with urlopen(Request(url, line, headers | named), timeout=300) as answer:
-                events = "event-stream" in answer.headers.get("content-type", "")
-                for text in answer if events else [b"data:" + answer.read()]:
+            with urlopen(Request(url, line, headers | named), timeout=300) as back:
+                for text in back if "event-stream" in str(back.headers["content-type"]) else [b"data:" + back.read()]:
                     if text.startswith(b"data:") and (frame := text[5:].strip()):
                         if message.get("method") == "initialize":
-                            agreed = {"Mcp-Session-Id": answer.headers.get("mcp-session-id"), "Mcp-Protocol-Version":
+                            agreed = {"Mcp-Session-Id": back.headers.get("mcp-session-id"), "Mcp-Protocol-Version":
                                       (parsed(frame) or {}).get("result", {}).get("protocolVersion")}
                             headers.update({name: value for name, value in agreed.items() if value})
                         wire.write(frame)

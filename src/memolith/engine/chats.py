@@ -80,7 +80,7 @@ def chats(file: TextIO, name: str, user: str, folder: str, report: Report) -> It
 
 
 def _parts(turns: Iterable[Turn], user: str, folder: str) -> Iterator[Draft]:
-    """Conversations of the turns that follow each other in one, cut where it grows too long."""
+    """Conversations of turns that follow each other, cut where too long; an id follows from where a chat comes from."""
     sizes, seen = Counter[tuple[str, int]](), Counter[tuple[str, int]]()
 
     def part(turn: Turn) -> tuple[str, tuple[str, int], int]:
@@ -94,7 +94,6 @@ def _parts(turns: Iterable[Turn], user: str, folder: str) -> Iterator[Draft]:
         more = f" ({seen[place]})" * (seen[place] > 1)
         title = titles[0] or " ".join(blocks[0].text.split())[:80]
         origin = {"source": source, "source_id": place[0][:200] + more}
-        # The id follows from where a chat comes from, so that a repeated import finds it.
         yield Draft("conversation", title[:400] + more, blocks, id=str(uuid5(NAMESPACE_URL, repr([user, origin]))),
                     attributes={**origin, "folder": folder or f"/imported/{source}"})
 
@@ -145,11 +144,10 @@ def _branch(value: Object, report: Report) -> list[Json]:
 
 
 def _line(value: Object, name: str, report: Report) -> Iterator[Turn]:
-    """The turn that a line of a transcript holds, if it holds one."""
+    """The turn that a line of a transcript holds; Codex has its id in the first line only, and in the file's name."""
     message, inner = _object(value.get("message")), _object(value.get("payload")) or value
     source, id = "claude-code", _first(value, "sessionId")
     if inner.get("type") == "message" and "role" in inner:
-        # Only the first line of a Codex transcript tells its id, which is also in the name of the file.
         source, id, message = "codex", name, inner
     if not id or not message or value.get("isMeta") or value.get("isSidechain"):
         report[f"skipped: a line of type {str(inner.get('type') or value.get('type'))[:40]}"] += 1

@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 from typing import cast
 
 from memolith.engine.engine import Engine
-from memolith.engine.events import join_blocks
 from memolith.engine.intake import when
 from memolith.engine.model import Caller, Condition, Filter, Item
 from memolith.engine.ports import Place
@@ -35,14 +34,9 @@ def below(folder: str | None) -> tuple[Condition, ...]:
     return () if path == "/" else (Condition("folder", "under", path),)
 
 
-def importance_of(item: Item) -> float:
-    """How important it is, from 1 to 10."""
-    return cast(float, item.attributes.get("importance_score", 5))
-
-
 def stale(engine: Engine, caller: Caller, age_days: int, importance: float, most: int) -> tuple[
-        list[tuple[Item, str, int, str, str]], int, int]:
-    """What can go, with its last access, tokens, beginning and what to do; how many there are, the tokens of all."""
+        list[tuple[Item, float, str, int, str, str]], int, int]:
+    """What can go: its importance, last access, tokens, beginning and what to do; how many there are, all tokens."""
     now = datetime.fromisoformat(engine.clock.now())
     before, long_ago = (when("at", (now - timedelta(days=days)).isoformat())
                         for days in (age_days, max(2 * age_days, LONG_DAYS)))
@@ -52,14 +46,16 @@ def stale(engine: Engine, caller: Caller, age_days: int, importance: float, most
         items = rows.listing(caller, chosen, "updated_at", False, 2**31, counted=False).items
     reads = engine.accesses(caller, [item.id for item in items])
     last = {item.id: max(item.updated_at, reads.get(item.id, (0, ""))[1]) for item in items}
+    scores = {item.id: float(cast(float, item.attributes["importance_score"])) for item in items}
     old = sorted((item for item in items if last[item.id] <= before),
-                 key=lambda item: (importance_of(item), last[item.id], item.seq))
+                 key=lambda item: (scores[item.id], last[item.id], item.seq))
     with engine.store.reading(caller.tenant) as rows:
         sizes = rows.text_sizes(caller.tenant, [item.id for item in old])
+        old = [item for item in old if item.id in sizes]
         firsts = rows.places({Place(sizes[item.id][0].item, n) for item in old[:most] for n in range(3)})
     tokens = {id: -(-length // CHARACTERS_PER_TOKEN) for id, (_, length, _) in sizes.items()}
-    begins = {place.item: join_blocks(firsts[Place(place.item, n)] for n in range(3) if Place(place.item, n) in firsts)
-              for place in firsts}
-    return [(item, last[item.id], tokens[item.id], begins[sizes[item.id][0].item][0].text[:PREVIEW],
-             "delete" if importance_of(item) <= TRIFLING and last[item.id] <= long_ago else "archive")
+    return [(item, scores[item.id], last[item.id], tokens[item.id], "".join(
+                 firsts[place].text for n in range(3) if (place := Place(sizes[item.id][0].item, n)) in firsts
+                 and not firsts[place].block)[:PREVIEW],
+             "delete" if scores[item.id] <= TRIFLING and last[item.id] <= long_ago else "archive")
             for item in old[:most]], len(old), sum(tokens.values())

@@ -246,9 +246,7 @@ class Search:
         blocks = {(one.place.item, one.passage.block) for one in ranked} if query.per_block else set()
         beyond = query.offset + query.limit > (len(blocks) or len(ranked))
         if not (beyond or query.threshold or query.by_similarity or query.per_item or query.as_of):
-            others = self._rows.places(set(map(Place.of, rest))) if query.per_block else {}
-            self.unread = len({(place.item, passage.block) for place, passage in others.items()} - blocks
-                              if query.per_block else rest)
+            self.unread = len(self._rows.blocks_at(self._caller.tenant, rest) - blocks if query.per_block else rest)
             return ranked
         return ranked + self._alone(asked, self._weigh(self._passages(set(map(Place.of, rest))), dense))
 

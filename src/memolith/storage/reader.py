@@ -246,8 +246,11 @@ class SqlReader:
 
     def folders(self, caller: Caller, chosen: Filter) -> list[tuple[str, float, int]]:
         """Per folder and importance: how many items there are."""
-        found = self.filtered("folders", caller, chosen)
-        return [(folder or "/", float(importance or 5), count) for folder, importance, count in found]
+        return [(folder or "/", float(score or 5), n) for folder, score, n in self.filtered("folders", caller, chosen)]
+
+    def blocks_at(self, tenant: str, refs: Collection[int]) -> set[tuple[int, int]]:
+        """The blocks that passages belong to: the row of the item, and the number of the block."""
+        return {(item, block) for item, block in self.rows("blocks_at", tenant=tenant, ids=json.dumps(list(refs)))}
 
     def namesakes(self, tenant: str, kind: str, title: str) -> list[Item]:
         """Live items of a kind with exactly that title."""

@@ -73,6 +73,9 @@ with i as materialized (select id, row << 20 as low, (row + 1) << 20 as high fro
 select i.id, i.low, sum(length(p.text)), sum(octet_length(p.text)) from i
 join passage p on p.tenant = :tenant and p.id >= i.low and p.id < i.high group by 1, 2
 
+-- name: blocks_at
+select p.id >> 20, p.block from passage p where p.tenant = :tenant and p.id in numbers(:ids)
+
 -- name: sketch_drop
 delete from sketch where tenant = :tenant and item = :item
 and mark in numbers(:marks)

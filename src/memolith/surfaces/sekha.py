@@ -28,11 +28,11 @@ Folder = Annotated[str, Field(description="A path like /work/backend.")]
 Below = Annotated[str | None, Field(description="This folder and those below it.")]
 Named = Annotated[str | None, Field(description="Exactly this label.")]
 Score = Annotated[int, Field(ge=1, le=10, description="From 1 to 10; 10 is never suggested for pruning.")]
+More = Annotated[bool, Field(description="Whether to tell more than the messages.")]
 Bound = Annotated[float | None, Field(ge=0, le=10)]
 Days = Annotated[int, Field(ge=0, le=36_500, description="Not looked at for so many days.")]
 Most = Annotated[float, Field(ge=0, le=10, description="At most so important.")]
 Status = Literal["active", "archived"]
-Format = Literal["json", "markdown"]
 
 ABOUT = {"label": str, "status": str, "folder": str, "importance_score": float, "word_count": int,
          "session_count": int, "created_at": str, "updated_at": str}
@@ -155,8 +155,8 @@ def memory_prune(call: Call, *, threshold_days: Days = 30, importance_threshold:
             "total_suggestions": total, "estimated_token_savings": savings, "suggestions": [
                 {"conversation_id": item.id, "conversation_label": item.title, "last_accessed": last,
                  "message_count": item.blocks, "token_estimate": tokens, "preview": preview,
-                 "importance_score": float(talks.importance_of(item)), "recommendation": advice}
-                for item, last, tokens, preview, advice in found],
+                 "importance_score": score, "recommendation": advice}
+                for item, score, last, tokens, preview, advice in found],
             **noted([f"The first {len(found):,} are shown."] if len(found) < total else [])}
 
 
@@ -168,8 +168,8 @@ def memory_get_context(call: Call, *, conversation_id: Id) -> Context:
 
 
 @sekha.tool(read_only=True)
-def memory_export(call: Call, *, conversation_id: Id, format: Format = "json", include_metadata: Annotated[
-        bool, Field(description="Whether to tell more than who said what and when.")] = True) -> Exported:
+def memory_export(call: Call, *, conversation_id: Id, format: Literal["json", "markdown"] = "json",
+                  include_metadata: More = True) -> Exported:
     """A whole conversation, also as a Markdown document; counts as reading it."""
     item, blocks = _read(call, conversation_id)
     head = {"conversation": {"id": item.id, **about(call, item, blocks)}} if include_metadata else {}
@@ -200,9 +200,9 @@ def about(call: Call, item: Item, blocks: Sequence[Block]) -> Body:
     with call.engine.store.reading(call.caller.tenant) as rows:
         types = [event.type for event in rows.events(call.caller.tenant, item.id)]
     return {"label": item.title, "status": item.status, "folder": item.attributes.get("folder", "/"),
-            "importance_score": talks.importance_of(item), "created_at": item.created_at, "updated_at": item.updated_at,
-            "word_count": sum(len(talks.WORD.findall(block.text)) for block in blocks),
-            "session_count": 1 + types.count("appended") - types.count("trimmed")}
+            "importance_score": item.attributes.get("importance_score", 5), "created_at": item.created_at,
+            "updated_at": item.updated_at, "session_count": 1 + types.count("appended") - types.count("trimmed"),
+            "word_count": sum(len(talks.WORD.findall(block.text)) for block in blocks)}
 
 
 def _read(call: Call, id: str) -> tuple[Item, list[Block]]:
