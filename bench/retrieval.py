@@ -17,6 +17,7 @@ from bench.stores import cluster
 from memolith.app import App, open_app
 from memolith.engine.model import Block, Caller, Draft
 from memolith.engine.recall import Query
+from memolith.registry import Call
 from memolith.settings import Settings
 
 ME = Caller()
@@ -82,6 +83,33 @@ class Memolith:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
+class Sekha(Memolith):
+    """The same conversations through `memory_store` and `memory_search`."""
+
+    def index(self, docs: list[dict]) -> None:
+        """Store every session; a label without letters adds no words to what is searched."""
+        groups: dict[object, list[dict]] = {}
+        for doc in docs:
+            groups.setdefault(doc["meta"].get("session", doc["id"]), []).append(doc)
+        for turns in groups.values():
+            blocks = [self.block(turn, bool(turn["meta"].get("speaker"))) for turn in turns]
+            made = self.run("memory_store", label="-", messages=[
+                {"role": block.speaker or "user", "content": block.text, "timestamp": block.at} for block in blocks])
+            self.ids |= {(made["id"], n): turn["id"] for n, turn in enumerate(turns)}
+        self.app.do_upkeep()
+
+    def search(self, query: str, k: int) -> list[str]:
+        """The ids of the messages found."""
+        found = self.run("memory_search", query=query, limit=k)["results"]
+        places = [hit["message_id"].split("#") for hit in found]
+        return [self.ids[id, int(number)] for id, number in places]
+
+    def run(self, tool: str, **arguments: object) -> dict:
+        outcome = self.app.registry.run(tool, arguments, Call(ME, self.app.engine))
+        assert outcome.ok, outcome.body
+        return outcome.body["data"]
+
+
 class TextOnly(Memolith):
     """Our own text side alone."""
 
@@ -118,7 +146,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--no-curve", action="store_true")
     parser.add_argument("--sets", nargs="*", default=["locomo_dev", "xquad_en", "xquad_zh"])
-    parser.add_argument("--only", nargs="*", default=["fts5", "minilm", "vector", "rrf60", "memolith"])
+    parser.add_argument("--only", nargs="*", default=["fts5", "minilm", "vector", "rrf60", "memolith", "sekha"])
     parser.add_argument("--limit", type=int)
     parser.add_argument("--store", choices=("sqlite", "postgres"), default="sqlite")
     options = parser.parse_args()
@@ -137,7 +165,8 @@ def run(options: argparse.Namespace) -> None:
         print("retrieval: the data sets are not here; set MEMOLITH_BENCH_DATA")
         return
     module = load_eval(folder)
-    ours = {"memolith": Memolith, "text": TextOnly, "vector": VectorOnly, "minilm": PlainMiniLM, "rrf60": Rrf60}
+    ours = {"memolith": Memolith, "text": TextOnly, "vector": VectorOnly, "minilm": PlainMiniLM, "rrf60": Rrf60,
+            "sekha": Sekha}
     print(f"{'set':12} {'method':10} {'r@5':>6} {'r@10':>6} {'mrr':>6} {'s@5':>6} {'s@10':>6} {'p50 ms':>7}")
     for name in options.sets:
         data = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))

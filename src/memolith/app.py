@@ -278,7 +278,8 @@ def families() -> list[Family]:
     from memolith.surfaces.knowledge import knowledge
     from memolith.surfaces.lanonasis import lanonasis
     from memolith.surfaces.manage import manage
-    return [core, lanonasis, knowledge, manage, chatgpt]
+    from memolith.surfaces.sekha import sekha
+    return [core, lanonasis, sekha, knowledge, manage, chatgpt]
 
 
 def page(path: Path) -> Draft:

@@ -26,6 +26,7 @@ NULL = {"type": "null"}
 NAMES = {str: "string", int: "integer", float: "number", bool: "boolean", dict: "object"}
 WORDS = {"integer": "a whole number", "number": "a number", "string": "a text", "boolean": "true or false",
          "array": "a list", "object": "an object"}
+ADDED = ("redactions", "warnings")
 BOUNDS = (("minimum", "maximum", " {}"), ("minLength", "maxLength", " of {} characters"),
           ("minItems", "maxItems", " of {} entries"))
 
@@ -126,9 +127,9 @@ class Signature:
         return self, {name[len("argument_"):]: getattr(model, name) for name in model.model_fields_set}
 
     def worded(self, body: Body) -> Body:
-        """The result without optional additions that are empty."""
+        """The result without additions that have nothing to tell."""
         required = self.output_schema.get("required", ())
-        return {name: value for name, value in body.items() if name in required or value not in ([], {})}
+        return {name: value for name, value in body.items() if value or name in required or name not in ADDED}
 
     def refusal(self, error: ErrorDetails) -> Malformed:
         path = error["loc"]

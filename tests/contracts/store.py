@@ -272,7 +272,7 @@ class StoreContract:
                 item, passages = rows.item("local", "t"), rows.passages("local", "t")
                 assert item is not None
                 assert (item.title, item.status, item.tags) == ("U", "done", ("c", "ü"))
-                assert dict(item.attributes) == {"z": 1}
+                assert dict(item.attributes) == {"z": 1, "folder": "/", "importance_score": 5}
                 assert (item.scope.audience, item.scope.project, item.scope.namespace) == (Audience.ORG, "q", "m")
                 assert (item.version, item.seq, item.blocks, item.passages, item.forgotten) == (5, 1, 2, 2, False)
                 assert [(one.text, one.speaker, one.locator, dict(one.attributes)) for one in passages] == [
@@ -280,7 +280,8 @@ class StoreContract:
                 assert [one.at for one in passages] == ["2026-01-02T00:00:00.000000Z", item.created_at]
                 assert rows.items("local", ["t", "e", "no"]).keys() == {"t", "e"}
                 assert rows.passages_of("local", ["t", "no"]) == {"t": passages, "no": []}
-                assert (rows.tags_of("local", "t"), rows.text_bytes("local", "t")) == (("c", "ü"), 5)
+                assert (rows.tags_of("local", "t"), rows.text_sizes("local", ["t"])["t"][1:]) == (
+                    ("c", "ü"), (5, 5))
                 assert rows.item("local", "e").forgotten  # type: ignore[union-attr]
                 assert [item.id for item in rows.all_items("local")] == ["e", "t"]
                 assert rows.speakers("local", 5) == ["ann"]
@@ -291,7 +292,7 @@ class StoreContract:
         with store.reading("local") as rows:
             for id in ("a\0", "\ud800", "'", "%", "a" * 10_000):
                 assert (rows.item("local", id), rows.link("local", id), rows.events("local", id)) == (None, None, [])
-                assert (rows.items("local", [id, "a"]).keys(), rows.text_bytes("local", id)) == ({"a"}, 0)
+                assert (rows.items("local", [id, "a"]).keys(), rows.text_sizes("local", [id])) == ({"a"}, {})
 
     @pytest.mark.parametrize("text", ["The zebra drinks tea at five.", "the  ZEBRA drinks\ttea at five."])
     def test_the_same_text_is_found_but_for_case_and_white_space(self, store: Store, engine: Engine, text: str) -> None:

@@ -68,10 +68,17 @@ GOOD: dict[str, dict[str, Any]] = {
     "intelligence_detect_duplicates": {"user_id": "local"}, "intelligence_extract_insights": {"user_id": "local"},
     "intelligence_analyze_patterns": {"user_id": "local"}, "create_topic": {"name": "Stripes"},
     "update_topic": {"topic_id": "topic", "name": "Hooves"}, "delete_topic": {"topic_id": "topic"},
-    "assign_topic": {"topic_id": "topic", "memory_id": "one"}}
+    "assign_topic": {"topic_id": "topic", "memory_id": "one"},
+    "memory_store": {"label": "Stripes", "messages": [{"role": "user", "content": "Why has a zebra stripes?"}]},
+    "memory_search": {"query": "hello"}, "memory_update": {"conversation_id": "talk", "importance_score": 7},
+    "memory_prune": {"threshold_days": 0}, "memory_get_context": {"conversation_id": "talk"},
+    "memory_export": {"conversation_id": "talk", "format": "markdown"}, "memory_stats": {}, "list_conversations": {},
+    "delete_conversation": {"conversation_id": "talk"}, "import_conversations": {
+        "content": '{"title": "Zoo", "messages": [{"role": "user", "content": "A zebra."}]}'}}
 CHATGPT = {"fetch": {"id": "one"}}
 PLAIN_ENVIRONMENT = {**os.environ, "MEMOLITH_EMBEDDER": "none"}
-VOLATILE = ("id", "concept_id", "relationship_id", "event", "at", "created_at", "updated_at", "version", "health",
+VOLATILE = ("id", "conversation_id", "message_id", "concept_id", "relationship_id",
+            "event", "at", "created_at", "updated_at", "version", "health",
             "timestamp", "uptime", "search_time_ms", "latency_ms", "last_accessed", "last_rotated", "expires_at",
             "rotated_at", "revoked_at", "new_value", "recent_memories", "supporting_memories", "peak_usage_hours",
             "usage")
@@ -159,7 +166,7 @@ def test_bad_arguments_are_refused_by_name_and_nothing_is_written(at, tmp_path, 
         outcome = registry.run(tool.name, arguments, Call(ME, app.engine))
         assert not outcome.ok
         body = outcome.body.get("data") or outcome.body.get("details") or outcome.body
-        assert body["field"].split(".")[0] == name
+        assert body["field"].split(".")[0] == name if "field" in body else f"`{name}" in body["error"]
     with app.store.reading(None) as rows:
         assert rows.last_seq(ME.tenant) == before
     app.close()

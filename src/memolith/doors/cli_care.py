@@ -14,6 +14,7 @@ from memolith import __version__
 from memolith import app as root
 from memolith.app import App, library_version
 from memolith.doors.commands import TENANT, YES, Commands, Options, confirm, into, note, option, pairs, progress, tell
+from memolith.engine.chats import NOTHING, Report, take
 from memolith.engine.model import Caller
 from memolith.errors import EmbedderDown, InvalidInput
 
@@ -153,6 +154,17 @@ def import_(app: App, options: Options) -> None:
     tell(options, {"events": made.events, "items": made.items, "redactions": dict(made.redactions)},
          f"Imported {made.events:,} events, {made.items:,} items.",
          *(f"  redacted: {count} x {kind}" for kind, count in made.redactions.items()))
+
+
+@into(COMMANDS, option("files", nargs="+", type=Path, metavar="FILE"), TENANT,
+      option("--folder", default="", help="where to keep them (/imported/ and the name of the program)"))
+def import_chats(app: App, options: Options) -> None:
+    """Keep chats from ChatGPT, Claude, Claude Code, Codex or Markdown files; running it again adds nothing twice."""
+    report = Report(NOTHING)
+    for path in options.files:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            take(app.engine, Caller(options.tenant), file, path.name, options.folder, report, progress(path.name))
+    tell(options, dict(report), *pairs(report))
 
 
 @contextmanager

@@ -52,9 +52,14 @@ or let `memolith install CLIENT` write the configuration. Stop with Ctrl-C.""")
 
 
 @into(COMMANDS, option("--tools", default="all", help="all, families or tools by name, separated by commas"),
-      READ_ONLY)
+      READ_ONLY, option("--connect", nargs="?", const="", metavar="URL", help="be a thin client of the server at this "
+                        "address (or SEKHA_API_URL), with the key in SEKHA_API_KEY"))
 def stdio(app: App, options: Options) -> None:
     """Serve MCP over standard input and output."""
+    if options.connect is not None:
+        from memolith.doors.stdio_remote import connect  # another way altogether
+        connect(options.connect, options.tools, options.read_only)
+        return
     # The quick front imports next to nothing; the rest follows when it is needed.
     from memolith.doors.stdio_front import serve
     app.registry.choose(options.tools, read_only=options.read_only)

@@ -17,6 +17,7 @@ from memolith.errors import BlockedContent, InvalidInput, TooLarge
 
 NEEDS_TEXT = ("memory", "conversation", "concept")
 DEFAULT_NAMESPACE = {"memory": "context"}
+DEFAULT_ATTRIBUTES: dict[str, Attributes] = {"conversation": {"folder": "/", "importance_score": 5}}
 DEEPEST = 100
 Change = TypeVar("Change", Draft, Patch)
 
@@ -46,7 +47,8 @@ class Intake:
         """The draft, checked, tidied and without secrets."""
         if not isinstance(draft.kind, str) or draft.kind not in KINDS:
             raise InvalidInput(f"There is no such kind; use one of {', '.join(KINDS)}.", field="kind")
-        return self.patch(replace(draft, namespace=draft.namespace or DEFAULT_NAMESPACE.get(draft.kind)), draft.kind)
+        clean = self.patch(replace(draft, namespace=draft.namespace or DEFAULT_NAMESPACE.get(draft.kind)), draft.kind)
+        return replace(clean, attributes={**DEFAULT_ATTRIBUTES.get(draft.kind, {}), **clean.attributes})
 
     def patch(self, patch: Change, kind: str) -> Change:
         """The patch, or a draft, checked, tidied and without secrets."""

@@ -14,7 +14,8 @@ from memolith.engine.model import Condition, Filter, Item, Json, Passage
 from memolith.errors import InvalidInput
 
 _TEXTS = {"kinds": "kinds", "tags_all": "tags", "tags_any": "tags", "tags_none": "tags", "statuses": "status",
-          "projects": "project", "namespaces": "namespace", "topics": "topic_id", "speakers": "speakers", "ids": "ids"}
+          "projects": "project", "namespaces": "namespace", "topics": "topic_id", "speakers": "speakers", "ids": "ids",
+          "titles": "label"}
 OPS = ("eq", "ne", "lt", "le", "gt", "ge", "glob", "in", "under", "has", "is_or_lacks", "sure")
 
 
@@ -49,7 +50,7 @@ def item_matches(item: Item, chosen: Filter) -> bool:
     tags, scope = set(item.tags), item.scope
     values = ((chosen.kinds, item.kind), (chosen.statuses, item.status), (chosen.projects, scope.project),
               (chosen.namespaces, scope.namespace), (chosen.topics, item.attributes.get("topic_id")),
-              (chosen.ids, item.id))
+              (chosen.ids, item.id), (chosen.titles, item.title))
     return (all(not wanted or value in wanted for wanted, value in values)
             and chosen.forgotten in (None, item.forgotten) and chosen.owner in (None, scope.owner)
             and tags.issuperset(chosen.tags_all) and tags.isdisjoint(chosen.tags_none)

@@ -191,6 +191,7 @@ class Filter:
     speakers: tuple[str, ...] = ()
     ids: tuple[str, ...] = ()
     title: str = ""
+    titles: tuple[str, ...] = ()
     where: tuple[Condition, ...] = ()
 
 
@@ -231,6 +232,7 @@ class Hit:
     rank_score: float
     strength: str
     reasons: Mapping[str, float] = field(default_factory=dict)
+    around: tuple[Passage, ...] = ()
 
 
 class Found(NamedTuple):

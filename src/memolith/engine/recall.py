@@ -40,6 +40,8 @@ class Query:
     threshold: float = 0.0
     by_similarity: bool = False
     per_item: bool = False
+    per_block: bool = False
+    reach: int = 0
     as_of: str | None = None
     verbatim: bool = False
 
@@ -223,9 +225,10 @@ class Search:
         pool = self._weigh(passages, dense)
         ranked = self._ranker.rank(asked, pool) if query.mode == "hybrid" else self._alone(asked, pool)
         rest = {candidate.ref for candidate in (*words, *near)} - {place.ref for place in passages}
-        beyond = query.offset + query.limit > len(ranked)
+        blocks = {(one.place.item, one.passage.block) for one in ranked} if query.per_block else set()
+        beyond = query.offset + query.limit > (len(blocks) or len(ranked))
         if not (beyond or query.threshold or query.by_similarity or query.per_item or query.as_of):
-            self.unread = len(rest)
+            self.unread = len(self._rows.blocks_at(rest) - blocks if query.per_block else rest)
             return ranked
         return ranked + self._alone(asked, self._weigh(self._passages(set(map(Place.of, rest))), dense))
 
@@ -268,15 +271,15 @@ class Search:
                      if name.lower() not in ROLES and words & set(re.findall(r"\w+", name.lower())))
 
     def _cut(self, ranked: list[Ranked]) -> list[Ranked]:
-        """Without what is below the threshold, and one hit per item where asked."""
+        """Without what is below the threshold, and one hit per item or per block where asked."""
         query = self._query
         kept = [one for one in ranked if one.similarity >= query.threshold]
         if query.by_similarity:
             kept.sort(key=lambda one: (-one.similarity, one.place))
-        if query.per_item:
-            first: dict[int, Ranked] = {}
+        if query.per_item or query.per_block:
+            first: dict[tuple[int, int], Ranked] = {}
             for one in kept:
-                first.setdefault(one.place.item, one)
+                first.setdefault((one.place.item, one.passage.block * query.per_block), one)
             kept = list(first.values())
         return kept
 
@@ -302,7 +305,13 @@ class Search:
         """A ranked passage as the caller gets to see it."""
         return Hit(item=self._items[one.place.item], passage=one.passage, score=one.similarity,
                    rank_score=round(one.order, 4), strength="strong" if one.similarity >= STRONG else "weak",
-                   reasons={name: round(value, 4) for name, value in one.reasons.items() if value})
+                   reasons={name: round(value, 4) for name, value in one.reasons.items() if value},
+                   around=self._around(*one.place) if self._query.reach else ())
+
+    def _around(self, item: int, ordinal: int) -> tuple[Passage, ...]:
+        """The passages within the reach of one, itself included."""
+        steps = range(-min(ordinal, self._query.reach), self._query.reach + 1)
+        return tuple(self._passages({Place(item, ordinal + step) for step in steps}).values())
 
 
 def _bygone(rows: Reader, caller: Caller, chosen: Filter, streams: Collection[str],

@@ -124,7 +124,7 @@ class Verbs:
             if first := self._repeated(rows, caller, receipt):
                 return first
             item = self._live(rows, caller, id)
-            intake.total(clean, rows.text_bytes(caller.tenant, id))
+            intake.total(clean, rows.text_sizes(caller.tenant, [id])[id][2])
             return self._change(rows, caller, item, "appended", _text(clean), intake, receipt)
 
     def forget(self, caller: Caller, id: str, expected: int | None = None, key: str | None = None) -> Written:

@@ -54,7 +54,7 @@ class Queries(dict[str, str]):
         forgotten = None if chosen.forgotten is None else int(chosen.forgotten)
         same: Parameters = {"kind": kind, "owner": chosen.owner, "forgotten": forgotten}
         among = {"kind": kinds, "status": chosen.statuses, "project": chosen.projects, "namespace": chosen.namespaces,
-                 "id": chosen.ids}
+                 "id": chosen.ids, "title": chosen.titles}
         tags_all = "tags_all_item" if place == "item" and "filter_tags_all_item" in self else "tags_all"
         wanted: list[tuple[str, str, Parameter]] = [
             *(("is", name, value) for name, value in same.items()),

@@ -159,9 +159,10 @@ class SqlReader:
         """Items whose first passage shares most of its words with a text, as far as their sketches tell."""
         return [id for (id,) in self.filtered("alike", caller, chosen, marks=json.dumps(sketch(first)))]
 
-    def text_bytes(self, tenant: str, id: str) -> int:
-        """How many bytes of text an item has."""
-        return int((self.row("text_bytes", tenant=tenant, id=id) or (0,))[0]) if storable(id) else 0
+    def text_sizes(self, tenant: str, ids: Collection[str]) -> dict[str, tuple[Place, int, int]]:
+        """The first place of each item, and how many characters and bytes of text it has."""
+        found = self.rows("text_sizes", tenant=tenant, ids=json.dumps([id for id in ids if storable(id)]))
+        return {id: (Place.of(first), int(length), int(size)) for id, first, length, size in found}
 
     def link(self, tenant: str, id: str) -> Link | None:
         """The link with that id."""
@@ -241,6 +242,14 @@ class SqlReader:
         """Per area, topic and subtopic: how many live concepts the caller sees, and the events of all."""
         return [(area, topic, subtopic, int(count), int(events)) for area, topic, subtopic, count, events in
                 self.filtered("concept_tree", caller, Filter(forgotten=None))]
+
+    def folders(self, caller: Caller, chosen: Filter) -> list[tuple[str, float, int]]:
+        """Per folder and importance: how many items there are."""
+        return [(folder or "/", float(score or 5), n) for folder, score, n in self.filtered("folders", caller, chosen)]
+
+    def blocks_at(self, refs: Collection[int]) -> set[tuple[int, int]]:
+        """The blocks that passages belong to: the row of the item, and the number of the block."""
+        return {(item, block) for item, block in self.rows("blocks_at", ids=_json(refs))}
 
     def namesakes(self, tenant: str, kind: str, title: str) -> list[Item]:
         """Live items of a kind with exactly that title."""

@@ -79,10 +79,14 @@ select p.id, p.tenant, p.item, p.ordinal, p.block, p.text, p.at, p.speaker, p.lo
 from passage p not indexed join item i on i.tenant = p.tenant and i.row = p.item
 where p.tenant = :tenant and p.id in numbers(:ids)
 
--- name: text_bytes
-with i as materialized (select row << 20 as low, (row + 1) << 20 as high from item where tenant = :tenant and id = :id)
-select coalesce(sum(octet_length(p.text)), 0) from i
-cross join passage p not indexed on p.tenant = :tenant and p.id >= i.low and p.id < i.high
+-- name: text_sizes
+with i as materialized (select id, row << 20 as low, (row + 1) << 20 as high from item
+                        where tenant = :tenant and id in each(:ids))
+select i.id, i.low, sum(length(p.text)), sum(octet_length(p.text)) from i
+cross join passage p not indexed on p.tenant = :tenant and p.id >= i.low and p.id < i.high group by 1, 2
+
+-- name: blocks_at
+select item, block from passage not indexed where tenant = :tenant and id in numbers(:ids)
 
 -- name: tags_of
 select t.tag from tag t join item i on i.tenant = t.tenant and i.row = t.item
@@ -146,6 +150,10 @@ where t.tenant = :tenant {filters} group by 1 order by 2 desc, 1
 select i.attributes::jsonb ->> 'area', i.attributes::jsonb ->> 'topic', i.attributes::jsonb ->> 'subtopic',
     sum(1 - i.forgotten), sum(i.version)
 from item i where i.tenant = :tenant and i.kind = 'concept' {filters} group by 1, 2, 3
+
+-- name: folders
+select i.attributes::jsonb ->> 'folder', i.attributes::jsonb ->> 'importance_score', count(*)
+from item i where i.tenant = :tenant {filters} group by 1, 2
 
 -- name: wide
 select 1 from {table} where tenant = :tenant and {column} = :value limit 1 offset :most

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 from pydantic import JsonValue
 
 from memolith.engine.model import Block, Item, Passage, Written
+from memolith.engine.verbs import visible
 from memolith.errors import NotFound
 from memolith.registry import Body, Call, shape
 
@@ -23,10 +25,10 @@ def bare_id(id: str) -> str:
 
 def the(call: Call, kind: str, id: str, field: str | None = None, *, forgotten: bool = False) -> Item:
     """The item of that kind, or an error that says which argument named none."""
-    found = call.engine.read_many(call.caller, [bare_id(id)], forgotten)
-    if not found or found[0][0].kind != kind:
-        raise NotFound(f"There is no {kind} {id[:100]!r}.", field=field, id=id)
-    return found[0][0]
+    with suppress(NotFound), call.engine.store.reading(call.caller.tenant) as rows:
+        if (item := visible(rows, call.caller, bare_id(id), forgotten)).kind == kind:
+            return item
+    raise NotFound(f"There is no {kind} {id[:100]!r}.", field=field, id=id)
 
 
 def given(**values: JsonValue) -> dict[str, JsonValue]:

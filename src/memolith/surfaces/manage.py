@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from io import StringIO
 from typing import Annotated, cast
 
 from pydantic import Field
 
-from memolith.engine.model import Block, Condition, Draft, Filter, Patch
+from memolith.engine.chats import NOTHING, Report, take
+from memolith.engine.model import Condition, Draft, Filter, Patch
 from memolith.errors import Conflict, InvalidInput
-from memolith.registry import Argument, Body, Call, Family, shape
+from memolith.registry import Body, Call, Family, shape
 from memolith.surfaces.items import CHANGED, bare_id, changed, given, the
+from memolith.surfaces.sekha import Below, Filters, Folder, Message, Offset, Page, Status
 
 manage = Family("manage", listed_over_mcp=False)
 Id = Annotated[str, Field(description="The id of the item.")]
@@ -17,14 +20,6 @@ TopicName = Annotated[str, Field(min_length=1, max_length=100)]
 TopicText = Annotated[str | None, Field(max_length=500)]
 Color = Annotated[str | None, Field(pattern="^#[0-9A-Fa-f]{6}$")]
 Icon = Annotated[str | None, Field(max_length=50)]
-
-
-class Turn(Argument):
-    """One message."""
-
-    role: Annotated[str, Field(min_length=1, description="Who speaks.")]
-    content: Annotated[str, Field(min_length=1, description="What is said.")]
-    timestamp: Annotated[str | None, Field(description="When, as ISO 8601.")] = None
 
 
 @manage.tool(CHANGED)
@@ -50,11 +45,39 @@ def undo_event(call: Call, *, event: Annotated[int, Field(ge=1, description="The
 
 @manage.tool(CHANGED)
 def append_messages(call: Call, *, conversation_id: Id,
-                    messages: Annotated[list[Turn], Field(min_length=1, max_length=1000)]) -> Body:
-    """Add messages at the end of a conversation."""
-    talk = the(call, "conversation", conversation_id, "conversation_id")
-    blocks = [Block(turn.content, speaker=turn.role, at=turn.timestamp) for turn in messages]
+                    messages: Annotated[list[Message], Field(min_length=1, max_length=1000)]) -> Body:
+    """Add messages at the end of a conversation, as one more session."""
+    talk, blocks = the(call, "conversation", conversation_id, "conversation_id"), [one.block() for one in messages]
     return changed(call.engine.append(call.caller, talk.id, blocks, call.idempotency_key))
+
+
+@manage.tool(shape(conversations=[dict], total=int), read_only=True)
+def list_conversations(call: Call, *, folder: Below = None, status: Status | None = None, limit: Page = 20,
+                       offset: Offset = 0) -> Body:
+    """A page of conversations, the one that changed last first."""
+    chosen = Filters(folder=folder, status=status).chosen()
+    page = call.engine.listing(call.caller, chosen, "updated_at", True, limit, offset)
+    return {"total": page.total, "conversations": [
+        {"conversation_id": item.id, "label": item.title, "status": item.status, "message_count": item.blocks,
+         **item.attributes, "created_at": item.created_at, "updated_at": item.updated_at} for item in page.items]}
+
+
+@manage.tool(CHANGED, destructive=True)
+def delete_conversation(call: Call, *, conversation_id: Id) -> Body:
+    """Take a conversation out of every list and search; `restore_item` brings it back."""
+    talk = the(call, "conversation", conversation_id, "conversation_id", forgotten=bool(call.idempotency_key))
+    return changed(call.engine.forget(call.caller, talk.id, key=call.idempotency_key))
+
+
+@manage.tool(shape(taken=int, extended=int, known=int, messages=int), idempotent=True)
+def import_conversations(call: Call, *, content: Annotated[str, Field(min_length=1, description="The whole file.")],
+                         name: Annotated[str, Field(description="Its name, whose end tells what it is.")]
+                         = "conversations.json", folder: Folder = "") -> Body:
+    """Keep the chats of a ChatGPT or Claude export, of a Claude Code or Codex transcript or of a Markdown file."""
+    take(call.engine, call.caller, StringIO(content), name, folder, report := Report(NOTHING))
+    if not report["taken"] + report["extended"] + report["known"]:
+        raise InvalidInput(f"There is no chat in this: {', '.join(+report) or 'nothing was said'}.", field="content")
+    return dict(report)
 
 
 @manage.tool(CHANGED)

@@ -1,0 +1,109 @@
+"""How fast are the Sekha tools over 10,000 conversations, and over one of 20,000 messages?"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import resource
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from bench.material import ME, fresh, measure
+from bench.memories import row
+from bench.sentences import questions, sentences, vectors
+from memolith.app import App
+from memolith.engine.chunks import embedded
+from memolith.registry import Call
+from memolith.retrieval.minilm import MiniLM
+from memolith.retrieval.vectors import quantised
+
+TURNS = 10
+FOLDERS = [f"/work/team-{n}" for n in range(9)] + ["/home"]
+BARS = {"store": 5, "search": 15}
+
+
+def run(app: App, tool: str, **arguments: Any) -> dict[str, Any]:
+    outcome = app.registry.run(tool, arguments, Call(ME, app.engine))
+    assert outcome.ok, outcome.body
+    return outcome.body["data"]
+
+
+def messages(texts: list[str]) -> list[dict[str, str]]:
+    return [{"role": ("user", "assistant")[n % 2], "content": text} for n, text in enumerate(texts)]
+
+
+def store(app: App, count: int, texts: list[str]) -> None:
+    """Ten messages each, in ten folders, of every importance."""
+    taken = []
+    for n in range(count):
+        started = time.perf_counter()
+        run(app, "memory_store", label=f"Talk {n % 500}", folder=FOLDERS[n % 10], importance_score=1 + n % 10,
+            messages=messages(texts[n * TURNS:(n + 1) * TURNS]))
+        taken.append((time.perf_counter() - started) * 1000)
+    taken.sort()
+    row(f"store, {TURNS} messages", (taken[count // 2], taken[int(count * 0.95)]), BARS["store"])
+
+
+def embed(app: App, texts: list[str]) -> None:
+    """Give every message the vector that the model made of its text."""
+    rows, numbers = vectors(len(texts)), {text: n for n, text in enumerate(texts)}
+    with app.store.writing(ME.tenant) as writer:
+        while jobs := writer.lease("embed", app.clock.now(), 1000, 600):
+            for job in jobs:
+                for passage in writer.unembedded(job.tenant, job.stream, MiniLM.id):
+                    text = embedded(passage.title, passage.speaker, passage.text, passage.before)
+                    digest = hashlib.blake2b(text.encode(), digest_size=16).digest()
+                    writer.put_vector(passage.ref, MiniLM.id, digest, quantised(rows[numbers[passage.text]].tobytes()))
+                writer.done(job)
+    app.renew(always=True)
+
+
+def searches(app: App, long: str) -> None:
+    """Searches with no filter and with each kind of it, the embedding of the question apart."""
+    assert app.embedder is not None
+    asked = iter(questions(400))
+    for name, chosen in (("none", {}), ("folder of a tenth", {"folder": "/home"}), ("folder of nine tenths",
+                         {"folder": "/work"}), ("label", {"label": "Talk 7"}), ("role", {"role": "user"}),
+                         ("importance", {"importance_min": 9}), ("the long one", {"conversation_id": long})):
+        taken = []
+        for _ in range(30):
+            app.embedder.embed([text := next(asked)])
+            taken.append(measure(lambda t=text, c=chosen: run(app, "memory_search", query=t, filters=c), 1)[0])
+        taken.sort()
+        row(f"search, {name}", (taken[15], taken[28]), BARS["search"])
+
+
+def steps(app: App, long: str) -> Iterator[tuple[str, Callable[[], object]]]:
+    yield "search, page at 500", lambda: run(app, "memory_search", query="the green bicycle", offset=500)
+    yield "stats", lambda: run(app, "memory_stats")
+    yield "stats of a folder", lambda: run(app, "memory_stats", folder="/work")
+    yield "prune, everything", lambda: run(app, "memory_prune", threshold_days=0, importance_threshold=10)
+    yield "get_context of the long one", lambda: run(app, "memory_get_context", conversation_id=long)
+    yield "export of the long one", lambda: run(app, "memory_export", conversation_id=long)
+    yield "export of it as markdown", lambda: run(app, "memory_export", conversation_id=long, format="markdown")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--count", type=int, default=10_000)
+    parser.add_argument("--long", type=int, default=20_000)
+    options = parser.parse_args()
+    texts = sentences(max(options.count * TURNS, options.long))
+    with fresh("minilm") as app:
+        print(f"{'ms':42} {'median':>8} {'p95':>8}   {'':10}  {'ratio':>5}")
+        store(app, options.count, texts)
+        started = time.perf_counter()
+        long = run(app, "memory_store", label="Long", messages=messages(texts[:options.long]))["id"]
+        print(f"store of {options.long:,} messages at once: {time.perf_counter() - started:.1f} s", flush=True)
+        embed(app, texts)
+        searches(app, long)
+        for name, step in steps(app, long):
+            before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+            median, p95 = measure(step, 5)
+            more = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+            print(f"{name:42} {median:8.1f} {p95:8.1f}   {more:.0f} MB more at the peak", flush=True)
+
+
+if __name__ == "__main__":
+    main()
