@@ -25,11 +25,12 @@ class TestSqlite(StoreContract):
 
 @pytest.mark.parametrize("name, used", [
     ("passages_of_items", "PRIMARY KEY (rowid>? AND rowid<?)"), ("passages_from", "PRIMARY KEY (rowid>? AND rowid<?)"),
-    ("text_bytes", "PRIMARY KEY (rowid>? AND rowid<?)"), ("events_of", "event_stream (tenant=? AND stream=?)"),
+    ("text_sizes", "PRIMARY KEY (rowid>? AND rowid<?)"), ("events_of", "event_stream (tenant=? AND stream=?)"),
     ("link_streams", "event_source (tenant=? AND <expr>=?)"), ("queue_missing", "event_stream (tenant=? AND stream=?)"),
     ("alike", "SEARCH s USING PRIMARY KEY (tenant=? AND mark=?)"),
     ("outbox_due", "outbox_order (consumer=? AND tenant=? AND status=?)"),
-    ("passages_at", "SEARCH p USING INTEGER PRIMARY KEY (rowid=?)")])
+    ("passages_at", "SEARCH p USING INTEGER PRIMARY KEY (rowid=?)"),
+    ("blocks_at", "SEARCH passage USING INTEGER PRIMARY KEY (rowid=?)")])
 def test_what_concerns_one_item_is_read_without_a_walk_through_the_tenant(tmp_path, name, used):
     with closing(SqliteStore(tmp_path)) as store, store.reading("local") as rows:
         statement = rows.queries[name].replace("{filters}", "")

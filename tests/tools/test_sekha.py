@@ -317,6 +317,27 @@ def test_words_are_counted_and_sessions_too(app):
     app.engine.past.undo(ME, app.engine.past.last(ME, made).seq)
     about = run(app, "memory_get_context", conversation_id=made)
     assert (about["word_count"], about["session_count"]) == (8, 1)
+    app.engine.past.undo(ME, app.engine.past.last(ME, made).seq)
+    about = run(app, "memory_get_context", conversation_id=made)
+    assert (about["word_count"], about["session_count"]) == (11, 2)
+
+
+@pytest.mark.parametrize("metadata, field", [
+    ({"importance_score": "high"}, "importance_score"), ({"importance_score": True}, "importance_score"),
+    ({"importance_score": None}, "importance_score"), ({"importance_score": 11}, "importance_score"),
+    ({"folder": 3}, "folder"), ({"folder": None}, "folder"), ({"folder": "../up"}, "folder")])
+def test_a_conversation_by_another_family_cannot_break_the_statistics(app, metadata, field):
+    outcome = app.registry.run("remember", {"content": "zebra", "kind": "conversation", "metadata": metadata},
+                               Call(ME, app.engine))
+    assert (outcome.ok, outcome.body.get("field")) == (False, field)
+    assert run(app, "memory_stats")["total_conversations"] == 0
+
+
+def test_a_conversation_by_another_family_has_a_folder_and_an_importance(app):
+    for metadata in ({}, {"folder": "work//"}):
+        app.registry.run("remember", {"content": "zebra", "kind": "conversation", "metadata": metadata},
+                         Call(ME, app.engine))
+    assert run(app, "memory_stats") == {"total_conversations": 2, "average_importance": 5.0, "folders": ["/", "/work"]}
 
 
 def test_an_export_loses_nothing_of_what_was_stored(app):

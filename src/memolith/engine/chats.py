@@ -13,9 +13,8 @@ from itertools import groupby, islice
 from typing import TextIO
 from uuid import NAMESPACE_URL, uuid5
 
-from memolith.engine.conversations import folder_path
 from memolith.engine.engine import Engine
-from memolith.engine.intake import Intake, when
+from memolith.engine.intake import Intake, folder_path, when
 from memolith.engine.model import NO_ATTRIBUTES, Attributes, Block, Caller, Draft, Json, Written
 from memolith.errors import AlreadyExists, InvalidInput, TooLarge
 

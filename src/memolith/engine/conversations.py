@@ -7,25 +7,15 @@ from datetime import datetime, timedelta
 from typing import cast
 
 from memolith.engine.engine import Engine
-from memolith.engine.intake import when
+from memolith.engine.intake import folder_path, when
 from memolith.engine.model import Caller, Condition, Filter, Item
 from memolith.engine.ports import Place
-from memolith.errors import InvalidInput
 
 PINNED, CHARACTERS_PER_TOKEN, PREVIEW = 10, 4, 100
 # What is to be deleted rather than archived: of next to no importance, and untouched for long, whatever was asked for.
 TRIFLING, LONG_DAYS = 2, 180
 # Scripts without spaces between words count by the character.
 WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\s\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
-
-
-def folder_path(folder: str) -> str:
-    """The folder as `/a/b`: from the top, without empty parts and without an end slash."""
-    parts = [part.strip() for part in folder.split("/")]
-    path = "/" + "/".join(part for part in parts if part)
-    if {".", ".."} & set(parts) or len(path) > 500:
-        raise InvalidInput("A folder is a path like /work/backend, at most 500 characters long.", field="folder")
-    return path
 
 
 def below(folder: str | None) -> tuple[Condition, ...]:

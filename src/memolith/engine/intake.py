@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar, cast
 
 from memolith.engine.model import KINDS, Attributes, Audience, Block, Draft, Json, Patch
 from memolith.engine.secrets import redact
@@ -63,6 +63,8 @@ class Intake:
         clean = replace(patch, **{name: checks[name](value) for name, value in given.items()})  # type: ignore[arg-type]
         if clean.blocks is not None and kind in NEEDS_TEXT and not any(block.text.strip() for block in clean.blocks):
             raise InvalidInput("There is no text to remember.", field="content")
+        if kind == "conversation" and clean.attributes:
+            return replace(clean, attributes=placed(clean.attributes))
         return clean
 
     def blocks(self, blocks: Sequence[Block]) -> tuple[Block, ...]:
@@ -218,6 +220,23 @@ def audience(value: Audience) -> Audience:
         return Audience(value)
     except ValueError as error:
         raise InvalidInput(f"The audience is one of {', '.join(Audience)}.", field="audience") from error
+
+
+def placed(attributes: Attributes) -> Attributes:
+    """The attributes of a conversation, with its folder as a path; its importance lies between 1 and 10."""
+    score = attributes.get("importance_score", 5)
+    if isinstance(score, bool) or not isinstance(score, int | float) or not 1 <= score <= 10:
+        raise InvalidInput("The importance_score of a conversation is a number from 1 to 10.", field="importance_score")
+    return {name: folder_path(cast(str, value)) if name == "folder" else value for name, value in attributes.items()}
+
+
+def folder_path(folder: str) -> str:
+    """The folder as `/a/b`: from the top, without empty parts and without an end slash."""
+    parts = [part.strip() for part in plain("folder", folder).split("/")]
+    path = "/" + "/".join(part for part in parts if part)
+    if {".", ".."} & set(parts) or len(path) > 500:
+        raise InvalidInput("A folder is a path like /work/backend, at most 500 characters long.", field="folder")
+    return path
 
 
 def when(name: str, value: str) -> str:

@@ -9,7 +9,7 @@ from pydantic import Field, JsonValue
 
 from memolith.engine import conversations as talks
 from memolith.engine.events import join_blocks
-from memolith.engine.intake import when
+from memolith.engine.intake import folder_path, when
 from memolith.engine.matching import checked
 from memolith.engine.model import Block, Condition, Draft, Filter, Hit, Item, Patch
 from memolith.engine.recall import Query
@@ -98,12 +98,11 @@ sekha = Family("sekha", Dialect(
 def memory_store(call: Call, *, label: Label, messages: Annotated[list[Message], Field(min_length=1)],
                  folder: Folder = "/", importance_score: Score = 5) -> Body:
     """Keep a conversation, so that each of its messages can be found."""
-    path = talks.folder_path(folder)
     draft = Draft("conversation", label, tuple(message.block() for message in messages),
-                  attributes={"folder": path, "importance_score": importance_score})
+                  attributes={"folder": folder, "importance_score": importance_score})
     written = call.engine.remember(call.caller, draft, call.idempotency_key)
-    return {"conversation_id": written.item.id, "id": written.item.id, "label": written.item.title, "folder": path,
-            "redactions": dict(written.redactions)}
+    return {"conversation_id": written.item.id, "id": written.item.id, "label": written.item.title,
+            "folder": written.item.attributes["folder"], "redactions": dict(written.redactions)}
 
 
 @sekha.tool(shape(query=str, total_results=int, limit=int, results=[RESULT], warnings=[str]), read_only=True)
@@ -125,8 +124,8 @@ def memory_update(call: Call, *, conversation_id: Id, label: Label | None = None
     if not fields:
         raise InvalidInput("Say what to change: label, folder, status or importance_score.", field="label")
     item = the(call, "conversation", conversation_id, "conversation_id")
-    path = None if folder is None else talks.folder_path(folder)
-    patch = Patch(label, status=status, attributes=given(folder=path, importance_score=importance_score))
+    patch = Patch(label, status=status, attributes=given(
+        folder="/" if folder == "" else folder, importance_score=importance_score))
     call.engine.revise(call.caller, item.id, patch, key=call.idempotency_key)
     return {"conversation_id": item.id, "updated_fields": fields, "message": "Conversation updated successfully"}
 
@@ -177,7 +176,7 @@ def memory_stats(call: Call, *, folder: Below = None, label: Named = None) -> Bo
         counts = rows.folders(call.caller, chosen)
     total = sum(count for *_, count in counts)
     average = round(sum(importance * count for _, importance, count in counts) / total, 2) if total else 0.0
-    kind, asked = ("labels", label) if label is not None else ("folders", folder and talks.folder_path(folder))
+    kind, asked = ("labels", label) if label is not None else ("folders", folder and folder_path(folder))
     names = sorted({name for name, *_ in counts}) if asked is None else [asked] * bool(total)
     return {"total_conversations": total, "average_importance": average, kind: names}
 
