@@ -858,7 +858,7 @@ class StoreContract:
         assert (again.by_digest("d1"), again.by_digest("none")) == (first, None)
         keys.used("k1", moment(2))
         assert (keys.revoke("k2"), keys.revoke("none")) == (True, False)
-        wanted = [replace(first, last_used=moment(2)), replace(second, revoked=True)]
+        wanted = [first._replace(last_used=moment(2)), second._replace(revoked=True)]
         assert keys.all() == keys_on(reopen()).all() == wanted
         assert keys.by_digest("d2") == wanted[1]
 
