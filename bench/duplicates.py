@@ -1,4 +1,4 @@
-"""Does `similar` find edits of a text and leave changed facts alone? Real sentences, edited; plain cosine beside it."""
+"""Are edits found and changed facts left alone, by `similar` and by the tool for duplicates? Plain cosine beside it."""
 
 from __future__ import annotations
 
@@ -11,10 +11,13 @@ from collections.abc import Callable
 from bench.material import ME, fresh
 from bench.retrieval import data_folder
 from bench.sentences import sentences
-from memolith.engine.model import Block, Draft
+from memolith.app import App
+from memolith.engine.model import Block, Caller, Draft
 from memolith.engine.recall import Query
+from memolith.registry import Call
 
 THRESHOLD = 0.9
+SHOWN = 60
 BARS = {True: 0.90, False: 0.01}
 DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
 MONTHS = "January February March April June July August September October November December".split()
@@ -124,26 +127,43 @@ def proper(texts: list[str]) -> list[str]:
     return sorted(one for one in inside if one.lower() not in small and one not in FACTS)
 
 
+def told(app: App, kind: str, pairs: list[tuple[str, str]]) -> int:
+    """How many of the pairs the tool reports, to users with few enough memories that it shows them all."""
+    found = 0
+    for start in range(0, len(pairs), SHOWN):
+        user = Caller(user=f"{kind}-{start}")
+        made = [frozenset(app.engine.remember(user, Draft(blocks=(Block(text),))).item.id for text in pair)
+                for pair in pairs[start:start + SHOWN]]
+        app.do_upkeep()
+        body = app.registry.run("intelligence_detect_duplicates", {"user_id": user.user, "max_pairs": 100},
+                                Call(user, app.engine, local=True)).body
+        shown = {frozenset((one["memory_1"]["id"], one["memory_2"]["id"])) for one in body["duplicate_pairs"]}
+        found += sum(pair in shown for pair in made)
+    return found
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=400)
     options = parser.parse_args()
-    texts, pick = material(options.count), random.Random(3)
+    texts, pick, again = material(options.count), random.Random(3), random.Random(3)
     with fresh("minilm") as app:
         ids = [app.engine.remember(ME, Draft(blocks=(Block(text),))).item.id for text in texts]
         app.do_upkeep()
-        sums = {True: [0, 0], False: [0, 0]}
-        print(f"{'edit':10} {'pairs':>6} {'reported':>9} {'plain cosine':>13}   at {THRESHOLD}")
+        sums = {True: [0, 0, 0], False: [0, 0, 0]}
+        print(f"{'edit':10} {'pairs':>6} {'similar':>9} {'the tool':>9} {'plain cosine':>13}   at {THRESHOLD}")
         for name, (same, edit) in edits(proper(texts)).items():
             pairs = [(id, made) for id, text in zip(ids, texts, strict=True) if (made := edit(text, pick)) != text]
             found = sum(id in {one.id for one in app.engine.similar(ME, made, THRESHOLD)} for id, made in pairs)
             bare = sum(id in {hit.item.id for hit in app.engine.recall(ME, Query(
                 made, mode="vector", limit=50, threshold=THRESHOLD)).hits} for id, made in pairs)
-            sums[same] = [sums[same][0] + found, sums[same][1] + len(pairs)]
-            print(f"{name:10} {len(pairs):6} {found / len(pairs):9.1%} {bare / len(pairs):13.1%}", flush=True)
-    for same, (found, count) in sums.items():
+            tool = told(app, name, [(text, made) for text in texts if (made := edit(text, again)) != text])
+            sums[same] = [a + b for a, b in zip(sums[same], (len(pairs), found, tool), strict=True)]
+            print(f"{name:10} {len(pairs):6} {found / len(pairs):9.1%} {tool / len(pairs):9.1%} "
+                  f"{bare / len(pairs):13.1%}", flush=True)
+    for same, (count, found, tool) in sums.items():
         bar = f"at least {BARS[same]:.0%}" if same else f"at most {BARS[same]:.0%}"
-        print(f"{'edits' if same else 'facts':10} {count:6} {found / count:9.1%}   (bar: {bar})")
+        print(f"{'edits' if same else 'facts':10} {count:6} {found / count:9.1%} {tool / count:9.1%}   (bar: {bar})")
 
 
 if __name__ == "__main__":

@@ -142,7 +142,8 @@ def nothing(*_: object) -> tuple[()]:
     return ()
 
 
-class Resource(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Resource:
     """Something with an address that a client can read, or a pattern of addresses, as `memolith://item/{id}`."""
 
     uri: str
@@ -169,7 +170,8 @@ class Resources(NamedTuple):
     """`(call, uri_template, argument, beginning)` to possible values."""
 
 
-class PromptArgument(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class PromptArgument:
     """A value that a prompt is filled with."""
 
     name: str
@@ -177,7 +179,8 @@ class PromptArgument(NamedTuple):
     required: bool = False
 
 
-class Prompt(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Prompt:
     """A prompt as it is listed."""
 
     name: str

@@ -75,7 +75,8 @@ class PostgresReader(SqlReader):
         return iter(cursor.execute(self.queries[name], values))
 
     def _execute(self, sql: str, values: Parameters, prepare: bool | None) -> Iterator[Row]:
-        return iter(self.db.execute(sql, {"tenant": self.tenant, **values}, prepare=prepare).fetchall())
+        return iter(self.db.execute(sql, {"tenant": self.tenant, **values}, prepare=prepare,
+                                    binary=True).fetchall())
 
     def match(self, words: Sequence[str], phrases: Sequence[str], every: bool,
               scopes: Sequence[Sequence[str]]) -> str:
