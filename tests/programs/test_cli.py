@@ -60,8 +60,9 @@ def test_graph_draws_a_concept_by_its_name_or_id_in_every_format_as_deep_as_aske
 
 
 def test_every_command_about_memory_is_tested_here():
-    ours = cli_items.COMMANDS | cli_care.COMMANDS
-    assert {run.__name__.rstrip("_").replace("_", "-") for run in ours} == COMMANDS
+    ours = {run.__name__.rstrip("_").replace("_", "-") for run in cli_items.COMMANDS | cli_care.COMMANDS}
+    # Chats are imported in test_import_chats.
+    assert ours - {"import-chats"} == COMMANDS
     source = Path(__file__).read_text(encoding="utf-8")
     assert not [command for command in COMMANDS if source.count(f'"{command}"') == 0]
 
