@@ -222,14 +222,18 @@ class SqlReader:
         sorts = [name.removeprefix("sort_") for name in self.queries if name.startswith("sort_")]
         if sort not in sorts:
             raise InvalidInput(f"Cannot sort by {sort!r}; use one of {', '.join(sorts)}.", field="sort")
-        way = "desc" if descending else "asc"
+        total = next(iter(self.filtered("listing_count", caller, chosen)))[0] if counted else 0
+        # What lies in the second half is nearer from the end.
+        back = total // 2 < offset < total
+        start, count = (max(0, total - offset - limit), min(limit, total - offset)) if back else (offset, limit)
+        way = "desc" if descending != back else "asc"
         # The same column twice would make SQLite sort what the index gives in order.
         keys = dict.fromkeys((self.queries["sort_" + sort], self.queries["sort_created_at"]))
         order = {"{order}": ", ".join(f"{key} {way}" for key in keys), "{way}": way,
                  "{certainty}": self.queries["certainty"]}
-        found = self.filtered("listing", caller, chosen, "item", order, limit=limit, offset=offset)
-        items = tuple(map(rows.item_from, found))
-        return Page(items, next(iter(self.filtered("listing_count", caller, chosen)))[0] if counted else len(items))
+        found = self.filtered("listing", caller, chosen, "item", order, limit=count, offset=start)
+        items = tuple(map(rows.item_from, found))[::-1 if back else 1]
+        return Page(items, total if counted else len(items))
 
     def counts(self, caller: Caller, chosen: Filter, by: str) -> dict[str, int]:
         """How many items there are per kind, status, namespace, project or tag."""
