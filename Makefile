@@ -25,7 +25,7 @@ run: venv
 	$(BIN)/memolith undo --data .cache/demo 2
 	$(BIN)/memolith list --data .cache/demo
 	$(BIN)/memolith verify --data .cache/demo
-	$(BIN)/memolith serve
+	$(BIN)/memolith serve --data .cache/demo
 
 test: venv
 	$(BIN)/python -m pytest -m "not full" -n 2 --dist loadscope --durations=10 tests
