@@ -19,7 +19,7 @@ from memolith.retrieval.minilm import MiniLM
 from memolith.retrieval.vectors import quantised
 
 TURNS = 10
-FOLDERS = [f"/work/team-{n}" for n in range(9)] + ["/home"]
+FOLDERS = [f"/projects/team-{n}" for n in range(9)] + ["/private"]
 BARS = {"store": 5, "search": 15}
 
 
@@ -64,7 +64,7 @@ def searches(app: App, long: str) -> None:
     assert app.embedder is not None
     asked = iter(questions(400))
     for name, chosen in (("none", {}), ("folder of a tenth", {"folder": "/home"}), ("folder of nine tenths",
-                         {"folder": "/work"}), ("label", {"label": "Talk 7"}), ("role", {"role": "user"}),
+                         {"folder": "/projects"}), ("label", {"label": "Talk 7"}), ("role", {"role": "user"}),
                          ("importance", {"importance_min": 9}), ("the long one", {"conversation_id": long})):
         taken = []
         for _ in range(30):
@@ -77,7 +77,7 @@ def searches(app: App, long: str) -> None:
 def steps(app: App, long: str) -> Iterator[tuple[str, Callable[[], object]]]:
     yield "search, page at 500", lambda: run(app, "memory_search", query="the green bicycle", offset=500)
     yield "stats", lambda: run(app, "memory_stats")
-    yield "stats of a folder", lambda: run(app, "memory_stats", folder="/work")
+    yield "stats of a folder", lambda: run(app, "memory_stats", folder="/projects")
     yield "prune, everything", lambda: run(app, "memory_prune", threshold_days=0, importance_threshold=10)
     yield "get_context of the long one", lambda: run(app, "memory_get_context", conversation_id=long)
     yield "export of the long one", lambda: run(app, "memory_export", conversation_id=long)

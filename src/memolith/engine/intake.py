@@ -235,7 +235,7 @@ def folder_path(folder: str) -> str:
     parts = [part.strip() for part in plain("folder", folder).split("/")]
     path = "/" + "/".join(part for part in parts if part)
     if {".", ".."} & set(parts) or len(path) > 500:
-        raise InvalidInput("A folder is a path like /work/backend, at most 500 characters long.", field="folder")
+        raise InvalidInput("A folder is a path like /projects/api, at most 500 characters long.", field="folder")
     return path
 
 

@@ -22,7 +22,7 @@ FIELDS = {"title": "label", "content": "messages"}
 
 Id = Annotated[str, Field(description="The id of the conversation.")]
 Label = Annotated[str, Field(min_length=1, max_length=500, pattern=r"\S", description="What it is called.")]
-Folder = Annotated[str, Field(description="A path like /work/backend.")]
+Folder = Annotated[str, Field(description="A path like /projects/api.")]
 Below = Annotated[str | None, Field(description="This folder and those below it.")]
 Named = Annotated[str | None, Field(description="Exactly this label.")]
 Score = Annotated[int, Field(ge=1, le=10, description="From 1 to 10; 10 is never suggested for pruning.")]
