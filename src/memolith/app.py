@@ -279,7 +279,8 @@ def families() -> list[Family]:
     from memolith.surfaces.lanonasis import lanonasis
     from memolith.surfaces.manage import manage
     from memolith.surfaces.sekha import sekha
-    return [core, lanonasis, sekha, knowledge, manage, chatgpt]
+    from memolith.surfaces.subcog import subcog
+    return [core, lanonasis, sekha, knowledge, subcog, manage, chatgpt]
 
 
 def page(path: Path) -> Draft:

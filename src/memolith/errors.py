@@ -4,12 +4,12 @@ MemolithError
 ├── InvalidInput     400  Malformed, BlockedContent
 ├── Unauthenticated  401
 ├── Denied           403
-├── NotFound         404
+├── NotFound         404  PromptNotFound
 ├── Conflict         409  VersionConflict, AlreadyExists, NotUndoable
 ├── TooLarge         413
 ├── RateLimited      429
 ├── Unavailable      503  StoreBusy, StoreReadOnly, StoreCorrupt, StoreGone, StoreDenied, OutcomeUnknown, TenantMoving,
-│                         SchemaTooNew, EmbedderDown
+│                         SchemaTooNew, EmbedderDown, AnalystDown
 └── DiskFull         507
 """
 
@@ -59,6 +59,10 @@ class Denied(MemolithError, type="permission_denied", status=403):
 
 class NotFound(MemolithError, status=404):
     """There is no such thing here."""
+
+
+class PromptNotFound(NotFound, type="not_found"):
+    """There is no such prompt or template."""
 
 
 class Conflict(MemolithError, status=409):
@@ -123,6 +127,10 @@ class SchemaTooNew(Unavailable):
 
 class EmbedderDown(Unavailable):
     """The embedding model cannot be used right now."""
+
+
+class AnalystDown(Unavailable):
+    """The model that analyses texts cannot be used right now."""
 
 
 class DiskFull(MemolithError, status=507):

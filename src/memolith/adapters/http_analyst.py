@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from memolith.adapters.endpoint import Endpoint
 from memolith.engine.ports import Finding
-from memolith.errors import Unavailable
+from memolith.errors import AnalystDown
 
 LONGEST = 2000
 
@@ -36,7 +36,7 @@ class HttpAnalyst:
 
     def __init__(self, url: str, model: str, key: str, budget: int, timeout_s: float) -> None:
         self.name = f"http/{model}"
-        self._endpoint = Endpoint("analyst", url, key)
+        self._endpoint = Endpoint("analyst", url, key, AnalystDown)
         self._model, self._budget, self._timeout_s = model, budget, timeout_s
         self._day, self._spent = "", 0
 
@@ -61,7 +61,7 @@ class HttpAnalyst:
         today = time.strftime("%Y-%m-%d", time.gmtime())
         self._day, self._spent = today, self._spent if today == self._day else 0
         if self._spent >= self._budget:
-            raise Unavailable("The budget of tokens for today is spent.")
+            raise AnalystDown("The budget of tokens for today is spent.")
         body = {"model": self._model, "messages": [{"role": "system", "content": task},
                                                    {"role": "user", "content": text}],
                 "response_format": {"type": "json_schema", "json_schema": {
@@ -72,7 +72,7 @@ class HttpAnalyst:
             self._spent += int((whole.get("usage") or {}).get("total_tokens") or 0)
             message = whole["choices"][0]["message"]
             if message.get("refusal"):
-                raise Unavailable("The analyst refused.")
+                raise AnalystDown("The analyst refused.")
             return Answer.model_validate_json(message["content"])
         except (ValueError, KeyError, IndexError, TypeError, AttributeError, ValidationError):
-            raise Unavailable("The analyst's answer is not in the form that was asked for.") from None
+            raise AnalystDown("The analyst's answer is not in the form that was asked for.") from None

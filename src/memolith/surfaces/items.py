@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from pydantic import JsonValue
 
 from memolith.engine.model import Block, Item, Passage, Written
 from memolith.engine.verbs import visible
-from memolith.errors import NotFound
-from memolith.registry import Body, Call, shape
+from memolith.errors import AlreadyExists, MemolithError, NotFound
+from memolith.registry import Body, Call, Dialect, shape
 
+Codes = Mapping[type[MemolithError], tuple[int, str]]
 ITEM = "memolith://item/"
 CHANGED = shape("redactions", id=str, version=int, event=int, redactions={"type": "object"})
 
@@ -45,3 +46,17 @@ def changed(written: Written) -> Body:
 def spoken(blocks: Sequence[Block | Passage]) -> str:
     """The whole text, with who said what where that is known."""
     return "\n\n".join(f"{block.speaker}: {block.text}" if block.speaker else block.text for block in blocks)
+
+
+def coded(codes: Codes, invalid: tuple[int, str]) -> Dialect:
+    """A dialect of JSON-RPC codes: those given, `invalid` for other bad input, -32603 for our own failures."""
+
+    def words(error: MemolithError) -> tuple[int, str, Body]:
+        other = (-32603, "Internal Error") if error.status >= 500 else invalid
+        code, details = next((found for kind, found in codes.items() if isinstance(error, kind)), other)
+        # Inside, a name that must be unique is a title.
+        field = "name" if isinstance(error, AlreadyExists) else error.field
+        return code, error.message, {"details": details, **({"field": field} if field else {})}
+
+    return Dialect(failure=lambda error: dict(zip(("code", "message", "data"), words(error), strict=True)),
+                   jsonrpc=words)

@@ -14,8 +14,8 @@ from memolith.engine.configuration import SET
 from memolith.engine.model import Block, Caller, Draft, Filter, Item, Patch
 from memolith.engine.ports import Reader
 from memolith.engine.recall import Query
-from memolith.registry import Body, Call, Dialect, Family, shape
-from memolith.surfaces.items import bare_id, given, the
+from memolith.registry import Body, Call, Family, shape
+from memolith.surfaces.items import Codes, bare_id, coded, given, the
 
 Object = dict[str, JsonValue]
 Tags = list[str] | None
@@ -45,7 +45,7 @@ STATUSES = {"active": ("active",), "archived": ("archived", "superseded", "conso
             "draft": ("draft", "pending"), "deleted": ()}
 STATUS_OF = {name: status for status, names in STATUSES.items() for name in names}
 OWN = ("topic_id", "summary", "metadata")
-CODES: dict[type[errors.MemolithError], tuple[int, str]] = {
+CODES: Codes = {
     errors.Malformed: (-32602, "Invalid Params"), errors.Unauthenticated: (-32001, "Authentication Required"),
     errors.Denied: (-32002, "Permission Denied"), errors.RateLimited: (-32003, "Rate Limit Exceeded"),
     errors.NotFound: (-32004, "Resource Not Found"), errors.Unavailable: (-32000, "Server Error"),
@@ -58,17 +58,7 @@ OPTIONAL = "summary topic_id project_ref last_accessed redactions"
 MEMORY, SCORED = shape(OPTIONAL, **FIELDS), shape(OPTIONAL, **FIELDS, similarity_score=float)
 
 
-def coded(error: errors.MemolithError) -> tuple[int, str, Object]:
-    """The documented code, a message and more about it."""
-    other = (-32603, "Internal Error") if error.status >= 500 else (-32005, "Validation Error")
-    code, words = next((found for kind, found in CODES.items() if isinstance(error, kind)), other)
-    # Only projects have names that may be taken; inside, a name is a title.
-    field = "name" if isinstance(error, errors.AlreadyExists) else error.field
-    return code, error.message, {"details": words, **({"field": field} if field else {})}
-
-
-lanonasis = Family("lanonasis", Dialect(failure=lambda error: dict(zip(("code", "message", "data"), coded(error),
-                                                                       strict=True)), jsonrpc=coded),
+lanonasis = Family("lanonasis", coded(CODES, (-32005, "Validation Error")),
                    instructions="Memories with a title, a type and tags; a vault for the keys of vendors; insights.")
 
 

@@ -1,0 +1,5 @@
+"""The Subcog tools; importing a module puts its tools into the family."""
+
+from memolith.surfaces.subcog.family import subcog
+
+__all__ = ["subcog"]

@@ -1,0 +1,31 @@
+"""The Subcog family, its words for errors, and whose a thing of a domain is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal
+
+from memolith import errors
+from memolith.engine.model import Audience, Caller
+from memolith.registry import Call, Family
+from memolith.surfaces.items import coded
+
+Domain = Literal["project", "user", "org"]
+CODES = {errors.Malformed: (-32602, "Invalid parameters"), errors.BlockedContent: (-32605, "Content blocked"),
+         errors.PromptNotFound: (-32607, "Prompt not found"), errors.NotFound: (-32604, "Memory not found"),
+         errors.AnalystDown: (-32606, "LLM provider error")}
+
+subcog = Family("subcog", coded(CODES, (-32608, "Validation error")),
+                instructions="Memories of coding sessions by namespace, prompts and templates, a graph of entities.")
+
+
+def project_of(call: Call) -> str | None:
+    """The project that the caller works in: what he states, else that of the repository around a local server."""
+    return call.caller.project
+
+
+def placed(call: Call, domain: Domain) -> tuple[Caller, Audience, str | None]:
+    """Who acts for a domain, who sees what he writes there, and in which project; outside of one it is the user's."""
+    project = project_of(call)
+    audience = Audience.USER if domain == "project" and project is None else Audience(domain)
+    return replace(call.caller, project=project), audience, project if audience is Audience.PROJECT else None
