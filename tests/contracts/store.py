@@ -149,7 +149,7 @@ class StoreContract:
             assert (rows.event("local", 1), rows.event_by_key("local", "local", "k")) == (None, None)
             assert (rows.items("local", ["a"]), rows.items("local", []), rows.passages("local", "a")) == ({}, {}, [])
             assert (list(rows.all_items("local")), list(rows.all_links("local"))) == ([], [])
-            assert (rows.statistics("local", ["x"]), rows.speakers("local", 5)) == (Statistics(0, 0.0, {}), [])
+            assert (rows.statistics("local", ["x"]), rows.speakers("local")) == (Statistics(0, 0.0, {}), [])
             assert (rows.listing(ME, Filter()).total, rows.counts(ME, Filter(), "kind")) == (0, {})
             assert (rows.outbox_counts("local"), rows.waiting("local", "embed")) == ({}, 0)
         assert (search(store, "zebra"), store.check(), dump(store)) == ([], [], {})
@@ -284,7 +284,7 @@ class StoreContract:
                     ("c", "ü"), (5, 5))
                 assert rows.item("local", "e").forgotten  # type: ignore[union-attr]
                 assert [item.id for item in rows.all_items("local")] == ["e", "t"]
-                assert rows.speakers("local", 5) == ["ann"]
+                assert rows.speakers("local") == ["ann"]
         assert engine.upkeep.verify() == []
 
     def test_an_id_that_no_store_could_hold_is_simply_not_there(self, store: Store, engine: Engine) -> None:
@@ -724,7 +724,7 @@ class StoreContract:
             assert all(not event.data and event.key is None for event in rows.events("local", "a"))
             assert (rows.item("local", "a"), rows.passages("local", "a"), rows.access("local", ["a"])) == (None, [], {})
             assert (rows.neighbours("local", ["b"], Direction.BOTH), rows.link_streams("local", "b")) == ([], [])
-            assert (rows.places([Place.of(ref)]), rows.speakers("local", 5)) == ({}, [])
+            assert (rows.places([Place.of(ref)]), rows.speakers("local")) == ({}, [])
             assert vectors().cosines(rows, vector_of("a"), [Place.of(ref)]) == {}
             assert rows.vector_by_digest("local", b"e" * 16, MODEL) is None
             assert rows.statistics("local", words).frequencies == {}

@@ -219,9 +219,8 @@ class Search:
         """The best of both sides with their neighbours, weighed exactly; then the rest, each by itself."""
         query = self._query
         most = POOL if query.mode == "hybrid" else SIDE
-        passages = self._passages({candidate.place for candidate in (*words[:most], *near[:most])})
-        if query.mode == "hybrid":
-            passages |= self._beside(passages)
+        best = {candidate.place for candidate in (*words[:most], *near[:most])}
+        passages = self._with_neighbours(best) if query.mode == "hybrid" and not self._phrases else self._passages(best)
         pool = self._weigh(passages, dense)
         ranked = self._ranker.rank(asked, pool) if query.mode == "hybrid" else self._alone(asked, pool)
         rest = {candidate.ref for candidate in (*words, *near)} - {place.ref for place in passages}
@@ -232,12 +231,12 @@ class Search:
             return ranked
         return ranked + self._alone(asked, self._weigh(self._passages(set(map(Place.of, rest))), dense))
 
-    def _beside(self, passages: dict[Place, Passage]) -> dict[Place, Passage]:
-        """The passages before and after these that pass the filter."""
-        places = {Place(item, ordinal + step) for item, ordinal in passages for step in (-1, 1)
-                  if 0 <= ordinal + step < self._items[item].passages} - passages.keys()
-        found = self._passages(places) if places and not self._phrases else {}
-        return {place: passage for place, passage in found.items() if passage_matches(passage, self._query.filter)}
+    def _with_neighbours(self, best: set[Place]) -> dict[Place, Passage]:
+        """The passages at these places, and those before and after them that pass the filter."""
+        found = self._passages({Place(item, ordinal + step) for item, ordinal in best for step in (-1, 0, 1)
+                                if ordinal + step >= 0})
+        return {place: passage for place, passage in found.items()
+                if place in best or passage_matches(passage, self._query.filter)}
 
     def _alone(self, asked: Asked, pool: list[Evidence]) -> list[Ranked]:
         """Each by itself, in the order of the mode."""
@@ -267,7 +266,7 @@ class Search:
 
     def _speakers_named(self) -> tuple[str, ...]:
         words = set(re.findall(r"\w+", self._query.text.lower()))
-        return tuple(name for name in self._rows.speakers(self._caller.tenant, 200)
+        return tuple(name for name in self._rows.speakers(self._caller.tenant)
                      if name.lower() not in ROLES and words & set(re.findall(r"\w+", name.lower())))
 
     def _cut(self, ranked: list[Ranked]) -> list[Ranked]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path
 
 import psycopg
@@ -91,9 +92,7 @@ class PostgresStore(SqlStore):
     @contextmanager
     def transaction(self, tenant: str | None, writes: bool, wait_s: float) -> Iterator[Connection]:
         """As every store; where the commit breaks off, nobody knows whether it was done."""
-        text = sql.SQL(QUERIES["begin_writing" if writes else "begin_reading"]).format(
-            timeout=self._timeout, wait=f"{max(1, int(wait_s * 1000))}ms", tenant=tenant or "",
-            all="on" if tenant is None else "off")
+        text = beginning(writes, self._timeout, f"{max(1, int(wait_s * 1000))}ms", tenant)
         with translated(), self._connection(text) as db:
             whole = False
             try:
@@ -111,7 +110,7 @@ class PostgresStore(SqlStore):
                     raise OutcomeUnknown from error
 
     @contextmanager
-    def _connection(self, first: sql.Composed | None = None) -> Iterator[Connection]:
+    def _connection(self, first: bytes | None = None) -> Iterator[Connection]:
         """A connection that has carried out the first statement; one that died while it was idle is replaced."""
         if not self._free.acquire(timeout=self._busy_s):
             raise StoreBusy("All connections to the database are in use; try again.")
@@ -127,7 +126,7 @@ class PostgresStore(SqlStore):
         finally:
             self._free.release()
 
-    def _begun(self, first: sql.Composed | None) -> Connection:
+    def _begun(self, first: bytes | None) -> Connection:
         db: Connection
         while True:
             try:
@@ -150,3 +149,11 @@ class PostgresStore(SqlStore):
         except psycopg.ProgrammingError as error:
             raise InvalidInput("This is not an address of PostgreSQL; write postgresql://USER:PASSWORD@HOST/DATABASE.",
                                field="database") from error
+
+
+@lru_cache(2000)
+def beginning(writes: bool, timeout: str, wait: str, tenant: str | None) -> bytes:
+    """What begins a transaction of a tenant, or of all of them."""
+    text = sql.SQL(QUERIES["begin_writing" if writes else "begin_reading"])
+    return text.format(timeout=timeout, wait=wait, tenant=tenant or "",
+                       all="on" if tenant is None else "off").as_bytes(None)

@@ -2,14 +2,17 @@
 -- Row-level security keeps a computed bound such as `i.row << 20` from the index; so it is computed in a part before.
 
 -- name: begin_reading
-begin isolation level repeatable read read only; set local role memolith_run; set local statement_timeout = {timeout};
-set local hnsw.iterative_scan = relaxed_order; set local hnsw.ef_search = 400; set local work_mem = '64MB';
-select set_config('memolith.tenant', {tenant}, true), set_config('memolith.all', {all}, true)
+begin isolation level repeatable read read only;
+select set_config('role', 'memolith_run', true), set_config('statement_timeout', {timeout}, true),
+       set_config('hnsw.iterative_scan', 'relaxed_order', true), set_config('hnsw.ef_search', '400', true),
+       set_config('work_mem', '64MB', true), set_config('memolith.tenant', {tenant}, true),
+       set_config('memolith.all', {all}, true)
 
 -- name: begin_writing
-begin isolation level read committed; set local role memolith_run; set local statement_timeout = {timeout};
-set local lock_timeout = {wait}; set local synchronous_commit = on;
-select set_config('memolith.tenant', {tenant}, true), set_config('memolith.all', {all}, true)
+begin isolation level read committed;
+select set_config('role', 'memolith_run', true), set_config('statement_timeout', {timeout}, true),
+       set_config('lock_timeout', {wait}, true), set_config('synchronous_commit', 'on', true),
+       set_config('memolith.tenant', {tenant}, true), set_config('memolith.all', {all}, true)
 
 -- name: versions
 select current_setting('server_version_num')::integer, current_setting('server_version'),
@@ -96,8 +99,8 @@ cast(m.v as halfvec({dimension}))
 -- name: vector_exact
 m.v
 
--- name: sorting
-set local enable_sort = {sorting}
+-- name: unsorted
+set local enable_sort = off
 
 -- name: large
 select h.tenant, cast(cast((select tableoid from embedding v where v.tenant = h.tenant and v.model = :model limit 1)

@@ -31,13 +31,12 @@ class PostgresVectors:
                 least: float = -1.0) -> list[Candidate]:
         """The best passages by cosine among those that pass the filter."""
         assert isinstance(rows, PostgresReader)
-        if large := (rows.once("head", caller.tenant) or (0, 0, 0))[2] >= LARGE:
-            # Rows behind the fence are guessed far too few for the planner to choose the tenant's own index by itself.
-            rows.db.execute(QUERIES["sorting"].format(sorting="off"))
+        if (rows.head(caller.tenant) or (0, 0, 0))[2] >= LARGE:
+            # Rows behind the fence are guessed far too few for the planner to choose the tenant's own index by itself;
+            # nothing that a search reads after this is sorted by the database.
+            rows.db.execute(QUERIES["unsorted"])
         found = rows.best("nearest", caller, chosen, {"{dimension}": str(self.dimension)}, limit, model=self.model,
                           query=halved(query).decode())
-        if large:
-            rows.db.execute(QUERIES["sorting"].format(sorting="on"))
         # The index gives them nearly in order.
         best = sorted(map(Candidate._make, found), key=itemgetter(1), reverse=True)
         return [one for one in best if one.score >= least]

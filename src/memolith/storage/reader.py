@@ -20,10 +20,13 @@ from memolith.storage.rows import Row
 from memolith.storage.terms import indexed, own, scope_tokens_of, seen_by, sketch
 
 NARROW = 2000
+MOST_KNOWN = 2000
 WAYS = {"out": ("source", "target"), "in": ("target", "source")}
 COUNTED = ("kind", "status", "namespace", "project", "tag")
 
 Value = TypeVar("Value")
+Known = dict[tuple[str, str], tuple[Row | None, list[Row]]]
+"""What was found out about a tenant, and the head that it had then."""
 
 
 class SqlReader:
@@ -31,10 +34,11 @@ class SqlReader:
 
     queries: Queries
 
-    def __init__(self, db: Any, tenant: str | None) -> None:
+    def __init__(self, db: Any, tenant: str | None, known: Known | None = None) -> None:
         self.db = db
         self.tenant = tenant or ""
-        self.kept: dict[tuple[str, str], Row | None] = {}
+        self.known = known
+        self.heads: dict[str, Row | None] = {}
 
     def run(self, sql: str, values: Parameters) -> Iterator[Row]:
         """The rows of a statement."""
@@ -88,7 +92,7 @@ class SqlReader:
 
     def last_seq(self, tenant: str) -> int:
         """The number of the tenant's newest event, 0 if there is none."""
-        return int((self.once("head", tenant) or (0, 0))[1])
+        return int((self.head(tenant) or (0, 0))[1])
 
     def item(self, tenant: str, id: str) -> Item | None:
         """The item with that id, forgotten or not."""
@@ -120,7 +124,7 @@ class SqlReader:
 
     def index_differences(self, tenant: str) -> list[str]:
         """Where the text index or the sums are not what the passages say."""
-        head = self.once("head", tenant)
+        head = self.head(tenant)
         if head is None:
             return ["its head row is missing"]
         number, seq, passages, terms, _ = head
@@ -261,7 +265,7 @@ class SqlReader:
 
     def statistics(self, tenant: str, words: Collection[str]) -> Statistics:
         """What BM25 needs to know of the tenant's passages and of these terms."""
-        found = self.once("head", tenant)
+        found = self.head(tenant)
         if found is None:
             return Statistics(0, 0.0, {})
         number, _, passages, total, _ = found
@@ -273,7 +277,7 @@ class SqlReader:
     def search_text(self, caller: Caller, chosen: Filter, terms: Sequence[str], phrases: Sequence[Sequence[str]],
                     every: bool, limit: int) -> list[Candidate]:
         """The best passages that hold any (or every) term and all phrases, among those that pass the filter."""
-        head = self.once("head", caller.tenant)
+        head = self.head(caller.tenant)
         if head is None or not (terms or phrases):
             return []
         number = head[0]
@@ -290,15 +294,26 @@ class SqlReader:
         fill = {"{rank}": "f.rank" if chosen == Filter() else "+f.rank", **fill}
         return self.filtered(name, caller, chosen, "passage", fill, limit=limit, **values)
 
-    def once(self, name: str, tenant: str) -> Row | None:
-        """The first row of a named statement about a tenant, read once; a writer forgets it with every event."""
-        if (name, tenant) not in self.kept:
-            self.kept[name, tenant] = self.row(name, tenant=tenant)
-        return self.kept[name, tenant]
+    def head(self, tenant: str) -> Row | None:
+        """What the tenant's log has come to, read once; a writer forgets it with every event."""
+        if tenant not in self.heads:
+            self.heads[tenant] = self.row("head", tenant=tenant)
+        return self.heads[tenant]
+
+    def lasting(self, name: str, tenant: str) -> list[Row]:
+        """The rows of a named statement about a tenant, which stay the same until it has another event."""
+        if self.known is None:
+            return list(self.rows(name, tenant=tenant))
+        head, known = self.head(tenant), self.known.get((name, tenant))
+        if known is None or known[0] != head:
+            if len(self.known) >= MOST_KNOWN:
+                self.known.clear()
+            known = self.known[name, tenant] = head, list(self.rows(name, tenant=tenant))
+        return known[1]
 
     def sees_all(self, caller: Caller) -> bool:
         """Whether nothing of the tenant is hidden from the caller, as far as a look tells."""
-        return caller.admin or self.once("owners", caller.tenant) == (caller.user, caller.user)
+        return caller.admin or self.lasting("owners", caller.tenant) == [(caller.user, caller.user)]
 
     def _narrow(self, passages: int, caller: Caller, chosen: Filter) -> list[list[str]]:
         """The parts of the filter that shorten the posting lists; a wide part would only lengthen the work."""
@@ -323,9 +338,9 @@ class SqlReader:
         made = {number: rows.item_from(row) for number, row in items.items()}
         return {Place.of(row[0]): (made[row[2]], rows.passage_from(row, made[row[2]].id)) for row in found}
 
-    def speakers(self, tenant: str, limit: int) -> list[str]:
-        """Who speaks in the tenant's conversations, at most so many."""
-        return self.column("speakers", tenant=tenant, limit=limit)
+    def speakers(self, tenant: str) -> list[str]:
+        """Who speaks in the tenant's conversations, as far as they are few."""
+        return [name for (name,) in self.lasting("speakers", tenant)]
 
     def access(self, tenant: str, ids: Collection[str]) -> dict[str, tuple[int, str]]:
         """How often and when last the items were read."""

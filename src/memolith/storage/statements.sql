@@ -168,7 +168,7 @@ with recursive speaker (name) as (
     select (select min(p.speaker) from passage p where p.tenant = :tenant and p.speaker > speaker.name) from speaker
     where speaker.name is not null
 )
-select name from speaker where name is not null limit :limit
+select name from speaker where name is not null limit 200
 
 -- name: access_of
 select item, count, last from access where tenant = :tenant and item in each(:ids)

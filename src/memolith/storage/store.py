@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
-from memolith.storage.reader import SqlReader
+from memolith.storage.reader import Known, SqlReader
 from memolith.storage.writer import SqlWriter
 
 
@@ -20,6 +20,7 @@ class SqlStore(ABC):
     def __init__(self, busy_s: float) -> None:
         self._busy_s = busy_s
         self._idle: list[Any] = []
+        self._known: Known = {}
         self._closed = False
 
     @abstractmethod
@@ -30,7 +31,7 @@ class SqlStore(ABC):
     def reading(self, tenant: str | None) -> Iterator[SqlReader]:
         """Reads of one tenant that all see the same moment; None reads across tenants."""
         with self.transaction(tenant, False, self._busy_s) as db:
-            yield self.reader(db, tenant)
+            yield self.reader(db, tenant, self._known)
 
     @contextmanager
     def writing(self, tenant: str | None, wait_s: float | None = None) -> Iterator[SqlWriter]:

@@ -66,7 +66,7 @@ class SqlWriter(SqlReader):
 
     def finish(self) -> None:
         """Write the sums; to be called after `apply` without `append`."""
-        self.kept.clear()
+        self.heads.clear()
         self.do("head_set", tenant=self.tenant, seq=self._seq, passages=self._passages, terms=self._terms, at=self._at)
 
     def queue(self, consumer: str, stream: str, seq: int) -> None:
