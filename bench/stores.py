@@ -217,7 +217,7 @@ def recall_at_10(filled: Filled, tenant: str, queries: int) -> float:
         exact = set(numbers[np.argpartition(-(matrix @ query), 10)[:10]].tolist())
         with filled.app.store.reading(tenant) as rows:
             near = stage.nearest(rows, Caller(tenant), Filter(), query.tobytes(), SIDE)[:10]
-        found += len(exact & {places.get(candidate.place, -1) for candidate in near})
+        found += len(exact & {places.get(Place.of(ref), -1) for ref, _ in near})
     return found / 10 / len(looked)
 
 

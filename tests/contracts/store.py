@@ -77,9 +77,9 @@ def search(store: Store, text: str, chosen: Filter = Filter(), caller: Caller = 
     with store.reading(caller.tenant) as rows:
         found = rows.search_text(caller, checked(chosen), terms.query_terms(text),
                                  [terms.terms(phrase) for phrase in phrases], every, limit)
-        assert [one.score for one in found] == sorted((one.score for one in found), reverse=True)
-        items = rows.places([one.place for one in found])
-    return [items[one.place][0].id for one in found]
+        assert [one[1] for one in found] == sorted((one[1] for one in found), reverse=True)
+        items = rows.places([Place.of(one[0]) for one in found])
+    return [items[Place.of(one[0])][0].id for one in found]
 
 
 def nearest(store: Store, stage: Vectors, query: bytes, chosen: Filter = Filter(), caller: Caller = ME,
@@ -87,9 +87,9 @@ def nearest(store: Store, stage: Vectors, query: bytes, chosen: Filter = Filter(
     """The ids of the items whose passages are nearest, best first."""
     with store.reading(caller.tenant) as rows:
         found = stage.nearest(rows, caller, checked(chosen), query, limit)
-        items = rows.places([one.place for one in found])
-    assert [one.score for one in found] == sorted((one.score for one in found), reverse=True)
-    return [items[one.place][0].id for one in found]
+        items = rows.places([Place.of(one[0]) for one in found])
+    assert [one[1] for one in found] == sorted((one[1] for one in found), reverse=True)
+    return [items[Place.of(one[0])][0].id for one in found]
 
 
 def listed(store: Store, chosen: Filter = Filter(), caller: Caller = ME, **how: object) -> list[str]:
@@ -452,11 +452,11 @@ class StoreContract:
     def test_places_lead_to_their_passages_and_items(self, zoo: Store) -> None:
         with zoo.reading("local") as rows:
             found = rows.search_text(ME, Filter(kinds=("conversation",)), ["zebra"], [], False, 10)
-            assert {one.place.ordinal for one in found} == {0, 1}
-            assert {Place.of(one.place.ref) for one in found} == {one.place for one in found}
-            there = rows.places([one.place for one in found] + [Place(2**40, 3)])
+            assert {Place.of(one[0]).ordinal for one in found} == {0, 1}
+            assert {Place.of(one[0]).ref for one in found} == {one[0] for one in found}
+            there = rows.places([Place.of(one[0]) for one in found] + [Place(2**40, 3)])
             assert {place: (item.id, passage.item, passage.ordinal) for place, (item, passage) in there.items()} == {
-                one.place: ("e", "e", one.place.ordinal) for one in found}
+                Place.of(one[0]): ("e", "e", Place.of(one[0]).ordinal) for one in found}
 
     # Vectors
 
@@ -513,10 +513,10 @@ class StoreContract:
         assert nearest(zoo, stage, vector_of("f"), limit=1) == ["f"]
         with zoo.reading("local") as rows:
             found = stage.nearest(rows, ME, Filter(), vector_of("a"), 10)
-            cosines = stage.cosines(rows, vector_of("a"), [one.place for one in found] + [Place(2**40, 0)])
+            cosines = stage.cosines(rows, vector_of("a"), [Place.of(one[0]) for one in found] + [Place(2**40, 0)])
         assert len(found) == 7
-        assert all(abs(cosines[one.place] - one.score) < 0.01 for one in found)
-        assert abs(found[0].score - 1) < 0.01
+        assert all(abs(cosines[Place.of(one[0])] - one[1]) < 0.01 for one in found)
+        assert abs(found[0][1] - 1) < 0.01
         assert abs(stage.cosine(vector_of("a"), vector_of("a")) - 1) < 1e-6
 
     def test_an_item_that_changes_moves_between_the_filters_of_a_vector_search(self, store: Store, engine: Engine,

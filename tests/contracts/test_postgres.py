@@ -79,7 +79,7 @@ def test_a_large_tenant_gets_an_index_of_its_own_that_is_used_and_right(address:
 
         def best() -> list[int]:
             with store.reading(ME.tenant) as rows:
-                return [one.ref for one in stage.vectors(model).nearest(rows, ME, Filter(), query, 100)]
+                return [ref for ref, _ in stage.vectors(model).nearest(rows, ME, Filter(), query, 100)]
 
         exact = best()
         stage = PostgresStage(store, LARGE)

@@ -39,16 +39,8 @@ class Place(NamedTuple):
         return cls(ref >> ORDINAL_BITS, ref & (1 << ORDINAL_BITS) - 1)
 
 
-class Candidate(NamedTuple):
-    """A passage that one side of a search proposes."""
-
-    ref: int
-    score: float
-
-    @property
-    def place(self) -> Place:
-        """Where it stands."""
-        return Place.of(self.ref)
+Candidate = tuple[int, float]
+"""A passage that one side of a search proposes: its number and its score. There are thousands, so it has no class."""
 
 
 class Statistics(NamedTuple):

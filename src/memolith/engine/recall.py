@@ -186,13 +186,13 @@ class Search:
                                              SIDE, least) if dense else []
         self._near = dict(near)
         if self._phrases:
-            kept = {candidate.ref for candidate in words}
-            near = [candidate for candidate in near if candidate.ref in kept]
+            kept = dict(words)
+            near = [candidate for candidate in near if candidate[0] in kept]
         ranked = self._order(asked, words, near, dense)
         if query.as_of is not None:
             ranked = self._as_of(asked, ranked, query.as_of, dense)
         full = len(words) >= SIDE or (len(near) >= SIDE and query.threshold > 0 and
-                                      self._ranker.similarity(near[-1].score) >= query.threshold)
+                                      self._ranker.similarity(near[-1][1]) >= query.threshold)
         return self._cut(ranked), full
 
     def _by_words(self, asked: Asked) -> list[Candidate]:
@@ -210,20 +210,20 @@ class Search:
         together = find(self._caller, self._query.filter, rarest, [], True, SIDE)
         if len(together) >= POOL or (together and self._query.mode == "hybrid"):
             return together
-        seen = {candidate.ref for candidate in together}
+        seen = dict(together)
         more = find(self._caller, self._query.filter, rarest[:1], [], False, SIDE)
-        return together + [candidate for candidate in more if candidate.ref not in seen]
+        return together + [candidate for candidate in more if candidate[0] not in seen]
 
     def _order(self, asked: Asked, words: list[Candidate], near: list[Candidate],
                dense: Dense | None) -> list[Ranked]:
         """The best of both sides with their neighbours, weighed exactly; then the rest, each by itself."""
         query = self._query
         most = POOL if query.mode == "hybrid" else SIDE
-        best = {candidate.place for candidate in (*words[:most], *near[:most])}
+        best = {Place.of(ref) for ref, _ in (*words[:most], *near[:most])}
         passages = self._with_neighbours(best) if query.mode == "hybrid" and not self._phrases else self._passages(best)
         pool = self._weigh(passages, dense)
         ranked = self._ranker.rank(asked, pool) if query.mode == "hybrid" else self._alone(asked, pool)
-        rest = {candidate.ref for candidate in (*words, *near)} - {place.ref for place in passages}
+        rest = {ref for ref, _ in (*words, *near)} - {place.ref for place in passages}
         blocks = {(one.place.item, one.passage.block) for one in ranked} if query.per_block else set()
         beyond = query.offset + query.limit > (len(blocks) or len(ranked))
         if not (beyond or query.threshold or query.by_similarity or query.per_item or query.as_of):

@@ -53,9 +53,10 @@ class WeightedRanker:
     def rank(self, asked: Asked, pool: Sequence[Evidence]) -> list[Ranked]:
         """Best first, with the boosts that neighbours, names and dates give."""
         judged = self.judge(asked, pool)
-        places = {one.place: one for one in judged}
+        places: dict[tuple[int, int], Ranked] = {one.place: one for one in judged}
         days = named_days(asked.text, sorted({int(one.passage.at[:4]) for one in judged}))
-        boosts = [_boosts(asked, one, places, days) for one in judged]
+        asks_when = bool(_WHEN.match(asked.text))
+        boosts = [_boosts(asked, one, places, days, asks_when) for one in judged]
         totals = [one.order + sum(boost.values()) for one, boost in zip(judged, boosts, strict=True)]
         groups = _groups(judged, totals)
         made = []
@@ -105,19 +106,20 @@ def _calibrated(evidence: float) -> float:
     return 1.0
 
 
-def _boosts(asked: Asked, one: Ranked, places: Mapping[Place, Ranked], days: Days) -> dict[str, float]:
+def _boosts(asked: Asked, one: Ranked, places: Mapping[tuple[int, int], Ranked], days: Days,
+            asks_when: bool) -> dict[str, float]:
     """What a passage gains from its neighbours, its speaker and its time; a reply, from the question before it."""
     item, ordinal = one.place
     boosts = {"neighbours": 0.0}
-    if before := places.get(Place(item, ordinal - 1)):
+    if before := places.get((item, ordinal - 1)):
         boosts["neighbours"] += (ANSWER if "?" in before.passage.text[-120:] else BEFORE) * before.order
-    if after := places.get(Place(item, ordinal + 1)):
+    if after := places.get((item, ordinal + 1)):
         boosts["neighbours"] += AFTER * after.order
     if asked.named == (one.passage.speaker,):
         boosts["speaker"] = SPEAKER
     if days:
         boosts["date"] = DATE * math.exp(-days_off(one.passage.at, days) / FADE_DAYS)
-    if _WHEN.match(asked.text) and tells_time(one.passage.text):
+    if asks_when and tells_time(one.passage.text):
         boosts["when"] = WHEN
     return boosts
 

@@ -205,7 +205,7 @@ class VectorIndex:
             part = ids[start:start + step].tolist()
             passing: dict[int, int] = dict(rows.filtered("passing", caller, chosen, "passage", model=self.model,
                                                          ids=json.dumps(part)))
-            found += [Candidate(passing[id], score) for id, score in
+            found += [(passing[id], score) for id, score in
                       zip(part, scores[start:start + step].tolist(), strict=True) if id in passing]
             start, step = start + step, step * 4
         return found[:limit]

@@ -76,10 +76,10 @@ from matching(cast(nullif(:match, '') as tsquery), array(select jsonb_array_elem
 where ({kept}) is true order by m.score desc, m.id limit :limit
 
 -- name: nearest
-select m.id, 1 - ({v} <=> cast(:query as halfvec({dimension})))
-from (select passage as id, tenant, model, v from embedding) m
-where m.tenant = :tenant and m.model = :model and ({kept}) is true
-order by {v} <=> cast(:query as halfvec({dimension})) limit :limit
+select id, 1 - distance
+from (select m.id, {v} <=> cast(:query as halfvec({dimension})) as distance
+      from (select passage as id, tenant, model, v from embedding) m
+      where m.tenant = :tenant and m.model = :model and ({kept}) is true order by distance limit :limit) nearest
 
 -- Inside `is true` this is a look into a hash table, if it fits work_mem; a join would be planned for far too few rows.
 

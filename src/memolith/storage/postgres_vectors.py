@@ -38,8 +38,8 @@ class PostgresVectors:
         found = rows.best("nearest", caller, chosen, {"{dimension}": str(self.dimension)}, limit, model=self.model,
                           query=halved(query).decode())
         # The index gives them nearly in order.
-        best = sorted(map(Candidate._make, found), key=itemgetter(1), reverse=True)
-        return [one for one in best if one.score >= least]
+        best = sorted(found, key=itemgetter(1), reverse=True)
+        return [(ref, score) for ref, score in best if score >= least] if least > -1 else best
 
     def cosines(self, rows: Reader, query: bytes, places: Collection[Place]) -> dict[Place, float]:
         """The cosine of each passage that has a vector."""

@@ -284,8 +284,7 @@ class SqlReader:
         scopes = [own(number, group).split() for group in self._narrow(head[2], caller, chosen)]
         words = [own(number, [term]) for term in terms]
         match = self.match(words, [own(number, phrase) for phrase in phrases], every, scopes)
-        found = self.best("search_text", caller, chosen, {}, limit, match=match, words=json.dumps(words))
-        return list(map(Candidate._make, found))
+        return list(self.best("search_text", caller, chosen, {}, limit, match=match, words=json.dumps(words)))
 
     def best(self, name: str, caller: Caller, chosen: Filter, fill: dict[str, str], limit: int, /,
              **values: Parameter) -> Iterator[Row]:
