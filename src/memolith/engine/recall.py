@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import NamedTuple
 
 from memolith.engine.chunks import embedded
@@ -82,8 +83,8 @@ class Recall:
         ranked, full = search.run(dense)
         if full:
             warnings.append(f"More than {SIDE} passages fit; the total counts the best of them.")
-        chosen = ranked[query.offset:query.offset + query.limit]
-        return Found(tuple(search.hit(one) for one in chosen), len(ranked) + search.unread, tuple(warnings))
+        hits = search.hits(ranked[query.offset:query.offset + query.limit])
+        return Found(hits, len(ranked) + search.unread, tuple(warnings))
 
     def pairs(self, caller: Caller, chosen: Filter, threshold: float, most: int,
               tell: Callable[[int, int], None]) -> tuple[list[tuple[Item, Item, float]], list[str]]:
@@ -300,17 +301,17 @@ class Search:
         made = self._alone(asked, pool)
         return _sorted(stay + [one for one in made if one.reasons["text"] or one.reasons.get("cosine", 0.0) > 0])
 
-    def hit(self, one: Ranked) -> Hit:
-        """A ranked passage as the caller gets to see it."""
-        return Hit(item=self._items[one.place.item], passage=one.passage, score=one.similarity,
-                   rank_score=round(one.order, 4), strength="strong" if one.similarity >= STRONG else "weak",
-                   reasons={name: round(value, 4) for name, value in one.reasons.items() if value},
-                   around=self._around(*one.place) if self._query.reach else ())
-
-    def _around(self, item: int, ordinal: int) -> tuple[Passage, ...]:
-        """The passages within the reach of one, itself included."""
-        steps = range(-min(ordinal, self._query.reach), self._query.reach + 1)
-        return tuple(self._passages({Place(item, ordinal + step) for step in steps}).values())
+    def hits(self, chosen: Sequence[Ranked]) -> tuple[Hit, ...]:
+        """Ranked passages as the caller gets to see them, each with those within the reach, itself included."""
+        reach = self._query.reach
+        around = {one.place: [Place(one.place.item, ordinal) for ordinal in range(
+            max(0, one.place.ordinal - reach), one.place.ordinal + reach + 1)] for one in chosen if reach}
+        found = self._passages(set(chain.from_iterable(around.values()))) if around else {}
+        return tuple(Hit(
+            item=self._items[one.place.item], passage=one.passage, score=one.similarity,
+            rank_score=round(one.order, 4), strength="strong" if one.similarity >= STRONG else "weak",
+            reasons={name: round(value, 4) for name, value in one.reasons.items() if value},
+            around=tuple(found[place] for place in around.get(one.place, ()) if place in found)) for one in chosen)
 
 
 def _bygone(rows: Reader, caller: Caller, chosen: Filter, streams: Collection[str],
