@@ -106,7 +106,7 @@ class App:
         if chosen.embedder != "http":
             return self._builtin if chosen.embedder == "minilm" else None
         # Only who has chosen this embedder pays for its import.
-        from memolith.adapters.http_embedder import HttpEmbedder
+        from memolith.adapters.openai import HttpEmbedder
         return HttpEmbedder(chosen.embedder_url, chosen.embedder_model, chosen.embedder_key,
                             chosen.embedder_dimension, chosen.embedder_timeout_s)
 
@@ -148,7 +148,7 @@ class App:
         if not chosen.analyst_url:
             return [builtin]
         # Only who has chosen it pays for its import.
-        from memolith.adapters.http_analyst import HttpAnalyst
+        from memolith.adapters.openai import HttpAnalyst
         return [HttpAnalyst(chosen.analyst_url, chosen.analyst_model, chosen.analyst_key, chosen.analyst_budget,
                             chosen.analyst_timeout_s), builtin]
 

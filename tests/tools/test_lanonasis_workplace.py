@@ -13,7 +13,7 @@ from memolith.engine.configuration import KEYS
 from memolith.engine.model import Caller
 from memolith.errors import DiskFull, MemolithError, StoreBusy
 from memolith.registry import Call
-from memolith.surfaces.lanonasis.memories import coded
+from memolith.surfaces.lanonasis import lanonasis
 from stores import each_store
 
 pytestmark = each_store
@@ -324,7 +324,8 @@ def test_the_protocols_own_codes_stay(served):
 
 
 def test_a_store_that_cannot_be_used_is_a_server_error():
-    assert [coded(kind())[0] for kind in (StoreBusy, DiskFull, MemolithError)] == [-32000, -32000, -32603]
+    codes = [lanonasis.dialect.jsonrpc(kind())[0] for kind in (StoreBusy, DiskFull, MemolithError)]
+    assert codes == [-32000, -32000, -32603]
 
 
 def test_a_vault_is_sealed_anew_and_goes_with_the_settings_to_another_store(app, project, at, tmp_path):
