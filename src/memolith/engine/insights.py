@@ -22,15 +22,6 @@ STEADY = 0.25
 Answer = TypeVar("Answer")
 
 
-class Habits(NamedTuple):
-    """When and about what a user writes."""
-
-    topics: list[tuple[str, int]]
-    trend: str
-    hours: list[int]
-    namespaces: Counter[str | None]
-
-
 class Insights(NamedTuple):
     """Asks the first analyst that answers; the last one always does."""
 
@@ -90,8 +81,9 @@ class Insights(NamedTuple):
         (insights, summary), method, more = self.ask(lambda analyst: analyst.insights(groups, topic))
         return insights, summary, len(ids), method, [*warnings, *more]
 
-    def habits(self, caller: Caller, chosen: Filter, days: int) -> Habits:
-        """What a user wrote about in the last days, how much per day, and at which hours."""
+    def habits(self, caller: Caller, chosen: Filter,
+               days: int) -> tuple[list[tuple[str, int]], str, list[int], Counter[str | None]]:
+        """What a user wrote about in the last days, the trend, at which hours, and in which namespaces."""
         today = date.fromisoformat(self.engine.clock.now()[:10])
         first = today - timedelta(days=days - 1)
         items: list[Item] = []
@@ -105,8 +97,8 @@ class Insights(NamedTuple):
         topics.update(tag for item in items for tag in item.tags)
         per_day = Counter((date.fromisoformat(item.created_at[:10]) - first).days for item in items)
         hours = Counter(int(item.created_at[11:13]) for item in items)
-        return Habits(topics.most_common(10), _trend([per_day[day] for day in range(days)]),
-                      sorted(hour for hour, _ in hours.most_common(3)), Counter(item.scope.namespace for item in items))
+        return (topics.most_common(10), _trend([per_day[day] for day in range(days)]),
+                sorted(hour for hour, _ in hours.most_common(3)), Counter(item.scope.namespace for item in items))
 
 
 def _trend(counts: list[int]) -> str:

@@ -248,11 +248,10 @@ def intelligence_analyze_patterns(call: Call, *, user_id: UserId,
                                   time_range_days: Annotated[int, Field(ge=1, le=365)] = 30) -> Body:
     """What a user wrote about lately, whether more or less than before, and at which hours (UTC)."""
     caller = acting_for(call, user_id).caller
-    habits = call.engine.insights.habits(caller, mine(caller), time_range_days)
+    topics, trend, hours, namespaces = call.engine.insights.habits(caller, mine(caller), time_range_days)
     return {"time_range_days": time_range_days, "method": "built-in", "patterns": {
-        "top_topics": [{"topic": name, "count": count} for name, count in habits.topics],
-        "activity_trend": habits.trend, "peak_usage_hours": habits.hours,
-        "type_distribution": by_type(habits.namespaces)}}
+        "top_topics": [{"topic": name, "count": count} for name, count in topics],
+        "activity_trend": trend, "peak_usage_hours": hours, "type_distribution": by_type(namespaces)}}
 
 
 def _filter(types: Sequence[str], topic_id: str | None, project_ref: str | None, status: Status | None,
