@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import math
-import re
 import secrets
 import time
 import traceback
@@ -40,7 +39,6 @@ MAX_DEPTH = 64
 MAX_INTEGER = 2**63 - 1
 PAUSES_S = (0.1, 0.4, 1.0, 2.0)
 REPEATED = (StoreGone, OutcomeUnknown, TenantMoving)
-TOOL_NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 
 
 @dataclass
@@ -223,9 +221,6 @@ class Family:
             signed = made if isinstance(made, Actions) else Signature(made, gives or {})
             name = made.name if isinstance(made, Actions) else made.__name__
             text = " ".join((made.description if isinstance(made, Actions) else made.__doc__ or "").split())
-            contradicting = read_only and (destructive or done == "writes")
-            if contradicting or not text or not TOOL_NAME.fullmatch(name) or not (gives or made is signed):
-                raise ValueError(f"{name!r} of {self.name} needs a good name, a description, a shape, fitting traits")
             self.tools.append(Tool(
                 name, self.name, text, self.dialect, signed, read_only, destructive, idempotent or read_only, done,
                 frozenset((scope or SCOPE_OF[done],)), frozenset(inert)))

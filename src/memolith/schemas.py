@@ -90,11 +90,6 @@ class Signature:
     output_schema: Schema
     effect: Effect = "reads"
 
-    def __post_init__(self) -> None:
-        first, *rest = inspect.signature(self.function).parameters.values()
-        if first.name != "call" or any(parameter.kind is not parameter.KEYWORD_ONLY for parameter in rest):
-            raise TypeError(f"{self.function.__name__} must be a function of (call, *, …)")
-
     @cached_property
     def model(self) -> type[BaseModel]:
         fields: dict[str, Any] = {}

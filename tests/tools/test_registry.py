@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import logging
+import re
 from typing import Annotated, Any
 
 import jsonschema
@@ -11,9 +13,10 @@ import pytest
 from pydantic import Field
 from tests.demo_family import ERRORS, families, registry
 
+from memolith import app
 from memolith.engine.model import Caller
 from memolith.errors import InvalidInput
-from memolith.registry import Body, Call, Family, InputNeeded, Registry, shape
+from memolith.registry import Actions, Body, Call, Family, InputNeeded, Registry, shape
 
 ENGINE: Any = None
 DEMO = registry()
@@ -253,25 +256,14 @@ def test_a_check_of_the_author_words_its_own_refusal():
     assert made.run("pairs", {"count": 3}, call()).body["message"] == "`count`: only even numbers go in pairs"
 
 
-@pytest.mark.parametrize("more", [{"read_only": True, "destructive": True}, {"read_only": True, "effect": "writes"}])
-def test_annotations_that_contradict_each_other_are_refused(more):
-    def odd(call: Call) -> Body:
-        """Odd."""
-        raise NotImplementedError
-
-    with pytest.raises(ValueError, match="odd"):
-        make(odd, **more)
-
-
-def test_a_tool_without_words_or_with_loose_arguments_is_refused():
-    def silent(call: Call) -> Body:
-        raise NotImplementedError
-
-    def loose(call: Call, count: int) -> Body:
-        """Loose."""
-        raise NotImplementedError
-
-    with pytest.raises(ValueError, match="description"):
-        make(silent)
-    with pytest.raises(TypeError, match="loose"):
-        make(loose)
+@pytest.mark.parametrize("tool", [tool for family in app.families() for tool in family.tools],
+                         ids=lambda tool: tool.name)
+def test_every_tool_has_a_good_name_words_a_shape_strict_arguments_and_fitting_traits(tool):
+    assert re.fullmatch(r"[A-Za-z0-9_.-]{1,128}", tool.name)
+    assert tool.description
+    assert tool.output_schema["properties"]
+    assert not tool.read_only or (not tool.destructive and tool.effect != "writes")
+    for signature in tool.shape.actions.values() if isinstance(tool.shape, Actions) else [tool.shape]:
+        first, *rest = inspect.signature(signature.function).parameters.values()
+        assert first.name == "call"
+        assert all(one.kind is one.KEYWORD_ONLY for one in rest)

@@ -166,14 +166,6 @@ def _inverse(events: list[Event], event: Event) -> tuple[str, dict[str, Json]]:
     _must(now.row is not None, event)
     if event.type == "appraised":
         raise NotUndoable("What is computed cannot be undone; it follows from the rest.", id=event.stream)
-    return "relinked" if event.type == "relinked" else "revised", _inverse_fields(event, before, after, now)
-
-
-def _alive(state: Replay) -> bool:
-    return state.row is not None and not (isinstance(state.row, Item) and state.row.forgotten)
-
-
-def _inverse_fields(event: Event, before: Replay, after: Replay, now: Replay) -> dict[str, Json]:
     old, new = picture(before), picture(after)
     changed = _changed(old, new)
     _must(not set(changed) & set(_changed(picture(now), new)), event)
@@ -185,7 +177,11 @@ def _inverse_fields(event: Event, before: Replay, after: Replay, now: Replay) ->
         data["attributes"] = back
     if gone := [name.removeprefix("attributes.") for name in names if name not in old]:
         data["dropped"] = list(gone)
-    return data
+    return "relinked" if event.type == "relinked" else "revised", data
+
+
+def _alive(state: Replay) -> bool:
+    return state.row is not None and not (isinstance(state.row, Item) and state.row.forgotten)
 
 
 def _must(holds: bool, event: Event) -> None:

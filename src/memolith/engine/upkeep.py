@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, replace
 from itertools import chain, zip_longest
 from typing import NamedTuple, cast
 
 from memolith.engine.events import ITEM_EVENTS, LINK_EVENTS, RECORD_EVENTS, Changes, Event, Replay, fold
 from memolith.engine.intake import Intake, identifier, json_object, plain, when
-from memolith.engine.model import Block, Caller, Draft, Item, Json, Passage, exact
+from memolith.engine.model import Block, Caller, Draft, Item, Json, exact
 from memolith.engine.ports import Reader, Store, Writer
 from memolith.engine.verbs import Verbs, refuse_unsound
 from memolith.errors import Conflict, InvalidInput, MemolithError, StoreCorrupt
@@ -126,23 +126,18 @@ def _import_event(rows: Writer, event: Event, versions: dict[str, int], intake: 
         changes = changes_of(rows, stamped)
     except StoreCorrupt as error:
         raise InvalidInput(error.message, field="event") from error
-    if changes.item is not None:
-        _sound(changes.item, changes.passages, intake)
+    if item := changes.item:
+        # What no verb would have made is refused.
+        intake.draft(Draft(item.kind, item.title, (Block("text"),), item.tags, item.attributes, item.status,
+                           item.scope.audience, item.scope.project, item.scope.namespace))
+        plain("owner", item.scope.owner)
+        for passage in changes.passages:
+            plain("text", passage.text)
+            when("at", passage.at)
         refuse_unsound(rows, changes)
     rows.append(stamped, changes)
     versions[stream] = event.version
     return event.type == "remembered"
-
-
-def _sound(item: Item, passages: Sequence[Passage], intake: Intake) -> None:
-    """Refuse an item that no verb would have made."""
-    intake.draft(Draft(kind=item.kind, title=item.title, blocks=(Block("text"),), tags=item.tags, status=item.status,
-                       attributes=item.attributes, audience=item.scope.audience, project=item.scope.project,
-                       namespace=item.scope.namespace))
-    plain("owner", item.scope.owner)
-    for passage in passages:
-        plain("text", passage.text)
-        when("at", passage.at)
 
 
 def changes_of(rows: Reader, event: Event) -> Changes:
