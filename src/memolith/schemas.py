@@ -1,7 +1,5 @@
 """What a typed function takes and gives: the schemas of its signature, and the strict check of arguments against it."""
 
-from __future__ import annotations
-
 import inspect
 import json
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """One frozen set of settings: defaults, then a TOML file, then MEMOLITH_* variables, then flags."""
 
-from __future__ import annotations
-
 import os
 import sys
 import tomllib

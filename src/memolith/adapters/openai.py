@@ -1,7 +1,5 @@
 """Servers that speak OpenAI's protocol (OpenAI, Ollama, vLLM, LM Studio and others): an embedder and an analyst."""
 
-from __future__ import annotations
-
 import json
 import math
 import struct

@@ -1,7 +1,5 @@
 """What a tenant may set while the server runs: a declared table, read anew at each use, so that all processes agree."""
 
-from __future__ import annotations
-
 import json
 from typing import NamedTuple
 

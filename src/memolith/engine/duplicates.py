@@ -1,7 +1,5 @@
 """Nearly the same, or a contradiction? Vectors cannot tell; the words that carry facts can."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """What memories have in common: tags, duplicates, themes and habits, found by an analyst and by counting."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import date, timedelta

@@ -1,7 +1,5 @@
 """What comes in is checked and freed of secrets here, before anything is written."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections import Counter

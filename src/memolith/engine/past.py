@@ -1,7 +1,5 @@
 """What happened: the history of an item, its state at a time, and undo."""
 
-from __future__ import annotations
-
 from typing import NamedTuple, cast
 
 from memolith.engine.events import Event, Replay, block_data, join_blocks

@@ -1,7 +1,5 @@
 """Proving and mending the read models, and carrying a tenant from one place to another."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, replace

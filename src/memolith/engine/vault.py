@@ -1,7 +1,5 @@
 """The keys of vendors: what they are for in the open, their values only as ciphertext, every use in the log."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace

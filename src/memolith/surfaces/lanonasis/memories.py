@@ -1,7 +1,5 @@
 """The LanOnasis family, its words for errors, its memories, and what an analyst or counting finds in them."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
