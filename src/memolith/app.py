@@ -67,7 +67,14 @@ class App:
                 chosen = self.settings
                 limits = Limits(text_bytes=chosen.max_text_bytes, title=chosen.max_title, tag=chosen.max_tag,
                                 tags=chosen.max_tags)
-                self._store, self._stage = self._open()
+                self._store = store = open_store(chosen)
+                if isinstance(store, SqliteStore):
+                    self._stage: LocalStage | PostgresStage = LocalStage(chosen.data, store.reading, store.prune)
+                else:
+                    make_private(chosen.data)
+                    # The driver is an extra, which only who has chosen this store needs.
+                    from memolith.storage.postgres_vectors import PostgresStage
+                    self._stage = PostgresStage(store, chosen.own_index_from)
                 search = Recall(self._store, terms, WeightedRanker(), self._meaning,
                                 lambda tenant, budget_s: self._embed(self._store, tenant, budget_s))
                 self._opened = Engine(self._store, self.clock, limits, chosen.secrets, search,
@@ -76,16 +83,6 @@ class App:
                 if self._in_background:
                     self.start_background()
             return self._opened
-
-    def _open(self) -> tuple[SqliteStore | Shards, LocalStage | PostgresStage]:
-        chosen = self.settings
-        store = open_store(chosen)
-        if isinstance(store, SqliteStore):
-            return store, LocalStage(chosen.data, store.reading, store.prune)
-        make_private(chosen.data)
-        # The driver is an extra, which only who has chosen this store needs.
-        from memolith.storage.postgres_vectors import PostgresStage
-        return store, PostgresStage(store, chosen.own_index_from)
 
     @property
     def store(self) -> SqliteStore | Shards:
@@ -106,7 +103,7 @@ class App:
         if chosen.embedder != "http":
             return self._builtin if chosen.embedder == "minilm" else None
         # Only who has chosen this embedder pays for its import.
-        from memolith.adapters.http_embedder import HttpEmbedder
+        from memolith.adapters.openai import HttpEmbedder
         return HttpEmbedder(chosen.embedder_url, chosen.embedder_model, chosen.embedder_key,
                             chosen.embedder_dimension, chosen.embedder_timeout_s)
 
@@ -148,7 +145,7 @@ class App:
         if not chosen.analyst_url:
             return [builtin]
         # Only who has chosen it pays for its import.
-        from memolith.adapters.http_analyst import HttpAnalyst
+        from memolith.adapters.openai import HttpAnalyst
         return [HttpAnalyst(chosen.analyst_url, chosen.analyst_model, chosen.analyst_key, chosen.analyst_budget,
                             chosen.analyst_timeout_s), builtin]
 

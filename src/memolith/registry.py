@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import math
-import re
 import secrets
 import time
 import traceback
@@ -40,15 +39,15 @@ MAX_DEPTH = 64
 MAX_INTEGER = 2**63 - 1
 PAUSES_S = (0.1, 0.4, 1.0, 2.0)
 REPEATED = (StoreGone, OutcomeUnknown, TenantMoving)
-TOOL_NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 
 
+@dataclass
 class InputNeeded(Exception):
     """The client must ask its user first and then repeat the call with the answer."""
 
-    def __init__(self, key: str, message: str, schema: Schema) -> None:
-        super().__init__(message)
-        self.key, self.message, self.schema = key, message, schema
+    key: str
+    message: str
+    schema: Schema
 
 
 def quiet(*_: object) -> None:
@@ -222,9 +221,6 @@ class Family:
             signed = made if isinstance(made, Actions) else Signature(made, gives or {})
             name = made.name if isinstance(made, Actions) else made.__name__
             text = " ".join((made.description if isinstance(made, Actions) else made.__doc__ or "").split())
-            contradicting = read_only and (destructive or done == "writes")
-            if contradicting or not text or not TOOL_NAME.fullmatch(name) or not (gives or made is signed):
-                raise ValueError(f"{name!r} of {self.name} needs a good name, a description, a shape, fitting traits")
             self.tools.append(Tool(
                 name, self.name, text, self.dialect, signed, read_only, destructive, idempotent or read_only, done,
                 frozenset((scope or SCOPE_OF[done],)), frozenset(inert)))
@@ -291,21 +287,17 @@ class Registry:
         if tool is None:
             return self.refuse(name, NotFound(f"There is no tool named {name!r}.", id=name))
         started = time.perf_counter()
-        outcome = self._attempt(tool, arguments, call)
-        for pause_s in PAUSES_S:
-            if not isinstance(outcome.error, REPEATED) or not (tool.read_only or call.idempotency_key):
+        # A database fails over in seconds, and a call that cannot be done twice need not fail with it.
+        for pause_s in (*PAUSES_S, None) if tool.read_only or call.idempotency_key else (None,):
+            try:
+                outcome = Outcome(True, guarded(name, call, lambda: tool(arguments, call)))
+            except MemolithError as error:
+                outcome = self.refuse(name, error)
+            if pause_s is None or not isinstance(outcome.error, REPEATED):
                 break
-            # A database fails over in seconds, and a call that cannot be done twice need not fail with it.
             time.sleep(pause_s)
-            outcome = self._attempt(tool, arguments, call)
         self.observe(name, outcome.error.type if outcome.error else "ok", time.perf_counter() - started)
         return outcome
-
-    def _attempt(self, tool: Tool, arguments: Mapping[str, Any], call: Call) -> Outcome:
-        try:
-            return Outcome(True, guarded(tool.name, call, lambda: tool(arguments, call)))
-        except MemolithError as error:
-            return self.refuse(tool.name, error)
 
     def refuse(self, name: str, error: MemolithError) -> Outcome:
         """The error in the words of the tool's family."""

@@ -1,10 +1,8 @@
 """What a typed function takes and gives: the schemas of its signature, and the strict check of arguments against it."""
 
-from __future__ import annotations
-
 import inspect
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
@@ -24,11 +22,7 @@ Prepared = tuple["Signature", dict[str, Any]]
 STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, defer_build=True)
 NULL = {"type": "null"}
 NAMES = {str: "string", int: "integer", float: "number", bool: "boolean", dict: "object"}
-WORDS = {"integer": "a whole number", "number": "a number", "string": "a text", "boolean": "true or false",
-         "array": "a list", "object": "an object"}
 ADDED = ("redactions", "warnings")
-BOUNDS = (("minimum", "maximum", " {}"), ("minLength", "maxLength", " of {} characters"),
-          ("minItems", "maxItems", " of {} entries"))
 
 
 def shape(optional: str = "", /, **types: object) -> Schema:
@@ -94,11 +88,6 @@ class Signature:
     output_schema: Schema
     effect: Effect = "reads"
 
-    def __post_init__(self) -> None:
-        first, *rest = inspect.signature(self.function).parameters.values()
-        if first.name != "call" or any(parameter.kind is not parameter.KEYWORD_ONLY for parameter in rest):
-            raise TypeError(f"{self.function.__name__} must be a function of (call, *, …)")
-
     @cached_property
     def model(self) -> type[BaseModel]:
         fields: dict[str, Any] = {}
@@ -132,18 +121,18 @@ class Signature:
         return {name: value for name, value in body.items() if value or name in required or name not in ADDED}
 
     def refusal(self, error: ErrorDetails) -> Malformed:
-        path = error["loc"]
-        steps, schema = at(self.input_schema, path)
-        name = ".".join(steps)
-        if error["type"] == "missing":
-            return Malformed(f"`{name}` is required: {expected(schema)}.", field=name)
+        """What is wrong with the first argument that does not fit, by the name that the caller knows."""
+        steps, schema, told = list[str](), self.input_schema, error["msg"].removeprefix("Value error, ")
+        for step in error["loc"]:
+            below = schema.get("properties", {}).get(step) if isinstance(step, str) else schema.get("items")
+            below = below or schema.get("additionalProperties")
+            # Names of union members stand in pydantic's paths, but not in the arguments.
+            if isinstance(below, dict):
+                steps, schema = [*steps, str(step)], below
         if error["type"] == "extra_forbidden":
-            name = ".".join([*steps, str(path[-1])])
-            known = ", ".join(schema.get("properties", {})) or "no arguments"
-            return Malformed(f"`{name}` is not known here; possible: {known}.", field=name, value=error["input"])
-        if error["type"] == "value_error":
-            return Malformed(f"`{name}`: {error['ctx']['error']}", field=name, value=error["input"])
-        return Malformed(f"`{name}` must be {expected(schema)}.", field=name, value=error["input"])
+            steps.append(str(error["loc"][-1]))
+            told = f"not known here; possible: {', '.join(schema.get('properties', {})) or 'no arguments'}"
+        return Malformed(f"`{'.'.join(steps)}`: {told}", field=".".join(steps), value=error["input"])
 
 
 @dataclass(frozen=True)
@@ -190,36 +179,3 @@ class Actions:
             raise Malformed(f"`{stranger}` does not belong to the {self.key} `{name}`.", field=stranger,
                             value=rest[stranger])
         return self.actions[name].prepare(rest)
-
-
-def at(schema: Schema, path: Iterable[str | int]) -> tuple[list[str], Schema]:
-    """The part of a schema that a path leads to, and the steps that were real."""
-    steps: list[str] = []
-    for step in path:
-        below = schema.get("properties", {}).get(step) if isinstance(step, str) else schema.get("items")
-        if below is None and isinstance(schema.get("additionalProperties"), dict):
-            below = schema["additionalProperties"]
-        if below is None:
-            # Names of union members stand in pydantic's paths, but not in the arguments.
-            continue
-        steps.append(str(step))
-        schema = below
-    return steps, schema
-
-
-def expected(schema: Schema) -> str:
-    """What a value of this schema is, in words."""
-    if "enum" in schema:
-        return "one of: " + ", ".join(map(str, schema["enum"]))
-    if choices := schema.get("anyOf"):
-        return " or ".join(dict.fromkeys(map(expected, choices)))
-    words = WORDS.get(kind := schema.get("type", ""), kind or "any JSON value")
-    for low, high, frame in BOUNDS:
-        least, most = schema.get(low), schema.get(high)
-        if least is not None or most is not None:
-            words += frame.format(f"at least {least}" if most is None else f"at most {most}" if least is None
-                                  else f"from {least} to {most}")
-    ends = {"above": schema.get("exclusiveMinimum"), "below": schema.get("exclusiveMaximum")}
-    words += " and".join(f" {word} {bound}" for word, bound in ends.items() if bound is not None)
-    words += f" that matches {schema['pattern']}" if "pattern" in schema else ""
-    return words + (f", each entry {expected(schema['items'])}" if schema.get("items") else "")

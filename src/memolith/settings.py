@@ -1,7 +1,5 @@
 """One frozen set of settings: defaults, then a TOML file, then MEMOLITH_* variables, then flags."""
 
-from __future__ import annotations
-
 import os
 import sys
 import tomllib
@@ -75,7 +73,10 @@ def load(flags: Mapping[str, object] | None = None, environ: Mapping[str, str] |
     environ = os.environ if environ is None else environ
     folder = Path(str((flags or {}).get("data") or environ.get(PREFIX + "DATA") or data_folder()))
     file = Path(environ.get(PREFIX + "CONFIG") or folder / "memolith.toml")
-    values = _toml(file) if file.is_file() else {}
+    try:
+        values: dict[str, object] = tomllib.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"{file} is not valid TOML: {error}.", field="config") from error
     for name, field in Settings.model_fields.items():
         if given := environ.get(PREFIX + name.upper()):
             values[name] = tuple(given.split(",")) if "tuple" in str(field.annotation) else given
@@ -86,10 +87,3 @@ def load(flags: Mapping[str, object] | None = None, environ: Mapping[str, str] |
         first = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"])
         raise InvalidInput(f"The setting {name!r} is not valid: {first['msg']}.", field=name) from error
-
-
-def _toml(file: Path) -> dict[str, object]:
-    try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"{file} is not valid TOML: {error}.", field="config") from error

@@ -16,7 +16,7 @@ import pytest
 from tests.programs.children import wait_for
 
 from conftest import ME, note
-from memolith.adapters.http_embedder import BATCH, HttpEmbedder
+from memolith.adapters.openai import BATCH, HttpEmbedder
 from memolith.app import App, open_app
 from memolith.engine.model import Block, Draft, Patch
 from memolith.engine.recall import Query

@@ -1,7 +1,5 @@
 """The analyst that is always there: counts words and knows a few turns of phrase; the same text, the same answer."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """AES-256-GCM for the vault, and where its master key is kept: a setting, the system's keyring, or a file."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 import hashlib

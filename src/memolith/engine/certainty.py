@@ -1,7 +1,5 @@
 """How sure a concept is when nobody said so: a confidence from its own evidence, fading from review to review."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import date

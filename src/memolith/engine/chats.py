@@ -1,7 +1,5 @@
 """Chats of other programs: exports of ChatGPT and Claude, transcripts of Claude Code and Codex, Markdown, our own."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

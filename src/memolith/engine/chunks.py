@@ -1,7 +1,5 @@
 """Cuts a text into passages of about 200 model tokens; the pieces, joined, are the text."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """What a tenant may set while the server runs: a declared table, read anew at each use, so that all processes agree."""
 
-from __future__ import annotations
-
 import json
 from typing import NamedTuple
 
@@ -53,15 +51,14 @@ KEYS: dict[str, Key] = {
 }
 
 
-class Configuration:
+class Configuration(NamedTuple):
     """Reads and sets the keys of tenants."""
 
-    def __init__(self, engine: Verbs) -> None:
-        self._engine = engine
+    engine: Verbs
 
     def values(self, tenant: str) -> dict[str, Value]:
         """Every key with its value now; a fixed one has none here."""
-        with self._engine.store.reading(tenant) as rows:
+        with self.engine.store.reading(tenant) as rows:
             chosen = rows.records(tenant, FOLDER)
         return {name: json.loads(chosen[name]) if name in chosen else key.default for name, key in KEYS.items()}
 
@@ -74,15 +71,15 @@ class Configuration:
         if known_key(name).fixed:
             raise Denied(f"{name} cannot be changed while the server runs.", field="key")
         value = KEYS[name].parse(text)
-        with self._engine.store.writing(caller.tenant) as rows:
+        with self.engine.store.writing(caller.tenant) as rows:
             before = rows.records(caller.tenant, FOLDER).get(name)
             rows.put_record(caller.tenant, FOLDER + name, json.dumps(value))
-            return self._engine.tell(rows, caller, f"setting/{name}", "configured", {
+            return self.engine.tell(rows, caller, f"setting/{name}", "configured", {
                 "value": value, "before": json.loads(before) if before else KEYS[name].default})
 
     def history(self, tenant: str, name: str) -> list[Event]:
         """Who set the key to what and when, oldest first."""
-        with self._engine.store.reading(tenant) as rows:
+        with self.engine.store.reading(tenant) as rows:
             return rows.events(tenant, f"setting/{known_key(name) and name}")
 
 

@@ -1,7 +1,5 @@
 """A pack of passages for a prompt: within a budget, without repetition, each with its source."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from memolith.engine.chunks import weigh

@@ -1,7 +1,5 @@
 """Conversations: where they lie, how long they are, and which of them can go."""
 
-from __future__ import annotations
-
 import re
 from datetime import datetime, timedelta
 from typing import cast

@@ -1,7 +1,5 @@
 """Nearly the same, or a contradiction? Vectors cannot tell; the words that carry facts can."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -13,9 +11,8 @@ from memolith.engine.model import Caller, Filter, Item, Similar
 from memolith.engine.ports import Reader
 
 _WORD = re.compile(r"[^\W_]+(?:['’.,:/-][^\W_]+)*")
-_NEGATIONS = frozenset("not no never none nobody nothing neither nor cannot without hardly isn't aren't wasn't weren't "
-                       "don't doesn't didn't won't wouldn't can't couldn't shouldn't haven't hasn't hadn't ain't "
-                       "dont doesnt didnt isnt wasnt cant wont no-one nowhere unable".split())
+_NEGATIONS = frozenset("not no never none nobody nothing neither nor cannot without hardly dont doesnt didnt isnt "
+                       "wasnt cant wont no-one nowhere unable".split())
 _DATES = frozenset("january february march april may june july august september october november december monday "
                    "tuesday wednesday thursday friday saturday sunday today yesterday tomorrow morning evening night "
                    "spring summer autumn winter".split())

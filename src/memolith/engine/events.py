@@ -71,23 +71,6 @@ def block_data(block: Block) -> dict[str, Json]:
     return {name: value for name, value in data.items() if value is not None}
 
 
-def blocks_of(data: Data) -> list[Block]:
-    """The blocks that an event carries."""
-    raw = cast("list[dict[str, str]]", data.get("blocks") or [])
-    return [Block(**block) for block in raw]  # type: ignore[arg-type]
-
-
-def passages_of(item: str, blocks: Iterable[Block], at: str, block: int = 0, ordinal: int = 0) -> tuple[Passage, ...]:
-    """The passages of blocks that follow what the item has already."""
-    made: list[Passage] = []
-    for offset, source in enumerate(blocks):
-        for text in chunk(source.text):
-            made.append(Passage(item=item, ordinal=ordinal + len(made), block=block + offset, text=text,
-                                at=source.at or at, speaker=source.speaker, locator=source.locator,
-                                attributes=source.attributes))
-    return tuple(made)
-
-
 def join_blocks(passages: Iterable[Passage]) -> list[Block]:
     """The blocks again, from their passages in order."""
     blocks = [list(group) for block, group in groupby(passages, attrgetter("block")) if block >= 0]
@@ -142,10 +125,13 @@ def _blank(event: Event) -> Item:
 
 def _filled(before: Item | None, item: Item, event: Event) -> Changes:
     """The passages of an event that brings blocks."""
-    at, blocks, keep, new = item.created_at, 0, 0, blocks_of(event.data)
+    raw = cast("list[dict[str, str]]", event.data.get("blocks") or [])
+    at, blocks, keep, new = item.created_at, 0, 0, [Block(**block) for block in raw]  # type: ignore[arg-type]
     if event.type == "appended":
         at, blocks, keep = event.at, item.blocks, item.passages if item.blocks else 0
-    passages = passages_of(item.id, new, at, blocks, keep)
+    pieces = [(blocks + n, one, text) for n, one in enumerate(new) for text in chunk(one.text)]
+    passages = tuple(Passage(item.id, keep + n, block, text, one.at or at, one.speaker, one.locator, one.attributes)
+                     for n, (block, one, text) in enumerate(pieces))
     if not blocks + len(new):
         # Without text it is still found by its title.
         passages = (Passage(item.id, 0, -1, "", item.created_at),)

@@ -1,7 +1,5 @@
 """What memories have in common: tags, duplicates, themes and habits, found by an analyst and by counting."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import date, timedelta
@@ -22,22 +20,12 @@ STEADY = 0.25
 Answer = TypeVar("Answer")
 
 
-class Habits(NamedTuple):
-    """When and about what a user writes."""
-
-    topics: list[tuple[str, int]]
-    trend: str
-    hours: list[int]
-    namespaces: Counter[str | None]
-
-
-class Insights:
+class Insights(NamedTuple):
     """Asks the first analyst that answers; the last one always does."""
 
-    def __init__(self, engine: Verbs, search: Recall, analysts: Sequence[Analyst]) -> None:
-        self._engine = engine
-        self._search = search
-        self.analysts = analysts
+    engine: Verbs
+    search: Recall
+    analysts: Sequence[Analyst]
 
     def ask(self, question: Callable[[Analyst], Answer]) -> tuple[Answer, str, list[str]]:
         """The answer, who gave it, and why others did not."""
@@ -51,14 +39,14 @@ class Insights:
 
     def texts(self, caller: Caller, ids: Sequence[str]) -> dict[str, str]:
         """The items as text, title first where the text does not begin with it."""
-        with self._engine.store.reading(caller.tenant) as rows:
+        with self.engine.store.reading(caller.tenant) as rows:
             items, passages = rows.items(caller.tenant, ids), rows.passages_of(caller.tenant, ids)
         return {id: embedded(items[id].title, None, text_of(passages[id])) for id in ids}
 
     def duplicates(self, caller: Caller, chosen: Filter, threshold: float,
                    tell: Callable[[int, int], None]) -> tuple[list[tuple[Item, Item, float]], list[str]]:
         """Pairs that say nearly the same and do not contradict each other, the most similar first."""
-        near, warnings = self._search.pairs(caller, chosen, threshold, MOST_PAIRS, tell)
+        near, warnings = self.search.pairs(caller, chosen, threshold, MOST_PAIRS, tell)
         texts = self.texts(caller, list({item.id for pair in near for item in pair[:2]}))
         if len(near) == MOST_PAIRS:
             warnings.append(f"There are more than {MOST_PAIRS:,} similar pairs; the closest of them were looked at.")
@@ -70,17 +58,17 @@ class Insights:
                most: int) -> tuple[list[Finding], str, int, str, list[str]]:
         """Insights, a summary, how many memories were read, by whom, and warnings."""
         if topic:
-            found = self._search.recall(caller, Query(topic, chosen, limit=most, threshold=ON_TOPIC, per_item=True))
+            found = self.search.recall(caller, Query(topic, chosen, limit=most, threshold=ON_TOPIC, per_item=True))
             ids = [hit.item.id for hit in found.hits]
         else:
-            with self._engine.store.reading(caller.tenant) as rows:
+            with self.engine.store.reading(caller.tenant) as rows:
                 ids = [item.id for item in rows.listing(caller, chosen, limit=most, counted=False).items]
         texts = self.texts(caller, ids)
         warnings: list[str] = []
         group = {id: {id} for id in ids}
         if ids:
             narrow = Filter(kinds=chosen.kinds, ids=tuple(ids))
-            pairs, warnings = self._search.pairs(caller, narrow, ALIKE, MOST_PAIRS, lambda done, total: None)
+            pairs, warnings = self.search.pairs(caller, narrow, ALIKE, MOST_PAIRS, lambda done, total: None)
             for one, two, _ in pairs:
                 if group[one.id] is not group[two.id]:
                     group[one.id] |= group[two.id]
@@ -91,12 +79,13 @@ class Insights:
         (insights, summary), method, more = self.ask(lambda analyst: analyst.insights(groups, topic))
         return insights, summary, len(ids), method, [*warnings, *more]
 
-    def habits(self, caller: Caller, chosen: Filter, days: int) -> Habits:
-        """What a user wrote about in the last days, how much per day, and at which hours."""
-        today = date.fromisoformat(self._engine.clock.now()[:10])
+    def habits(self, caller: Caller, chosen: Filter,
+               days: int) -> tuple[list[tuple[str, int]], str, list[int], Counter[str | None]]:
+        """What a user wrote about in the last days, the trend, at which hours, and in which namespaces."""
+        today = date.fromisoformat(self.engine.clock.now()[:10])
         first = today - timedelta(days=days - 1)
         items: list[Item] = []
-        with self._engine.store.reading(caller.tenant) as rows:
+        with self.engine.store.reading(caller.tenant) as rows:
             while len(page := rows.listing(caller, chosen, limit=MOST_LISTED, offset=len(items)).items):
                 items += [item for item in page if item.created_at >= first.isoformat()]
                 if page[-1].created_at < first.isoformat():
@@ -106,8 +95,8 @@ class Insights:
         topics.update(tag for item in items for tag in item.tags)
         per_day = Counter((date.fromisoformat(item.created_at[:10]) - first).days for item in items)
         hours = Counter(int(item.created_at[11:13]) for item in items)
-        return Habits(topics.most_common(10), _trend([per_day[day] for day in range(days)]),
-                      sorted(hour for hour, _ in hours.most_common(3)), Counter(item.scope.namespace for item in items))
+        return (topics.most_common(10), _trend([per_day[day] for day in range(days)]),
+                sorted(hour for hour, _ in hours.most_common(3)), Counter(item.scope.namespace for item in items))
 
 
 def _trend(counts: list[int]) -> str:

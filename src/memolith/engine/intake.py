@@ -1,7 +1,5 @@
 """What comes in is checked and freed of secrets here, before anything is written."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections import Counter
@@ -45,8 +43,7 @@ class Intake:
 
     def draft(self, draft: Draft) -> Draft:
         """The draft, checked, tidied and without secrets."""
-        if not isinstance(draft.kind, str) or draft.kind not in KINDS:
-            raise InvalidInput(f"There is no such kind; use one of {', '.join(KINDS)}.", field="kind")
+        one_of("kind", draft.kind, KINDS)
         clean = self.patch(replace(draft, namespace=draft.namespace or DEFAULT_NAMESPACE.get(draft.kind)), draft.kind)
         return replace(clean, attributes={**DEFAULT_ATTRIBUTES.get(draft.kind, {}), **clean.attributes})
 
@@ -57,7 +54,8 @@ class Intake:
         checks: dict[str, Callable[..., object]] = {
             "title": self.title, "blocks": self.blocks, "tags": self.tags, "attributes": self.attributes,
             "project": partial(self.name, "project"), "namespace": partial(self.name, "namespace"),
-            "status": partial(word, "status"), "audience": audience, "id": identifier}
+            "status": partial(word, "status"), "id": identifier,
+            "audience": lambda value: Audience(one_of("audience", value, tuple(Audience)))}
         given = {one.name: getattr(patch, one.name) for one in fields(patch) if one.name in checks
                  and (one.default is not None or getattr(patch, one.name) is not None)}
         clean = replace(patch, **{name: checks[name](value) for name, value in given.items()})  # type: ignore[arg-type]
@@ -135,34 +133,24 @@ class Intake:
         if depth > DEEPEST:
             raise InvalidInput(f"The metadata is nested more than {DEEPEST} levels deep.", field="metadata")
         if isinstance(value, str):
-            return self._named(name, plain("metadata", value))
+            return self._free("metadata", plain("metadata", value), name)
         if isinstance(value, list | tuple):
             return [self._walk(entry, name, depth + 1) for entry in value]
         if isinstance(value, Mapping):
             return self.without_secrets(value, depth + 1)
         return value
 
-    def _named(self, name: str, value: str) -> str:
-        """The value, judged also by its name: `password` tells more than the password itself."""
-        clean = self._free("metadata", value)
-        if clean != value or self.policy == "allow" or name in ("text", "title"):
-            return clean
-        if not 4 <= len(value) <= 200 or '"' in value or "\n" in value:
-            return clean
-        prefix = f'{name}: "'
-        pair, counts = redact(f'{prefix}{value}"')
-        if not counts or not pair.startswith(prefix) or not pair.endswith('"'):
-            return value
-        return self._replaced("metadata", pair[len(prefix):-1], counts)
-
-    def _free(self, name: str, text: str) -> str:
+    def _free(self, name: str, text: str, label: str = "") -> str:
+        """The text without secrets, judged also by its label: `password` tells more than the password itself."""
         if self.policy == "allow":
             return text
         clean, counts = redact(text)
-        return self._replaced(name, clean, counts) if counts else text
-
-    def _replaced(self, name: str, clean: str, counts: dict[str, int]) -> str:
-        if self.policy == "block":
+        if not counts and label not in ("", "text", "title") and 4 <= len(text) <= 200 and not {'"', "\n"} & {*text}:
+            prefix = f'{label}: "'
+            pair, found = redact(f'{prefix}{text}"')
+            if pair.startswith(prefix) and pair.endswith('"'):
+                clean, counts = pair[len(prefix):-1], found
+        if counts and self.policy == "block":
             raise BlockedContent(f"{name} holds a secret ({', '.join(sorted(counts))}); remove it and try again.",
                                  field=name)
         self.redactions.update(counts)
@@ -214,12 +202,11 @@ def identifier(id: str, name: str = "id") -> str:
     return id
 
 
-def audience(value: Audience) -> Audience:
-    """One of the audiences."""
-    try:
-        return Audience(value)
-    except ValueError as error:
-        raise InvalidInput(f"The audience is one of {', '.join(Audience)}.", field="audience") from error
+def one_of(name: str, value: str, choices: tuple[str, ...]) -> str:
+    """The value, if it is one of the choices."""
+    if value not in choices:
+        raise InvalidInput(f"There is no such {name}; use one of {', '.join(choices)}.", field=name)
+    return value
 
 
 def placed(attributes: Attributes) -> Attributes:

@@ -1,7 +1,5 @@
 """What happened: the history of an item, its state at a time, and undo."""
 
-from __future__ import annotations
-
 from typing import NamedTuple, cast
 
 from memolith.engine.events import Event, Replay, block_data, join_blocks
@@ -30,16 +28,15 @@ class Step(NamedTuple):
     changes: tuple[Change, ...]
 
 
-class Past:
+class Past(NamedTuple):
     """Reads the log, and undoes."""
 
-    def __init__(self, engine: Verbs) -> None:
-        self._engine = engine
+    engine: Verbs
 
     def history(self, caller: Caller, id: str, until: str | None = None) -> list[Step]:
         """Every event of the item and of its links, oldest first, with what changed."""
         until = "9999" if until is None else when("as_of", until)
-        with self._engine.store.reading(caller.tenant) as rows:
+        with self.engine.store.reading(caller.tenant) as rows:
             steps = _steps(caller, _events(rows, caller, id))
             for stream in rows.link_streams(caller.tenant, id):
                 if _seen(rows, caller, events := rows.events(caller.tenant, stream)):
@@ -49,7 +46,7 @@ class Past:
     def as_of(self, caller: Caller, id: str, at: str) -> tuple[Item, list[Block]]:
         """The item and its blocks as they were at that time."""
         at = when("as_of", at)
-        with self._engine.store.reading(caller.tenant) as rows:
+        with self.engine.store.reading(caller.tenant) as rows:
             events = _events(rows, caller, id)
         if events[-1].type == "erased":
             raise NotFound("This item was erased; its past is gone too.", id=id)
@@ -60,13 +57,13 @@ class Past:
 
     def last(self, caller: Caller, id: str) -> Event:
         """The newest event of an item."""
-        with self._engine.store.reading(caller.tenant) as rows:
+        with self.engine.store.reading(caller.tenant) as rows:
             return next(event for event in reversed(_events(rows, caller, id)) if event.type != "appraised")
 
     def undo(self, caller: Caller, seq: int) -> Event:
         """Take one event back by a new one; refused where later events touched the same."""
         tenant = caller.tenant
-        with self._engine.store.writing(tenant) as rows:
+        with self.engine.store.writing(tenant) as rows:
             event = rows.event(tenant, seq)
             events = rows.events(tenant, event.stream) if event else []
             if events and events[-1].type == "erased" and caller.user in (events[0].actor, events[-1].actor):
@@ -80,7 +77,7 @@ class Past:
                 _must(rows.link_between(tenant, *ends) is None, event)
             row = rows.link(tenant, event.stream) or rows.item(tenant, event.stream)
             try:
-                return self._engine.tell(rows, caller, event.stream, type, data | {"undoes": seq}, row)
+                return self.engine.tell(rows, caller, event.stream, type, data | {"undoes": seq}, row)
             except InvalidInput as error:
                 raise NotUndoable(f"Without this event: {error.message}", id=event.stream) from error
 
@@ -167,14 +164,6 @@ def _inverse(events: list[Event], event: Event) -> tuple[str, dict[str, Json]]:
     _must(now.row is not None, event)
     if event.type == "appraised":
         raise NotUndoable("What is computed cannot be undone; it follows from the rest.", id=event.stream)
-    return "relinked" if event.type == "relinked" else "revised", _inverse_fields(event, before, after, now)
-
-
-def _alive(state: Replay) -> bool:
-    return state.row is not None and not (isinstance(state.row, Item) and state.row.forgotten)
-
-
-def _inverse_fields(event: Event, before: Replay, after: Replay, now: Replay) -> dict[str, Json]:
     old, new = picture(before), picture(after)
     changed = _changed(old, new)
     _must(not set(changed) & set(_changed(picture(now), new)), event)
@@ -186,7 +175,11 @@ def _inverse_fields(event: Event, before: Replay, after: Replay, now: Replay) ->
         data["attributes"] = back
     if gone := [name.removeprefix("attributes.") for name in names if name not in old]:
         data["dropped"] = list(gone)
-    return data
+    return "relinked" if event.type == "relinked" else "revised", data
+
+
+def _alive(state: Replay) -> bool:
+    return state.row is not None and not (isinstance(state.row, Item) and state.row.forgotten)
 
 
 def _must(holds: bool, event: Event) -> None:

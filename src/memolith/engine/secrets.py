@@ -238,18 +238,14 @@ def _believable(kind: str, key: re.Match[str], separator: re.Match[str], value: 
     secret = value[str(value.lastgroup)]
     if len(secret) > _LONGEST_WEIGHED:
         return len(secret.split()) == 1
-    if not _could_be(kind, secret) or (value["bare"] and _CODE.match(secret)):
-        return False
-    return bool(_STRONG.match(secret)) or _is_set_plainly(kind, key, separator, value)
-
-
-def _could_be(kind: str, secret: str) -> bool:
     if len(secret) < _SHORTEST_VALUE[kind] or (" " in secret and kind != "password"):
         return False
     # What stands between two strings begins or ends like this, a string does not.
-    if secret[0] in " ,);:}]" or secret[-1] == " ":
+    if secret[0] in " ,);:}]" or secret[-1] == " " or (value["bare"] and _CODE.match(secret)):
         return False
-    return not (_stands_in(secret) or secret.lower() in _WORDS or _REFERENCE.fullmatch(secret))
+    if _stands_in(secret) or secret.lower() in _WORDS or _REFERENCE.fullmatch(secret):
+        return False
+    return bool(_STRONG.match(secret)) or _is_set_plainly(kind, key, separator, value)
 
 
 def _is_set_plainly(kind: str, key: re.Match[str], separator: re.Match[str], value: re.Match[str]) -> bool:

@@ -1,17 +1,14 @@
 """Proving and mending the read models, and carrying a tenant from one place to another."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, replace
 from itertools import chain, zip_longest
 from typing import NamedTuple, cast
 
 from memolith.engine.events import ITEM_EVENTS, LINK_EVENTS, RECORD_EVENTS, Changes, Event, Replay, fold
 from memolith.engine.intake import Intake, identifier, json_object, plain, when
-from memolith.engine.model import Block, Caller, Draft, Item, Json, Passage, exact
+from memolith.engine.model import Block, Caller, Draft, Item, Json, exact
 from memolith.engine.ports import Reader, Store, Writer
 from memolith.engine.verbs import Verbs, refuse_unsound
 from memolith.errors import Conflict, InvalidInput, MemolithError, StoreCorrupt
@@ -32,15 +29,14 @@ class Imported(NamedTuple):
     redactions: Mapping[str, int]
 
 
-class Upkeep:
+class Upkeep(NamedTuple):
     """Verify, rebuild, export and import."""
 
-    def __init__(self, engine: Verbs) -> None:
-        self._engine = engine
+    engine: Verbs
 
     def verify(self, progress: Progress = lambda done, total: None) -> list[str]:
         """Every place where the rows differ from a replay of the log; empty when all is well."""
-        store, done = self._engine.store, 0
+        store, done = self.engine.store, 0
         problems = [f"database file: {text}" for text in store.check()]
         with store.reading(None) as rows:
             tenants = rows.tenants()
@@ -56,9 +52,9 @@ class Upkeep:
     def rebuild(self, progress: Progress = lambda done, total: None) -> int:
         """Make the read models anew from the log; returns how many events were replayed."""
         done = 0
-        with self._engine.store.reading(None) as before:
+        with self.engine.store.reading(None) as before:
             tenants = before.tenants()
-        with self._engine.store.rebuilding() as writer_of:
+        with self.engine.store.rebuilding() as writer_of:
             for tenant in tenants:
                 rows = writer_of(tenant)
                 for stream in rows.streams(tenant):
@@ -76,7 +72,7 @@ class Upkeep:
 
     def export(self, tenant: str) -> Iterator[str]:
         """The tenant as JSON Lines: a header, then its log."""
-        with self._engine.store.reading(tenant) as rows:
+        with self.engine.store.reading(tenant) as rows:
             head = {"memolith": FORMAT, "tenant": tenant, "events": rows.last_seq(tenant), "left_out": LEFT_OUT}
             events = ({"event": {name: value for name, value in asdict(event).items() if name != "tenant"}}
                       for event in rows.events_after(tenant, 0))
@@ -88,31 +84,29 @@ class Upkeep:
         # Read first: whoever waits for his input must not keep others from writing.
         records = [(number, json_object(line, f"Line {number}", "lines"))
                    for number, line in enumerate(lines, 1) if line.strip()]
-        _check_headers(records)
-        intake = Intake(self._engine.limits, self._engine.secrets)
-        items, versions = 0, dict[str, int]()
+        there = sum("event" in record for _, record in records)
+        for number, record in records:
+            if record.get("memolith", FORMAT) != FORMAT:
+                raise InvalidInput(f"Line {number}: this export has another format than {FORMAT}.", field="memolith")
+            if "memolith" in record and record.get("events", there) != there:
+                raise InvalidInput(f"The export is torn: it announces {record['events']} events and holds {there}.",
+                                   field="events")
+        intake, items, versions = Intake(self.engine.limits, self.engine.secrets), 0, dict[str, int]()
         events = [(number, record) for number, record in records if "memolith" not in record]
-        with self._engine.store.writing(caller.tenant) as rows:
+        with self.engine.store.writing(caller.tenant) as rows:
             for count, (number, record) in enumerate(events, 1):
-                with _line_named(number):
+                try:
                     if "event" in record:
                         items += _import_event(rows, _event(record["event"]), versions, intake)
                     else:
-                        self._engine.remember_in(rows, caller, _draft(record), intake)
+                        self.engine.remember_in(rows, caller, _draft(record), intake)
                         items += 1
+                except MemolithError as error:
+                    error.message, error.value = f"Line {number}: {error.message}", number
+                    error.args = (error.message,)
+                    raise
                 progress(count, len(records))
         return Imported(len(events), items, intake.redactions)
-
-
-@contextmanager
-def _line_named(number: int) -> Iterator[None]:
-    """Let every error say in which line it is."""
-    try:
-        yield
-    except MemolithError as error:
-        error.message, error.value = f"Line {number}: {error.message}", number
-        error.args = (error.message,)
-        raise
 
 
 def _import_event(rows: Writer, event: Event, versions: dict[str, int], intake: Intake) -> bool:
@@ -130,23 +124,18 @@ def _import_event(rows: Writer, event: Event, versions: dict[str, int], intake: 
         changes = changes_of(rows, stamped)
     except StoreCorrupt as error:
         raise InvalidInput(error.message, field="event") from error
-    if changes.item is not None:
-        _sound(changes.item, changes.passages, intake)
+    if item := changes.item:
+        # What no verb would have made is refused.
+        intake.draft(Draft(item.kind, item.title, (Block("text"),), item.tags, item.attributes, item.status,
+                           item.scope.audience, item.scope.project, item.scope.namespace))
+        plain("owner", item.scope.owner)
+        for passage in changes.passages:
+            plain("text", passage.text)
+            when("at", passage.at)
         refuse_unsound(rows, changes)
     rows.append(stamped, changes)
     versions[stream] = event.version
     return event.type == "remembered"
-
-
-def _sound(item: Item, passages: Sequence[Passage], intake: Intake) -> None:
-    """Refuse an item that no verb would have made."""
-    intake.draft(Draft(kind=item.kind, title=item.title, blocks=(Block("text"),), tags=item.tags, status=item.status,
-                       attributes=item.attributes, audience=item.scope.audience, project=item.scope.project,
-                       namespace=item.scope.namespace))
-    plain("owner", item.scope.owner)
-    for passage in passages:
-        plain("text", passage.text)
-        when("at", passage.at)
 
 
 def changes_of(rows: Reader, event: Event) -> Changes:
@@ -240,17 +229,6 @@ def unsound(target: Store, tenant: str) -> list[str]:
         return [text for _, found in differences(rows, tenant) for text in found]
 
 
-def _check_headers(records: list[tuple[int, dict[str, Json]]]) -> None:
-    """Refuse an export of another format or one that is torn."""
-    there = sum("event" in record for _, record in records)
-    for number, record in records:
-        if record.get("memolith", FORMAT) != FORMAT:
-            raise InvalidInput(f"Line {number}: this export has another format than {FORMAT}.", field="memolith")
-        if "memolith" in record and record.get("events", there) != there:
-            raise InvalidInput(f"The export is torn: it announces {record['events']} events and holds {there}.",
-                               field="events")
-
-
 def _event(raw: Json) -> Event:
     try:
         event = Event(tenant="", **cast("dict[str, str]", raw))  # type: ignore[arg-type]
@@ -258,8 +236,6 @@ def _event(raw: Json) -> Event:
         raise InvalidInput("this is not an event of memolith.", field="event") from error
     if event.type not in ITEM_EVENTS + LINK_EVENTS + RECORD_EVENTS or not isinstance(event.data, dict):
         raise InvalidInput("the event type is unknown, or there is no data.", field="type")
-    if not isinstance(event.version, int):
-        raise InvalidInput("the version must be a whole number.", field="version")
     plain("actor", event.actor)
     plain("key", event.key or "")
     return replace(event, stream=identifier(event.stream, "stream"), at=when("at", event.at))
@@ -270,8 +246,6 @@ def _draft(record: dict[str, Json]) -> Draft:
     if unknown := sorted(record.keys() - known):
         raise InvalidInput(f"the field {unknown[0]!r} is unknown; allowed are {', '.join(sorted(known))}.",
                            field=unknown[0])
-    if not isinstance(record.get("content"), str):
-        raise InvalidInput("`content` is needed, as text.", field="content")
     same = {name: value for name, value in record.items() if name not in ("content", "metadata")}
-    return Draft(blocks=(Block(cast(str, record["content"])),),
+    return Draft(blocks=(Block(cast(str, record.get("content"))),),
                  attributes=cast("dict[str, Json]", record.get("metadata", {})), **same)  # type: ignore[arg-type]

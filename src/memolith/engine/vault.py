@@ -1,11 +1,10 @@
 """The keys of vendors: what they are for in the open, their values only as ciphertext, every use in the log."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from memolith.engine.intake import Intake, when
 from memolith.engine.model import Attributes, Caller
@@ -45,16 +44,15 @@ class Secret:
         return "\n".join((tenant, self.id, self.type, self.environment))
 
 
-class Vault:
+class Vault(NamedTuple):
     """Stores, rotates and revokes the keys of a caller; nobody but their owner and admins see them."""
 
-    def __init__(self, engine: Verbs, cipher: Callable[[], Cipher]) -> None:
-        self._engine = engine
-        self._cipher = cipher
+    engine: Verbs
+    cipher: Callable[[], Cipher]
 
     def all(self, caller: Caller) -> list[Secret]:
         """The keys that the caller sees, oldest first."""
-        with self._engine.store.reading(caller.tenant) as rows:
+        with self.engine.store.reading(caller.tenant) as rows:
             return [one for one in _records(rows, caller.tenant) if caller.admin or one.owner == caller.user]
 
     def get(self, caller: Caller, id: str, live: bool = False) -> Secret:
@@ -68,43 +66,43 @@ class Vault:
 
     def store(self, caller: Caller, draft: Secret, value: str) -> Secret:
         """Keep a new key for a project that is there."""
-        intake = Intake(self._engine.limits, self._engine.secrets)
+        intake = Intake(self.engine.limits, self.engine.secrets)
         secret = replace(draft, name=intake.title(draft.name), metadata=intake.attributes(draft.metadata),
-                         id=draft.id or new_id(), owner=caller.user, created_at=self._engine.clock.now())
-        with self._engine.store.writing(caller.tenant) as rows:
+                         id=draft.id or new_id(), owner=caller.user, created_at=self.engine.clock.now())
+        with self.engine.store.writing(caller.tenant) as rows:
             if visible(rows, caller, draft.project_id).kind != "project":
                 raise NotFound("There is no such project.", field="project_id", id=draft.project_id)
             return self._put(rows, caller, secret, "stored", value)
 
     def rotate(self, caller: Caller, id: str) -> tuple[Secret, str]:
         """The key with a new random value, and that value."""
-        with self._engine.store.writing(caller.tenant) as rows:
-            secret = replace(self.get(caller, id, live=True), last_rotated=self._engine.clock.now())
-            value = self._cipher().fresh(secret.type)
+        with self.engine.store.writing(caller.tenant) as rows:
+            secret = replace(self.get(caller, id, live=True), last_rotated=self.engine.clock.now())
+            value = self.cipher().fresh(secret.type)
             return self._put(rows, caller, secret, "rotated", value), value
 
     def revoke(self, caller: Caller, id: str) -> Secret:
         """The key, which from now on can be read about but not used."""
-        with self._engine.store.writing(caller.tenant) as rows:
+        with self.engine.store.writing(caller.tenant) as rows:
             secret = self.get(caller, id)
             if secret.revoked_at:
                 return secret
-            return self._put(rows, caller, replace(secret, revoked_at=self._engine.clock.now()), "revoked")
+            return self._put(rows, caller, replace(secret, revoked_at=self.engine.clock.now()), "revoked")
 
     def reveal(self, caller: Caller, id: str) -> str:
         """The value itself; for the person at this machine alone."""
         secret = self.get(caller, id, live=True)
         if not secret.sealed:
             raise NotFound("The value of this key was left out when it was brought here.", id=id)
-        value = self._cipher().open(secret.sealed, secret.context(caller.tenant))
-        with self._engine.store.writing(caller.tenant) as rows:
-            self._engine.tell(rows, caller, f"key/{id}", "revealed", {})
+        value = self.cipher().open(secret.sealed, secret.context(caller.tenant))
+        with self.engine.store.writing(caller.tenant) as rows:
+            self.engine.tell(rows, caller, f"key/{id}", "revealed", {})
         return value
 
     def rekey(self, cipher: Cipher) -> int:
         """Seal every value anew, all or none; returns how many."""
-        count, old = 0, self._cipher()
-        with self._engine.store.writing(None) as rows:
+        count, old = 0, self.cipher()
+        with self.engine.store.writing(None) as rows:
             for tenant in rows.tenants():
                 for one in _records(rows, tenant):
                     sealed = cipher.seal(old.open(one.sealed, one.context(tenant)), one.context(tenant))
@@ -114,10 +112,10 @@ class Vault:
 
     def examine(self) -> tuple[int, list[str]]:
         """How many keys there are, and what is wrong with them."""
-        now, problems = self._engine.clock.now(), []
-        with self._engine.store.reading(None) as rows:
+        now, problems = self.engine.clock.now(), []
+        with self.engine.store.reading(None) as rows:
             every = [one for tenant in rows.tenants() for one in _records(rows, tenant)]
-        if every and not all(self._cipher().fits(one.sealed) for one in every):
+        if every and not all(self.cipher().fits(one.sealed) for one in every):
             problems.append("The master key is not the one that the vault was sealed with.")
         problems += [f"Key {one.id} ({one.name}) should have been rotated by {one.expires_at[:10]}."
                      for one in every if not one.revoked_at and one.expires_at < now]
@@ -125,7 +123,7 @@ class Vault:
 
     def _put(self, rows: Writer, caller: Caller, secret: Secret, type: str, value: str | None = None) -> Secret:
         if value is not None:
-            cipher = self._cipher()
+            cipher = self.cipher()
             # All of them are sealed with one key, so any tells.
             other = next(iter(rows.records(caller.tenant, FOLDER).values()), None)
             if other and not cipher.fits(json.loads(other)["sealed"]):
@@ -134,7 +132,7 @@ class Vault:
         kept = asdict(secret)
         rows.put_record(caller.tenant, FOLDER + secret.id, json.dumps(kept))
         told = {name: field for name, field in kept.items() if name not in ("sealed", "id")}
-        self._engine.tell(rows, caller, f"key/{secret.id}", type, told if type == "stored" else {})
+        self.engine.tell(rows, caller, f"key/{secret.id}", type, told if type == "stored" else {})
         return secret
 
 

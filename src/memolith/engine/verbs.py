@@ -310,12 +310,9 @@ def _difference(item: Item, blocks: list[Block], patch: Patch) -> dict[str, Json
         data["attributes"] = changed
     if dropped := [name for name in patch.dropped if name in item.attributes]:
         data["dropped"] = list(dropped)
-    if patch.blocks is not None and not _same_blocks(patch.blocks, blocks):
-        data |= _text(patch.blocks)
+    if patch.blocks is not None:
+        # A block without a time of its own keeps the one it has.
+        timed = [replace(new, at=new.at or old.at) for new, old in zip(patch.blocks, blocks, strict=False)]
+        if len(patch.blocks) != len(blocks) or model.exact(timed) != model.exact(blocks):
+            data |= _text(patch.blocks)
     return data
-
-
-def _same_blocks(new: Sequence[Block], old: Sequence[Block]) -> bool:
-    """Whether nothing is new; a block without a time of its own keeps the one it has."""
-    return len(new) == len(old) and all(model.exact(replace(a, at=a.at or b.at)) == model.exact(b)
-                                         for a, b in zip(new, old, strict=True))

@@ -1,7 +1,5 @@
 """The two tools that ChatGPT looks for, in the shape it expects; served at their own path only."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import Field

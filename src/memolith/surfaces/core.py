@@ -1,7 +1,5 @@
 """The core family: a few tools over everything that is remembered, whatever dialect wrote it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal
 

@@ -1,7 +1,5 @@
 """Items as every family takes and shows them: ids as clients write them, whole texts, what a change has left."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 

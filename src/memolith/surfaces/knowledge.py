@@ -1,7 +1,5 @@
 """The Knowledge family: concepts of an organisation, how they hang together, and what the log says about them."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter, defaultdict
 from typing import Annotated, Literal

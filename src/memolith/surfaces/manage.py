@@ -1,7 +1,5 @@
 """What the documented tools leave out: for REST, the command line and the web, not listed over MCP."""
 
-from __future__ import annotations
-
 from io import StringIO
 from typing import Annotated, cast
 

@@ -1,7 +1,5 @@
 """The Sekha family: conversations with a label, a folder and an importance, found by the message."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Annotated, Literal
 

@@ -1,7 +1,5 @@
 """What surrounds the memories: health, statistics, topics, settings, projects, keys of vendors, documentation."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import asdict
 from typing import Annotated, Literal

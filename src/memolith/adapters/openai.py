@@ -1,0 +1,194 @@
+"""Servers that speak OpenAI's protocol (OpenAI, Ollama, vLLM, LM Studio and others): an embedder and an analyst."""
+
+import json
+import math
+import struct
+import time
+from collections.abc import Sequence
+from functools import cached_property
+
+import httpx2
+from pydantic import BaseModel, Field, FiniteFloat, ValidationError
+
+from memolith.engine.ports import Finding
+from memolith.errors import AnalystDown, EmbedderDown, Unavailable
+
+BATCH, SEARCH_S, LONGEST = 64, 5.0, 2000
+TRIES, BUSY, LONGEST_PAUSE_S, QUIET_FACTOR = 3, (429, 500, 502, 503, 504), 5.0, 2
+
+
+class Endpoint:
+    """Posts JSON, asks again while the server is busy, gives up when it is gone."""
+
+    part: str
+    """By which the names of its settings begin."""
+    failure: type[Unavailable]
+    quiet_until = 0.0
+    """Until when it is better left alone, because it has just kept somebody waiting in vain."""
+
+    def __init__(self, url: str, model: str, key: str, timeout_s: float) -> None:
+        self._url, self._model, self._key, self._timeout_s = url, model, key, timeout_s
+
+    @cached_property
+    def _client(self) -> httpx2.Client:
+        if not self._key.isascii() or not self._key.isprintable():
+            raise self.failure(f"{self.part}_key has characters that no HTTP header can carry; check it.")
+        return httpx2.Client(base_url=self._url.rstrip("/"), trust_env=False,
+                             headers={"Authorization": f"Bearer {self._key}"} if self._key else {})
+
+    def post(self, path: str, body: dict[str, object], timeout_s: float) -> bytes:
+        """What the server answers."""
+        part = self.part
+        for attempt in range(1, TRIES + 1):
+            started = time.monotonic()
+            try:
+                answer = self._client.post(path, json={"model": self._model, **body}, timeout=timeout_s)
+            except httpx2.TimeoutException as error:
+                # Searches go on without it for a while, so that not every one of them waits as long.
+                self.quiet_until = time.monotonic() + QUIET_FACTOR * (time.monotonic() - started)
+                raise self.failure(f"The {part} did not answer in time.") from error
+            except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+                raise self.failure(f"The {part} cannot be reached; check {part}_url and that it runs.") from error
+            if answer.status_code not in BUSY or attempt == TRIES:
+                break
+            asked = answer.headers.get("retry-after", "")
+            seconds = float(asked) if asked.replace(".", "", 1).isdecimal() else 0.2 * 2 ** attempt
+            time.sleep(min(seconds, LONGEST_PAUSE_S))
+        if answer.status_code != 200:
+            raise self.failure(f"The {part} answered HTTP {answer.status_code}; check {part}_url, {part}_model and "
+                               f"{part}_key.")
+        return answer.content
+
+
+class Row(BaseModel):
+    """One vector of an answer."""
+
+    index: int
+    embedding: list[FiniteFloat] = Field(min_length=1)
+
+
+class Rows(BaseModel):
+    """What an embedder sends, as far as it matters here."""
+
+    data: list[Row]
+
+
+class HttpEmbedder(Endpoint):
+    """Asks `POST {url}/embeddings` for vectors."""
+
+    part, failure = "embedder", EmbedderDown
+
+    def __init__(self, url: str, model: str, key: str = "", dimension: int = 0, timeout_s: float = 20.0) -> None:
+        super().__init__(url, model, key, timeout_s)
+        self._given_dimension = dimension
+
+    @cached_property
+    def dimension(self) -> int:
+        """How long the vectors are; asked for once, if the settings do not say."""
+        return self._given_dimension or len(self._vectors(["dimension"])[0])
+
+    @property
+    def id(self) -> str:
+        """The model's name; vectors of another length are those of another model, whatever the server calls it."""
+        return f"http/{self._model}/{self.dimension}"
+
+    @property
+    def ready(self) -> bool:
+        """Whether the embedder has not just failed."""
+        return time.monotonic() >= self.quiet_until
+
+    def wait(self, timeout_s: float) -> bool:
+        """Whether the embedder has not just failed; there is nothing to load."""
+        return self.ready
+
+    def embed(self, texts: Sequence[str]) -> list[bytes | None]:
+        """One unit vector per text; None for a text that is empty or means nothing to the model."""
+        wanted = [text for text in texts if text.strip()]
+        made = iter([vector for start in range(0, len(wanted), BATCH)
+                     for vector in self._vectors(wanted[start:start + BATCH])])
+        return [self._unit(next(made)) if text.strip() else None for text in texts]
+
+    def _vectors(self, texts: list[str]) -> list[list[float]]:
+        # Somebody waits for a search; a bulk may take its time.
+        patience = min(self._timeout_s, SEARCH_S) if len(texts) <= 4 else self._timeout_s
+        answer = self.post("/embeddings", {"input": texts}, patience)
+        try:
+            rows = sorted(Rows.model_validate_json(answer).data, key=lambda row: row.index)
+        except ValidationError as error:
+            raise EmbedderDown("The embedder's answer is not in OpenAI's form.") from error
+        if len(rows) != len(texts):
+            raise EmbedderDown(f"The embedder gave {len(rows)} vectors for {len(texts)} texts.")
+        return [row.embedding for row in rows]
+
+    def _unit(self, vector: list[float]) -> bytes | None:
+        """The vector with length one, little-endian, or None where it has no direction."""
+        if len(vector) != self.dimension:
+            raise EmbedderDown(f"{self.id} gave a vector of {len(vector)} numbers where {self.dimension} were "
+                               "expected; set embedder_dimension or use another model.")
+        length = math.hypot(*vector)
+        return struct.pack(f"<{len(vector)}f", *(number / length for number in vector)) if length else None
+
+
+class Found(BaseModel):
+    """One finding as the model is asked to write it."""
+
+    label: str = Field(min_length=1, max_length=100)
+    text: str
+    confidence: float = Field(ge=0, le=1)
+    support: list[str]
+
+
+class Answer(BaseModel):
+    """What the model is asked for."""
+
+    findings: list[Found]
+    summary: str
+
+
+class HttpAnalyst(Endpoint):
+    """Asks `POST {url}/chat/completions`, within a budget of tokens a day."""
+
+    part, failure = "analyst", AnalystDown
+
+    def __init__(self, url: str, model: str, key: str, budget: int, timeout_s: float) -> None:
+        self.name = f"http/{model}"
+        super().__init__(url, model, key, timeout_s)
+        self._budget = budget
+        self._day, self._spent = "", 0
+
+    def tags(self, text: str, known: Sequence[str], most: int) -> list[Finding]:
+        """Tags that suit a text."""
+        answer = self._ask(f"Suggest at most {most} short lower-case tags for the text, best first: the tag as label, "
+                           f"the reason as text, nothing as support. Prefer tags of this list where they fit: "
+                           f"{', '.join(known[:100])}", text[:10 * LONGEST])
+        return sorted((Finding(one.label, one.text, one.confidence) for one in answer.findings),
+                      key=lambda one: -one.confidence)[:most]
+
+    def insights(self, groups: Sequence[Sequence[tuple[str, str]]], topic: str) -> tuple[list[Finding], str]:
+        """Insights that name memories which are really there."""
+        notes = {id: text[:LONGEST] for group in groups for id, text in group}
+        answer = self._ask("Find themes, decisions, open questions and gaps in these memories (an object of texts by "
+                           f"id){f' about {topic}' if topic else ''}: the category as label, the insight as text, the "
+                           "ids behind it as support. Then sum up.", json.dumps(notes, ensure_ascii=False))
+        return [Finding(one.label, one.text, one.confidence, tuple(one.support)) for one in answer.findings
+                if one.support and notes.keys() >= set(one.support)], answer.summary
+
+    def _ask(self, task: str, text: str) -> Answer:
+        today = time.strftime("%Y-%m-%d", time.gmtime())
+        self._day, self._spent = today, self._spent if today == self._day else 0
+        if self._spent >= self._budget:
+            raise AnalystDown("The budget of tokens for today is spent.")
+        body: dict[str, object] = {
+            "messages": [{"role": "system", "content": task}, {"role": "user", "content": text}],
+            "response_format": {"type": "json_schema", "json_schema": {
+                "name": "answer", "schema": Answer.model_json_schema()}}}
+        answer = self.post("/chat/completions", body, self._timeout_s)
+        try:
+            whole = json.loads(answer)
+            self._spent += int((whole.get("usage") or {}).get("total_tokens") or 0)
+            message = whole["choices"][0]["message"]
+            if message.get("refusal"):
+                raise AnalystDown("The analyst refused.")
+            return Answer.model_validate_json(message["content"])
+        except (ValueError, KeyError, IndexError, TypeError, AttributeError, ValidationError):
+            raise AnalystDown("The analyst's answer is not in the form that was asked for.") from None
