@@ -203,7 +203,7 @@ def test_installing_twice_changes_nothing_and_says_so(name, text, home, capsys):
     first, written = everything(home), file.stat().st_mtime_ns
     capsys.readouterr()
     assert run("install", name) == 0
-    assert "nothing was changed" in capsys.readouterr().out
+    assert "nothing was changed" in capsys.readouterr().err
     assert (everything(home), file.stat().st_mtime_ns) == (first, written)
 
 
@@ -350,7 +350,7 @@ def test_uninstall_where_nothing_is_installed_says_so(home, capsys):
     give("gemini-cli", SAMPLES["gemini-cli"])
     before = everything(home)
     assert run("uninstall", "gemini-cli") == 0
-    assert "has no memolith; nothing was changed" in capsys.readouterr().out
+    assert "has no memolith; nothing was changed" in capsys.readouterr().err
     assert everything(home) == before
     assert run("uninstall", "cursor") == 0
     assert everything(home) == before
@@ -630,7 +630,7 @@ def test_the_written_command_is_this_very_program_and_starts_the_server(tmp_path
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([SRC, str(Path(SRC).parent)]), "MEMOLITH_EMBEDDER": "none"}
     ran = subprocess.run([script, "install", "codex", "--yes", "--data", tmp_path / "data"], env=env, check=True,
                          capture_output=True, timeout=60)
-    assert b"Next: " in ran.stdout
+    assert b"Next: " in ran.stderr
     entry = tomllib.loads((home / ".codex" / "config.toml").read_text(encoding="utf-8"))["mcp_servers"]["memolith"]
     assert entry == {"command": str(script), "args": ["stdio", "--tools", "core", "--data", str(tmp_path / "data")]}
     hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {

@@ -12,7 +12,7 @@ from pathlib import Path
 from memolith import __version__
 from memolith.app import App
 from memolith.doors import cli_care, cli_items, cli_server, install
-from memolith.doors.commands import end_bars, note, start_logging
+from memolith.doors.commands import end_bars, note, start_logging, tell
 from memolith.errors import DiskFull, MemolithError, Unavailable
 from memolith.registry import PLAIN
 from memolith.settings import load
@@ -66,11 +66,12 @@ def command(options: argparse.Namespace) -> int:
     start_logging(settings.log_level)
     app = App(settings)
     try:
-        code: int = options.run(app, options) or 0
+        if (told := options.run(app, options)) is not None:
+            tell(options, told)
     finally:
         app.close()
     sys.stdout.flush()
-    return code
+    return 1 if isinstance(told, dict) and told.get("problems") else 0
 
 
 def fail(error: MemolithError, as_json: bool) -> int:
