@@ -457,15 +457,13 @@ def test_any_way_of_writing_json_takes_the_entry_and_gives_it_back(text, name, h
     assert everything(home) == {str(file.relative_to(home.resolve())): text.encode()}
 
 
-def test_the_entry_follows_the_manner_of_the_file():
+def test_the_entry_is_one_line_where_others_have_lines():
     assert JSON.put('{"mcpServers": {"x": {}}}', "mcpServers", "m", {"a": 1}) == (
         '{"mcpServers": {"m": {"a": 1}, "x": {}}}')
     assert JSON.put('{\r\n\t"mcpServers": {\r\n\t\t"x": {} // x\r\n\t}\r\n}', "mcpServers", "m", {"a": 1}) == (
-        '{\r\n\t"mcpServers": {\r\n\t\t"m": {\r\n\t\t\t"a": 1\r\n\t\t},\r\n\t\t"x": {} // x\r\n\t}\r\n}')
-    assert JSON.put('{\n    "a": 1\n}\n', "servers", "m", {}) == (
-        '{\n    "servers": {\n        "m": {}\n    },\n    "a": 1\n}\n')
-    assert JSON.put('{\n\t"servers": { // none\n\t}\n}\n', "servers", "m", {}) == (
-        '{\n\t"servers": { // none\n\t\t"m": {}\n\t}\n}\n')
+        '{\r\n\t"mcpServers": {\r\n\t\t"m": {"a": 1},\r\n\t\t"x": {} // x\r\n\t}\r\n}')
+    assert JSON.put('{\n    "a": 1\n}\n', "servers", "m", {}) == '{\n    "servers": {"m": {}},\n    "a": 1\n}\n'
+    assert JSON.put("", "servers", "m", {}) == '{\n  "servers": {\n    "m": {}\n  }\n}\n'
 
 
 def json_text(chance: random.Random, depth: int, line: str, key: str) -> str:
