@@ -1,21 +1,18 @@
-"""Commands that serve, that care for keys and tenants, and that call tools as a client would."""
+"""Commands that serve, and that care for keys and tenants."""
 
 from __future__ import annotations
 
-import argparse
 import json
 import signal
 import sys
 import threading
 from pathlib import Path
-from typing import Any
 
-from memolith.app import App, at_address, copy_everything, families, wait_for
+from memolith.app import App, at_address, copy_everything, wait_for
 from memolith.doors.commands import TENANT, Commands, Options, into, note, option, out, progress, tell
-from memolith.engine.intake import json_object, when
-from memolith.engine.model import Caller
+from memolith.engine.intake import when
 from memolith.errors import InvalidInput, NotFound
-from memolith.registry import Call, Registry, Tool
+from memolith.registry import Tool
 
 COMMANDS: Commands = {}
 ADDRESS = {"required": True, "metavar": "ADDRESS", "help": "sqlite:FOLDER or postgres:URL"}
@@ -156,47 +153,3 @@ def copy(app: App, options: Options) -> object:
     finally:
         source.close()
         target.close()
-
-
-def call_options(arguments: list[str]) -> Options:
-    """What to call, and with which arguments: one object, or a flag for each argument of the tool."""
-    if not arguments or arguments[0].startswith("-"):
-        raise InvalidInput("Say which tool to call; `memolith tools` lists them.", field="tool")
-    name, *rest = arguments
-    tool = Registry(families()).find(name)
-    if tool is None:
-        raise NotFound(f"There is no tool {name[:60]!r}; `memolith tools` lists them.", field="tool")
-    parser = argparse.ArgumentParser(prog=f"memolith call {name}", description=tool.description)
-    parser.add_argument("--data", metavar="DIR", type=Path)
-    parser.add_argument("--json", dest="object", metavar="OBJECT", help="all arguments as one JSON object")
-    parser.set_defaults(run=call, json=True, tool=name)
-    for argument, schema in tool.input_schema["properties"].items():
-        if argument not in ("data", "json"):
-            parser.add_argument(f"--{argument.replace('_', '-')}", dest=f"argument {argument}",
-                                help=schema.get("description"), metavar=schema.get("type", "json"))
-    options = parser.parse_args(rest)
-    options.given = json_object(options.object, "--json", "json") if options.object else {}
-    for argument, schema in tool.input_schema["properties"].items():
-        text = getattr(options, f"argument {argument}", None)
-        if text is not None:
-            options.given[argument] = _typed(text, schema)
-    return options
-
-
-def call(app: App, options: Options) -> None:
-    """Run one tool as the local user; an error goes to standard error in the words of the tool's family."""
-    outcome = app.registry.run(options.tool, options.given, Call(Caller(), app.engine, local=True))
-    (out if outcome.ok else note)(outcome.text)
-    if not outcome.ok:
-        raise SystemExit(1)
-
-
-def _typed(text: str, schema: dict[str, Any]) -> Any:
-    """The text of a flag as the schema wants it; lists may be written with commas."""
-    kind = schema.get("type")
-    if kind == "string":
-        return text
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError:
-        return text.split(",") if kind == "array" else text

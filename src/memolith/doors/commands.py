@@ -12,6 +12,7 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memolith.errors import Denied
@@ -34,6 +35,8 @@ def option(*names: str, **details: Any) -> Option:
     return names, details
 
 
+DATA = option("--data", metavar="DIR", type=Path, help="the data folder (or MEMOLITH_DATA)")
+JSON = option("--json", action="store_true", help="print JSON")
 YES = option("--yes", action="store_true", help="do not ask")
 TENANT = option("--tenant", default="local")
 
@@ -79,6 +82,11 @@ def tell(options: Options, told: object) -> None:
     out(json.dumps(told, ensure_ascii=False, indent=2) if options.json else "\n".join(words(told)))
 
 
+def from_stream(text: str) -> str:
+    """The text itself, or standard input for `-`."""
+    return sys.stdin.buffer.read().decode("utf-8", errors="replace") if text == "-" else text
+
+
 def confirm(options: Options, question: str) -> None:
     """Go on only if the person wants it, or has said so beforehand."""
     if not options.yes:
@@ -90,18 +98,23 @@ def confirm(options: Options, question: str) -> None:
 def words(told: object) -> list[str]:
     """Fields one per line, rows as a table, texts wrapped to the screen; what is empty is left out."""
     if isinstance(told, list):
-        return [line for row in told for line in passage(row)] if told and "text" in told[0] else table(told)
+        deep = told and any(name == "text" or has_rows(value) for name, value in told[0].items())
+        return [line for row in told for line in passage(row)] if deep else table(told)
     if not isinstance(told, dict):
         return [str(told)]
     lines: list[str] = []
     for name, value in told.items():
-        if isinstance(value, list) and value and isinstance(value[0], dict):
-            lines += ["", *words(value)]
+        if has_rows(value):
+            lines += ["", *words(value), ""]
         elif name == "text":
             lines += wrapped(value, "")
         elif value not in EMPTY:
             lines.append(f"{name.ljust(max(map(len, told)))}  {cell(value)}")
     return lines
+
+
+def has_rows(value: object) -> bool:
+    return isinstance(value, list) and bool(value) and isinstance(value[0], dict)
 
 
 def cell(value: object) -> str:
@@ -114,9 +127,11 @@ def cell(value: object) -> str:
 
 
 def passage(row: Row) -> list[str]:
-    """What somebody said or wrote, below a line about it."""
-    about = (value for name, value in row.items() if name != "text" and value not in EMPTY)
-    return ["  ".join(cell(value) for value in about if not isinstance(value, dict)), *wrapped(row["text"], "    ")]
+    """What somebody said, or what happened, below a line about it."""
+    about = (cell(value) for name, value in row.items()
+             if name != "text" and value not in EMPTY and not isinstance(value, dict | list))
+    below = [row.get("text", ""), *(cell(one) for value in row.values() if has_rows(value) for one in value)]
+    return ["  ".join(about), *(line for text in below for line in wrapped(text, "    "))]
 
 
 def table(rows: Sequence[Row]) -> list[str]:
