@@ -5,8 +5,6 @@ from __future__ import annotations
 import platform
 import shutil
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TextIO, cast
 
@@ -125,7 +123,7 @@ def vault(app: App, options: Options) -> object:
 def export(app: App, options: Options) -> object:
     """Write a tenant as JSON Lines."""
     advance = progress("exporting")
-    with _opened(options.file, "w", sys.stdout) as file:
+    with _opened(options.file, "w") as file:
         for count, line in enumerate(app.engine.upkeep.export(options.tenant)):
             file.write(line + "\n")
             advance(count, 0)
@@ -136,8 +134,11 @@ def export(app: App, options: Options) -> object:
 @into(COMMANDS, FILE_OR_STREAM, TENANT)
 def import_(app: App, options: Options) -> object:
     """Read an export, or lines like {"content": "…"}."""
-    with _opened(options.file, "r", sys.stdin) as file:
-        made = app.engine.upkeep.import_(Caller(tenant=options.tenant), file, progress("importing"))
+    try:
+        with _opened(options.file, "r") as file:
+            made = app.engine.upkeep.import_(Caller(tenant=options.tenant), file, progress("importing"))
+    except UnicodeDecodeError as error:
+        raise InvalidInput(f"{options.file} is not UTF-8 text.", field="file") from error
     return {"events": made.events, "items": made.items, "redactions": dict(made.redactions)}
 
 
@@ -152,10 +153,7 @@ def import_chats(app: App, options: Options) -> object:
     return dict(report)
 
 
-@contextmanager
-def _opened(name: str, mode: str, standard: TextIO) -> Iterator[TextIO]:
-    try:
-        with nullcontext(standard) if name == "-" else open(name, mode, encoding="utf-8") as file:
-            yield cast(TextIO, file)
-    except UnicodeDecodeError as error:
-        raise InvalidInput(f"{name} is not UTF-8 text.", field="file") from error
+def _opened(name: str, mode: str) -> TextIO:
+    """The file of that name; for `-` the standard stream, which stays open."""
+    place: str | int = "rw".index(mode) if name == "-" else name
+    return cast(TextIO, open(place, mode, encoding="utf-8", closefd=name != "-"))

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
-import sys
 import threading
-from pathlib import Path
 
 from memolith.app import App, at_address, copy_everything, wait_for
 from memolith.doors.commands import TENANT, Commands, Options, into, note, option, out, progress, tell
@@ -25,27 +23,23 @@ READ_ONLY = option("--read-only", action="store_true", help="hide and refuse eve
 def serve(app: App, options: Options) -> None:
     """Serve MCP and REST over HTTP."""
     # The server's parts cost half a second to import, and no other command needs them.
-    from memolith.doors.auth import local_key
+    from memolith.doors.auth import LOCAL_KEY, local_key
     from memolith.doors.serve import listen, run
     wait_for(app)
     listener = listen(app.settings.host, app.settings.port)
     key = local_key(app.settings.data, app.keys, app.clock.now())
     host, port = listener.getsockname()[:2]
     url = f"http://{'[' + host + ']' if ':' in host else host}:{port}"
-    run(app, listener, lambda: _announce(url, key, app.settings.data, options), read_only=options.read_only,
-        conformance=options.conformance)
-
-
-def _announce(url: str, key: str, data: Path, options: Options) -> None:
-    out(json.dumps({"url": url, "key_file": str(data / "local.key")}) if options.json else f"""memolith serves {data}
+    told = json.dumps({"url": url, "key_file": str(app.settings.data / LOCAL_KEY)}) if options.json else f"""\
+memolith serves {app.settings.data}
   MCP    {url}/mcp   (also {url}/mcp/core and one path per family)
   REST   {url}/mcp/tools/NAME   pages: {url}/docs
   key    {key}
 
 Paste into a client, for example:
   claude mcp add --transport http memolith {url}/mcp --header "Authorization: Bearer {key}"
-or let `memolith install CLIENT` write the configuration. Stop with Ctrl-C.""")
-    sys.stdout.flush()
+or let `memolith install CLIENT` write the configuration. Stop with Ctrl-C."""
+    run(app, listener, lambda: out(told), read_only=options.read_only, conformance=options.conformance)
 
 
 @into(COMMANDS, option("--tools", default="all", help="all, families or tools by name, separated by commas"),

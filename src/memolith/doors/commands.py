@@ -58,9 +58,10 @@ def start_logging(level: str) -> None:
 
 
 def out(text: str = "") -> None:
-    """A line to standard output, as UTF-8 whatever the console thinks."""
+    """A line to standard output at once, as UTF-8 whatever the console thinks."""
     end_bars()
     sys.stdout.write(text + "\n")
+    sys.stdout.flush()
 
 
 def note(text: str) -> None:
