@@ -8,6 +8,7 @@ from pathlib import Path
 
 from memolith.app import families
 from memolith.doors.cli import parser
+from memolith.doors.cli_items import TOOLS, tool_parser
 from memolith.doors.frames import PREPARED
 from memolith.errors import MemolithError
 from memolith.registry import Tool
@@ -62,6 +63,8 @@ def cli_page() -> str:
     for action in top._actions:
         if isinstance(action, argparse._SubParsersAction):
             for name, command in action.choices.items():
+                if name in TOOLS and name != "call":
+                    command = tool_parser(name, TOOLS[name][0])
                 if name == "call":
                     lines += ["", "## memolith call", "", "`memolith call TOOL --json '{…}'`, or a flag per argument: "
                               "the result on standard output; on failure the error body on standard error and a "

@@ -296,20 +296,21 @@ def write_with(data: Path, place: str, secret: str):
         "title": ["remember", "a text", "--title", f"about {secret}"],
         "tag": ["remember", "a text", "--tag", secret],
         "project": ["remember", "a text", "--project", secret],
-        "namespace": ["remember", "a text", "--namespace", secret],
         "metadata": ["remember", "a text", "--metadata", json.dumps({"note": f"use {secret}"})],
         "deep": ["remember", "a text", "--metadata", json.dumps({"a": [{"b": secret}]})],
         "name": ["remember", "a text", "--metadata", json.dumps({secret: "a name"})],
-        "key": ["remember", "a text", "--key", secret],
+        "key": ["remember", "a text", "--idempotency-key", secret],
         "password": ["remember", "a text", "--metadata", json.dumps({"password": secret})],
         "url": ["remember", f"the base is postgres://maria:{secret}@db.example.org/main"],
     }
     if place in ways:
         return cli(data, *ways[place])
+    if place == "namespace":
+        return cli(data, "import", stdin=json.dumps({"content": "a text", "namespace": secret}))
     if place == "import":
         return cli(data, "import", stdin=json.dumps({"content": f"it is {secret}", "tags": [secret]}))
     id = ask(data, "remember", "a text")["id"]
-    return cli(data, "revise", id, "--text", f"now with {secret}", "--title", secret, "--tag", secret)
+    return cli(data, "revise", id, "--content", f"now with {secret}", "--title", secret, "--tag", secret)
 
 
 LOGGED = """

@@ -107,6 +107,10 @@ class Issuer:
     audience: str
     jwks_url: str
 
+    def __post_init__(self) -> None:
+        if not self.audience or not self.jwks_url:
+            raise InvalidInput("OAuth needs oauth_issuer, oauth_audience and oauth_jwks_url.", field="oauth_audience")
+
     @cached_property
     def keys(self) -> IssuerKeys:
         # The set is kept for five minutes; single keys would be kept for ever, also when the issuer withdraws them.
@@ -216,22 +220,19 @@ class Access:
         known, given = self.known, (path, *(pair for pair in scope["headers"] if pair[0] in DECIDING))
         if given not in known:
             headers = Headers(scope=scope)
-            self.check_place(headers)
-            self.check_size(headers)
+            self.check_request(headers)
             is_open = path in self.open_paths or path.startswith("/.well-known/")
             known[given] = None if is_open else await self.check_key(headers, path)
         return known[given]
 
-    def check_place(self, headers: Headers) -> None:
-        """Refuse foreign hosts and origins: a web page must not reach a server on this machine."""
+    def check_request(self, headers: Headers) -> None:
+        """Refuse what is too large, and foreign hosts and origins: no web page may reach a server on this machine."""
         host = headers.get("host", "")
         if not any(matches(host, allowed) for allowed in self.settings.hosts):
             raise Denied("This host name is not served here; add it to the setting `hosts`.", field="host")
         origins = headers.getlist("origin")
         if not all(any(matches(origin, allowed) for allowed in self.settings.origins) for origin in origins):
             raise Denied("Requests from this origin are not allowed; add it to the setting `origins`.", field="origin")
-
-    def check_size(self, headers: Headers) -> None:
         length = headers.get("content-length", "0")
         if not (length.isascii() and length.isdecimal()):
             raise InvalidInput("The length of the body must be a number.", field="content-length")
@@ -254,13 +255,10 @@ class Access:
         if key is None or key.revoked or (key.expires_at is not None and key.expires_at <= now):
             raise Unauthenticated("This key is not valid, or not any more.")
         if key.last_used is None or key.last_used[:15] != now[:15]:
-            await anyio.to_thread.run_sync(self.note, key.id, now)
+            # Whoever only reads must not be hindered by a store that cannot be written.
+            with suppress(MemolithError):
+                await anyio.to_thread.run_sync(self.keys.used, key.id, now)
         return (Caller(key.tenant, key.user, project, admin="admin" in key.scopes), frozenset(key.scopes), key.id)
-
-    def note(self, id: str, now: str) -> None:
-        """Note that a key was used, if the store can be written: whoever only reads must not be hindered."""
-        with suppress(MemolithError):
-            self.keys.used(id, now)
 
     async def count(self, id: str, extra: list[tuple[bytes, bytes]]) -> None:
         """Count the call; the headers tell how many are left in this minute."""
@@ -269,20 +267,17 @@ class Access:
             self.minute, self.used, self.taken, self.elsewhere = minute, Counter(), Counter(), Counter()
         self.used[id] += 1
         if self.allowance and self.used[id] > self.taken[id]:
-            self.taken[id] += max(1, limit // PORTIONS)
-            await anyio.to_thread.run_sync(self.share, self.allowance, id, minute)
+            self.taken[id] += (portion := max(1, limit // PORTIONS))
+            # Servers share the limit by portions; while the database is away each counts for itself.
+            with suppress(MemolithError):
+                total = await anyio.to_thread.run_sync(self.allowance, id, minute, portion)
+                self.elsewhere[id] = max(0, total - self.taken[id])
         used, reset = self.used[id] + self.elsewhere[id], (minute + 1) * 60
         extra += ((b"x-ratelimit-limit", b"%d" % limit), (b"x-ratelimit-reset", b"%d" % reset),
                   (b"x-ratelimit-remaining", b"%d" % max(0, limit - used)))
         if used > limit:
             wait = reset - self.second
             raise RateLimited(f"At most {limit} calls a minute; try again in {wait} seconds.", value=wait)
-
-    def share(self, allowance: Allowance, id: str, minute: int) -> None:
-        """Take a portion of the limit that servers share; while the database is away each counts for itself."""
-        with suppress(MemolithError):
-            total = allowance(id, minute, max(1, self.settings.calls_per_minute // PORTIONS))
-            self.elsewhere[id] = max(0, total - self.taken[id])
 
     def refuse(self, error: MemolithError, scope: Scope, extra: list[tuple[bytes, bytes]]) -> Response:
         headers = {name.decode(): value.decode() for name, value in extra}

@@ -7,12 +7,12 @@ import errno
 import json
 import os
 import sys
-from pathlib import Path
 
 from memolith import __version__
 from memolith.app import App
 from memolith.doors import cli_care, cli_items, cli_server, install
-from memolith.doors.commands import end_bars, note, start_logging
+from memolith.doors.cli_items import TOOLS, tool_options
+from memolith.doors.commands import DATA, JSON, end_bars, note, start_logging, tell
 from memolith.errors import DiskFull, MemolithError, Unavailable
 from memolith.registry import PLAIN
 from memolith.settings import load
@@ -22,18 +22,15 @@ def parser() -> argparse.ArgumentParser:
     """Every command with its options."""
     top = argparse.ArgumentParser(prog="memolith", description="One memory server for AI agents.")
     top.add_argument("--version", action="version", version=f"memolith {__version__}")
-    shared = argparse.ArgumentParser(add_help=False)
-    shared.add_argument("--data", metavar="DIR", type=Path, help="the data folder (or MEMOLITH_DATA)")
-    shared.add_argument("--json", action="store_true", help="print JSON")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name, (_, text) in TOOLS.items():
+        commands.add_parser(name, help=text, add_help=False)
     for run, options in (cli_items.COMMANDS | cli_care.COMMANDS | cli_server.COMMANDS | install.COMMANDS).items():
         name = run.__name__.rstrip("_").replace("_", "-")
-        one = commands.add_parser(name, help=run.__doc__, description=run.__doc__, parents=[shared])
+        one = commands.add_parser(name, help=run.__doc__, description=run.__doc__)
         one.set_defaults(run=run)
-        for names, details in options:
+        for names, details in (DATA, JSON, *options):
             one.add_argument(*names, **details)
-    commands.add_parser("call", help="Call a tool: memolith call TOOL --json '{…}', or a flag per argument.",
-                        add_help=False)
     return top
 
 
@@ -41,8 +38,8 @@ def run(arguments: list[str]) -> int:
     """Run one command; a failure is told on standard error in plain words."""
     options = argparse.Namespace(json=True)
     try:
-        calling = arguments[:1] == ["call"]
-        options = cli_server.call_options(arguments[1:]) if calling else parser().parse_args(arguments)
+        is_tool = bool(arguments) and arguments[0] in TOOLS
+        options = tool_options(arguments) if is_tool else parser().parse_args(arguments)
         return command(options)
     except MemolithError as error:
         return fail(error, options.json)
@@ -66,11 +63,12 @@ def command(options: argparse.Namespace) -> int:
     start_logging(settings.log_level)
     app = App(settings)
     try:
-        code: int = options.run(app, options) or 0
+        if (told := options.run(app, options)) is not None:
+            tell(options, told)
     finally:
         app.close()
     sys.stdout.flush()
-    return code
+    return 1 if isinstance(told, dict) and told.get("problems") else 0
 
 
 def fail(error: MemolithError, as_json: bool) -> int:

@@ -1,206 +1,158 @@
-"""Commands about what is remembered."""
+"""Commands about what is remembered; most are tools, and take and give what the tool does through every other door."""
 
 from __future__ import annotations
 
+import argparse
 import json
-import sys
-from dataclasses import replace
+from typing import Any
 
-from memolith.app import App
-from memolith.doors.commands import YES, Commands, Options, confirm, into, option, pairs, prose, table, tell, tell_rows
-from memolith.engine.context import cite
+from memolith.app import App, families
+from memolith.doors.commands import DATA, JSON, YES, Commands, Options, confirm, from_stream, into, note, option, out
 from memolith.engine.events import block_data
 from memolith.engine.graph import FORMATS, draw
-from memolith.engine.intake import json_object, when
-from memolith.engine.model import KINDS, Audience, Block, Caller, Draft, Filter, Hit, Item, Json, Patch, Written
-from memolith.engine.past import Step
-from memolith.engine.recall import MODES, Query
-from memolith.errors import InvalidInput
+from memolith.engine.intake import json_object
+from memolith.engine.model import Caller, Filter, Item, Json
+from memolith.errors import InvalidInput, NotFound
+from memolith.registry import Call, Registry
 
 ME = Caller()
 COMMANDS: Commands = {}
-ID = option("id")
-TEXT = option("text", help="the text, or `-` for standard input")
-OFFSET = option("--offset", type=int, default=0)
-EXPECTED = option("--expected-version", type=int)
-FILTERS = (
-    option("--kind", action="append", default=[], dest="kinds", metavar="KIND"),
-    option("--tag", action="append", default=[], dest="tags", metavar="TAG", help="all of these"),
-    option("--project", action="append", default=[], dest="projects", metavar="PROJECT"),
-    option("--since", metavar="TIME"),
-    option("--until", metavar="TIME"),
-    option("--limit", type=int, default=10))
+# Said here once more, because the families cost more to import than most commands to run.
+TOOLS = {
+    "remember": ("remember", "Keep a text."),
+    "recall": ("recall", "Find what was remembered, by words and by meaning."),
+    "context": ("context", "The best passages within a budget of tokens, with their sources."),
+    "history": ("history", "What happened to an item."),
+    "revise": ("revise", "Change an item."),
+    "forget": ("forget", "Forget an item; it can be restored."),
+    "restore": ("restore", "Bring a forgotten item back."),
+    "erase": ("erase_item", "Remove every byte of an item for good."),
+    "call": ("", "Call a tool: memolith call TOOL --json '{…}', or a flag per argument."),
+}
+OBJECT = option("--json", dest="object", metavar="OBJECT", help="all arguments as one JSON object")
 
 
-def filter_of(options: Options) -> Filter:
-    """The filter that the options name."""
-    return Filter(kinds=tuple(options.kinds), tags_all=tuple(options.tags), projects=tuple(options.projects),
-                  since=when("since", options.since) if options.since else None,
-                  until=when("until", options.until) if options.until else None)
+def tool_parser(command: str, tool_name: str) -> argparse.ArgumentParser:
+    """A flag for each argument of the tool; of a command of its own, what is required needs none."""
+    tool = Registry(families()).find(tool_name)
+    if tool is None:
+        raise NotFound(f"There is no tool {tool_name[:60]!r}; `memolith tools` lists them.", field="tool")
+    calling, schema = command == "call", tool.input_schema
+    parser = argparse.ArgumentParser(prog=f"memolith {command}" + f" {tool_name}" * calling,
+                                     description=tool.description)
+    fixed = {"run": call, "json": True} if calling else {"run": run_tool, "object": None}
+    parser.set_defaults(tool=tool_name, schema=schema, **fixed)
+    for names, details in (DATA, OBJECT if calling else JSON, *([YES] if command == "erase" else [])):
+        parser.add_argument(*names, **details)
+    for name, entry in schema["properties"].items():
+        if name not in ("data", "json"):
+            bare = not calling and name in schema.get("required", ())
+            parser.add_argument(*([] if bare else [f"--{name.replace('_', '-')}"]), dest=f"argument {name}",
+                                action="append" if entry.get("type") == "array" else "store",
+                                help=entry.get("description"), metavar=name if bare else entry.get("type", "json"))
+    return parser
 
 
-def text_of(text: str) -> str:
-    """The text itself, or standard input for `-`."""
-    return sys.stdin.buffer.read().decode("utf-8", errors="replace") if text == "-" else text
+def tool_options(arguments: list[str]) -> Options:
+    """What to call, and with which arguments: one object, or a flag for each argument of the tool."""
+    command, *rest = arguments
+    if command == "call" and (not rest or rest[0].startswith("-")):
+        raise InvalidInput("Say which tool to call; `memolith tools` lists them.", field="tool")
+    name = TOOLS[command][0] or rest.pop(0)
+    options = tool_parser(command, name).parse_args(rest)
+    options.given = json_object(options.object, "--json", "json") if options.object else {}
+    for argument, schema in options.schema["properties"].items():
+        text = getattr(options, f"argument {argument}", None)
+        if text is not None:
+            options.given[argument] = _typed(text, schema.get("type"))
+    return options
 
 
-@into(COMMANDS, TEXT, option("--title", default=""),
-      option("--tag", action="append", default=[], dest="tags", metavar="TAG"),
-      option("--kind", default="memory", help=", ".join(KINDS)), option("--project"), option("--namespace"),
-      option("--metadata", help="a JSON object"),
-      option("--audience", default="user", choices=[audience.value for audience in Audience]),
-      option("--key", help="an idempotency key: a repeated call returns the first result"))
-def remember(app: App, options: Options) -> None:
-    """Keep a text."""
-    metadata = json_object(options.metadata, "The metadata", "metadata") if options.metadata else {}
-    draft = Draft(kind=options.kind, title=options.title, blocks=(Block(text_of(options.text)),),
-                  tags=tuple(options.tags), attributes=metadata, audience=Audience(options.audience),
-                  project=options.project, namespace=options.namespace)
-    _written(app.engine.remember(ME, draft, options.key), options, "Remembered")
+def run_tool(app: App, options: Options) -> object:
+    """What the tool gives to the local user."""
+    if options.tool == "erase_item":
+        confirm(options, f"Erase {options.given['id']} for good?")
+    outcome = app.registry.run(options.tool, options.given, Call(ME, app.engine, local=True))
+    if outcome.error:
+        raise outcome.error
+    return outcome.body
 
 
-def _written(written: Written, options: Options, verb: str) -> None:
-    tell(options, item_fields(written.item) | {"event": written.seq, "redactions": dict(written.redactions),
-                                               "similar": [same.id for same in written.similar]},
-         f"{verb} {written.item.id} (event {written.seq}, version {written.item.version})",
-         *(f"  redacted: {count} x {kind}" for kind, count in written.redactions.items()),
-         *(f"  {'the same' if same.exact else 'nearly the same'} text is in {same.id}" for same in written.similar))
+def call(app: App, options: Options) -> None:
+    """Print what the tool gives, byte for byte; an error goes to standard error in the words of its family."""
+    outcome = app.registry.run(options.tool, options.given, Call(ME, app.engine, local=True))
+    (out if outcome.ok else note)(outcome.text)
+    if not outcome.ok:
+        raise SystemExit(1)
 
 
-@into(COMMANDS, option("query"), option("--mode", default="hybrid", choices=MODES), OFFSET,
-      option("--threshold", type=float, default=0.0, help="the least similarity, 0 to 1"),
-      option("--as-of", metavar="TIME", help="search in what was known at that time"), *FILTERS)
-def recall(app: App, options: Options) -> None:
-    """Find what was remembered, by words and by meaning."""
-    found = app.engine.recall(ME, Query(options.query, filter_of(options), options.mode, options.limit, options.offset,
-                                        options.threshold, as_of=options.as_of))
-    hits = [{"id": hit.item.id, "kind": hit.item.kind, "title": hit.item.title, "text": hit.passage.text,
-             "score": hit.score, "strength": hit.strength, "reasons": dict(hit.reasons), "cite": cite(hit),
-             "speaker": hit.passage.speaker, "at": hit.passage.at} for hit in found.hits]
-    tell(options, {"hits": hits, "total": found.total, "warnings": list(found.warnings)},
-         *([line for hit in found.hits for line in _hit(hit)] or ["Nothing found."]),
-         aside="\n".join(f"note: {warning}" for warning in found.warnings))
+def _typed(text: Any, kind: str | None) -> Any:
+    """The text of a flag as the schema wants it: `-` is standard input, a list may be written with commas."""
+    if kind == "string":
+        return from_stream(text)
+    if kind == "array" and not text[0].startswith("["):
+        return [part for one in text for part in one.split(",")]
+    whole = text[0] if kind == "array" else text
+    try:
+        return json.loads(whole)
+    except (ValueError, RecursionError):
+        return whole
 
 
-def _hit(hit: Hit) -> list[str]:
-    place = ", ".join(part for part in (hit.item.kind, hit.item.title, cite(hit)) if part)
-    return [f"{hit.score:.2f} {hit.strength:6}  {hit.item.id}  {place}", *prose(hit.passage, "    ")]
-
-
-@into(COMMANDS, option("query"), option("--budget", type=int, default=1000, metavar="TOKENS"), *FILTERS)
-def context(app: App, options: Options) -> None:
-    """The best passages within a budget of tokens, with their sources."""
-    made = app.engine.context(ME, options.query, options.budget, filter_of(options))
-    tell(options, {"text": made.text, "tokens": made.tokens, "warnings": list(made.warnings),
-                   "citations": [citation._asdict() for citation in made.citations]},
-         made.text or "Nothing fits.", aside=f"{made.tokens} tokens from {len(made.citations)} passages")
-
-
-@into(COMMANDS, TEXT, option("--threshold", type=float, default=0.9))
-def similar(app: App, options: Options) -> None:
+@into(COMMANDS, option("text", help="the text, or `-` for standard input"),
+      option("--threshold", type=float, default=0.9))
+def similar(app: App, options: Options) -> object:
     """Find items that say nearly the same as a text."""
-    tell_rows(options, ("similarity", "id", "exact", "title"), [
-        (round(same.similarity, 3), same.id, same.exact, same.title)
-        for same in app.engine.similar(ME, text_of(options.text), options.threshold)])
+    return [{"similarity": round(same.similarity, 3), "id": same.id, "exact": same.exact, "title": same.title}
+            for same in app.engine.similar(ME, from_stream(options.text), options.threshold)]
 
 
-@into(COMMANDS, OFFSET, option("--forgotten", action="store_true", help="list what was forgotten"), *FILTERS)
-def list_(app: App, options: Options) -> None:
+@into(COMMANDS, option("--kind", action="append", default=[], dest="kinds", metavar="KIND"),
+      option("--tag", action="append", default=[], dest="tags", metavar="TAG", help="all of these"),
+      option("--project", action="append", default=[], dest="projects", metavar="PROJECT"),
+      option("--since", metavar="TIME"), option("--until", metavar="TIME"), option("--limit", type=int, default=10),
+      option("--offset", type=int, default=0), option("--forgotten", action="store_true", help="what was forgotten"))
+def list_(app: App, options: Options) -> object:
     """List what was remembered, newest first."""
-    chosen = replace(filter_of(options), forgotten=options.forgotten)
+    chosen = Filter(kinds=tuple(options.kinds), tags_all=tuple(options.tags), projects=tuple(options.projects),
+                    since=options.since, until=options.until, forgotten=options.forgotten)
     page = app.engine.listing(ME, chosen, limit=options.limit, offset=options.offset)
-    texts = {} if options.json else {item.id: app.engine.read(ME, item.id, forgotten=True)[1] for item in page.items}
-    tell(options, {"items": [item_fields(item) for item in page.items], "total": page.total},
-         *table(("id", "kind", "created", "tags", "title"), [
-             (item.id, item.kind, item.created_at[:16], ", ".join(item.tags),
-              item.title or " ".join(block.text[:80] for block in texts[item.id][:1]))
-             for item in page.items if texts]), aside=f"{len(page.items)} of {page.total}")
+    if options.json:
+        return {"items": [item_fields(item) for item in page.items], "total": page.total}
+    note(f"{len(page.items)} of {page.total}")
+    return [{"id": item.id, "kind": item.kind, "created": item.created_at[:16], "tags": list(item.tags),
+             "title": item.title or " ".join(block.text[:80] for block in blocks[:1])}
+            for item, blocks in (app.engine.read(ME, item.id, forgotten=True) for item in page.items)]
 
 
-@into(COMMANDS, ID, option("--as-of", metavar="TIME", help="as it was at that time"))
-def show(app: App, options: Options) -> None:
+@into(COMMANDS, option("id"), option("--as-of", metavar="TIME", help="as it was at that time"))
+def show(app: App, options: Options) -> object:
     """Show an item."""
     if options.as_of:
         item, blocks = app.engine.past.as_of(ME, options.id, options.as_of)
     else:
         item, blocks = app.engine.read(ME, options.id, forgotten=True)
         app.engine.note_read(ME, item.id)
-    fields = item_fields(item)
-    tell(options, fields | {"blocks": [block_data(block) for block in blocks]},
-         *pairs({name: value for name, value in fields.items() if value not in (None, [], {}, "")}),
-         *(line for block in blocks for line in ("", *prose(block))))
-
-
-@into(COMMANDS, ID, option("--as-of", metavar="TIME", help="up to that time"))
-def history(app: App, options: Options) -> None:
-    """What happened to an item."""
-    steps = [(step.event, step) for step in app.engine.past.history(ME, options.id, options.as_of)]
-    tell(options, [{"event": event.seq, "version": event.version, "type": event.type, "at": event.at,
-                    "by": event.actor, "stream": event.stream, "undoes": event.data.get("undoes"),
-                    "changes": [change._asdict() for change in step.changes]} for event, step in steps],
-         *table(("event", "at", "what", "by", "changes"), [
-             (event.seq, event.at[:19], event.type, event.actor, _told(step)) for event, step in steps]))
-
-
-def _told(step: Step) -> str:
-    """What an event changed, in one line; of a new item only what its writer gave."""
-    told = [change for change in step.changes
-            if step.event.version > 1 or (change.new and change.field in ("text", "title", "tags", "messages"))]
-    return "; ".join(f"{change.field}: {json.dumps(change.old, ensure_ascii=False)} -> "
-                     f"{json.dumps(change.new, ensure_ascii=False)}" for change in told)
+    return item_fields(item) | {"blocks": [block_data(block) for block in blocks]}
 
 
 @into(COMMANDS, option("id", metavar="CONCEPT", help="its id, or the exact name of a concept"),
       option("--format", default="mermaid", choices=FORMATS),
       option("--depth", type=int, default=1, help="how many links to follow"))
-def graph(app: App, options: Options) -> None:
+def graph(app: App, options: Options) -> object:
     """Draw what is linked to a concept or any other item."""
     with app.store.reading(ME.tenant) as rows:
         named = rows.namesakes(ME.tenant, "concept", options.id)
     picture = draw(app.engine.explore(ME, named[0].id if named else options.id, options.depth), options.format)
-    tell(options, {"format": options.format, "content": picture}, picture.rstrip())
-
-
-@into(COMMANDS, ID, option("--text", help="the new text, or `-` for standard input"), option("--title"),
-      option("--tag", action="append", dest="tags", metavar="TAG", help="the new tags"), EXPECTED)
-def revise(app: App, options: Options) -> None:
-    """Change an item."""
-    patch = Patch(title=options.title, blocks=None if options.text is None else (Block(text_of(options.text)),),
-                  tags=None if options.tags is None else tuple(options.tags))
-    if patch == Patch():
-        raise InvalidInput("Say what to change: --text, --title or --tag.", field="text")
-    _written(app.engine.revise(ME, options.id, patch, options.expected_version), options, "Revised")
-
-
-@into(COMMANDS, ID, EXPECTED)
-def forget(app: App, options: Options) -> None:
-    """Forget an item; it can be restored."""
-    _written(app.engine.forget(ME, options.id, options.expected_version), options, "Forgot")
-
-
-@into(COMMANDS, ID)
-def restore(app: App, options: Options) -> None:
-    """Bring a forgotten item back."""
-    _written(app.engine.restore(ME, options.id), options, "Restored")
-
-
-@into(COMMANDS, ID, YES)
-def erase(app: App, options: Options) -> None:
-    """Remove every byte of an item for good."""
-    item = app.engine.read(ME, options.id, forgotten=True)[0]
-    confirm(options, f"Erase {item.kind} {item.id} {item.title!r} for good?")
-    clean = app.engine.erase(ME, options.id)
-    rest = "." if clean else ", but others still read old pages, or only the owner can clear them: `memolith upkeep`."
-    tell(options, {"erased": options.id, "clean": clean}, f"Erased {options.id}{rest}")
+    return {"format": options.format, "content": picture} if options.json else picture.rstrip()
 
 
 @into(COMMANDS, option("id", metavar="ID|EVENT"))
-def undo(app: App, options: Options) -> None:
+def undo(app: App, options: Options) -> object:
     """Take back the last change of an item, or one event by its number."""
     seq = int(options.id) if options.id.isascii() and options.id.isdigit() else app.engine.past.last(ME, options.id).seq
     event = app.engine.past.undo(ME, seq)
-    tell(options, {"undone": seq, "event": event.seq, "type": event.type, "id": event.stream},
-         f"Undid event {seq} by event {event.seq} ({event.type}) on {event.stream}")
+    return {"undone": seq, "event": event.seq, "type": event.type, "id": event.stream}
 
 
 def item_fields(item: Item) -> dict[str, Json]:

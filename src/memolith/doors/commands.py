@@ -1,6 +1,6 @@
 """A command is a function: its name and its docstring are those of the command, its options stand above it.
 
-It speaks in words, tables and progress for people, and in JSON for programs.
+What it gives is printed as JSON for programs, and as fields, tables and wrapped texts for people.
 """
 
 from __future__ import annotations
@@ -12,19 +12,21 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from memolith.engine.model import Block, Passage
 from memolith.errors import Denied
 
 if TYPE_CHECKING:
     from memolith.app import App
 
 Options = argparse.Namespace
-Run = Callable[["App", Options], int | None]
-"""Takes the app, which is opened when it is first used; gives the exit code, None for success."""
+Run = Callable[["App", Options], object]
+"""Takes the app, which is opened when it is first used; gives what there is to tell, None for nothing."""
+Row = Mapping[str, Any]
 Option = tuple[tuple[str, ...], dict[str, Any]]
 Commands = dict[Run, tuple[Option, ...]]
+EMPTY: tuple[object, ...] = (None, "", {})
 _open_bars: set[str] = set()
 
 
@@ -33,6 +35,8 @@ def option(*names: str, **details: Any) -> Option:
     return names, details
 
 
+DATA = option("--data", metavar="DIR", type=Path, help="the data folder (or MEMOLITH_DATA)")
+JSON = option("--json", action="store_true", help="print JSON")
 YES = option("--yes", action="store_true", help="do not ask")
 TENANT = option("--tenant", default="local")
 
@@ -54,9 +58,10 @@ def start_logging(level: str) -> None:
 
 
 def out(text: str = "") -> None:
-    """A line to standard output, as UTF-8 whatever the console thinks."""
+    """A line to standard output at once, as UTF-8 whatever the console thinks."""
     end_bars()
     sys.stdout.write(text + "\n")
+    sys.stdout.flush()
 
 
 def note(text: str) -> None:
@@ -73,11 +78,14 @@ def end_bars() -> None:
         sys.stderr.write("\n")
 
 
-def tell(options: Options, data: object, *lines: str, aside: str = "") -> None:
-    """One JSON document for programs; for people these lines, and something aside on standard error."""
-    out(json.dumps(data, ensure_ascii=False, indent=2) if options.json else "\n".join(lines))
-    if aside and not options.json:
-        note(aside)
+def tell(options: Options, told: object) -> None:
+    """Print what a command gave: one JSON document, or words for people."""
+    out(json.dumps(told, ensure_ascii=False, indent=2) if options.json else "\n".join(words(told)))
+
+
+def from_stream(text: str) -> str:
+    """The text itself, or standard input for `-`."""
+    return sys.stdin.buffer.read().decode("utf-8", errors="replace") if text == "-" else text
 
 
 def confirm(options: Options, question: str) -> None:
@@ -88,9 +96,48 @@ def confirm(options: Options, question: str) -> None:
             raise Denied("Nothing was done, because the answer was not yes.")
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
+def words(told: object) -> list[str]:
+    """Fields one per line, rows as a table, texts wrapped to the screen; what is empty is left out."""
+    if isinstance(told, list):
+        deep = told and any(name == "text" or has_rows(value) for name, value in told[0].items())
+        return [line for row in told for line in passage(row)] if deep else table(told)
+    if not isinstance(told, dict):
+        return [str(told)]
+    lines: list[str] = []
+    for name, value in told.items():
+        if has_rows(value):
+            lines += ["", *words(value), ""]
+        elif name == "text":
+            lines += wrapped(value, "")
+        elif value not in EMPTY:
+            lines.append(f"{name.ljust(max(map(len, told)))}  {cell(value)}")
+    return lines
+
+
+def has_rows(value: object) -> bool:
+    return isinstance(value, list) and bool(value) and isinstance(value[0], dict)
+
+
+def cell(value: object) -> str:
+    """A value in one line."""
+    if isinstance(value, list):
+        return "; ".join(map(cell, value)) or "none"
+    if isinstance(value, dict):
+        return ", ".join(f"{name}: {cell(inner)}" for name, inner in value.items())
+    return f"{value:.2f}" if isinstance(value, float) else " ".join(str("" if value is None else value).split())
+
+
+def passage(row: Row) -> list[str]:
+    """What somebody said, or what happened, below a line about it."""
+    about = (cell(value) for name, value in row.items()
+             if name != "text" and value not in EMPTY and not isinstance(value, dict | list))
+    below = [row.get("text", ""), *(cell(one) for value in row.values() if has_rows(value) for one in value)]
+    return ["  ".join(about), *(line for text in below for line in wrapped(text, "    "))]
+
+
+def table(rows: Sequence[Row]) -> list[str]:
     """Columns as wide as they need, each row on one line of the screen."""
-    cells = [[" ".join(str(cell).split()) for cell in row] for row in [head, *rows]]
+    cells = [list(rows[0]) if rows else ["none"], *([cell(value) for value in row.values()] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     cells.insert(1, ["-" * width for width in widths])
     lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in cells]
@@ -98,24 +145,10 @@ def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
     return [line if len(line) <= room else line[:room - 1] + "…" for line in lines]
 
 
-def tell_rows(options: Options, head: Sequence[str], rows: Sequence[Sequence[object]], *more: str) -> None:
-    """The same rows as a table for people and as objects for programs."""
-    tell(options, [dict(zip(head, row, strict=True)) for row in rows], *table(head, rows), *more)
-
-
-def prose(said: Block | Passage, indent: str = "  ") -> list[str]:
-    """What somebody said or wrote, wrapped to the screen."""
+def wrapped(text: str, indent: str) -> list[str]:
     room = min(shutil.get_terminal_size((100, 24)).columns, 110)
-    text = (f"{said.speaker}: " if said.speaker else "") + said.text.strip()
     return [textwrap.fill(line, room, initial_indent=indent, subsequent_indent=indent) if line.strip() else ""
-            for line in text.splitlines()]
-
-
-def pairs(values: Mapping[str, object]) -> list[str]:
-    """Names and values, one per line."""
-    room = max(map(len, values))
-    return [f"{name.ljust(room)}  {', '.join(map(str, value)) if isinstance(value, list) else value}"
-            for name, value in values.items()]
+            for line in text.strip().splitlines()]
 
 
 def progress(label: str) -> Callable[[int, int], None]:

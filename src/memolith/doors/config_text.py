@@ -76,29 +76,16 @@ def _found(plain: str, key: str, name: str) -> tuple[Member | None, Member | Non
     return servers, _members(plain, servers.value).get(name) if servers else None
 
 
-def _rendered(text: str, lead: str, value: object) -> str:
-    """The value in the manner of the file, behind that white space."""
-    if "\n" not in lead:
-        return json.dumps(value, ensure_ascii=False)
-    unit = re.search(r"^[ \t]+(?=\S)", text, re.MULTILINE)
-    lines = json.dumps(value, ensure_ascii=False, indent=unit[0] if unit else "  ")
-    return lines.replace("\n", _newline(text) + lead.rpartition("\n")[2])
-
-
-def _lead(text: str, at: int) -> str:
-    return text[len(text[:at].rstrip()):at]
+def _rendered(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _inserted(text: str, start: int, key: str, value: object) -> str:
-    """The text with a new first member in the object that begins there."""
+    """The text with a new first member in the object that begins there; a line of its own if the next one has one."""
     first = _solid(_plain(text), start + 1)
-    if text[first] != "}":
-        lead = _lead(text, first)
-        return f"{text[:first]}{json.dumps(key)}: {_rendered(text, lead, value)},{lead or ' '}{text[first:]}"
-    outer = re.search(r"(?:\A|\n)([ \t]*).*\Z", text[:start])
-    closing = _newline(text) + (outer[1] if outer else "")
-    member = _rendered(text, closing, {key: value})
-    return text[:first].rstrip() + member[1:-1].rstrip() + closing + text[first:]
+    lead = text[len(text[:first].rstrip()):first]
+    after = "" if text[first] == "}" else "," + (lead or " ")
+    return f"{text[:first]}{_rendered(key)}: {_rendered(value)}{after}{text[first:]}"
 
 
 def _read_json(text: str) -> Entry:
@@ -110,13 +97,15 @@ def _read_json(text: str) -> Entry:
 
 
 def _put_json(text: str, key: str, name: str, entry: Entry) -> str:
-    text = text if _plain(text).strip() else text + "{}" + _newline(text)
-    servers, ours = _found(_plain(text), key, name)
+    plain = _plain(text)
+    if not plain.strip():
+        return text + json.dumps({key: {name: entry}}, ensure_ascii=False, indent=2) + "\n"
+    servers, ours = _found(plain, key, name)
     if servers is None:
-        return _inserted(text, _solid(_plain(text), 0), key, {name: entry})
+        return _inserted(text, _solid(plain, 0), key, {name: entry})
     if ours is None:
         return _inserted(text, servers.value, name, entry)
-    return text[:ours.value] + _rendered(text, _lead(text, ours.start), entry) + text[ours.stop:]
+    return text[:ours.value] + _rendered(entry) + text[ours.stop:]
 
 
 def _drop_json(text: str, key: str, name: str) -> str:
@@ -137,7 +126,7 @@ def _toml(value: object) -> str:
         return "{ " + ", ".join(f"{json.dumps(key)} = {_toml(inner)}" for key, inner in value.items()) + " }"
     if isinstance(value, list):
         return "[" + ", ".join(map(_toml, value)) + "]"
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, str | bool) else str(value)
+    return _rendered(value) if isinstance(value, str | bool) else str(value)
 
 
 def _read_toml(text: str) -> Entry:

@@ -14,7 +14,7 @@ from glob import glob
 from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
 
 from memolith.app import App
-from memolith.doors.commands import YES, Commands, Options, confirm, into, note, option, out, tell
+from memolith.doors.commands import YES, Commands, Options, confirm, into, note, option, out
 from memolith.doors.config_text import JSON, TOML, Entry, Form
 from memolith.errors import AlreadyExists, Conflict, InvalidInput
 
@@ -104,23 +104,23 @@ def places(client: Client, platform: str, env: Mapping[str, str], home: str) -> 
 
 @into(COMMANDS, *SHARED, option("--profile", metavar="TOOLS",
                                 help="which tools it offers; by default what suits the client"))
-def install(app: App, options: Options) -> None:
+def install(app: App, options: Options) -> object:
     """Put memolith into the config file of a client."""
     client = CLIENTS[options.client]
     profile = options.profile or client.profile
     # A client tells little when a server does not start, so an unknown profile is refused here.
     app.registry.choose(profile)
     file = chosen(candidates(client, options.scope))
-    carry_out(client, file, client.entry(*launch(profile, options.data)), options)
+    return carry_out(client, file, client.entry(*launch(profile, options.data)), options)
 
 
 @into(COMMANDS, *SHARED)
-def uninstall(app: App, options: Options) -> None:
+def uninstall(app: App, options: Options) -> object:
     """Take memolith out of the config file of a client."""
     client = CLIENTS[options.client]
     files = candidates(client, options.scope)
     holding = [file for file in files if options.name.encode() in (content(file) or b"")]
-    carry_out(client, chosen(holding or files), None, options)
+    return carry_out(client, chosen(holding or files), None, options)
 
 
 def launch(profile: str, data: Path | None) -> tuple[str, list[str]]:
@@ -214,30 +214,28 @@ def edited(client: Client, file: Path, name: str, entry: Entry | None) -> tuple[
     return None if emptied else after.encode(), backup
 
 
-def carry_out(client: Client, file: Path, entry: Entry | None, options: Options) -> None:
+def carry_out(client: Client, file: Path, entry: Entry | None, options: Options) -> object:
     """Show, ask, write and tell."""
     name, before = options.name, content(file)
     if not NAME.fullmatch(name):
         raise InvalidInput("A name is made of letters, digits and hyphens, 30 at most.", field="name")
     after, kept = edited(client, file, name, entry)
-    changed = before != after
     old, new = ((side or b"").decode().splitlines() for side in (before, after))
     was, will = (str(file) if side is not None else "no file" for side in (before, after))
     diff = "\n".join(difflib.unified_diff(old, new, was, will, lineterm="", n=2))
-    if changed:
+    if before == after:
+        note(f"{file} {'has this entry already' if entry else f'has no {name}'}; nothing was changed.")
+    else:
         (note if options.json else out)(diff)
-    written = changed and not options.dry_run
+    written = before != after and not options.dry_run
     if written:
         confirm(options, f"Change {file}?")
         write(file, before, after, kept, 0o600 if options.scope == "user" else 0o666)
+        note(f"Next: restart {client.title}.")
     backup = str(backup_of(file)) if backup_of(file).exists() else None
-    deed = f"Put {name} into" if entry else f"Took {name} out of"
-    found = "has this entry already" if entry else f"has no {name}"
-    tell(options, {"client": client.name, "file": str(file), "name": name, "entry": entry, "changed": changed,
-                   "written": written, "diff": diff, "backup": backup},
-         *([f"{file} {found}; nothing was changed."] if not changed else ["Nothing was written."] if not written else
-           [f"{deed} {client.title}: {file}", *([f"The file as it was before: {backup}"] if backup else []),
-            f"Next: restart {client.title}."]))
+    told = {"client": client.name, "file": str(file), "name": name, "changed": before != after, "written": written,
+            "backup": backup}
+    return told | {"entry": entry, "diff": diff} if options.json else told
 
 
 def write(file: Path, before: bytes | None, after: bytes | None, kept: bytes | None, mode: int) -> None:

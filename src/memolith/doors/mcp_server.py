@@ -30,7 +30,7 @@ from memolith.doors.frames import IDEMPOTENCY_KEY
 from memolith.doors.plain_calls import outcome_of
 from memolith.engine.model import Caller
 from memolith.errors import Denied, MemolithError, NotFound
-from memolith.registry import SCOPES, Call, Content, InputNeeded, Outcome, Prompts, Registry, Resources, Tool, guarded
+from memolith.registry import SCOPES, Call, InputNeeded, Outcome, Prompts, Registry, Resources, Tool, guarded
 from memolith.schemas import Schema
 
 if TYPE_CHECKING:
@@ -285,7 +285,10 @@ class Offers:
         content = await self.ask(ctx, lambda call: first(each.read(call, params.uri) for each in self.resources))
         if content is None:
             raise MCPError(types.INVALID_PARAMS if is_modern(ctx) else NO_RESOURCE, f"Unknown resource: {params.uri}")
-        return types.ReadResourceResult(contents=[as_contents(content)])
+        uri, data, mime_type = content
+        return types.ReadResourceResult(contents=[
+            types.TextResourceContents(uri=uri, mime_type=mime_type, text=data) if isinstance(data, str) else
+            types.BlobResourceContents(uri=uri, mime_type=mime_type, blob=base64.b64encode(data).decode())])
 
     async def get_prompt(self, ctx: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
         values = params.arguments or {}
@@ -329,13 +332,6 @@ def code_of(error: MemolithError, ctx: Context) -> int:
     if error.status in (401, 403):
         return types.INVALID_REQUEST
     return types.INVALID_PARAMS if error.status < 500 else types.INTERNAL_ERROR
-
-
-def as_contents(content: Content) -> types.TextResourceContents | types.BlobResourceContents:
-    if isinstance(content.data, bytes):
-        return types.BlobResourceContents(uri=content.uri, mime_type=content.mime_type,
-                                          blob=base64.b64encode(content.data).decode())
-    return types.TextResourceContents(uri=content.uri, mime_type=content.mime_type, text=content.data)
 
 
 def as_listed(tool: Tool) -> types.Tool:

@@ -19,7 +19,6 @@ from typing import Any
 import uvicorn
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
-from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
@@ -33,7 +32,6 @@ from memolith.doors.mcp_server import CALLER, REQUEST, SCOPES_KEY
 from memolith.engine.intake import json_object
 from memolith.errors import InvalidInput, MemolithError, NotFound, TooLarge, Unavailable
 from memolith.registry import PLAIN, Call, Registry, Tool
-from memolith.settings import Settings
 
 log = logging.getLogger(__name__)
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -186,7 +184,8 @@ def page(registry: Registry) -> str:
 def build(app: App, *, read_only: bool = False, conformance: bool = False) -> ASGIApp:
     """The whole server as one ASGI app."""
     settings = app.settings
-    issuer = issuer_of(settings) if settings.oauth_issuer else None
+    issuer = (Issuer(settings.oauth_issuer, settings.oauth_audience, settings.oauth_jwks_url)
+              if settings.oauth_issuer else None)
     metrics = Metrics()
     everything = Registry(app.registry.families, observe=metrics.count)
     # Several servers on one database know no sessions of each other, so there each request stands for itself.
@@ -207,22 +206,19 @@ def build(app: App, *, read_only: bool = False, conformance: bool = False) -> AS
     word = wording(everything)
 
     async def refused(request: Request, error: Exception) -> Response:
-        assert isinstance(error, MemolithError)
-        return JSONResponse(word(error, request.url.path), error.status)
+        ours = error if isinstance(error, MemolithError) else NotFound("There is no such path here.")
+        return JSONResponse(word(ours, request.url.path), ours.status)
+
+    async def other_method(request: Request, error: Exception) -> Response:
+        body = PLAIN.failure(InvalidInput("This path takes another method."))
+        return JSONResponse(body, 405, getattr(error, "headers", None))
 
     server = Starlette(routes=routes, lifespan=lifespan,
-                       exception_handlers={404: worded, 405: worded, MemolithError: refused})
+                       exception_handlers={404: refused, 405: other_method, MemolithError: refused})
     # A path is what it says, and a redirect would lose the body.
     server.router.redirect_slashes = False
     return Access(server, app.keys, settings, app.clock.now, issuer, app.allowance, word,
                   frozenset(("/health", "/conformance") if conformance else ("/health",)))
-
-
-def issuer_of(settings: Settings) -> Issuer:
-    """Who issues tokens, by the settings."""
-    if not settings.oauth_audience or not settings.oauth_jwks_url:
-        raise InvalidInput("OAuth needs oauth_issuer, oauth_audience and oauth_jwks_url.", field="oauth_audience")
-    return Issuer(settings.oauth_issuer, settings.oauth_audience, settings.oauth_jwks_url)
 
 
 def conformance_fixtures(host: str) -> Any:
@@ -250,13 +246,6 @@ def wording(registry: Registry) -> Callable[[MemolithError, str], dict[str, Any]
         return {"jsonrpc": "2.0", "id": None, "error": dict(zip(("code", "message", "data"), coded, strict=True))}
 
     return word
-
-
-async def worded(request: Request, error: Exception) -> Response:
-    """The framework's own refusals in our words."""
-    status = error.status_code if isinstance(error, HTTPException) else 404
-    ours = NotFound("There is no such path here.") if status == 404 else InvalidInput("This path takes another method.")
-    return JSONResponse(PLAIN.failure(ours), status, getattr(error, "headers", None))
 
 
 def listen(host: str, port: int) -> socket.socket:

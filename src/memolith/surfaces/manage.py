@@ -27,11 +27,13 @@ def restore_item(call: Call, *, id: Id) -> Body:
 
 
 @manage.tool(shape(erased=str, clean={"description": "False while another program still reads old pages.",
-                                      "type": "boolean"}), destructive=True)
+                                      "type": "boolean"}, warnings=[str]), destructive=True)
 def erase_item(call: Call, *, id: Id) -> Body:
     """Remove every byte of an item for good; this cannot be undone."""
     wanted = bare_id(id)
-    return {"erased": wanted, "clean": call.engine.erase(call.caller, wanted)}
+    clean = call.engine.erase(call.caller, wanted)
+    rest = "Others still read old pages, or only the owner can clear them: `memolith upkeep`."
+    return {"erased": wanted, "clean": clean, **({} if clean else {"warnings": [rest]})}
 
 
 @manage.tool(shape(undone=int, event=int, type=str, id=str))
