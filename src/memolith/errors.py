@@ -1,5 +1,17 @@
-"""Everything that can go wrong, as one tree; each class names its HTTP status where it is not that of its parent."""
+"""Everything that can go wrong, as one tree with the HTTP status; to the right what is derived from a class.
 
+MemolithError
+├── InvalidInput     400  Malformed, BlockedContent
+├── Unauthenticated  401
+├── Denied           403
+├── NotFound         404  PromptNotFound
+├── Conflict         409  VersionConflict, AlreadyExists, NotUndoable
+├── TooLarge         413
+├── RateLimited      429
+├── Unavailable      503  StoreBusy, StoreReadOnly, StoreCorrupt, StoreGone, StoreDenied, OutcomeUnknown, TenantMoving,
+│                         SchemaTooNew, EmbedderDown, AnalystDown
+└── DiskFull         507
+"""
 
 import re
 
