@@ -19,7 +19,7 @@ from memolith.errors import DiskFull, EmbedderDown, InvalidInput, Unavailable
 
 MODES = ("hybrid", "vector", "text")
 SIDE = 1000
-POOL = 100
+POOL, BESIDE = 100, 50
 STRONG = 0.79
 COMMON_SHARE, COMMON_LEAST = 0.05, 2000
 MAX_QUERY = 10_000
@@ -221,7 +221,8 @@ class Search:
         query = self._query
         most = POOL if query.mode == "hybrid" else SIDE
         best = {Place.of(ref) for ref, _ in (*words[:most], *near[:most])}
-        passages = self._with_neighbours(best) if query.mode == "hybrid" and not self._phrases else self._passages(best)
+        first = {Place.of(ref) for ref, _ in (*words[:BESIDE], *near[:BESIDE])} if not self._phrases else set()
+        passages = self._passages(best) if query.mode != "hybrid" else self._with_neighbours(best, first)
         pool = self._weigh(passages, dense)
         ranked = self._ranker.rank(asked, pool) if query.mode == "hybrid" else self._alone(asked, pool)
         rest = {ref for ref, _ in (*words, *near)} - {place.ref for place in passages}
@@ -232,10 +233,10 @@ class Search:
             return ranked
         return ranked + self._alone(asked, self._weigh(self._passages(set(map(Place.of, rest))), dense))
 
-    def _with_neighbours(self, best: set[Place]) -> dict[Place, Passage]:
-        """The passages at these places, and those before and after them that pass the filter."""
-        found = self._passages({Place(item, ordinal + step) for item, ordinal in best for step in (-1, 0, 1)
-                                if ordinal + step >= 0})
+    def _with_neighbours(self, best: set[Place], first: set[Place]) -> dict[Place, Passage]:
+        """The passages at these places, and those before and after the first of them that pass the filter."""
+        found = self._passages(best | {Place(item, ordinal + step) for item, ordinal in first for step in (-1, 1)
+                                       if ordinal + step >= 0})
         return {place: passage for place, passage in found.items()
                 if place in best or passage_matches(passage, self._query.filter)}
 

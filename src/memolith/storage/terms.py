@@ -31,14 +31,15 @@ def terms(text: str) -> list[str]:
     """The index terms of a text in order."""
     if not text:
         return []
-    text = _composed(text)
+    if not text.isascii():
+        text = _CJK.sub(_pairs, _composed(text))
     tokenizer = getattr(_local, "tokenizer", None)
     if tokenizer is None:
         # One tokenizer per thread: it belongs to a connection, and connections do not share.
         _local.connection = apsw.Connection(":memory:")
         tokenizer = _local.connection.fts5_tokenizer("porter", ["unicode61", "remove_diacritics", "2"])
         _local.tokenizer = tokenizer
-    found: list[str] = tokenizer(_CJK.sub(_pairs, text).encode(), apsw.FTS5_TOKENIZE_DOCUMENT, None,
+    found: list[str] = tokenizer(text.encode(), apsw.FTS5_TOKENIZE_DOCUMENT, None,
                                  include_offsets=False, include_colocated=False)
     return found
 
