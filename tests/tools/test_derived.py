@@ -74,10 +74,14 @@ GOOD: dict[str, dict[str, Any]] = {
     "memory_prune": {"threshold_days": 0}, "memory_get_context": {"conversation_id": "talk"},
     "memory_export": {"conversation_id": "talk", "format": "markdown"}, "memory_stats": {}, "list_conversations": {},
     "delete_conversation": {"conversation_id": "talk"}, "import_conversations": {
-        "content": '{"title": "Zoo", "messages": [{"role": "user", "content": "A zebra."}]}'}}
+        "content": '{"title": "Zoo", "messages": [{"role": "user", "content": "A zebra."}]}'},
+    "subcog_capture": {"content": "Beavers build at night.", "namespace": "patterns"},
+    "subcog_recall": {"query": "zebra"}, "subcog_get": {"memory_id": "one"},
+    "subcog_update": {"memory_id": "one", "tags": ["striped"]}, "subcog_delete": {"memory_id": "one"},
+    "subcog_namespaces": {}}
 CHATGPT = {"fetch": {"id": "one"}}
 PLAIN_ENVIRONMENT = {**os.environ, "MEMOLITH_EMBEDDER": "none"}
-VOLATILE = ("id", "conversation_id", "message_id", "concept_id", "relationship_id",
+VOLATILE = ("id", "urn", "uri", "conversation_id", "message_id", "concept_id", "relationship_id",
             "event", "at", "created_at", "updated_at", "version", "health",
             "timestamp", "uptime", "search_time_ms", "latency_ms", "last_accessed", "last_rotated", "expires_at",
             "rotated_at", "revoked_at", "new_value", "recent_memories", "supporting_memories", "peak_usage_hours",
@@ -108,7 +112,9 @@ def filled(settings: Settings) -> App:
 
 def environment(settings: Settings) -> dict[str, str]:
     """What a door in a process of its own is told of the settings."""
-    return {**os.environ, "MEMOLITH_EMBEDDER": "none", "MEMOLITH_DATABASE": getattr(settings, "database", "")}
+    # The folder of the data lies in no repository, which over HTTP does not count either.
+    return {**os.environ, "MEMOLITH_EMBEDDER": "none", "MEMOLITH_DATABASE": getattr(settings, "database", ""),
+            "MEMOLITH_REPO": str(settings.data)}
 
 
 def steady(value: Any) -> Any:

@@ -19,6 +19,7 @@ from memolith.registry import Call, Registry, Tool
 
 COMMANDS: Commands = {}
 ADDRESS = {"required": True, "metavar": "ADDRESS", "help": "sqlite:FOLDER or postgres:URL"}
+REPO = option("--repo", metavar="DIR", help="the git repository that captures belong to (or MEMOLITH_REPO)")
 READ_ONLY = option("--read-only", action="store_true", help="hide and refuse every writing tool")
 
 
@@ -52,8 +53,8 @@ or let `memolith install CLIENT` write the configuration. Stop with Ctrl-C.""")
 
 
 @into(COMMANDS, option("--tools", default="all", help="all, families or tools by name, separated by commas"),
-      READ_ONLY, option("--connect", nargs="?", const="", metavar="URL", help="be a thin client of the server at this "
-                        "address (or SEKHA_API_URL), with the key in SEKHA_API_KEY"))
+      READ_ONLY, REPO, option("--connect", nargs="?", const="", metavar="URL", help="be a thin client of the server at "
+                        "this address (or SEKHA_API_URL), with the key in SEKHA_API_KEY"))
 def stdio(app: App, options: Options) -> None:
     """Serve MCP over standard input and output."""
     if options.connect is not None:
@@ -172,6 +173,7 @@ def call_options(arguments: list[str]) -> Options:
         raise NotFound(f"There is no tool {name[:60]!r}; `memolith tools` lists them.", field="tool")
     parser = argparse.ArgumentParser(prog=f"memolith call {name}", description=tool.description)
     parser.add_argument("--data", metavar="DIR", type=Path)
+    parser.add_argument(*REPO[0], **REPO[1])
     parser.add_argument("--json", dest="object", metavar="OBJECT", help="all arguments as one JSON object")
     parser.set_defaults(run=call, json=True, tool=name)
     for argument, schema in tool.input_schema["properties"].items():

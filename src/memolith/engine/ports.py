@@ -194,6 +194,16 @@ class Analyst(Protocol):
     def insights(self, groups: Sequence[Sequence[tuple[str, str]]], topic: str) -> tuple[list[Finding], str]: ...
 
 
+class Checkout(NamedTuple):
+    """The git repository around a folder: its root, its project, and the branch that is checked out."""
+
+    path: str
+    project: str
+    branch: str | None
+    branches: Callable[[], frozenset[str] | None]
+    """Every branch here and as far as is known elsewhere; None where that cannot be read."""
+
+
 class Cipher(Protocol):
     """Keeps values secret; what it has sealed opens only in the same context."""
 

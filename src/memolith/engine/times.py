@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 import time
 import uuid
 from datetime import datetime, timedelta
 
+UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+LONGEST_S = 100 * 365 * 86_400
 _lock = threading.Lock()
 _last = 0
 
@@ -38,3 +41,15 @@ class SystemClock:
 def iso(microseconds: int) -> str:
     """Microseconds since 1970 as text."""
     return (datetime(1970, 1, 1) + timedelta(microseconds=microseconds)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def seconds(text: str) -> int | None:
+    """How long `90s`, `15m`, `24h`, `7d` or `2w` is; None for another text and for more than a hundred years."""
+    found = re.fullmatch(r"([0-9]{1,12})([smhdw])", text)
+    length = int(found[1]) * UNITS_S[found[2]] if found else LONGEST_S + 1
+    return length if length <= LONGEST_S else None
+
+
+def shifted(at: str, seconds: float) -> str:
+    """The time so many seconds after another."""
+    return (datetime.fromisoformat(at) + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%S.%fZ").rjust(27, "0")
