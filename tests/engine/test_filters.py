@@ -98,7 +98,7 @@ def globs(values: list[str | None]) -> list[str]:
 TIMES = ["7d", "24h", "2w", "1s", "90m", "2026-01-01", "2026-11-15T11:59:00Z", "2099-01-01"]
 TERMS = st.lists(st.one_of(
     keyed("ns", list(STORED)), keyed("tag", TAGS), keyed("tag", TAGS, "-"), keyed("source", globs(SOURCES)),
-    keyed("path", globs(SOURCES)), keyed("branch", globs(BRANCHES)), keyed("project", globs(PROJECTS)),
+    keyed("path", globs(SOURCES)), keyed("branch", globs(BRANCHES)), keyed("project", [*PROJECTS[1:], "nobody/nothing"]),
     keyed("entity", [*ENTITIES, "rust", "nobody"]), keyed("status", KEPT), keyed("since", TIMES),
     keyed("before", TIMES)), max_size=5)
 
@@ -129,7 +129,7 @@ def holds(row: Row, terms: list[tuple[str, list[str]]], now: str) -> bool:
         "source": lambda: matches(item.attributes.get("source"), flat["source"]),
         "path": lambda: matches(item.attributes.get("source"), flat["path"]),
         "branch": lambda: matches(item.attributes.get("branch"), flat["branch"]),
-        "project": lambda: matches(item.scope.project, flat["project"]),
+        "project": lambda: item.scope.project in flat["project"],
         "entity": lambda: all({one.lower() for one in group} & {name.lower() for name in row.mentions}
                               for group in wanted["entity"]),
         "status": lambda: word in flat["status"],

@@ -201,17 +201,6 @@ def test_the_three_modes(smart):
     assert max(scores) < 1
 
 
-def test_an_entity_narrows_a_recall(app):
-    one, two = capture(app, "Pool sizes."), capture(app, "Index types.")
-    for name, id in (("PostgreSQL", one), ("SQLite", two)):
-        entity = app.engine.remember(ME, note("", kind="entity", title=name)).item.id
-        app.engine.link(ME, entity, id, "MentionedIn")
-    assert found(app, entity="postgresql") == [one]
-    assert set(found(app, entity="PostgreSQL, SQLite")) == {one, two}
-    assert found(app, entity="SQLite", query="types") == [two]
-    assert refused(app, "recall", entity=",")[:2] == (-32608, "filter")
-
-
 def test_get_takes_ids_addresses_and_urns_and_counts_as_a_reading(app):
     made = run(app, "capture", content=POSTGRES, namespace="decisions", source="a.md")
     id = made["id"]

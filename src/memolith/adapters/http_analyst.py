@@ -13,6 +13,10 @@ from memolith.engine.ports import Finding
 from memolith.errors import AnalystDown
 
 LONGEST = 2000
+TASKS = {"merge": "Make one note of these notes that say nearly the same; leave nothing out.",
+         "summarize": "Sum these notes up in a few sentences.",
+         "structure": "Give this note a clear structure in Markdown; begin with what matters most.",
+         "context": "Say in one or two sentences what the first note bears on, given what the others tell of it."}
 
 
 class Found(BaseModel):
@@ -39,6 +43,7 @@ class HttpAnalyst:
         self._endpoint = Endpoint("analyst", url, key, AnalystDown)
         self._model, self._budget, self._timeout_s = model, budget, timeout_s
         self._day, self._spent = "", 0
+        self._written: dict[tuple[str, ...], str] = {}
 
     def tags(self, text: str, known: Sequence[str], most: int) -> list[Finding]:
         """Tags that suit a text."""
@@ -56,6 +61,13 @@ class HttpAnalyst:
                            "ids behind it as support. Then sum up.", json.dumps(notes, ensure_ascii=False))
         return [Finding(one.label, one.text, one.confidence, tuple(one.support)) for one in answer.findings
                 if one.support and notes.keys() >= set(one.support)], answer.summary
+
+    def rewrite(self, task: str, texts: Sequence[str]) -> str:
+        """The text that was asked for; asked once, so that a plan is carried out as it was shown."""
+        if (task, *texts) not in self._written:
+            answer = self._ask(f"{TASKS[task]} Change no fact. The text as summary, no findings.", json.dumps(texts))
+            self._written[task, *texts] = answer.summary.strip() or texts[0]
+        return self._written[task, *texts]
 
     def _ask(self, task: str, text: str) -> Answer:
         today = time.strftime("%Y-%m-%d", time.gmtime())

@@ -14,7 +14,7 @@ from memolith.errors import InvalidInput
 KEYS = {"ns": "ns", "namespace": "ns", "tag": "tag", "since": "since", "before": "before", "source": "source",
         "src": "source", "project": "project", "repo": "project", "branch": "branch", "path": "path", "file": "path",
         "status": "status", "entity": "entity"}
-GLOBBED = {"source": "source", "path": "source", "branch": "branch", "project": "scope.project"}
+GLOBBED = {"source": "source", "path": "source", "branch": "branch"}
 _HEAD = re.compile(r'(-?)([^\s:",]+):')
 _VALUE = re.compile(r'"((?:[^"\\]|\\.)*)"|([^\s,"]+)', re.S)
 Words = Mapping[str, tuple[str, ...]]
@@ -35,16 +35,14 @@ def parse(text: str, namespaces: Words, statuses: Words, now: str) -> Filter:
     tags = [tuple(tag for tag, _ in values) for values in terms["tag"]]
     some = [group for group in tags if len(group) > 1]
     globs = {key: [value.replace("[", "[[]") for value, _ in every[key]] for key in GLOBBED if every[key]}
-    plain = not re.search(r"[*?]", "".join(globs.get("project", ())))
-    projects = tuple(project for project, _ in every["project"]) if plain else ()
     return Filter(
-        kinds=("memory",), namespaces=tuple(sum(spaces, ())), statuses=tuple(sum(words, ())), projects=projects,
-        forgotten=bool(words) and not words[0], tags_none=tuple(tag for tag, _ in every["-tag"]),
-        tags_all=tuple(group[0] for group in tags if len(group) == 1), tags_any=some[0] if some else (),
-        since=max(since, default=None), until=shifted(min(before), -1e-6) if before else None,
+        kinds=("memory",), namespaces=tuple(sum(spaces, ())), statuses=tuple(sum(words, ())),
+        forgotten=bool(words) and not words[0], projects=tuple(project for project, _ in every["project"]),
+        tags_none=tuple(tag for tag, _ in every["-tag"]), tags_any=some[0] if some else (),
+        tags_all=tuple(group[0] for group in tags if len(group) == 1), since=max(since, default=None),
+        until=shifted(min(before), -1e-6) if before else None,
         where=(*(Condition("scope.tags", "tagged", [*group]) for group in some[1:]),
-               *(Condition(GLOBBED[key], "glob", [*wanted]) for key, wanted in globs.items()
-                 if not (projects and key == "project")),
+               *(Condition(GLOBBED[key], "glob", [*wanted]) for key, wanted in globs.items()),
                # A name is known in this spelling and in small letters.
                *(Condition("MentionedIn", "linked", [one for name, _ in values for one in (name, name.lower())])
                  for values in terms["entity"])))

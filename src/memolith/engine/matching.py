@@ -50,7 +50,7 @@ def _check(condition: Condition) -> None:
 def item_matches(item: Item, chosen: Filter) -> bool:
     """Whether the item passes all of the filter that is about items."""
     tags, scope = set(item.tags), item.scope
-    known: Attributes = {**item.attributes, "scope.project": scope.project, "scope.tags": list(item.tags)}
+    known: Attributes = {**item.attributes, "scope.tags": list(item.tags)}
     values = ((chosen.kinds, item.kind), (chosen.statuses, item.status), (chosen.projects, scope.project),
               (chosen.namespaces, scope.namespace), (chosen.topics, item.attributes.get("topic_id")),
               (chosen.ids, item.id), (chosen.titles, item.title))

@@ -167,7 +167,7 @@ class Patch:
 
 
 class Condition(NamedTuple):
-    """One test on an attribute of the item, or on `scope.project` or `scope.tags`: `name op value`."""
+    """One test on an attribute of the item, or on `scope.tags`: `name op value`."""
 
     name: str
     op: str

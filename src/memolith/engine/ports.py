@@ -192,6 +192,8 @@ class Analyst(Protocol):
 
     def tags(self, text: str, known: Sequence[str], most: int) -> list[Finding]: ...
     def insights(self, groups: Sequence[Sequence[tuple[str, str]]], topic: str) -> tuple[list[Finding], str]: ...
+    def rewrite(self, task: str, texts: Sequence[str]) -> str:
+        """One text of several: merge, summarize, structure, or the context that the others give to the first."""
 
 
 class Checkout(NamedTuple):
@@ -285,6 +287,8 @@ class Writer(Reader, Protocol):
 
 class Store(Protocol):
     """Where everything is kept."""
+
+    name: str
 
     def reading(self, tenant: str | None) -> AbstractContextManager[Reader]:
         """Reads of one tenant; None reads across tenants, which only upkeep does."""

@@ -155,9 +155,6 @@ and case when jsonb_typeof(attribute(i.attributes, :name{n})) = 'string' and jso
 -- name: where_glob
 and (attribute(i.attributes, :name{n}) #>> '{}') ~ (cast(:value{n} as jsonb) #>> '{}')
 
--- name: scope_attributes
-cast(json_build_object('scope.project', i.project) as text)
-
 -- name: where_in
 and attribute(i.attributes, :name{n}) <> 'null'
 and attribute(i.attributes, :name{n}) in (select jsonb_array_elements(cast(:value{n} as jsonb)))

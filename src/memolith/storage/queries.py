@@ -71,8 +71,6 @@ class Queries(dict[str, str]):
                 values[name] = value
         for n, condition in enumerate(chosen.where):
             text = self["where_ordered" if condition.op in _ORDERS else f"where_{condition.op}"]
-            if condition.name.startswith("scope."):
-                text = text.replace("i.attributes", self["scope_attributes"])
             seen = "" if caller.admin else self["filter_visible"].replace("i.", "s.")
             parts.append(filled(text, {"{certainty}": self["certainty"], "{op}": _ORDERS.get(condition.op, ""),
                                        "{seen}": seen, "{n}": str(n)}))

@@ -103,9 +103,6 @@ and (typeof(json_extract(i.attributes, :name{n})) = 'text') = (typeof(:value{n})
 -- name: where_glob
 and exists (select 1 from json_each(:value{n}) where json_extract(i.attributes, :name{n}) glob value)
 
--- name: scope_attributes
-json_object('scope.project', i.project)
-
 -- name: where_in
 and json_extract(i.attributes, :name{n}) in (select value from json_each(:value{n}))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,25 +9,25 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
+from memolith.engine.consolidation import headline
 from memolith.engine.filters import parse
 from memolith.engine.model import Block, Draft, Filter, Item, Patch
 from memolith.engine.recall import Query
-from memolith.engine.secrets import redact
 from memolith.engine.times import seconds
 from memolith.errors import InvalidInput, NotFound
 from memolith.registry import Body, Call, shape
 from memolith.surfaces.items import given, spoken, the
 from memolith.surfaces.subcog.family import Domain, checkout_of, here, placed, subcog
 
-ADDRESS, TITLE, MEDIUM = "subcog://", 80, 200
+ADDRESS, MEDIUM = "subcog://", 200
 Space = Literal["decisions", "patterns", "learnings", "context", "tech-debt", "blockers", "progress", "apis", "config",
                 "security", "performance", "testing"]
 Namespace = Annotated[Space, Field(description="What sort of memory."), BeforeValidator(
     lambda given: "tech-debt" if given in ("techdebt", "tech_debt") else given)]
 MemoryId = Annotated[str, Field(description="Its id, URN or address.")]
 Tags = list[str] | None
+Text = Annotated[str, Field(min_length=1)]
 Who = Annotated[str | None, Field(max_length=60)]
-
 NAMESPACES: dict[str, tuple[str, list[str]]] = {
     "decisions": ("What was decided about design and architecture, and why", ["decided", "chose", "going with"]),
     "patterns": ("How things are done here", ["always", "never", "convention"]),
@@ -53,11 +52,10 @@ HIT = shape("content score", id=str, urn=str, uri=str, namespace=str, tags=[str]
 WHOLE = shape("source project branch context expires_at", id=str, urn=str, uri=str, namespace=str, status=str,
               tags=[str], content=str, source=str, domain=str, project=str, branch=str, context=str, expires_at=str,
               created_at=str, updated_at=str)
-MADE = {"redactions": dict[str, int], "warnings": [str]}
 
 
-@subcog.tool(shape("redactions", id=str, urn=str, **MADE))
-def subcog_capture(call: Call, *, content: Annotated[str, Field(min_length=1)], namespace: Namespace, tags: Tags = None,
+@subcog.tool(shape("redactions", id=str, urn=str, redactions=dict[str, int], warnings=[str]))
+def subcog_capture(call: Call, *, content: Text, namespace: Namespace, tags: Tags = None,
                    source: Annotated[str | None, Field(description="The file it is about.")] = None,
                    domain: Annotated[Domain, Field(description="Who sees it.")] = "project",
                    ttl: Annotated[str, Field(description="How long it lives, as 7d or 24h; 0 for ever.")] = "0",
@@ -67,37 +65,34 @@ def subcog_capture(call: Call, *, content: Annotated[str, Field(min_length=1)], 
     around = checkout_of(call) if project else None
     if around and source and Path(source).is_relative_to(around.path):
         source = Path(source).relative_to(around.path).as_posix()
-    draft = Draft(
+    written = call.engine.remember(caller, Draft(
         title=headline(content), blocks=(Block(content),), namespace=namespace, audience=audience, project=project,
         tags=(*(tags or ()), *marks(user_id, agent_id)), ttl_s=0 if ttl == "0" else length("ttl", ttl),
-        attributes=given(source=source, branch=around.branch if around else None, user_id=user_id, agent_id=agent_id))
-    written = call.engine.remember(caller, draft, call.idempotency_key)
+        attributes=given(source=source, branch=around.branch if around else None, user_id=user_id, agent_id=agent_id),
+        ), call.idempotency_key)
     return {"id": written.item.id, "urn": urn(written.item), "redactions": dict(written.redactions),
             "warnings": [f"{same.title!r} ({same.id}) says nearly the same." for same in written.similar]}
 
 
 @subcog.tool(shape(results=[HIT], total=int, warnings=[str]), read_only=True)
-def subcog_recall(call: Call, *, query: Annotated[str | None, Field(description="Left out, empty or *: list.")] = None,
+def subcog_recall(call: Call, *, query: Annotated[str, Field(description="Left out, empty or *: list.")] = "",
                   namespace: Namespace | None = None, filter: Annotated[str, Field(
                       description="As in: ns:decisions tag:a,b -tag:old since:7d source:src/*")] = "",
                   mode: Literal["hybrid", "vector", "text"] = "hybrid",
                   detail: Literal["light", "medium", "everything"] = "medium",
                   limit: Annotated[int | None, Field(ge=1, le=1000, description="Else 10, for a list 50.")] = None,
-                  offset: Annotated[int, Field(ge=0)] = 0, user_id: Who = None, agent_id: Who = None,
-                  entity: Annotated[str | None, Field(description="Named in it; commas mean or.")] = None) -> Body:
+                  offset: Annotated[int, Field(ge=0)] = 0, user_id: Who = None, agent_id: Who = None) -> Body:
     """Find memories by meaning and words, or list them, newest first."""
-    named = " entity:" + ",".join(json.dumps(name.strip()) for name in entity.split(",")) if entity else ""
-    call, chosen = here(call), wanted(call, filter + named, namespace)
+    call, chosen = here(call), wanted(call, filter, namespace)
     chosen = replace(chosen, tags_all=(*chosen.tags_all, *marks(user_id, agent_id)))
-    if query is None or query.strip() in ("", "*"):
+    if query.strip() in ("", "*"):
         page = call.engine.listing(call.caller, chosen, limit=limit or 50, offset=offset)
         return {"results": rows(call, page.items, detail), "total": page.total}
     found = call.engine.recall(call.caller, Query(query, chosen, mode, limit or 10, offset, by_similarity=True,
                                                   per_item=True))
     shown = rows(call, [hit.item for hit in found.hits], detail)
-    scores = {hit.item.id: hit.score for hit in found.hits if detail != "light"}
-    return {"results": [row | ({"score": scores[str(row["id"])]} if scores else {}) for row in shown],
-            "total": found.total, "warnings": list(found.warnings)}
+    return {"total": found.total, "warnings": list(found.warnings), "results": shown if detail == "light" else [
+        {**row, "score": hit.score} for row, hit in zip(shown, found.hits, strict=True)]}
 
 
 @subcog.tool(WHOLE, read_only=True)
@@ -108,18 +103,19 @@ def subcog_get(call: Call, *, memory_id: MemoryId) -> Body:
     return rows(call, [item], "everything")[0]
 
 
-@subcog.tool(shape("redactions", id=str, urn=str, updated=[str], tags=[str], updated_at=str, **MADE), idempotent=True)
-def subcog_update(call: Call, *, memory_id: MemoryId, content: Annotated[str | None, Field(min_length=1)] = None,
+@subcog.tool(shape("redactions", id=str, urn=str, updated=[str], tags=[str], updated_at=str, redactions=dict[str, int]),
+             idempotent=True)
+def subcog_update(call: Call, *, memory_id: MemoryId, content: Text | None = None,
                   tags: Annotated[Tags, Field(description="All tags it is to have.")] = None) -> Body:
     """Change the text or the tags of a memory; its history keeps what was there."""
     if content is None and tags is None:
         raise InvalidInput("Say what to change: content or tags.", field="content")
     item = memory(call, memory_id)
     named = content is not None and item.title == headline(texts(call, [item.id])[item.id])
-    kept = marks(*(str(item.attributes.get(name) or "") for name in ("user_id", "agent_id")))
-    patch = Patch(headline(content or "") if named else None, None if content is None else (Block(content),),
-                  None if tags is None else (*tags, *kept))
-    written = call.engine.revise(here(call).caller, item.id, patch, key=call.idempotency_key)
+    kept = [tag for tag in item.tags if tag in marks(*map(item.attributes.get, ("user_id", "agent_id")))]
+    written = call.engine.revise(here(call).caller, item.id, Patch(
+        headline(content or "") if named else None, None if content is None else (Block(content),),
+        None if tags is None else (*tags, *kept)), key=call.idempotency_key)
     return {"id": item.id, "urn": urn(item), "tags": list(written.item.tags), "updated_at": written.item.updated_at,
             "updated": [name for name, value in (("content", content), ("tags", tags)) if value is not None],
             "redactions": dict(written.redactions)}
@@ -129,11 +125,11 @@ def subcog_update(call: Call, *, memory_id: MemoryId, content: Annotated[str | N
 def subcog_delete(call: Call, *, memory_id: MemoryId,
                   hard: Annotated[bool, Field(description="Erase it for good.")] = False) -> Body:
     """Delete a memory; it can be restored unless it is erased."""
-    call, item = here(call), memory(call, memory_id, forgotten=hard or bool(call.idempotency_key))
+    caller, item = here(call).caller, memory(call, memory_id, forgotten=hard or bool(call.idempotency_key))
     if hard:
-        call.engine.erase(call.caller, item.id)
+        call.engine.erase(caller, item.id)
     else:
-        call.engine.forget(call.caller, item.id, key=call.idempotency_key)
+        call.engine.forget(caller, item.id, key=call.idempotency_key)
     return {"id": item.id, "urn": urn(item), "status": "erased" if hard else "tombstoned"}
 
 
@@ -153,31 +149,30 @@ def wanted(call: Call, filter: str = "", namespace: str | None = None) -> Filter
 
 
 def memory(call: Call, id: str, forgotten: bool = False) -> Item:
-    """The memory with that id; a URN must also name its domain and namespace, or `_` for any."""
+    """The memory with that id; a URN must name its domain and namespace too, or `_` for any."""
     item = the(here(call), "memory", id, "memory_id", forgotten=forgotten)
-    parts = id.removeprefix(ADDRESS).split("/") if id.startswith(ADDRESS) else []
-    own = urn(item).removeprefix(ADDRESS).split("/")
-    if len(parts) == 3 and any(part not in (mine, "_") for part, mine in zip(parts, own, strict=True)):
+    if id.count("/") == 4 and any(part not in (own, "_") for part, own in zip(id.split("/"), urn(item).split("/"),
+                                                                            strict=True)):
         raise NotFound(f"There is no memory {id[:200]!r}.", field="memory_id", id=id)
     return item
 
 
 def rows(call: Call, items: Sequence[Item], detail: str) -> list[Body]:
     """The memories as they are listed, with as much of each as was asked for."""
-    whole = texts(call, [item.id for item in items]) if detail != "light" else {}
-    return [{"id": item.id, "urn": urn(item), "uri": f"{ADDRESS}memory/{item.id}", "namespace": space(item),
-             "tags": list(item.tags), **_more(item, whole.get(item.id, ""), detail)} for item in items]
-
-
-def _more(item: Item, text: str, detail: str) -> Body:
-    if detail == "light":
-        return {}
-    if detail == "medium":
-        return {"content": text if len(text) <= MEDIUM else text[:MEDIUM] + "…"}
-    status = next((word for word, stored in STATUSES.items() if item.status in stored), item.status)
-    return {"content": text, "status": "tombstoned" if item.forgotten else status, "domain": item.scope.audience.value,
-            "created_at": item.created_at, "updated_at": item.updated_at, "project": item.scope.project,
-            **{name: item.attributes.get(name) for name in ("source", "branch", "context", "expires_at")}}
+    whole, found = texts(call, [item.id for item in items]), []
+    for item in items:
+        row: Body = {"id": item.id, "urn": urn(item), "uri": f"{ADDRESS}memory/{item.id}", "namespace": space(item),
+                     "tags": list(item.tags)}
+        if detail != "light":
+            text = whole[item.id]
+            row["content"] = text if detail == "everything" or len(text) <= MEDIUM else text[:MEDIUM] + "…"
+        if detail == "everything":
+            status = next((word for word, stored in STATUSES.items() if item.status in stored), item.status)
+            row |= {"status": "tombstoned" if item.forgotten else status, "domain": item.scope.audience.value,
+                    "created_at": item.created_at, "updated_at": item.updated_at, "project": item.scope.project,
+                    **{name: item.attributes.get(name) for name in ("source", "branch", "context", "expires_at")}}
+        found.append(row)
+    return found
 
 
 def texts(call: Call, ids: Sequence[str]) -> dict[str, str]:
@@ -195,13 +190,7 @@ def space(item: Item) -> str:
     return OURS.get(item.scope.namespace or "", item.scope.namespace or "context")
 
 
-def headline(text: str) -> str:
-    """The first line, cut to what a title holds."""
-    # Half of a secret would no longer be known as one.
-    return redact(text)[0].strip().split("\n", 1)[0].strip()[:TITLE]
-
-
-def marks(user: str | None, agent: str | None) -> tuple[str, ...]:
+def marks(user: object, agent: object) -> tuple[str, ...]:
     """The tags that say for whom and by whom a memory was kept."""
     return tuple(f"{name}:{id}" for name, id in (("user", user), ("agent", agent)) if id)
 
