@@ -98,7 +98,7 @@ def globs(values: list[str | None]) -> list[str]:
 TIMES = ["7d", "24h", "2w", "1s", "90m", "2026-01-01", "2026-11-15T11:59:00Z", "2099-01-01"]
 TERMS = st.lists(st.one_of(
     keyed("ns", list(STORED)), keyed("tag", TAGS), keyed("tag", TAGS, "-"), keyed("source", globs(SOURCES)),
-    keyed("path", globs(SOURCES)), keyed("branch", globs(BRANCHES)), keyed("project", [*PROJECTS[1:], "nobody/nothing"]),
+    keyed("path", globs(SOURCES)), keyed("branch", globs(BRANCHES)), keyed("project", [*PROJECTS[1:], "none/such"]),
     keyed("entity", [*ENTITIES, "rust", "nobody"]), keyed("status", KEPT), keyed("since", TIMES),
     keyed("before", TIMES)), max_size=5)
 

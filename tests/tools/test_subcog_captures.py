@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from tests.tools.subcog_calls import capture, found, refused, run
 
 from conftest import ME, At, note
 from memolith.app import App, open_app
@@ -14,27 +15,6 @@ from stores import each_store
 
 pytestmark = each_store
 POSTGRES = "Use PostgreSQL for primary storage because of JSONB support"
-
-
-def run(app: App, tool: str, caller: Caller = ME, local: bool = False, **arguments: Any) -> dict[str, Any]:
-    outcome = app.registry.run(f"subcog_{tool}", arguments, Call(caller, app.engine, local=local))
-    assert outcome.ok, outcome.body
-    return outcome.body
-
-
-def refused(app: App, tool: str, caller: Caller = ME, **arguments: Any) -> tuple[int, str, str]:
-    """The code, the argument and the words of an error."""
-    outcome = app.registry.run(f"subcog_{tool}", arguments, Call(caller, app.engine))
-    assert not outcome.ok, outcome.body
-    return outcome.body["code"], outcome.body["data"].get("field"), outcome.body["message"]
-
-
-def capture(app: App, content: str, namespace: str = "decisions", **more: Any) -> str:
-    return run(app, "capture", content=content, namespace=namespace, **more)["id"]
-
-
-def found(app: App, **arguments: Any) -> list[str]:
-    return [row["id"] for row in run(app, "recall", **arguments)["results"]]
 
 
 def aged(app: App, id: str, days: float, **attributes: Any) -> None:

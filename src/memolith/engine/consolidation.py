@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from memolith.engine.duplicates import contradicts
 from memolith.engine.insights import ALIKE, ON_TOPIC
 from memolith.engine.intake import Intake
-from memolith.engine.model import Block, Caller, Condition, Draft, Filter, Item, Json
+from memolith.engine.model import Block, Caller, Condition, Draft, Filter, Item, Json, Scope
 from memolith.engine.ports import MOST_LISTED
 from memolith.engine.recall import SIDE, Query
 from memolith.engine.secrets import redact
@@ -36,8 +36,9 @@ def plan(engine: Engine, caller: Caller, chosen: Filter, strategy: str, query: s
     items = {item.id: item for item in engine.listing(caller, chosen, descending=False, limit=MOST_LISTED).items}
     whole = engine.read_many(caller, list(items))
     texts = {item.id: "\n\n".join(block.text for block in blocks) for item, blocks in whole}
-    first: dict[str, Item] = {}
-    same = [(first.setdefault(" ".join(texts[id].casefold().split()), item), item, 1.0) for id, item in items.items()]
+    first: dict[tuple[Scope, str], Item] = {}
+    same = [(first.setdefault((item.scope, " ".join(texts[id].casefold().split())), item), item, 1.0)
+            for id, item in items.items()]
     planned: list[Group] = []
     for ids, similarity in _grouped([*same, *near], texts):
         told = [texts[id] for id in ids]
