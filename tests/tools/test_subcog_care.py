@@ -382,7 +382,8 @@ def test_each_part_of_enriching_can_be_left_out(app):
 def read(app: App, path: str) -> Any:
     subcog = next(family for family in app.registry.families if family.name == "subcog")
     content = subcog.resources.read(Call(ME, app.engine), f"subcog://{path}")
-    return json.loads(content.data) if content.mime_type == "application/json" else content.data
+    assert content.mime_type == "application/json"
+    return json.loads(content.data)
 
 
 def test_memories_are_resources_by_id_urn_namespace_topic_and_search(app):
@@ -401,8 +402,8 @@ def test_memories_are_resources_by_id_urn_namespace_topic_and_search(app):
     assert len(read(app, "namespaces")["namespaces"]) == 12
     assert read(app, "_prompts")["prompts"] == [{"name": "code-review", "domain": "user", "tags": ["t"],
                                                  "description": "Reviews."}]
-    assert "`subcog_recall`" in read(app, "help")
-    assert "subcog://search/{query}" in read(app, "help")
+    assert "subcog_recall" in read(app, "help")["tools"]
+    assert "subcog://search/{query}" in read(app, "help")["resources"]
 
 
 def test_resources_are_listed_templated_completed_and_missing_ones_refused(app):

@@ -26,16 +26,17 @@ Group = tuple[list[Item], float, str]
 def plan(engine: Engine, caller: Caller, chosen: Filter, strategy: str, query: str,
          tell: Callable[[int, int], None]) -> tuple[list[Group], list[str]]:
     """What a consolidation would do with a caller's own memories, and what he should know."""
-    left_out = ("is_summary", "summarized_in") if strategy == "summarize" else ("is_summary",)
-    chosen = replace(chosen, owner=caller.user, where=tuple(Condition(name, "eq", None) for name in left_out))
+    summing = strategy == "summarize"
+    chosen = replace(chosen, owner=caller.user, where=tuple(
+        Condition(name, "eq", None) for name in ("is_summary", "summarized_in")[:1 + summing]))
     if query not in ("", "*"):
         about = Query(query, chosen, limit=SIDE, threshold=ON_TOPIC, per_item=True)
         chosen = replace(chosen, ids=tuple(hit.item.id for hit in engine.recall(caller, about).hits) or ("-",))
-    least = ALIKE if strategy == "summarize" else engine.configuration.number(caller.tenant, "duplicate_threshold")
+    least = ALIKE if summing else engine.configuration.number(caller.tenant, "duplicate_threshold")
     near, warnings = engine.insights.duplicates(caller, chosen, least, tell)
     items = {item.id: item for item in engine.listing(caller, chosen, descending=False, limit=MOST_LISTED).items}
     whole = engine.read_many(caller, list(items))
-    texts = {item.id: "\n\n".join(block.text for block in blocks) for item, blocks in whole}
+    texts = {item.id: "\n".join(block.text for block in blocks) for item, blocks in whole}
     first: dict[tuple[Scope, str], Item] = {}
     same = [(first.setdefault((item.scope, " ".join(texts[id].casefold().split())), item), item, 1.0)
             for id, item in items.items()]
@@ -79,15 +80,15 @@ def carry_out(engine: Engine, caller: Caller, groups: Sequence[Group], strategy:
                     stands.scope.project, stands.scope.namespace), Intake(engine.limits, engine.secrets))
                 stands, sources = written.item, items
                 events.append(written.seq)
+            link: dict[str, Json] = {"source": stands.id, "type": "RelatesTo" if summing else "Supersedes",
+                                     "strength": 1.0, "attributes": {}}
             change: dict[str, Json] = {"attributes": {"summarized_in": stands.id}} if summing else {
                 "status": "superseded"}
             for source in sources:
                 if (now := rows.item(caller.tenant, source.id)) is None or now.version != source.version:
                     raise VersionConflict(id=source.id)
-                events += [engine.tell(rows, caller, f"rel-{new_id()}", "linked", {
-                    "source": stands.id, "target": source.id, "type": "RelatesTo" if summing else "Supersedes",
-                    "strength": 1.0, "attributes": {}}).seq, engine.tell(
-                        rows, caller, source.id, "revised", change, now).seq]
+                events += [engine.tell(rows, caller, f"rel-{new_id()}", "linked", link | {"target": source.id}).seq,
+                           engine.tell(rows, caller, source.id, "revised", change, now).seq]
             left.append(stands.id)
     return left, events
 

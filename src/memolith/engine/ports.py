@@ -197,13 +197,12 @@ class Analyst(Protocol):
 
 
 class Checkout(NamedTuple):
-    """The git repository around a folder: its root, its project, and the branch that is checked out."""
+    """A git repository: its root, its project, the branch that is checked out, and how to read all of them."""
 
     path: str
     project: str
     branch: str | None
     branches: Callable[[], frozenset[str] | None]
-    """Every branch here and as far as is known elsewhere; None where that cannot be read."""
 
 
 class Cipher(Protocol):

@@ -9,8 +9,9 @@ import time
 import uuid
 from datetime import datetime, timedelta
 
-UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
-LONGEST_S = 100 * 365 * 86_400
+from memolith.errors import InvalidInput
+
+UNITS_S, LONGEST_S = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}, 100 * 365 * 86_400
 _lock = threading.Lock()
 _last = 0
 
@@ -43,11 +44,12 @@ def iso(microseconds: int) -> str:
     return (datetime(1970, 1, 1) + timedelta(microseconds=microseconds)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
-def seconds(text: str) -> int | None:
-    """How long `90s`, `15m`, `24h`, `7d` or `2w` is; None for another text and for more than a hundred years."""
+def seconds(field: str, text: str) -> int:
+    """How long `90s`, `15m`, `24h`, `7d` or `2w` is, up to a hundred years."""
     found = re.fullmatch(r"([0-9]{1,12})([smhdw])", text)
-    length = int(found[1]) * UNITS_S[found[2]] if found else LONGEST_S + 1
-    return length if length <= LONGEST_S else None
+    if found is None or (length := int(found[1]) * UNITS_S[found[2]]) > LONGEST_S:
+        raise InvalidInput(f"{field} is no duration; write it like 90s, 15m, 24h, 7d or 2w.", field=field, value=text)
+    return length
 
 
 def shifted(at: str, seconds: float) -> str:

@@ -155,12 +155,8 @@ class Verbs:
             return self._change(rows, caller, item, "restored", {"dropped": ["expires_at"]} if "expires_at" in
                                 item.attributes else {}, receipt=receipt)
 
-    def erase(self, caller: Caller, id: str) -> bool:
-        """Remove every byte of the item and its links for good; False if a reader still holds old pages."""
-        return self.erase_all(caller, [id])
-
-    def erase_all(self, caller: Caller, ids: Sequence[str]) -> bool:
-        """Erase all of the items, or none."""
+    def erase(self, caller: Caller, *ids: str) -> bool:
+        """Remove every byte of the items and their links for good; False if a reader still holds old pages."""
         with self.store.writing(caller.tenant) as rows:
             for id in ids:
                 item = visible(rows, caller, id, forgotten=True)

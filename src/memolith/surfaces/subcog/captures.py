@@ -1,11 +1,14 @@
-"""Captures, which are memories with a namespace: keep, find, read, change and delete them."""
+"""Captures, which are memories with a namespace: keep, find, read, change, delete them, and their addresses."""
 
 from __future__ import annotations
 
+import fnmatch
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
+from urllib.parse import unquote
 
 from pydantic import BeforeValidator, Field
 
@@ -15,11 +18,11 @@ from memolith.engine.model import Block, Draft, Filter, Item, Patch
 from memolith.engine.recall import Query
 from memolith.engine.times import seconds
 from memolith.errors import InvalidInput, NotFound
-from memolith.registry import Body, Call, shape
+from memolith.registry import Body, Call, Content, Resource, Resources, shape
 from memolith.surfaces.items import given, spoken, the
 from memolith.surfaces.subcog.family import Domain, checkout_of, here, placed, subcog
 
-ADDRESS, MEDIUM = "subcog://", 200
+ADDRESS, MEDIUM, MOST = "subcog://", 200, 1000
 Space = Literal["decisions", "patterns", "learnings", "context", "tech-debt", "blockers", "progress", "apis", "config",
                 "security", "performance", "testing"]
 Namespace = Annotated[Space, Field(description="What sort of memory."), BeforeValidator(
@@ -48,16 +51,19 @@ STORED = {name: (name, *(theirs for theirs, ours in OURS.items() if ours == name
 STATUSES = {"active": ("active",), "archived": ("archived",), "superseded": ("superseded",),
             "pending": ("pending", "draft"), "consolidated": ("consolidated",), "tombstoned": (), "deleted": ()}
 FOUND = ("active", "archived", "pending", "draft", "consolidated")
-HIT = shape("content score", id=str, urn=str, uri=str, namespace=str, tags=[str], content=str, score=float)
-WHOLE = shape("source project branch context expires_at", id=str, urn=str, uri=str, namespace=str, status=str,
-              tags=[str], content=str, source=str, domain=str, project=str, branch=str, context=str, expires_at=str,
-              created_at=str, updated_at=str)
+ROW: dict[str, object] = {"id": str, "urn": str, "uri": str, "namespace": str, "tags": [str], "content": str}
+WHOLE = shape("source project branch context expires_at", **ROW, source=str, domain=str, project=str, branch=str,
+              status=str, context=str, expires_at=str, created_at=str, updated_at=str)
+OFFERS = [Resource(ADDRESS + path, path, about, "application/json") for path, about in {
+    "help": "What can be asked for.", "namespaces": "The sorts of memories.", "_": "Every memory.",
+    "topics": "The tags in use.", "_prompts": "The saved prompts.", "memory/{id}": "One memory.",
+    "{domain}/{namespace}/{id}": "One memory by its URN.", "_/{namespace}": "The memories of a namespace.",
+    "topics/{topic}": "The memories with a tag.", "search/{query}": "The memories that a search finds."}.items()]
 
 
 @subcog.tool(shape("redactions", id=str, urn=str, redactions=dict[str, int], warnings=[str]))
 def subcog_capture(call: Call, *, content: Text, namespace: Namespace, tags: Tags = None,
-                   source: Annotated[str | None, Field(description="The file it is about.")] = None,
-                   domain: Annotated[Domain, Field(description="Who sees it.")] = "project",
+                   source: str | None = None, domain: Domain = "project",
                    ttl: Annotated[str, Field(description="How long it lives, as 7d or 24h; 0 for ever.")] = "0",
                    user_id: Who = None, agent_id: Who = None) -> Body:
     """Keep what a session found worth knowing, with the project and branch it belongs to."""
@@ -67,14 +73,14 @@ def subcog_capture(call: Call, *, content: Text, namespace: Namespace, tags: Tag
         source = Path(source).relative_to(around.path).as_posix()
     written = call.engine.remember(caller, Draft(
         title=headline(content), blocks=(Block(content),), namespace=namespace, audience=audience, project=project,
-        tags=(*(tags or ()), *marks(user_id, agent_id)), ttl_s=0 if ttl == "0" else length("ttl", ttl),
+        tags=(*(tags or ()), *marks(user_id, agent_id)), ttl_s=0 if ttl == "0" else seconds("ttl", ttl),
         attributes=given(source=source, branch=around.branch if around else None, user_id=user_id, agent_id=agent_id),
         ), call.idempotency_key)
     return {"id": written.item.id, "urn": urn(written.item), "redactions": dict(written.redactions),
             "warnings": [f"{same.title!r} ({same.id}) says nearly the same." for same in written.similar]}
 
 
-@subcog.tool(shape(results=[HIT], total=int, warnings=[str]), read_only=True)
+@subcog.tool(shape(results=[shape("content score", **ROW, score=float)], total=int, warnings=[str]), read_only=True)
 def subcog_recall(call: Call, *, query: Annotated[str, Field(description="Left out, empty or *: list.")] = "",
                   namespace: Namespace | None = None, filter: Annotated[str, Field(
                       description="As in: ns:decisions tag:a,b -tag:old since:7d source:src/*")] = "",
@@ -112,7 +118,7 @@ def subcog_update(call: Call, *, memory_id: MemoryId, content: Text | None = Non
         raise InvalidInput("Say what to change: content or tags.", field="content")
     item = memory(call, memory_id)
     named = content is not None and item.title == headline(texts(call, [item.id])[item.id])
-    kept = [tag for tag in item.tags if tag in marks(*map(item.attributes.get, ("user_id", "agent_id")))]
+    kept = [tag for tag in item.tags if tag.startswith(("user:", "agent:"))]
     written = call.engine.revise(here(call).caller, item.id, Patch(
         headline(content or "") if named else None, None if content is None else (Block(content),),
         None if tags is None else (*tags, *kept)), key=call.idempotency_key)
@@ -151,27 +157,27 @@ def wanted(call: Call, filter: str = "", namespace: str | None = None) -> Filter
 def memory(call: Call, id: str, forgotten: bool = False) -> Item:
     """The memory with that id; a URN must name its domain and namespace too, or `_` for any."""
     item = the(here(call), "memory", id, "memory_id", forgotten=forgotten)
-    if id.count("/") == 4 and any(part not in (own, "_") for part, own in zip(id.split("/"), urn(item).split("/"),
-                                                                            strict=True)):
+    if id.count("/") == 4 and not fnmatch.fnmatchcase(urn(item), id.replace("_", "*")):
         raise NotFound(f"There is no memory {id[:200]!r}.", field="memory_id", id=id)
     return item
 
 
 def rows(call: Call, items: Sequence[Item], detail: str) -> list[Body]:
     """The memories as they are listed, with as much of each as was asked for."""
-    whole, found = texts(call, [item.id for item in items]), []
+    whole = texts(call, [item.id for item in items])
+    found: list[Body] = []
     for item in items:
-        row: Body = {"id": item.id, "urn": urn(item), "uri": f"{ADDRESS}memory/{item.id}", "namespace": space(item),
-                     "tags": list(item.tags)}
+        address, text = urn(item), whole[item.id]
+        found.append({"id": item.id, "urn": address, "uri": f"{ADDRESS}memory/{item.id}", "tags": list(item.tags),
+                      "namespace": address.split("/")[3]})
         if detail != "light":
-            text = whole[item.id]
-            row["content"] = text if detail == "everything" or len(text) <= MEDIUM else text[:MEDIUM] + "…"
+            cut = detail == "medium" and len(text) > MEDIUM
+            found[-1]["content"] = text[:MEDIUM] + "…" if cut else text
         if detail == "everything":
             status = next((word for word, stored in STATUSES.items() if item.status in stored), item.status)
-            row |= {"status": "tombstoned" if item.forgotten else status, "domain": item.scope.audience.value,
-                    "created_at": item.created_at, "updated_at": item.updated_at, "project": item.scope.project,
-                    **{name: item.attributes.get(name) for name in ("source", "branch", "context", "expires_at")}}
-        found.append(row)
+            found[-1] |= {"status": "tombstoned" if item.forgotten else status, "domain": item.scope.audience.value,
+                          "created_at": item.created_at, "updated_at": item.updated_at, "project": item.scope.project,
+                          **{name: item.attributes.get(name) for name in ("source", "branch", "context", "expires_at")}}
     return found
 
 
@@ -181,22 +187,57 @@ def texts(call: Call, ids: Sequence[str]) -> dict[str, str]:
 
 
 def urn(item: Item) -> str:
-    """Where a memory stands: domain, namespace and id."""
-    return f"{ADDRESS}{item.scope.audience.value}/{space(item)}/{item.id}"
+    """Where a memory stands: domain, namespace, also where another family wrote it, and id."""
+    space = item.scope.namespace or "context"
+    return f"{ADDRESS}{item.scope.audience.value}/{OURS.get(space, space)}/{item.id}"
 
 
-def space(item: Item) -> str:
-    """Its namespace, also where another family wrote it."""
-    return OURS.get(item.scope.namespace or "", item.scope.namespace or "context")
-
-
-def marks(user: object, agent: object) -> tuple[str, ...]:
+def marks(user: str | None, agent: str | None) -> list[str]:
     """The tags that say for whom and by whom a memory was kept."""
-    return tuple(f"{name}:{id}" for name, id in (("user", user), ("agent", agent)) if id)
+    return [f"{name}:{id}" for name, id in (("user", user), ("agent", agent)) if id]
 
 
-def length(field: str, text: str) -> int:
-    """A duration in seconds."""
-    if (found := seconds(text)) is None:
-        raise InvalidInput(f"{field} is no duration; write it like 90s, 15m, 24h, 7d or 2w.", field=field, value=text)
-    return found
+def read_resource(call: Call, uri: str) -> Content | None:
+    """What stands at an address, as JSON."""
+    return Content(uri, json.dumps(_body(call, uri), ensure_ascii=False), "application/json") if uri.startswith(
+        ADDRESS) else None
+
+
+def _body(call: Call, uri: str) -> Body:
+    match [unquote(part) for part in uri.removeprefix(ADDRESS).split("/")]:
+        case ["help"]:
+            return {"tools": {tool.name: tool.description for tool in subcog.tools},
+                    "resources": {offer.uri: offer.description for offer in OFFERS}}
+        case ["namespaces"]:
+            return subcog_namespaces(call)
+        case ["topics"]:
+            return {"topics": call.engine.counts(here(call).caller, "tag", wanted(call))}
+        case ["_prompts"]:
+            page = call.engine.listing(here(call).caller, Filter(kinds=("prompt",)), "title", False, MOST)
+            return {"prompts": [{"name": item.title, "domain": item.scope.audience.value, "tags": list(item.tags),
+                                 "description": item.attributes.get("description")} for item in page.items]}
+        case ["_", *spaces] if len(spaces) < 2 and {*spaces} <= NAMESPACES.keys():
+            return _listed(call, "", "".join(f"ns:{space}" for space in spaces))
+        case ["topics", topic] if topic:
+            return _listed(call, "", f"tag:{json.dumps(topic, ensure_ascii=False)}")
+        case ["search", query]:
+            return _listed(call, query, "")
+        case ["memory", _] | [_, _, _]:
+            return rows(call, [memory(call, uri)], "everything")[0]
+    raise NotFound(f"There is nothing at {uri[:200]!r}; {ADDRESS}help tells what there is.", id=uri)
+
+
+def _listed(call: Call, query: str, filter: str) -> Body:
+    found = subcog_recall(call, query=query, filter=filter, limit=MOST, detail="light")
+    return {"count": found["total"], "memories": found["results"]}
+
+
+def complete(call: Call, pattern: str, argument: str, beginning: str) -> list[str]:
+    """Namespaces, domains and tags that begin so."""
+    tags = call.engine.counts(here(call).caller, "tag", wanted(call)) if argument == "topic" else {}
+    known = {"namespace": [*NAMESPACES], "domain": ["project", "user", "org"], "topic": [*tags]}
+    return [value for value in known.get(argument, ()) if pattern.startswith(ADDRESS) and value.startswith(beginning)]
+
+
+subcog.resources = Resources(read_resource, lambda call: [offer for offer in OFFERS if "{" not in offer.uri],
+                             tuple(offer for offer in OFFERS if "{" in offer.uri), complete)

@@ -12,70 +12,64 @@ from memolith.engine.consolidation import carry_out, plan, rewritten
 from memolith.engine.model import Block, Filter, Item, Patch
 from memolith.engine.ports import NO_LIMIT
 from memolith.engine.recall import Query
-from memolith.engine.times import shifted
+from memolith.engine.times import seconds, shifted
 from memolith.errors import InvalidInput
 from memolith.registry import Body, Call, shape
 from memolith.surfaces.items import given
-from memolith.surfaces.subcog.captures import OURS, MemoryId, Namespace, length, memory, texts, wanted
+from memolith.surfaces.subcog.captures import OURS, MemoryId, Namespace, memory, texts, wanted
 from memolith.surfaces.subcog.family import checkout_of, here, subcog
 
-RECENT, SHOWN, RELATED, ALIKE = 20, 10, 3, 0.6
+SHOWN, RELATED, ALIKE = 10, 3, 0.6
+MEMORIES = Filter(kinds=("memory",), forgotten=None)
 DryRun = Annotated[bool, Field(description="Only tell what would be done.")]
-Purge = Annotated[bool, Field(description="Also erase what was deleted.")]
 Age = Annotated[str | None, Field(description="Erase only what was deleted so long ago, as 30d.")]
-Strategy = Annotated[Literal["merge", "summarize", "dedupe"], Field(
-    description="One memory of each group, a summary beside it, or only its oldest.")]
 
 
-@subcog.tool(shape(repository=shape("path project_id branch", path=str, project_id=str, branch=str),
-                   storage=shape(persistence=str, index=str, vector=str), statistics=shape(
-                       total_count=int, namespace_counts=dict[str, int], recent_topics=[str],
-                       top_tags=[shape(tag=str, count=int)])), read_only=True)
+@subcog.tool(shape(repository=shape("path project_id branch", path=str, project_id=str, branch=str), storage=shape(
+    persistence=str, index=str, vector=str), statistics=shape(total_count=int, namespace_counts=dict[str, int],
+    recent_topics=[str], top_tags=[shape(tag=str, count=int)])), read_only=True)
 def subcog_status(call: Call) -> Body:
     """Where this server works, how it keeps memories, and what they are about."""
     around, engine, caller, chosen = checkout_of(call), call.engine, here(call).caller, wanted(call)
     spaces = Counter[str]()
     for name, count in engine.counts(caller, "namespace", chosen).items():
         spaces[OURS.get(name, name)] += count
-    recent = [tag for item in engine.listing(caller, chosen, limit=RECENT).items for tag in item.tags]
-    tags = Counter(engine.counts(caller, "tag", chosen)).most_common(SHOWN)
-    return {"repository": {"path": around and around.path, "project_id": caller.project,
-                           "branch": around and around.branch},
-            "storage": {"persistence": engine.store.name, "index": engine.store.name,
-                        "vector": engine.search.state()[1]},
-            "statistics": {"total_count": spaces.total(), "namespace_counts": dict(spaces),
-                           "recent_topics": list(dict.fromkeys(recent))[:SHOWN],
-                           "top_tags": [{"tag": tag, "count": count} for tag, count in tags]}}
+    recent = dict.fromkeys(tag for item in engine.listing(caller, chosen).items for tag in item.tags)
+    most = Counter(engine.counts(caller, "tag", chosen)).most_common(SHOWN)
+    tags = [{"tag": tag, "count": count} for tag, count in most]
+    place = {"path": around.path, "branch": around.branch} if around else {"path": None, "branch": None}
+    return {"repository": {**place, "project_id": caller.project}, "storage": {
+        "persistence": engine.store.name, "index": engine.store.name, "vector": engine.search.state()[1]},
+        "statistics": {"total_count": spaces.total(), "namespace_counts": dict(spaces),
+                       "recent_topics": [*recent][:SHOWN], "top_tags": tags}}
 
 
 @subcog.tool(shape(stale_branches=[str], memories_affected=int, purged=int, dry_run=bool, status=str), destructive=True)
 def subcog_gc(call: Call, *, dry_run: DryRun = False, branch: Annotated[str | None, Field(
-        description="Only memories of this branch.")] = None, purge: Purge = False, older_than: Age = None) -> Body:
+        description="Only memories of this branch.")] = None, purge: Annotated[bool, Field(
+            description="Also erase what was deleted.")] = False, older_than: Age = None) -> Body:
     """Delete your memories of branches that the repository around the server no longer has."""
     around, caller = checkout_of(call), here(call).caller
-    alive = around.branches() if around else None
-    if alive is None and not purge:
-        raise InvalidInput("There is no git repository here whose branches can be read; start the server in one or "
-                           "name it with --repo.", field="branch")
     if older_than is not None and not purge:
         raise InvalidInput("older_than belongs to purge; give both.", field="older_than")
-    until = shifted(call.engine.clock.now(), -length("older_than", older_than)) if older_than else "~"
-    mine = Filter(kinds=("memory",), owner=caller.user, projects=(caller.project,) if caller.project else (),
-                  forgotten=None)
+    until = shifted(call.engine.clock.now(), -seconds("older_than", older_than)) if older_than else "~"
+    if (alive := around.branches() if around else None) is None and not purge:
+        raise InvalidInput("There is no git repository here whose branches can be read; start the server in one or "
+                           "name it with --repo.", field="branch")
     with call.engine.store.reading(caller.tenant) as rows:
-        every = [item for item in rows.listing(caller, mine, limit=NO_LIMIT, counted=False).items
-                 if item.scope.project == caller.project and branch in (None, item.attributes.get("branch"))]
-    stale = [item for item in every if not item.forgotten and alive is not None
-             and item.attributes.get("branch") not in (None, *alive)]
-    # What is deleted now is deleted before any age that was asked for.
-    doomed = [item for item in every if purge and (item.updated_at <= until if item.forgotten else
-                                                   item in stale and older_than is None)]
+        # What others keep for the project may belong to branches that only their repositories have.
+        mine = [item for item in rows.listing(caller, MEMORIES, limit=NO_LIMIT, counted=False).items
+                if (item.scope.owner, item.scope.project) == (caller.user, caller.project)
+                and branch in (None, item.attributes.get("branch"))]
+    stale = {item.id: str(item.attributes["branch"]) for item in mine if alive is not None and not item.forgotten
+             and item.attributes.get("branch") not in (None, *alive)}
+    doomed = [item.id for item in mine if purge and (item.updated_at <= until if item.forgotten else
+                                                     item.id in stale and older_than is None)]
     if not dry_run:
-        call.engine.forget_all(caller, [item.id for item in stale], "memory")
-        call.engine.erase_all(caller, [item.id for item in doomed])
-    return {"stale_branches": sorted({str(item.attributes["branch"]) for item in stale}), "purged": len(doomed),
-            "memories_affected": len({item.id for item in (*stale, *doomed)}), "dry_run": dry_run,
-            "status": "preview" if dry_run else "completed"}
+        call.engine.forget_all(caller, list(stale), "memory")
+        call.engine.erase(caller, *doomed)
+    return {"stale_branches": sorted({*stale.values()}), "memories_affected": len({*stale, *doomed}),
+            "purged": len(doomed), "dry_run": dry_run, "status": "preview" if dry_run else "completed"}
 
 
 @subcog.tool(shape(indexed=int, duration_ms=float, status=str), idempotent=True, effect="reads", scope="admin")
@@ -86,20 +80,22 @@ def subcog_reindex(call: Call, *, repo_path: Annotated[str | None, Field(
     if repo_path and not around:
         raise InvalidInput("There is no git repository there that you may name.", field="repo_path")
     call.engine.upkeep.rebuild(lambda done, total: call.progress(done, total, "replaying the log"))
-    count = call.engine.listing(call.caller, Filter(kinds=("memory",), projects=(around.project,) if around else ()),
-                                limit=1).total
-    return {"indexed": count, "duration_ms": round((time.perf_counter() - started) * 1000, 3), "status": "success"}
+    chosen = Filter(kinds=("memory",), projects=(around.project,) if around else ())
+    return {"indexed": call.engine.listing(call.caller, chosen, limit=1).total, "status": "success",
+            "duration_ms": round((time.perf_counter() - started) * 1000, 3)}
 
 
 @subcog.tool(shape(groups_found=int, candidate_merges=[shape(memories=[str], similarity=float, proposed_content=str)],
                    dry_run=bool, results=[str], events=[int], warnings=[str]), destructive=True)
-def subcog_consolidate(call: Call, *, namespace: Namespace, strategy: Strategy = "merge", query: Annotated[
-        str, Field(description="Only memories about this.")] = "", dry_run: DryRun = False) -> Body:
+def subcog_consolidate(call: Call, *, namespace: Namespace, strategy: Annotated[
+        Literal["merge", "summarize", "dedupe"], Field(description="One memory of each group, a summary beside it, or "
+                                                       "only its oldest.")] = "merge",
+        query: Annotated[str, Field(description="Only memories about this.")] = "", dry_run: DryRun = False) -> Body:
     """Make one memory of those that say the same; what contradicts each other stays apart."""
-    engine, caller = call.engine, here(call).caller
-    groups, warnings = plan(engine, caller, wanted(call, "status:active", namespace), strategy, query.strip(),
+    caller = here(call).caller
+    groups, warnings = plan(call.engine, caller, wanted(call, "status:active", namespace), strategy, query.strip(),
                             lambda done, total: call.progress(done, total, "comparing memories"))
-    results, events = ([], []) if dry_run else carry_out(engine, caller, groups, strategy)
+    results, events = ([], []) if dry_run else carry_out(call.engine, caller, groups, strategy)
     return {"groups_found": len(groups), "dry_run": dry_run, "results": results, "events": events, "warnings": warnings,
             "candidate_merges": [{"memories": [item.id for item in items], "similarity": similarity,
                                   "proposed_content": content} for items, similarity, content in groups]}
