@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -14,11 +15,12 @@ from memolith.engine.ports import MOST_LISTED
 from memolith.engine.recall import SIDE, Query
 from memolith.engine.secrets import redact
 from memolith.engine.times import new_id
-from memolith.errors import VersionConflict
+from memolith.errors import Unavailable, VersionConflict
 
 if TYPE_CHECKING:
     from memolith.engine.engine import Engine
 
+DRAIN_S = 30.0
 # Memories that belong together, the oldest first, how similar they are at least, and what is made of them.
 Group = tuple[list[Item], float, str]
 
@@ -33,6 +35,9 @@ def plan(engine: Engine, caller: Caller, chosen: Filter, strategy: str, query: s
         about = Query(query, chosen, limit=SIDE, threshold=ON_TOPIC, per_item=True)
         chosen = replace(chosen, ids=tuple(hit.item.id for hit in engine.recall(caller, about).hits) or ("-",))
     least = ALIKE if summing else engine.configuration.number(caller.tenant, "duplicate_threshold")
+    with suppress(Unavailable):
+        # A plan without the newest memories would not be what is then done.
+        engine.search.drain(caller.tenant, DRAIN_S)
     near, warnings = engine.insights.duplicates(caller, chosen, least, tell)
     items = {item.id: item for item in engine.listing(caller, chosen, descending=False, limit=MOST_LISTED).items}
     whole = engine.read_many(caller, list(items))
