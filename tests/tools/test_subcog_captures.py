@@ -96,8 +96,11 @@ def test_a_capture_with_a_ttl_is_gone_when_its_time_is_over(app):
     assert refused(app, "get", memory_id="stale")[0] == -32604
     assert refused(app, "update", memory_id="stale", tags=["x"])[0] == -32604
     assert app.engine.counts(ME, "kind") == {"memory": 2}
+    aged(app, "older", 20, expires_at="2026-01-01T00:00:00.000000Z")
     app.engine.restore(ME, "stale")
     assert set(found(app)) == {kept, ever, "stale"}
+    assert run(app, "gc", purge=True)["purged"] == 1
+    assert app.engine.past.last(ME, "older").type == "erased"
     assert app.engine.upkeep.verify() == []
     for bad in ("soon", "7", "-1d", "1.5h", "200000w"):
         assert refused(app, "capture", content="x", namespace="config", ttl=bad)[:2] == (-32608, "ttl")

@@ -23,10 +23,9 @@ from memolith.surfaces.items import given, spoken, the
 from memolith.surfaces.subcog.family import Domain, checkout_of, here, placed, subcog
 
 ADDRESS, MEDIUM, MOST = "subcog://", 200, 1000
-Space = Literal["decisions", "patterns", "learnings", "context", "tech-debt", "blockers", "progress", "apis", "config",
-                "security", "performance", "testing"]
-Namespace = Annotated[Space, Field(description="What sort of memory."), BeforeValidator(
-    lambda given: "tech-debt" if given in ("techdebt", "tech_debt") else given)]
+Namespace = Annotated[Literal[
+    "decisions", "patterns", "learnings", "context", "tech-debt", "blockers", "progress", "apis", "config", "security",
+    "performance", "testing"], BeforeValidator(lambda one: "tech-debt" if one in ("techdebt", "tech_debt") else one)]
 MemoryId = Annotated[str, Field(description="Its id, URN or address.")]
 Tags = list[str] | None
 Text = Annotated[str, Field(min_length=1)]
@@ -81,17 +80,16 @@ def subcog_capture(call: Call, *, content: Text, namespace: Namespace, tags: Tag
 
 
 @subcog.tool(shape(results=[shape("content score", **ROW, score=float)], total=int, warnings=[str]), read_only=True)
-def subcog_recall(call: Call, *, query: Annotated[str, Field(description="Left out, empty or *: list.")] = "",
-                  namespace: Namespace | None = None, filter: Annotated[str, Field(
-                      description="As in: ns:decisions tag:a,b -tag:old since:7d source:src/*")] = "",
+def subcog_recall(call: Call, *, query: Annotated[str | None, Field(description="Left out, empty or *: list.")] = None,
+                  namespace: Namespace | None = None, filter: Annotated[str | None, Field(
+                      description="As in: ns:decisions tag:a,b -tag:old since:7d source:src/*")] = None,
                   mode: Literal["hybrid", "vector", "text"] = "hybrid",
                   detail: Literal["light", "medium", "everything"] = "medium",
                   limit: Annotated[int | None, Field(ge=1, le=1000, description="Else 10, for a list 50.")] = None,
                   offset: Annotated[int, Field(ge=0)] = 0, user_id: Who = None, agent_id: Who = None) -> Body:
     """Find memories by meaning and words, or list them, newest first."""
-    call, chosen = here(call), wanted(call, filter, namespace)
-    chosen = replace(chosen, tags_all=(*chosen.tags_all, *marks(user_id, agent_id)))
-    if query.strip() in ("", "*"):
+    call, chosen = here(call), wanted(call, filter or "", namespace, marks(user_id, agent_id))
+    if not query or query.strip() in ("", "*"):
         page = call.engine.listing(call.caller, chosen, limit=limit or 50, offset=offset)
         return {"results": rows(call, page.items, detail), "total": page.total}
     found = call.engine.recall(call.caller, Query(query, chosen, mode, limit or 10, offset, by_similarity=True,
@@ -132,10 +130,7 @@ def subcog_delete(call: Call, *, memory_id: MemoryId,
                   hard: Annotated[bool, Field(description="Erase it for good.")] = False) -> Body:
     """Delete a memory; it can be restored unless it is erased."""
     caller, item = here(call).caller, memory(call, memory_id, forgotten=hard or bool(call.idempotency_key))
-    if hard:
-        call.engine.erase(caller, item.id)
-    else:
-        call.engine.forget(caller, item.id, key=call.idempotency_key)
+    call.engine.erase(caller, item.id) if hard else call.engine.forget(caller, item.id, key=call.idempotency_key)
     return {"id": item.id, "urn": urn(item), "status": "erased" if hard else "tombstoned"}
 
 
@@ -146,12 +141,12 @@ def subcog_namespaces(call: Call) -> Body:
                            for name, (about, signals) in NAMESPACES.items()]}
 
 
-def wanted(call: Call, filter: str = "", namespace: str | None = None) -> Filter:
+def wanted(call: Call, filter: str = "", namespace: str | None = None, tags: Sequence[str] = ()) -> Filter:
     """The memories that a filter means, in a namespace if one is given; what was superseded only if asked for."""
     chosen = parse(filter, STORED, STATUSES, call.engine.clock.now())
     spaces = [name for name in STORED[namespace] if name in (chosen.namespaces or (name,))] if namespace else None
     return replace(chosen, namespaces=chosen.namespaces if spaces is None else tuple(spaces) or ("-",),
-                   statuses=chosen.statuses or (() if chosen.forgotten else FOUND))
+                   statuses=chosen.statuses or (() if chosen.forgotten else FOUND), tags_all=(*chosen.tags_all, *tags))
 
 
 def memory(call: Call, id: str, forgotten: bool = False) -> Item:
@@ -164,8 +159,7 @@ def memory(call: Call, id: str, forgotten: bool = False) -> Item:
 
 def rows(call: Call, items: Sequence[Item], detail: str) -> list[Body]:
     """The memories as they are listed, with as much of each as was asked for."""
-    whole = texts(call, [item.id for item in items])
-    found: list[Body] = []
+    whole, found = texts(call, [item.id for item in items]), list[Body]()
     for item in items:
         address, text = urn(item), whole[item.id]
         found.append({"id": item.id, "urn": address, "uri": f"{ADDRESS}memory/{item.id}", "tags": list(item.tags),

@@ -13,6 +13,7 @@ from memolith.engine.model import Block, Filter, Item, Patch
 from memolith.engine.ports import NO_LIMIT
 from memolith.engine.recall import Query
 from memolith.engine.times import seconds, shifted
+from memolith.engine.verbs import gone
 from memolith.errors import InvalidInput
 from memolith.registry import Body, Call, shape
 from memolith.surfaces.items import given
@@ -61,12 +62,14 @@ def subcog_gc(call: Call, *, dry_run: DryRun = False, branch: Annotated[str | No
         mine = [item for item in rows.listing(caller, MEMORIES, limit=NO_LIMIT, counted=False).items
                 if (item.scope.owner, item.scope.project) == (caller.user, caller.project)
                 and branch in (None, item.attributes.get("branch"))]
-    stale = {item.id: str(item.attributes["branch"]) for item in mine if alive is not None and not item.forgotten
+    stale = {item.id: str(item.attributes["branch"]) for item in mine if alive is not None and not gone(item)
              and item.attributes.get("branch") not in (None, *alive)}
-    doomed = [item.id for item in mine if purge and (item.updated_at <= until if item.forgotten else
-                                                     item.id in stale and older_than is None)]
+    ends = {item.id: item.updated_at if item.forgotten else str(item.attributes["expires_at"])
+            for item in mine if gone(item)} | (dict.fromkeys(stale, "") if older_than is None else {})
+    doomed = [id for id, at in ends.items() if purge and at <= until]
     if not dry_run:
         call.engine.forget_all(caller, list(stale), "memory")
+    if doomed and not dry_run:
         call.engine.erase(caller, *doomed)
     return {"stale_branches": sorted({*stale.values()}), "memories_affected": len({*stale, *doomed}),
             "purged": len(doomed), "dry_run": dry_run, "status": "preview" if dry_run else "completed"}
@@ -90,11 +93,12 @@ def subcog_reindex(call: Call, *, repo_path: Annotated[str | None, Field(
 def subcog_consolidate(call: Call, *, namespace: Namespace, strategy: Annotated[
         Literal["merge", "summarize", "dedupe"], Field(description="One memory of each group, a summary beside it, or "
                                                        "only its oldest.")] = "merge",
-        query: Annotated[str, Field(description="Only memories about this.")] = "", dry_run: DryRun = False) -> Body:
+        query: Annotated[str | None, Field(description="Only memories about this.")] = None,
+        dry_run: DryRun = False) -> Body:
     """Make one memory of those that say the same; what contradicts each other stays apart."""
     caller = here(call).caller
-    groups, warnings = plan(call.engine, caller, wanted(call, "status:active", namespace), strategy, query.strip(),
-                            lambda done, total: call.progress(done, total, "comparing memories"))
+    groups, warnings = plan(call.engine, caller, wanted(call, "status:active", namespace), strategy,
+                            (query or "").strip(), lambda done, total: call.progress(done, total, "comparing memories"))
     results, events = ([], []) if dry_run else carry_out(call.engine, caller, groups, strategy)
     return {"groups_found": len(groups), "dry_run": dry_run, "results": results, "events": events, "warnings": warnings,
             "candidate_merges": [{"memories": [item.id for item in items], "similarity": similarity,
@@ -123,14 +127,14 @@ def subcog_enrich(call: Call, *, memory_id: MemoryId, enrich_tags: bool = True, 
 
 def _around(call: Call, item: Item, text: str) -> list[str]:
     """What is known of where a memory comes from, and what it is related to."""
-    places = [f"{name} {value}" for name in ("branch", "source") if (value := item.attributes.get(name))]
+    places = "".join(f", {name} {value}" for name in ("branch", "source") if (value := item.attributes.get(name)))
     near = call.engine.recall(call.caller, Query(text[:1000], wanted(call), limit=RELATED + 1, threshold=ALIKE,
                                                  per_item=True, verbatim=True)).hits
-    return [", ".join([f"Captured on {item.created_at[:10]} in {item.scope.project or 'no project'}", *places]) + ".",
+    return [f"Captured on {item.created_at[:10]} in {item.scope.project or 'no project'}{places}.",
             *(f"Related: {hit.item.title}" for hit in near if hit.item.id != item.id)]
 
 
-@subcog.tool(shape(message=str, status=str), read_only=True, inert=("direction",))
+@subcog.tool(shape(message=str, status={"enum": ["deprecated"]}), read_only=True, inert=("direction",))
 def subcog_sync(call: Call, *, direction: Literal["push", "fetch", "full"] = "full") -> Body:
     """Deprecated: memories are kept in the database and need no synchronising."""
     return {"message": "subcog_sync is deprecated; memories are kept in the database, and nothing was done.",
