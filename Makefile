@@ -11,6 +11,7 @@ export PYTHONUTF8 := 1
 venv: $(STAMP)
 
 $(STAMP): pyproject.toml
+	@git --version > /dev/null || (echo "git is needed: the tests build repositories with it" && exit 1)
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --editable ".[test]"

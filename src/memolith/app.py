@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memolith.adapters.builtin_analyst import BuiltinAnalyst
+from memolith.adapters.repository import checkout
 from memolith.engine.engine import Engine
 from memolith.engine.intake import Limits
 from memolith.engine.model import Block, Caller, Draft
@@ -79,7 +80,7 @@ class App:
                                 lambda tenant, budget_s: self._embed(self._store, tenant, budget_s))
                 self._opened = Engine(self._store, self.clock, limits, chosen.secrets, search,
                                       lambda: self._stage.drop(self.embedder), self._cipher, self._analysts(),
-                                      self._manual)
+                                      self._manual, lambda path: checkout(Path(path or chosen.repo)))
                 if self._in_background:
                     self.start_background()
             return self._opened

@@ -30,6 +30,7 @@ class Settings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     data: Path = Field(default_factory=data_folder, description="the data folder")
+    repo: str = Field("", description="the git repository that captures belong to; empty: the working directory")
     database: str = Field("", description="address of a PostgreSQL database; empty for SQLite in the data folder",
                           repr=False)
     database_connections: int = Field(10, ge=2, description="how many connections one process opens at most")

@@ -74,14 +74,20 @@ GOOD: dict[str, dict[str, Any]] = {
     "memory_prune": {"threshold_days": 0}, "memory_get_context": {"conversation_id": "talk"},
     "memory_export": {"conversation_id": "talk", "format": "markdown"}, "memory_stats": {}, "list_conversations": {},
     "delete_conversation": {"conversation_id": "talk"}, "import_conversations": {
-        "content": '{"title": "Zoo", "messages": [{"role": "user", "content": "A zebra."}]}'}}
+        "content": '{"title": "Zoo", "messages": [{"role": "user", "content": "A zebra."}]}'},
+    "subcog_capture": {"content": "Beavers build at night.", "namespace": "patterns"},
+    "subcog_recall": {"query": "zebra"}, "subcog_get": {"memory_id": "one"},
+    "subcog_update": {"memory_id": "one", "tags": ["striped"]}, "subcog_delete": {"memory_id": "one"},
+    "subcog_namespaces": {}, "subcog_status": {}, "subcog_gc": {"purge": True}, "subcog_reindex": {},
+    "subcog_consolidate": {"namespace": "testing", "strategy": "dedupe"}, "subcog_enrich": {"memory_id": "four"},
+    "subcog_sync": {}}
 CHATGPT = {"fetch": {"id": "one"}}
 PLAIN_ENVIRONMENT = {**os.environ, "MEMOLITH_EMBEDDER": "none"}
-VOLATILE = ("id", "conversation_id", "message_id", "concept_id", "relationship_id",
+VOLATILE = ("id", "urn", "uri", "conversation_id", "message_id", "concept_id", "relationship_id",
             "event", "at", "created_at", "updated_at", "version", "health",
             "timestamp", "uptime", "search_time_ms", "latency_ms", "last_accessed", "last_rotated", "expires_at",
             "rotated_at", "revoked_at", "new_value", "recent_memories", "supporting_memories", "peak_usage_hours",
-            "usage")
+            "usage", "events", "duration_ms")
 
 
 def good(tool: Tool) -> dict[str, Any]:
@@ -102,13 +108,17 @@ def filled(settings: Settings) -> App:
     app.engine.remember(ME, note("The quagga is gone.", id="four"))
     for kind in ("project", "topic"):
         app.engine.remember(ME, Draft(kind, kind, id=kind))
+    for id in ("first", "second"):
+        app.engine.remember(ME, note("A foal stands within minutes.", id=id, namespace="testing"))
     app.engine.vault.store(ME, Secret("Zoo", "api_key", "staging", "project", 90, {}, id="key"), "sk-…")
     return app
 
 
 def environment(settings: Settings) -> dict[str, str]:
     """What a door in a process of its own is told of the settings."""
-    return {**os.environ, "MEMOLITH_EMBEDDER": "none", "MEMOLITH_DATABASE": getattr(settings, "database", "")}
+    # The folder of the data lies in no repository, which over HTTP does not count either.
+    return {**os.environ, "MEMOLITH_EMBEDDER": "none", "MEMOLITH_DATABASE": getattr(settings, "database", ""),
+            "MEMOLITH_REPO": str(settings.data)}
 
 
 def steady(value: Any) -> Any:

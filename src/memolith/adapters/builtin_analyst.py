@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 
+from memolith.engine.duplicates import NEAR, overlap
 from memolith.engine.ports import Finding
 
 EACH = 10
@@ -61,6 +62,23 @@ class BuiltinAnalyst:
         kept = [one for label in counts for one in [one for one in found if one.label == label][:EACH]]
         about = f" about {topic}" if topic else ""
         return kept, f"{sum(map(len, groups))} memories{about}: {told}."
+
+    def rewrite(self, task: str, texts: Sequence[str]) -> str:
+        """What the texts say, each thing once; a structure is a list, a summary has the most telling sentences."""
+        if task == "structure":
+            lead, *rest = re.split(r"(?<=[.!?])\s+", texts[0].strip())
+            plain = len(rest) < 2 or "\n" in texts[0].strip()
+            return texts[0] if plain else "\n".join([lead, "", *(f"- {one}" for one in rest)])
+        first, *others = texts[1:] if task == "context" else sorted(texts, key=len, reverse=True)
+        said: list[str] = []
+        for one in (sentence for text in others for sentence in _sentences(text)):
+            if all(overlap(one, other) < NEAR / 2 for other in (*_sentences(first), *said)):
+                said.append(one)
+        if task != "summarize":
+            return "\n".join([first, *said])
+        weights = sum((_phrases(text) for text in texts), Counter[str]())
+        telling = sorted((*_sentences(first), *said), key=lambda one: -sum(weights[it] for it in set(_phrases(one))))
+        return "\n".join(telling[:3])
 
 
 def _phrases(text: str) -> Counter[str]:

@@ -15,6 +15,10 @@ from memolith.errors import AnalystDown, EmbedderDown, Unavailable
 
 BATCH, SEARCH_S, LONGEST = 64, 5.0, 2000
 TRIES, BUSY, LONGEST_PAUSE_S, QUIET_FACTOR = 3, (429, 500, 502, 503, 504), 5.0, 2
+TASKS = {"merge": "Make one note of these notes that say nearly the same; leave nothing out.",
+         "summarize": "Sum these notes up in a few sentences.",
+         "structure": "Give this note a clear structure in Markdown; begin with what matters most.",
+         "context": "Say in one or two sentences what the first note bears on, given what the others tell of it."}
 
 
 class Endpoint:
@@ -155,6 +159,7 @@ class HttpAnalyst(Endpoint):
         super().__init__(url, model, key, timeout_s)
         self._budget = budget
         self._day, self._spent = "", 0
+        self._written: dict[tuple[str, ...], str] = {}
 
     def tags(self, text: str, known: Sequence[str], most: int) -> list[Finding]:
         """Tags that suit a text."""
@@ -172,6 +177,13 @@ class HttpAnalyst(Endpoint):
                            "ids behind it as support. Then sum up.", json.dumps(notes, ensure_ascii=False))
         return [Finding(one.label, one.text, one.confidence, tuple(one.support)) for one in answer.findings
                 if one.support and notes.keys() >= set(one.support)], answer.summary
+
+    def rewrite(self, task: str, texts: Sequence[str]) -> str:
+        """The text that was asked for; asked once, so that a plan is carried out as it was shown."""
+        if (task, *texts) not in self._written:
+            answer = self._ask(f"{TASKS[task]} Change no fact. The text as summary, no findings.", json.dumps(texts))
+            self._written[task, *texts] = answer.summary.strip() or texts[0]
+        return self._written[task, *texts]
 
     def _ask(self, task: str, text: str) -> Answer:
         today = time.strftime("%Y-%m-%d", time.gmtime())

@@ -59,7 +59,7 @@ def run(arguments: list[str]) -> int:
 
 def command(options: argparse.Namespace) -> int:
     """Run what was asked for, with an app that it may use."""
-    settings = load({name: getattr(options, name, None) for name in ("data", "host", "port")})
+    settings = load({name: getattr(options, name, None) for name in ("data", "repo", "host", "port")})
     start_logging(settings.log_level)
     app = App(settings)
     try:

@@ -7,7 +7,20 @@ import json
 from typing import Any
 
 from memolith.app import App, families
-from memolith.doors.commands import DATA, JSON, YES, Commands, Options, confirm, from_stream, into, note, option, out
+from memolith.doors.commands import (
+    DATA,
+    JSON,
+    REPO,
+    YES,
+    Commands,
+    Options,
+    confirm,
+    from_stream,
+    into,
+    note,
+    option,
+    out,
+)
 from memolith.engine.events import block_data
 from memolith.engine.graph import FORMATS, draw
 from memolith.engine.intake import json_object
@@ -42,7 +55,7 @@ def tool_parser(command: str, tool_name: str) -> argparse.ArgumentParser:
                                      description=tool.description)
     fixed = {"run": call, "json": True} if calling else {"run": run_tool, "object": None}
     parser.set_defaults(tool=tool_name, schema=schema, **fixed)
-    for names, details in (DATA, OBJECT if calling else JSON, *([YES] if command == "erase" else [])):
+    for names, details in (DATA, REPO, OBJECT if calling else JSON, *([YES] if command == "erase" else [])):
         parser.add_argument(*names, **details)
     for name, entry in schema["properties"].items():
         if name not in ("data", "json"):

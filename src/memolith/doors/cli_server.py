@@ -7,7 +7,7 @@ import signal
 import threading
 
 from memolith.app import App, at_address, copy_everything, wait_for
-from memolith.doors.commands import TENANT, Commands, Options, into, note, option, out, progress, tell
+from memolith.doors.commands import REPO, TENANT, Commands, Options, into, note, option, out, progress, tell
 from memolith.engine.intake import when
 from memolith.errors import InvalidInput, NotFound
 from memolith.registry import Tool
@@ -43,8 +43,8 @@ or let `memolith install CLIENT` write the configuration. Stop with Ctrl-C."""
 
 
 @into(COMMANDS, option("--tools", default="all", help="all, families or tools by name, separated by commas"),
-      READ_ONLY, option("--connect", nargs="?", const="", metavar="URL", help="be a thin client of the server at this "
-                        "address (or SEKHA_API_URL), with the key in SEKHA_API_KEY"))
+      READ_ONLY, REPO, option("--connect", nargs="?", const="", metavar="URL", help="be a thin client of the server at "
+                        "this address (or SEKHA_API_URL), with the key in SEKHA_API_KEY"))
 def stdio(app: App, options: Options) -> None:
     """Serve MCP over standard input and output."""
     if options.connect is not None:

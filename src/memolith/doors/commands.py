@@ -36,6 +36,7 @@ def option(*names: str, **details: Any) -> Option:
 
 
 DATA = option("--data", metavar="DIR", type=Path, help="the data folder (or MEMOLITH_DATA)")
+REPO = option("--repo", metavar="DIR", help="the git repository that captures belong to (or MEMOLITH_REPO)")
 JSON = option("--json", action="store_true", help="print JSON")
 YES = option("--yes", action="store_true", help="do not ask")
 TENANT = option("--tenant", default="local")

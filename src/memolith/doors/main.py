@@ -32,7 +32,7 @@ def plain_options(arguments: list[str]) -> dict[str, str] | None:
     for name in rest:
         if name == "--read-only":
             chosen[name] = "yes"
-        elif name in ("--tools", "--data") and (value := next(rest, "")) and not value.startswith("-"):
+        elif name in ("--tools", "--data", "--repo") and (value := next(rest, "")) and not value.startswith("-"):
             chosen[name] = value
         else:
             return None
@@ -48,7 +48,7 @@ def stdio(chosen: dict[str, str]) -> int:
         # Only now, after the list of tools is answered.
         from memolith.app import App
         from memolith.settings import load
-        return App(load({"data": chosen.get("--data")}), background=True)
+        return App(load({"data": chosen.get("--data"), "repo": chosen.get("--repo")}), background=True)
 
     try:
         serve(opened, chosen.get("--tools", "all"), read_only="--read-only" in chosen)

@@ -18,11 +18,11 @@ from memolith.engine.intake import Limits
 from memolith.engine.matching import checked
 from memolith.engine.model import Block, Caller, Direction, Filter, Found, Item, Page, Similar
 from memolith.engine.past import Past
-from memolith.engine.ports import MOST_LISTED, Analyst, Cipher, Clock, Store
+from memolith.engine.ports import MOST_LISTED, Analyst, Checkout, Cipher, Clock, Store
 from memolith.engine.recall import Query, Recall
 from memolith.engine.upkeep import Upkeep
 from memolith.engine.vault import Vault
-from memolith.engine.verbs import Verbs, visible
+from memolith.engine.verbs import Verbs, gone, visible
 from memolith.errors import DiskFull, InvalidInput, Unavailable
 
 FLUSH_WAIT_S = 0.5
@@ -42,7 +42,8 @@ class Engine(Verbs):
     def __init__(self, store: Store, clock: Clock, limits: Limits = Limits(), secrets: str = "redact",
                  search: Recall | None = None, after_erase: Callable[[], None] = lambda: None,
                  cipher: Callable[[], Cipher] = missing, analysts: Sequence[Analyst] = (),
-                 manual: Callable[[], Caller] = missing) -> None:
+                 manual: Callable[[], Caller] = missing,
+                 repository: Callable[[str], Checkout | None] = lambda path: None) -> None:
         super().__init__(store, clock, limits, secrets, after_erase)
         self.past = Past(self)
         self.upkeep = Upkeep(self)
@@ -50,6 +51,8 @@ class Engine(Verbs):
         self.vault = Vault(self, cipher)
         self.manual = manual
         """Whose memory the documentation is; it is learned when first asked for, and anew when it changes."""
+        self.repository = repository
+        """The repository around a folder; an empty path stands for where this server works."""
         self.started = time.monotonic()
         self._reads = deque[tuple[str, str, str]]()
         """Tenant, item and time of each access that is not written yet."""
@@ -67,7 +70,7 @@ class Engine(Verbs):
         with self.store.reading(caller.tenant) as rows:
             found = rows.items(caller.tenant, ids)
             items = [found[id] for id in ids if id in found and found[id].scope.admits(caller)
-                     and (forgotten or not found[id].forgotten)]
+                     and (forgotten or not gone(found[id]))]
             texts = rows.passages_of(caller.tenant, [item.id for item in items])
         return [(item, join_blocks(texts[item.id])) for item in items]
 

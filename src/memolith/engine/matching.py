@@ -10,13 +10,14 @@ from dataclasses import replace
 from typing import cast
 
 from memolith.engine.intake import plain, when
-from memolith.engine.model import Condition, Filter, Item, Json, Passage
+from memolith.engine.model import Attributes, Condition, Filter, Item, Json, Passage
 from memolith.errors import InvalidInput
 
 _TEXTS = {"kinds": "kinds", "tags_all": "tags", "tags_any": "tags", "tags_none": "tags", "statuses": "status",
           "projects": "project", "namespaces": "namespace", "topics": "topic_id", "speakers": "speakers", "ids": "ids",
           "titles": "label"}
-OPS = ("eq", "ne", "lt", "le", "gt", "ge", "glob", "in", "under", "has", "is_or_lacks", "sure")
+OPS = ("eq", "ne", "lt", "le", "gt", "ge", "glob", "in", "under", "has", "is_or_lacks", "sure", "tagged", "linked")
+LISTED = ("in", "tagged", "linked")
 
 
 def checked(chosen: Filter) -> Filter:
@@ -35,9 +36,10 @@ def _check(condition: Condition) -> None:
     plain("where", condition.name)
     if condition.op not in OPS:
         raise InvalidInput(f"There is no such filter operator; use one of {', '.join(OPS)}.", field="where")
-    values = condition.value if condition.op == "in" else [condition.value]
+    many = condition.op in LISTED or (condition.op == "glob" and isinstance(condition.value, list))
+    values = condition.value if many else [condition.value]
     if not isinstance(values, list | tuple):
-        raise InvalidInput("The operator `in` needs a list.", field="where")
+        raise InvalidInput(f"The operator `{condition.op}` needs a list.", field="where")
     for value in values:
         if isinstance(value, str):
             plain("where", value)
@@ -48,6 +50,7 @@ def _check(condition: Condition) -> None:
 def item_matches(item: Item, chosen: Filter) -> bool:
     """Whether the item passes all of the filter that is about items."""
     tags, scope = set(item.tags), item.scope
+    known: Attributes = {**item.attributes, "scope.tags": list(item.tags)}
     values = ((chosen.kinds, item.kind), (chosen.statuses, item.status), (chosen.projects, scope.project),
               (chosen.namespaces, scope.namespace), (chosen.topics, item.attributes.get("topic_id")),
               (chosen.ids, item.id), (chosen.titles, item.title))
@@ -56,7 +59,7 @@ def item_matches(item: Item, chosen: Filter) -> bool:
             and tags.issuperset(chosen.tags_all) and tags.isdisjoint(chosen.tags_none)
             and (not chosen.tags_any or not tags.isdisjoint(chosen.tags_any))
             and chosen.title.casefold() in item.title.casefold()
-            and all(_holds(item.attributes.get(condition.name), condition) for condition in chosen.where))
+            and all(_holds(known.get(condition.name), condition) for condition in chosen.where))
 
 
 def passage_matches(passage: Passage, chosen: Filter) -> bool:
@@ -82,8 +85,10 @@ def _holds(value: Json, condition: Condition) -> bool:
 _TESTS: dict[str, Callable[[Json, Json], bool]] = {
     "is_or_lacks": lambda value, wanted: value == wanted,
     "sure": lambda value, wanted: (bounds := cast("list[float]", wanted))[0] <= cast(float, value) <= bounds[1],
-    "glob": lambda value, wanted: fnmatch.fnmatchcase(str(value), str(wanted).replace("[^", "[!")),
+    "glob": lambda value, wanted: any(fnmatch.fnmatchcase(str(value), str(one).replace("[^", "[!")) for one in (
+        wanted if isinstance(wanted, list) else [wanted])),
     "in": lambda value, wanted: value in cast("list[Json]", wanted),
     "under": lambda value, wanted: f"{value}/".startswith(str(wanted).rstrip("/") + "/"),
+    "tagged": lambda value, wanted: not set(cast("list[str]", value)).isdisjoint(cast("list[str]", wanted)),
     "has": lambda value, wanted: isinstance(value, list) and wanted in value,
 }

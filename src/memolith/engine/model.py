@@ -147,6 +147,8 @@ class Draft:
     project: str | None = None
     namespace: str | None = None
     id: str | None = None
+    ttl_s: int = 0
+    """How long it lives; 0 for ever."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +167,7 @@ class Patch:
 
 
 class Condition(NamedTuple):
-    """One test on an attribute of the item: `name op value`."""
+    """One test on an attribute of the item, or on `scope.tags`: `name op value`."""
 
     name: str
     op: str

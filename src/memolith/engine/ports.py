@@ -184,6 +184,17 @@ class Analyst(Protocol):
 
     def tags(self, text: str, known: Sequence[str], most: int) -> list[Finding]: ...
     def insights(self, groups: Sequence[Sequence[tuple[str, str]]], topic: str) -> tuple[list[Finding], str]: ...
+    def rewrite(self, task: str, texts: Sequence[str]) -> str:
+        """One text of several: merge, summarize, structure, or the context that the others give to the first."""
+
+
+class Checkout(NamedTuple):
+    """A git repository: its root, its project, the branch that is checked out, and how to read all of them."""
+
+    path: str
+    project: str
+    branch: str | None
+    branches: Callable[[], frozenset[str] | None]
 
 
 class Cipher(Protocol):
@@ -267,6 +278,8 @@ class Writer(Reader, Protocol):
 
 class Store(Protocol):
     """Where everything is kept."""
+
+    name: str
 
     def reading(self, tenant: str | None) -> AbstractContextManager[Reader]:
         """Reads of one tenant; None reads across tenants, which only upkeep does."""

@@ -340,6 +340,8 @@ def check(query: Query) -> Query:
         ("mode", query.mode not in MODES, f"There is no mode {query.mode!r}; use one of {', '.join(MODES)}."),
         ("query", not query.text.strip(), "There is nothing to search for."),
         ("query", len(query.text) > MAX_QUERY, f"A query has at most {MAX_QUERY:,} characters."),
+        ("as_of", query.as_of is not None and any(test.op == "linked" for test in query.filter.where),
+         "What was linked in the past cannot be searched for."),
         ("limit", not 1 <= query.limit <= SIDE, f"The limit must lie between 1 and {SIDE}."),
         ("offset", query.offset < 0, "The offset cannot be negative."),
         ("threshold", not 0 <= query.threshold <= 1, "The threshold must lie between 0 and 1."))

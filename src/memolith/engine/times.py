@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 import time
 import uuid
 from datetime import datetime, timedelta
 
+from memolith.errors import InvalidInput
+
+UNITS_S, LONGEST_S = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}, 100 * 365 * 86_400
 _lock = threading.Lock()
 _last = 0
 
@@ -38,3 +42,16 @@ class SystemClock:
 def iso(microseconds: int) -> str:
     """Microseconds since 1970 as text."""
     return (datetime(1970, 1, 1) + timedelta(microseconds=microseconds)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def seconds(field: str, text: str) -> int:
+    """How long `90s`, `15m`, `24h`, `7d` or `2w` is, up to a hundred years."""
+    found = re.fullmatch(r"([0-9]{1,12})([smhdw])", text)
+    if found is None or (length := int(found[1]) * UNITS_S[found[2]]) > LONGEST_S:
+        raise InvalidInput(f"{field} is no duration; write it like 90s, 15m, 24h, 7d or 2w.", field=field, value=text)
+    return length
+
+
+def shifted(at: str, seconds: float) -> str:
+    """The time so many seconds after another."""
+    return (datetime.fromisoformat(at) + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%S.%fZ").rjust(27, "0")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, cast
@@ -15,7 +16,7 @@ from memolith.engine.intake import Intake, Limits, identifier, plain, word
 from memolith.engine.intake import strength as checked_strength
 from memolith.engine.model import NO_ATTRIBUTES, Attributes, Block, Caller, Draft, Item, Json, Link, Patch, Written
 from memolith.engine.ports import Clock, Reader, Store, Writer
-from memolith.engine.times import new_id
+from memolith.engine.times import iso, new_id, shifted
 from memolith.errors import AlreadyExists, Conflict, Denied, InvalidInput, NotFound, VersionConflict
 
 # The kinds whose title is a name that may stand only once, and the attributes that go with it.
@@ -81,10 +82,11 @@ class Verbs:
                   receipt: Receipt = Receipt()) -> Written:
         if draft.id and rows.events(caller.tenant, draft.id):
             raise AlreadyExists("There is an item with this id already.", field="id", id=draft.id)
+        until: dict[str, Json] = {"expires_at": shifted(self.clock.now(), draft.ttl_s)} if draft.ttl_s else {}
         data: dict[str, Json] = {
             "kind": draft.kind, "title": draft.title, "status": draft.status, "owner": caller.user,
             "audience": draft.audience.value, "project": draft.project or None, "namespace": draft.namespace or None,
-            "tags": list(draft.tags), "attributes": dict(draft.attributes), **_text(draft.blocks)}
+            "tags": list(draft.tags), "attributes": {**draft.attributes, **until}, **_text(draft.blocks)}
         return self._change(rows, caller, draft.id or new_id(), "remembered", data, intake, receipt)
 
     def revise(self, caller: Caller, id: str, patch: Patch, expected: int | None = None,
@@ -139,7 +141,7 @@ class Verbs:
         with self.store.writing(caller.tenant) as rows:
             return [self._change(rows, caller, item, "forgotten").item.id
                     for item in rows.items(caller.tenant, ids).values()
-                    if item.kind == kind and item.scope.admits(caller) and not item.forgotten]
+                    if item.kind == kind and item.scope.admits(caller) and not gone(item)]
 
     def restore(self, caller: Caller, id: str, key: str | None = None) -> Written:
         """Bring a forgotten item back as it was."""
@@ -148,19 +150,21 @@ class Verbs:
             if first := self._repeated(rows, caller, receipt):
                 return first
             item = visible(rows, caller, id, forgotten=True)
-            if not item.forgotten:
+            if not gone(item):
                 raise Conflict("This item is not forgotten, so there is nothing to restore.", id=id)
-            return self._change(rows, caller, item, "restored", receipt=receipt)
+            return self._change(rows, caller, item, "restored", {"dropped": ["expires_at"]} if "expires_at" in
+                                item.attributes else {}, receipt=receipt)
 
-    def erase(self, caller: Caller, id: str) -> bool:
-        """Remove every byte of the item and its links for good; False if a reader still holds old pages."""
+    def erase(self, caller: Caller, *ids: str) -> bool:
+        """Remove every byte of the items and their links for good; False if a reader still holds old pages."""
         with self.store.writing(caller.tenant) as rows:
-            item = visible(rows, caller, id, forgotten=True)
-            if item.scope.owner != caller.user and not caller.admin:
-                raise Denied("Only its owner or an admin can erase an item.", id=id)
-            for stream in rows.link_streams(caller.tenant, id):
-                self.tell(rows, caller, stream, "erased", {}, rows.link(caller.tenant, stream))
-            self._record(rows, rows.item(caller.tenant, id), id, "erased", {}, caller)
+            for id in ids:
+                item = visible(rows, caller, id, forgotten=True)
+                if item.scope.owner != caller.user and not caller.admin:
+                    raise Denied("Only its owner or an admin can erase an item.", id=id)
+                for stream in rows.link_streams(caller.tenant, id):
+                    self.tell(rows, caller, stream, "erased", {}, rows.link(caller.tenant, stream))
+                self._record(rows, rows.item(caller.tenant, id), id, "erased", {}, caller)
         clean = self.store.shred()
         self.after_erase()
         return clean
@@ -253,9 +257,14 @@ def _written(event: Event, row: Item | Link | None, repeated: bool = False) -> W
 def visible(rows: Reader, caller: Caller, id: str, forgotten: bool = False) -> Item:
     """The item, or the same answer for one that is not there and one that is not the caller's."""
     item = rows.item(caller.tenant, id)
-    if item is None or not item.scope.admits(caller) or (item.forgotten and not forgotten):
+    if item is None or not item.scope.admits(caller) or (gone(item) and not forgotten):
         raise NotFound(f"There is no item {id[:100]!r}, or it was forgotten.", id=id)
     return item
+
+
+def gone(item: Item) -> bool:
+    """Whether the item was forgotten, or has outlived its time."""
+    return item.forgotten or str(item.attributes.get("expires_at") or "~") <= iso(time.time_ns() // 1000)
 
 
 def sees_both(rows: Reader, caller: Caller, link: Link) -> bool:

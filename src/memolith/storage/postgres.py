@@ -25,7 +25,7 @@ LOOK_S = 1.0
 class PostgresStore(SqlStore):
     """All that is remembered, in one database."""
 
-    reader, writer = PostgresReader, PostgresWriter
+    name, reader, writer = "postgres", PostgresReader, PostgresWriter
 
     def __init__(self, url: str, connections: int = 10, busy_s: float = 20.0, statement_s: float = 60.0,
                  pooled: bool = False) -> None:

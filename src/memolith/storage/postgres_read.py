@@ -27,7 +27,7 @@ _names = itertools.count()
 
 def _value(op: str, value: Json) -> Parameter:
     if op == "glob":
-        return json.dumps(_pattern(str(value)))
+        return json.dumps("|".join(_pattern(str(one)) for one in (value if isinstance(value, list) else [value])))
     flat = [_number(one) for one in value] if op == "in" and isinstance(value, list | tuple) else _number(value)
     return json.dumps(flat, ensure_ascii=False)
 
@@ -47,7 +47,7 @@ def _pattern(glob: str) -> str:
 
 def _placeholders(text: str) -> str:
     text = TO_SQLITE.sub("", text)
-    text = re.sub(r"in each\(:(\w+)\)", rf"= any(array(select value from {_ELEMENTS}))", text)
+    text = re.sub(r"in each\(:([\w{}]+)\)", rf"= any(array(select value from {_ELEMENTS}))", text)
     text = re.sub(r"in numbers\(:(\w+)\)", rf"= any(array(select cast(value as bigint) from {_ELEMENTS}))", text)
     return re.sub(r"(?<![:\w]):(\w+(?:\{n\})?)", r"%(\1)s", text.replace("%", "%%"))
 

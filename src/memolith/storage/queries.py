@@ -71,9 +71,10 @@ class Queries(dict[str, str]):
                 values[name] = value
         for n, condition in enumerate(chosen.where):
             text = self["where_ordered" if condition.op in _ORDERS else f"where_{condition.op}"]
+            seen = "" if caller.admin else self["filter_visible"].replace("i.", "s.")
             parts.append(filled(text, {"{certainty}": self["certainty"], "{op}": _ORDERS.get(condition.op, ""),
-                                       "{n}": str(n)}))
-            values[f"name{n}"] = self._attribute(condition.name)
+                                       "{seen}": seen, "{n}": str(n)}))
+            values[f"name{n}"] = condition.name if condition.op == "linked" else self._attribute(condition.name)
             values[f"value{n}"] = self._value(condition.op, condition.value)
         return "\n".join(parts), values
 

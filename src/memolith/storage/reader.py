@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from operator import itemgetter
@@ -13,6 +14,7 @@ from memolith.engine.events import Event
 from memolith.engine.intake import storable
 from memolith.engine.model import Caller, Direction, Filter, Item, Link, Page, Passage
 from memolith.engine.ports import NO_LIMIT, Candidate, Place, Statistics, Unembedded
+from memolith.engine.times import iso
 from memolith.errors import InvalidInput
 from memolith.storage import rows
 from memolith.storage.queries import Parameter, Parameters, Queries, about_passages, filled
@@ -78,6 +80,9 @@ class SqlReader:
                  fill: Mapping[str, str] = MappingProxyType({}), /, **values: Parameter) -> Iterator[Row]:
         """The rows of a named statement with the filter in it; some have another form to look at passages."""
         filters, bound = self.queries.where(caller, chosen, place)
+        if chosen.forgotten is False and self.once("expiring", caller.tenant):
+            filters += "\n" + self.queries["filter_unexpired"]
+            bound["now"] = iso(time.time_ns() // 1000)
         text = self.queries.get(f"{name}_passage") if about_passages(chosen) else None
         return self.run(filled(text or self.queries[name], {**fill, "{filters}": filters}),
                         {"tenant": caller.tenant, **bound, **values})

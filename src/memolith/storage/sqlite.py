@@ -35,7 +35,7 @@ class SqliteWriter(SqlWriter, SqliteReader):
 class SqliteStore(SqlStore):
     """All that is remembered, in one folder."""
 
-    reader, writer = SqliteReader, SqliteWriter
+    name, reader, writer = "sqlite", SqliteReader, SqliteWriter
 
     def __init__(self, folder: Path, busy_s: float = 20.0) -> None:
         super().__init__(busy_s)

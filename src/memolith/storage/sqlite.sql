@@ -101,7 +101,7 @@ and json_extract(i.attributes, :name{n}) {op} :value{n}
 and (typeof(json_extract(i.attributes, :name{n})) = 'text') = (typeof(:value{n}) = 'text')
 
 -- name: where_glob
-and json_extract(i.attributes, :name{n}) glob :value{n}
+and exists (select 1 from json_each(:value{n}) where json_extract(i.attributes, :name{n}) glob value)
 
 -- name: where_in
 and json_extract(i.attributes, :name{n}) in (select value from json_each(:value{n}))

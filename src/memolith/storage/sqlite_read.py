@@ -18,6 +18,7 @@ COLUMNS = ("body", "extra", "scope")
 
 
 def _sql_value(op: str, value: Json) -> Parameter:
+    value = [value] if op == "glob" and not isinstance(value, list) else value
     if isinstance(value, list | tuple | dict):
         return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
     return int(value) if isinstance(value, bool) else value
@@ -26,7 +27,7 @@ def _sql_value(op: str, value: Json) -> Parameter:
 def plain(text: str) -> str:
     """A statement as SQLite reads it."""
     text = TO_POSTGRES.sub("", text).replace("attribute(", "json_extract(")
-    return re.sub(r"in (?:each|numbers)\(:(\w+)\)", r"in (select value from json_each(:\1))", text)
+    return re.sub(r"in (?:each|numbers)\(:([\w{}]+)\)", r"in (select value from json_each(:\1))", text)
 
 
 QUERIES = Queries("sqlite.sql", lambda name: "$." + json.dumps(name), _sql_value, plain)

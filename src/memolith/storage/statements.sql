@@ -287,6 +287,20 @@ and attribute(i.attributes, :name{n}) is not distinct from :value{n}::jsonb
 -- name: where_ne
 and attribute(i.attributes, :name{n}) is distinct from :value{n}::jsonb
 
+-- name: where_tagged
+and exists (select 1 from tag t where t.tenant = :tenant and t.item = i.row and t.tag in each(:value{n}))
+
+-- name: where_linked
+and i.id in (select l.target from item s join link l on l.tenant = s.tenant and l.source = s.id and l.type = :name{n}
+             where s.tenant = :tenant and s.forgotten = 0 {seen}
+             and (s.title in each(:value{n}) or lower(s.title) in each(:value{n})))
+
+-- name: expiring
+select 1 from item i where i.tenant = :tenant and i.attributes::jsonb ->> 'expires_at' is not null limit 1
+
+-- name: filter_unexpired
+and coalesce(i.attributes::jsonb ->> 'expires_at', '~') collate "C" > :now
+
 -- name: where_sure
 and {certainty} between (:value{n}::jsonb ->> 0)::numeric and (:value{n}::jsonb ->> 1)::numeric
 

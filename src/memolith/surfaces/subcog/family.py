@@ -7,6 +7,7 @@ from typing import Literal
 
 from memolith import errors
 from memolith.engine.model import Audience, Caller
+from memolith.engine.ports import Checkout
 from memolith.registry import Call, Family
 from memolith.surfaces.items import coded
 
@@ -21,7 +22,18 @@ subcog = Family("subcog", coded(CODES, (-32608, "Validation error")),
 
 def project_of(call: Call) -> str | None:
     """The project that the caller works in: what he states, else that of the repository around a local server."""
-    return call.caller.project
+    around = None if call.caller.project else checkout_of(call)
+    return around.project if around else call.caller.project
+
+
+def checkout_of(call: Call, path: str = "") -> Checkout | None:
+    """The repository around a local server, or around a folder of its machine; over HTTP no folder counts."""
+    return call.engine.repository(path) if call.local else None
+
+
+def here(call: Call) -> Call:
+    """The call of somebody who works in the project around him."""
+    return replace(call, caller=replace(call.caller, project=project_of(call)))
 
 
 def placed(call: Call, domain: Domain) -> tuple[Caller, Audience, str | None]:

@@ -28,6 +28,7 @@ create index item_project on item (tenant, project) where project is not null;
 create index item_namespace on item (tenant, namespace) where namespace is not null;
 create index item_topic on item (tenant, (cast(attributes as jsonb) ->> 'topic_id'))
     where cast(attributes as jsonb) ->> 'topic_id' is not null;
+create index item_expiring on item (tenant) where cast(attributes as jsonb) ->> 'expires_at' is not null;
 create index item_name on item (tenant, kind, title) where title <> '';
 
 create table passage (

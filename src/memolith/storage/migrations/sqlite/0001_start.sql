@@ -27,6 +27,7 @@ create index item_owner on item (tenant, owner);
 create index item_project on item (tenant, project) where project is not null;
 create index item_namespace on item (tenant, namespace, kind, forgotten, owner, audience, project);
 create index item_topic on item (tenant, attributes ->> 'topic_id') where attributes ->> 'topic_id' is not null;
+create index item_expiring on item (tenant) where attributes ->> 'expires_at' is not null;
 create index item_name on item (tenant, kind, title) where title <> '';
 -- Covers the count of concepts by area, topic and subtopic, so that the hierarchy reads no row.
 create index item_tree on item (tenant, attributes ->> 'area', attributes ->> 'topic', attributes ->> 'subtopic',

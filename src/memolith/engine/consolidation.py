@@ -1,0 +1,112 @@
+"""Memories that say the same become one, or get a summary: planned first, then done exactly as planned."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from memolith.engine.duplicates import contradicts
+from memolith.engine.insights import ALIKE, ON_TOPIC
+from memolith.engine.intake import Intake
+from memolith.engine.model import Block, Caller, Condition, Draft, Filter, Item, Json, Scope
+from memolith.engine.ports import MOST_LISTED
+from memolith.engine.recall import SIDE, Query
+from memolith.engine.secrets import redact
+from memolith.engine.times import new_id
+from memolith.errors import Unavailable, VersionConflict
+
+if TYPE_CHECKING:
+    from memolith.engine.engine import Engine
+
+DRAIN_S = 30.0
+# Memories that belong together, the oldest first, how similar they are at least, and what is made of them.
+Group = tuple[list[Item], float, str]
+
+
+def plan(engine: Engine, caller: Caller, chosen: Filter, strategy: str, query: str,
+         tell: Callable[[int, int], None]) -> tuple[list[Group], list[str]]:
+    """What a consolidation would do with a caller's own memories, and what he should know."""
+    summing = strategy == "summarize"
+    chosen = replace(chosen, owner=caller.user, where=tuple(
+        Condition(name, "eq", None) for name in ("is_summary", "summarized_in")[:1 + summing]))
+    if query not in ("", "*"):
+        about = Query(query, chosen, limit=SIDE, threshold=ON_TOPIC, per_item=True)
+        chosen = replace(chosen, ids=tuple(hit.item.id for hit in engine.recall(caller, about).hits) or ("-",))
+    least = ALIKE if summing else engine.configuration.number(caller.tenant, "duplicate_threshold")
+    with suppress(Unavailable):
+        # A plan without the newest memories would not be what is then done.
+        engine.search.drain(caller.tenant, DRAIN_S)
+    near, warnings = engine.insights.duplicates(caller, chosen, least, tell)
+    items = {item.id: item for item in engine.listing(caller, chosen, descending=False, limit=MOST_LISTED).items}
+    whole = engine.read_many(caller, list(items))
+    texts = {item.id: "\n".join(block.text for block in blocks) for item, blocks in whole}
+    first: dict[tuple[Scope, str], Item] = {}
+    same = [(first.setdefault((item.scope, " ".join(texts[id].casefold().split())), item), item, 1.0)
+            for id, item in items.items()]
+    planned: list[Group] = []
+    for ids, similarity in _grouped([*same, *near], texts):
+        told = [texts[id] for id in ids]
+        content, more = (told[0], []) if strategy == "dedupe" else rewritten(engine, strategy, told)
+        planned.append(([items[id] for id in ids], similarity, content))
+        warnings += [warning for warning in more if warning not in warnings]
+    return planned, warnings
+
+
+def _grouped(pairs: Sequence[tuple[Item, Item, float]], texts: dict[str, str]) -> list[tuple[list[str], float]]:
+    """The ids that belong together, in the order of the texts, and the least similarity that brought them together."""
+    groups, scores = {id: {id} for id in texts}, dict.fromkeys(texts, 1.0)
+    for one, two, score in pairs:
+        ours, theirs = groups.get(one.id, set()), groups.get(two.id, set())
+        # Each may be like the next, and yet the last contradict the first.
+        if ours is not theirs and one.scope == two.scope and not any(
+                contradicts(texts[mine], texts[other]) for mine in ours for other in theirs):
+            ours |= theirs
+            groups |= dict.fromkeys(theirs, ours)
+            scores |= dict.fromkeys(ours, min(score, *(scores[id] for id in ours)))
+    listed = {id: [other for other in texts if other in group] for id, group in groups.items() if len(group) > 1}
+    return [(ids, scores[id]) for id, ids in listed.items() if ids[0] == id]
+
+
+def carry_out(engine: Engine, caller: Caller, groups: Sequence[Group], strategy: str) -> tuple[list[str], list[int]]:
+    """Do what was planned, all or nothing; the memories that stand for the groups, and the events to undo it by."""
+    left, events, summing = [], [], strategy == "summarize"
+    with engine.store.writing(caller.tenant) as rows:
+        for items, _, content in groups:
+            stands, sources = items[0], items[1:]
+            if strategy != "dedupe":
+                kept = {name: value for name, value in stands.attributes.items()
+                        if all(item.attributes.get(name) == value for item in items)}
+                tags = sorted({tag for item in items for tag in item.tags})[:engine.limits.tags]
+                written = engine.remember_in(rows, caller, Draft(
+                    "memory", headline(content), (Block(content),), tuple(tags),
+                    kept | {"is_summary": True} if summing else kept, "active", stands.scope.audience,
+                    stands.scope.project, stands.scope.namespace), Intake(engine.limits, engine.secrets))
+                stands, sources = written.item, items
+                events.append(written.seq)
+            link: dict[str, Json] = {"source": stands.id, "type": "RelatesTo" if summing else "Supersedes",
+                                     "strength": 1.0, "attributes": {}}
+            change: dict[str, Json] = {"attributes": {"summarized_in": stands.id}} if summing else {
+                "status": "superseded"}
+            for source in sources:
+                if (now := rows.item(caller.tenant, source.id)) is None or now.version != source.version:
+                    raise VersionConflict(id=source.id)
+                events += [engine.tell(rows, caller, f"rel-{new_id()}", "linked", link | {"target": source.id}).seq,
+                           engine.tell(rows, caller, source.id, "revised", change, now).seq]
+            left.append(stands.id)
+    return left, events
+
+
+def rewritten(engine: Engine, task: str, texts: Sequence[str]) -> tuple[str, list[str]]:
+    """What the analyst makes of texts, and warnings; where he changed a fact the built-in one does it."""
+    made, name, warnings = engine.insights.ask(lambda analyst: analyst.rewrite(task, texts))
+    builtin = engine.insights.analysts[-1]
+    if name == builtin.name or not any(contradicts(made, text) for text in texts):
+        return made, warnings
+    return builtin.rewrite(task, texts), [*warnings, f"{name} changed a fact; done by the built-in analyst."]
+
+
+def headline(text: str) -> str:
+    """The first line, cut to what a title holds; half of a secret would no longer be known as one."""
+    return redact(text)[0].strip().split("\n", 1)[0].strip()[:80]

@@ -1,0 +1,29 @@
+"""Calls of Subcog tools in this process: what they give, or how they are refused."""
+
+from typing import Any
+
+from conftest import ME
+from memolith.app import App
+from memolith.engine.model import Caller
+from memolith.registry import Call
+
+
+def run(app: App, tool: str, caller: Caller = ME, local: bool = False, **arguments: Any) -> dict[str, Any]:
+    outcome = app.registry.run(f"subcog_{tool}", arguments, Call(caller, app.engine, local=local))
+    assert outcome.ok, outcome.body
+    return outcome.body
+
+
+def refused(app: App, tool: str, caller: Caller = ME, **arguments: Any) -> tuple[int, str, str]:
+    """The code, the argument and the words of an error."""
+    outcome = app.registry.run(f"subcog_{tool}", arguments, Call(caller, app.engine))
+    assert not outcome.ok, outcome.body
+    return outcome.body["code"], outcome.body["data"].get("field"), outcome.body["message"]
+
+
+def capture(app: App, content: str, namespace: str = "decisions", **more: Any) -> str:
+    return run(app, "capture", content=content, namespace=namespace, **more)["id"]
+
+
+def found(app: App, **arguments: Any) -> list[str]:
+    return [row["id"] for row in run(app, "recall", **arguments)["results"]]
