@@ -80,7 +80,7 @@ class SqlReader:
                  fill: Mapping[str, str] = MappingProxyType({}), /, **values: Parameter) -> Iterator[Row]:
         """The rows of a named statement with the filter in it; some have another form to look at passages."""
         filters, bound = self.queries.where(caller, chosen, place)
-        if chosen.forgotten is False and self.once("expiring", caller.tenant):
+        if chosen.forgotten is False and self.lasting("expiring", caller.tenant):
             filters += "\n" + self.queries["filter_unexpired"]
             bound["now"] = iso(time.time_ns() // 1000)
         text = self.queries.get(f"{name}_passage") if about_passages(chosen) else None
