@@ -160,6 +160,7 @@ class Search:
         self._terms = lexicon.query_terms(query.text)
         self._named = self._speakers_named()
         self._items: dict[int, Item] = {}
+        self._read: dict[Place, Passage] = {}
         self._near: dict[int, float] = {}
         """The cosines that the search by meaning found already."""
         self.unread = 0
@@ -251,9 +252,10 @@ class Search:
         return _sorted(judged)
 
     def _passages(self, places: set[Place]) -> dict[Place, Passage]:
-        found = self._rows.places(places)
+        found = self._rows.places(places - self._read.keys())
         self._items |= {place.item: item for place, (item, _) in found.items()}
-        return {place: found[place][1] for place in sorted(found)}
+        self._read |= {place: passage for place, (_, passage) in found.items()}
+        return {place: self._read[place] for place in sorted(places & self._read.keys())}
 
     def _weigh(self, passages: dict[Place, Passage], dense: Dense | None) -> list[Evidence]:
         cosines = {place: self._near[place.ref] for place in passages if place.ref in self._near}
