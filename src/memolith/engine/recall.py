@@ -19,7 +19,7 @@ from memolith.errors import DiskFull, EmbedderDown, InvalidInput, Unavailable
 
 MODES = ("hybrid", "vector", "text")
 SIDE = 1000
-POOL, BESIDE = 100, 50
+POOL, BESIDE = 60, 40
 STRONG = 0.79
 COMMON_SHARE, COMMON_LEAST = 0.05, 2000
 MAX_QUERY = 10_000
