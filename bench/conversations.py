@@ -1,14 +1,20 @@
-"""How fast are the Sekha tools over 10,000 conversations, and over one of 20,000 messages?"""
+"""How fast are the Sekha tools over 10,000 conversations, and over one of 20,000 messages?
+
+A message is an English sentence of about 150 common words, with the vector that the model makes of it, and a few words
+that follow Zipf's law, as those of real talk do. A question holds some of each; the hard ones hold common words only.
+"""
 
 from __future__ import annotations
 
 import argparse
 import hashlib
+import random
 import resource
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from bench import material
 from bench.material import ME, fresh, measure
 from bench.memories import row
 from bench.sentences import questions, sentences, vectors
@@ -18,7 +24,7 @@ from memolith.registry import Call
 from memolith.retrieval.minilm import MiniLM
 from memolith.retrieval.vectors import quantised
 
-TURNS = 10
+TURNS, RARE = 10, 8
 FOLDERS = [f"/projects/team-{n}" for n in range(9)] + ["/private"]
 BARS = {"store": 5, "search": 15}
 
@@ -45,6 +51,13 @@ def store(app: App, count: int, texts: list[str]) -> None:
     row(f"store, {TURNS} messages", (taken[count // 2], taken[int(count * 0.95)]), BARS["store"])
 
 
+def asked(texts: list[str], count: int) -> list[str]:
+    """Questions about messages: what a sentence is about, and a few of the words that came with it."""
+    pick = random.Random(5)
+    return [f"{question[:-1]} {' '.join(pick.sample(pick.choice(texts).split()[-RARE:], 3))}?"
+            for question in questions(count)]
+
+
 def embed(app: App, texts: list[str]) -> None:
     """Give every message the vector that the model made of its text."""
     rows, numbers = vectors(len(texts)), {text: n for n, text in enumerate(texts)}
@@ -59,16 +72,17 @@ def embed(app: App, texts: list[str]) -> None:
     app.renew(always=True)
 
 
-def searches(app: App, long: str) -> None:
+def searches(app: App, texts: list[str], long: str) -> None:
     """Searches with no filter and with each kind of it, the embedding of the question apart."""
     assert app.embedder is not None
-    asked = iter(questions(400))
-    for name, chosen in (("none", {}), ("folder of a tenth", {"folder": "/home"}), ("folder of nine tenths",
-                         {"folder": "/projects"}), ("label", {"label": "Talk 7"}), ("role", {"role": "user"}),
-                         ("importance", {"importance_min": 9}), ("the long one", {"conversation_id": long})):
-        taken = []
+    natural = iter(asked(texts, 400))
+    for name, chosen in (("none", {}), ("none, hard", {}), ("folder of a tenth", {"folder": "/private"}),
+                         ("folder of nine tenths", {"folder": "/projects"}), ("label", {"label": "Talk 7"}),
+                         ("role", {"role": "user"}), ("importance", {"importance_min": 9}),
+                         ("the long one", {"conversation_id": long})):
+        taken, source = [], iter(questions(60)) if name.endswith("hard") else natural
         for _ in range(30):
-            app.embedder.embed([text := next(asked)])
+            app.embedder.embed([text := next(source)])
             taken.append(measure(lambda t=text, c=chosen: run(app, "memory_search", query=t, filters=c), 1)[0])
         taken.sort()
         row(f"search, {name}", (taken[15], taken[28]), BARS["search"])
@@ -89,7 +103,8 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=10_000)
     parser.add_argument("--long", type=int, default=20_000)
     options = parser.parse_args()
-    texts = sentences(max(options.count * TURNS, options.long))
+    count = max(options.count * TURNS, options.long)
+    texts = [f"{one} {rare}" for one, rare in zip(sentences(count), material.texts(count, RARE), strict=True)]
     with fresh("minilm") as app:
         print(f"{'ms':42} {'median':>8} {'p95':>8}   {'':10}  {'ratio':>5}")
         store(app, options.count, texts)
@@ -97,7 +112,7 @@ def main() -> None:
         long = run(app, "memory_store", label="Long", messages=messages(texts[:options.long]))["id"]
         print(f"store of {options.long:,} messages at once: {time.perf_counter() - started:.1f} s", flush=True)
         embed(app, texts)
-        searches(app, long)
+        searches(app, texts, long)
         for name, step in steps(app, long):
             before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
             median, p95 = measure(step, 5)

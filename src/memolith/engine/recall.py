@@ -202,7 +202,11 @@ class Search:
         frequencies = asked.statistics.frequencies
         known = [term for term in asked.terms if frequencies.get(term)]
         bound = max(COMMON_LEAST, COMMON_SHARE * asked.statistics.passages)
-        telling = [term for term in known if frequencies[term] <= bound]
+        telling: list[str] = []
+        for term in sorted(known, key=lambda term: (frequencies[term], term)):
+            # Several that are nearly too common are together as costly as one that is.
+            if sum(frequencies[one] for one in (*telling, term)) <= bound:
+                telling.append(term)
         find = self._rows.search_text
         if telling or self._phrases:
             found = find(self._caller, self._query.filter, telling, self._phrases, False, SIDE)
