@@ -18,6 +18,7 @@ from tests.programs.children import CLI, HERE, Child, ask, environment, wait_for
 from memolith.app import App, open_app
 from memolith.engine.intake import Intake, Limits
 from memolith.engine.model import Block, Caller, Draft, Filter
+from memolith.engine.ports import Place
 from memolith.engine.recall import Query
 from memolith.retrieval.minilm import MODEL_FILE, MODEL_FOLDER, VOCAB_FILE, MiniLM
 from memolith.retrieval.vectors import quantised
@@ -160,7 +161,8 @@ def shelved(folder: Path, count: int) -> App:
 def nearest(app: App, row: np.ndarray) -> int:
     index = app.stage.index(MiniLM())
     with app.store.reading(None) as store:
-        return index.nearest(store, ME, Filter(), row.tobytes(), 1)[0].place.ordinal
+        [(ref, _)] = index.nearest(store, ME, Filter(), row.tobytes(), 1)
+        return Place.of(ref).ordinal
 
 
 @pytest.mark.parametrize("attempt", [0, *(pytest.param(n, marks=pytest.mark.full) for n in (1, 2))])

@@ -29,6 +29,8 @@ TOOLS = {
     "erase": ("erase_item", "Remove every byte of an item for good."),
     "call": ("", "Call a tool: memolith call TOOL --json '{…}', or a flag per argument."),
 }
+# What a tool wants to be told, and a person need not say.
+ASSUMED = {"budget_tokens": "1000"}
 OBJECT = option("--json", dest="object", metavar="OBJECT", help="all arguments as one JSON object")
 
 
@@ -46,9 +48,10 @@ def tool_parser(command: str, tool_name: str) -> argparse.ArgumentParser:
         parser.add_argument(*names, **details)
     for name, entry in schema["properties"].items():
         if name not in ("data", "json"):
-            bare = not calling and name in schema.get("required", ())
+            assumed = None if calling else ASSUMED.get(name)
+            bare = not calling and not assumed and name in schema.get("required", ())
             parser.add_argument(*([] if bare else [f"--{name.replace('_', '-')}"]), dest=f"argument {name}",
-                                action="append" if entry.get("type") == "array" else "store",
+                                default=assumed, action="append" if entry.get("type") == "array" else "store",
                                 help=entry.get("description"), metavar=name if bare else entry.get("type", "json"))
     return parser
 

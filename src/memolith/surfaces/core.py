@@ -79,7 +79,7 @@ def recall(call: Call, *, query: str, kinds: Texts = None, tags: Texts = None, p
 
 
 @core.tool(shape(text=str, citations=[dict], tokens=int, warnings=[str]), read_only=True)
-def context(call: Call, *, query: str, budget_tokens: Annotated[int, Field(ge=20, le=200_000)] = 1000,
+def context(call: Call, *, query: str, budget_tokens: Annotated[int, Field(ge=20, le=200_000)],
             kinds: Texts = None, project: str | None = None) -> Body:
     """The best passages on a question, with sources."""
     pack = call.engine.context(call.caller, query, budget_tokens, _filter(kinds, None, project))
