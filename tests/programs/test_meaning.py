@@ -78,7 +78,7 @@ def test_without_a_network_and_a_home_what_was_remembered_is_found_by_meaning(lo
         answer = json.loads(lonely("recall", question, *data))
         assert answer["hits"][0]["text"] == text
         assert answer["hits"][0]["reasons"]["cosine"] > 0.2
-        assert answer["warnings"] == []
+        assert "warnings" not in answer
     pack = json.loads(lonely("context", "pet destroyed the furniture", *data))
     assert FACTS[0] in pack["text"]
     same = json.loads(lonely("similar", FACTS[0].replace("out", "away"), *data))
