@@ -14,7 +14,7 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSI
 
 from memolith import __version__
 from memolith.doors.frames import CAPABILITIES_KEY, VERSION_KEY, entry_name
-from memolith.doors.mcp_server import make_server
+from memolith.doors.mcp_server import MemolithServer
 from memolith.registry import Family, Registry
 
 PACKAGES = ("mcp", "mcp-types", "pydantic", "pydantic_core")
@@ -38,7 +38,7 @@ async def answers(registry: Registry, version: str) -> dict[str, bytes]:
     """The real server's results, by method, as they stand on the wire."""
     send, inlet = anyio.create_memory_object_stream[SessionMessage | Exception](8)
     outlet, receive = anyio.create_memory_object_stream[SessionMessage](8)
-    server = make_server(registry, no_engine)
+    server = MemolithServer(registry, no_engine)
     found: dict[str, bytes] = {}
     async with anyio.create_task_group() as group:
         group.start_soon(server.run, inlet, outlet, server.create_initialization_options())

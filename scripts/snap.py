@@ -7,8 +7,7 @@ import json
 from pathlib import Path
 
 from memolith.app import families
-from memolith.doors.cli import parser
-from memolith.doors.cli_items import TOOLS, tool_parser
+from memolith.doors.cli import TOOLS, parser, tool_parser
 from memolith.doors.frames import PREPARED
 from memolith.errors import MemolithError
 from memolith.registry import Tool

@@ -151,7 +151,13 @@ class App:
                             chosen.analyst_timeout_s), builtin]
 
     def _manual(self) -> Caller:
-        pages = [page(path) for path in sorted(DOCS.rglob("*.md"))]
+        pages = []
+        for path in sorted(DOCS.rglob("*.md")):
+            name, text = path.relative_to(DOCS).as_posix(), path.read_text(encoding="utf-8")
+            library = path.stem in ("clients", "library")
+            section = "api" if name.startswith("reference/") else "sdks" if library else "guides"
+            blocks = tuple(map(Block, re.split(r"\n(?=#)", text)))
+            pages.append(Draft("document", text.split("\n", 1)[0].lstrip("# "), blocks, namespace=section, id=name))
         caller = Caller("manual-" + hashlib.blake2b(repr(pages).encode(), digest_size=6).hexdigest())
         self.engine.learn(caller, pages)
         return caller
@@ -279,14 +285,6 @@ def families() -> list[Family]:
     from memolith.surfaces.sekha import sekha
     from memolith.surfaces.subcog import subcog
     return [core, lanonasis, sekha, knowledge, subcog, manage, chatgpt]
-
-
-def page(path: Path) -> Draft:
-    """A page of the documentation, cut at its headings, in the section that its folder stands for."""
-    name, text = path.relative_to(DOCS).as_posix(), path.read_text(encoding="utf-8")
-    section = "api" if name.startswith("reference/") else "sdks" if path.stem in ("clients", "library") else "guides"
-    return Draft("document", text.split("\n", 1)[0].lstrip("# "), tuple(map(Block, re.split(r"\n(?=#)", text))),
-                 namespace=section, id=name)
 
 
 def open_store(chosen: Settings) -> SqliteStore | Shards:

@@ -11,15 +11,13 @@ import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
+from memolith.engine.engine import Engine
 from memolith.engine.intake import plain
 from memolith.engine.model import Caller
 from memolith.errors import Denied, InvalidInput, MemolithError, NotFound, OutcomeUnknown, StoreGone, TenantMoving
 from memolith.schemas import Actions, Argument, Body, Effect, Function, Schema, Signature, shape
-
-if TYPE_CHECKING:
-    from memolith.engine.engine import Engine
 
 __all__ = ["PLAIN", "SCOPES", "Actions", "Argument", "Body", "Call", "Content", "Dialect", "Effect", "Family",
            "InputNeeded", "Outcome", "Prompt", "PromptArgument", "Prompts", "Registry", "Resource", "Resources",
@@ -80,16 +78,12 @@ class Call:
             raise InvalidInput(f"An idempotency key has 1 to {LONGEST_KEY} characters.", field="idempotency_key")
 
 
-def plain_failure(error: MemolithError) -> Body:
-    body: Body = {"error": error.type, "message": error.message}
-    return body if error.field is None else {**body, "field": error.field}
-
-
 class Dialect(NamedTuple):
     """How a family words its results and errors."""
 
     success: Callable[[Body], Body] = lambda body: body
-    failure: Callable[[MemolithError], Body] = plain_failure
+    failure: Callable[[MemolithError], Body] = lambda error: {
+        "error": error.type, "message": error.message, **({} if error.field is None else {"field": error.field})}
     jsonrpc: Callable[[MemolithError], tuple[int, str, Any] | None] = lambda error: None
     """The documented JSON-RPC code, message and data; sent as such only on the family's own path."""
     schema: Callable[[Schema], Schema] = lambda schema: schema
@@ -124,21 +118,13 @@ class Tool:
     def output_schema(self) -> Schema:
         return self.dialect.schema(self.shape.output_schema)
 
-    def open_to(self, scopes: frozenset[str]) -> bool:
-        return self.scopes <= scopes
-
     def __call__(self, arguments: Mapping[str, Any], call: Call) -> Body:
-        if not self.open_to(call.scopes):
+        if not self.scopes <= call.scopes:
             missing = ", ".join(sorted(self.scopes - call.scopes))
             raise Denied(f"`{self.name}` needs a key with the scope: {missing}.")
         check_clean(arguments)
         signature, values = self.shape.prepare(arguments)
         return self.dialect.success(signature.worded(signature.function(call, **values)))
-
-
-def nothing(*_: object) -> tuple[()]:
-    """Lists nothing, completes nothing."""
-    return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,9 +149,9 @@ class Resources(NamedTuple):
     """The resources of a family; `read` gives None for an address that is not its own."""
 
     read: Callable[[Call, str], Content | None]
-    listed: Callable[[Call], Sequence[Resource]] = nothing
+    listed: Callable[[Call], Sequence[Resource]] = lambda *_: ()
     templates: tuple[Resource, ...] = ()
-    complete: Callable[[Call, str, str, str], Sequence[str]] = nothing
+    complete: Callable[[Call, str, str, str], Sequence[str]] = lambda *_: ()
     """`(call, uri_template, argument, beginning)` to possible values."""
 
 
@@ -192,7 +178,7 @@ class Prompts(NamedTuple):
 
     listed: Callable[[Call], Sequence[Prompt]]
     get: Callable[[Call, str, Mapping[str, str]], str | None]
-    complete: Callable[[Call, str, str, str], Sequence[str]] = nothing
+    complete: Callable[[Call, str, str, str], Sequence[str]] = lambda *_: ()
     """`(call, prompt, argument, beginning)` to possible values."""
 
 

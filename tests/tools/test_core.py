@@ -116,6 +116,7 @@ def test_context_fits_its_budget_and_cites(app, zoo):
     assert {c["id"] for c in run(app, "context", query="zebra", budget_tokens=500, project="savanna")["citations"]} \
         == {zoo["zebra"]}
     assert refused(app, "context", query="zebra", budget_tokens=19)["field"] == "budget_tokens"
+    assert refused(app, "context", query="zebra")["field"] == "budget_tokens"
 
 
 def test_fetch_takes_addresses_and_names_what_is_missing(app, zoo):

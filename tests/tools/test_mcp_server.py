@@ -11,7 +11,7 @@ import pytest
 from mcp import Client, MCPError
 from tests.demo_family import SAID, families, registry
 
-from memolith.doors.mcp_server import PAGE, make_server
+from memolith.doors.mcp_server import PAGE, MemolithServer
 from memolith.errors import StoreCorrupt
 from memolith.registry import Body, Call, Family, Registry
 
@@ -21,7 +21,7 @@ ERAS = pytest.mark.parametrize("mode", ["legacy", "auto"])
 def with_client(chosen: Registry, mode: str, work: Any, engine: Any = lambda: None, **more: Any) -> None:
     async def main() -> None:
         with anyio.fail_after(30):
-            async with Client(make_server(chosen, engine, **more), mode=mode) as client:
+            async with Client(MemolithServer(chosen, engine, **more), mode=mode) as client:
                 await work(client)
 
     anyio.run(main)
@@ -183,7 +183,7 @@ def test_two_questions_are_asked_one_after_the_other_without_losing_the_first_an
         return types.ElicitResult(action="accept", content={"it": params.message})
 
     async def main(mode: str) -> None:
-        server = make_server(Registry([family]), lambda: None)
+        server = MemolithServer(Registry([family]), lambda: None)
         async with Client(server, mode=mode, elicitation_callback=answer) as client:
             assert (await client.call_tool("quiz", {})).structured_content == {"text": "first? second?"}
 

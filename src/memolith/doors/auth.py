@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from random import getrandbits
 from typing import Any
@@ -84,12 +83,20 @@ def local_key(folder: Path, keys: ClientKeys, now: str) -> str:
     return secret
 
 
-class IssuerKeys(jwt.PyJWKClient):
-    """The keys that an issuer publishes; one that does not answer is not asked for every token."""
+class Issuer(jwt.PyJWKClient):
+    """Who issues tokens, for which audience, with which keys: the OAuth 2.1 side of a resource server."""
 
-    down_until = 0.0
+    def __init__(self, chosen: Settings) -> None:
+        self.url, self.audience = chosen.oauth_issuer, chosen.oauth_audience
+        if not self.audience or not chosen.oauth_jwks_url:
+            raise InvalidInput("OAuth needs oauth_issuer, oauth_audience and oauth_jwks_url.", field="oauth_audience")
+        self.base = self.audience.rstrip("/")
+        self.down_until = 0.0
+        # The set is kept for five minutes; single keys would be kept for ever, also when the issuer withdraws them.
+        super().__init__(chosen.oauth_jwks_url, cache_keys=False, timeout=5)
 
     def fetch_data(self) -> Any:
+        """What the issuer publishes; one that does not answer is not asked for every token."""
         if time.monotonic() >= self.down_until:
             try:
                 return super().fetch_data()
@@ -98,34 +105,12 @@ class IssuerKeys(jwt.PyJWKClient):
                 log.warning("the keys of the token issuer cannot be read: %s", type(error).__name__)
         raise jwt.PyJWKClientConnectionError
 
-
-@dataclass(frozen=True)
-class Issuer:
-    """Who issues tokens, for which audience, and where its keys are: the OAuth 2.1 side of a resource server."""
-
-    url: str
-    audience: str
-    jwks_url: str
-
-    def __post_init__(self) -> None:
-        if not self.audience or not self.jwks_url:
-            raise InvalidInput("OAuth needs oauth_issuer, oauth_audience and oauth_jwks_url.", field="oauth_audience")
-
-    @cached_property
-    def keys(self) -> IssuerKeys:
-        # The set is kept for five minutes; single keys would be kept for ever, also when the issuer withdraws them.
-        return IssuerKeys(self.jwks_url, cache_keys=False, timeout=5)
-
-    @property
-    def base(self) -> str:
-        return self.audience.rstrip("/")
-
     def caller(self, token: str, path: str, project: str | None) -> tuple[Caller, frozenset[str]]:
         """Whom a token stands for; it must be of this issuer, for this server, and not expired."""
         # What a token may be for: the server, all of MCP, or the very path that is called.
         audiences = [self.audience, self.base, self.base + "/mcp", self.base + own_path(path)]
         try:
-            key = self.keys.get_signing_key(str(jwt.get_unverified_header(token).get("kid")))
+            key = self.get_signing_key(str(jwt.get_unverified_header(token).get("kid")))
             claims = jwt.decode(token, key.key, list(ALGORITHMS), audience=audiences, issuer=self.url,
                                 options={"require": ["exp", "iss", "aud", "sub"]}, leeway=30)
         except jwt.PyJWKClientConnectionError:
@@ -139,11 +124,6 @@ class Issuer:
         tenant = str(claims.get("tenant") or claims.get("org_id") or "local")
         return Caller(identifier(tenant, "tenant"), identifier(str(claims["sub"]), "sub"), project,
                       admin="admin" in scopes), scopes
-
-    def metadata(self, path: str) -> dict[str, object]:
-        """What a client must know about the protected resource (RFC 9728)."""
-        return {"resource": self.base + path, "authorization_servers": [self.url],
-                "scopes_supported": sorted(SCOPES), "bearer_methods_supported": ["header"]}
 
 
 def own_path(path: str) -> str:
@@ -202,7 +182,16 @@ class Access:
                 await self.count(known[2], extra)
         except MemolithError as error:
             log.info("request %s: refused with %s", scope[REQUEST], error.status)
-            await self.refuse(error, scope, extra)(scope, receive, send)
+            headers = {name.decode(): value.decode() for name, value in extra}
+            if isinstance(error, Unauthenticated):
+                problem = "invalid_token" * bool(credential(Headers(scope=scope)))
+                headers["www-authenticate"] = challenge(self.issuer, scope["path"], problem)
+            elif isinstance(error, Denied) and error.field is None:
+                headers["www-authenticate"] = challenge(self.issuer, scope["path"], "insufficient_scope")
+            if (wait := error.value if error.status == 429 else error.retry_s) is not None:
+                headers["retry-after"] = str(wait)
+            body = json.dumps(self.word(error, scope["path"]) | {"request_id": scope[REQUEST]})
+            await Response(body, error.status, headers, "application/json")(scope, receive, send)
             return
 
         async def sending(message: Message) -> None:
@@ -218,17 +207,11 @@ class Access:
         if second != self.second or len(self.known) > MOST_KNOWN:
             self.second, self.known = second, {}
         known, given = self.known, (path, *(pair for pair in scope["headers"] if pair[0] in DECIDING))
-        if given not in known:
-            headers = Headers(scope=scope)
-            self.check_request(headers)
-            is_open = path in self.open_paths or path.startswith("/.well-known/")
-            known[given] = None if is_open else await self.check_key(headers, path)
-        return known[given]
-
-    def check_request(self, headers: Headers) -> None:
-        """Refuse what is too large, and foreign hosts and origins: no web page may reach a server on this machine."""
-        host = headers.get("host", "")
-        if not any(matches(host, allowed) for allowed in self.settings.hosts):
+        if given in known:
+            return known[given]
+        headers = Headers(scope=scope)
+        # No web page may reach a server on this machine.
+        if not any(matches(headers.get("host", ""), allowed) for allowed in self.settings.hosts):
             raise Denied("This host name is not served here; add it to the setting `hosts`.", field="host")
         origins = headers.getlist("origin")
         if not all(any(matches(origin, allowed) for allowed in self.settings.origins) for origin in origins):
@@ -238,6 +221,9 @@ class Access:
             raise InvalidInput("The length of the body must be a number.", field="content-length")
         if len(length) > LONGEST_LENGTH or int(length) > self.settings.body_bytes:
             raise TooLarge(f"A request has at most {self.settings.body_bytes:,} bytes.")
+        is_open = path in self.open_paths or path.startswith("/.well-known/")
+        known[given] = None if is_open else await self.check_key(headers, path)
+        return known[given]
 
     async def check_key(self, headers: Headers, path: str) -> Known:
         secret = credential(headers)
@@ -278,18 +264,6 @@ class Access:
         if used > limit:
             wait = reset - self.second
             raise RateLimited(f"At most {limit} calls a minute; try again in {wait} seconds.", value=wait)
-
-    def refuse(self, error: MemolithError, scope: Scope, extra: list[tuple[bytes, bytes]]) -> Response:
-        headers = {name.decode(): value.decode() for name, value in extra}
-        if isinstance(error, Unauthenticated):
-            problem = "invalid_token" * bool(credential(Headers(scope=scope)))
-            headers["www-authenticate"] = challenge(self.issuer, scope["path"], problem)
-        elif isinstance(error, Denied) and error.field is None:
-            headers["www-authenticate"] = challenge(self.issuer, scope["path"], "insufficient_scope")
-        if (wait := error.value if error.status == 429 else error.retry_s) is not None:
-            headers["retry-after"] = str(wait)
-        body = json.dumps(self.word(error, scope["path"]) | {"request_id": scope[REQUEST]})
-        return Response(body, error.status, headers, "application/json")
 
 
 def credential(headers: Headers) -> str:

@@ -1,21 +1,61 @@
-"""The command line: nouns and verbs, tables for people, `--json` for programs."""
+"""The command line, and the commands about what is remembered: nouns and verbs, tables for people, JSON for programs.
+
+Most commands are tools, and take and give what the tool does through every other door.
+"""
 
 from __future__ import annotations
 
 import argparse
 import errno
 import json
+import logging
 import os
 import sys
+from typing import Any
 
 from memolith import __version__
-from memolith.app import App
-from memolith.doors import cli_care, cli_items, cli_server, install
-from memolith.doors.cli_items import TOOLS, tool_options
-from memolith.doors.commands import DATA, JSON, end_bars, note, start_logging, tell
-from memolith.errors import DiskFull, MemolithError, Unavailable
-from memolith.registry import PLAIN
+from memolith.app import App, families
+from memolith.doors import cli_server, install
+from memolith.doors.commands import (
+    DATA,
+    JSON,
+    REPO,
+    YES,
+    Commands,
+    Options,
+    confirm,
+    end_bars,
+    into,
+    note,
+    option,
+    out,
+    tell,
+)
+from memolith.engine.events import block_data
+from memolith.engine.graph import FORMATS, draw
+from memolith.engine.intake import json_object
+from memolith.engine.model import Caller, Filter, Item, Json
+from memolith.errors import DiskFull, InvalidInput, MemolithError, NotFound, Unavailable
+from memolith.registry import PLAIN, Call, Registry
 from memolith.settings import load
+
+ME = Caller()
+COMMANDS: Commands = {}
+# Said here once more, because the families cost more to import than most commands to run.
+TOOLS = {
+    "remember": ("remember", "Keep a text."),
+    "recall": ("recall", "Find what was remembered, by words and by meaning."),
+    "context": ("context", "The best passages within a budget of tokens, with their sources."),
+    "history": ("history", "What happened to an item."),
+    "revise": ("revise", "Change an item."),
+    "forget": ("forget", "Forget an item; it can be restored."),
+    "restore": ("restore", "Bring a forgotten item back."),
+    "erase": ("erase_item", "Remove every byte of an item for good."),
+    "call": ("", "Call a tool: memolith call TOOL --json '{…}', or a flag per argument."),
+}
+# What a tool wants to be told, and a person need not say.
+ASSUMED = {"budget_tokens": "1000"}
+OBJECT = option("--json", dest="object", metavar="OBJECT", help="all arguments as one JSON object")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -25,7 +65,7 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, (_, text) in TOOLS.items():
         commands.add_parser(name, help=text, add_help=False)
-    for run, options in (cli_items.COMMANDS | cli_care.COMMANDS | cli_server.COMMANDS | install.COMMANDS).items():
+    for run, options in (COMMANDS | cli_server.COMMANDS | install.COMMANDS).items():
         name = run.__name__.rstrip("_").replace("_", "-")
         one = commands.add_parser(name, help=run.__doc__, description=run.__doc__)
         one.set_defaults(run=run)
@@ -42,7 +82,7 @@ def run(arguments: list[str]) -> int:
         options = tool_options(arguments) if is_tool else parser().parse_args(arguments)
         return command(options)
     except MemolithError as error:
-        return fail(error, options.json)
+        failure = error
     except KeyboardInterrupt:
         note("Stopped.")
         return 130
@@ -52,15 +92,21 @@ def run(arguments: list[str]) -> int:
         return 0
     except OSError as error:
         told = Unavailable(f"{error.filename or 'A file'} cannot be used: {error.strerror}.")
-        return fail(DiskFull() if error.errno in (errno.ENOSPC, errno.EDQUOT) else told, options.json)
+        failure = DiskFull() if error.errno in (errno.ENOSPC, errno.EDQUOT) else told
     finally:
         end_bars()
+    field = f" ({failure.field})" if failure.field else ""
+    note(json.dumps(PLAIN.failure(failure), ensure_ascii=False) if options.json
+         else f"memolith: {failure.message}{field}")
+    return 2 if failure.status == 400 else 1
 
 
 def command(options: argparse.Namespace) -> int:
     """Run what was asked for, with an app that it may use."""
     settings = load({name: getattr(options, name, None) for name in ("data", "repo", "host", "port")})
-    start_logging(settings.log_level)
+    # Only our own words: libraries that log whole answers would write people's memories into the log.
+    logging.basicConfig(stream=sys.stderr, level="WARNING", format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    logging.getLogger("memolith").setLevel(settings.log_level.upper())
     app = App(settings)
     try:
         if (told := options.run(app, options)) is not None:
@@ -71,8 +117,132 @@ def command(options: argparse.Namespace) -> int:
     return 1 if isinstance(told, dict) and told.get("problems") else 0
 
 
-def fail(error: MemolithError, as_json: bool) -> int:
-    """Tell an error and give the exit code that fits it."""
-    field = f" ({error.field})" if error.field else ""
-    note(json.dumps(PLAIN.failure(error), ensure_ascii=False) if as_json else f"memolith: {error.message}{field}")
-    return 2 if error.status == 400 else 1
+def tool_parser(command: str, tool_name: str) -> argparse.ArgumentParser:
+    """A flag for each argument of the tool; of a command of its own, what is required needs none."""
+    tool = Registry(families()).find(tool_name)
+    if tool is None:
+        raise NotFound(f"There is no tool {tool_name[:60]!r}; `memolith tools` lists them.", field="tool")
+    calling, schema = command == "call", tool.input_schema
+    made = argparse.ArgumentParser(prog=f"memolith {command}" + f" {tool_name}" * calling, description=tool.description)
+    made.set_defaults(run=run_tool, command=command, tool=tool_name, schema=schema, json=calling, object=None)
+    for names, details in (DATA, REPO, OBJECT if calling else JSON, *([YES] if command == "erase" else [])):
+        made.add_argument(*names, **details)
+    for name, entry in schema["properties"].items():
+        if name not in ("data", "json"):
+            assumed = None if calling else ASSUMED.get(name)
+            bare = not calling and not assumed and name in schema.get("required", ())
+            made.add_argument(*([] if bare else [f"--{name.replace('_', '-')}"]), dest=f"argument {name}",
+                              default=assumed, action="append" if entry.get("type") == "array" else "store",
+                              help=entry.get("description"), metavar=name if bare else entry.get("type", "json"))
+    return made
+
+
+def tool_options(arguments: list[str]) -> Options:
+    """What to call, and with which arguments: one object, or a flag for each argument of the tool."""
+    command, *rest = arguments
+    if command == "call" and (not rest or rest[0].startswith("-")):
+        raise InvalidInput("Say which tool to call; `memolith tools` lists them.", field="tool")
+    name = TOOLS[command][0] or rest.pop(0)
+    options = tool_parser(command, name).parse_args(rest)
+    options.given = json_object(options.object, "--json", "json") if options.object else {}
+    for argument, schema in options.schema["properties"].items():
+        text = getattr(options, f"argument {argument}", None)
+        if text is not None:
+            options.given[argument] = typed(text, schema.get("type"))
+    return options
+
+
+def typed(text: Any, kind: str | None) -> Any:
+    """The text of a flag as the schema wants it: `-` is standard input, a list may be written with commas."""
+    if kind == "string":
+        return from_stream(text)
+    if kind == "array" and not text[0].startswith("["):
+        return [part for one in text for part in one.split(",")]
+    whole = text[0] if kind == "array" else text
+    try:
+        return json.loads(whole)
+    except (ValueError, RecursionError):
+        return whole
+
+
+def from_stream(text: str) -> str:
+    """The text itself, or standard input for `-`."""
+    return sys.stdin.buffer.read().decode("utf-8", errors="replace") if text == "-" else text
+
+
+def run_tool(app: App, options: Options) -> object:
+    """What the tool gives to the local user; `call` prints it byte for byte, and an error as its family words it."""
+    if options.command == "erase":
+        confirm(options, f"Erase {options.given['id']} for good?")
+    outcome = app.registry.run(options.tool, options.given, Call(ME, app.engine, local=True))
+    if options.command == "call":
+        (out if outcome.ok else note)(outcome.text)
+        return None if outcome.ok else sys.exit(1)
+    if outcome.error:
+        raise outcome.error
+    return outcome.body
+
+
+@into(COMMANDS, option("text", help="the text, or `-` for standard input"),
+      option("--threshold", type=float, default=0.9))
+def similar(app: App, options: Options) -> object:
+    """Find items that say nearly the same as a text."""
+    return [{"similarity": round(same.similarity, 3), "id": same.id, "exact": same.exact, "title": same.title}
+            for same in app.engine.similar(ME, from_stream(options.text), options.threshold)]
+
+
+@into(COMMANDS, option("--kind", action="append", default=[], dest="kinds", metavar="KIND"),
+      option("--tag", action="append", default=[], dest="tags", metavar="TAG", help="all of these"),
+      option("--project", action="append", default=[], dest="projects", metavar="PROJECT"),
+      option("--since", metavar="TIME"), option("--until", metavar="TIME"), option("--limit", type=int, default=10),
+      option("--offset", type=int, default=0), option("--forgotten", action="store_true", help="what was forgotten"))
+def list_(app: App, options: Options) -> object:
+    """List what was remembered, newest first."""
+    chosen = Filter(kinds=tuple(options.kinds), tags_all=tuple(options.tags), projects=tuple(options.projects),
+                    since=options.since, until=options.until, forgotten=options.forgotten)
+    page = app.engine.listing(ME, chosen, limit=options.limit, offset=options.offset)
+    if options.json:
+        return {"items": [item_fields(item) for item in page.items], "total": page.total}
+    note(f"{len(page.items)} of {page.total}")
+    return [{"id": item.id, "kind": item.kind, "created": item.created_at[:16], "tags": list(item.tags),
+             "title": item.title or " ".join(block.text[:80] for block in blocks[:1])}
+            for item, blocks in (app.engine.read(ME, item.id, forgotten=True) for item in page.items)]
+
+
+@into(COMMANDS, option("id"), option("--as-of", metavar="TIME", help="as it was at that time"))
+def show(app: App, options: Options) -> object:
+    """Show an item."""
+    if options.as_of:
+        item, blocks = app.engine.past.as_of(ME, options.id, options.as_of)
+    else:
+        item, blocks = app.engine.read(ME, options.id, forgotten=True)
+        app.engine.note_read(ME, item.id)
+    return item_fields(item) | {"blocks": [block_data(block) for block in blocks]}
+
+
+@into(COMMANDS, option("id", metavar="CONCEPT", help="its id, or the exact name of a concept"),
+      option("--format", default="mermaid", choices=FORMATS),
+      option("--depth", type=int, default=1, help="how many links to follow"))
+def graph(app: App, options: Options) -> object:
+    """Draw what is linked to a concept or any other item."""
+    with app.store.reading(ME.tenant) as rows:
+        named = rows.namesakes(ME.tenant, "concept", options.id)
+    picture = draw(app.engine.explore(ME, named[0].id if named else options.id, options.depth), options.format)
+    return {"format": options.format, "content": picture} if options.json else picture.rstrip()
+
+
+@into(COMMANDS, option("id", metavar="ID|EVENT"))
+def undo(app: App, options: Options) -> object:
+    """Take back the last change of an item, or one event by its number."""
+    seq = int(options.id) if options.id.isascii() and options.id.isdigit() else app.engine.past.last(ME, options.id).seq
+    event = app.engine.past.undo(ME, seq)
+    return {"undone": seq, "event": event.seq, "type": event.type, "id": event.stream}
+
+
+def item_fields(item: Item) -> dict[str, Json]:
+    """An item without its text."""
+    scope = item.scope
+    return {"id": item.id, "kind": item.kind, "title": item.title, "status": item.status, "tags": list(item.tags),
+            "metadata": dict(item.attributes), "owner": scope.owner, "audience": scope.audience.value,
+            "project": scope.project, "namespace": scope.namespace, "version": item.version,
+            "created_at": item.created_at, "updated_at": item.updated_at, "forgotten": item.forgotten}

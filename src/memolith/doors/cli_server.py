@@ -1,20 +1,181 @@
-"""Commands that serve, and that care for keys and tenants."""
+"""Commands for whoever runs memolith: they serve, look after the data, and care for keys and tenants."""
 
 from __future__ import annotations
 
 import json
+import os
+import platform
+import shutil
 import signal
+import sys
 import threading
+from pathlib import Path
+from typing import TextIO, cast
 
-from memolith.app import App, at_address, copy_everything, wait_for
-from memolith.doors.commands import REPO, TENANT, Commands, Options, into, note, option, out, progress, tell
+from memolith import __version__
+from memolith import app as root
+from memolith.app import App, at_address, copy_everything, library_version, wait_for
+from memolith.doors import stdio_front
+from memolith.doors.commands import (
+    REPO,
+    TENANT,
+    YES,
+    Commands,
+    Options,
+    confirm,
+    into,
+    note,
+    option,
+    out,
+    progress,
+    tell,
+)
+from memolith.doors.frames import VERSION_KEY, parsed
+from memolith.engine.chats import NOTHING, Report, take
 from memolith.engine.intake import when
-from memolith.errors import InvalidInput, NotFound
+from memolith.engine.model import Caller
+from memolith.errors import EmbedderDown, InvalidInput, NotFound
 from memolith.registry import Tool
 
 COMMANDS: Commands = {}
+FILE = option("file", type=Path)
+FILE_OR_STREAM = option("file", nargs="?", default="-")
+SAFE_SQLITE = (3, 51, 3)
 ADDRESS = {"required": True, "metavar": "ADDRESS", "help": "sqlite:FOLDER or postgres:URL"}
 READ_ONLY = option("--read-only", action="store_true", help="hide and refuse every writing tool")
+
+
+@into(COMMANDS)
+def verify(app: App, options: Options) -> object:
+    """Prove that tables and indexes equal a replay of the log."""
+    problems = app.engine.upkeep.verify(progress("verifying"))
+    if problems:
+        note("The read models differ from the log; `memolith rebuild` makes them anew.")
+    return {"equal": not problems, "problems": problems}
+
+
+@into(COMMANDS)
+def rebuild(app: App, options: Options) -> object:
+    """Make tables and indexes anew from the log."""
+    count = app.engine.upkeep.rebuild(progress("rebuilding"))
+    app.stage.drop(app.embedder)
+    return {"events": count}
+
+
+@into(COMMANDS)
+def upkeep(app: App, options: Options) -> object:
+    """Embed what waits, write a new snapshot, flush and tidy."""
+    return app.do_upkeep(progress("embedding"))
+
+
+@into(COMMANDS, FILE)
+def backup(app: App, options: Options) -> object:
+    """Copy everything into one file while others go on writing."""
+    if options.file.exists():
+        raise InvalidInput(f"{options.file} exists already; choose another name.", field="file")
+    if not options.file.parent.is_dir():
+        raise InvalidInput(f"There is no folder {options.file.parent}.", field="file")
+    app.store.backup(options.file, progress("copying"))
+    return {"file": str(options.file), "bytes": options.file.stat().st_size}
+
+
+@into(COMMANDS, FILE)
+def restore_backup(app: App, options: Options) -> object:
+    """Put a backup into an empty data folder."""
+    root.restore_backup(options.file, app.settings.data)
+    return {"data": str(app.settings.data)}
+
+
+@into(COMMANDS)
+def doctor(app: App, options: Options) -> object:
+    """Versions, sizes, pending work, and what is wrong with how to mend it."""
+    chosen, version = app.settings, library_version()
+    with app.store.reading(None) as rows:
+        tenants = [f"{tenant} {rows.last_seq(tenant):,}" for tenant in rows.tenants()]
+        work = [f"{consumer} {status} {count:,}" for (consumer, status), count in rows.outbox_counts().items()]
+        vectors = [f"{model} {count:,}" for model, count in rows.models().items()]
+        failed = rows.outbox_errors()
+    keys, found = app.engine.vault.examine()
+    place = {"": "a file of the data folder, the weaker choice; MEMOLITH_VAULT_KEY or the keyring are better",
+             "keyring": "the keyring"}.get(chosen.vault_key, "MEMOLITH_VAULT_KEY")
+    model, down = "none: search by words only", list[str]()
+    if app.embedder:
+        try:
+            app.embedder.embed(["ready"])
+            model = f"{app.embedder.id} (works)"
+        except EmbedderDown as error:
+            model, down = f"{chosen.embedder} (down)", [error.message]
+    free = shutil.disk_usage(chosen.data).free
+    old = tuple(int(part) for part in version.split(".")) < SAFE_SQLITE
+    problems = [
+        *([f"SQLite {version} can lose data when several processes write; update the package apsw."] if old else []),
+        *([f"Only {free:,} bytes are free on the disk of the data folder."] if free < 100_000_000 else []),
+        *(f"{text}; `memolith upkeep` tries again." for text in failed), *found, *down,
+        *(f"database file: {text}; restore a backup with `memolith restore-backup`." for text in app.store.check())]
+    return {
+        "memolith": __version__, "python": sys.version.split()[0], "system": platform.platform(),
+        "sqlite": version, "store": "PostgreSQL" if chosen.database else "SQLite",
+        "data": str(chosen.data), "secrets": chosen.secrets,
+        "sizes": ", ".join(f"{name} {size:,}" for name, size in app.store.sizes().items()),
+        "events": ", ".join(tenants) or "none", "pending": ", ".join(work) or "none",
+        "vault": f"{keys} keys; the master key is in {place}" if keys else "empty",
+        "model": model, "vectors": ", ".join(vectors) or "none",
+        "problems": problems}
+
+
+@into(COMMANDS, option("action", choices=["reveal", "rekey"]), TENANT, YES,
+      option("id", nargs="?", default="", help="the id of the key to reveal"))
+def vault(app: App, options: Options) -> object:
+    """Show the value of a key in the vault, or seal all of them with another master key."""
+    if options.action == "reveal":
+        confirm(options, f"Show the value of {options.id}?")
+        value = app.engine.vault.reveal(Caller(options.tenant, admin=True), options.id)
+        return {"id": options.id, "value": value} if options.json else value
+    confirm(options, "Seal all with a new master key?")
+    own = app.settings.vault_key not in ("", "keyring")
+    if own:
+        note("The new master key: ")
+    return {"sealed": app.rekey_vault(sys.stdin.readline().strip() if own else "")}
+
+
+@into(COMMANDS, FILE_OR_STREAM, TENANT)
+def export(app: App, options: Options) -> object:
+    """Write a tenant as JSON Lines."""
+    advance = progress("exporting")
+    with _opened(options.file, "w") as file:
+        for count, line in enumerate(app.engine.upkeep.export(options.tenant)):
+            file.write(line + "\n")
+            advance(count, 0)
+    note(f"Exported {count:,} events of {options.tenant!r}. Left out: secrets in the vault, client keys, vectors.")
+    return {"file": options.file, "events": count} if options.file != "-" else None
+
+
+@into(COMMANDS, FILE_OR_STREAM, TENANT)
+def import_(app: App, options: Options) -> object:
+    """Read an export, or lines like {"content": "…"}."""
+    try:
+        with _opened(options.file, "r") as file:
+            made = app.engine.upkeep.import_(Caller(tenant=options.tenant), file, progress("importing"))
+    except UnicodeDecodeError as error:
+        raise InvalidInput(f"{options.file} is not UTF-8 text.", field="file") from error
+    return {"events": made.events, "items": made.items, "redactions": dict(made.redactions)}
+
+
+@into(COMMANDS, option("files", nargs="+", type=Path, metavar="FILE"), TENANT,
+      option("--folder", default="", help="where to keep them (/imported/ and the name of the program)"))
+def import_chats(app: App, options: Options) -> object:
+    """Keep chats from ChatGPT, Claude, Claude Code, Codex or Markdown files; running it again adds nothing twice."""
+    report = Report(NOTHING)
+    for path in options.files:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            take(app.engine, Caller(options.tenant), file, path.name, options.folder, report, progress(path.name))
+    return dict(report)
+
+
+def _opened(name: str, mode: str) -> TextIO:
+    """The file of that name; for `-` the standard stream, which stays open."""
+    place: str | int = "rw".index(mode) if name == "-" else name
+    return cast(TextIO, open(place, mode, encoding="utf-8", closefd=name != "-"))
 
 
 @into(COMMANDS, option("--host", help="the address to bind to (127.0.0.1)"),
@@ -48,13 +209,52 @@ or let `memolith install CLIENT` write the configuration. Stop with Ctrl-C."""
 def stdio(app: App, options: Options) -> None:
     """Serve MCP over standard input and output."""
     if options.connect is not None:
-        from memolith.doors.stdio_remote import connect  # another way altogether
         connect(options.connect, options.tools, options.read_only)
         return
-    # The quick front imports next to nothing; the rest follows when it is needed.
-    from memolith.doors.stdio_front import serve
     app.registry.choose(options.tools, read_only=options.read_only)
-    serve(lambda: App(app.settings, background=True), options.tools, read_only=options.read_only)
+    stdio_front.serve(lambda: App(app.settings, background=True), options.tools, read_only=options.read_only)
+
+
+def connect(url: str, tools: str, read_only: bool) -> None:
+    """Be a thin client: frames from standard input go out over HTTP, and what comes back is passed on."""
+    # No other command speaks HTTP to a server.
+    from concurrent.futures import ThreadPoolExecutor
+    from urllib.request import Request, urlopen
+    url = url or os.environ.get("SEKHA_API_URL", "")
+    if not url.startswith(("http://", "https://")) or read_only:
+        raise InvalidInput("--connect needs an address like https://memory.example.com, here or in SEKHA_API_URL; what "
+                           "may be written is up to the key.", field="connect")
+    url = url.rstrip("/") + "/mcp" * ("/mcp" not in url) + f"/{tools}" * (tools != "all")
+    wire, headers = stdio_front.Wire.of_process(), {
+        "Content-Type": "application/json", "Accept": "application/json, text/event-stream",
+        "Authorization": f"Bearer {os.environ.get('SEKHA_API_KEY', '')}"}
+
+    def send(line: bytes) -> None:
+        message = parsed(line) or {}
+        params = message.get("params") or {}
+        version = (params.get("_meta") or {}).get(VERSION_KEY)
+        named = {"Mcp-Protocol-Version": version, "Mcp-Method": message.get("method"),
+                 "Mcp-Name": params.get("name") or params.get("uri") or ""} if version else {}
+        try:
+            with urlopen(Request(url, line, headers | named), timeout=300) as back:
+                for text in back if "event-stream" in str(back.headers["content-type"]) else [b"data:" + back.read()]:
+                    if text.startswith(b"data:") and (frame := text[5:].strip()):
+                        if message.get("method") == "initialize":
+                            agreed = {"Mcp-Session-Id": back.headers.get("mcp-session-id"), "Mcp-Protocol-Version":
+                                      (parsed(frame) or {}).get("result", {}).get("protocolVersion")}
+                            headers.update({name: value for name, value in agreed.items() if value})
+                        wire.write(frame)
+        except (OSError, ValueError) as error:
+            told = error.read(500).decode(errors="replace") if hasattr(error, "read") else ""
+            if "id" in message and "method" in message:
+                wire.write(json.dumps({"jsonrpc": "2.0", "id": message["id"], "error": {
+                    "code": -32000, "message": f"{url}: {error} {told}".strip()}}).encode())
+
+    with ThreadPoolExecutor(16) as pool, os.fdopen(wire.inlet, "rb") as frames:
+        for line in filter(bytes.strip, frames):
+            # What follows a handshake needs its session, and notifications keep their order.
+            calls = b'"id"' in line and b'"method"' in line and b'"initialize"' not in line
+            pool.submit(send, line) if calls else send(line)
 
 
 def cost(tool: Tool) -> int:

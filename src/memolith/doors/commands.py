@@ -7,23 +7,19 @@ from __future__ import annotations
 
 import argparse
 import json
-import logging
 import shutil
 import sys
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from memolith.app import App
 from memolith.errors import Denied
 
-if TYPE_CHECKING:
-    from memolith.app import App
-
 Options = argparse.Namespace
-Run = Callable[["App", Options], object]
+Run = Callable[[App, Options], object]
 """Takes the app, which is opened when it is first used; gives what there is to tell, None for nothing."""
-Row = Mapping[str, Any]
 Option = tuple[tuple[str, ...], dict[str, Any]]
 Commands = dict[Run, tuple[Option, ...]]
 EMPTY: tuple[object, ...] = (None, "", {})
@@ -49,13 +45,6 @@ def into(commands: Commands, *options: Option) -> Callable[[Run], Run]:
         return run
 
     return add
-
-
-def start_logging(level: str) -> None:
-    """Log to standard error from that level on."""
-    # Only our own words: libraries that log whole answers would write people's memories into the log.
-    logging.basicConfig(stream=sys.stderr, level="WARNING", format="%(asctime)s %(levelname)s %(name)s %(message)s")
-    logging.getLogger("memolith").setLevel(level.upper())
 
 
 def out(text: str = "") -> None:
@@ -84,11 +73,6 @@ def tell(options: Options, told: object) -> None:
     out(json.dumps(told, ensure_ascii=False, indent=2) if options.json else "\n".join(words(told)))
 
 
-def from_stream(text: str) -> str:
-    """The text itself, or standard input for `-`."""
-    return sys.stdin.buffer.read().decode("utf-8", errors="replace") if text == "-" else text
-
-
 def confirm(options: Options, question: str) -> None:
     """Go on only if the person wants it, or has said so beforehand."""
     if not options.yes:
@@ -99,19 +83,31 @@ def confirm(options: Options, question: str) -> None:
 
 def words(told: object) -> list[str]:
     """Fields one per line, rows as a table, texts wrapped to the screen; what is empty is left out."""
-    if isinstance(told, list):
-        deep = told and any(name == "text" or has_rows(value) for name, value in told[0].items())
-        return [line for row in told for line in passage(row)] if deep else table(told)
-    if not isinstance(told, dict):
-        return [str(told)]
     lines: list[str] = []
-    for name, value in told.items():
-        if has_rows(value):
-            lines += ["", *words(value), ""]
-        elif name == "text":
-            lines += wrapped(value, "")
-        elif value not in EMPTY:
-            lines.append(f"{name.ljust(max(map(len, told)))}  {cell(value)}")
+    if isinstance(told, list) and told and any(name == "text" or has_rows(value) for name, value in told[0].items()):
+        for row in told:
+            # What somebody said, or what happened, below a line about it.
+            lines.append("  ".join(cell(value) for name, value in row.items() if name != "text" and value not in EMPTY
+                                   and not isinstance(value, dict | list)))
+            below = [row.get("text", ""), *(cell(one) for value in row.values() if has_rows(value) for one in value)]
+            lines += [line for text in below for line in wrapped(text, "    ")]
+    elif isinstance(told, list):
+        cells = [list(told[0]) if told else ["none"], *([cell(value) for value in row.values()] for row in told)]
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        cells.insert(1, ["-" * width for width in widths])
+        room = shutil.get_terminal_size((100, 24)).columns
+        lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in cells]
+        lines = [line if len(line) <= room else line[:room - 1] + "…" for line in lines]
+    elif not isinstance(told, dict):
+        lines.append(str(told))
+    else:
+        for name, value in told.items():
+            if has_rows(value):
+                lines += ["", *words(value), ""]
+            elif name == "text":
+                lines += wrapped(value, "")
+            elif value not in EMPTY:
+                lines.append(f"{name.ljust(max(map(len, told)))}  {cell(value)}")
     return lines
 
 
@@ -126,24 +122,6 @@ def cell(value: object) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{name}: {cell(inner)}" for name, inner in value.items())
     return f"{value:.2f}" if isinstance(value, float) else " ".join(str("" if value is None else value).split())
-
-
-def passage(row: Row) -> list[str]:
-    """What somebody said, or what happened, below a line about it."""
-    about = (cell(value) for name, value in row.items()
-             if name != "text" and value not in EMPTY and not isinstance(value, dict | list))
-    below = [row.get("text", ""), *(cell(one) for value in row.values() if has_rows(value) for one in value)]
-    return ["  ".join(about), *(line for text in below for line in wrapped(text, "    "))]
-
-
-def table(rows: Sequence[Row]) -> list[str]:
-    """Columns as wide as they need, each row on one line of the screen."""
-    cells = [list(rows[0]) if rows else ["none"], *([cell(value) for value in row.values()] for row in rows)]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    cells.insert(1, ["-" * width for width in widths])
-    lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in cells]
-    room = shutil.get_terminal_size((100, 24)).columns
-    return [line if len(line) <= room else line[:room - 1] + "…" for line in lines]
 
 
 def wrapped(text: str, indent: str) -> list[str]:

@@ -12,6 +12,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 Entry = dict[str, Any]
+Member = tuple[int, int, int]
+"""A key of an object: where its quote, its value and the end of its value stand."""
 
 _STRING = r'"(?:\\.|[^"\\])*"'
 _COMMENT = re.compile(_STRING + r"|(//[^\r\n]*|/\*.*?\*/|\A\ufeff)", re.DOTALL)
@@ -30,14 +32,6 @@ class Form(NamedTuple):
     drop: Callable[[str, str, str], str]
 
 
-class Member(NamedTuple):
-    """A key of an object: where its quote, its value and the end of its value stand."""
-
-    start: int
-    value: int
-    stop: int
-
-
 def _whitened(pattern: re.Pattern[str], text: str) -> str:
     """The text at its old length, with spaces where the group of the pattern was found."""
     return pattern.sub(lambda found: re.sub(r"[^\r\n]", " ", found[0]) if found[1] else found[0], text)
@@ -45,10 +39,6 @@ def _whitened(pattern: re.Pattern[str], text: str) -> str:
 
 def _solid(text: str, at: int) -> int:
     return len(text) - len(text[at:].lstrip())
-
-
-def _newline(text: str) -> str:
-    return "\r\n" if "\r\n" in text else "\n"
 
 
 def _plain(text: str) -> str:
@@ -64,7 +54,7 @@ def _members(plain: str, start: int) -> dict[str, Member]:
         key, end = _DECODER.raw_decode(plain, at)
         value = _solid(plain, plain.index(":", end) + 1)
         stop = _DECODER.raw_decode(plain, value)[1]
-        members[key] = Member(at, value, stop)
+        members[key] = (at, value, stop)
         at = _solid(plain, stop)
         at = _solid(plain, at + 1) if plain[at] == "," else at
     return members
@@ -73,7 +63,7 @@ def _members(plain: str, start: int) -> dict[str, Member]:
 def _found(plain: str, key: str, name: str) -> tuple[Member | None, Member | None]:
     """The servers, and ours among them."""
     servers = _members(plain, _solid(plain, 0)).get(key)
-    return servers, _members(plain, servers.value).get(name) if servers else None
+    return servers, _members(plain, servers[1]).get(name) if servers else None
 
 
 def _rendered(value: object) -> str:
@@ -104,8 +94,9 @@ def _put_json(text: str, key: str, name: str, entry: Entry) -> str:
     if servers is None:
         return _inserted(text, _solid(plain, 0), key, {name: entry})
     if ours is None:
-        return _inserted(text, servers.value, name, entry)
-    return text[:ours.value] + _rendered(entry) + text[ours.stop:]
+        return _inserted(text, servers[1], name, entry)
+    _, value, stop = ours
+    return text[:value] + _rendered(entry) + text[stop:]
 
 
 def _drop_json(text: str, key: str, name: str) -> str:
@@ -113,12 +104,13 @@ def _drop_json(text: str, key: str, name: str) -> str:
     _, ours = _found(plain, key, name)
     if ours is None:
         return text
-    after = _solid(_whitened(_COMMENT, text), ours.stop)
+    start, _, stop = ours
+    after = _solid(_whitened(_COMMENT, text), stop)
     if text[after] == ",":
-        return text[:ours.start] + text[after + 1:].lstrip()
-    before = len(plain[:ours.start].rstrip())
-    between = text[before:ours.start]
-    return text[:before].removesuffix(",") + (between if between.strip() else "") + text[ours.stop:]
+        return text[:start] + text[after + 1:].lstrip()
+    before = len(plain[:start].rstrip())
+    between = text[before:start]
+    return text[:before].removesuffix(",") + (between if between.strip() else "") + text[stop:]
 
 
 def _toml(value: object) -> str:
@@ -129,12 +121,8 @@ def _toml(value: object) -> str:
     return _rendered(value) if isinstance(value, str | bool) else str(value)
 
 
-def _read_toml(text: str) -> Entry:
-    return tomllib.loads(text.removeprefix("\ufeff"))
-
-
 def _put_toml(text: str, key: str, name: str, entry: Entry) -> str:
-    text, line = _drop_toml(text, key, name), _newline(text)
+    text, line = _drop_toml(text, key, name), "\r\n" if "\r\n" in text else "\n"
     gap = [] if not text else [""] if text.endswith("\n") else ["", ""]
     fields = (f"{field} = {_toml(part)}" for field, part in entry.items())
     return text + line.join([*gap, f"[{key}.{name}]", *fields, ""])
@@ -151,4 +139,4 @@ def _drop_toml(text: str, key: str, name: str) -> str:
 
 
 JSON = Form("JSON", _read_json, _put_json, _drop_json)
-TOML = Form("TOML", _read_toml, _put_toml, _drop_toml)
+TOML = Form("TOML", lambda text: tomllib.loads(text.removeprefix("\ufeff")), _put_toml, _drop_toml)

@@ -65,19 +65,16 @@ def entry_name(profile: str, read_only: bool) -> str:
     return profile + (" read-only" if read_only else "")
 
 
-def installed(package: str, version: str) -> bool:
-    """Whether exactly this version is installed; importlib.metadata would cost more than the whole front."""
-    folder = f"{package.replace('-', '_')}-{version}.dist-info"
-    return any(os.path.isdir(os.path.join(path, folder)) for path in sys.path)
-
-
 def prepared_answers(path: str, profile: str, read_only: bool) -> Answers:
     """What the real server answered when this version was built; nothing for other versions or another profile."""
     try:
         with open(path, "rb") as file:
             head, *answers = file.read().split(b"\n")
         header = json.loads(head)
-        if header["product"] != __version__ or not all(installed(*each) for each in header["packages"].items()):
+        # Exactly these versions must be installed; importlib.metadata would cost more than the whole front.
+        folders = [f"{name.replace('-', '_')}-{version}.dist-info" for name, version in header["packages"].items()]
+        found = [any(os.path.isdir(os.path.join(path, folder)) for path in sys.path) for folder in folders]
+        if header["product"] != __version__ or not all(found):
             return {}
         chosen = header["profiles"][entry_name(profile, read_only)]
         return {version: {method: answers[number] for method, number in methods.items()}

@@ -75,20 +75,17 @@ SHARED = (
     option("--dry-run", action="store_true", help="show the change and write nothing"))
 
 
-def _folders(platform: str, env: Mapping[str, str], home: str) -> dict[str, str]:
-    if platform == "win32":
-        roaming = env.get("APPDATA") or f"{home}/AppData/Roaming"
-        local = env.get("LOCALAPPDATA") or f"{home}/AppData/Local"
-        return {"home": home, "apps": roaming, "config": roaming, "local": local}
-    if platform == "darwin":
-        return {"home": home, "apps": f"{home}/Library/Application Support", "config": f"{home}/.config"}
-    return {"home": home, "apps": env.get("XDG_CONFIG_HOME") or f"{home}/.config", "config": f"{home}/.config"}
-
-
 def places(client: Client, platform: str, env: Mapping[str, str], home: str) -> list[PurePath]:
     """Where the user's file may lie, the likeliest first; a `*` stands for a part that differs by machine."""
     kind = PureWindowsPath if platform == "win32" else PurePosixPath
-    folders = {name: value for name, value in env.items() if value} | _folders(platform, env, home)
+    folders = {name: value for name, value in env.items() if value} | {"home": home, "config": f"{home}/.config"}
+    if platform == "win32":
+        folders["apps"] = folders["config"] = env.get("APPDATA") or f"{home}/AppData/Roaming"
+        folders["local"] = env.get("LOCALAPPDATA") or f"{home}/AppData/Local"
+    elif platform == "darwin":
+        folders["apps"] = f"{home}/Library/Application Support"
+    else:
+        folders["apps"] = env.get("XDG_CONFIG_HOME") or f"{home}/.config"
     found: list[PurePath] = []
     for template in client.user:
         try:
@@ -164,11 +161,6 @@ def content(file: Path) -> bytes | None:
     return file.read_bytes() if file.exists() else None
 
 
-def is_ours(entry: object) -> bool:
-    """Whether an entry starts memolith, however it was written."""
-    return isinstance(entry, dict) and "memolith" in f"{entry.get('command')} {entry.get('args')}".lower()
-
-
 def read(client: Client, data: bytes | None) -> tuple[str, Entry, Entry]:
     """The text, what it says, and the servers in it; ValueError for what the client could not read."""
     text = (data or b"").decode()
@@ -188,7 +180,9 @@ def edited(client: Client, file: Path, name: str, entry: Entry | None) -> tuple[
         raise InvalidInput(f"{file} is not a valid {client.form.name} file of {client.title} ({error}); mend it first. "
                            "Nothing was changed.", field="file") from error
     present = servers.pop(name, None)
-    if present is not None and not is_ours(present):
+    # However it was written, an entry of ours starts memolith.
+    started = f"{present.get('command')} {present.get('args')}" if isinstance(present, dict) else ""
+    if present is not None and "memolith" not in started.lower():
         raise (AlreadyExists(f"{name!r} in {file} is another server; choose another name with --name.", field="name")
                if entry else Conflict(f"{name!r} in {file} is not an entry of memolith; it was left alone."))
     # What the client or its user added to our entry stays: approvals, time limits, an environment.
@@ -216,7 +210,7 @@ def edited(client: Client, file: Path, name: str, entry: Entry | None) -> tuple[
 
 def carry_out(client: Client, file: Path, entry: Entry | None, options: Options) -> object:
     """Show, ask, write and tell."""
-    name, before = options.name, content(file)
+    name, before, spare = options.name, content(file), backup_of(file)
     if not NAME.fullmatch(name):
         raise InvalidInput("A name is made of letters, digits and hyphens, 30 at most.", field="name")
     after, kept = edited(client, file, name, entry)
@@ -230,27 +224,22 @@ def carry_out(client: Client, file: Path, entry: Entry | None, options: Options)
     written = before != after and not options.dry_run
     if written:
         confirm(options, f"Change {file}?")
-        write(file, before, after, kept, 0o600 if options.scope == "user" else 0o666)
+        if content(file) != before:
+            raise Conflict(f"{file} was changed by another program just now; run the command again.")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        mode = 0o600 if options.scope == "user" else 0o666
+        if kept is not None:
+            replace(spare, kept, file, mode)
+        if after is None:
+            file.unlink()
+        else:
+            replace(file, after, file, mode)
+        if kept is None:
+            spare.unlink(missing_ok=True)
         note(f"Next: restart {client.title}.")
-    backup = str(backup_of(file)) if backup_of(file).exists() else None
     told = {"client": client.name, "file": str(file), "name": name, "changed": before != after, "written": written,
-            "backup": backup}
+            "backup": str(spare) if spare.exists() else None}
     return told | {"entry": entry, "diff": diff} if options.json else told
-
-
-def write(file: Path, before: bytes | None, after: bytes | None, kept: bytes | None, mode: int) -> None:
-    """Put the new bytes in the place of the old at once, and the backup beside them first."""
-    if content(file) != before:
-        raise Conflict(f"{file} was changed by another program just now; run the command again.")
-    file.parent.mkdir(parents=True, exist_ok=True)
-    if kept is not None:
-        replace(backup_of(file), kept, file, mode)
-    if after is None:
-        file.unlink()
-    else:
-        replace(file, after, file, mode)
-    if kept is None:
-        backup_of(file).unlink(missing_ok=True)
 
 
 def replace(file: Path, data: bytes, like: Path, mode: int) -> None:

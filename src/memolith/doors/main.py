@@ -18,29 +18,11 @@ def main(arguments: list[str] | None = None) -> int:
     for stream, errors in ((sys.stdin, "strict"), (sys.stdout, "backslashreplace"), (sys.stderr, "backslashreplace")):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors=errors)
-    if arguments[:1] == ["stdio"] and (chosen := plain_options(arguments[1:])) is not None:
-        return stdio(chosen)
-    # argparse, pydantic and the engine would make a client of the stdio server wait longer.
-    from memolith.doors.cli import run
-    return run(arguments)
-
-
-def plain_options(arguments: list[str]) -> dict[str, str] | None:
-    """The options of `stdio` in their plain form; None leaves them to the full parser."""
-    chosen: dict[str, str] = {}
-    rest = iter(arguments)
-    for name in rest:
-        if name == "--read-only":
-            chosen[name] = "yes"
-        elif name in ("--tools", "--data", "--repo") and (value := next(rest, "")) and not value.startswith("-"):
-            chosen[name] = value
-        else:
-            return None
-    return chosen
-
-
-def stdio(chosen: dict[str, str]) -> int:
-    """Serve over standard input and output, importing as little as possible before the first answer."""
+    chosen = plain_options(arguments[1:]) if arguments[:1] == ["stdio"] else None
+    if chosen is None:
+        # argparse, pydantic and the engine would make a client of the stdio server wait longer.
+        from memolith.doors.cli import run
+        return run(arguments)
     # The quick front alone; the app and the SDK follow once it has answered.
     from memolith.doors.stdio_front import serve
 
@@ -58,6 +40,20 @@ def stdio(chosen: dict[str, str]) -> int:
         sys.stderr.write(f"memolith: {error}\n")
         return 2
     return 0
+
+
+def plain_options(arguments: list[str]) -> dict[str, str] | None:
+    """The options of `stdio` in their plain form; None leaves them to the full parser."""
+    chosen: dict[str, str] = {}
+    rest = iter(arguments)
+    for name in rest:
+        if name == "--read-only":
+            chosen[name] = "yes"
+        elif name in ("--tools", "--data", "--repo") and (value := next(rest, "")) and not value.startswith("-"):
+            chosen[name] = value
+        else:
+            return None
+    return chosen
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
 from memolith.doors.frames import CAPABILITIES_KEY, MODERN, PREPARED, VERSION_KEY, framed, parsed, prepared_answers
-from memolith.doors.mcp_server import CALLER, REQUEST, SCOPES_KEY, WORKERS, make_server
+from memolith.doors.mcp_server import CALLER, REQUEST, SCOPES_KEY, WORKERS, MemolithServer
 from memolith.doors.plain_calls import description, outcome_of, plain_call, worded
 from memolith.registry import Call, Registry
 
@@ -41,13 +41,18 @@ class KnownCaller:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = dict(scope["headers"])
         if self.fits(headers):
-            first = await receive()
-            if not first.get("more_body") and first["type"] == "http.request":
-                answer = await self.answer(scope, headers.get(b"mcp-name", b""), first["body"])
-                if answer is not None:
-                    await answer(scope, receive, send)
-                    return
-            receive = beginning_with(first, receive)
+            first, rest = await receive(), receive
+            waiting = [first]
+            whole = not first.get("more_body") and first["type"] == "http.request"
+            answer = await self.answer(scope, headers.get(b"mcp-name", b""), first["body"]) if whole else None
+            if answer is not None:
+                await answer(scope, receive, send)
+                return
+
+            async def again() -> Message:
+                return waiting.pop() if waiting else await rest()
+
+            receive = again
         scope["user"] = known_as(scope[CALLER].tenant, scope[CALLER].user)
         await self.manager.asgi_app(scope, receive, send)
 
@@ -68,22 +73,12 @@ class KnownCaller:
         tool, arguments, meta = plain
         if VERSION_KEY not in meta or not tool.read_only or name != tool.name.encode():
             return None
-        if "progressToken" in meta or meta.get(CAPABILITIES_KEY) or not tool.open_to(scope[SCOPES_KEY]):
+        if "progressToken" in meta or meta.get(CAPABILITIES_KEY) or not tool.scopes <= scope[SCOPES_KEY]:
             return None
         outcome = await asyncio.get_running_loop().run_in_executor(
             WORKERS, outcome_of, self.registry, tool.name, arguments,
             lambda: Call(scope[CALLER], self.engine(), scope.get(REQUEST, ""), scopes=scope[SCOPES_KEY]))
         return Response(framed(message, worded(outcome, self.described)), 200, None, "application/json")
-
-
-def beginning_with(first: Message, receive: Receive) -> Receive:
-    """The same, with what was read already."""
-    waiting = [first]
-
-    async def again() -> Message:
-        return waiting.pop() if waiting else await receive()
-
-    return again
 
 
 @lru_cache(1000)
@@ -103,7 +98,7 @@ class McpHttp:
         described = description(prepared_answers(PREPARED, "all", read_only))
         for name in ("all", *(family.name for family in registry.families if family.listed_over_mcp)):
             chosen = registry.choose(name, read_only=read_only)
-            server = make_server(chosen, engine, codes=name != "all", bus=bus)
+            server = MemolithServer(chosen, engine, codes=name != "all", bus=bus)
             manager = StreamableHTTPSessionManager(server, stateless=stateless, max_request_body_size=most_body_bytes)
             self.managers.append(manager)
             # The other paths word errors as their documents do, which the SDK must send.

@@ -13,9 +13,9 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, S
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import copy_context
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import mcp_types as types
 from mcp.server import subscriptions
@@ -28,13 +28,11 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from memolith import __version__
 from memolith.doors.frames import IDEMPOTENCY_KEY
 from memolith.doors.plain_calls import outcome_of
+from memolith.engine.engine import Engine
 from memolith.engine.model import Caller
 from memolith.errors import Denied, MemolithError, NotFound
-from memolith.registry import SCOPES, Call, InputNeeded, Outcome, Prompts, Registry, Resources, Tool, guarded
+from memolith.registry import SCOPES, Call, InputNeeded, Prompts, Registry, Resources, Tool, guarded
 from memolith.schemas import Schema
-
-if TYPE_CHECKING:
-    from memolith.engine.engine import Engine
 
 Context = ServerRequestContext[Any, Any]
 Answer = TypeVar("Answer")
@@ -84,7 +82,16 @@ class Client:
         self.stopped = False
         self.sending: Future[Any] | None = None
         self.questions = 0
-        self.answers = given_answers(params) if params is not None else {}
+        self.answers: dict[str, types.ElicitResult] = {}
+        if params is not None:
+            # Of all rounds; the client could have given any of them, so none needs a seal.
+            try:
+                earlier = json.loads(params.request_state) if params.request_state else {}
+                self.answers = {key: types.ElicitResult.model_validate(answer) for key, answer in earlier.items()}
+            except (ValueError, AttributeError):
+                raise MCPError(types.INVALID_PARAMS, "The request state is not one that was given out here.") from None
+            given = params.input_responses or {}
+            self.answers |= {key: answer for key, answer in given.items() if isinstance(answer, types.ElicitResult)}
 
     async def work(self, function: Callable[[], Answer]) -> Answer:
         """Run it in a worker thread; if it is cancelled, it ends by itself, and its answer is dropped."""
@@ -98,14 +105,15 @@ class Client:
 
     def call(self, engine: Engine) -> Call:
         caller, scopes = caller_of(self.ctx)
-        key: Any = (self.ctx.meta or {}).get(IDEMPOTENCY_KEY)
+        session, key = self.ctx.session, cast(Any, (self.ctx.meta or {}).get(IDEMPOTENCY_KEY))
         request = self.ctx.request.scope.get(REQUEST) if self.ctx.request is not None else None
-        return Call(caller, engine, request or secrets.token_hex(6), key, scopes,
-                    progress=self.progress, cancelled=lambda: self.stopped, elicit=self.ask(), changed=self.changed,
-                    local=self.ctx.request is None)
-
-    def progress(self, done: float, total: float | None, message: str) -> None:
-        self.tell(self.ctx.session.report_progress(done, total, message or None))
+        capabilities = session.client_capabilities
+        can_ask = (capabilities is not None and capabilities.elicitation is not None
+                   and (is_modern(self.ctx) or session.can_send_request))
+        return Call(
+            caller, engine, request or secrets.token_hex(6), key, scopes, cancelled=lambda: self.stopped,
+            progress=lambda done, total, text: self.tell(session.report_progress(done, total, text or None)),
+            elicit=self.ask if can_ask else None, changed=self.changed, local=self.ctx.request is None)
 
     def changed(self, listing: str) -> None:
         event, notification = CHANGES[listing]
@@ -129,101 +137,84 @@ class Client:
             future.cancel()
         return future.result()
 
-    def ask(self) -> Callable[[str, Schema], Mapping[str, Any] | None] | None:
-        """How this client asks its user: by a request, or, in the newer protocol, by repeating the call."""
-        capabilities = self.ctx.session.client_capabilities
-        if capabilities is None or capabilities.elicitation is None:
-            return None
+    def ask(self, message: str, schema: Schema) -> Mapping[str, Any] | None:
+        """What the user fills in: the client is asked by a request, or, in the newer protocol, repeats the call."""
         if is_modern(self.ctx):
-            return self.ask_by_repeating
-        return self.ask_directly if self.ctx.session.can_send_request else None
-
-    def ask_directly(self, message: str, schema: Schema) -> Mapping[str, Any] | None:
-        try:
-            return accepted(self.send(self.ctx.session.elicit_form(message, schema, self.ctx.request_id)))
-        except (MCPError, CancelledError):
-            return None
-
-    def ask_by_repeating(self, message: str, schema: Schema) -> Mapping[str, Any] | None:
-        self.questions += 1
-        key = f"question-{self.questions}"
-        if key not in self.answers:
-            raise InputNeeded(key, message, schema)
-        return accepted(self.answers[key])
-
-    def question(self, needed: InputNeeded) -> types.InputRequiredResult:
-        """What makes the client ask; answers of earlier rounds travel with it, because they are not sent again."""
-        form = types.ElicitRequestFormParams(message=needed.message, requested_schema=needed.schema)
-        earlier = {key: answer.model_dump(mode="json", exclude_none=True) for key, answer in self.answers.items()}
-        return types.InputRequiredResult(
-            input_requests={needed.key: types.ElicitRequest(params=form)},
-            request_state=json.dumps(earlier) if earlier else None)
-
-
-def accepted(answer: types.ElicitResult) -> Mapping[str, Any] | None:
-    return (answer.content or {}) if answer.action == "accept" else None
-
-
-def given_answers(params: types.InputResponseRequestParams) -> dict[str, types.ElicitResult]:
-    """The answers of all rounds; the client could have given any of them, so none needs a seal."""
-    try:
-        earlier = json.loads(params.request_state) if params.request_state else {}
-        answers = {key: types.ElicitResult.model_validate(answer) for key, answer in earlier.items()}
-    except (ValueError, AttributeError):
-        raise MCPError(types.INVALID_PARAMS, "The request state is not one that was given out here.") from None
-    given = params.input_responses or {}
-    return answers | {key: answer for key, answer in given.items() if isinstance(answer, types.ElicitResult)}
+            self.questions += 1
+            key = f"question-{self.questions}"
+            if key not in self.answers:
+                raise InputNeeded(key, message, schema)
+            answer = self.answers[key]
+        else:
+            try:
+                answer = self.send(self.ctx.session.elicit_form(message, schema, self.ctx.request_id))
+            except (MCPError, CancelledError):
+                return None
+        return (answer.content or {}) if answer.action == "accept" else None
 
 
 class MemolithServer(Server[Any]):
-    """The SDK's server, telling handshake clients too that prompts and resources may change."""
+    """The SDK's server of a registry: its tools, and the resources and prompts of the shown families."""
 
-    def get_capabilities(self, notification_options: NotificationOptions | None = None, *args: Any,
-                         **kwargs: Any) -> types.ServerCapabilities:
-        changing = NotificationOptions(prompts_changed=True, resources_changed=True)
-        return super().get_capabilities(changing, *args, **kwargs)
-
-
-@dataclass(eq=False)
-class Offers:
-    """What a registry offers: its tools, and the resources and prompts of the shown families."""
-
-    registry: Registry
-    engine: Callable[[], Engine]
-    bus: subscriptions.SubscriptionBus
-    codes: bool
-
-    def __post_init__(self) -> None:
-        self.resources = [family.resources for family in self.registry.shown if family.resources]
-        self.prompts = [family.prompts for family in self.registry.shown if family.prompts]
-
-    def handlers(self) -> dict[str, Any]:
-        """The server's handlers for what there is, so that it declares no more than that."""
+    def __init__(self, registry: Registry, engine: Callable[[], Engine], *, codes: bool = False,
+                 bus: subscriptions.SubscriptionBus | None = None) -> None:
+        self.registry, self.engine = registry, engine
+        self.codes = codes
+        """Whether dialects that have JSON-RPC codes use them."""
+        self.bus = bus or subscriptions.InMemorySubscriptionBus()
+        self.resources = [family.resources for family in registry.shown if family.resources]
+        self.prompts = [family.prompts for family in registry.shown if family.prompts]
+        # Handlers for what there is, so that the server declares no more than that.
         found: dict[str, Any] = {"on_list_tools": self.list_tools, "on_call_tool": self.call_tool,
                                  "on_subscriptions_listen": subscriptions.ListenHandler(self.bus)}
+        if self.resources or self.prompts:
+            found["on_completion"] = self.complete
         if self.resources:
             found["on_read_resource"] = self.read_resource
             found["on_list_resources"] = self.lister(
                 types.ListResourcesResult, "resources", types.Resource,
-                lambda call: all_of(each.listed(call) for each in self.resources))
+                lambda call: [one for each in self.resources for one in each.listed(call)])
             found["on_list_resource_templates"] = self.lister(
                 types.ListResourceTemplatesResult, "resource_templates",
                 lambda uri, **others: types.ResourceTemplate(uri_template=uri, **others),
-                lambda call: all_of(each.templates for each in self.resources))
+                lambda call: [one for each in self.resources for one in each.templates])
         if self.prompts:
             found["on_get_prompt"] = self.get_prompt
             found["on_list_prompts"] = self.lister(
                 types.ListPromptsResult, "prompts", types.Prompt,
-                lambda call: all_of(each.listed(call) for each in self.prompts))
-        return found | {"on_completion": self.complete} if self.resources or self.prompts else found
+                lambda call: [one for each in self.prompts for one in each.listed(call)])
+        super().__init__(
+            "memolith", version=__version__, title="memolith", description="One memory server for AI agents.",
+            instructions="\n\n".join(family.instructions for family in registry.shown if family.instructions) or None,
+            cache_hints={
+                "tools/list": STEADY, "resources/templates/list": STEADY, "server/discover": STEADY,
+                "resources/list": CHANGING, "resources/read": CHANGING, "prompts/list": CHANGING},
+            get_tool_input_schema=self.header_schema, **found)
+        # The SDK's tracing, which nothing here collects, costs more than a whole pass through the registry.
+        self.middleware.clear()
+
+    def get_capabilities(self, notification_options: NotificationOptions | None = None, *args: Any,
+                         **kwargs: Any) -> types.ServerCapabilities:
+        """Tell handshake clients too that prompts and resources may change."""
+        changing = NotificationOptions(prompts_changed=True, resources_changed=True)
+        return super().get_capabilities(changing, *args, **kwargs)
 
     @cached_property
     def listed(self) -> list[tuple[Tool, types.Tool]]:
-        return [(tool, as_listed(tool)) for tool in self.registry.tools]
+        shown = []
+        for tool in self.registry.tools:
+            # Only what differs from the protocol's defaults: every hint costs a model tokens.
+            hints = {"read_only_hint": True} if tool.read_only else {"destructive_hint": tool.destructive}
+            if tool.idempotent and not tool.read_only:
+                hints["idempotent_hint"] = True
+            shown.append((tool, types.Tool(
+                name=tool.name, description=tool.description, input_schema=tool.input_schema,
+                output_schema=tool.output_schema, annotations=types.ToolAnnotations(**hints))))
+        return shown
 
     async def list_tools(self, ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         _, scopes = caller_of(ctx)
-        tools, cursor = page([shown for tool, shown in self.listed if tool.open_to(scopes)], params)
+        tools, cursor = page([shown for tool, shown in self.listed if tool.scopes <= scopes], params)
         return types.ListToolsResult(tools=tools, next_cursor=cursor)
 
     def header_schema(self, name: str) -> Schema | None:
@@ -243,10 +234,11 @@ class Offers:
             outcome = await client.work(lambda: outcome_of(self.registry, params.name, params.arguments or {},
                                                            lambda: client.call(self.engine())))
         except InputNeeded as needed:
-            return client.question(needed)
-        return self.on_the_wire(tool, outcome, ctx)
-
-    def on_the_wire(self, tool: Tool, outcome: Outcome, ctx: Context) -> types.CallToolResult:
+            form = types.ElicitRequestFormParams(message=needed.message, requested_schema=needed.schema)
+            # Answers of earlier rounds travel with the question, because they are not sent again.
+            earlier = {key: answer.model_dump(mode="json", exclude_none=True) for key, answer in client.answers.items()}
+            return types.InputRequiredResult(input_requests={needed.key: types.ElicitRequest(params=form)},
+                                             request_state=json.dumps(earlier) if earlier else None)
         text: list[types.ContentBlock] = [types.TextContent(text=outcome.text)]
         if outcome.error is None:
             return types.CallToolResult(content=text, structured_content=outcome.body)
@@ -268,7 +260,12 @@ class Offers:
         try:
             return await client.work(run)
         except MemolithError as error:
-            raise MCPError(code_of(error, ctx), error.message) from None
+            code = types.INVALID_PARAMS if error.status < 500 else types.INTERNAL_ERROR
+            if error.status in (401, 403):
+                code = types.INVALID_REQUEST
+            if isinstance(error, NotFound) and ctx.method == "resources/read" and not is_modern(ctx):
+                code = NO_RESOURCE
+            raise MCPError(code, error.message) from None
 
     def lister(self, result: type, name: str, shown: Callable[..., object],
                entries: Callable[[Call], list[Any]]) -> Lister:
@@ -303,7 +300,8 @@ class Offers:
         of_prompt = isinstance(params.ref, types.PromptReference)
         offers: Sequence[Resources | Prompts] = self.prompts if of_prompt else self.resources
         what = params.ref.name if isinstance(params.ref, types.PromptReference) else params.ref.uri
-        values = await self.ask(ctx, lambda call: all_of(each.complete(call, what, name, beginning) for each in offers))
+        values = await self.ask(ctx, lambda call: [
+            value for each in offers for value in each.complete(call, what, name, beginning)])
         return types.CompleteResult(completion=types.Completion(
             values=values[:MOST_COMPLETIONS], total=len(values), has_more=len(values) > MOST_COMPLETIONS))
 
@@ -320,40 +318,3 @@ def page(entries: Sequence[Listed], params: types.PaginatedRequestParams | None)
 
 def first(candidates: Iterable[Listed | None]) -> Listed | None:
     return next((candidate for candidate in candidates if candidate is not None), None)
-
-
-def all_of(parts: Iterable[Iterable[Listed]]) -> list[Listed]:
-    return [one for part in parts for one in part]
-
-
-def code_of(error: MemolithError, ctx: Context) -> int:
-    if isinstance(error, NotFound):
-        return NO_RESOURCE if ctx.method == "resources/read" and not is_modern(ctx) else types.INVALID_PARAMS
-    if error.status in (401, 403):
-        return types.INVALID_REQUEST
-    return types.INVALID_PARAMS if error.status < 500 else types.INTERNAL_ERROR
-
-
-def as_listed(tool: Tool) -> types.Tool:
-    # Only what differs from the protocol's defaults: every hint costs a model tokens.
-    hints = {"read_only_hint": True} if tool.read_only else {"destructive_hint": tool.destructive}
-    if tool.idempotent and not tool.read_only:
-        hints["idempotent_hint"] = True
-    return types.Tool(name=tool.name, description=tool.description, input_schema=tool.input_schema,
-                      output_schema=tool.output_schema, annotations=types.ToolAnnotations(**hints))
-
-
-def make_server(registry: Registry, engine: Callable[[], Engine], *, codes: bool = False,
-                bus: subscriptions.SubscriptionBus | None = None) -> MemolithServer:
-    """The server of a chosen registry; with `codes`, dialects that have JSON-RPC codes use them."""
-    offers = Offers(registry, engine, bus or subscriptions.InMemorySubscriptionBus(), codes)
-    server = MemolithServer(
-        "memolith", version=__version__, title="memolith", description="One memory server for AI agents.",
-        instructions="\n\n".join(family.instructions for family in registry.shown if family.instructions) or None,
-        cache_hints={
-            "tools/list": STEADY, "resources/templates/list": STEADY, "server/discover": STEADY,
-            "resources/list": CHANGING, "resources/read": CHANGING, "prompts/list": CHANGING},
-        get_tool_input_schema=offers.header_schema, **offers.handlers())
-    # The SDK's tracing, which nothing here collects, costs more than a whole pass through the registry.
-    server.middleware.clear()
-    return server

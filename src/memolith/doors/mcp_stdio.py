@@ -20,7 +20,7 @@ from mcp.server.lowlevel import Server
 from mcp.shared.message import SessionMessage
 
 from memolith.doors.frames import VERSION_KEY, parsed
-from memolith.doors.mcp_server import make_server
+from memolith.doors.mcp_server import MemolithServer
 
 if TYPE_CHECKING:
     from memolith.app import App
@@ -57,9 +57,18 @@ class Lanes:
     def route(self, line: bytes) -> None:
         message = message_of(line)
         if message is None:
-            self.refuse(line)
+            # What is no message but has an id is answered, so that nobody waits for ever; the SDK drops the rest too.
+            request = (parsed(line) or {}).get("id")
+            if type(request) in (int, str):
+                fault = types.ErrorData(code=types.INVALID_REQUEST, message="This is not a valid JSON-RPC message.")
+                answer = types.JSONRPCError(jsonrpc="2.0", id=request, error=fault)
+                self.group.start_soon(self.send, "none", answer)
             return
-        eras = [era_of(message)]
+        # Requests of the new era say so themselves; answers and notifications without an envelope are of the old one.
+        meta: object = None
+        if isinstance(message, types.JSONRPCRequest | types.JSONRPCNotification) and message.method != "initialize":
+            meta = (message.params or {}).get("_meta")
+        eras = ["envelope" if isinstance(meta, dict) and VERSION_KEY in meta else "handshake"]
         if isinstance(message, types.JSONRPCNotification) and message.method == CANCELLED:
             # It names a request of either era, and carries no envelope.
             eras = list(self.inboxes)
@@ -70,33 +79,21 @@ class Lanes:
                 self.open(era)
             self.inboxes[era].send_nowait(SessionMessage(message))
 
-    def refuse(self, line: bytes) -> None:
-        """Answer what is no message but has an id, so that nobody waits for ever; drop the rest, as the SDK does."""
-        request = (parsed(line) or {}).get("id")
-        if type(request) in (int, str):
-            fault = types.ErrorData(code=types.INVALID_REQUEST, message="This is not a valid JSON-RPC message.")
-            answer = types.JSONRPCError(jsonrpc="2.0", id=request, error=fault)
-            self.group.start_soon(self.send, "none", answer)
-
     async def send(self, era: str, message: types.JSONRPCMessage) -> None:
         answered = None if isinstance(message, types.JSONRPCRequest | types.JSONRPCNotification) else message.id
         if answered is not None and era == "handshake" and answered == self.front.handshake:
             self.front.handshake = None
         else:
-            frame = as_bytes(message)
+            try:
+                frame = message.model_dump_json(by_alias=True, exclude_unset=True).encode()
+            except ValueError:
+                # Half a surrogate pair that came in goes out as it came, escaped.
+                frame = json.dumps(message.model_dump(by_alias=True, exclude_unset=True)).encode()
             try:
                 await anyio.to_thread.run_sync(self.front.wire.write, frame)
             except OSError:
                 self.front.end()
         self.unanswered.discard((era, answered))
-
-
-def as_bytes(message: types.JSONRPCMessage) -> bytes:
-    """The frame of a message; half a surrogate pair that came in goes out as it came, escaped."""
-    try:
-        return message.model_dump_json(by_alias=True, exclude_unset=True).encode()
-    except ValueError:
-        return json.dumps(message.model_dump(by_alias=True, exclude_unset=True)).encode()
 
 
 def message_of(line: bytes) -> types.JSONRPCMessage | None:
@@ -107,15 +104,6 @@ def message_of(line: bytes) -> types.JSONRPCMessage | None:
         # Half a surrogate pair in an argument: only Python's parser lets it pass, to be refused with the field's name.
         return types.jsonrpc_message_adapter.validate_python(parsed(line), by_name=False)
     return None
-
-
-def era_of(message: types.JSONRPCMessage) -> str:
-    """Requests of the new era say so themselves; answers and notifications without an envelope are of the old one."""
-    if isinstance(message, types.JSONRPCRequest | types.JSONRPCNotification) and message.method != "initialize":
-        meta = (message.params or {}).get("_meta")
-        if isinstance(meta, dict) and VERSION_KEY in meta:
-            return "envelope"
-    return "handshake"
 
 
 async def run(front: Front, server: Server[Any]) -> None:
@@ -146,4 +134,4 @@ def serve(front: Front, app: App, registry: Registry) -> None:
 
         rebind_std_handle_to_fd(0)
         rebind_std_handle_to_fd(1)
-    anyio.run(run, front, make_server(registry, lambda: app.engine))
+    anyio.run(run, front, MemolithServer(registry, lambda: app.engine))

@@ -31,7 +31,7 @@ from memolith.doors.mcp_http import McpHttp
 from memolith.doors.mcp_server import CALLER, REQUEST, SCOPES_KEY
 from memolith.engine.intake import json_object
 from memolith.errors import InvalidInput, MemolithError, NotFound, TooLarge, Unavailable
-from memolith.registry import PLAIN, Call, Registry, Tool
+from memolith.registry import PLAIN, SCOPES, Call, Registry
 
 log = logging.getLogger(__name__)
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -46,45 +46,38 @@ PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>memolith: 
 """
 
 
-class Metrics:
-    """What was called how often, with what outcome, and how long it took."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._calls: Counter[tuple[str, str]] = Counter()
-        self._seconds: dict[str, float] = defaultdict(float)
-
-    def count(self, tool: str, outcome: str, seconds: float) -> None:
-        """Note one call."""
-        with self._lock:
-            self._calls[tool, outcome] += 1
-            self._seconds[tool] += seconds
-
-    def text(self, gauges: dict[str, int]) -> str:
-        """Everything in the form that Prometheus reads, with the gauges of the moment."""
-        with self._lock:
-            calls, seconds = dict(self._calls), dict(self._seconds)
-        return "\n".join([
-            "# HELP memolith_calls_total Calls of tools by outcome.", "# TYPE memolith_calls_total counter",
-            *(f'memolith_calls_total{{tool="{tool}",outcome="{outcome}"}} {count}'
-              for (tool, outcome), count in sorted(calls.items())),
-            "# HELP memolith_call_seconds_total Time spent in calls.", "# TYPE memolith_call_seconds_total counter",
-            *(f'memolith_call_seconds_total{{tool="{tool}"}} {time:.6f}' for tool, time in sorted(seconds.items())),
-            *(f"# TYPE memolith_{name} gauge\nmemolith_{name} {value}" for name, value in gauges.items()), ""])
-
-
 class Rest:
-    """The routes beside MCP."""
+    """The routes beside MCP, and what was called through any door: how often, with what outcome, how long it took."""
 
-    def __init__(self, app: App, registry: Registry, metrics: Metrics, issuer: Issuer | None = None) -> None:
-        self.app, self.registry, self.metrics, self.issuer = app, registry, metrics, issuer
+    def __init__(self, app: App, issuer: Issuer | None, read_only: bool) -> None:
+        self.app, self.issuer = app, issuer
+        self.lock = threading.Lock()
+        self.calls: Counter[tuple[str, str]] = Counter()
+        self.seconds: dict[str, float] = defaultdict(float)
+        self.everything = Registry(app.registry.families, observe=self.count)
+        self.registry = registry = self.everything.reading() if read_only else self.everything
         self.routes = [
             Route("/mcp/tools/{tool}", self.call, methods=["POST"]),
-            Route("/health", self.health), Route("/metrics", self.show_metrics),
+            Route("/health", self.health), Route("/metrics", self.metrics),
             Route("/openapi.json", lambda _: JSONResponse(openapi(registry))),
             Route("/docs", lambda _: HTMLResponse(page(registry))),
             Route("/.well-known/oauth-protected-resource", self.resource_metadata),
             Route("/.well-known/oauth-protected-resource/{path:path}", self.resource_metadata)]
+
+    def count(self, tool: str, outcome: str, seconds: float) -> None:
+        with self.lock:
+            self.calls[tool, outcome] += 1
+            self.seconds[tool] += seconds
+
+    def word(self, error: MemolithError, path: str) -> dict[str, Any]:
+        """How the family that a path belongs to words an error."""
+        if tool := self.everything.find(path.removeprefix("/mcp/tools/")):
+            return tool.dialect.failure(error)
+        dialects = [family.dialect for family in self.everything.families if path == f"/mcp/{family.name}"]
+        coded = dialects[0].jsonrpc(error) if dialects else None
+        if coded is None:
+            return PLAIN.failure(error)
+        return {"jsonrpc": "2.0", "id": None, "error": dict(zip(("code", "message", "data"), coded, strict=True))}
 
     async def call(self, request: Request) -> Response:
         """Run one tool; whatever is raised before that is worded as the tool's family does."""
@@ -92,30 +85,27 @@ class Rest:
         tool = self.registry.find(name)
         if tool is None:
             raise NotFound("There is no such tool.", field="tool")
-        arguments = await self.arguments(request)
-        call = Call(scope[CALLER], self.app.engine, scope[REQUEST], request.headers.get("idempotency-key"),
-                    scope[SCOPES_KEY])
-        outcome = await run_in_threadpool(self.registry.run, name, arguments, call)
-        headers: dict[str, str] = {}
-        if not tool.open_to(call.scopes):
-            headers["www-authenticate"] = challenge(self.issuer, request.url.path, "insufficient_scope", tool.scopes)
-        if (error := outcome.error) and error.retry_s:
-            headers["retry-after"] = str(error.retry_s)
-        if error and error.status >= 500:
-            log.warning("request %s: %s answered %s", call.request_id, name, error.status)
-        return Response(outcome.text, error.status if error else 200, headers, "application/json")
-
-    async def arguments(self, request: Request) -> dict[str, Any]:
-        """The body as an object; nothing at all means no arguments."""
         body, most = bytearray(), self.app.settings.body_bytes
         try:
             async for chunk in request.stream():
                 body += chunk
                 if len(body) > most:
                     raise TooLarge(f"A request has at most {most:,} bytes.")
-        except ClientDisconnect as error:
-            raise InvalidInput("The request ended in the middle.") from error
-        return json_object(body, "The body", "body") if body.strip() else {}
+        except ClientDisconnect as left:
+            raise InvalidInput("The request ended in the middle.") from left
+        # Nothing at all means no arguments.
+        arguments = json_object(body, "The body", "body") if body.strip() else {}
+        call = Call(scope[CALLER], self.app.engine, scope[REQUEST], request.headers.get("idempotency-key"),
+                    scope[SCOPES_KEY])
+        outcome = await run_in_threadpool(self.registry.run, name, arguments, call)
+        headers: dict[str, str] = {}
+        if not tool.scopes <= call.scopes:
+            headers["www-authenticate"] = challenge(self.issuer, request.url.path, "insufficient_scope", tool.scopes)
+        if (error := outcome.error) and error.retry_s:
+            headers["retry-after"] = str(error.retry_s)
+        if error and error.status >= 500:
+            log.warning("request %s: %s answered %s", call.request_id, name, error.status)
+        return Response(outcome.text, error.status if error else 200, headers, "application/json")
 
     def health(self, request: Request) -> Response:
         """Open to all, so it tells no more than that."""
@@ -125,50 +115,54 @@ class Rest:
             return JSONResponse({"status": "unhealthy", "error": error.type}, 503)
         return JSONResponse({"status": "healthy", "version": __version__, "embeddings": state["embeddings"]})
 
-    def show_metrics(self, request: Request) -> Response:
-        """For Prometheus."""
+    def metrics(self, request: Request) -> Response:
+        """Everything in the form that Prometheus reads."""
         state = self.app.engine.health()
         gauges = {"embeddings_pending": int(state["pending"]), "embeddings_failed": int(state["failed"])}
-        return PlainTextResponse(self.metrics.text(gauges), media_type="text/plain; version=0.0.4")
+        with self.lock:
+            calls, seconds = dict(self.calls), dict(self.seconds)
+        text = "\n".join([
+            "# HELP memolith_calls_total Calls of tools by outcome.", "# TYPE memolith_calls_total counter",
+            *(f'memolith_calls_total{{tool="{tool}",outcome="{outcome}"}} {count}'
+              for (tool, outcome), count in sorted(calls.items())),
+            "# HELP memolith_call_seconds_total Time spent in calls.", "# TYPE memolith_call_seconds_total counter",
+            *(f'memolith_call_seconds_total{{tool="{tool}"}} {time:.6f}' for tool, time in sorted(seconds.items())),
+            *(f"# TYPE memolith_{name} gauge\nmemolith_{name} {value}" for name, value in gauges.items()), ""])
+        return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
 
     async def resource_metadata(self, request: Request) -> Response:
-        """Where tokens come from, if they are accepted here."""
+        """What a client must know about the protected resource (RFC 9728), if tokens are accepted here."""
         if self.issuer is None:
             raise NotFound("No OAuth issuer is set; use a key.")
         path = request.path_params.get("path", "")
-        return JSONResponse(self.issuer.metadata(f"/{path}" if path else ""))
+        return JSONResponse({"resource": self.issuer.base + (f"/{path}" if path else ""),
+                             "authorization_servers": [self.issuer.url], "scopes_supported": sorted(SCOPES),
+                             "bearer_methods_supported": ["header"]})
 
 
 def openapi(registry: Registry) -> dict[str, Any]:
     """The whole REST door as OpenAPI 3.1."""
-    paths: dict[str, Any] = {f"/mcp/tools/{tool.name}": {"post": operation(tool)} for tool in registry.tools}
-    paths["/health"] = {"get": {"summary": "Whether the server works.", "security": [],
-                                "responses": {"200": {"description": "It does."}}}}
+    errors = {str(status): {"description": text, "content": {"application/json": {"schema": {"type": "object"}}}}
+              for status, text in STATUSES.items()}
+    paths: dict[str, Any] = {"/health": {"get": {"summary": "Whether the server works.", "security": [],
+                                                 "responses": {"200": {"description": "It does."}}}}}
+    for tool in registry.tools:
+        required = tool.input_schema.get("required", [])
+        # An argument without a default that may be left out may also be null.
+        properties = {name: schema if name in required or "default" in schema else {"anyOf": [schema, {"type": "null"}]}
+                      for name, schema in tool.input_schema["properties"].items()}
+        paths[f"/mcp/tools/{tool.name}"] = {"post": {
+            "operationId": tool.name, "summary": tool.description, "tags": [tool.family],
+            "parameters": [{"name": "Idempotency-Key", "in": "header", "required": False,
+                            "schema": {"type": "string", "minLength": 1, "maxLength": 200}}],
+            "requestBody": {"required": bool(required), "content": {
+                "application/json": {"schema": {**tool.input_schema, "properties": properties}}}},
+            "responses": {"200": {"description": "The result.", "content": {
+                "application/json": {"schema": tool.output_schema}}}, **errors}}}
     return {"openapi": "3.1.0", "info": {"title": "memolith", "version": __version__,
                                          "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"}},
             "components": {"securitySchemes": {"key": {"type": "http", "scheme": "bearer"}}},
             "security": [{"key": []}], "paths": paths}
-
-
-def operation(tool: Tool) -> dict[str, Any]:
-    """One tool as an operation."""
-    errors = {str(status): {"description": text, "content": {"application/json": {"schema": {"type": "object"}}}}
-              for status, text in STATUSES.items()}
-    return {"operationId": tool.name, "summary": tool.description, "tags": [tool.family],
-            "parameters": [{"name": "Idempotency-Key", "in": "header", "required": False,
-                            "schema": {"type": "string", "minLength": 1, "maxLength": 200}}],
-            "requestBody": {"required": bool(tool.input_schema.get("required")),
-                            "content": {"application/json": {"schema": accepted(tool)}}},
-            "responses": {"200": {"description": "The result.", "content": {
-                "application/json": {"schema": tool.output_schema}}}, **errors}}
-
-
-def accepted(tool: Tool) -> dict[str, Any]:
-    """What a tool takes: an argument without a default that may be left out may also be null."""
-    required = tool.input_schema.get("required", [])
-    return {**tool.input_schema, "properties": {
-        name: schema if name in required or "default" in schema else {"anyOf": [schema, {"type": "null"}]}
-        for name, schema in tool.input_schema["properties"].items()}}
 
 
 def page(registry: Registry) -> str:
@@ -184,14 +178,11 @@ def page(registry: Registry) -> str:
 def build(app: App, *, read_only: bool = False, conformance: bool = False) -> ASGIApp:
     """The whole server as one ASGI app."""
     settings = app.settings
-    issuer = (Issuer(settings.oauth_issuer, settings.oauth_audience, settings.oauth_jwks_url)
-              if settings.oauth_issuer else None)
-    metrics = Metrics()
-    everything = Registry(app.registry.families, observe=metrics.count)
+    issuer = Issuer(settings) if settings.oauth_issuer else None
+    rest = Rest(app, issuer, read_only)
     # Several servers on one database know no sessions of each other, so there each request stands for itself.
-    mcp = McpHttp(everything, lambda: app.engine, read_only=read_only, stateless=bool(settings.database),
+    mcp = McpHttp(rest.everything, lambda: app.engine, read_only=read_only, stateless=bool(settings.database),
                   most_body_bytes=settings.body_bytes)
-    rest = Rest(app, everything.reading() if read_only else everything, metrics, issuer)
     doors = [mcp, *([conformance_fixtures(settings.host)] if conformance else [])]
 
     @asynccontextmanager
@@ -203,11 +194,10 @@ def build(app: App, *, read_only: bool = False, conformance: bool = False) -> AS
             yield
 
     routes = [*rest.routes, *(route for door in doors for route in door.routes)]
-    word = wording(everything)
 
     async def refused(request: Request, error: Exception) -> Response:
         ours = error if isinstance(error, MemolithError) else NotFound("There is no such path here.")
-        return JSONResponse(word(ours, request.url.path), ours.status)
+        return JSONResponse(rest.word(ours, request.url.path), ours.status)
 
     async def other_method(request: Request, error: Exception) -> Response:
         body = PLAIN.failure(InvalidInput("This path takes another method."))
@@ -217,7 +207,7 @@ def build(app: App, *, read_only: bool = False, conformance: bool = False) -> AS
                        exception_handlers={404: refused, 405: other_method, MemolithError: refused})
     # A path is what it says, and a redirect would lose the body.
     server.router.redirect_slashes = False
-    return Access(server, app.keys, settings, app.clock.now, issuer, app.allowance, word,
+    return Access(server, app.keys, settings, app.clock.now, issuer, app.allowance, rest.word,
                   frozenset(("/health", "/conformance") if conformance else ("/health",)))
 
 
@@ -231,21 +221,6 @@ def conformance_fixtures(host: str) -> Any:
                            field="conformance")
     sys.path.insert(0, str(tests))
     return import_module("conformance.server").Conformance()
-
-
-def wording(registry: Registry) -> Callable[[MemolithError, str], dict[str, Any]]:
-    """How the family that a path belongs to words an error."""
-    dialects = {f"/mcp/{family.name}": family.dialect for family in registry.families}
-
-    def word(error: MemolithError, path: str) -> dict[str, Any]:
-        if tool := registry.find(path.removeprefix("/mcp/tools/")):
-            return tool.dialect.failure(error)
-        coded = dialects[path].jsonrpc(error) if path in dialects else None
-        if coded is None:
-            return PLAIN.failure(error)
-        return {"jsonrpc": "2.0", "id": None, "error": dict(zip(("code", "message", "data"), coded, strict=True))}
-
-    return word
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -67,11 +67,11 @@ def remember(call: Call, *, content: str, kind: str = "memory", title: str = "",
 @core.tool(shape(hits=[dict], total=int, warnings=[str]), read_only=True)
 def recall(call: Call, *, query: str, kinds: Texts = None, tags: Texts = None, project: str | None = None,
            since: str | None = None, until: str | None = None, status: str | None = None,
-           as_of: Annotated[str | None, Field(description="in what was known then")] = None,
+           as_of: str | None = None,
            mode: Literal["hybrid", "vector", "text"] = "hybrid",
            depth: Annotated[int, Field(ge=0, le=2, description="links to follow")] = 0,
            limit: Limit = 10, offset: Annotated[int, Field(ge=0)] = 0) -> Body:
-    """Find what was remembered by words or meaning. Weak hits may be unrelated."""
+    """Find memories by words or meaning. Weak hits may be unrelated."""
     chosen = _filter(kinds, tags, project, since, until, status)
     found = call.engine.recall(call.caller, Query(query, chosen, mode, limit, offset, as_of=as_of))
     linked = _linked_hits(call, found.hits, depth) if depth else []
@@ -79,7 +79,7 @@ def recall(call: Call, *, query: str, kinds: Texts = None, tags: Texts = None, p
 
 
 @core.tool(shape(text=str, citations=[dict], tokens=int, warnings=[str]), read_only=True)
-def context(call: Call, *, query: str, budget_tokens: Annotated[int, Field(ge=20, le=200_000)] = 1000,
+def context(call: Call, *, query: str, budget_tokens: Annotated[int, Field(ge=20, le=200_000)],
             kinds: Texts = None, project: str | None = None) -> Body:
     """The best passages on a question, with sources."""
     pack = call.engine.context(call.caller, query, budget_tokens, _filter(kinds, None, project))
@@ -144,7 +144,7 @@ def explore(call: Call, *, id: str, depth: Annotated[int, Field(ge=1, le=6)] = 1
 
 @core.tool(shape(events=[dict]), read_only=True)
 def history(call: Call, *, id: str, as_of: str | None = None) -> Body:
-    """Who changed what and when, until `as_of`."""
+    """Who changed what and when."""
     steps = call.engine.past.history(call.caller, bare_id(id), as_of)
     return {"events": [{"event": event.seq, "version": event.version, "type": event.type, "at": event.at,
                         "by": event.actor, "undoes": event.data.get("undoes"),
