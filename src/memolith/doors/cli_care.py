@@ -139,7 +139,7 @@ def import_(app: App, options: Options) -> object:
             made = app.engine.upkeep.import_(Caller(tenant=options.tenant), file, progress("importing"))
     except UnicodeDecodeError as error:
         raise InvalidInput(f"{options.file} is not UTF-8 text.", field="file") from error
-    return {"events": made.events, "items": made.items, "redactions": dict(made.redactions)}
+    return dict(zip(("events", "items", "redactions"), made, strict=True))
 
 
 @into(COMMANDS, option("files", nargs="+", type=Path, metavar="FILE"), TENANT,

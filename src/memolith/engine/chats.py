@@ -39,7 +39,14 @@ Turn = tuple[str, tuple[str, int], str, Block]
 def take(engine: Engine, caller: Caller, file: TextIO, name: str, folder: str, report: Report,
          tell: Callable[[int, int], None] | None = None) -> None:
     """Keep every chat of a file; what is there already is not taken twice, what has grown since is extended."""
-    stream = chats(file, name, caller.user, folder and folder_path(folder), report)
+    if name.lower().endswith((".md", ".markdown", ".txt")):
+        turns = _markdown(file.read(LARGEST), name)
+    else:
+        values = enumerate(_values(file, name.lower().endswith(".jsonl"), report), 1)
+        turns = (turn for number, value in values for turn in (
+            _conversation(value, number, report) if value.keys() & WHOLE else _line(value, name, report)))
+    # One by one, with no more than one of them in memory.
+    stream = _parts(turns, caller.user, folder and folder_path(folder))
     for batch in iter(lambda: list(islice(stream, BATCH)), []):
         longer: dict[str, tuple[Block, ...]] = {}
         with engine.store.writing(caller.tenant) as rows:
@@ -65,15 +72,6 @@ def take(engine: Engine, caller: Caller, file: TextIO, name: str, folder: str, r
 
 def _count(report: Report, what: str, blocks: tuple[Block, ...], written: Written) -> None:
     report.update({what: 1, "messages": len(blocks), **{f"redacted: {k}": n for k, n in written.redactions.items()}})
-
-
-def chats(file: TextIO, name: str, user: str, folder: str, report: Report) -> Iterator[Draft]:
-    """The chats of a file one by one, with no more than one of them in memory."""
-    if name.lower().endswith((".md", ".markdown", ".txt")):
-        return _parts(_markdown(file.read(LARGEST), name), user, folder)
-    values = enumerate(_values(file, name.lower().endswith(".jsonl"), report), 1)
-    return _parts((turn for number, value in values for turn in (
-        _conversation(value, number, report) if value.keys() & WHOLE else _line(value, name, report))), user, folder)
 
 
 def _parts(turns: Iterable[Turn], user: str, folder: str) -> Iterator[Draft]:
@@ -117,27 +115,25 @@ def _values(file: TextIO, lines: bool, report: Report) -> Iterator[Object]:
 def _conversation(value: Object, number: int, report: Report) -> Iterator[Turn]:
     """The turns of a conversation that stands in one value."""
     source = "chatgpt" if "mapping" in value else "claude" if "chat_messages" in value else "memolith"
-    listed = _branch(value, report) if source == "chatgpt" else value.get("chat_messages") or value.get("messages")
+    listed = value.get("chat_messages") or value.get("messages")
+    if source == "chatgpt":
+        # The messages up to the current one; answers that were thrown away lie on other branches.
+        nodes, path = _object(value["mapping"]), dict[str, Json]()
+        at = current if (current := _first(value, "current_node")) in nodes else next(reversed(nodes), "")
+        while at in nodes and at not in path:
+            path[at], at = _object(nodes[at]).get("message"), _first(_object(nodes[at]), "parent")
+        for other in nodes.keys() - path.keys():
+            report["skipped: a message of another branch"] += bool(_object(nodes[other]).get("message"))
+        listed = list(path.values())[::-1]
     about = value | _object(value.get("conversation"))
     title = _first(about, "title", "name", "label")
     id = _first(about, "conversation_id", "uuid", "id") or f"{title}: {str(listed)[:150]}"
     for message in map(_object, listed if isinstance(listed, list) else []):
         role = _first(_object(message.get("author")), "role") or _first(message, "sender", "role")
-        at = message.get("create_time") or message.get("created_at") or message.get("timestamp")
+        time = message.get("create_time") or message.get("created_at") or message.get("timestamp")
         extra = _object(message.get("metadata")) if source == "memolith" else {}
-        for block in _blocks(role, message.get("content") or message.get("text"), at, report, extra):
+        for block in _blocks(role, message.get("content") or message.get("text"), time, report, extra):
             yield source, (id, number), title, block
-
-
-def _branch(value: Object, report: Report) -> list[Json]:
-    """The messages up to the current one; answers that were thrown away lie on other branches."""
-    nodes, path = _object(value["mapping"]), dict[str, Json]()
-    at = current if (current := _first(value, "current_node")) in nodes else next(reversed(nodes), "")
-    while at in nodes and at not in path:
-        path[at], at = _object(nodes[at]).get("message"), _first(_object(nodes[at]), "parent")
-    for id in nodes.keys() - path.keys():
-        report["skipped: a message of another branch"] += bool(_object(nodes[id]).get("message"))
-    return list(path.values())[::-1]
 
 
 def _line(value: Object, name: str, report: Report) -> Iterator[Turn]:
@@ -153,14 +149,18 @@ def _line(value: Object, name: str, report: Report) -> Iterator[Turn]:
         yield source, (id, 0), "", block
 
 
-def _blocks(role: str, content: Json, at: Json, report: Report, extra: Attributes = NO_ATTRIBUTES) -> Iterator[Block]:
+def _blocks(role: str, content: Json, time: Json, report: Report, extra: Attributes = NO_ATTRIBUTES) -> Iterator[Block]:
     """A message, in several pieces if it is very long; nothing if nothing is said in it."""
+    at = None
+    with suppress(InvalidInput, ValueError, OverflowError, OSError):
+        # A time is a text, or seconds since 1970.
+        at = when("at", time if isinstance(time, str) else datetime.fromtimestamp(float(str(time)), UTC).isoformat())
     speaker = MEANT.get(role.lower(), role.lower() if role.lower() in ("user", "assistant", "system") else role[:100])
     text = "\n\n".join(_texts(content, report)).replace("\0", "").encode("utf-8", "replace").decode()
     if speaker in ("tool", "developer") or text.startswith(("<environment_context>", "<user_instructions>")):
         report[f"skipped: a {speaker} message for the program"] += 1
     elif text.strip():
-        yield from (Block(text[start:start + LONGEST_MESSAGE], speaker or "user", _time(at), attributes=extra)
+        yield from (Block(text[start:start + LONGEST_MESSAGE], speaker or "user", at, attributes=extra)
                     for start in range(0, len(text), LONGEST_MESSAGE))
 
 
@@ -203,11 +203,3 @@ def _object(value: Json) -> Object:
 
 def _first(value: Object, *names: str) -> str:
     return next((text for name in names if isinstance(text := value.get(name), str) and text), "")
-
-
-def _time(value: Json) -> str | None:
-    """A time as text or as seconds since 1970; None if it is neither."""
-    with suppress(InvalidInput, ValueError, OverflowError, OSError):
-        seconds = None if isinstance(value, str) else datetime.fromtimestamp(float(str(value)), UTC)
-        return when("at", seconds.isoformat() if seconds else str(value))
-    return None
