@@ -12,7 +12,7 @@ from memolith import __version__
 from memolith import app as root
 from memolith.app import App, library_version
 from memolith.doors.commands import TENANT, YES, Commands, Options, confirm, into, note, option, progress
-from memolith.engine.chats import NOTHING, Report, take
+from memolith.engine.conversations import NOTHING, Report, take
 from memolith.engine.model import Caller
 from memolith.errors import EmbedderDown, InvalidInput
 

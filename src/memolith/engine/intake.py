@@ -1,7 +1,6 @@
 """What comes in is checked and freed of secrets here, before anything is written."""
 
 import json
-import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -225,10 +224,3 @@ def when(name: str, value: str) -> str:
     except (ValueError, OverflowError, TypeError) as error:
         raise InvalidInput(f"{name} is not a time; write it like 2026-07-28T12:00:00Z.", field=name) from error
     return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ").rjust(27, "0")
-
-
-def strength(value: float) -> float:
-    """The strength of a link, between 0 and 1."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or not 0 <= value <= 1:
-        raise InvalidInput("The strength must lie between 0 and 1.", field="strength", value=value)
-    return float(value)

@@ -25,8 +25,7 @@ class Finding(NamedTuple):
 
 
 # Kind, hints, pattern. A hint is a plain word that must occur before the pattern is tried: `in` is far cheaper than a
-# regex. A pattern takes the whole run of its characters or is bounded, so that none reads the text more than a few
-# times.
+# regex. A pattern takes the whole run of its characters or is bounded, so that none reads a text many times.
 _VENDORS = (
     ("aws-access-key", "AKIA ASIA", r"A[KS]IA[A-Z0-9]{16}"),
     ("github-token", "ghp_ gho_ ghu_ ghs_ ghr_ github_pat_", r"(?:gh[pousr]_\w{30,}|github_pat_\w{22,})"),
@@ -224,18 +223,16 @@ def _assigned(text: str, lowered: str, key: re.Match[str]) -> Finding | None:
         return None
     if _stands_in(secret) or secret.lower() in _WORDS or _REFERENCE.fullmatch(secret):
         return None
-    return found if _STRONG.match(secret) or _is_set_plainly(kind, key, separator, value) else None
-
-
-def _is_set_plainly(kind: str, key: re.Match[str], separator: re.Match[str], value: re.Match[str]) -> bool:
-    """Whether an ordinary word is a value after all: quoted, in an env file, or with nothing after it on its line."""
+    if _STRONG.match(secret):
+        return found
+    # An ordinary word is a secret after all where it is quoted, in an env file, or with nothing after it on its line.
     if kind == "token" or separator["loose"]:
-        return False
+        return None
     tight = separator[0].endswith("=") and " " not in separator[0]
-    if not value["bare"] or (tight and value.string[key.start()].isupper()):
-        return True
-    ends_line = _PLAIN.fullmatch(value["bare"]) and _LINE_ENDS.match(value.string, value.end())
-    return bool(ends_line) and (tight or kind == "password")
+    if not value["bare"] or (tight and text[key.start()].isupper()):
+        return found
+    ends_line = _PLAIN.fullmatch(secret) and _LINE_ENDS.match(text, value.end())
+    return found if ends_line and (tight or kind == "password") else None
 
 
 def _stands_in(secret: str) -> bool:
