@@ -87,8 +87,8 @@ def recall(call: Call, *, query: str, kinds: Texts = None, tags: Texts = None, p
             if item.id not in shown and (item.id not in reached or reach[:2] > reached[item.id][:2]):
                 reached[item.id] = reach
     best = sorted(reached.values(), key=lambda entry: (-entry[0], entry[2].id))[:20]
-    texts = {item.id: blocks for item, blocks in
-             call.engine.read_many(call.caller, [item.id for _, _, item in best])}
+    ids = [item.id for _, _, item in best]
+    texts = {item.id: blocks for item, blocks in call.engine.read_many(call.caller, ids)} if ids else {}
     hits += [{"id": item.id, "kind": item.kind, "title": item.title,
               "text": texts[item.id][0].text[:500] if texts.get(item.id) else "", "score": score, "strength": "weak",
               "reasons": {"links": -steps}, "cite": ""} for score, steps, item in best]

@@ -171,13 +171,15 @@ def memory_export(call: Call, *, conversation_id: Id, format: Literal["json", "m
     messages: list[Body] = [
         {"role": block.speaker or "user", "content": block.text, "timestamp": block.at,
          **given(metadata=dict(block.attributes) if include_metadata else None)} for block in blocks]
-    # A document that the import of chats reads again.
-    told = "\n".join(f"- **{name.replace('_', ' ')}:** {value}" for name, value in head.items())
-    said = (f"### {number}. {one['role']}\n\n*{one['timestamp']}*\n\n{one['content']}\n"
-            for number, one in enumerate(messages, 1))
-    text = "\n".join([f"# {item.title}\n", *([told + "\n"] if told else []), *said])
-    return {**({"conversation": head} if head else {}), "messages": messages, "format": format,
-            "include_metadata": include_metadata, **({"markdown": text} if format == "markdown" else {})}
+    body: Body = {**({"conversation": head} if head else {}), "messages": messages, "format": format,
+                  "include_metadata": include_metadata}
+    if format == "markdown":
+        # A document that the import of chats reads again.
+        told = "\n".join(f"- **{name.replace('_', ' ')}:** {value}" for name, value in head.items())
+        said = (f"### {number}. {one['role']}\n\n*{one['timestamp']}*\n\n{one['content']}\n"
+                for number, one in enumerate(messages, 1))
+        body["markdown"] = "\n".join([f"# {item.title}\n", *([told + "\n"] if told else []), *said])
+    return body
 
 
 @sekha.tool(shape("folders labels", total_conversations=int, average_importance=float, folders=[str], labels=[str]),

@@ -13,7 +13,7 @@ from memolith.engine.model import Block, Caller, Draft, Filter, Patch
 from memolith.engine.ports import Reader
 from memolith.engine.recall import Query
 from memolith.registry import Body, Call, Family, shape
-from memolith.surfaces.items import Codes, bare_id, coded, given, the
+from memolith.surfaces.items import bare_id, coded, given, the
 
 Object = dict[str, JsonValue]
 Tags = list[str] | None
@@ -44,7 +44,7 @@ STATUSES = {"active": ("active",), "archived": ("archived", "superseded", "conso
             "draft": ("draft", "pending"), "deleted": ()}
 STATUS_OF = {name: status for status, names in STATUSES.items() for name in names}
 OWN, QUERY = ("topic_id", "summary", "metadata"), 1000
-CODES: Codes = {
+CODES = {
     errors.Malformed: (-32602, "Invalid Params"), errors.Unauthenticated: (-32001, "Authentication Required"),
     errors.Denied: (-32002, "Permission Denied"), errors.RateLimited: (-32003, "Rate Limit Exceeded"),
     errors.NotFound: (-32004, "Resource Not Found"), errors.Unavailable: (-32000, "Server Error"),
