@@ -154,7 +154,6 @@ _PROSE = re.compile(r"(?i)(?<!\S)(?:the|is|are|be|of|to|your?|must|enter|for|and
 _PLAIN = re.compile(r"[A-Za-z][a-z]+(?:-[a-z]+)*|[A-Z]+|\d+")
 _LINE_ENDS = re.compile(r"""[ \t.]{0,8}(?:[\r\n#;&"'`}]|,["']|</|<br|\\[nr]|\Z)""")
 
-_ASSIGNED = frozenset({"password", "secret", "token"})
 _VENDOR_HINTS = [
     (hint, (kind, rf"(?a)(?<![A-Za-z0-9])(?:{pattern})(?![A-Za-z0-9])"))
     for kind, hints, pattern in _VENDORS for hint in hints.split()
@@ -183,7 +182,7 @@ def find(text: str) -> list[Finding]:
     for finding in sorted(found, key=lambda each: each.start):
         if merged and finding.start < merged[-1].end:
             other = merged.pop()
-            kind = finding.kind if other.kind in _ASSIGNED else other.kind
+            kind = finding.kind if other.kind in ("password", "secret", "token") else other.kind
             finding = Finding(kind, other.start, max(other.end, finding.end))
         merged.append(finding)
     return merged
