@@ -319,7 +319,7 @@ def test_a_broken_line_is_named_and_nothing_of_its_file_stays(shared, line):
 
 
 def test_the_event_that_was_broken_above_is_imported_where_it_is_whole(app):
-    assert app.engine.upkeep.import_(ME, [json.dumps({"event": EVENT | {"data": DATA}})]).items == 1
+    assert app.engine.upkeep.import_(ME, [json.dumps({"event": EVENT | {"data": DATA}})])[1] == 1
     assert app.engine.read(ME, "new")[0].title == "t"
 
 

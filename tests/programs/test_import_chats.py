@@ -14,7 +14,7 @@ from tests.programs.children import CLI, TIMEOUT_S, cli, environment, wait_for
 
 from conftest import ME
 from memolith.app import App, open_app
-from memolith.engine.chats import NOTHING, Report, take
+from memolith.engine.conversations import NOTHING, Report, take
 from memolith.engine.model import Block
 from memolith.registry import Call
 from memolith.settings import Settings

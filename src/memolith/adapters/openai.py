@@ -107,10 +107,17 @@ class HttpEmbedder(Endpoint):
 
     def embed(self, texts: Sequence[str]) -> list[bytes | None]:
         """One unit vector per text; None for a text that is empty or means nothing to the model."""
-        wanted = [text for text in texts if text.strip()]
-        made = iter([vector for start in range(0, len(wanted), BATCH)
-                     for vector in self._vectors(wanted[start:start + BATCH])])
-        return [self._unit(next(made)) if text.strip() else None for text in texts]
+        units: list[bytes | None] = [None] * len(texts)
+        wanted = [n for n, text in enumerate(texts) if text.strip()]
+        made = [vector for start in range(0, len(wanted), BATCH)
+                for vector in self._vectors([texts[n] for n in wanted[start:start + BATCH]])]
+        for n, vector in zip(wanted, made, strict=True):
+            if len(vector) != self.dimension:
+                raise EmbedderDown(f"{self.id} gave a vector of {len(vector)} numbers where {self.dimension} were "
+                                   "expected; set embedder_dimension or use another model.")
+            if length := math.hypot(*vector):
+                units[n] = struct.pack(f"<{len(vector)}f", *(number / length for number in vector))
+        return units
 
     def _vectors(self, texts: list[str]) -> list[list[float]]:
         # Somebody waits for a search; a bulk may take its time.
@@ -123,14 +130,6 @@ class HttpEmbedder(Endpoint):
         if len(rows) != len(texts):
             raise EmbedderDown(f"The embedder gave {len(rows)} vectors for {len(texts)} texts.")
         return [row.embedding for row in rows]
-
-    def _unit(self, vector: list[float]) -> bytes | None:
-        """The vector with length one, little-endian, or None where it has no direction."""
-        if len(vector) != self.dimension:
-            raise EmbedderDown(f"{self.id} gave a vector of {len(vector)} numbers where {self.dimension} were "
-                               "expected; set embedder_dimension or use another model.")
-        length = math.hypot(*vector)
-        return struct.pack(f"<{len(vector)}f", *(number / length for number in vector)) if length else None
 
 
 class Found(BaseModel):

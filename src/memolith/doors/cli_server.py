@@ -17,21 +17,9 @@ from memolith import app as root
 from memolith.app import App, at_address, copy_everything, library_version, wait_for
 from memolith.doors import stdio_front
 from memolith.doors.commands import (
-    REPO,
-    TENANT,
-    YES,
-    Commands,
-    Options,
-    confirm,
-    into,
-    note,
-    option,
-    out,
-    progress,
-    tell,
-)
+    REPO, TENANT, YES, Commands, Options, confirm, into, note, option, out, progress, tell)
 from memolith.doors.frames import VERSION_KEY, parsed
-from memolith.engine.chats import NOTHING, Report, take
+from memolith.engine.conversations import NOTHING, Report, take
 from memolith.engine.intake import when
 from memolith.engine.model import Caller
 from memolith.errors import EmbedderDown, InvalidInput, NotFound
@@ -158,7 +146,7 @@ def import_(app: App, options: Options) -> object:
             made = app.engine.upkeep.import_(Caller(tenant=options.tenant), file, progress("importing"))
     except UnicodeDecodeError as error:
         raise InvalidInput(f"{options.file} is not UTF-8 text.", field="file") from error
-    return {"events": made.events, "items": made.items, "redactions": dict(made.redactions)}
+    return dict(zip(("events", "items", "redactions"), made, strict=True))
 
 
 @into(COMMANDS, option("files", nargs="+", type=Path, metavar="FILE"), TENANT,

@@ -34,22 +34,19 @@ def completed(rows: Reader, before: Item | Link | None, event: Event) -> Event:
         return event
     changes = fold(before, event)
     item = cast(Item, changes.item)
-    _check(item.attributes)
-    if item.attributes.get("certainty_source") == "given":
-        return event
-    worth = _worth(rows, item, changes.passages or rows.passages(event.tenant, item.id))
-    patch = dict(cast(Attributes, event.data.get("attributes") or {})) | worth
-    return replace(event, data={**event.data, "attributes": patch})
-
-
-def _check(attributes: Attributes) -> None:
-    """Refuse what no reader of concepts could use, whichever family writes it."""
+    attributes = item.attributes
+    # What no reader of concepts could use is refused, whichever family writes it.
     for name in ("area", "topic", "subtopic", "reviewed_at"):
         plain(name, cast(str, attributes.get(name, "")))
     when("reviewed_at", cast(str, attributes.get("reviewed_at", "2000-01-01")))
     score = attributes.get("certainty_score", 0)
     if isinstance(score, bool) or not isinstance(score, int | float) or not 0 <= score <= 100:
         raise InvalidInput("The certainty must lie between 0 and 100.", field="certainty_score")
+    if attributes.get("certainty_source") == "given":
+        return event
+    worth = _worth(rows, item, changes.passages or rows.passages(event.tenant, item.id))
+    patch = dict(cast(Attributes, event.data.get("attributes") or {})) | worth
+    return replace(event, data={**event.data, "attributes": patch})
 
 
 def shaken(rows: Reader, row: Item | Link | None) -> set[str]:

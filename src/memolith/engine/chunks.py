@@ -30,7 +30,8 @@ def chunk(text: str) -> list[str]:
         return [text]
     pieces: list[str] = []
     current, weight = "", 0
-    for sentence in _sentences(text):
+    for sentence in (piece for whole in _SENTENCE.findall(text) for piece in (
+            _cut(whole) if len(whole) > TARGET and weigh(whole) > TARGET else (whole,))):
         size = weigh(sentence)
         if weight and weight + size > TARGET:
             pieces.append(current)
@@ -38,15 +39,6 @@ def chunk(text: str) -> list[str]:
         current += sentence
         weight += size
     return [*pieces, current] if current else pieces
-
-
-def _sentences(text: str) -> Iterator[str]:
-    for match in _SENTENCE.finditer(text):
-        sentence = match.group()
-        if len(sentence) > TARGET and weigh(sentence) > TARGET:
-            yield from _cut(sentence)
-        elif sentence:
-            yield sentence
 
 
 def _cut(sentence: str) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """What a tenant may set while the server runs: a declared table, read anew at each use, so that all processes agree."""
 
 import json
+from contextlib import suppress
 from typing import NamedTuple
 
 from memolith.engine.events import Event
@@ -22,16 +23,6 @@ class Key(NamedTuple):
     least: float = 1
     most: float = 1_000_000
     fixed: bool = False
-
-    def parse(self, text: str) -> Value:
-        """The text as a value of this key."""
-        try:
-            if not self.least <= (value := float(text)) <= self.most or (value % 1 and isinstance(self.default, int)):
-                raise ValueError
-        except ValueError:
-            kind = "whole number" if isinstance(self.default, int) else "number"
-            raise InvalidInput(f"This needs a {kind} from {self.least:,} to {self.most:,}.", field="value") from None
-        return int(value) if isinstance(self.default, int) else value
 
 
 KEYS: dict[str, Key] = {
@@ -68,14 +59,21 @@ class Configuration(NamedTuple):
 
     def set(self, caller: Caller, name: str, text: str) -> Event:
         """Set a key to what the text means; the event tells the value, and the one before."""
-        if known_key(name).fixed:
+        key = known_key(name)
+        if key.fixed:
             raise Denied(f"{name} cannot be changed while the server runs.", field="key")
-        value = KEYS[name].parse(text)
+        number, whole = float("nan"), isinstance(key.default, int)
+        with suppress(ValueError):
+            number = float(text)
+        if not key.least <= number <= key.most or (whole and number % 1):
+            kind = "whole number" if whole else "number"
+            raise InvalidInput(f"This needs a {kind} from {key.least:,} to {key.most:,}.", field="value")
+        value: Value = int(number) if whole else number
         with self.engine.store.writing(caller.tenant) as rows:
             before = rows.records(caller.tenant, FOLDER).get(name)
             rows.put_record(caller.tenant, FOLDER + name, json.dumps(value))
             return self.engine.tell(rows, caller, f"setting/{name}", "configured", {
-                "value": value, "before": json.loads(before) if before else KEYS[name].default})
+                "value": value, "before": json.loads(before) if before else key.default})
 
     def history(self, tenant: str, name: str) -> list[Event]:
         """Who set the key to what and when, oldest first."""

@@ -2,7 +2,6 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from memolith.engine.chunks import chunk
@@ -54,16 +53,12 @@ def facts(text: str) -> Facts:
 def contradicts(first: str, second: str) -> bool:
     """Whether the texts differ in a number, a date, a name or a negation, so that one is not a copy of the other."""
     one, two = facts(first), facts(second)
-    # Two negations cancel each other.
-    return (len(one.negations) % 2 != len(two.negations) % 2
-            or _exchanged(one.numbers, two.numbers, two.numbers, one.numbers)
-            or _exchanged(one.dates, two.dates, two.dates, one.dates)
-            or _exchanged(one.names, two.words, two.names, one.words))
-
-
-def _exchanged(first: Sequence[str], among: Sequence[str], second: Sequence[str], others: Sequence[str]) -> bool:
-    """Whether each side has a word, or one more of it, that the other lacks; a lone one was merely added or dropped."""
-    return bool(Counter(first) - Counter(among)) and bool(Counter(second) - Counter(others))
+    pairs = ((one.numbers, two.numbers, two.numbers, one.numbers), (one.dates, two.dates, two.dates, one.dates),
+             (one.names, two.words, two.names, one.words))
+    # Two negations cancel each other. Each side must have a word, or one more of it, that the other lacks: a lone one
+    # was merely added or dropped.
+    return len(one.negations) % 2 != len(two.negations) % 2 or any(
+        Counter(first) - Counter(among) and Counter(second) - Counter(others) for first, among, second, others in pairs)
 
 
 def known(rows: Reader, caller: Caller, item: Item, text: str) -> tuple[Similar, ...]:

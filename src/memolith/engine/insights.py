@@ -94,16 +94,12 @@ class Insights(NamedTuple):
         topics = Counter(topic.title for item in items if (topic := named.get(str(item.attributes.get("topic_id")))))
         topics.update(tag for item in items for tag in item.tags)
         per_day = Counter((date.fromisoformat(item.created_at[:10]) - first).days for item in items)
+        # Whether a straight line through the days rises or falls by more than a quarter of their mean.
+        middle, mean = (days - 1) / 2, sum(per_day[day] for day in range(days)) / days
+        spread = sum((day - middle) ** 2 for day in range(days))
+        slope = sum((day - middle) * (per_day[day] - mean) for day in range(days)) / spread if spread else 0.0
+        steady = not mean or abs(slope * days) < STEADY * mean
+        trend = "stable" if steady else "increasing" if slope > 0 else "decreasing"
         hours = Counter(int(item.created_at[11:13]) for item in items)
-        return (topics.most_common(10), _trend([per_day[day] for day in range(days)]),
-                sorted(hour for hour, _ in hours.most_common(3)), Counter(item.scope.namespace for item in items))
-
-
-def _trend(counts: list[int]) -> str:
-    """Whether a straight line through the days rises or falls by more than a quarter of their mean."""
-    middle, mean = (len(counts) - 1) / 2, sum(counts) / len(counts)
-    spread = sum((day - middle) ** 2 for day in range(len(counts)))
-    slope = sum((day - middle) * (count - mean) for day, count in enumerate(counts)) / spread if spread else 0.0
-    if not mean or abs(slope * len(counts)) < STEADY * mean:
-        return "stable"
-    return "increasing" if slope > 0 else "decreasing"
+        return (topics.most_common(10), trend, sorted(hour for hour, _ in hours.most_common(3)),
+                Counter(item.scope.namespace for item in items))

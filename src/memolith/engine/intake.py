@@ -1,7 +1,6 @@
 """What comes in is checked and freed of secrets here, before anything is written."""
 
 import json
-import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -61,15 +60,24 @@ class Intake:
         clean = replace(patch, **{name: checks[name](value) for name, value in given.items()})  # type: ignore[arg-type]
         if clean.blocks is not None and kind in NEEDS_TEXT and not any(block.text.strip() for block in clean.blocks):
             raise InvalidInput("There is no text to remember.", field="content")
-        if kind == "conversation" and clean.attributes:
-            return replace(clean, attributes=placed(clean.attributes))
-        return clean
+        if kind != "conversation" or not clean.attributes:
+            return clean
+        score = clean.attributes.get("importance_score", 5)
+        if isinstance(score, bool) or not isinstance(score, int | float) or not 1 <= score <= 10:
+            raise InvalidInput("The importance_score of a conversation is a number from 1 to 10.",
+                               field="importance_score")
+        return replace(clean, attributes={name: folder_path(cast(str, value)) if name == "folder" else value
+                                          for name, value in clean.attributes.items()})
 
     def blocks(self, blocks: Sequence[Block]) -> tuple[Block, ...]:
         """The blocks with their texts, times and attributes checked."""
         if len(blocks) > self.limits.blocks:
             raise TooLarge(f"One item holds at most {self.limits.blocks:,} blocks.", field="content")
-        made = tuple(replace(block, text=self.text("content", block.text),
+        for block in blocks:
+            if (size := len(plain("content", block.text).encode())) > self.limits.text_bytes:
+                raise TooLarge(f"The text has {size:,} bytes; at most {self.limits.text_bytes:,} are allowed.",
+                               field="content")
+        made = tuple(replace(block, text=self._free("content", block.text),
                              speaker=self.name("speaker", block.speaker), locator=self.name("locator", block.locator),
                              at=None if block.at is None else when("at", block.at),
                              attributes=self.attributes(block.attributes)) for block in blocks)
@@ -80,13 +88,6 @@ class Intake:
         """Refuse blocks that are too much together with the bytes that are there already."""
         if present + sum(len(block.text.encode()) for block in blocks) > self.limits.item_bytes:
             raise TooLarge(f"One item holds at most {self.limits.item_bytes:,} bytes.", field="content")
-
-    def text(self, name: str, text: str) -> str:
-        """A text within its limit in bytes, storable as UTF-8, and without secrets."""
-        size = len(plain(name, text).encode())
-        if size > self.limits.text_bytes:
-            raise TooLarge(f"The text has {size:,} bytes; at most {self.limits.text_bytes:,} are allowed.", field=name)
-        return self._free(name, text)
 
     def title(self, title: str) -> str:
         """A title in one line."""
@@ -114,7 +115,7 @@ class Intake:
         """The attributes, if they can be kept as JSON."""
         if not isinstance(attributes, Mapping):
             raise InvalidInput("The metadata must be an object with names.", field="metadata")
-        clean = self.without_secrets(attributes)
+        clean = cast(Attributes, self.without_secrets(attributes))
         try:
             size = len(json.dumps(clean, allow_nan=False).encode())
         except (TypeError, ValueError) as error:
@@ -124,20 +125,17 @@ class Intake:
                            field="metadata")
         return clean
 
-    def without_secrets(self, attributes: Attributes, depth: int = 1) -> dict[str, Json]:
-        """A JSON object with every text in it checked and free of secrets."""
-        return {self._free("metadata", plain("metadata", name)): self._walk(value, name, depth)
-                for name, value in attributes.items()}
-
-    def _walk(self, value: Json, name: str, depth: int) -> Json:
+    def without_secrets(self, value: Json | Attributes, name: str = "", depth: int = 0) -> Json:
+        """A JSON value with every text in it checked and free of secrets."""
         if depth > DEEPEST:
             raise InvalidInput(f"The metadata is nested more than {DEEPEST} levels deep.", field="metadata")
         if isinstance(value, str):
             return self._free("metadata", plain("metadata", value), name)
         if isinstance(value, list | tuple):
-            return [self._walk(entry, name, depth + 1) for entry in value]
+            return [self.without_secrets(entry, name, depth + 1) for entry in value]
         if isinstance(value, Mapping):
-            return self.without_secrets(value, depth + 1)
+            return {self._free("metadata", plain("metadata", key)): self.without_secrets(entry, key, depth + 1)
+                    for key, entry in value.items()}
         return value
 
     def _free(self, name: str, text: str, label: str = "") -> str:
@@ -209,14 +207,6 @@ def one_of(name: str, value: str, choices: tuple[str, ...]) -> str:
     return value
 
 
-def placed(attributes: Attributes) -> Attributes:
-    """The attributes of a conversation, with its folder as a path; its importance lies between 1 and 10."""
-    score = attributes.get("importance_score", 5)
-    if isinstance(score, bool) or not isinstance(score, int | float) or not 1 <= score <= 10:
-        raise InvalidInput("The importance_score of a conversation is a number from 1 to 10.", field="importance_score")
-    return {name: folder_path(cast(str, value)) if name == "folder" else value for name, value in attributes.items()}
-
-
 def folder_path(folder: str) -> str:
     """The folder as `/a/b`: from the top, without empty parts and without an end slash."""
     parts = [part.strip() for part in plain("folder", folder).split("/")]
@@ -234,10 +224,3 @@ def when(name: str, value: str) -> str:
     except (ValueError, OverflowError, TypeError) as error:
         raise InvalidInput(f"{name} is not a time; write it like 2026-07-28T12:00:00Z.", field=name) from error
     return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ").rjust(27, "0")
-
-
-def strength(value: float) -> float:
-    """The strength of a link, between 0 and 1."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or not 0 <= value <= 1:
-        raise InvalidInput("The strength must lie between 0 and 1.", field="strength", value=value)
-    return float(value)

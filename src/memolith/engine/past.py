@@ -130,24 +130,18 @@ def picture(state: Replay) -> dict[str, Json]:
     if isinstance(row, Link):
         return {"source": row.source, "target": row.target, "type": row.type, "strength": row.strength,
                 "attributes": dict(row.attributes)}
-    scope = row.scope
+    scope, blocks = row.scope, join_blocks(state.passages)
+    # The text of an item as a person thinks of it: messages, one text, or parts.
+    listed: list[Json] = [block_data(block) for block in blocks]
+    texts: dict[str, Json] = {"messages" if row.kind == "conversation" else "parts": listed}
+    if row.kind != "conversation" and len(blocks) == 1 and set(block_data(blocks[0])) == {"text", "at"}:
+        texts = {"text": blocks[0].text, "at": blocks[0].at}
     # A computed certainty follows from the rest; undo brings the rest back.
     hidden = () if row.attributes.get("certainty_source") == "given" else ("certainty_score", "certainty_source")
     return {"kind": row.kind, "title": row.title, "status": row.status, "forgotten": row.forgotten,
             "owner": scope.owner, "audience": scope.audience.value, "project": scope.project,
             "namespace": scope.namespace, "tags": list(row.tags),
-            **{f"attributes.{name}": value for name, value in row.attributes.items() if name not in hidden},
-            **_texts(row.kind, join_blocks(state.passages))}
-
-
-def _texts(kind: str, blocks: list[Block]) -> dict[str, Json]:
-    """The text of an item as a person thinks of it: one text, messages, or parts."""
-    listed: list[Json] = [block_data(block) for block in blocks]
-    if kind == "conversation":
-        return {"messages": listed}
-    if len(blocks) == 1 and set(block_data(blocks[0])) == {"text", "at"}:
-        return {"text": blocks[0].text, "at": blocks[0].at}
-    return {"parts": listed}
+            **{f"attributes.{name}": value for name, value in row.attributes.items() if name not in hidden}, **texts}
 
 
 def _inverse(events: list[Event], event: Event) -> tuple[str, dict[str, Json]]:
@@ -155,7 +149,8 @@ def _inverse(events: list[Event], event: Event) -> tuple[str, dict[str, Json]]:
     before, after, now = (Replay.of(past for past in events if past.version <= version)
                           for version in (event.version - 1, event.version, events[-1].version))
     if event.type in _SIMPLE:
-        _must(_alive(now) == _alive(after), event)
+        still, then = (bool(row) and not (isinstance(row, Item) and row.forgotten) for row in (now.row, after.row))
+        _must(still == then, event)
         return _SIMPLE[event.type], {}
     if event.type == "unlinked":
         _must(now.row is None, event)
@@ -176,10 +171,6 @@ def _inverse(events: list[Event], event: Event) -> tuple[str, dict[str, Json]]:
     if gone := [name.removeprefix("attributes.") for name in names if name not in old]:
         data["dropped"] = list(gone)
     return "relinked" if event.type == "relinked" else "revised", data
-
-
-def _alive(state: Replay) -> bool:
-    return state.row is not None and not (isinstance(state.row, Item) and state.row.forgotten)
 
 
 def _must(holds: bool, event: Event) -> None:

@@ -2,7 +2,6 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 MARK = "[REDACTED]"
@@ -25,53 +24,47 @@ class Finding(NamedTuple):
     end: int
 
 
-class _Rule(NamedTuple):
-    kind: str
-    hints: str
-    pattern: str
-
-
-# A hint is a plain word that must occur before the pattern is tried: `in` is far cheaper than a regex. A pattern
-# takes the whole run of its characters or is bounded, so that none reads the text more than a few times.
+# Kind, hints, pattern. A hint is a plain word that must occur before the pattern is tried: `in` is far cheaper than a
+# regex. A pattern takes the whole run of its characters or is bounded, so that none reads a text many times.
 _VENDORS = (
-    _Rule("aws-access-key", "AKIA ASIA", r"A[KS]IA[A-Z0-9]{16}"),
-    _Rule("github-token", "ghp_ gho_ ghu_ ghs_ ghr_ github_pat_", r"(?:gh[pousr]_\w{30,}|github_pat_\w{22,})"),
-    _Rule("gitlab-token", "glpat- gldt- glrt- glptt- glcbt-", r"gl(?:pat|dt|rt|ptt|cbt)-[\w.-]{20,}"),
-    _Rule("anthropic-key", "sk-ant-", r"sk-ant-[\w-]{20,}"),
-    _Rule("openai-key", "sk-", r"sk-(?!ant-)(?=[\w-]{0,80}?[A-Z])(?=[\w-]{0,80}?\d)[\w-]{20,}"),
-    _Rule("openai-key", "sk-", r"sk-(?:or-v1-)?(?=[a-z]{0,40}\d)[a-z0-9]{32,}"),
-    _Rule("google-key", "AIza ya29. GOCSPX-", r"(?:AIza[\w-]{35}|(?:ya29\.|GOCSPX-)[\w-]{20,})"),
-    _Rule("slack-token", "xox xapp-", r"(?:xox[a-z](?:\.xox[a-z])?|xapp)-[\w-]{10,}"),
-    _Rule("slack-webhook", "hooks.slack.com/", r"hooks\.slack\.com/(?:services|workflows|triggers)/([\w/-]{20,})"),
-    _Rule("stripe-key", "k_live_ k_test_ whsec_", r"(?:[sr]k_(?:live|test)|whsec)_[A-Za-z0-9]{16,}"),
-    _Rule("twilio-key", "SK", r"SK[0-9a-f]{32}"),
-    _Rule("sendgrid-key", "SG.", r"SG\.[\w-]{16,32}\.[\w-]{16,64}"),
-    _Rule("npm-token", "npm_", r"npm_[A-Za-z0-9]{36}"),
-    _Rule("pypi-token", "pypi-", r"pypi-A[\w-]{40,}"),
-    _Rule("huggingface-token", "hf_", r"hf_[A-Za-z0-9]{30,}"),
-    _Rule("azure-key", "AccountKey= SharedAccessKey=", r"(?:Account|SharedAccess)Key=([\w/+]{40,88}={0,2})"),
-    _Rule("azure-key", "sig=", r"sig=([\w%/+-]{40,90}(?:%3[Dd]|=))"),
-    _Rule("digitalocean-token", "_v1_", r"do[opr]_v1_[0-9a-f]{64}"),
-    _Rule("telegram-token", ":AA", r"\d{8,10}:AA[\w-]{33}"),
-    _Rule("discord-token", ".", r"[MNO][\w-]{23,27}\.[\w-]{6}\.[\w-]{27,40}"),
-    _Rule("discord-webhook", "/webhooks/", r"discord(?:app)?\.com/api/webhooks/\d{15,22}/([\w-]{50,})"),
-    _Rule("mailgun-key", "key-", r"(?<![\w-])key-[0-9a-f]{32}"),
-    _Rule("square-token", "sq0 EAAA", r"(?:sq0(?:atp|csp)-[\w-]{22,43}|EAAA[\w-]{60})"),
-    _Rule("shopify-token", "shpat_ shpca_ shppa_ shpss_", r"shp(?:at|ca|pa|ss)_[0-9a-fA-F]{32}"),
-    _Rule("databricks-token", "dapi", r"dapi[0-9a-f]{32}(?:-\d)?"),
-    _Rule("linear-key", "lin_api_ lin_oauth_", r"lin_(?:api|oauth)_[A-Za-z0-9]{32,}"),
-    _Rule("notion-token", "ntn_ secret_", r"(?:ntn_[A-Za-z0-9]{40,}|secret_[A-Za-z0-9]{43})"),
-    _Rule("vault-token", "hvs. hvb. hvr.", r"hv[sbr]\.[\w-]{24,}"),
-    _Rule("doppler-token", "dp.", r"dp\.(?:pt|st|ct|sa|scim|audit)\.(?:[\w-]{1,40}\.)?[A-Za-z0-9]{40,44}"),
-    _Rule("age-key", "AGE-SECRET-KEY-1", r"AGE-SECRET-KEY-1[A-Z0-9]{58}"),
-    _Rule("groq-key", "gsk_", r"gsk_[A-Za-z0-9]{40,}"),
-    _Rule("xai-key", "xai-", r"xai-[A-Za-z0-9]{60,}"),
-    _Rule("perplexity-key", "pplx-", r"pplx-[A-Za-z0-9]{40,}"),
-    _Rule("replicate-token", "r8_", r"r8_[A-Za-z0-9]{37}"),
-    _Rule("docker-token", "dckr_pat_", r"dckr_pat_[\w-]{27,}"),
-    _Rule("grafana-token", "glsa_ glc_", r"gl(?:sa|c)_[\w+/]{32,}={0,2}"),
-    _Rule("atlassian-token", "ATATT3", r"ATATT3[\w-]{60,}(?:=\w{8})?"),
-    _Rule("jwt", "eyJ", r"(?<![\w-])eyJ[\w-]{8,}+\.(?:eyJ[\w-]{8,}+(?:\.[\w-]*+)?|[\w-]*+(?:\.[\w-]++){3})"),
+    ("aws-access-key", "AKIA ASIA", r"A[KS]IA[A-Z0-9]{16}"),
+    ("github-token", "ghp_ gho_ ghu_ ghs_ ghr_ github_pat_", r"(?:gh[pousr]_\w{30,}|github_pat_\w{22,})"),
+    ("gitlab-token", "glpat- gldt- glrt- glptt- glcbt-", r"gl(?:pat|dt|rt|ptt|cbt)-[\w.-]{20,}"),
+    ("anthropic-key", "sk-ant-", r"sk-ant-[\w-]{20,}"),
+    ("openai-key", "sk-", r"sk-(?!ant-)(?=[\w-]{0,80}?[A-Z])(?=[\w-]{0,80}?\d)[\w-]{20,}"),
+    ("openai-key", "sk-", r"sk-(?:or-v1-)?(?=[a-z]{0,40}\d)[a-z0-9]{32,}"),
+    ("google-key", "AIza ya29. GOCSPX-", r"(?:AIza[\w-]{35}|(?:ya29\.|GOCSPX-)[\w-]{20,})"),
+    ("slack-token", "xox xapp-", r"(?:xox[a-z](?:\.xox[a-z])?|xapp)-[\w-]{10,}"),
+    ("slack-webhook", "hooks.slack.com/", r"hooks\.slack\.com/(?:services|workflows|triggers)/([\w/-]{20,})"),
+    ("stripe-key", "k_live_ k_test_ whsec_", r"(?:[sr]k_(?:live|test)|whsec)_[A-Za-z0-9]{16,}"),
+    ("twilio-key", "SK", r"SK[0-9a-f]{32}"),
+    ("sendgrid-key", "SG.", r"SG\.[\w-]{16,32}\.[\w-]{16,64}"),
+    ("npm-token", "npm_", r"npm_[A-Za-z0-9]{36}"),
+    ("pypi-token", "pypi-", r"pypi-A[\w-]{40,}"),
+    ("huggingface-token", "hf_", r"hf_[A-Za-z0-9]{30,}"),
+    ("azure-key", "AccountKey= SharedAccessKey=", r"(?:Account|SharedAccess)Key=([\w/+]{40,88}={0,2})"),
+    ("azure-key", "sig=", r"sig=([\w%/+-]{40,90}(?:%3[Dd]|=))"),
+    ("digitalocean-token", "_v1_", r"do[opr]_v1_[0-9a-f]{64}"),
+    ("telegram-token", ":AA", r"\d{8,10}:AA[\w-]{33}"),
+    ("discord-token", ".", r"[MNO][\w-]{23,27}\.[\w-]{6}\.[\w-]{27,40}"),
+    ("discord-webhook", "/webhooks/", r"discord(?:app)?\.com/api/webhooks/\d{15,22}/([\w-]{50,})"),
+    ("mailgun-key", "key-", r"(?<![\w-])key-[0-9a-f]{32}"),
+    ("square-token", "sq0 EAAA", r"(?:sq0(?:atp|csp)-[\w-]{22,43}|EAAA[\w-]{60})"),
+    ("shopify-token", "shpat_ shpca_ shppa_ shpss_", r"shp(?:at|ca|pa|ss)_[0-9a-fA-F]{32}"),
+    ("databricks-token", "dapi", r"dapi[0-9a-f]{32}(?:-\d)?"),
+    ("linear-key", "lin_api_ lin_oauth_", r"lin_(?:api|oauth)_[A-Za-z0-9]{32,}"),
+    ("notion-token", "ntn_ secret_", r"(?:ntn_[A-Za-z0-9]{40,}|secret_[A-Za-z0-9]{43})"),
+    ("vault-token", "hvs. hvb. hvr.", r"hv[sbr]\.[\w-]{24,}"),
+    ("doppler-token", "dp.", r"dp\.(?:pt|st|ct|sa|scim|audit)\.(?:[\w-]{1,40}\.)?[A-Za-z0-9]{40,44}"),
+    ("age-key", "AGE-SECRET-KEY-1", r"AGE-SECRET-KEY-1[A-Z0-9]{58}"),
+    ("groq-key", "gsk_", r"gsk_[A-Za-z0-9]{40,}"),
+    ("xai-key", "xai-", r"xai-[A-Za-z0-9]{60,}"),
+    ("perplexity-key", "pplx-", r"pplx-[A-Za-z0-9]{40,}"),
+    ("replicate-token", "r8_", r"r8_[A-Za-z0-9]{37}"),
+    ("docker-token", "dckr_pat_", r"dckr_pat_[\w-]{27,}"),
+    ("grafana-token", "glsa_ glc_", r"gl(?:sa|c)_[\w+/]{32,}={0,2}"),
+    ("atlassian-token", "ATATT3", r"ATATT3[\w-]{60,}(?:=\w{8})?"),
+    ("jwt", "eyJ", r"(?<![\w-])eyJ[\w-]{8,}+\.(?:eyJ[\w-]{8,}+(?:\.[\w-]*+)?|[\w-]*+(?:\.[\w-]++){3})"),
 )
 
 _PEM = r"-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----"
@@ -85,19 +78,19 @@ _NOT_A_WORD = r"(?-i:(?![A-Z]?[a-z.-]++(?![\w~+/=:])))"
 _URL_USER = r"://[^\s/?#:@\"'<>`]{0,100}+:(?!//|\d{1,5}[/?#,])"
 _URL_PASSWORD = r"(?:([^\s/?#\"'<>`]+)|([^\s@\"'<>`]{1,128}))@(?=[\w\[$.{<-])"
 _CONTEXTS = (
-    _Rule("private-key", "private", f"{_PEM}(?:{_PEM_WHOLE}|{_PEM_CUT})"),
-    _Rule("aws-secret-key", "akia asia", r"A[KS]IA[A-Z0-9]{16}[\s,:;|\"']{1,8}([\w/+]{40})(?![\w/+=])"),
-    _Rule("bearer-token", "authorization",
-          _HEADER + r"(?:bearer|token|api-?key)[ \t:=]{1,3}" + _NOT_A_WORD + r"([\w.~+/=:-]{8,})"),
-    _Rule("bearer-token", "bearer", r"(?i)bearer[ \t]{1,3}(?=[a-z._~+/=-]{0,200}\d)([\w.~+/=-]{16,})"),
-    _Rule("basic-auth", "authorization", _HEADER + r"basic[ \t]{1,3}" + _NOT_A_WORD + r"([\w+/]{8,}={0,2})"),
-    _Rule("basic-auth", "curl", r" (?:-u|--user)[ =]{0,2}[\"']?[^\s:\"']{1,80}:(?!\d{1,9}\b)([^\s\"']{3,200})"),
-    _Rule("url-password", "://", _URL_USER + _URL_PASSWORD),
-    _Rule("mailgun-key", "mailgun", r"\b[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}\b"),
-    _Rule("password", "machine",
-          r"\bmachine\s{1,4}\S{1,80}\s{1,4}login\s{1,4}\S{1,80}\s{1,4}password\s{1,4}[\"']?([^\s\"']{4,200})"),
-    _Rule("password", "phrase mnemonic", r"(?im)(?:passphrase|mnemonic|(?:seed|recovery) phrase)(?: is)?[ ]?[:=][ ]?"
-          r"((?:[a-z]{3,12} ){3,23}[a-z]{3,12})(?=[.\"']?[ ]{0,4}$)"),
+    ("private-key", "private", f"{_PEM}(?:{_PEM_WHOLE}|{_PEM_CUT})"),
+    ("aws-secret-key", "akia asia", r"A[KS]IA[A-Z0-9]{16}[\s,:;|\"']{1,8}([\w/+]{40})(?![\w/+=])"),
+    ("bearer-token", "authorization",
+     _HEADER + r"(?:bearer|token|api-?key)[ \t:=]{1,3}" + _NOT_A_WORD + r"([\w.~+/=:-]{8,})"),
+    ("bearer-token", "bearer", r"(?i)bearer[ \t]{1,3}(?=[a-z._~+/=-]{0,200}\d)([\w.~+/=-]{16,})"),
+    ("basic-auth", "authorization", _HEADER + r"basic[ \t]{1,3}" + _NOT_A_WORD + r"([\w+/]{8,}={0,2})"),
+    ("basic-auth", "curl", r" (?:-u|--user)[ =]{0,2}[\"']?[^\s:\"']{1,80}:(?!\d{1,9}\b)([^\s\"']{3,200})"),
+    ("url-password", "://", _URL_USER + _URL_PASSWORD),
+    ("mailgun-key", "mailgun", r"\b[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}\b"),
+    ("password", "machine",
+     r"\bmachine\s{1,4}\S{1,80}\s{1,4}login\s{1,4}\S{1,80}\s{1,4}password\s{1,4}[\"']?([^\s\"']{4,200})"),
+    ("password", "phrase mnemonic", r"(?im)(?:passphrase|mnemonic|(?:seed|recovery) phrase)(?: is)?[ ]?[:=][ ]?"
+     r"((?:[a-z]{3,12} ){3,23}[a-z]{3,12})(?=[.\"']?[ ]{0,4}$)"),
 )
 
 # Alternatives that begin with a letter each are what the regex engine scans for fastest; _KEY then looks closer.
@@ -161,12 +154,11 @@ _PROSE = re.compile(r"(?i)(?<!\S)(?:the|is|are|be|of|to|your?|must|enter|for|and
 _PLAIN = re.compile(r"[A-Za-z][a-z]+(?:-[a-z]+)*|[A-Z]+|\d+")
 _LINE_ENDS = re.compile(r"""[ \t.]{0,8}(?:[\r\n#;&"'`}]|,["']|</|<br|\\[nr]|\Z)""")
 
-_ASSIGNED = frozenset({"password", "secret", "token"})
 _VENDOR_HINTS = [
-    (hint, rule._replace(pattern=rf"(?a)(?<![A-Za-z0-9])(?:{rule.pattern})(?![A-Za-z0-9])"))
-    for rule in _VENDORS for hint in rule.hints.split()
+    (hint, (kind, rf"(?a)(?<![A-Za-z0-9])(?:{pattern})(?![A-Za-z0-9])"))
+    for kind, hints, pattern in _VENDORS for hint in hints.split()
 ]
-_CONTEXT_HINTS = [(hint, rule) for rule in _CONTEXTS for hint in rule.hints.split()]
+_CONTEXT_HINTS = [(hint, (kind, pattern)) for kind, hints, pattern in _CONTEXTS for hint in hints.split()]
 
 
 def find(text: str) -> list[Finding]:
@@ -174,13 +166,23 @@ def find(text: str) -> list[Finding]:
     # This one letter grows when lowered, and positions in both texts must agree.
     lowered = text.replace("İ", "i").lower()
     words = " ".join([word for word in text.split() if len(word) >= _SHORTEST_TOKEN])
-    vendors = [rule for rule in _hinted(_VENDOR_HINTS, words) if re.search(rule.pattern, words)]
-    matches = [match for rule in (*vendors, *_hinted(_CONTEXT_HINTS, lowered)) for match in _matches(rule, text)]
+    vendors = dict.fromkeys([rule for hint, rule in _VENDOR_HINTS if hint in words])
+    contexts = dict.fromkeys([rule for hint, rule in _CONTEXT_HINTS if hint in lowered])
+    rules = [*(rule for rule in vendors if re.search(rule[1], words)), *contexts]
+    spans = [(kind, match.span(match.lastindex or 0)) for kind, pattern in rules
+             for match in re.finditer(pattern, text)]
+    found = [Finding(kind, start, end) for kind, (start, end) in spans if not _stands_in(text[start:end])]
+    done = 0
+    for stem in _STEM.finditer(lowered):
+        key = _KEY.match(lowered, stem.start()) if stem.start() >= done else None
+        if key and (assigned := _assigned(text, lowered, key)):
+            found.append(assigned)
+            done = assigned.end
     merged: list[Finding] = []
-    for finding in sorted([*matches, *_assignments(text, lowered)], key=lambda each: each.start):
+    for finding in sorted(found, key=lambda each: each.start):
         if merged and finding.start < merged[-1].end:
             other = merged.pop()
-            kind = finding.kind if other.kind in _ASSIGNED else other.kind
+            kind = finding.kind if other.kind in ("password", "secret", "token") else other.kind
             finding = Finding(kind, other.start, max(other.end, finding.end))
         merged.append(finding)
     return merged
@@ -200,28 +202,8 @@ def redact(text: str) -> tuple[str, dict[str, int]]:
     return text, dict(counts)
 
 
-def _hinted(hints: Iterable[tuple[str, _Rule]], text: str) -> Iterable[_Rule]:
-    return dict.fromkeys([rule for hint, rule in hints if hint in text])
-
-
-def _matches(rule: _Rule, text: str) -> Iterator[Finding]:
-    for match in re.finditer(rule.pattern, text):
-        start, end = match.span(match.lastindex or 0)
-        if not _stands_in(text[start:end]):
-            yield Finding(rule.kind, start, end)
-
-
-def _assignments(text: str, lowered: str) -> Iterator[Finding]:
-    done = 0
-    for stem in _STEM.finditer(lowered):
-        key = _KEY.match(lowered, stem.start()) if stem.start() >= done else None
-        finding = _assigned(text, lowered, key) if key else None
-        if finding:
-            done = finding.end
-            yield finding
-
-
 def _assigned(text: str, lowered: str, key: re.Match[str]) -> Finding | None:
+    """The value after a word like `password`, if it can be believed to be a secret."""
     before = (max(0, key.start() - 24), key.start())
     separator = _SEPARATOR.match(text, key.end())
     if not separator or _NO_CREDENTIAL.search(lowered, *before):
@@ -229,34 +211,27 @@ def _assigned(text: str, lowered: str, key: re.Match[str]) -> Finding | None:
     value = _VALUE.match(text, separator.end())
     if not value or (separator["loose"] == " " and value["bare"] and not _FLAG.search(lowered, *before)):
         return None
-    kind = str(key.lastgroup).replace("_", "-")
+    kind, secret = str(key.lastgroup).replace("_", "-"), value[str(value.lastgroup)]
     found = Finding(kind, *value.span(str(value.lastgroup)))
-    return found if _believable(kind, key, separator, value) else None
-
-
-def _believable(kind: str, key: re.Match[str], separator: re.Match[str], value: re.Match[str]) -> bool:
-    secret = value[str(value.lastgroup)]
     if len(secret) > _LONGEST_WEIGHED:
-        return len(secret.split()) == 1
+        return found if len(secret.split()) == 1 else None
     if len(secret) < _SHORTEST_VALUE[kind] or (" " in secret and kind != "password"):
-        return False
+        return None
     # What stands between two strings begins or ends like this, a string does not.
     if secret[0] in " ,);:}]" or secret[-1] == " " or (value["bare"] and _CODE.match(secret)):
-        return False
+        return None
     if _stands_in(secret) or secret.lower() in _WORDS or _REFERENCE.fullmatch(secret):
-        return False
-    return bool(_STRONG.match(secret)) or _is_set_plainly(kind, key, separator, value)
-
-
-def _is_set_plainly(kind: str, key: re.Match[str], separator: re.Match[str], value: re.Match[str]) -> bool:
-    """Whether an ordinary word is a value after all: quoted, in an env file, or with nothing after it on its line."""
+        return None
+    if _STRONG.match(secret):
+        return found
+    # An ordinary word is a secret after all where it is quoted, in an env file, or with nothing after it on its line.
     if kind == "token" or separator["loose"]:
-        return False
+        return None
     tight = separator[0].endswith("=") and " " not in separator[0]
-    if not value["bare"] or (tight and value.string[key.start()].isupper()):
-        return True
-    ends_line = _PLAIN.fullmatch(value["bare"]) and _LINE_ENDS.match(value.string, value.end())
-    return bool(ends_line) and (tight or kind == "password")
+    if not value["bare"] or (tight and text[key.start()].isupper()):
+        return found
+    ends_line = _PLAIN.fullmatch(secret) and _LINE_ENDS.match(text, value.end())
+    return found if ends_line and (tight or kind == "password") else None
 
 
 def _stands_in(secret: str) -> bool:

@@ -1,8 +1,8 @@
 """Proving and mending the read models, and carrying a tenant from one place to another."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict
 from itertools import chain, zip_longest
 from typing import NamedTuple, cast
 
@@ -15,18 +15,10 @@ from memolith.errors import Conflict, InvalidInput, MemolithError, StoreCorrupt
 
 FORMAT = 1
 # Events hold blocks which hold attributes: so many levels above what a caller may nest.
-OUTER = -4
+OUTER = -5
 BATCH = 500
 LEFT_OUT = ("vault values", "client keys", "embedding vectors (made anew after import)")
 Progress = Callable[[int, int], None]
-
-
-class Imported(NamedTuple):
-    """What an import brought in."""
-
-    events: int
-    items: int
-    redactions: Mapping[str, int]
 
 
 class Upkeep(NamedTuple):
@@ -79,8 +71,9 @@ class Upkeep(NamedTuple):
             for record in chain([head], events):
                 yield json.dumps(record, ensure_ascii=False, sort_keys=True)
 
-    def import_(self, caller: Caller, lines: Iterable[str], progress: Progress = lambda done, total: None) -> Imported:
-        """Bring in an export, or plain lines with `content`; wholly or not at all."""
+    def import_(self, caller: Caller, lines: Iterable[str],
+                progress: Progress = lambda done, total: None) -> tuple[int, int, dict[str, int]]:
+        """Bring in an export, or plain lines with `content`, wholly or not at all; tells events, items, redactions."""
         # Read first: whoever waits for his input must not keep others from writing.
         records = [(number, json_object(line, f"Line {number}", "lines"))
                    for number, line in enumerate(lines, 1) if line.strip()]
@@ -97,7 +90,7 @@ class Upkeep(NamedTuple):
             for count, (number, record) in enumerate(events, 1):
                 try:
                     if "event" in record:
-                        items += _import_event(rows, _event(record["event"]), versions, intake)
+                        items += _import_event(rows, record["event"], versions, intake)
                     else:
                         self.engine.remember_in(rows, caller, _draft(record), intake)
                         items += 1
@@ -106,20 +99,29 @@ class Upkeep(NamedTuple):
                     error.args = (error.message,)
                     raise
                 progress(count, len(records))
-        return Imported(len(events), items, intake.redactions)
+        return len(events), items, dict(intake.redactions)
 
 
-def _import_event(rows: Writer, event: Event, versions: dict[str, int], intake: Intake) -> bool:
+def _import_event(rows: Writer, raw: Json, versions: dict[str, int], intake: Intake) -> bool:
     """Whether the event made an item."""
-    tenant, stream, version = rows.tenant, event.stream, versions.get(event.stream, 0)
+    try:
+        event = Event(tenant="", **cast("dict[str, str]", raw))  # type: ignore[arg-type]
+    except TypeError as error:
+        raise InvalidInput("this is not an event of memolith.", field="event") from error
+    if event.type not in ITEM_EVENTS + LINK_EVENTS + RECORD_EVENTS or not isinstance(event.data, dict):
+        raise InvalidInput("the event type is unknown, or there is no data.", field="type")
+    plain("actor", event.actor)
+    plain("key", event.key or "")
+    tenant, stream, at = rows.tenant, identifier(event.stream, "stream"), when("at", event.at)
+    version = versions.get(stream, 0)
     if not version and rows.events(tenant, stream):
         raise Conflict(f"{stream[:100]} is here already; import into an empty tenant.", id=stream)
     if event.version != version + 1:
         raise Conflict(f"version {event.version} of {stream[:100]} does not follow {version}.", id=stream)
     if event.key and rows.event_by_key(tenant, event.actor, event.key):
         raise Conflict("its idempotency key is used here already.", field="key", id=stream)
-    stamped = rows.stamp(stream, event.version, event.type, intake.without_secrets(event.data, OUTER), event.actor,
-                         event.at, event.key)
+    data = cast("dict[str, Json]", intake.without_secrets(event.data, depth=OUTER))
+    stamped = rows.stamp(stream, event.version, event.type, data, event.actor, at, event.key)
     try:
         changes = changes_of(rows, stamped)
     except StoreCorrupt as error:
@@ -227,18 +229,6 @@ def unsound(target: Store, tenant: str) -> list[str]:
     """What differs between a copy's rows and its own log; slow, but nobody need wait for it."""
     with target.reading(tenant) as rows:
         return [text for _, found in differences(rows, tenant) for text in found]
-
-
-def _event(raw: Json) -> Event:
-    try:
-        event = Event(tenant="", **cast("dict[str, str]", raw))  # type: ignore[arg-type]
-    except TypeError as error:
-        raise InvalidInput("this is not an event of memolith.", field="event") from error
-    if event.type not in ITEM_EVENTS + LINK_EVENTS + RECORD_EVENTS or not isinstance(event.data, dict):
-        raise InvalidInput("the event type is unknown, or there is no data.", field="type")
-    plain("actor", event.actor)
-    plain("key", event.key or "")
-    return replace(event, stream=identifier(event.stream, "stream"), at=when("at", event.at))
 
 
 def _draft(record: dict[str, Json]) -> Draft:

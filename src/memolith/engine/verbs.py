@@ -13,7 +13,6 @@ from memolith.engine.certainty import appraise_again, completed, shaken
 from memolith.engine.duplicates import known
 from memolith.engine.events import Changes, Event, Replay, block_data, fold, join_blocks
 from memolith.engine.intake import Intake, Limits, identifier, plain, word
-from memolith.engine.intake import strength as checked_strength
 from memolith.engine.model import NO_ATTRIBUTES, Attributes, Block, Caller, Draft, Item, Json, Link, Patch, Written
 from memolith.engine.ports import Clock, Reader, Store, Writer
 from memolith.engine.times import iso, new_id, shifted
@@ -173,7 +172,9 @@ class Verbs:
              attributes: Attributes = NO_ATTRIBUTES, id: str | None = None, again: bool = False) -> Link:
         """Connect two items; a second link of the type is refused, or replaces the first where asked."""
         word("type", type)
-        strength, attributes = checked_strength(strength), Intake(self.limits, self.secrets).attributes(attributes)
+        if isinstance(strength, bool) or not isinstance(strength, int | float) or not 0 <= strength <= 1:
+            raise InvalidInput("The strength must lie between 0 and 1.", field="strength", value=strength)
+        strength, attributes = float(strength), Intake(self.limits, self.secrets).attributes(attributes)
         if source == target:
             raise InvalidInput("An item cannot be linked to itself.", field="target")
         with self.store.writing(caller.tenant) as rows:

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field, JsonValue
 
 from memolith.engine.context import cite
-from memolith.engine.model import KINDS, Block, Draft, Filter, Hit, Item, Link, Patch
+from memolith.engine.model import KINDS, Block, Draft, Filter, Item, Link, Patch
 from memolith.engine.recall import Query
 from memolith.errors import InvalidInput, NotFound
 from memolith.registry import Body, Call, Content, Family, Prompt, PromptArgument, Prompts, Resource, Resources, shape
@@ -74,8 +74,25 @@ def recall(call: Call, *, query: str, kinds: Texts = None, tags: Texts = None, p
     """Find memories by words or meaning. Weak hits may be unrelated."""
     chosen = _filter(kinds, tags, project, since, until, status)
     found = call.engine.recall(call.caller, Query(query, chosen, mode, limit, offset, as_of=as_of))
-    linked = _linked_hits(call, found.hits, depth) if depth else []
-    return {"hits": [*map(_found, found.hits), *linked], "total": found.total, "warnings": list(found.warnings)}
+    hits: list[Body] = [
+        {"id": hit.item.id, "kind": hit.item.kind, "title": hit.item.title, "text": spoken([hit.passage]),
+         "score": hit.score, "strength": hit.strength, "reasons": dict(hit.reasons), "cite": cite(hit)}
+        for hit in found.hits]
+    # Then items that the hits are linked to; each step away halves the score.
+    shown, reached = {hit.item.id for hit in found.hits}, dict[str, tuple[float, int, Item]]()
+    for hit in found.hits if depth else ():
+        around = call.engine.explore(call.caller, hit.item.id, depth)
+        for item in around.items:
+            reach = (round(hit.score * 0.5 ** around.distance[item.id], 4), -around.distance[item.id], item)
+            if item.id not in shown and (item.id not in reached or reach[:2] > reached[item.id][:2]):
+                reached[item.id] = reach
+    best = sorted(reached.values(), key=lambda entry: (-entry[0], entry[2].id))[:20]
+    ids = [item.id for _, _, item in best]
+    texts = {item.id: blocks for item, blocks in call.engine.read_many(call.caller, ids)} if ids else {}
+    hits += [{"id": item.id, "kind": item.kind, "title": item.title,
+              "text": texts[item.id][0].text[:500] if texts.get(item.id) else "", "score": score, "strength": "weak",
+              "reasons": {"links": -steps}, "cite": ""} for score, steps, item in best]
+    return {"hits": hits, "total": found.total, "warnings": list(found.warnings)}
 
 
 @core.tool(shape(text=str, citations=[dict], tokens=int, warnings=[str]), read_only=True)
@@ -167,29 +184,6 @@ def _filter(kinds: Texts, tags: Texts, project: str | None, since: str | None = 
     gone = status in ("forgotten", "deleted")
     return Filter(kinds=tuple(kinds or ()), tags_all=tuple(tags or ()), projects=(project,) if project else (),
                   since=since, until=until, statuses=(status,) if status and not gone else (), forgotten=gone)
-
-
-def _found(hit: Hit) -> Body:
-    return {"id": hit.item.id, "kind": hit.item.kind, "title": hit.item.title, "text": spoken([hit.passage]),
-            "score": hit.score, "strength": hit.strength, "reasons": dict(hit.reasons), "cite": cite(hit)}
-
-
-def _linked_hits(call: Call, hits: Sequence[Hit], depth: int) -> list[Body]:
-    """Items that the hits are linked to; each step away halves the score."""
-    shown = {hit.item.id for hit in hits}
-    reached: dict[str, tuple[float, int, Item]] = {}
-    for hit in hits:
-        around = call.engine.explore(call.caller, hit.item.id, depth)
-        for item in around.items:
-            found = (round(hit.score * 0.5 ** around.distance[item.id], 4), -around.distance[item.id], item)
-            if item.id not in shown and (item.id not in reached or found[:2] > reached[item.id][:2]):
-                reached[item.id] = found
-    best = sorted(reached.values(), key=lambda entry: (-entry[0], entry[2].id))[:20]
-    texts = {item.id: blocks for item, blocks in
-             call.engine.read_many(call.caller, [item.id for _, _, item in best])}
-    return [{"id": item.id, "kind": item.kind, "title": item.title,
-             "text": texts[item.id][0].text[:500] if texts.get(item.id) else "", "score": score, "strength": "weak",
-             "reasons": {"links": -steps}, "cite": ""} for score, steps, item in best]
 
 
 def _item(item: Item) -> Body:

@@ -10,7 +10,6 @@ from memolith.engine.verbs import visible
 from memolith.errors import AlreadyExists, MemolithError, NotFound
 from memolith.registry import Body, Call, Dialect, shape
 
-Codes = Mapping[type[MemolithError], tuple[int, str]]
 ITEM = "memolith://item/"
 CHANGED = shape("redactions", id=str, version=int, event=int, redactions={"type": "object"})
 
@@ -46,7 +45,7 @@ def spoken(blocks: Sequence[Block | Passage]) -> str:
     return "\n\n".join(f"{block.speaker}: {block.text}" if block.speaker else block.text for block in blocks)
 
 
-def coded(codes: Codes, invalid: tuple[int, str]) -> Dialect:
+def coded(codes: Mapping[type[MemolithError], tuple[int, str]], invalid: tuple[int, str]) -> Dialect:
     """A dialect of JSON-RPC codes: those given, `invalid` for other bad input, -32603 for our own failures."""
 
     def words(error: MemolithError) -> tuple[int, str, Body]:

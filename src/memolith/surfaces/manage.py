@@ -5,7 +5,7 @@ from typing import Annotated, cast
 
 from pydantic import Field
 
-from memolith.engine.chats import NOTHING, Report, take
+from memolith.engine.conversations import NOTHING, Report, take
 from memolith.engine.model import Condition, Draft, Filter, Patch
 from memolith.errors import Conflict, InvalidInput
 from memolith.registry import Body, Call, Family, shape

@@ -1,6 +1,5 @@
 """The Sekha family: conversations with a label, a folder and an importance, found by the message."""
 
-from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue
@@ -9,7 +8,7 @@ from memolith.engine import conversations as talks
 from memolith.engine.events import join_blocks
 from memolith.engine.intake import folder_path, when
 from memolith.engine.matching import checked
-from memolith.engine.model import Block, Condition, Draft, Filter, Hit, Item, Patch
+from memolith.engine.model import Block, Condition, Draft, Filter, Item, Patch
 from memolith.engine.recall import Query
 from memolith.errors import InvalidInput, MemolithError
 from memolith.registry import Argument, Body, Call, Dialect, Family, shape
@@ -72,11 +71,13 @@ class Filters(Argument):
         """The same for the engine."""
         since = self.date_from and when("filters.date_from", self.date_from)
         until = self.date_to and when("filters.date_to", self.date_to + END_OF_DAY * (len(self.date_to) <= 10))
+        path = folder_path(self.folder or "")
+        tests = [("folder", "under", path if path != "/" else None), ("importance_score", "ge", self.importance_min),
+                 ("importance_score", "le", self.importance_max)]
         return Filter(
             kinds=("conversation",), statuses=_one(self.status), speakers=_one(self.role), titles=_one(self.label),
             since=since, until=until, ids=_one(self.conversation_id and bare_id(self.conversation_id)),
-            where=(*talks.below(self.folder), *(Condition("importance_score", op, bound) for op, bound in (
-                ("ge", self.importance_min), ("le", self.importance_max)) if bound is not None)))
+            where=tuple(Condition(name, op, value) for name, op, value in tests if value is not None))
 
 
 def failure(error: MemolithError) -> Body:
@@ -109,8 +110,19 @@ def memory_search(call: Call, *, query: Annotated[str, Field(min_length=1, patte
     """Find messages by words and by meaning, the best first; `metadata.context` has the ones before and after."""
     found = call.engine.recall(call.caller, Query(query, (filters or Filters()).chosen(), limit=limit, offset=offset,
                                                   per_block=True, reach=REACH))
-    return {"query": query, "total_results": found.total, "limit": limit,
-            "results": [_result(hit) for hit in found.hits], "warnings": list(found.warnings)}
+    results: list[Body] = []
+    for hit in found.hits:
+        id, number, numbers = hit.item.id, hit.passage.block, sorted({passage.block for passage in hit.around})
+        messages = dict(zip(numbers, join_blocks(hit.around), strict=True))
+        beside = {name: {"message_id": f"{id}#{place}", "role": messages[place].speaker or "user",
+                         "content": messages[place].text[:EXCERPT], "timestamp": messages[place].at}
+                  for name, place in (("before", number - 1), ("after", number + 1)) if place in messages}
+        metadata = {**hit.passage.attributes, "role": hit.passage.speaker or "user", "context": beside}
+        results.append({"conversation_id": id, "message_id": f"{id}#{number}", "score": hit.score,
+                        "content": messages[number].text, "label": hit.item.title, "timestamp": hit.passage.at,
+                        "folder": hit.item.attributes.get("folder", "/"), "metadata": metadata})
+    return {"query": query, "total_results": found.total, "limit": limit, "results": results,
+            "warnings": list(found.warnings)}
 
 
 @sekha.tool(shape(conversation_id=str, updated_fields=[str], message=str), idempotent=True)
@@ -145,8 +157,8 @@ def memory_prune(call: Call, *, threshold_days: Days = 30, importance_threshold:
 @sekha.tool(shape(conversation_id=str, **ABOUT), read_only=True)
 def memory_get_context(call: Call, *, conversation_id: Id) -> Body:
     """What a conversation is called, where it lies, how long it is and when it took place; counts as reading it."""
-    item, blocks = _read(call, conversation_id)
-    return {"conversation_id": item.id, **about(call, item, blocks)}
+    item, _, about = _read(call, conversation_id)
+    return {"conversation_id": item.id, **about}
 
 
 @sekha.tool(shape("conversation markdown", conversation=shape(id=str, **ABOUT), messages=[MESSAGE], format=str,
@@ -154,13 +166,20 @@ def memory_get_context(call: Call, *, conversation_id: Id) -> Body:
 def memory_export(call: Call, *, conversation_id: Id, format: Literal["json", "markdown"] = "json",
                   include_metadata: More = True) -> Body:
     """A whole conversation, also as a Markdown document; counts as reading it."""
-    item, blocks = _read(call, conversation_id)
-    head = {"conversation": {"id": item.id, **about(call, item, blocks)}} if include_metadata else {}
+    item, blocks, about = _read(call, conversation_id)
+    head = {"id": item.id, **about} if include_metadata else {}
     messages: list[Body] = [
         {"role": block.speaker or "user", "content": block.text, "timestamp": block.at,
          **given(metadata=dict(block.attributes) if include_metadata else None)} for block in blocks]
-    text = {"markdown": _markdown(item.title, head, messages)} if format == "markdown" else {}
-    return {**head, "messages": messages, "format": format, "include_metadata": include_metadata, **text}
+    body: Body = {**({"conversation": head} if head else {}), "messages": messages, "format": format,
+                  "include_metadata": include_metadata}
+    if format == "markdown":
+        # A document that the import of chats reads again.
+        told = "\n".join(f"- **{name.replace('_', ' ')}:** {value}" for name, value in head.items())
+        said = (f"### {number}. {one['role']}\n\n*{one['timestamp']}*\n\n{one['content']}\n"
+                for number, one in enumerate(messages, 1))
+        body["markdown"] = "\n".join([f"# {item.title}\n", *([told + "\n"] if told else []), *said])
+    return body
 
 
 @sekha.tool(shape("folders labels", total_conversations=int, average_importance=float, folders=[str], labels=[str]),
@@ -169,7 +188,7 @@ def memory_stats(call: Call, *, folder: Below = None, label: Named = None) -> Bo
     """How many conversations there are and how important they are on the whole; at most one of folder and label."""
     if folder is not None and label is not None:
         raise InvalidInput("Cannot specify both folder and label", field="folder")
-    chosen = checked(Filter(kinds=("conversation",), titles=_one(label), where=talks.below(folder)))
+    chosen = checked(Filters(folder=folder, label=label).chosen())
     with call.engine.store.reading(call.caller.tenant) as rows:
         counts = rows.folders(call.caller, chosen)
     total = sum(count for *_, count in counts)
@@ -179,45 +198,22 @@ def memory_stats(call: Call, *, folder: Below = None, label: Named = None) -> Bo
     return {"total_conversations": total, "average_importance": average, kind: names}
 
 
-def about(call: Call, item: Item, blocks: Sequence[Block]) -> Body:
-    """All that is known of a conversation but what was said; each append that was not undone is a session."""
+def _read(call: Call, id: str) -> tuple[Item, list[Block], Body]:
+    """A conversation, what was said, and all else that is known; each append that was not undone is a session."""
+    item, blocks = call.engine.read(call.caller, the(call, "conversation", id, "conversation_id").id)
+    call.engine.note_read(call.caller, item.id)
     with call.engine.store.reading(call.caller.tenant) as rows:
         events = rows.events(call.caller.tenant, item.id)
     undone: set[object] = set()
     for event in reversed(events):
         undone |= {event.data.get("undoes")} if event.seq not in undone else set()
     appended = sum(event.type == "appended" and event.seq not in undone for event in events)
-    return {"label": item.title, "status": item.status, "folder": item.attributes.get("folder", "/"),
-            "importance_score": item.attributes.get("importance_score", 5), "created_at": item.created_at,
-            "updated_at": item.updated_at, "session_count": 1 + appended,
-            "word_count": sum(len(talks.WORD.findall(block.text)) for block in blocks)}
-
-
-def _read(call: Call, id: str) -> tuple[Item, list[Block]]:
-    item = the(call, "conversation", id, "conversation_id")
-    call.engine.note_read(call.caller, item.id)
-    return call.engine.read(call.caller, item.id)
+    return item, blocks, {
+        "label": item.title, "status": item.status, "folder": item.attributes.get("folder", "/"),
+        "importance_score": item.attributes.get("importance_score", 5), "created_at": item.created_at,
+        "updated_at": item.updated_at, "session_count": 1 + appended,
+        "word_count": sum(len(talks.WORD.findall(block.text)) for block in blocks)}
 
 
 def _one(value: str | None) -> tuple[str, ...]:
     return () if value is None else (value,)
-
-
-def _result(hit: Hit) -> Body:
-    number, numbers = hit.passage.block, sorted({passage.block for passage in hit.around})
-    messages = dict(zip(numbers, join_blocks(hit.around), strict=True))
-    beside = {name: {"message_id": f"{hit.item.id}#{place}", "role": messages[place].speaker or "user",
-                     "content": messages[place].text[:EXCERPT], "timestamp": messages[place].at}
-              for name, place in (("before", number - 1), ("after", number + 1)) if place in messages}
-    metadata = {**hit.passage.attributes, "role": hit.passage.speaker or "user", "context": beside}
-    return {"conversation_id": hit.item.id, "message_id": f"{hit.item.id}#{number}", "score": hit.score,
-            "content": messages[number].text, "label": hit.item.title, "timestamp": hit.passage.at,
-            "folder": hit.item.attributes.get("folder", "/"), "metadata": metadata}
-
-
-def _markdown(label: str, head: dict[str, Body], messages: Sequence[Body]) -> str:
-    """The conversation as a document, which the import of chats reads again."""
-    told = "\n".join(f"- **{name.replace('_', ' ')}:** {value}" for one in head.values() for name, value in one.items())
-    said = (f"### {number}. {one['role']}\n\n*{one['timestamp']}*\n\n{one['content']}\n"
-            for number, one in enumerate(messages, 1))
-    return "\n".join([f"# {label}\n", *([told + "\n"] if told else []), *said])

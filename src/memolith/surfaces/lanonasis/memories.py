@@ -9,11 +9,11 @@ from pydantic import Field, JsonValue
 
 from memolith import errors
 from memolith.engine.configuration import SET
-from memolith.engine.model import Block, Caller, Draft, Filter, Item, Patch
+from memolith.engine.model import Block, Caller, Draft, Filter, Patch
 from memolith.engine.ports import Reader
 from memolith.engine.recall import Query
 from memolith.registry import Body, Call, Family, shape
-from memolith.surfaces.items import Codes, bare_id, coded, given, the
+from memolith.surfaces.items import bare_id, coded, given, the
 
 Object = dict[str, JsonValue]
 Tags = list[str] | None
@@ -44,7 +44,7 @@ STATUSES = {"active": ("active",), "archived": ("archived", "superseded", "conso
             "draft": ("draft", "pending"), "deleted": ()}
 STATUS_OF = {name: status for status, names in STATUSES.items() for name in names}
 OWN, QUERY = ("topic_id", "summary", "metadata"), 1000
-CODES: Codes = {
+CODES = {
     errors.Malformed: (-32602, "Invalid Params"), errors.Unauthenticated: (-32001, "Authentication Required"),
     errors.Denied: (-32002, "Permission Denied"), errors.RateLimited: (-32003, "Rate Limit Exceeded"),
     errors.NotFound: (-32004, "Resource Not Found"), errors.Unavailable: (-32000, "Server Error"),
@@ -55,7 +55,6 @@ FIELDS: dict[str, object] = {
     "metadata": dict, "user_id": str, "access_count": int, "last_accessed": str, "redactions": dict}
 OPTIONAL = "summary topic_id project_ref last_accessed redactions"
 MEMORY, SCORED = shape(OPTIONAL, **FIELDS), shape(OPTIONAL, **FIELDS, similarity_score=float)
-
 
 lanonasis = Family("lanonasis", coded(CODES, (-32005, "Validation Error")),
                    instructions="Memories with a title, a type and tags; a vault for the keys of vendors; insights.")
@@ -141,9 +140,9 @@ def search_memories(call: Call, *, query: Named, memory_types: list[MemoryType] 
     found = call.engine.recall(call.caller, Query(
         query, _filter(memory_types or [], topic_id, project_ref, status, tags), limit=limit, threshold=least,
         by_similarity=True, per_item=True))
-    return {"results": scored(call, {hit.item.id: hit.score for hit in found.hits}),
-            "total_results": found.total, "search_time_ms": round((time.perf_counter() - started) * 1000, 3),
-            "warnings": list(found.warnings)}
+    scores = {hit.item.id: hit.score for hit in found.hits}
+    return {"results": shown(call, list(scores), scores), "total_results": found.total,
+            "search_time_ms": round((time.perf_counter() - started) * 1000, 3), "warnings": list(found.warnings)}
 
 
 @lanonasis.tool(shape(deleted_count=int, failed_ids=[str]), destructive=True)
@@ -196,7 +195,7 @@ def intelligence_find_related(call: Call, *, memory_id: MemoryId, user_id: UserI
         engine.insights.texts(call.caller, [item.id])[item.id][:QUERY], Filter(kinds=("memory",), statuses=("active",)),
         limit=limit + 1, threshold=least, by_similarity=True, per_item=True, verbatim=True))
     scores = {hit.item.id: hit.score for hit in found.hits if hit.item.id != item.id}
-    return {"source_memory_id": item.id, "related": scored(call, scores)[:limit], "method": "built-in",
+    return {"source_memory_id": item.id, "related": shown(call, list(scores)[:limit], scores), "method": "built-in",
             "warnings": list(found.warnings)}
 
 
@@ -267,31 +266,25 @@ def _room(call: Call, rows: Reader) -> None:
         raise errors.Conflict(f"You have {most:,} memories, which is all that max_memories allows; delete some first.")
 
 
-def shown(call: Call, ids: Sequence[str]) -> list[Body]:
-    """The memories as they are now, forgotten or not, with how often they were read."""
+def shown(call: Call, ids: Sequence[str], scores: Mapping[str, float] | None = None) -> list[Body]:
+    """The memories as they are now, forgotten or not, with how often they were read and how similar they are."""
     found, reads = call.engine.read_many(call.caller, ids, forgotten=True), call.engine.accesses(call.caller, ids)
-    return [_memory(item, blocks, *reads.get(item.id, (0, None))) for item, blocks in found]
-
-
-def scored(call: Call, scores: dict[str, float]) -> list[Body]:
-    """Whole memories with their scores, in the order given."""
-    return [{**one, "similarity_score": scores[str(one["id"])]} for one in shown(call, list(scores))]
+    return [{
+        "id": item.id, "title": item.title or blocks[0].text.strip().splitlines()[0][:80],
+        "content": "\n\n".join(block.text for block in blocks), "memory_type": type_for(item.scope.namespace),
+        "tags": list(item.tags), "status": "deleted" if item.forgotten else STATUS_OF.get(item.status, "active"),
+        "summary": item.attributes.get("summary"), "topic_id": item.attributes.get("topic_id"),
+        "project_ref": item.scope.project, "user_id": item.scope.owner,
+        "metadata": {name: value for name, value in item.attributes.items() if name not in OWN} | cast(
+            Object, item.attributes.get("metadata") or {}),
+        "access_count": reads.get(item.id, (0, None))[0], "last_accessed": reads.get(item.id, (0, None))[1],
+        "created_at": item.created_at, "updated_at": item.updated_at,
+        **({"similarity_score": scores[item.id]} if scores else {})} for item, blocks in found]
 
 
 def mine(caller: Caller) -> Filter:
     """The memories of the caller himself."""
     return Filter(kinds=("memory",), owner=caller.user)
-
-
-def _memory(item: Item, blocks: list[Block], reads: int, last: str | None) -> Body:
-    kept = item.attributes
-    others = {name: value for name, value in kept.items() if name not in OWN}
-    return {"id": item.id, "title": item.title or blocks[0].text.strip().splitlines()[0][:80],
-            "content": "\n\n".join(block.text for block in blocks), "memory_type": type_for(item.scope.namespace),
-            "tags": list(item.tags), "status": "deleted" if item.forgotten else STATUS_OF.get(item.status, "active"),
-            "summary": kept.get("summary"), "topic_id": kept.get("topic_id"), "project_ref": item.scope.project,
-            "metadata": others | cast(Object, kept.get("metadata") or {}), "user_id": item.scope.owner,
-            "access_count": reads, "last_accessed": last, "created_at": item.created_at, "updated_at": item.updated_at}
 
 
 def type_for(namespace: str | None) -> str:
