@@ -17,7 +17,20 @@ from memolith import __version__
 from memolith.app import App, families
 from memolith.doors import cli_server, install
 from memolith.doors.commands import (
-    DATA, JSON, REPO, YES, Commands, Options, confirm, end_bars, into, note, option, out, tell)
+    DATA,
+    JSON,
+    REPO,
+    YES,
+    Commands,
+    Options,
+    confirm,
+    end_bars,
+    into,
+    note,
+    option,
+    out,
+    tell,
+)
 from memolith.engine.events import block_data
 from memolith.engine.graph import FORMATS, draw
 from memolith.engine.intake import json_object

@@ -17,7 +17,19 @@ from memolith import app as root
 from memolith.app import App, at_address, copy_everything, library_version, wait_for
 from memolith.doors import stdio_front
 from memolith.doors.commands import (
-    REPO, TENANT, YES, Commands, Options, confirm, into, note, option, out, progress, tell)
+    REPO,
+    TENANT,
+    YES,
+    Commands,
+    Options,
+    confirm,
+    into,
+    note,
+    option,
+    out,
+    progress,
+    tell,
+)
 from memolith.doors.frames import VERSION_KEY, parsed
 from memolith.engine.conversations import NOTHING, Report, take
 from memolith.engine.intake import when
