@@ -110,43 +110,27 @@ class Ranked(NamedTuple):
 
 
 class Embedder(Protocol):
-    """Turns texts into unit vectors."""
+    """Turns texts into unit vectors of little-endian float32, or None where the model understands too little."""
 
     @property
     def id(self) -> str: ...
-
     @property
     def dimension(self) -> int: ...
-
     @property
-    def ready(self) -> bool:
-        """Whether a call would be answered without loading first."""
-
-    def wait(self, timeout_s: float) -> bool:
-        """Start loading if need be and say whether the model is ready in that time."""
-
-    def embed(self, texts: Sequence[str]) -> list[bytes | None]:
-        """One little-endian float32 unit vector per text, None where the model understands too little."""
+    def ready(self) -> bool: ...
+    def wait(self, timeout_s: float) -> bool: ...
+    def embed(self, texts: Sequence[str]) -> list[bytes | None]: ...
 
 
 class Ranker(Protocol):
-    """Weighs text against meaning and knows what a score is worth."""
+    """Weighs text against meaning and knows what a score is worth; only `rank` heeds neighbours, names and dates."""
 
-    def rank(self, asked: Asked, pool: Sequence[Evidence]) -> list[Ranked]:
-        """Best first, with the boosts that neighbours, names and dates give."""
-
-    def judge(self, asked: Asked, pool: Sequence[Evidence]) -> list[Ranked]:
-        """Each candidate by itself, without boosts, in the order given."""
-
-    def similarity(self, cosine: float) -> float:
-        """What a cosine is worth by itself."""
-
-    def cosine(self, similarity: float) -> float:
-        """The least cosine that is worth so much."""
-
+    def rank(self, asked: Asked, pool: Sequence[Evidence]) -> list[Ranked]: ...
+    def judge(self, asked: Asked, pool: Sequence[Evidence]) -> list[Ranked]: ...
+    def similarity(self, cosine: float) -> float: ...
+    def cosine(self, similarity: float) -> float: ...
     def pairs(self, vectors: Sequence[tuple[Place, bytes]], threshold: float, most: int,
-              tell: Callable[[int, int], None]) -> list[tuple[Place, Place, float]]:
-        """The most similar pairs of unit vectors, as far as they reach the threshold."""
+              tell: Callable[[int, int], None]) -> list[tuple[Place, Place, float]]: ...
 
 
 class Lexicon(Protocol):
@@ -247,7 +231,6 @@ class Reader(Protocol):
     def places(self, places: Collection[Place]) -> dict[Place, tuple[Item, Passage]]: ...
     def speakers(self, tenant: str, limit: int) -> list[str]: ...
     def access(self, tenant: str, ids: Collection[str]) -> dict[str, tuple[int, str]]: ...
-    def most_read(self, caller: Caller, chosen: Filter) -> str | None: ...
     def records(self, tenant: str, folder: str = "") -> dict[str, str]: ...
     def outbox_counts(self, tenant: str | None = None) -> dict[tuple[str, str], int]: ...
     def waiting(self, tenant: str | None, consumer: str, most: int = 1000) -> int: ...
@@ -274,11 +257,9 @@ class Writer(Reader, Protocol):
 
 
 class Store(Protocol):
-    """Where everything is kept."""
+    """Where everything is kept, by tenant; None is for all tenants, which only upkeep does."""
 
-    def reading(self, tenant: str | None) -> AbstractContextManager[Reader]:
-        """Reads of one tenant; None reads across tenants, which only upkeep does."""
-
+    def reading(self, tenant: str | None) -> AbstractContextManager[Reader]: ...
     def writing(self, tenant: str | None, wait_s: float | None = None) -> AbstractContextManager[Writer]: ...
     def rebuilding(self) -> AbstractContextManager[Callable[[str], Writer]]: ...
     def shred(self) -> bool: ...

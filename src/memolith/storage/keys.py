@@ -26,14 +26,15 @@ class StoredKeys:
     def all(self) -> list[ClientKey]:
         """Every key, oldest first."""
         with self._store.reading(None) as rows:
-            return [key_from(row) for row in rows.rows("keys")]
+            return sorted(map(key_from, rows.find("client_key")), key=lambda key: (key.created_at, key.id))
 
     def revoke(self, id: str) -> bool:
         """Shut a client out; False if there is no such key."""
         with self._store.writing(None) as rows:
-            return bool(list(rows.rows("key_revoke", id=id)))
+            rows.change("client_key", ("id",), {"id": id, "revoked": 1})
+            return any(rows.find("client_key", id=id))
 
     def used(self, id: str, at: str) -> None:
         """Note that a key was used."""
         with self._store.writing(None, 0.2) as rows:
-            rows.do("key_used", id=id, at=at)
+            rows.change("client_key", ("id",), {"id": id, "last_used": at})

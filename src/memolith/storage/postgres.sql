@@ -34,9 +34,6 @@ vacuum (index_cleanup on, truncate off) event, item, tag, passage, posting, term
 -- name: size
 select pg_database_size(current_database())
 
--- name: head_freeze
-update head set frozen = :frozen where tenant = :tenant
-
 -- name: tenants
 select tenant from head where seq > 0 order by number
 
@@ -169,9 +166,6 @@ and jsonb_typeof(attribute(i.attributes, :name{n})) = 'array' and exists (
     where case when jsonb_typeof(e) = 'boolean' then to_jsonb(cast(cast(e as boolean) as integer)) else e end
           = cast(:value{n} as jsonb))
 
--- name: homes
-select tenant, url from home
-
 -- name: move_lock
 select pg_try_advisory_xact_lock(723654819, hashtext(:tenant))
 
@@ -206,6 +200,3 @@ delete from posting where tenant = :tenant and id = :id
 -- name: empty_index
 delete from posting;
 delete from term
-
--- name: head_empty
-update head set seq = 0, passages = 0, terms = 0, at = '' where tenant = :tenant

@@ -41,7 +41,9 @@ class Queries(dict[str, str]):
             self[full] = self._prepared(filled(self[name], {
                 "{table}": table, "{columns}": ", ".join(f'"{one}"' for one in columns),
                 "{values}": ", ".join(f":{one}" for one in columns), "{key}": ", ".join(key),
-                "{all}": " and ".join(f"{one} = :{one}" for one in columns),
+                "{all}": " and ".join(f"{one} = :{one}" for one in columns) or "true",
+                "{known}": " and ".join(f"{one} = :{one}" for one in key),
+                "{changed}": ", ".join(f"{one} = :{one}" for one in columns if one not in key),
                 "{changes}": ", ".join(f"{one} = excluded.{one}" for one in columns if one not in key)}))
         return self[full]
 

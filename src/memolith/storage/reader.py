@@ -219,7 +219,7 @@ class SqlReader:
     def listing(self, caller: Caller, chosen: Filter, sort: str = "created_at", descending: bool = True,
                 limit: int = 20, offset: int = 0, counted: bool = True) -> Page:
         """A page of the items that the caller sees and the filter keeps; the total of all where it is wanted."""
-        sorts = [name.removeprefix("sort_") for name in self.queries if name.startswith("sort_")]
+        sorts = dict(line.split(" = ") for line in self.queries["sorts"].splitlines())
         if sort not in sorts:
             raise InvalidInput(f"Cannot sort by {sort!r}; use one of {', '.join(sorts)}.", field="sort")
         total = next(iter(self.filtered("listing_count", caller, chosen)))[0] if counted else 0
@@ -228,7 +228,7 @@ class SqlReader:
         start, count = (max(0, total - offset - limit), min(limit, total - offset)) if back else (offset, limit)
         way = "desc" if descending != back else "asc"
         # The same column twice would make SQLite sort what the index gives in order.
-        keys = dict.fromkeys((self.queries["sort_" + sort], self.queries["sort_created_at"]))
+        keys = dict.fromkeys((sorts[sort], sorts["created_at"]))
         order = {"{order}": ", ".join(f"{key} {way}" for key in keys), "{way}": way,
                  "{certainty}": self.queries["certainty"]}
         found = self.filtered("listing", caller, chosen, "item", order, limit=count, offset=start)
@@ -332,10 +332,6 @@ class SqlReader:
         found = self.rows("access_of", tenant=tenant, ids=_json(ids))
         return {id: (count, last) for id, count, last in found}
 
-    def most_read(self, caller: Caller, chosen: Filter) -> str | None:
-        """The item that was read most often, the latest of several."""
-        return next((id for (id,) in self.filtered("access_most", caller, chosen)), None)
-
     def records(self, tenant: str, folder: str = "") -> dict[str, str]:
         """What a tenant keeps beside its items, by the rest of its name in a folder like `vault/`."""
         return {name.removeprefix(folder): value for _, name, value in sorted(self.find("setting", tenant=tenant))
@@ -372,7 +368,7 @@ class SqlReader:
         digests: dict[int, bytes] = dict(self.rows("vector_digests", tenant=tenant, item=item[0], model=model))
         found: list[Unembedded] = []
         block, before = -1, ""
-        for row in self.rows("passages_from", tenant=tenant, item=item[0], ordinal=0):
+        for row in self.rows("passages_of_items", tenant=tenant, ids=_json([stream])):
             found.append(Unembedded(ref=row[0], title=item[4], speaker=row[7], text=row[5],
                                     before=before if row[4] == block else "", digest=digests.get(row[0])))
             block, before = row[4], row[5]

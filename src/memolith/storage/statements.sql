@@ -8,6 +8,9 @@ select * from {table} where {all}
 -- name: add
 insert into {table} ({columns}) values ({values})
 
+-- name: change
+update {table} set {changed} where {known}
+
 -- name: put
 insert into {table} ({columns}) values ({values}) on conflict ({key}) do update set {changes}
 
@@ -22,9 +25,6 @@ select number, seq, passages, terms, at from head where tenant = :tenant and not
 
 -- name: head_new
 insert into head (tenant, seq) values (:tenant, 0) on conflict (tenant) do nothing
-
--- name: head_set
-update head set seq = :seq, passages = :passages, terms = :terms, at = :at where tenant = :tenant
 
 -- name: events_of
 select * from event indexed by event_stream where tenant = :tenant and stream = :stream order by version
@@ -63,10 +63,6 @@ with i as materialized (select id, row, row << 20 as low, (row + 1) << 20 as hig
 select p.*, i.id as item_id from i
 cross join passage p not indexed on p.tenant = :tenant and p.id >= i.low and p.id < i.high
 order by i.row, p.id
-
--- name: passages_from
-select * from passage not indexed where tenant = :tenant and id >= (:item::bigint << 20) + :ordinal
-and id < (:item::bigint + 1) << 20 order by id
 
 -- name: passages_all
 select p.*, i.id as item_id from passage p join item i on i.tenant = p.tenant and i.row = p.item
@@ -184,10 +180,6 @@ where tenant = :tenant and id = :item
 -- name: access_again
 update item set reads = a.count, last_read = a.last from access a where a.tenant = item.tenant and a.item = item.id
 
--- name: access_most
-select i.id from item i where i.tenant = :tenant and i.reads > 0 {filters}
-order by i.reads desc, i.last_read desc limit 1
-
 -- name: vector_digests
 select passage, digest from embedding where tenant = :tenant and model = :model
 and passage >= :item::bigint << 20 and passage < (:item::bigint + 1) << 20
@@ -220,10 +212,6 @@ where tenant = :tenant and consumer = :consumer and status in ('pending', 'lease
 and not exists (select 1 from head where tenant = :tenant and frozen)
 order by status desc, seq desc limit :limit for update skip locked
 
--- name: outbox_later
-update outbox set status = :status, due = :due, error = :error
-where tenant = :tenant and seq = :seq and consumer = :consumer
-
 -- name: outbox_retry
 update outbox set status = 'pending', attempts = 0, due = :now where consumer = :consumer and status = 'failed'
 
@@ -246,15 +234,6 @@ on conflict (tenant, consumer) do update set count = outbox_done.count + 1
 
 -- name: outbox_errors
 select tenant, stream, consumer, attempts, error from outbox where status = 'failed' order by due desc limit 20
-
--- name: keys
-select * from client_key order by created_at, id
-
--- name: key_revoke
-update client_key set revoked = 1 where id = :id returning id
-
--- name: key_used
-update client_key set last_used = :at where id = :id
 
 -- name: filter_visible
 and (i.owner = :caller_user or i.audience = 'org'
@@ -290,20 +269,10 @@ and attribute(i.attributes, :name{n}) is distinct from :value{n}::jsonb
 -- name: where_sure
 and {certainty} between (:value{n}::jsonb ->> 0)::numeric and (:value{n}::jsonb ->> 1)::numeric
 
--- name: sort_created_at
-i.seq
-
--- name: sort_updated_at
-i.updated_at
-
--- name: sort_access_count
-i.reads
-
--- name: sort_last_accessed
-i.last_read
-
--- name: sort_title
-lower(i.title collate "C")
-
--- name: sort_certainty
-{certainty} {way}, lower(i.title collate "C")
+-- name: sorts
+created_at = i.seq
+updated_at = i.updated_at
+access_count = i.reads
+last_accessed = i.last_read
+title = lower(i.title collate "C")
+certainty = {certainty} {way}, lower(i.title collate "C")
