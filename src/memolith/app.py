@@ -22,8 +22,8 @@ from memolith.engine.recall import Recall
 from memolith.engine.times import SystemClock
 from memolith.engine.upkeep import carry_rest, follow, unequal, unsound
 from memolith.errors import InvalidInput, MemolithError, StoreCorrupt, StoreGone
+from memolith.retrieval import rank
 from memolith.retrieval.minilm import MiniLM
-from memolith.retrieval.rank import WeightedRanker
 from memolith.retrieval.stage import LocalStage
 from memolith.retrieval.worker import EmbedWorker
 from memolith.settings import Settings
@@ -68,7 +68,7 @@ class App:
                 limits = Limits(text_bytes=chosen.max_text_bytes, title=chosen.max_title, tag=chosen.max_tag,
                                 tags=chosen.max_tags)
                 self._store, self._stage = self._open()
-                search = Recall(self._store, terms, WeightedRanker(), self._meaning,
+                search = Recall(self._store, terms, rank, self._meaning,
                                 lambda tenant, budget_s: self._embed(self._store, tenant, budget_s))
                 self._opened = Engine(self._store, self.clock, limits, chosen.secrets, search,
                                       lambda: self._stage.drop(self.embedder), self._cipher, self._analysts(),

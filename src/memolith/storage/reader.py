@@ -61,12 +61,13 @@ class SqlReader:
         """The values of a named statement that gives one column."""
         return [value for (value,) in self.rows(name, **values)]
 
-    def find(self, table: str, /, **key: Parameter) -> Iterator[Row]:
+    def find(self, table: str, /, **key: str | int | None) -> Iterator[Row]:
         """The rows of a table that have these values; what no store can keep is in none."""
-        possible = all(storable(value) for value in key.values() if isinstance(value, str))
-        return self.run(self.queries.about("find", table, key), key) if possible else iter(())
+        possible = all(storable(value) if isinstance(value, str) else value is None or abs(value) < 2**63
+                       for value in key.values())
+        return self.run(self.queries.about("find", table, key), {**key}) if possible else iter(())
 
-    def one(self, made: Callable[[Row], Value], table: str, /, **key: Parameter) -> Value | None:
+    def one(self, made: Callable[[Row], Value], table: str, /, **key: str | int | None) -> Value | None:
         """The value that a row of a table stands for, if there is one."""
         return next(map(made, self.find(table, **key)), None)
 
@@ -164,13 +165,9 @@ class SqlReader:
         found = self.rows("text_sizes", tenant=tenant, ids=json.dumps([id for id in ids if storable(id)]))
         return {id: (Place.of(first), int(length), int(size)) for id, first, length, size in found}
 
-    def link(self, tenant: str, id: str) -> Link | None:
-        """The link with that id."""
-        return self.one(rows.link_from, "link", tenant=tenant, id=id)
-
-    def link_between(self, tenant: str, source: str, target: str, type: str) -> Link | None:
-        """The link of that type from one item to the other."""
-        return self.one(rows.link_from, "link", tenant=tenant, source=source, target=target, type=type)
+    def link(self, tenant: str, **key: str) -> Link | None:
+        """The link with that id, or with that source, target and type."""
+        return self.one(rows.link_from, "link", tenant=tenant, **key)
 
     def link_streams(self, tenant: str, item: str) -> list[str]:
         """Every link that ever started or ended at the item, cut ones too."""
@@ -200,13 +197,9 @@ class SqlReader:
             return []
         return list(map(rows.event_from, self.rows("events_of", tenant=tenant, stream=stream)))
 
-    def event(self, tenant: str, seq: int) -> Event | None:
-        """The event with that number."""
-        return self.one(rows.event_from, "event", tenant=tenant, seq=seq) if 0 < seq < 2**63 else None
-
-    def event_by_key(self, tenant: str, actor: str, key: str) -> Event | None:
-        """The event that the actor wrote under that idempotency key."""
-        return self.one(rows.event_from, "event", tenant=tenant, actor=actor, key=key)
+    def event(self, tenant: str, **key: str | int) -> Event | None:
+        """The event with that number, or that an actor wrote under an idempotency key."""
+        return self.one(rows.event_from, "event", tenant=tenant, **key)
 
     def events_after(self, tenant: str, seq: int, limit: int = NO_LIMIT) -> Iterator[Event]:
         """The log from there on."""
@@ -219,7 +212,7 @@ class SqlReader:
     def listing(self, caller: Caller, chosen: Filter, sort: str = "created_at", descending: bool = True,
                 limit: int = 20, offset: int = 0, counted: bool = True) -> Page:
         """A page of the items that the caller sees and the filter keeps; the total of all where it is wanted."""
-        sorts = dict(line.split(" = ") for line in self.queries["sorts"].splitlines())
+        sorts = {name[5:]: text for name, text in self.queries.items() if name.startswith("sort_")}
         if sort not in sorts:
             raise InvalidInput(f"Cannot sort by {sort!r}; use one of {', '.join(sorts)}.", field="sort")
         total = next(iter(self.filtered("listing_count", caller, chosen)))[0] if counted else 0

@@ -1,5 +1,6 @@
 -- Statements that read the same in every database, by name; the files beside this one have the others.
--- `{filters}` is filled with the fragments named filter_*; `in each(:x)` and `in numbers(:x)` take a JSON array.
+-- `{filters}` is filled with fragments of the groups `filter` and `where`, which go on where a line is indented;
+-- `in each(:x)` and `in numbers(:x)` take a JSON array.
 -- Casts (`::bigint`) and locks (`for update`) are for PostgreSQL, index hints and `cross join` for SQLite.
 
 -- name: find
@@ -235,44 +236,28 @@ on conflict (tenant, consumer) do update set count = outbox_done.count + 1
 -- name: outbox_errors
 select tenant, stream, consumer, attempts, error from outbox where status = 'failed' order by due desc limit 20
 
--- name: filter_visible
-and (i.owner = :caller_user or i.audience = 'org'
-     or (i.audience = 'project' and i.project = cast(:caller_project as text)))
+-- fragments: filter
+visible: (i.owner = :caller_user or i.audience = 'org'
+    or (i.audience = 'project' and i.project = cast(:caller_project as text)))
+is: i.{columns} = {values}
+in: i.{columns} in each({values})
+since: {at} >= :since
+until: {at} <= :until
+topics: i.attributes::jsonb ->> 'topic_id' in each(:topics)
+speakers_passage: p.speaker in each(:speakers)
+speakers_item: i.row in (select s.item from passage s where s.tenant = :tenant and s.speaker in each(:speakers))
+tags_all: i.row in (select t.item from tag t where t.tenant = :tenant and t.tag in each(:tags_all)
+    group by t.item having count(*) = json_array_length(:tags_all::json))
 
--- name: filter_is
-and i.{columns} = {values}
+-- fragments: where
+eq: attribute(i.attributes, :name{n}) is not distinct from :value{n}::jsonb
+ne: attribute(i.attributes, :name{n}) is distinct from :value{n}::jsonb
+sure: {certainty} between (:value{n}::jsonb ->> 0)::numeric and (:value{n}::jsonb ->> 1)::numeric
 
--- name: filter_in
-and i.{columns} in each({values})
-
--- name: filter_since
-and {at} >= :since
-
--- name: filter_until
-and {at} <= :until
-
--- name: filter_topics
-and i.attributes::jsonb ->> 'topic_id' in each(:topics)
-
--- name: filter_speakers_passage
-and p.speaker in each(:speakers)
-
--- name: filter_speakers_item
-and i.row in (select s.item from passage s where s.tenant = :tenant and s.speaker in each(:speakers))
-
--- name: where_eq
-and attribute(i.attributes, :name{n}) is not distinct from :value{n}::jsonb
-
--- name: where_ne
-and attribute(i.attributes, :name{n}) is distinct from :value{n}::jsonb
-
--- name: where_sure
-and {certainty} between (:value{n}::jsonb ->> 0)::numeric and (:value{n}::jsonb ->> 1)::numeric
-
--- name: sorts
-created_at = i.seq
-updated_at = i.updated_at
-access_count = i.reads
-last_accessed = i.last_read
-title = lower(i.title collate "C")
-certainty = {certainty} {way}, lower(i.title collate "C")
+-- fragments: sort
+created_at: i.seq
+updated_at: i.updated_at
+access_count: i.reads
+last_accessed: i.last_read
+title: lower(i.title collate "C")
+certainty: {certainty} {way}, lower(i.title collate "C")
