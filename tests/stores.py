@@ -16,8 +16,8 @@ from memolith.engine.times import SystemClock
 from memolith.retrieval import rank
 from memolith.retrieval.vectors import VectorIndex, quantised
 from memolith.storage import terms
-from memolith.storage.keys import StoredKeys
 from memolith.storage.sqlite import SqliteStore
+from memolith.storage.store import StoredKeys
 
 POSTGRES = importlib.util.find_spec("memolith.storage.postgres") is not None
 STORES = ["sqlite", "postgres"] if POSTGRES else ["sqlite"]

@@ -28,8 +28,8 @@ from memolith.retrieval.stage import LocalStage
 from memolith.retrieval.worker import EmbedWorker
 from memolith.settings import Settings
 from memolith.storage import terms
-from memolith.storage.keys import StoredKeys
 from memolith.storage.sqlite import SqliteStore, library_version, make_private, restore_backup
+from memolith.storage.store import StoredKeys
 
 if TYPE_CHECKING:
     from memolith.registry import Family, Registry

@@ -464,7 +464,7 @@ class StoreContract:
         engine.remember(ME, note("zebra", id="a"))
         with store.reading("local") as rows:
             (passage,) = rows.unembedded("local", "a", MODEL)
-            assert (passage.text, passage.title, passage.digest) == ("zebra", "", None)
+            assert (passage.text, passage.digest) == ("zebra", None)
         place, stage = Place.of(passage.ref), vectors()
         for letter in "ab":
             (ref,) = embed(store, "a", vector_of(letter), digest=letter.encode() * 16)

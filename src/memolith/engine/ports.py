@@ -71,13 +71,10 @@ class Job:
 
 
 class Unembedded(NamedTuple):
-    """A passage as the embedder needs it, and the digest of the text its vector was made from."""
+    """What the embedder gets to see of a passage, and the digest of the text its vector was made from."""
 
     ref: int
-    title: str
-    speaker: str | None
     text: str
-    before: str
     digest: bytes | None
 
 

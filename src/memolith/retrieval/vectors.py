@@ -34,11 +34,8 @@ class VectorIndex:
         self.dimension = dimension
         self._name = f"vectors-{code(model):08x}-"
         self._lock = threading.RLock()
-        self._old = Slots(dimension)
-        self.tail = Slots(dimension)
-        """The rows that are newer than the snapshot."""
         self._file: Path | None = None
-        self._vector = self._change = -1
+        self._forget(-1, -1)
 
     def nearest(self, rows: Rows, caller: Caller, chosen: Filter, query: bytes, limit: int,
                 least: float = -1.0) -> list[Candidate]:
@@ -101,8 +98,7 @@ class VectorIndex:
     def close(self) -> None:
         """Let go of the mapped file; the next search begins anew."""
         with self._lock:
-            self._forget(-1)
-            self._vector = -1
+            self._forget(-1, -1)
 
     def _files(self) -> list[Path]:
         return sorted(self.folder.glob(f"{self._name}{'[0-9]' * 10}.snap"))
@@ -139,10 +135,10 @@ class VectorIndex:
         if self._vector < 0:
             self._forget(change)
 
-    def _forget(self, change: int) -> None:
-        """Begin with nothing, to be filled from the table."""
+    def _forget(self, change: int, vector: int = 0) -> None:
+        """Begin with nothing, to be filled from the table; the tail has the rows that are newer than the snapshot."""
         self._old, self.tail = Slots(self.dimension), Slots(self.dimension)
-        self._file, self._vector, self._change = None, 0, change
+        self._file, self._vector, self._change = None, vector, change
 
     def _catch_up(self, rows: Rows, vector: int, change: int) -> bool:
         """Apply what is new; False if the feed of changes was cut off before it was read."""

@@ -9,6 +9,7 @@ from operator import itemgetter
 from types import MappingProxyType
 from typing import Any, TypeVar
 
+from memolith.engine.chunks import embedded
 from memolith.engine.events import Event
 from memolith.engine.intake import storable
 from memolith.engine.model import Caller, Direction, Filter, Item, Link, Page, Passage
@@ -362,8 +363,8 @@ class SqlReader:
         found: list[Unembedded] = []
         block, before = -1, ""
         for row in self.rows("passages_of_items", tenant=tenant, ids=_json([stream])):
-            found.append(Unembedded(ref=row[0], title=item[4], speaker=row[7], text=row[5],
-                                    before=before if row[4] == block else "", digest=digests.get(row[0])))
+            text = embedded(item[4], row[7], row[5], before if row[4] == block else "")
+            found.append(Unembedded(row[0], text, digests.get(row[0])))
             block, before = row[4], row[5]
         return found
 

@@ -11,7 +11,14 @@ create unique index event_key on event (tenant, actor, key) where key is not nul
 create index event_source on event (tenant, (data::jsonb ->> 'source')) where type = 'linked';
 create index event_target on event (tenant, (data::jsonb ->> 'target')) where type = 'linked';
 
--- A `bigint primary key` is one in SQLite alone.
+-- A `bigint primary key` is one in SQLite alone. One row per tenant: the last sequence number, the sums that ranking
+-- needs, and whether writes are refused because the tenant moves to another database.
+create table head (
+    tenant text collate "C" not null, number bigint primary key, seq bigint not null,
+    passages bigint not null default 0, terms bigint not null default 0, at text collate "C" not null default '',
+    frozen boolean not null default false
+);
+
 create table item (
     row bigint primary key, tenant text collate "C" not null, id text collate "C" not null, kind text not null,
     title text not null, status text not null, owner text not null, audience text not null, project text,

@@ -1,13 +1,6 @@
 create extension if not exists vector;
 
--- One row per tenant: the last sequence number, the sums that ranking needs, and whether writes are refused because
--- the tenant moves to another database.
-create table head (
-    tenant text collate "C" primary key, number integer generated always as identity, seq bigint not null,
-    passages bigint not null default 0, terms bigint not null default 0, at text collate "C" not null default '',
-    frozen boolean not null default false
-);
-
+alter table head add primary key (tenant), alter number add generated always as identity;
 -- The row of an item is the number of its first event.
 alter table item add primary key (tenant, id);
 create unique index item_row on item (tenant, row);

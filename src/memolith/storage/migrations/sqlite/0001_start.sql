@@ -1,10 +1,4 @@
--- One row per tenant: the last sequence number, and the sums that ranking needs; here no tenant is ever frozen.
-create table head (
-    tenant text not null unique, number integer primary key, seq integer not null,
-    passages integer not null default 0, terms integer not null default 0, at text not null default '',
-    frozen integer not null default 0
-);
-
+create unique index head_tenant on head (tenant);
 create unique index item_id on item (tenant, id);
 -- The columns after the sort key are what filters ask for, so that a far page is counted off in the index alone.
 create index item_kind on item (tenant, kind, seq, forgotten, owner, audience, project, namespace, status);
