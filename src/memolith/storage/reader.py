@@ -118,7 +118,8 @@ class SqlReader:
 
     def tags_of(self, tenant: str, id: str) -> tuple[str, ...]:
         """The tags of an item as the filters see them."""
-        return tuple(self.column("tags_of", tenant=tenant, id=id))
+        found = self.one(itemgetter(0), "item", tenant=tenant, id=id)
+        return tuple(sorted(tag for _, tag, _ in self.find("tag", tenant=tenant, item=found)))
 
     def index_differences(self, tenant: str) -> list[str]:
         """Where the text index or the sums are not what the passages say."""
@@ -130,7 +131,7 @@ class SqlReader:
         if self.row("log_state", tenant=tenant) != (seq, min(seq, 1), seq):
             problems.append(f"the head says {seq} events; the log has others, or gaps")
         marks: dict[int, set[int]] = defaultdict(set)
-        for number_of_item, mark in self.rows("sketches", tenant=tenant):
+        for _, mark, number_of_item in self.find("sketch", tenant=tenant):
             marks[number_of_item].add(mark)
         items = {item.id: item for item in self.all_items(tenant)}
         expected: dict[int, tuple[str, str, str]] = {}

@@ -85,10 +85,6 @@ cross join passage p not indexed on p.tenant = :tenant and p.id >= i.low and p.i
 -- name: blocks_at
 select item, block from passage not indexed where tenant = :tenant and id in numbers(:ids)
 
--- name: tags_of
-select t.tag from tag t join item i on i.tenant = t.tenant and i.row = t.item
-where t.tenant = :tenant and i.id = :id order by t.tag
-
 -- name: passage_same
 select i.id from passage p cross join item i on i.tenant = p.tenant and i.row = p.item
 where p.tenant = :tenant and p.digest = :digest and p.ordinal = 0 and i.passages = :passages {filters}
@@ -97,9 +93,6 @@ order by i.seq limit 20
 -- name: alike
 select distinct i.id from sketch s cross join item i on i.tenant = s.tenant and i.row = s.item
 where s.tenant = :tenant and s.mark in numbers(:marks) {filters} limit 5
-
--- name: sketches
-select item, mark from sketch where tenant = :tenant
 
 -- name: orphans
 select 'passage ' || id from passage p where tenant = :tenant
