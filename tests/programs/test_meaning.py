@@ -158,7 +158,7 @@ def shelved(folder: Path, count: int) -> App:
 
 
 def nearest(app: App, row: np.ndarray) -> int:
-    index = app.stage.index(MiniLM())
+    index = app.stage.vectors(MiniLM())
     with app.store.reading(None) as store:
         return index.nearest(store, ME, Filter(), row.tobytes(), 1)[0].place.ordinal
 

@@ -37,9 +37,6 @@ vacuum (index_cleanup on, truncate off) event, item, tag, passage, posting, term
 -- name: size
 select pg_database_size(current_database())
 
--- name: head_freeze
-update head set frozen = :frozen where tenant = :tenant
-
 -- name: tenants
 select tenant from head where seq > 0 order by number
 
@@ -131,49 +128,10 @@ where exists (select 1 from passage where tenant = :tenant and id = :passage)
 select convert_to(cast(v as text), 'UTF8') from embedding
 where tenant = :tenant and digest = :digest and model = :model limit 1
 
--- name: filter_tags_all
-and i.row in (select t.item from tag t where t.tenant = :tenant
-              and t.tag in each(:tags_all)
-              group by t.item having count(*) = jsonb_array_length(cast(:tags_all as jsonb)))
-
 -- name: beginnings
 select v.passage, halfvec_send(v.v) from item i
 join embedding v on v.tenant = i.tenant and v.passage = i.row << 20 and v.model = :model
 where i.tenant = :tenant {filters}
-
--- name: filter_tags_any
-and i.row in (select t.item from tag t where t.tenant = :tenant
-              and t.tag in each(:tags_any))
-
--- name: filter_tags_none
-and i.row not in (select t.item from tag t where t.tenant = :tenant
-                  and t.tag in each(:tags_none))
-
--- name: where_ordered
-and case when jsonb_typeof(attribute(i.attributes, :name{n})) = 'string' and jsonb_typeof(cast(:value{n} as jsonb)) = 'string'
-    then (attribute(i.attributes, :name{n}) #>> '{}') collate "C" {op} (cast(:value{n} as jsonb) #>> '{}') collate "C"
-    when jsonb_typeof(attribute(i.attributes, :name{n})) = 'number' and jsonb_typeof(cast(:value{n} as jsonb)) = 'number'
-    then attribute(i.attributes, :name{n}) {op} cast(:value{n} as jsonb) else false end
-
--- name: where_glob
-and (attribute(i.attributes, :name{n}) #>> '{}') ~ (cast(:value{n} as jsonb) #>> '{}')
-
--- name: where_in
-and attribute(i.attributes, :name{n}) <> 'null'
-and attribute(i.attributes, :name{n}) in (select jsonb_array_elements(cast(:value{n} as jsonb)))
-
--- name: where_under
-and ((attribute(i.attributes, :name{n}) #>> '{}') = rtrim(cast(:value{n} as jsonb) #>> '{}', '/')
-     or starts_with(attribute(i.attributes, :name{n}) #>> '{}', rtrim(cast(:value{n} as jsonb) #>> '{}', '/') || '/'))
-
--- name: where_has
-and jsonb_typeof(attribute(i.attributes, :name{n})) = 'array' and exists (
-    select 1 from jsonb_array_elements(attribute(i.attributes, :name{n})) e
-    where case when jsonb_typeof(e) = 'boolean' then to_jsonb(cast(cast(e as boolean) as integer)) else e end
-          = cast(:value{n} as jsonb))
-
--- name: homes
-select tenant, url from home
 
 -- name: move_lock
 select pg_try_advisory_xact_lock(723654819, hashtext(:tenant))
@@ -191,12 +149,6 @@ listen memolith
 -- name: notify
 select pg_notify('memolith', '')
 
--- name: filter_title
-and strpos(lower(i.title), :title_part) > 0
-
--- name: where_is_or_lacks
-and attribute(i.attributes, :name{n}) in ('null', cast(:value{n} as jsonb))
-
 -- name: certainty
 certainty(i.attributes, i.created_at)
 
@@ -210,5 +162,24 @@ delete from posting where tenant = :tenant and id = :id
 delete from posting;
 delete from term
 
--- name: head_empty
-update head set seq = 0, passages = 0, terms = 0, at = '' where tenant = :tenant
+-- fragments: filter
+tags_any: i.row in (select t.item from tag t where t.tenant = :tenant and t.tag in each(:tags_any))
+tags_none: i.row not in (select t.item from tag t where t.tenant = :tenant and t.tag in each(:tags_none))
+title: strpos(lower(i.title), :title_part) > 0
+
+-- fragments: where
+ordered: case
+    when jsonb_typeof(attribute(i.attributes, :name{n})) = 'string' and jsonb_typeof(:value{n}::jsonb) = 'string'
+    then (attribute(i.attributes, :name{n}) #>> '{}') collate "C" {op} (:value{n}::jsonb #>> '{}') collate "C"
+    when jsonb_typeof(attribute(i.attributes, :name{n})) = 'number' and jsonb_typeof(:value{n}::jsonb) = 'number'
+    then attribute(i.attributes, :name{n}) {op} :value{n}::jsonb else false end
+glob: (attribute(i.attributes, :name{n}) #>> '{}') ~ (:value{n}::jsonb #>> '{}')
+in: attribute(i.attributes, :name{n}) <> 'null'
+    and attribute(i.attributes, :name{n}) in (select jsonb_array_elements(:value{n}::jsonb))
+under: ((attribute(i.attributes, :name{n}) #>> '{}') = rtrim(:value{n}::jsonb #>> '{}', '/')
+    or starts_with(attribute(i.attributes, :name{n}) #>> '{}', rtrim(:value{n}::jsonb #>> '{}', '/') || '/'))
+has: jsonb_typeof(attribute(i.attributes, :name{n})) = 'array' and exists (
+    select 1 from jsonb_array_elements(attribute(i.attributes, :name{n})) e
+    where case when jsonb_typeof(e) = 'boolean' then to_jsonb(cast(cast(e as boolean) as integer)) else e end
+    = :value{n}::jsonb)
+is_or_lacks: attribute(i.attributes, :name{n}) in ('null', :value{n}::jsonb)

@@ -76,48 +76,9 @@ select row from embedding where digest = :digest and tenant = :tenant and model 
 -- name: items_tagged
 select item from tag where tenant = :tenant and tag = :tag limit :limit
 
--- name: filter_tags_all
-and (select count(*) from tag t where t.tenant = :tenant and t.item = i.row
-     and t.tag in each(:tags_all)) = json_array_length(:tags_all)
-
--- name: filter_tags_all_item
-and i.row in (select t.item from tag t where t.tenant = :tenant and t.tag in each(:tags_all)
-              group by t.item having count(*) = json_array_length(:tags_all))
-
 -- name: beginnings
 select v.passage, v.row from item i join embedding v on v.passage = i.row << 20 and v.model = :model
 where i.tenant = :tenant {filters}
-
--- name: filter_tags_any
-and exists (select 1 from tag t where t.tenant = :tenant and t.item = i.row
-            and t.tag in each(:tags_any))
-
--- name: filter_tags_none
-and not exists (select 1 from tag t where t.tenant = :tenant and t.item = i.row
-                and t.tag in each(:tags_none))
-
--- name: where_ordered
-and json_extract(i.attributes, :name{n}) {op} :value{n}
-and (typeof(json_extract(i.attributes, :name{n})) = 'text') = (typeof(:value{n}) = 'text')
-
--- name: where_glob
-and exists (select 1 from json_each(:value{n}) where json_extract(i.attributes, :name{n}) glob value)
-
--- name: where_in
-and json_extract(i.attributes, :name{n}) in (select value from json_each(:value{n}))
-
--- name: where_under
-and (json_extract(i.attributes, :name{n}) = rtrim(:value{n}, '/')
-     or substr(json_extract(i.attributes, :name{n}), 1, length(rtrim(:value{n}, '/')) + 1) = rtrim(:value{n}, '/') || '/')
-
--- name: where_has
-and json_type(i.attributes, :name{n}) = 'array' and exists (select 1 from json_each(i.attributes, :name{n}) where value = :value{n})
-
--- name: filter_title
-and instr(casefold(i.title), :title_part) > 0
-
--- name: where_is_or_lacks
-and coalesce(json_extract(i.attributes, :name{n}), :value{n}) = :value{n}
 
 -- name: certainty
 iif(json_extract(i.attributes, '$.certainty_source') = 'given', json_extract(i.attributes, '$.certainty_score'),
@@ -133,3 +94,21 @@ insert into passage_fts (passage_fts, rowid, body, extra, scope) values ('delete
 -- name: empty_index
 update embedding set passage = -id where passage > 0;
 insert into passage_fts (passage_fts) values ('delete-all')
+
+-- fragments: filter
+tags_all_passage: (select count(*) from tag t where t.tenant = :tenant and t.item = i.row
+    and t.tag in each(:tags_all)) = json_array_length(:tags_all)
+tags_any: exists (select 1 from tag t where t.tenant = :tenant and t.item = i.row and t.tag in each(:tags_any))
+tags_none: not exists (select 1 from tag t where t.tenant = :tenant and t.item = i.row and t.tag in each(:tags_none))
+title: instr(casefold(i.title), :title_part) > 0
+
+-- fragments: where
+ordered: json_extract(i.attributes, :name{n}) {op} :value{n}
+    and (typeof(json_extract(i.attributes, :name{n})) = 'text') = (typeof(:value{n}) = 'text')
+glob: exists (select 1 from json_each(:value{n}) where json_extract(i.attributes, :name{n}) glob value)
+in: json_extract(i.attributes, :name{n}) in (select value from json_each(:value{n}))
+under: (json_extract(i.attributes, :name{n}) = rtrim(:value{n}, '/') or substr(
+    json_extract(i.attributes, :name{n}), 1, length(rtrim(:value{n}, '/')) + 1) = rtrim(:value{n}, '/') || '/')
+has: json_type(i.attributes, :name{n}) = 'array' and exists (
+    select 1 from json_each(i.attributes, :name{n}) where value = :value{n})
+is_or_lacks: coalesce(json_extract(i.attributes, :name{n}), :value{n}) = :value{n}

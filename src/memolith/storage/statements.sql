@@ -1,5 +1,6 @@
 -- Statements that read the same in every database, by name; the files beside this one have the others.
--- `{filters}` is filled with the fragments named filter_*; `in each(:x)` and `in numbers(:x)` take a JSON array.
+-- `{filters}` is filled with fragments of the groups `filter` and `where`, which go on where a line is indented;
+-- `in each(:x)` and `in numbers(:x)` take a JSON array.
 -- Casts (`::bigint`) and locks (`for update`) are for PostgreSQL, index hints and `cross join` for SQLite.
 
 -- name: find
@@ -7,6 +8,9 @@ select * from {table} where {all}
 
 -- name: add
 insert into {table} ({columns}) values ({values})
+
+-- name: change
+update {table} set {changed} where {known}
 
 -- name: put
 insert into {table} ({columns}) values ({values}) on conflict ({key}) do update set {changes}
@@ -22,9 +26,6 @@ select number, seq, passages, terms, at from head where tenant = :tenant and not
 
 -- name: head_new
 insert into head (tenant, seq) values (:tenant, 0) on conflict (tenant) do nothing
-
--- name: head_set
-update head set seq = :seq, passages = :passages, terms = :terms, at = :at where tenant = :tenant
 
 -- name: events_of
 select * from event indexed by event_stream where tenant = :tenant and stream = :stream order by version
@@ -64,10 +65,6 @@ select p.*, i.id as item_id from i
 cross join passage p not indexed on p.tenant = :tenant and p.id >= i.low and p.id < i.high
 order by i.row, p.id
 
--- name: passages_from
-select * from passage not indexed where tenant = :tenant and id >= (:item::bigint << 20) + :ordinal
-and id < (:item::bigint + 1) << 20 order by id
-
 -- name: passages_all
 select p.*, i.id as item_id from passage p join item i on i.tenant = p.tenant and i.row = p.item
 where p.tenant = :tenant order by p.item
@@ -88,10 +85,6 @@ cross join passage p not indexed on p.tenant = :tenant and p.id >= i.low and p.i
 -- name: blocks_at
 select item, block from passage not indexed where tenant = :tenant and id in numbers(:ids)
 
--- name: tags_of
-select t.tag from tag t join item i on i.tenant = t.tenant and i.row = t.item
-where t.tenant = :tenant and i.id = :id order by t.tag
-
 -- name: passage_same
 select i.id from passage p cross join item i on i.tenant = p.tenant and i.row = p.item
 where p.tenant = :tenant and p.digest = :digest and p.ordinal = 0 and i.passages = :passages {filters}
@@ -100,9 +93,6 @@ order by i.seq limit 20
 -- name: alike
 select distinct i.id from sketch s cross join item i on i.tenant = s.tenant and i.row = s.item
 where s.tenant = :tenant and s.mark in numbers(:marks) {filters} limit 5
-
--- name: sketches
-select item, mark from sketch where tenant = :tenant
 
 -- name: orphans
 select 'passage ' || id from passage p where tenant = :tenant
@@ -184,10 +174,6 @@ where tenant = :tenant and id = :item
 -- name: access_again
 update item set reads = a.count, last_read = a.last from access a where a.tenant = item.tenant and a.item = item.id
 
--- name: access_most
-select i.id from item i where i.tenant = :tenant and i.reads > 0 {filters}
-order by i.reads desc, i.last_read desc limit 1
-
 -- name: vector_digests
 select passage, digest from embedding where tenant = :tenant and model = :model
 and passage >= :item::bigint << 20 and passage < (:item::bigint + 1) << 20
@@ -220,10 +206,6 @@ where tenant = :tenant and consumer = :consumer and status in ('pending', 'lease
 and not exists (select 1 from head where tenant = :tenant and frozen)
 order by status desc, seq desc limit :limit for update skip locked
 
--- name: outbox_later
-update outbox set status = :status, due = :due, error = :error
-where tenant = :tenant and seq = :seq and consumer = :consumer
-
 -- name: outbox_retry
 update outbox set status = 'pending', attempts = 0, due = :now where consumer = :consumer and status = 'failed'
 
@@ -247,77 +229,36 @@ on conflict (tenant, consumer) do update set count = outbox_done.count + 1
 -- name: outbox_errors
 select tenant, stream, consumer, attempts, error from outbox where status = 'failed' order by due desc limit 20
 
--- name: keys
-select * from client_key order by created_at, id
-
--- name: key_revoke
-update client_key set revoked = 1 where id = :id returning id
-
--- name: key_used
-update client_key set last_used = :at where id = :id
-
--- name: filter_visible
-and (i.owner = :caller_user or i.audience = 'org'
-     or (i.audience = 'project' and i.project = cast(:caller_project as text)))
-
--- name: filter_is
-and i.{columns} = {values}
-
--- name: filter_in
-and i.{columns} in each({values})
-
--- name: filter_since
-and {at} >= :since
-
--- name: filter_until
-and {at} <= :until
-
--- name: filter_topics
-and i.attributes::jsonb ->> 'topic_id' in each(:topics)
-
--- name: filter_speakers_passage
-and p.speaker in each(:speakers)
-
--- name: filter_speakers_item
-and i.row in (select s.item from passage s where s.tenant = :tenant and s.speaker in each(:speakers))
-
--- name: where_eq
-and attribute(i.attributes, :name{n}) is not distinct from :value{n}::jsonb
-
--- name: where_ne
-and attribute(i.attributes, :name{n}) is distinct from :value{n}::jsonb
-
--- name: where_tagged
-and exists (select 1 from tag t where t.tenant = :tenant and t.item = i.row and t.tag in each(:value{n}))
-
--- name: where_linked
-and i.id in (select l.target from item s join link l on l.tenant = s.tenant and l.source = s.id and l.type = :name{n}
-             where s.tenant = :tenant and s.forgotten = 0 {seen}
-             and (s.title in each(:value{n}) or lower(s.title) in each(:value{n})))
-
 -- name: expiring
 select 1 from item i where i.tenant = :tenant and i.attributes::jsonb ->> 'expires_at' is not null limit 1
 
--- name: filter_unexpired
-and coalesce(i.attributes::jsonb ->> 'expires_at', '~') collate "C" > :now
+-- fragments: filter
+visible: (i.owner = :caller_user or i.audience = 'org'
+    or (i.audience = 'project' and i.project = cast(:caller_project as text)))
+is: i.{columns} = {values}
+in: i.{columns} in each({values})
+since: {at} >= :since
+until: {at} <= :until
+topics: i.attributes::jsonb ->> 'topic_id' in each(:topics)
+speakers_passage: p.speaker in each(:speakers)
+speakers_item: i.row in (select s.item from passage s where s.tenant = :tenant and s.speaker in each(:speakers))
+tags_all: i.row in (select t.item from tag t where t.tenant = :tenant and t.tag in each(:tags_all)
+    group by t.item having count(*) = json_array_length(:tags_all::json))
+unexpired: coalesce(i.attributes::jsonb ->> 'expires_at', '~') collate "C" > :now
 
--- name: where_sure
-and {certainty} between (:value{n}::jsonb ->> 0)::numeric and (:value{n}::jsonb ->> 1)::numeric
+-- fragments: where
+eq: attribute(i.attributes, :name{n}) is not distinct from :value{n}::jsonb
+ne: attribute(i.attributes, :name{n}) is distinct from :value{n}::jsonb
+tagged: exists (select 1 from tag t where t.tenant = :tenant and t.item = i.row and t.tag in each(:value{n}))
+linked: i.id in (select l.target from item s join link l on l.tenant = s.tenant and l.source = s.id
+    and l.type = :name{n} where s.tenant = :tenant and s.forgotten = 0 {seen}
+    and (s.title in each(:value{n}) or lower(s.title) in each(:value{n})))
+sure: {certainty} between (:value{n}::jsonb ->> 0)::numeric and (:value{n}::jsonb ->> 1)::numeric
 
--- name: sort_created_at
-i.seq
-
--- name: sort_updated_at
-i.updated_at
-
--- name: sort_access_count
-i.reads
-
--- name: sort_last_accessed
-i.last_read
-
--- name: sort_title
-lower(i.title collate "C")
-
--- name: sort_certainty
-{certainty} {way}, lower(i.title collate "C")
+-- fragments: sort
+created_at: i.seq
+updated_at: i.updated_at
+access_count: i.reads
+last_accessed: i.last_read
+title: lower(i.title collate "C")
+certainty: {certainty} {way}, lower(i.title collate "C")
