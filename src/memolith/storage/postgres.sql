@@ -25,20 +25,15 @@ select pg_advisory_xact_lock(7236548190273645);
 create table if not exists migration (number integer primary key, name text not null, checksum text not null,
     oldest integer not null)
 
--- name: migrations
-select number, checksum, oldest from migration order by number
+-- statements: migration
+migrations: select number, checksum, oldest from migration order by number
+migration_add: insert into migration (number, name, checksum, oldest) values (:number, :name, :checksum, :oldest)
 
--- name: migration_add
-insert into migration (number, name, checksum, oldest) values (:number, :name, :checksum, :oldest)
-
--- name: clean
-vacuum (index_cleanup on, truncate off) event, item, tag, passage, posting, term, sketch, link, embedding, outbox, access
-
--- name: size
-select pg_database_size(current_database())
-
--- name: tenants
-select tenant from head where seq > 0 order by number
+-- statements: database
+clean: vacuum (index_cleanup on, truncate off) event, item, tag, passage, posting, term, sketch, link,
+    embedding, outbox, access
+size: select pg_database_size(current_database())
+tenants: select tenant from head where seq > 0 order by number
 
 -- name: terms_count
 insert into term (tenant, term, passages)
@@ -78,23 +73,17 @@ from (select m.id, {v} <=> cast(:query as halfvec({dimension})) as distance
       from (select passage as id, tenant, model, v from embedding) m
       where m.tenant = :tenant and m.model = :model and ({kept}) is true order by distance limit :limit) nearest
 
--- Inside `is true` this is a look into a hash table, if it fits work_mem; a join would be planned for far too few rows.
+-- Inside `is true` these are a look into a hash table, if it fits work_mem; a join would be planned for too few rows.
 
--- name: kept_item
-m.id >> 20 in (select i.row from item i where i.tenant = :tenant {filters})
+-- fragments: kept
+item: m.id >> 20 in (select i.row from item i where i.tenant = :tenant {filters})
+passage: m.id in (select p.id from passage p join item i on i.tenant = p.tenant and i.row = p.item
+    where p.tenant = :tenant {filters})
+all: m.id >> 20 not in (select i.row from item i where i.tenant = :tenant and i.forgotten <> 0)
 
--- name: kept_passage
-m.id in (select p.id from passage p join item i on i.tenant = p.tenant and i.row = p.item
-         where p.tenant = :tenant {filters})
-
--- name: kept_all
-m.id >> 20 not in (select i.row from item i where i.tenant = :tenant and i.forgotten <> 0)
-
--- name: vector_indexed
-cast(m.v as halfvec({dimension}))
-
--- name: vector_exact
-m.v
+-- fragments: vector
+indexed: cast(m.v as halfvec({dimension}))
+exact: m.v
 
 -- name: unsorted
 set local enable_sort = off
@@ -105,11 +94,9 @@ select h.tenant, cast(cast((select tableoid from embedding v where v.tenant = h.
 from head h where h.passages >= :least
 and exists (select 1 from embedding v where v.tenant = h.tenant and v.model = :model)
 
--- name: own_index_state
-select indisvalid from pg_index where indexrelid = to_regclass(cast(:name as text))
-
--- name: own_index_drop
-drop index concurrently if exists {name}
+-- statements: own_index
+own_index_state: select indisvalid from pg_index where indexrelid = to_regclass(cast(:name as text))
+own_index_drop: drop index concurrently if exists {name}
 
 -- name: own_index_make
 create index concurrently {name} on {table} using hnsw ((cast(v as halfvec({dimension}))) halfvec_cosine_ops)
@@ -133,9 +120,6 @@ select v.passage, halfvec_send(v.v) from item i
 join embedding v on v.tenant = i.tenant and v.passage = i.row << 20 and v.model = :model
 where i.tenant = :tenant {filters}
 
--- name: move_lock
-select pg_try_advisory_xact_lock(723654819, hashtext(:tenant))
-
 -- name: allowance_take
 insert into allowance (tenant, key, minute, used) values (:tenant, :key, :minute, :amount)
 on conflict (tenant, key, minute) do update set used = allowance.used + excluded.used returning used
@@ -143,20 +127,17 @@ on conflict (tenant, key, minute) do update set used = allowance.used + excluded
 -- name: allowance_old
 delete from allowance where minute < :minute
 
--- name: listen
-listen memolith
-
--- name: notify
-select pg_notify('memolith', '')
+-- statements: server
+listen: listen memolith
+notify: select pg_notify('memolith', '')
+move_lock: select pg_try_advisory_xact_lock(723654819, hashtext(:tenant))
 
 -- name: certainty
 certainty(i.attributes, i.created_at)
 
--- name: posting_add
-insert into posting (tenant, id, length, terms) values (:tenant, :id, :length, cast(:terms as tsvector))
-
--- name: posting_drop
-delete from posting where tenant = :tenant and id = :id
+-- statements: posting
+posting_add: insert into posting (tenant, id, length, terms) values (:tenant, :id, :length, cast(:terms as tsvector))
+posting_drop: delete from posting where tenant = :tenant and id = :id
 
 -- name: empty_index
 delete from posting;

@@ -15,7 +15,7 @@ SHARED = Path(__file__).with_name("statements.sql")
 # What a statement says to one database alone; the other is not shown it.
 TO_POSTGRES = re.compile(r'::\w+| collate "C"| for update(?: skip locked)?')
 TO_SQLITE = re.compile(r" not indexed| indexed by [\w{}]+|cross (?=join \w+ \w+(?: not indexed)? on)| without rowid")
-_NAME = re.compile(r"^-- (name|fragments): (\w+)\n", re.M)
+_NAME = re.compile(r"^-- (name|statements|fragments): (\w+)\n", re.M)
 _ORDERS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 _SETS = ("topics", "tags_any", "tags_none")
 _TIMES = {"item": "i.created_at", "passage": "p.at"}
@@ -31,7 +31,7 @@ class Queries(dict[str, str]):
             parts = _NAME.split(path.read_text(encoding="utf-8"))
             for form, name, text in zip(parts[1::3], parts[2::3], parts[3::3], strict=True):
                 found = [(name, text.strip())] if form == "name" else re.findall(r"^(\w+): (.+(?:\n .+)*)", text, re.M)
-                self |= {one if form == "name" else f"{name}_{one}": prepared(part) for one, part in found}
+                self |= {f"{name}_{one}" if form == "fragments" else one: prepared(part) for one, part in found}
         self._attribute = attribute
         self._value = value
         self._prepared = prepared

@@ -4,17 +4,11 @@
 select tenant from (select tenant, number from head where seq > 0 union select distinct tenant, null from event)
 group by tenant order by coalesce(max(number), 1e9), tenant
 
--- name: instances
-create virtual table if not exists temp.instance using fts5vocab (main, passage_fts, instance)
-
--- name: instances_all
-select term, doc, col, offset from temp.instance
-
--- name: passage_ids
-select id from passage
-
--- name: frequencies
-select term, doc from json_each(:terms) wanted cross join passage_terms on term = wanted.value
+-- statements: text
+instances: create virtual table if not exists temp.instance using fts5vocab (main, passage_fts, instance)
+instances_all: select term, doc, col, offset from temp.instance
+passage_ids: select id from passage
+frequencies: select term, doc from json_each(:terms) wanted cross join passage_terms on term = wanted.value
 
 -- name: search_text
 select f.rowid, -f.rank from passage_fts f join item i on i.row = f.rowid >> 20
@@ -39,8 +33,10 @@ select v.id from item i join passage p on p.id >= i.row << 20 and p.id < (i.row 
 join embedding v on v.passage = p.id and v.model = :model
 where i.tenant = :tenant {filters}
 
--- name: vectors_of
-select passage, row from embedding where model = :model and passage in each(:ids)
+-- statements: vector
+vectors_of: select passage, row from embedding where model = :model and passage in each(:ids)
+vector_same: select row from embedding where digest = :digest and tenant = :tenant and model = :model limit 1
+items_tagged: select item from tag where tenant = :tenant and tag = :tag limit :limit
 
 -- name: slot_marks
 select coalesce((select seq from sqlite_sequence where name = 'embedding'), 0),
@@ -70,12 +66,6 @@ from item i where i.row in each(:rows)
 insert into embedding (tenant, passage, model, digest, row)
 select :tenant, :passage, :model, :digest, :row where exists (select 1 from passage where id = :passage)
 
--- name: vector_same
-select row from embedding where digest = :digest and tenant = :tenant and model = :model limit 1
-
--- name: items_tagged
-select item from tag where tenant = :tenant and tag = :tag limit :limit
-
 -- name: beginnings
 select v.passage, v.row from item i join embedding v on v.passage = i.row << 20 and v.model = :model
 where i.tenant = :tenant {filters}
@@ -85,11 +75,10 @@ iif(json_extract(i.attributes, '$.certainty_source') = 'given', json_extract(i.a
     round(json_extract(i.attributes, '$.certainty_score') * pow(0.5, max(0, julianday('now', 'start of day') - julianday(
         substr(coalesce(json_extract(i.attributes, '$.reviewed_at'), i.created_at), 1, 10))) / 365), 2))
 
--- name: posting_add
-insert into passage_fts (rowid, body, extra, scope) values (:id, :body, :extra, :scope)
-
--- name: posting_drop
-insert into passage_fts (passage_fts, rowid, body, extra, scope) values ('delete', :id, :body, :extra, :scope)
+-- statements: posting
+posting_add: insert into passage_fts (rowid, body, extra, scope) values (:id, :body, :extra, :scope)
+posting_drop: insert into passage_fts (passage_fts, rowid, body, extra, scope)
+    values ('delete', :id, :body, :extra, :scope)
 
 -- name: empty_index
 update embedding set passage = -id where passage > 0;

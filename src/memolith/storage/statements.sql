@@ -1,46 +1,26 @@
 -- Statements that read the same in every database, by name; the files beside this one have the others.
--- `{filters}` is filled with fragments of the groups `filter` and `where`, which go on where a line is indented;
--- `in each(:x)` and `in numbers(:x)` take a JSON array.
+-- Short ones stand together by subject; `{filters}` is filled with fragments of the groups `filter` and `where`. Both
+-- go on where a line is indented. `in each(:x)` and `in numbers(:x)` take a JSON array.
 -- Casts (`::bigint`) and locks (`for update`) are for PostgreSQL, index hints and `cross join` for SQLite.
 
--- name: find
-select * from {table} where {all}
+-- statements: any_table
+find: select * from {table} where {all}
+add: insert into {table} ({columns}) values ({values})
+change: update {table} set {changed} where {known}
+put: insert into {table} ({columns}) values ({values}) on conflict ({key}) do update set {changes}
+drop: delete from {table} where {all}
 
--- name: add
-insert into {table} ({columns}) values ({values})
+-- statements: head
+head: select number, seq, passages, terms, at from head where tenant = :tenant
+head_locked: select number, seq, passages, terms, at from head where tenant = :tenant and not frozen for update
+head_new: insert into head (tenant, seq) values (:tenant, 0) on conflict (tenant) do nothing
 
--- name: change
-update {table} set {changed} where {known}
-
--- name: put
-insert into {table} ({columns}) values ({values}) on conflict ({key}) do update set {changes}
-
--- name: drop
-delete from {table} where {all}
-
--- name: head
-select number, seq, passages, terms, at from head where tenant = :tenant
-
--- name: head_locked
-select number, seq, passages, terms, at from head where tenant = :tenant and not frozen for update
-
--- name: head_new
-insert into head (tenant, seq) values (:tenant, 0) on conflict (tenant) do nothing
-
--- name: events_of
-select * from event indexed by event_stream where tenant = :tenant and stream = :stream order by version
-
--- name: events_after
-select * from event where tenant = :tenant and seq > :seq order by seq limit :limit
-
--- name: streams
-select distinct stream from event where tenant = :tenant and at > :after
-
--- name: log_state
-select count(*), coalesce(min(seq), 0), coalesce(max(seq), 0) from event where tenant = :tenant
-
--- name: scrub
-update event set data = '{}', key = null where tenant = :tenant and stream = :stream and type <> 'erased'
+-- statements: event
+events_of: select * from event indexed by event_stream where tenant = :tenant and stream = :stream order by version
+events_after: select * from event where tenant = :tenant and seq > :seq order by seq limit :limit
+streams: select distinct stream from event where tenant = :tenant and at > :after
+log_state: select count(*), coalesce(min(seq), 0), coalesce(max(seq), 0) from event where tenant = :tenant
+scrub: update event set data = '{}', key = null where tenant = :tenant and stream = :stream and type <> 'erased'
 
 -- name: link_streams
 select stream from event indexed by event_source
@@ -49,14 +29,11 @@ union
 select stream from event indexed by event_target
 where tenant = :tenant and type = 'linked' and data::jsonb ->> 'target' = :item
 
--- name: items
-select * from item where tenant = :tenant and id in each(:ids)
-
--- name: all_items
-select * from item where tenant = :tenant order by id
-
--- name: namesakes
-select * from item where tenant = :tenant and kind = :kind and title = :title and title <> '' and forgotten = 0
+-- statements: item
+items: select * from item where tenant = :tenant and id in each(:ids)
+all_items: select * from item where tenant = :tenant order by id
+namesakes: select * from item where tenant = :tenant and kind = :kind and title = :title and title <> ''
+    and forgotten = 0
 
 -- name: passages_of_items
 with i as materialized (select id, row, row << 20 as low, (row + 1) << 20 as high from item
@@ -112,25 +89,19 @@ insert into head (tenant, seq, at) select tenant, max(seq), max(at) from event
 where true group by tenant order by min(at)
 on conflict (tenant) do update set seq = excluded.seq, at = excluded.at, passages = 0, terms = 0
 
--- name: all_links
-select * from link where tenant = :tenant order by id
-
--- name: links
-select * from link indexed by link_{way} where tenant = :tenant and {here} in each(:ids)
+-- statements: link
+all_links: select * from link where tenant = :tenant order by id
+links: select * from link indexed by link_{way} where tenant = :tenant and {here} in each(:ids)
 
 -- name: steps
 select l.{here}, l.{there}, l.type, i.title from link l indexed by link_{way}
 cross join item i on i.tenant = l.tenant and i.id = l.{there}
 where l.tenant = :tenant and l.{here} in each(:frontier) and (:types = '[]' or l.type in each(:types)) {filters}
 
--- name: listing
-select i.* from item i where i.tenant = :tenant {filters} order by {order} limit :limit offset :offset
-
--- name: listing_count
-select count(*) from item i where i.tenant = :tenant {filters}
-
--- name: counts
-select i.{column}, count(*) from item i where i.tenant = :tenant {filters} group by 1 order by 2 desc, 1
+-- statements: listing
+listing: select i.* from item i where i.tenant = :tenant {filters} order by {order} limit :limit offset :offset
+listing_count: select count(*) from item i where i.tenant = :tenant {filters}
+counts: select i.{column}, count(*) from item i where i.tenant = :tenant {filters} group by 1 order by 2 desc, 1
 
 -- name: tag_counts
 select t.tag, count(*) from tag t join item i on i.tenant = t.tenant and i.row = t.item
@@ -145,11 +116,11 @@ from item i where i.tenant = :tenant and i.kind = 'concept' {filters} group by 1
 select i.attributes::jsonb ->> 'folder', i.attributes::jsonb ->> 'importance_score', count(*)
 from item i where i.tenant = :tenant {filters} group by 1, 2
 
--- name: wide
-select 1 from {table} where tenant = :tenant and {column} = :value limit 1 offset :most
-
--- name: owners
-select (select min(owner) from item where tenant = :tenant), (select max(owner) from item where tenant = :tenant)
+-- statements: narrow
+wide: select 1 from {table} where tenant = :tenant and {column} = :value limit 1 offset :most
+owners: select (select min(owner) from item where tenant = :tenant),
+    (select max(owner) from item where tenant = :tenant)
+expiring: select 1 from item i where i.tenant = :tenant and i.attributes::jsonb ->> 'expires_at' is not null limit 1
 
 -- name: speakers
 with recursive speaker (name) as (
@@ -178,11 +149,9 @@ update item set reads = a.count, last_read = a.last from access a where a.tenant
 select passage, digest from embedding where tenant = :tenant and model = :model
 and passage >= :item::bigint << 20 and passage < (:item::bigint + 1) << 20
 
--- name: models
-select model, count(*) from embedding where passage > 0 group by 1
-
--- name: vectors_of_others
-delete from embedding where model <> :model
+-- statements: model
+models: select model, count(*) from embedding where passage > 0 group by 1
+vectors_of_others: delete from embedding where model <> :model
 
 -- name: queue_missing
 insert into outbox (tenant, seq, consumer, stream, status, due)
@@ -206,14 +175,14 @@ where tenant = :tenant and consumer = :consumer and status in ('pending', 'lease
 and not exists (select 1 from head where tenant = :tenant and frozen)
 order by status desc, seq desc limit :limit for update skip locked
 
--- name: outbox_retry
-update outbox set status = 'pending', attempts = 0, due = :now where consumer = :consumer and status = 'failed'
-
--- name: outbox_waiting
-select count(*) from (select 1 from outbox where tenant = :tenant and consumer = :consumer limit :limit) w
-
--- name: outbox_waiting_any
-select count(*) from (select 1 from outbox where consumer = :consumer limit :limit) w
+-- statements: outbox
+outbox_retry: update outbox set status = 'pending', attempts = 0, due = :now
+    where consumer = :consumer and status = 'failed'
+outbox_waiting: select count(*) from (
+    select 1 from outbox where tenant = :tenant and consumer = :consumer limit :limit) w
+outbox_waiting_any: select count(*) from (select 1 from outbox where consumer = :consumer limit :limit) w
+outbox_errors: select tenant, stream, consumer, attempts, error from outbox
+    where status = 'failed' order by due desc limit 20
 
 -- name: outbox_counts
 select consumer, case status when 'failed' then 'failed' else 'pending' end, count(*) from outbox
@@ -225,12 +194,6 @@ where cast(:tenant as text) is null or tenant = :tenant group by 1
 -- name: outbox_count_done
 insert into outbox_done (tenant, consumer, count) values (:tenant, :consumer, 1)
 on conflict (tenant, consumer) do update set count = outbox_done.count + 1
-
--- name: outbox_errors
-select tenant, stream, consumer, attempts, error from outbox where status = 'failed' order by due desc limit 20
-
--- name: expiring
-select 1 from item i where i.tenant = :tenant and i.attributes::jsonb ->> 'expires_at' is not null limit 1
 
 -- fragments: filter
 visible: (i.owner = :caller_user or i.audience = 'org'
