@@ -33,7 +33,7 @@ def main() -> None:
     with fresh("minilm") as ours:
         fill(ours, BEFORE)
         theirs = open_app(ours.settings)
-        index = ours.index(MiniLM())
+        index = ours.stage.vectors(MiniLM())
         query = vectors(10_000)[0].tobytes()
         with ours.store.reading(None) as rows:
             index.nearest(rows, ME, Filter(), query, 10)

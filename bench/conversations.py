@@ -19,7 +19,6 @@ from bench.material import ME, fresh, measure
 from bench.memories import row
 from bench.sentences import questions, sentences, vectors
 from memolith.app import App
-from memolith.engine.chunks import embedded
 from memolith.registry import Call
 from memolith.retrieval.minilm import MiniLM
 from memolith.retrieval.vectors import quantised
@@ -64,10 +63,10 @@ def embed(app: App, texts: list[str]) -> None:
     with app.store.writing(ME.tenant) as writer:
         while jobs := writer.lease("embed", app.clock.now(), 1000, 600):
             for job in jobs:
-                for passage in writer.unembedded(job.tenant, job.stream, MiniLM.id):
-                    text = embedded(passage.title, passage.speaker, passage.text, passage.before)
-                    digest = hashlib.blake2b(text.encode(), digest_size=16).digest()
-                    writer.put_vector(passage.ref, MiniLM.id, digest, quantised(rows[numbers[passage.text]].tobytes()))
+                for seen, passage in zip(writer.unembedded(job.tenant, job.stream, MiniLM.id),
+                                         writer.passages(job.tenant, job.stream), strict=True):
+                    digest = hashlib.blake2b(seen.text.encode(), digest_size=16).digest()
+                    writer.put_vector(seen.ref, MiniLM.id, digest, quantised(rows[numbers[passage.text]].tobytes()))
                 writer.done(job)
     app.renew(always=True)
 

@@ -10,7 +10,6 @@ import numpy as np
 from bench.material import ME
 from bench.sentences import sentences, vectors
 from memolith.app import App
-from memolith.engine.chunks import embedded
 from memolith.engine.intake import Intake, Limits
 from memolith.engine.model import Block, Draft, Filter
 from memolith.retrieval.minilm import MiniLM
@@ -47,8 +46,7 @@ def fill(app: App, count: int) -> dict[str, int]:
         while jobs := store.lease("embed", app.clock.now(), 5000, 60):
             for job in jobs:
                 for passage in store.unembedded(job.tenant, job.stream, MiniLM.id):
-                    text = embedded(passage.title, passage.speaker, passage.text, passage.before)
-                    digest = hashlib.blake2b(text.encode(), digest_size=16).digest()
+                    digest = hashlib.blake2b(passage.text.encode(), digest_size=16).digest()
                     store.put_vector(passage.ref, MiniLM.id, digest, quantised(rows[numbers[job.stream]].tobytes()))
                 store.done(job)
     return numbers

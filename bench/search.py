@@ -43,7 +43,7 @@ print(psutil.Process().memory_full_info().uss / 1e6)
 def searches(app: App, count: int) -> None:
     """Whole searches beside their parts, each question asked for the first time."""
     asked = iter(questions(4000))
-    embedder, vectors = app.embedder, app.stage.index(app.embedder)
+    embedder, vectors = app.embedder, app.stage.vectors(app.embedder)
     assert embedder is not None
     for _ in range(10):
         app.engine.recall(ME, Query(next(asked)))

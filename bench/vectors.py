@@ -42,7 +42,7 @@ def compare(count: int, with_chroma: bool) -> None:
     rows, asked = vectors(count), question_vectors(QUERIES)
     with fresh("minilm") as app:
         numbers = fill(app, count)
-        index = app.stage.index(MiniLM())
+        index = app.stage.vectors(MiniLM())
         with app.store.reading(ME.tenant) as store:
             started = time.perf_counter()
             index.snapshot(store)

@@ -13,11 +13,11 @@ from memolith.engine.engine import Engine
 from memolith.engine.ports import ClientKeys, Store, Vectors
 from memolith.engine.recall import Recall
 from memolith.engine.times import SystemClock
-from memolith.retrieval.rank import WeightedRanker
+from memolith.retrieval import rank
 from memolith.retrieval.vectors import VectorIndex, quantised
 from memolith.storage import terms
-from memolith.storage.keys import StoredKeys
 from memolith.storage.sqlite import SqliteStore
+from memolith.storage.store import StoredKeys
 
 POSTGRES = importlib.util.find_spec("memolith.storage.postgres") is not None
 STORES = ["sqlite", "postgres"] if POSTGRES else ["sqlite"]
@@ -63,7 +63,7 @@ def numbers(row: bytes | None) -> list[float]:
 
 def engine_on(store: Store, secrets: str = "allow") -> Engine:
     """Memory on a store, searching by words."""
-    search = Recall(store, terms, WeightedRanker(), lambda: None, lambda tenant, budget_s: None)
+    search = Recall(store, terms, rank, lambda: None, lambda tenant, budget_s: None)
     return Engine(store, SystemClock(), secrets=secrets, search=search)
 
 

@@ -23,14 +23,14 @@ from memolith.engine.recall import Recall
 from memolith.engine.times import SystemClock
 from memolith.engine.upkeep import carry_rest, follow, unequal, unsound
 from memolith.errors import InvalidInput, MemolithError, StoreCorrupt, StoreGone
+from memolith.retrieval import rank
 from memolith.retrieval.minilm import MiniLM
-from memolith.retrieval.rank import WeightedRanker
 from memolith.retrieval.stage import LocalStage
 from memolith.retrieval.worker import EmbedWorker
 from memolith.settings import Settings
 from memolith.storage import terms
-from memolith.storage.keys import StoredKeys
 from memolith.storage.sqlite import SqliteStore, library_version, make_private, restore_backup
+from memolith.storage.store import StoredKeys
 
 if TYPE_CHECKING:
     from memolith.registry import Family, Registry
@@ -76,7 +76,7 @@ class App:
                     # The driver is an extra, which only who has chosen this store needs.
                     from memolith.storage.postgres_vectors import PostgresStage
                     self._stage = PostgresStage(store, chosen.own_index_from)
-                search = Recall(self._store, terms, WeightedRanker(), self._meaning,
+                search = Recall(self._store, terms, rank, self._meaning,
                                 lambda tenant, budget_s: self._embed(self._store, tenant, budget_s))
                 self._opened = Engine(self._store, self.clock, limits, chosen.secrets, search,
                                       lambda: self._stage.drop(self.embedder), self._cipher, self._analysts(),

@@ -24,7 +24,7 @@ class TestSqlite(StoreContract):
 
 
 @pytest.mark.parametrize("name, used", [
-    ("passages_of_items", "PRIMARY KEY (rowid>? AND rowid<?)"), ("passages_from", "PRIMARY KEY (rowid>? AND rowid<?)"),
+    ("passages_of_items", "PRIMARY KEY (rowid>? AND rowid<?)"),
     ("text_sizes", "PRIMARY KEY (rowid>? AND rowid<?)"), ("events_of", "event_stream (tenant=? AND stream=?)"),
     ("link_streams", "event_source (tenant=? AND <expr>=?)"), ("queue_missing", "event_stream (tenant=? AND stream=?)"),
     ("alike", "SEARCH s USING PRIMARY KEY (tenant=? AND mark=?)"),

@@ -21,9 +21,9 @@ from tests.programs.served import ENVELOPE, INSIDE, MODERN
 
 from memolith.doors.auth import make_key
 from memolith.engine.times import SystemClock
-from memolith.storage.keys import StoredKeys
 from memolith.storage.postgres import PostgresStore
 from memolith.storage.shards import Shards
+from memolith.storage.store import StoredKeys
 from stores import engine_on
 
 MAIN = ("-m", "memolith.doors.main")

@@ -159,7 +159,7 @@ def shelved(folder: Path, count: int) -> App:
 
 
 def nearest(app: App, row: np.ndarray) -> int:
-    index = app.stage.index(MiniLM())
+    index = app.stage.vectors(MiniLM())
     with app.store.reading(None) as store:
         [(ref, _)] = index.nearest(store, ME, Filter(), row.tobytes(), 1)
         return Place.of(ref).ordinal

@@ -341,7 +341,7 @@ def test_an_endpoint_writes_the_merged_text_unless_it_changes_a_fact(app, tmp_pa
     builtin = app.engine.insights.analysts[-1]
     for answer, wanted, warned in [("Backups run nightly at 3.", "Backups run nightly at 3.", False),
                                    ("Backups run at 4 in the morning.", "Backups run at 3 in the morning.", True)]:
-        app.engine.insights.analysts = [Scribe(answer), builtin]
+        app.engine.insights = app.engine.insights._replace(analysts=[Scribe(answer), builtin])
         body = run(app, "consolidate", namespace="decisions", dry_run=True)
         assert body["candidate_merges"][0]["proposed_content"] == wanted
         assert any("changed a fact" in warning for warning in body["warnings"]) is warned

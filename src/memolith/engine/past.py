@@ -64,7 +64,7 @@ class Past(NamedTuple):
         """Take one event back by a new one; refused where later events touched the same."""
         tenant = caller.tenant
         with self.engine.store.writing(tenant) as rows:
-            event = rows.event(tenant, seq)
+            event = rows.event(tenant, seq=seq)
             events = rows.events(tenant, event.stream) if event else []
             if events and events[-1].type == "erased" and caller.user in (events[0].actor, events[-1].actor):
                 raise NotUndoable("What was erased cannot come back.", id=events[0].stream)
@@ -73,9 +73,9 @@ class Past(NamedTuple):
                 raise NotFound(f"There is no event {seq}.", field="event", id=str(seq))
             type, data = _inverse(events, event)
             if type == "linked":
-                ends = (cast(str, data[name]) for name in ("source", "target", "type"))
-                _must(rows.link_between(tenant, *ends) is None, event)
-            row = rows.link(tenant, event.stream) or rows.item(tenant, event.stream)
+                ends = {name: cast(str, data[name]) for name in ("source", "target", "type")}
+                _must(rows.link(tenant, **ends) is None, event)
+            row = rows.link(tenant, id=event.stream) or rows.item(tenant, event.stream)
             try:
                 return self.engine.tell(rows, caller, event.stream, type, data | {"undoes": seq}, row)
             except InvalidInput as error:

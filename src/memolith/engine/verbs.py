@@ -162,7 +162,7 @@ class Verbs:
                 if item.scope.owner != caller.user and not caller.admin:
                     raise Denied("Only its owner or an admin can erase an item.", id=id)
                 for stream in rows.link_streams(caller.tenant, id):
-                    self.tell(rows, caller, stream, "erased", {}, rows.link(caller.tenant, stream))
+                    self.tell(rows, caller, stream, "erased", {}, rows.link(caller.tenant, id=stream))
                 self._record(rows, rows.item(caller.tenant, id), id, "erased", {}, caller)
         clean = self.store.shred()
         self.after_erase()
@@ -180,7 +180,7 @@ class Verbs:
         with self.store.writing(caller.tenant) as rows:
             for end in (source, target):
                 visible(rows, caller, end)
-            present = rows.link_between(caller.tenant, source, target, type)
+            present = rows.link(caller.tenant, source=source, target=target, type=type)
             if present and not again:
                 raise AlreadyExists("These two are linked this way already.", id=present.id)
             if present and model.exact((present.strength, present.attributes)) == model.exact((strength, attributes)):
@@ -197,7 +197,7 @@ class Verbs:
     def unlink(self, caller: Caller, id: str) -> Link:
         """Cut a link; it can come back by undo."""
         with self.store.writing(caller.tenant) as rows:
-            link = rows.link(caller.tenant, id)
+            link = rows.link(caller.tenant, id=id)
             if link is None or not sees_both(rows, caller, link):
                 raise NotFound("There is no such link.", id=id)
             self._record(rows, link, id, "unlinked", {}, caller)
@@ -240,7 +240,7 @@ class Verbs:
 
     def _repeated(self, rows: Reader, caller: Caller, receipt: Receipt) -> Written | None:
         """The first outcome of a write that comes again under its key."""
-        event = rows.event_by_key(caller.tenant, caller.user, receipt.key) if receipt.key else None
+        event = rows.event(caller.tenant, actor=caller.user, key=receipt.key) if receipt.key else None
         if event is None:
             return None
         if event.data.get("request") != receipt.request:

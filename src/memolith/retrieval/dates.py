@@ -9,8 +9,7 @@ from datetime import date, timedelta
 Days = list[tuple[date, date]]
 _MONTHS = {name: n + 1 for n, name in enumerate(
     "january february march april may june july august september october november december".split())}
-_SHORT = {name[:3]: n for name, n in _MONTHS.items()} | {"sept": 9}
-_NUMBERS = _MONTHS | _SHORT
+_NUMBERS = _MONTHS | {name[:3]: n for name, n in _MONTHS.items()} | {"sept": 9}
 _NAME = "|".join(sorted(_NUMBERS, key=len, reverse=True))
 _DAYS = [re.compile(pattern) for pattern in (
     r"\b(?P<year>\d{4})-(?P<month>\d\d)-(?P<day>\d\d)\b",

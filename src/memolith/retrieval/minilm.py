@@ -52,8 +52,7 @@ class MiniLM:
     @property
     def ready(self) -> bool:
         """Whether the model is loaded."""
-        loading = self._loading
-        return loading is not None and loading.done() and not failed(loading)
+        return self._loading is not None and self._loading.done() and not failed(self._loading)
 
     def wait(self, timeout_s: float) -> bool:
         """Load if need be and say whether the model is ready in that time; `embed` then raises why it is not."""

@@ -22,49 +22,50 @@ _WHEN = re.compile(r"\s*(when|how long|since when|what (year|month|date|day)|whi
                    re.I)
 
 
-class WeightedRanker:
-    """Cosine plus BM25 over its ideal, each exact for every candidate."""
+def similarity(cosine: float) -> float:
+    """What a cosine is worth by itself."""
+    return next((low + (high - low) * (max(cosine, 0.0) - left) / (right - left)
+                 for (left, low), (right, high) in pairwise(ANCHORS) if cosine <= right), 1.0)
 
-    def similarity(self, cosine: float) -> float:
-        """What a cosine is worth by itself."""
-        return _calibrated(max(cosine, 0.0))
 
-    def cosine(self, similarity: float) -> float:
-        """The least cosine that is worth so much, but for rounding."""
-        return next(left + (right - left) * (similarity - low) / (high - low)
-                    for (left, low), (right, high) in pairwise(ANCHORS) if similarity <= high) - 1e-6
+def cosine(similarity: float) -> float:
+    """The least cosine that is worth so much, but for rounding."""
+    return next(left + (right - left) * (similarity - low) / (high - low)
+                for (left, low), (right, high) in pairwise(ANCHORS) if similarity <= high) - 1e-6
 
-    def pairs(self, vectors: Sequence[tuple[Place, bytes]], threshold: float, most: int,
-              tell: Callable[[int, int], None]) -> list[tuple[Place, Place, float]]:
-        """The most similar pairs, with what their cosine is worth."""
-        if not vectors:
-            return []
-        # numpy costs 0.1 CPU seconds to import, and nothing before the first comparison needs it.
-        from memolith.retrieval.vectors import closest
-        found = closest([row for _, row in vectors], self.cosine(threshold), most, tell)
-        return [(vectors[int(one)][0], vectors[int(two)][0], self.similarity(cosine))
-                for one, two, cosine in found.tolist()]
 
-    def judge(self, asked: Asked, pool: Sequence[Evidence]) -> list[Ranked]:
-        """Each candidate by itself, without boosts, in the order given."""
-        weights = _weights(asked)
-        return [_judged(asked, evidence, weights) for evidence in pool]
+def pairs(vectors: Sequence[tuple[Place, bytes]], threshold: float, most: int,
+          tell: Callable[[int, int], None]) -> list[tuple[Place, Place, float]]:
+    """The most similar pairs, with what their cosine is worth."""
+    if not vectors:
+        return []
+    # numpy costs 0.1 CPU seconds to import, and nothing before the first comparison needs it.
+    from memolith.retrieval.vectors import closest
+    found = closest([row for _, row in vectors], cosine(threshold), most, tell)
+    return [(vectors[int(one)][0], vectors[int(two)][0], similarity(near)) for one, two, near in found.tolist()]
 
-    def rank(self, asked: Asked, pool: Sequence[Evidence]) -> list[Ranked]:
-        """Best first, with the boosts that neighbours, names and dates give."""
-        judged = self.judge(asked, pool)
-        places: dict[tuple[int, int], Ranked] = {one.place: one for one in judged}
-        days = named_days(asked.text, sorted({int(one.passage.at[:4]) for one in judged}))
-        asks_when = bool(_WHEN.match(asked.text))
-        boosts = [_boosts(asked, one, places, days, asks_when) for one in judged]
-        totals = [one.order + sum(boost.values()) for one, boost in zip(judged, boosts, strict=True)]
-        groups = _groups(judged, totals)
-        made = []
-        for one, total, boost in zip(judged, totals, boosts, strict=True):
-            group = groups[one.place.item]
-            reasons = {**one.reasons, **boost, "group": group}
-            made.append(Ranked(one.place, one.passage, total + group, one.similarity, reasons))
-        return sorted(made, key=lambda one: (-one.order, one.place))
+
+def judge(asked: Asked, pool: Sequence[Evidence]) -> list[Ranked]:
+    """Each candidate by itself, without boosts, in the order given."""
+    weights = _weights(asked)
+    return [_judged(asked, evidence, weights) for evidence in pool]
+
+
+def rank(asked: Asked, pool: Sequence[Evidence]) -> list[Ranked]:
+    """Best first, with the boosts that neighbours, names and dates give."""
+    judged = judge(asked, pool)
+    places: dict[tuple[int, int], Ranked] = {one.place: one for one in judged}
+    days = named_days(asked.text, sorted({int(one.passage.at[:4]) for one in judged}))
+    asks_when = bool(_WHEN.match(asked.text))
+    boosts = [_boosts(asked, one, places, days, asks_when) for one in judged]
+    totals = [one.order + sum(boost.values()) for one, boost in zip(judged, boosts, strict=True)]
+    groups = _groups(judged, totals)
+    made = []
+    for one, total, boost in zip(judged, totals, boosts, strict=True):
+        group = groups[one.place.item]
+        reasons = {**one.reasons, **boost, "group": group}
+        made.append(Ranked(one.place, one.passage, total + group, one.similarity, reasons))
+    return sorted(made, key=lambda one: (-one.order, one.place))
 
 
 def _weights(asked: Asked) -> tuple[dict[str, float], float, float]:
@@ -84,10 +85,10 @@ def _judged(asked: Asked, evidence: Evidence, weighed: tuple[dict[str, float], f
     share = min(1.0, raw / ideal) if ideal else 0.0
     # A passage without a vector is judged by its text alone.
     meaning = max(cosine, 0.0) if cosine is not None else share
-    similarity = _calibrated(1 - (1 - meaning) * (1 - TEXT_SHARE * share))
+    worth = similarity(1 - (1 - meaning) * (1 - TEXT_SHARE * share))
     reasons = {"text": text} if cosine is None else {"text": text, "cosine": cosine}
     order = (cosine if cosine is not None else share) + text
-    return Ranked(evidence.place, evidence.passage, order, round(similarity, 4), reasons)
+    return Ranked(evidence.place, evidence.passage, order, round(worth, 4), reasons)
 
 
 def _bm25(words: Sequence[str], weights: dict[str, float], mean: float) -> float:
@@ -97,13 +98,6 @@ def _bm25(words: Sequence[str], weights: dict[str, float], mean: float) -> float
         if times := words.count(term):
             total += weight * times * (K1 + 1) / (times + norm)
     return total
-
-
-def _calibrated(evidence: float) -> float:
-    for (left, low), (right, high) in pairwise(ANCHORS):
-        if evidence <= right:
-            return low + (high - low) * (evidence - left) / (right - left)
-    return 1.0
 
 
 def _boosts(asked: Asked, one: Ranked, places: Mapping[tuple[int, int], Ranked], days: Days,

@@ -11,12 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-from memolith.engine.model import Caller, Filter
 
 MAGIC = b"memolith-vectors"
 FORMAT = 2
@@ -27,16 +25,6 @@ DTYPES = {"id": "<i8", "item": "<i8", "at": "<i8", **dict.fromkeys(WORDS, "<u4")
           "gone": "u1", "norm": "<f4", "bits": "<u8", "rows": "i1"}
 Array = NDArray[Any]
 Row = tuple[Any, ...]
-
-
-class SlotReader(Protocol):
-    """The statements of a store by name, as far as a vector stage in this process follows it."""
-
-    def database(self) -> str: ...
-    def models(self) -> dict[str, int]: ...
-    def rows(self, name: str, /, **values: str | int) -> Iterator[Row]: ...
-    def filtered(self, name: str, caller: Caller, chosen: Filter, place: str = "item", /,
-                 **values: str | int) -> Iterator[Row]: ...
 
 
 def code(value: str | None) -> int:

@@ -7,13 +7,12 @@ import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any
 
-from memolith.engine.ports import Embedder, Vectors
+from memolith.engine.ports import Embedder
 from memolith.errors import EmbedderDown
 
 if TYPE_CHECKING:
-    from memolith.retrieval.slots import SlotReader
     from memolith.retrieval.vectors import VectorIndex
 
 KEPT_CHANGES = 100_000
@@ -23,7 +22,7 @@ log = logging.getLogger(__name__)
 class LocalStage:
     """Searches in this process, on files beside the database that all its processes share."""
 
-    def __init__(self, folder: Path, reading: Callable[[None], AbstractContextManager[SlotReader]],
+    def __init__(self, folder: Path, reading: Callable[[None], AbstractContextManager[Any]],
                  prune: Callable[[int], None]) -> None:
         self._folder = folder
         self._reading = reading
@@ -31,7 +30,7 @@ class LocalStage:
         self._indexes: dict[str, VectorIndex] = {}
         self._lock = threading.RLock()
 
-    def index(self, embedder: Embedder) -> VectorIndex:
+    def vectors(self, embedder: Embedder) -> VectorIndex:
         """The index of a model, made when first needed."""
         # numpy costs 0.1 CPU seconds, and nothing before the first search by meaning needs it.
         from memolith.retrieval.vectors import VectorIndex
@@ -39,10 +38,6 @@ class LocalStage:
             if embedder.id not in self._indexes:
                 self._indexes[embedder.id] = VectorIndex(self._folder, embedder.id, embedder.dimension)
             return self._indexes[embedder.id]
-
-    def vectors(self, embedder: Embedder) -> Vectors:
-        """The same for a search; readers of this store have what it follows."""
-        return cast(Vectors, self.index(embedder))
 
     def row(self, vector: bytes) -> bytes:
         """A vector as the store keeps it."""
@@ -52,7 +47,7 @@ class LocalStage:
 
     def renew(self, embedder: Embedder, always: bool = False) -> bool:
         """Write a new snapshot if the tail has grown long."""
-        index = self.index(embedder)
+        index = self.vectors(embedder)
         with self._reading(None) as rows:
             index.follow(rows)
             if not (always or index.wants_snapshot):

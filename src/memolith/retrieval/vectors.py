@@ -8,13 +8,16 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from memolith.engine.model import Caller, Filter
 from memolith.engine.ports import Candidate, Place
-from memolith.retrieval.slots import Array, SlotReader, Slots, code, micros, open_snapshot, signs, write_snapshot
+from memolith.retrieval.slots import Array, Slots, code, micros, open_snapshot, signs, write_snapshot
 
+# The statements of the store by name: what this index follows is no concern of the engine, whose reader has none.
+Rows = Any
 BLOCK = 32_768
 NARROW = 20_000
 TAIL = 2_000
@@ -30,19 +33,16 @@ class VectorIndex:
         self.model = model
         self.dimension = dimension
         self._name = f"vectors-{code(model):08x}-"
-        self._lock = threading.Lock()
-        self._old = Slots(dimension)
-        self.tail = Slots(dimension)
-        """The rows that are newer than the snapshot."""
+        self._lock = threading.RLock()
         self._file: Path | None = None
-        self._vector = self._change = -1
+        self._forget(-1, -1)
 
-    def nearest(self, rows: SlotReader, caller: Caller, chosen: Filter, query: bytes, limit: int,
+    def nearest(self, rows: Rows, caller: Caller, chosen: Filter, query: bytes, limit: int,
                 least: float = -1.0) -> list[Candidate]:
         """The best passages by cosine among those that pass the filter and are at least so near."""
         vector = np.frombuffer(query, "<f4")
         with self._lock:
-            self._follow(rows)
+            self.follow(rows)
             found, complete = self._scan(rows, caller, chosen, vector, limit, None, least)
             if len(found) < limit and not complete:
                 every = rows.filtered("passing_all", caller, chosen, "passage", model=self.model)
@@ -50,7 +50,7 @@ class VectorIndex:
                 found, _ = self._scan(rows, caller, chosen, vector, limit, only, least)
         return found
 
-    def cosines(self, rows: SlotReader, query: bytes, places: Collection[Place]) -> dict[Place, float]:
+    def cosines(self, rows: Rows, query: bytes, places: Collection[Place]) -> dict[Place, float]:
         """The cosine of each passage that has a vector, from the rows in the database."""
         ids = json.dumps([place.ref for place in places])
         found = {Place.of(ref): row for ref, row in rows.rows("vectors_of", model=self.model, ids=ids)}
@@ -64,7 +64,7 @@ class VectorIndex:
         """The cosine of two unit vectors."""
         return float(np.frombuffer(query, "<f4") @ np.frombuffer(vector, "<f4"))
 
-    def beginnings(self, rows: SlotReader, caller: Caller, chosen: Filter) -> list[tuple[Place, bytes]]:
+    def beginnings(self, rows: Rows, caller: Caller, chosen: Filter) -> list[tuple[Place, bytes]]:
         """The unit vectors of the first passages that pass the filter."""
         found = list(rows.filtered("beginnings", caller, chosen, model=self.model))
         matrix = np.frombuffer(b"".join(row for _, row in found), "i1").reshape(len(found), self.dimension).astype("f4")
@@ -76,17 +76,12 @@ class VectorIndex:
         """Whether the tail has grown so long that a new snapshot pays."""
         return self.tail.count > max(TAIL, self._old.count // 20)
 
-    def follow(self, rows: SlotReader) -> None:
-        """Catch up with what other threads and processes wrote."""
-        with self._lock:
-            self._follow(rows)
-
-    def snapshot(self, rows: SlotReader) -> Path:
+    def snapshot(self, rows: Rows) -> Path:
         """Write everything into a new file beside the old ones, which live readers may still map."""
         vector, change = next(rows.rows("slot_marks"))
         marks: dict[str, object] = {"database": rows.database(), "model": self.model, "vector": vector,
                                     "change": change}
-        numbers = [int(path.stem.rsplit("-", 1)[1]) for path in self._files()]
+        numbers = [int(path.stem[-10:]) for path in self._files()]
         # The clock, so that no name comes back after all files were removed: a reader knows its file by the name.
         path = self.folder / f"{self._name}{max([*numbers, int(time.time())]) + 1:010d}.snap"
         slots = rows.rows("slots", after=0, upto=vector, model=self.model)
@@ -103,29 +98,28 @@ class VectorIndex:
     def close(self) -> None:
         """Let go of the mapped file; the next search begins anew."""
         with self._lock:
-            self._forget(-1)
-            self._vector = -1
+            self._forget(-1, -1)
 
     def _files(self) -> list[Path]:
-        found = [path for path in self.folder.glob(f"{self._name}*.snap") if path.stem.rsplit("-", 1)[1].isdecimal()]
-        return sorted(found, key=lambda path: int(path.stem.rsplit("-", 1)[1]))
+        return sorted(self.folder.glob(f"{self._name}{'[0-9]' * 10}.snap"))
 
-    def _follow(self, rows: SlotReader) -> None:
-        vector, change = next(rows.rows("slot_marks"))
-        if vector <= self._vector and change <= self._change:
-            # A reader that began earlier than another sees less than the index has; the database has the last say.
-            return
-        if self._vector < 0 or self.wants_snapshot:
-            self._reopen(rows, vector, change)
-        if self._catch_up(rows, vector, change):
-            return
-        self._forget(change)
-        self._reopen(rows, vector, change)
-        if not self._catch_up(rows, vector, change):
-            self._forget(change)
-            self._catch_up(rows, vector, change)
+    def follow(self, rows: Rows) -> None:
+        """Catch up with what other threads and processes wrote."""
+        with self._lock:
+            vector, change = next(rows.rows("slot_marks"))
+            if vector <= self._vector and change <= self._change:
+                # A reader that began earlier than another sees less than the index has; the database has the last say.
+                return
+            if self._vector < 0 or self.wants_snapshot:
+                self._reopen(rows, vector, change)
+            if not self._catch_up(rows, vector, change):
+                self._forget(change)
+                self._reopen(rows, vector, change)
+                if not self._catch_up(rows, vector, change):
+                    self._forget(change)
+                    self._catch_up(rows, vector, change)
 
-    def _reopen(self, rows: SlotReader, vector: int, change: int) -> None:
+    def _reopen(self, rows: Rows, vector: int, change: int) -> None:
         """Map the newest good snapshot, if it is newer than what there is."""
         expected = {"database": rows.database(), "model": self.model}
         for path in reversed(self._files()):
@@ -141,12 +135,12 @@ class VectorIndex:
         if self._vector < 0:
             self._forget(change)
 
-    def _forget(self, change: int) -> None:
-        """Begin with nothing, to be filled from the table."""
+    def _forget(self, change: int, vector: int = 0) -> None:
+        """Begin with nothing, to be filled from the table; the tail has the rows that are newer than the snapshot."""
         self._old, self.tail = Slots(self.dimension), Slots(self.dimension)
-        self._file, self._vector, self._change = None, 0, change
+        self._file, self._vector, self._change = None, vector, change
 
-    def _catch_up(self, rows: SlotReader, vector: int, change: int) -> bool:
+    def _catch_up(self, rows: Rows, vector: int, change: int) -> bool:
         """Apply what is new; False if the feed of changes was cut off before it was read."""
         changes = list(rows.rows("slot_changes", seq=self._change))
         if change > self._change and (not changes or changes[0][0] != self._change + 1):
@@ -163,7 +157,7 @@ class VectorIndex:
         self._vector, self._change = vector, change
         return True
 
-    def _scan(self, rows: SlotReader, caller: Caller, chosen: Filter, vector: Array, limit: int,
+    def _scan(self, rows: Rows, caller: Caller, chosen: Filter, vector: Array, limit: int,
               only: Array | None, least: float) -> tuple[list[Candidate], bool]:
         """The best that pass, and whether everything that could pass was looked at."""
         tagged = self._tagged(rows, caller, chosen)
@@ -189,7 +183,7 @@ class VectorIndex:
         complete |= len(best) < len(all_scores) // 2
         return self._checked(rows, caller, chosen, all_ids[best], all_scores[best], limit), complete
 
-    def _tagged(self, rows: SlotReader, caller: Caller, chosen: Filter) -> Array | None:
+    def _tagged(self, rows: Rows, caller: Caller, chosen: Filter) -> Array | None:
         """The items with the wanted tags, if they are few enough to be worth a list."""
         found = [[item for (item,) in rows.rows("items_tagged", tenant=caller.tenant, tag=tag, limit=NARROW + 1)]
                  for tag in chosen.tags_all or chosen.tags_any]
@@ -197,7 +191,7 @@ class VectorIndex:
         items = min(found, key=len) if chosen.tags_all else [item for each in found for item in each]
         return None if not found or len(items) > NARROW else np.array(items, "i8")
 
-    def _checked(self, rows: SlotReader, caller: Caller, chosen: Filter, ids: Array, scores: Array,
+    def _checked(self, rows: Rows, caller: Caller, chosen: Filter, ids: Array, scores: Array,
                  limit: int) -> list[Candidate]:
         """Those that the database agrees to, best first."""
         found: list[Candidate] = []

@@ -8,8 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from memolith.engine.chunks import embedded
-from memolith.engine.ports import Clock, Embedder, Job, Store, Unembedded
+from memolith.engine.ports import Clock, Embedder, Job, Store
 from memolith.errors import DiskFull, EmbedderDown, Unavailable
 
 LEASE_S = 60
@@ -78,42 +77,30 @@ class EmbedWorker:
                               TRIES)
 
     def _embed(self, jobs: list[Job]) -> None:
-        model = self._embedder.id
-        found: dict[Job, dict[int, tuple[str, bytes | None]]] = {}
-        for tenant in {job.tenant for job in jobs}:
-            with self._store.reading(tenant) as rows:
-                found |= {job: {passage.ref: (_text(passage), passage.digest) for passage in
-                                rows.unembedded(tenant, job.stream, model)} for job in jobs if job.tenant == tenant}
-        due = {job: {ref: text for ref, (text, digest) in passages.items() if digest != _digest(text)}
-               for job, passages in found.items()}
-        made = self._vectors({text: job.tenant for job, texts in due.items() for text in texts.values()})
-        for tenant in {job.tenant for job in jobs}:
-            with self._store.writing(tenant) as rows:
-                for job in (job for job in jobs if job.tenant == tenant):
-                    # A text that has changed meanwhile has a job of its own, whose vector must not be overwritten.
-                    now = {passage.ref: _text(passage) for passage in rows.unembedded(tenant, job.stream, model)}
-                    for ref, text in due[job].items():
-                        if now.get(ref) == text:
-                            rows.put_vector(ref, model, _digest(text), made[text])
-                    rows.done(job)
-
-    def _vectors(self, texts: dict[str, str]) -> dict[str, bytes | None]:
-        """A row per distinct text: from the table where its tenant has the same text, else from the model."""
+        model, tenants = self._embedder.id, {job.tenant for job in jobs}
+        due: dict[Job, dict[int, str]] = {}
         made: dict[str, bytes | None] = {}
-        for tenant in set(texts.values()):
+        for tenant in tenants:
             with self._store.reading(tenant) as rows:
-                made |= {text: rows.vector_by_digest(tenant, _digest(text), self._embedder.id)
-                         for text, whose in texts.items() if whose == tenant}
+                for job in (job for job in jobs if job.tenant == tenant):
+                    due[job] = {passage.ref: passage.text for passage in rows.unembedded(tenant, job.stream, model)
+                                if passage.digest != _digest(passage.text)}
+                    # Where the tenant has the same text elsewhere, its vector is there already.
+                    made |= {text: rows.vector_by_digest(tenant, _digest(text), model) for text in due[job].values()}
         missing = [text for text, row in made.items() if row is None]
         for start in range(0, len(missing), 256):
             part = missing[start:start + 256]
             for text, vector in zip(part, self._embedder.embed(part), strict=True):
                 made[text] = None if vector is None else self._quantised(vector)
-        return made
-
-
-def _text(passage: Unembedded) -> str:
-    return embedded(passage.title, passage.speaker, passage.text, passage.before)
+        for tenant in tenants:
+            with self._store.writing(tenant) as rows:
+                for job in (job for job in jobs if job.tenant == tenant):
+                    # A text that has changed meanwhile has a job of its own, whose vector must not be overwritten.
+                    now = {passage.ref: passage.text for passage in rows.unembedded(tenant, job.stream, model)}
+                    for ref, text in due[job].items():
+                        if now.get(ref) == text:
+                            rows.put_vector(ref, model, _digest(text), made[text])
+                    rows.done(job)
 
 
 def _digest(text: str) -> bytes:

@@ -8,8 +8,14 @@ from contextlib import contextmanager
 
 import apsw
 
-from memolith.errors import DiskFull, StoreBusy, StoreCorrupt, StoreReadOnly, Unavailable, VersionConflict
+from memolith import errors as ours
 
+_MEANINGS: dict[type[Exception], type[ours.MemolithError]] = {
+    apsw.FullError: ours.DiskFull, apsw.BusyError: ours.StoreBusy, apsw.LockedError: ours.StoreBusy,
+    apsw.ConstraintError: ours.VersionConflict, UnicodeDecodeError: ours.StoreCorrupt,
+    apsw.CorruptError: ours.StoreCorrupt, apsw.NotADBError: ours.StoreCorrupt, apsw.ReadOnlyError: ours.StoreReadOnly,
+    apsw.CantOpenError: ours.StoreReadOnly, apsw.PermissionsError: ours.StoreReadOnly,
+    apsw.AuthError: ours.StoreReadOnly}
 _WRITE_FAULTS = (apsw.SQLITE_IOERR_WRITE, apsw.SQLITE_IOERR_SHMSIZE, apsw.SQLITE_IOERR_TRUNCATE)
 
 
@@ -18,29 +24,21 @@ def translated() -> Iterator[None]:
     """No error of the driver gets past this."""
     try:
         yield
-    except apsw.FullError as error:
-        raise DiskFull from error
-    except (apsw.BusyError, apsw.LockedError) as error:
-        raise StoreBusy from error
-    except apsw.ConstraintError as error:
-        raise VersionConflict from error
-    except (apsw.CorruptError, apsw.NotADBError, UnicodeDecodeError) as error:
-        raise StoreCorrupt from error
+    except tuple(_MEANINGS) as error:
+        raise _MEANINGS[type(error)] from error
     except apsw.SQLError as error:
-        raise StoreCorrupt(f"The database is not one of memolith, or it is damaged ({error}).") from error
-    except (apsw.ReadOnlyError, apsw.CantOpenError, apsw.PermissionsError, apsw.AuthError) as error:
-        raise StoreReadOnly from error
+        raise ours.StoreCorrupt(f"The database is not one of memolith, or it is damaged ({error}).") from error
     except apsw.IOError as error:
         # Some systems report a full disk as a failed write.
         if getattr(error, "extendedresult", 0) in _WRITE_FAULTS:
-            raise DiskFull("The disk refuses to be written: it is full or the quota is used up.") from error
-        raise Unavailable("The disk gives an error while the database is read or written.") from error
+            raise ours.DiskFull("The disk refuses to be written: it is full or the quota is used up.") from error
+        raise ours.Unavailable("The disk gives an error while the database is read or written.") from error
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise DiskFull from error
+            raise ours.DiskFull from error
         if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-            raise StoreReadOnly from error
-        raise Unavailable(f"The data folder cannot be used: {error.strerror}.") from error
+            raise ours.StoreReadOnly from error
+        raise ours.Unavailable(f"The data folder cannot be used: {error.strerror}.") from error
 
 
 @contextmanager

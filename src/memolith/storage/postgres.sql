@@ -25,23 +25,15 @@ select pg_advisory_xact_lock(7236548190273645);
 create table if not exists migration (number integer primary key, name text not null, checksum text not null,
     oldest integer not null)
 
--- name: migrations
-select number, checksum, oldest from migration order by number
+-- statements: migration
+migrations: select number, checksum, oldest from migration order by number
+migration_add: insert into migration (number, name, checksum, oldest) values (:number, :name, :checksum, :oldest)
 
--- name: migration_add
-insert into migration (number, name, checksum, oldest) values (:number, :name, :checksum, :oldest)
-
--- name: clean
-vacuum (index_cleanup on, truncate off) event, item, tag, passage, posting, term, sketch, link, embedding, outbox, access
-
--- name: size
-select pg_database_size(current_database())
-
--- name: head_freeze
-update head set frozen = :frozen where tenant = :tenant
-
--- name: tenants
-select tenant from head where seq > 0 order by number
+-- statements: database
+clean: vacuum (index_cleanup on, truncate off) event, item, tag, passage, posting, term, sketch, link,
+    embedding, outbox, access
+size: select pg_database_size(current_database())
+tenants: select tenant from head where seq > 0 order by number
 
 -- name: terms_count
 insert into term (tenant, term, passages)
@@ -81,23 +73,17 @@ from (select m.id, {v} <=> cast(:query as halfvec({dimension})) as distance
       from (select passage as id, tenant, model, v from embedding) m
       where m.tenant = :tenant and m.model = :model and ({kept}) is true order by distance limit :limit) nearest
 
--- Inside `is true` this is a look into a hash table, if it fits work_mem; a join would be planned for far too few rows.
+-- Inside `is true` these are a look into a hash table, if it fits work_mem; a join would be planned for too few rows.
 
--- name: kept_item
-m.id >> 20 in (select i.row from item i where i.tenant = :tenant {filters})
+-- fragments: kept
+item: m.id >> 20 in (select i.row from item i where i.tenant = :tenant {filters})
+passage: m.id in (select p.id from passage p join item i on i.tenant = p.tenant and i.row = p.item
+    where p.tenant = :tenant {filters})
+all: m.id >> 20 not in (select i.row from item i where i.tenant = :tenant and i.forgotten <> 0)
 
--- name: kept_passage
-m.id in (select p.id from passage p join item i on i.tenant = p.tenant and i.row = p.item
-         where p.tenant = :tenant {filters})
-
--- name: kept_all
-m.id >> 20 not in (select i.row from item i where i.tenant = :tenant and i.forgotten <> 0)
-
--- name: vector_indexed
-cast(m.v as halfvec({dimension}))
-
--- name: vector_exact
-m.v
+-- fragments: vector
+indexed: cast(m.v as halfvec({dimension}))
+exact: m.v
 
 -- name: unsorted
 set local enable_sort = off
@@ -108,11 +94,9 @@ select h.tenant, cast(cast((select tableoid from embedding v where v.tenant = h.
 from head h where h.passages >= :least
 and exists (select 1 from embedding v where v.tenant = h.tenant and v.model = :model)
 
--- name: own_index_state
-select indisvalid from pg_index where indexrelid = to_regclass(cast(:name as text))
-
--- name: own_index_drop
-drop index concurrently if exists {name}
+-- statements: own_index
+own_index_state: select indisvalid from pg_index where indexrelid = to_regclass(cast(:name as text))
+own_index_drop: drop index concurrently if exists {name}
 
 -- name: own_index_make
 create index concurrently {name} on {table} using hnsw ((cast(v as halfvec({dimension}))) halfvec_cosine_ops)
@@ -131,52 +115,10 @@ where exists (select 1 from passage where tenant = :tenant and id = :passage)
 select convert_to(cast(v as text), 'UTF8') from embedding
 where tenant = :tenant and digest = :digest and model = :model limit 1
 
--- name: filter_tags_all
-and i.row in (select t.item from tag t where t.tenant = :tenant
-              and t.tag in each(:tags_all)
-              group by t.item having count(*) = jsonb_array_length(cast(:tags_all as jsonb)))
-
 -- name: beginnings
 select v.passage, halfvec_send(v.v) from item i
 join embedding v on v.tenant = i.tenant and v.passage = i.row << 20 and v.model = :model
 where i.tenant = :tenant {filters}
-
--- name: filter_tags_any
-and i.row in (select t.item from tag t where t.tenant = :tenant
-              and t.tag in each(:tags_any))
-
--- name: filter_tags_none
-and i.row not in (select t.item from tag t where t.tenant = :tenant
-                  and t.tag in each(:tags_none))
-
--- name: where_ordered
-and case when jsonb_typeof(attribute(i.attributes, :name{n})) = 'string' and jsonb_typeof(cast(:value{n} as jsonb)) = 'string'
-    then (attribute(i.attributes, :name{n}) #>> '{}') collate "C" {op} (cast(:value{n} as jsonb) #>> '{}') collate "C"
-    when jsonb_typeof(attribute(i.attributes, :name{n})) = 'number' and jsonb_typeof(cast(:value{n} as jsonb)) = 'number'
-    then attribute(i.attributes, :name{n}) {op} cast(:value{n} as jsonb) else false end
-
--- name: where_glob
-and (attribute(i.attributes, :name{n}) #>> '{}') ~ (cast(:value{n} as jsonb) #>> '{}')
-
--- name: where_in
-and attribute(i.attributes, :name{n}) <> 'null'
-and attribute(i.attributes, :name{n}) in (select jsonb_array_elements(cast(:value{n} as jsonb)))
-
--- name: where_under
-and ((attribute(i.attributes, :name{n}) #>> '{}') = rtrim(cast(:value{n} as jsonb) #>> '{}', '/')
-     or starts_with(attribute(i.attributes, :name{n}) #>> '{}', rtrim(cast(:value{n} as jsonb) #>> '{}', '/') || '/'))
-
--- name: where_has
-and jsonb_typeof(attribute(i.attributes, :name{n})) = 'array' and exists (
-    select 1 from jsonb_array_elements(attribute(i.attributes, :name{n})) e
-    where case when jsonb_typeof(e) = 'boolean' then to_jsonb(cast(cast(e as boolean) as integer)) else e end
-          = cast(:value{n} as jsonb))
-
--- name: homes
-select tenant, url from home
-
--- name: move_lock
-select pg_try_advisory_xact_lock(723654819, hashtext(:tenant))
 
 -- name: allowance_take
 insert into allowance (tenant, key, minute, used) values (:tenant, :key, :minute, :amount)
@@ -185,30 +127,40 @@ on conflict (tenant, key, minute) do update set used = allowance.used + excluded
 -- name: allowance_old
 delete from allowance where minute < :minute
 
--- name: listen
-listen memolith
-
--- name: notify
-select pg_notify('memolith', '')
-
--- name: filter_title
-and strpos(lower(i.title), :title_part) > 0
-
--- name: where_is_or_lacks
-and attribute(i.attributes, :name{n}) in ('null', cast(:value{n} as jsonb))
+-- statements: server
+listen: listen memolith
+notify: select pg_notify('memolith', '')
+move_lock: select pg_try_advisory_xact_lock(723654819, hashtext(:tenant))
 
 -- name: certainty
 certainty(i.attributes, i.created_at)
 
--- name: posting_add
-insert into posting (tenant, id, length, terms) values (:tenant, :id, :length, cast(:terms as tsvector))
-
--- name: posting_drop
-delete from posting where tenant = :tenant and id = :id
+-- statements: posting
+posting_add: insert into posting (tenant, id, length, terms) values (:tenant, :id, :length, cast(:terms as tsvector))
+posting_drop: delete from posting where tenant = :tenant and id = :id
 
 -- name: empty_index
 delete from posting;
 delete from term
 
--- name: head_empty
-update head set seq = 0, passages = 0, terms = 0, at = '' where tenant = :tenant
+-- fragments: filter
+tags_any: i.row in (select t.item from tag t where t.tenant = :tenant and t.tag in each(:tags_any))
+tags_none: i.row not in (select t.item from tag t where t.tenant = :tenant and t.tag in each(:tags_none))
+title: strpos(lower(i.title), :title_part) > 0
+
+-- fragments: where
+ordered: case
+    when jsonb_typeof(attribute(i.attributes, :name{n})) = 'string' and jsonb_typeof(:value{n}::jsonb) = 'string'
+    then (attribute(i.attributes, :name{n}) #>> '{}') collate "C" {op} (:value{n}::jsonb #>> '{}') collate "C"
+    when jsonb_typeof(attribute(i.attributes, :name{n})) = 'number' and jsonb_typeof(:value{n}::jsonb) = 'number'
+    then attribute(i.attributes, :name{n}) {op} :value{n}::jsonb else false end
+glob: (attribute(i.attributes, :name{n}) #>> '{}') ~ (:value{n}::jsonb #>> '{}')
+in: attribute(i.attributes, :name{n}) <> 'null'
+    and attribute(i.attributes, :name{n}) in (select jsonb_array_elements(:value{n}::jsonb))
+under: ((attribute(i.attributes, :name{n}) #>> '{}') = rtrim(:value{n}::jsonb #>> '{}', '/')
+    or starts_with(attribute(i.attributes, :name{n}) #>> '{}', rtrim(:value{n}::jsonb #>> '{}', '/') || '/'))
+has: jsonb_typeof(attribute(i.attributes, :name{n})) = 'array' and exists (
+    select 1 from jsonb_array_elements(attribute(i.attributes, :name{n})) e
+    where case when jsonb_typeof(e) = 'boolean' then to_jsonb(cast(cast(e as boolean) as integer)) else e end
+    = :value{n}::jsonb)
+is_or_lacks: attribute(i.attributes, :name{n}) in ('null', :value{n}::jsonb)

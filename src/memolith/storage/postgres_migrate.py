@@ -31,7 +31,7 @@ def migrate(db: Connection) -> None:
         with db.transaction():
             db.execute(QUERIES["migration_table"])
             for number, name, text in missing(list(db.execute(QUERIES["migrations"])), known):
-                db.execute(TO_SQLITE.sub("", text))
+                db.execute(TO_SQLITE.sub("", text).replace("bigint primary key", "bigint not null"))
                 oldest = re.match(r"-- oldest: (\d+)", text)
                 db.execute(QUERIES["migration_add"], {"number": number, "name": name, "checksum": checksum(text),
                                                       "oldest": int(oldest[1]) if oldest else number})

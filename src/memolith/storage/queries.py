@@ -15,7 +15,7 @@ SHARED = Path(__file__).with_name("statements.sql")
 # What a statement says to one database alone; the other is not shown it.
 TO_POSTGRES = re.compile(r'::\w+| collate "C"| for update(?: skip locked)?')
 TO_SQLITE = re.compile(r" not indexed| indexed by [\w{}]+|cross (?=join \w+ \w+(?: not indexed)? on)| without rowid")
-_NAME = re.compile(r"^-- name: (\w+)\n", re.M)
+_NAME = re.compile(r"^-- (name|statements|fragments): (\w+)\n", re.M)
 _ORDERS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 _SETS = ("topics", "tags_any", "tags_none")
 _TIMES = {"item": "i.created_at", "passage": "p.at"}
@@ -29,7 +29,9 @@ class Queries(dict[str, str]):
         super().__init__()
         for path in (SHARED, SHARED.with_name(file)):
             parts = _NAME.split(path.read_text(encoding="utf-8"))
-            self |= {name: prepared(text.strip()) for name, text in zip(parts[1::2], parts[2::2], strict=True)}
+            for form, name, text in zip(parts[1::3], parts[2::3], parts[3::3], strict=True):
+                found = [(name, text.strip())] if form == "name" else re.findall(r"^(\w+): (.+(?:\n .+)*)", text, re.M)
+                self |= {f"{name}_{one}" if form == "fragments" else one: prepared(part) for one, part in found}
         self._attribute = attribute
         self._value = value
         self._prepared = prepared
@@ -41,7 +43,9 @@ class Queries(dict[str, str]):
             self[full] = self._prepared(filled(self[name], {
                 "{table}": table, "{columns}": ", ".join(f'"{one}"' for one in columns),
                 "{values}": ", ".join(f":{one}" for one in columns), "{key}": ", ".join(key),
-                "{all}": " and ".join(f"{one} = :{one}" for one in columns),
+                "{all}": " and ".join(f"{one} = :{one}" for one in columns) or "true",
+                "{known}": " and ".join(f"{one} = :{one}" for one in key),
+                "{changed}": ", ".join(f"{one} = :{one}" for one in columns if one not in key),
                 "{changes}": ", ".join(f"{one} = excluded.{one}" for one in columns if one not in key)}))
         return self[full]
 
@@ -55,7 +59,7 @@ class Queries(dict[str, str]):
         same: Parameters = {"kind": kind, "owner": chosen.owner, "forgotten": forgotten}
         among = {"kind": kinds, "status": chosen.statuses, "project": chosen.projects, "namespace": chosen.namespaces,
                  "id": chosen.ids, "title": chosen.titles}
-        tags_all = "tags_all_item" if place == "item" and "filter_tags_all_item" in self else "tags_all"
+        tags_all = "tags_all_passage" if place == "passage" and "filter_tags_all_passage" in self else "tags_all"
         wanted: list[tuple[str, str, Parameter]] = [
             *(("is", name, value) for name, value in same.items()),
             *(("in", name, _listed(found)) for name, found in among.items() if found),
@@ -71,12 +75,12 @@ class Queries(dict[str, str]):
                 values[name] = value
         for n, condition in enumerate(chosen.where):
             text = self["where_ordered" if condition.op in _ORDERS else f"where_{condition.op}"]
-            seen = "" if caller.admin else self["filter_visible"].replace("i.", "s.")
+            seen = "" if caller.admin else "and " + self["filter_visible"].replace("i.", "s.")
             parts.append(filled(text, {"{certainty}": self["certainty"], "{op}": _ORDERS.get(condition.op, ""),
                                        "{seen}": seen, "{n}": str(n)}))
             values[f"name{n}"] = condition.name if condition.op == "linked" else self._attribute(condition.name)
             values[f"value{n}"] = self._value(condition.op, condition.value)
-        return "\n".join(parts), values
+        return "".join(f"\nand {part}" for part in parts), values
 
 
 def filled(text: str, marks: Mapping[str, str]) -> str:

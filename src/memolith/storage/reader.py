@@ -10,6 +10,7 @@ from operator import itemgetter
 from types import MappingProxyType
 from typing import Any, TypeVar
 
+from memolith.engine.chunks import embedded
 from memolith.engine.events import Event
 from memolith.engine.intake import storable
 from memolith.engine.model import Caller, Direction, Filter, Item, Link, Page, Passage
@@ -67,12 +68,13 @@ class SqlReader:
         """The values of a named statement that gives one column."""
         return [value for (value,) in self.rows(name, **values)]
 
-    def find(self, table: str, /, **key: Parameter) -> Iterator[Row]:
+    def find(self, table: str, /, **key: str | int | None) -> Iterator[Row]:
         """The rows of a table that have these values; what no store can keep is in none."""
-        possible = all(storable(value) for value in key.values() if isinstance(value, str))
-        return self.run(self.queries.about("find", table, key), key) if possible else iter(())
+        possible = all(storable(value) if isinstance(value, str) else value is None or abs(value) < 2**63
+                       for value in key.values())
+        return self.run(self.queries.about("find", table, key), {**key}) if possible else iter(())
 
-    def one(self, made: Callable[[Row], Value], table: str, /, **key: Parameter) -> Value | None:
+    def one(self, made: Callable[[Row], Value], table: str, /, **key: str | int | None) -> Value | None:
         """The value that a row of a table stands for, if there is one."""
         return next(map(made, self.find(table, **key)), None)
 
@@ -81,7 +83,7 @@ class SqlReader:
         """The rows of a named statement with the filter in it; some have another form to look at passages."""
         filters, bound = self.queries.where(caller, chosen, place)
         if chosen.forgotten is False and self.lasting("expiring", caller.tenant):
-            filters += "\n" + self.queries["filter_unexpired"]
+            filters += "\nand " + self.queries["filter_unexpired"]
             bound["now"] = iso(time.time_ns() // 1000)
         text = self.queries.get(f"{name}_passage") if about_passages(chosen) else None
         return self.run(filled(text or self.queries[name], {**fill, "{filters}": filters}),
@@ -125,7 +127,8 @@ class SqlReader:
 
     def tags_of(self, tenant: str, id: str) -> tuple[str, ...]:
         """The tags of an item as the filters see them."""
-        return tuple(self.column("tags_of", tenant=tenant, id=id))
+        found = self.one(itemgetter(0), "item", tenant=tenant, id=id)
+        return tuple(sorted(tag for _, tag, _ in self.find("tag", tenant=tenant, item=found)))
 
     def index_differences(self, tenant: str) -> list[str]:
         """Where the text index or the sums are not what the passages say."""
@@ -137,7 +140,7 @@ class SqlReader:
         if self.row("log_state", tenant=tenant) != (seq, min(seq, 1), seq):
             problems.append(f"the head says {seq} events; the log has others, or gaps")
         marks: dict[int, set[int]] = defaultdict(set)
-        for number_of_item, mark in self.rows("sketches", tenant=tenant):
+        for _, mark, number_of_item in self.find("sketch", tenant=tenant):
             marks[number_of_item].add(mark)
         items = {item.id: item for item in self.all_items(tenant)}
         expected: dict[int, tuple[str, str, str]] = {}
@@ -173,13 +176,9 @@ class SqlReader:
         found = self.rows("text_sizes", tenant=tenant, ids=json.dumps([id for id in ids if storable(id)]))
         return {id: (Place.of(first), int(length), int(size)) for id, first, length, size in found}
 
-    def link(self, tenant: str, id: str) -> Link | None:
-        """The link with that id."""
-        return self.one(rows.link_from, "link", tenant=tenant, id=id)
-
-    def link_between(self, tenant: str, source: str, target: str, type: str) -> Link | None:
-        """The link of that type from one item to the other."""
-        return self.one(rows.link_from, "link", tenant=tenant, source=source, target=target, type=type)
+    def link(self, tenant: str, **key: str) -> Link | None:
+        """The link with that id, or with that source, target and type."""
+        return self.one(rows.link_from, "link", tenant=tenant, **key)
 
     def link_streams(self, tenant: str, item: str) -> list[str]:
         """Every link that ever started or ended at the item, cut ones too."""
@@ -209,13 +208,9 @@ class SqlReader:
             return []
         return list(map(rows.event_from, self.rows("events_of", tenant=tenant, stream=stream)))
 
-    def event(self, tenant: str, seq: int) -> Event | None:
-        """The event with that number."""
-        return self.one(rows.event_from, "event", tenant=tenant, seq=seq) if 0 < seq < 2**63 else None
-
-    def event_by_key(self, tenant: str, actor: str, key: str) -> Event | None:
-        """The event that the actor wrote under that idempotency key."""
-        return self.one(rows.event_from, "event", tenant=tenant, actor=actor, key=key)
+    def event(self, tenant: str, **key: str | int) -> Event | None:
+        """The event with that number, or that an actor wrote under an idempotency key."""
+        return self.one(rows.event_from, "event", tenant=tenant, **key)
 
     def events_after(self, tenant: str, seq: int, limit: int = NO_LIMIT) -> Iterator[Event]:
         """The log from there on."""
@@ -228,7 +223,7 @@ class SqlReader:
     def listing(self, caller: Caller, chosen: Filter, sort: str = "created_at", descending: bool = True,
                 limit: int = 20, offset: int = 0, counted: bool = True) -> Page:
         """A page of the items that the caller sees and the filter keeps; the total of all where it is wanted."""
-        sorts = [name.removeprefix("sort_") for name in self.queries if name.startswith("sort_")]
+        sorts = {name[5:]: text for name, text in self.queries.items() if name.startswith("sort_")}
         if sort not in sorts:
             raise InvalidInput(f"Cannot sort by {sort!r}; use one of {', '.join(sorts)}.", field="sort")
         total = next(iter(self.filtered("listing_count", caller, chosen)))[0] if counted else 0
@@ -237,7 +232,7 @@ class SqlReader:
         start, count = (max(0, total - offset - limit), min(limit, total - offset)) if back else (offset, limit)
         way = "desc" if descending != back else "asc"
         # The same column twice would make SQLite sort what the index gives in order.
-        keys = dict.fromkeys((self.queries["sort_" + sort], self.queries["sort_created_at"]))
+        keys = dict.fromkeys((sorts[sort], sorts["created_at"]))
         order = {"{order}": ", ".join(f"{key} {way}" for key in keys), "{way}": way,
                  "{certainty}": self.queries["certainty"]}
         found = self.filtered("listing", caller, chosen, "item", order, limit=count, offset=start)
@@ -351,10 +346,6 @@ class SqlReader:
         found = self.rows("access_of", tenant=tenant, ids=_json(ids))
         return {id: (count, last) for id, count, last in found}
 
-    def most_read(self, caller: Caller, chosen: Filter) -> str | None:
-        """The item that was read most often, the latest of several."""
-        return next((id for (id,) in self.filtered("access_most", caller, chosen)), None)
-
     def records(self, tenant: str, folder: str = "") -> dict[str, str]:
         """What a tenant keeps beside its items, by the rest of its name in a folder like `vault/`."""
         return {name.removeprefix(folder): value for _, name, value in sorted(self.find("setting", tenant=tenant))
@@ -391,9 +382,9 @@ class SqlReader:
         digests: dict[int, bytes] = dict(self.rows("vector_digests", tenant=tenant, item=item[0], model=model))
         found: list[Unembedded] = []
         block, before = -1, ""
-        for row in self.rows("passages_from", tenant=tenant, item=item[0], ordinal=0):
-            found.append(Unembedded(ref=row[0], title=item[4], speaker=row[7], text=row[5],
-                                    before=before if row[4] == block else "", digest=digests.get(row[0])))
+        for row in self.rows("passages_of_items", tenant=tenant, ids=_json([stream])):
+            text = embedded(item[4], row[7], row[5], before if row[4] == block else "")
+            found.append(Unembedded(row[0], text, digests.get(row[0])))
             block, before = row[4], row[5]
         return found
 

@@ -63,7 +63,7 @@ class Shards(PostgresStore):
             return None
         if time.monotonic() - self._known_at > FRESH_S:
             with self.reading(None) as rows:
-                self._homes = dict(rows.rows("homes"))
+                self._homes = dict(rows.find("home"))
             self._known_at = time.monotonic()
         url = self._homes.get(tenant)
         return self._at(url) if url else None
@@ -136,7 +136,7 @@ class Shards(PostgresStore):
                 raise Conflict("The tenant lives there, or never did; nothing was removed.")
             for table in TABLES:
                 rows.drop(table, tenant=tenant)
-            rows.do("head_empty", tenant=tenant)
+            rows.change("head", ("tenant",), {"tenant": tenant, "seq": 0, "passages": 0, "terms": 0, "at": ""})
 
     def close(self) -> None:
         """Close every connection to every database."""
@@ -148,4 +148,4 @@ class Shards(PostgresStore):
 def freeze(store: PostgresStore, tenant: str, frozen: bool) -> None:
     """Refuse a tenant's writes here, or let them in again."""
     with store.writing(None) as rows:
-        rows.do("head_freeze", tenant=tenant, frozen=frozen)
+        rows.change("head", ("tenant",), {"tenant": tenant, "frozen": frozen})

@@ -4,17 +4,11 @@
 select tenant from (select tenant, number from head where seq > 0 union select distinct tenant, null from event)
 group by tenant order by coalesce(max(number), 1e9), tenant
 
--- name: instances
-create virtual table if not exists temp.instance using fts5vocab (main, passage_fts, instance)
-
--- name: instances_all
-select term, doc, col, offset from temp.instance
-
--- name: passage_ids
-select id from passage
-
--- name: frequencies
-select term, doc from json_each(:terms) wanted cross join passage_terms on term = wanted.value
+-- statements: text
+instances: create virtual table if not exists temp.instance using fts5vocab (main, passage_fts, instance)
+instances_all: select term, doc, col, offset from temp.instance
+passage_ids: select id from passage
+frequencies: select term, doc from json_each(:terms) wanted cross join passage_terms on term = wanted.value
 
 -- name: search_text
 select f.rowid, -f.rank from passage_fts f join item i on i.row = f.rowid >> 20
@@ -39,8 +33,10 @@ select v.id from item i join passage p on p.id >= i.row << 20 and p.id < (i.row 
 join embedding v on v.passage = p.id and v.model = :model
 where i.tenant = :tenant {filters}
 
--- name: vectors_of
-select passage, row from embedding where model = :model and passage in each(:ids)
+-- statements: vector
+vectors_of: select passage, row from embedding where model = :model and passage in each(:ids)
+vector_same: select row from embedding where digest = :digest and tenant = :tenant and model = :model limit 1
+items_tagged: select item from tag where tenant = :tenant and tag = :tag limit :limit
 
 -- name: slot_marks
 select coalesce((select seq from sqlite_sequence where name = 'embedding'), 0),
@@ -70,66 +66,38 @@ from item i where i.row in each(:rows)
 insert into embedding (tenant, passage, model, digest, row)
 select :tenant, :passage, :model, :digest, :row where exists (select 1 from passage where id = :passage)
 
--- name: vector_same
-select row from embedding where digest = :digest and tenant = :tenant and model = :model limit 1
-
--- name: items_tagged
-select item from tag where tenant = :tenant and tag = :tag limit :limit
-
--- name: filter_tags_all
-and (select count(*) from tag t where t.tenant = :tenant and t.item = i.row
-     and t.tag in each(:tags_all)) = json_array_length(:tags_all)
-
--- name: filter_tags_all_item
-and i.row in (select t.item from tag t where t.tenant = :tenant and t.tag in each(:tags_all)
-              group by t.item having count(*) = json_array_length(:tags_all))
-
 -- name: beginnings
 select v.passage, v.row from item i join embedding v on v.passage = i.row << 20 and v.model = :model
 where i.tenant = :tenant {filters}
-
--- name: filter_tags_any
-and exists (select 1 from tag t where t.tenant = :tenant and t.item = i.row
-            and t.tag in each(:tags_any))
-
--- name: filter_tags_none
-and not exists (select 1 from tag t where t.tenant = :tenant and t.item = i.row
-                and t.tag in each(:tags_none))
-
--- name: where_ordered
-and json_extract(i.attributes, :name{n}) {op} :value{n}
-and (typeof(json_extract(i.attributes, :name{n})) = 'text') = (typeof(:value{n}) = 'text')
-
--- name: where_glob
-and exists (select 1 from json_each(:value{n}) where json_extract(i.attributes, :name{n}) glob value)
-
--- name: where_in
-and json_extract(i.attributes, :name{n}) in (select value from json_each(:value{n}))
-
--- name: where_under
-and (json_extract(i.attributes, :name{n}) = rtrim(:value{n}, '/')
-     or substr(json_extract(i.attributes, :name{n}), 1, length(rtrim(:value{n}, '/')) + 1) = rtrim(:value{n}, '/') || '/')
-
--- name: where_has
-and json_type(i.attributes, :name{n}) = 'array' and exists (select 1 from json_each(i.attributes, :name{n}) where value = :value{n})
-
--- name: filter_title
-and instr(casefold(i.title), :title_part) > 0
-
--- name: where_is_or_lacks
-and coalesce(json_extract(i.attributes, :name{n}), :value{n}) = :value{n}
 
 -- name: certainty
 iif(json_extract(i.attributes, '$.certainty_source') = 'given', json_extract(i.attributes, '$.certainty_score'),
     round(json_extract(i.attributes, '$.certainty_score') * pow(0.5, max(0, julianday('now', 'start of day') - julianday(
         substr(coalesce(json_extract(i.attributes, '$.reviewed_at'), i.created_at), 1, 10))) / 365), 2))
 
--- name: posting_add
-insert into passage_fts (rowid, body, extra, scope) values (:id, :body, :extra, :scope)
-
--- name: posting_drop
-insert into passage_fts (passage_fts, rowid, body, extra, scope) values ('delete', :id, :body, :extra, :scope)
+-- statements: posting
+posting_add: insert into passage_fts (rowid, body, extra, scope) values (:id, :body, :extra, :scope)
+posting_drop: insert into passage_fts (passage_fts, rowid, body, extra, scope)
+    values ('delete', :id, :body, :extra, :scope)
 
 -- name: empty_index
 update embedding set passage = -id where passage > 0;
 insert into passage_fts (passage_fts) values ('delete-all')
+
+-- fragments: filter
+tags_all_passage: (select count(*) from tag t where t.tenant = :tenant and t.item = i.row
+    and t.tag in each(:tags_all)) = json_array_length(:tags_all)
+tags_any: exists (select 1 from tag t where t.tenant = :tenant and t.item = i.row and t.tag in each(:tags_any))
+tags_none: not exists (select 1 from tag t where t.tenant = :tenant and t.item = i.row and t.tag in each(:tags_none))
+title: instr(casefold(i.title), :title_part) > 0
+
+-- fragments: where
+ordered: json_extract(i.attributes, :name{n}) {op} :value{n}
+    and (typeof(json_extract(i.attributes, :name{n})) = 'text') = (typeof(:value{n}) = 'text')
+glob: exists (select 1 from json_each(:value{n}) where json_extract(i.attributes, :name{n}) glob value)
+in: json_extract(i.attributes, :name{n}) in (select value from json_each(:value{n}))
+under: (json_extract(i.attributes, :name{n}) = rtrim(:value{n}, '/') or substr(
+    json_extract(i.attributes, :name{n}), 1, length(rtrim(:value{n}, '/')) + 1) = rtrim(:value{n}, '/') || '/')
+has: json_type(i.attributes, :name{n}) = 'array' and exists (
+    select 1 from json_each(i.attributes, :name{n}) where value = :value{n})
+is_or_lacks: coalesce(json_extract(i.attributes, :name{n}), :value{n}) = :value{n}

@@ -1,45 +1,26 @@
 -- Statements that read the same in every database, by name; the files beside this one have the others.
--- `{filters}` is filled with the fragments named filter_*; `in each(:x)` and `in numbers(:x)` take a JSON array.
+-- Short ones stand together by subject; `{filters}` is filled with fragments of the groups `filter` and `where`. Both
+-- go on where a line is indented. `in each(:x)` and `in numbers(:x)` take a JSON array.
 -- Casts (`::bigint`) and locks (`for update`) are for PostgreSQL, index hints and `cross join` for SQLite.
 
--- name: find
-select * from {table} where {all}
+-- statements: any_table
+find: select * from {table} where {all}
+add: insert into {table} ({columns}) values ({values})
+change: update {table} set {changed} where {known}
+put: insert into {table} ({columns}) values ({values}) on conflict ({key}) do update set {changes}
+drop: delete from {table} where {all}
 
--- name: add
-insert into {table} ({columns}) values ({values})
+-- statements: head
+head: select number, seq, passages, terms, at from head where tenant = :tenant
+head_locked: select number, seq, passages, terms, at from head where tenant = :tenant and not frozen for update
+head_new: insert into head (tenant, seq) values (:tenant, 0) on conflict (tenant) do nothing
 
--- name: put
-insert into {table} ({columns}) values ({values}) on conflict ({key}) do update set {changes}
-
--- name: drop
-delete from {table} where {all}
-
--- name: head
-select number, seq, passages, terms, at from head where tenant = :tenant
-
--- name: head_locked
-select number, seq, passages, terms, at from head where tenant = :tenant and not frozen for update
-
--- name: head_new
-insert into head (tenant, seq) values (:tenant, 0) on conflict (tenant) do nothing
-
--- name: head_set
-update head set seq = :seq, passages = :passages, terms = :terms, at = :at where tenant = :tenant
-
--- name: events_of
-select * from event indexed by event_stream where tenant = :tenant and stream = :stream order by version
-
--- name: events_after
-select * from event where tenant = :tenant and seq > :seq order by seq limit :limit
-
--- name: streams
-select distinct stream from event where tenant = :tenant and at > :after
-
--- name: log_state
-select count(*), coalesce(min(seq), 0), coalesce(max(seq), 0) from event where tenant = :tenant
-
--- name: scrub
-update event set data = '{}', key = null where tenant = :tenant and stream = :stream and type <> 'erased'
+-- statements: event
+events_of: select * from event indexed by event_stream where tenant = :tenant and stream = :stream order by version
+events_after: select * from event where tenant = :tenant and seq > :seq order by seq limit :limit
+streams: select distinct stream from event where tenant = :tenant and at > :after
+log_state: select count(*), coalesce(min(seq), 0), coalesce(max(seq), 0) from event where tenant = :tenant
+scrub: update event set data = '{}', key = null where tenant = :tenant and stream = :stream and type <> 'erased'
 
 -- name: link_streams
 select stream from event indexed by event_source
@@ -48,14 +29,11 @@ union
 select stream from event indexed by event_target
 where tenant = :tenant and type = 'linked' and data::jsonb ->> 'target' = :item
 
--- name: items
-select * from item where tenant = :tenant and id in each(:ids)
-
--- name: all_items
-select * from item where tenant = :tenant order by id
-
--- name: namesakes
-select * from item where tenant = :tenant and kind = :kind and title = :title and title <> '' and forgotten = 0
+-- statements: item
+items: select * from item where tenant = :tenant and id in each(:ids)
+all_items: select * from item where tenant = :tenant order by id
+namesakes: select * from item where tenant = :tenant and kind = :kind and title = :title and title <> ''
+    and forgotten = 0
 
 -- name: passages_of_items
 with i as materialized (select id, row, row << 20 as low, (row + 1) << 20 as high from item
@@ -63,10 +41,6 @@ with i as materialized (select id, row, row << 20 as low, (row + 1) << 20 as hig
 select p.*, i.id as item_id from i
 cross join passage p not indexed on p.tenant = :tenant and p.id >= i.low and p.id < i.high
 order by i.row, p.id
-
--- name: passages_from
-select * from passage not indexed where tenant = :tenant and id >= (:item::bigint << 20) + :ordinal
-and id < (:item::bigint + 1) << 20 order by id
 
 -- name: passages_all
 select p.*, i.id as item_id from passage p join item i on i.tenant = p.tenant and i.row = p.item
@@ -88,10 +62,6 @@ cross join passage p not indexed on p.tenant = :tenant and p.id >= i.low and p.i
 -- name: blocks_at
 select item, block from passage not indexed where tenant = :tenant and id in numbers(:ids)
 
--- name: tags_of
-select t.tag from tag t join item i on i.tenant = t.tenant and i.row = t.item
-where t.tenant = :tenant and i.id = :id order by t.tag
-
 -- name: passage_same
 select i.id from passage p cross join item i on i.tenant = p.tenant and i.row = p.item
 where p.tenant = :tenant and p.digest = :digest and p.ordinal = 0 and i.passages = :passages {filters}
@@ -100,9 +70,6 @@ order by i.seq limit 20
 -- name: alike
 select distinct i.id from sketch s cross join item i on i.tenant = s.tenant and i.row = s.item
 where s.tenant = :tenant and s.mark in numbers(:marks) {filters} limit 5
-
--- name: sketches
-select item, mark from sketch where tenant = :tenant
 
 -- name: orphans
 select 'passage ' || id from passage p where tenant = :tenant
@@ -122,25 +89,19 @@ insert into head (tenant, seq, at) select tenant, max(seq), max(at) from event
 where true group by tenant order by min(at)
 on conflict (tenant) do update set seq = excluded.seq, at = excluded.at, passages = 0, terms = 0
 
--- name: all_links
-select * from link where tenant = :tenant order by id
-
--- name: links
-select * from link indexed by link_{way} where tenant = :tenant and {here} in each(:ids)
+-- statements: link
+all_links: select * from link where tenant = :tenant order by id
+links: select * from link indexed by link_{way} where tenant = :tenant and {here} in each(:ids)
 
 -- name: steps
 select l.{here}, l.{there}, l.type, i.title from link l indexed by link_{way}
 cross join item i on i.tenant = l.tenant and i.id = l.{there}
 where l.tenant = :tenant and l.{here} in each(:frontier) and (:types = '[]' or l.type in each(:types)) {filters}
 
--- name: listing
-select i.* from item i where i.tenant = :tenant {filters} order by {order} limit :limit offset :offset
-
--- name: listing_count
-select count(*) from item i where i.tenant = :tenant {filters}
-
--- name: counts
-select i.{column}, count(*) from item i where i.tenant = :tenant {filters} group by 1 order by 2 desc, 1
+-- statements: listing
+listing: select i.* from item i where i.tenant = :tenant {filters} order by {order} limit :limit offset :offset
+listing_count: select count(*) from item i where i.tenant = :tenant {filters}
+counts: select i.{column}, count(*) from item i where i.tenant = :tenant {filters} group by 1 order by 2 desc, 1
 
 -- name: tag_counts
 select t.tag, count(*) from tag t join item i on i.tenant = t.tenant and i.row = t.item
@@ -155,11 +116,11 @@ from item i where i.tenant = :tenant and i.kind = 'concept' {filters} group by 1
 select i.attributes::jsonb ->> 'folder', i.attributes::jsonb ->> 'importance_score', count(*)
 from item i where i.tenant = :tenant {filters} group by 1, 2
 
--- name: wide
-select 1 from {table} where tenant = :tenant and {column} = :value limit 1 offset :most
-
--- name: owners
-select (select min(owner) from item where tenant = :tenant), (select max(owner) from item where tenant = :tenant)
+-- statements: narrow
+wide: select 1 from {table} where tenant = :tenant and {column} = :value limit 1 offset :most
+owners: select (select min(owner) from item where tenant = :tenant),
+    (select max(owner) from item where tenant = :tenant)
+expiring: select 1 from item i where i.tenant = :tenant and i.attributes::jsonb ->> 'expires_at' is not null limit 1
 
 -- name: speakers
 with recursive speaker (name) as (
@@ -184,19 +145,13 @@ where tenant = :tenant and id = :item
 -- name: access_again
 update item set reads = a.count, last_read = a.last from access a where a.tenant = item.tenant and a.item = item.id
 
--- name: access_most
-select i.id from item i where i.tenant = :tenant and i.reads > 0 {filters}
-order by i.reads desc, i.last_read desc limit 1
-
 -- name: vector_digests
 select passage, digest from embedding where tenant = :tenant and model = :model
 and passage >= :item::bigint << 20 and passage < (:item::bigint + 1) << 20
 
--- name: models
-select model, count(*) from embedding where passage > 0 group by 1
-
--- name: vectors_of_others
-delete from embedding where model <> :model
+-- statements: model
+models: select model, count(*) from embedding where passage > 0 group by 1
+vectors_of_others: delete from embedding where model <> :model
 
 -- name: queue_missing
 insert into outbox (tenant, seq, consumer, stream, status, due)
@@ -220,18 +175,14 @@ where tenant = :tenant and consumer = :consumer and status in ('pending', 'lease
 and not exists (select 1 from head where tenant = :tenant and frozen)
 order by status desc, seq desc limit :limit for update skip locked
 
--- name: outbox_later
-update outbox set status = :status, due = :due, error = :error
-where tenant = :tenant and seq = :seq and consumer = :consumer
-
--- name: outbox_retry
-update outbox set status = 'pending', attempts = 0, due = :now where consumer = :consumer and status = 'failed'
-
--- name: outbox_waiting
-select count(*) from (select 1 from outbox where tenant = :tenant and consumer = :consumer limit :limit) w
-
--- name: outbox_waiting_any
-select count(*) from (select 1 from outbox where consumer = :consumer limit :limit) w
+-- statements: outbox
+outbox_retry: update outbox set status = 'pending', attempts = 0, due = :now
+    where consumer = :consumer and status = 'failed'
+outbox_waiting: select count(*) from (
+    select 1 from outbox where tenant = :tenant and consumer = :consumer limit :limit) w
+outbox_waiting_any: select count(*) from (select 1 from outbox where consumer = :consumer limit :limit) w
+outbox_errors: select tenant, stream, consumer, attempts, error from outbox
+    where status = 'failed' order by due desc limit 20
 
 -- name: outbox_counts
 select consumer, case status when 'failed' then 'failed' else 'pending' end, count(*) from outbox
@@ -244,80 +195,33 @@ where cast(:tenant as text) is null or tenant = :tenant group by 1
 insert into outbox_done (tenant, consumer, count) values (:tenant, :consumer, 1)
 on conflict (tenant, consumer) do update set count = outbox_done.count + 1
 
--- name: outbox_errors
-select tenant, stream, consumer, attempts, error from outbox where status = 'failed' order by due desc limit 20
+-- fragments: filter
+visible: (i.owner = :caller_user or i.audience = 'org'
+    or (i.audience = 'project' and i.project = cast(:caller_project as text)))
+is: i.{columns} = {values}
+in: i.{columns} in each({values})
+since: {at} >= :since
+until: {at} <= :until
+topics: i.attributes::jsonb ->> 'topic_id' in each(:topics)
+speakers_passage: p.speaker in each(:speakers)
+speakers_item: i.row in (select s.item from passage s where s.tenant = :tenant and s.speaker in each(:speakers))
+tags_all: i.row in (select t.item from tag t where t.tenant = :tenant and t.tag in each(:tags_all)
+    group by t.item having count(*) = json_array_length(:tags_all::json))
+unexpired: coalesce(i.attributes::jsonb ->> 'expires_at', '~') collate "C" > :now
 
--- name: keys
-select * from client_key order by created_at, id
+-- fragments: where
+eq: attribute(i.attributes, :name{n}) is not distinct from :value{n}::jsonb
+ne: attribute(i.attributes, :name{n}) is distinct from :value{n}::jsonb
+tagged: exists (select 1 from tag t where t.tenant = :tenant and t.item = i.row and t.tag in each(:value{n}))
+linked: i.id in (select l.target from item s join link l on l.tenant = s.tenant and l.source = s.id
+    and l.type = :name{n} where s.tenant = :tenant and s.forgotten = 0 {seen}
+    and (s.title in each(:value{n}) or lower(s.title) in each(:value{n})))
+sure: {certainty} between (:value{n}::jsonb ->> 0)::numeric and (:value{n}::jsonb ->> 1)::numeric
 
--- name: key_revoke
-update client_key set revoked = 1 where id = :id returning id
-
--- name: key_used
-update client_key set last_used = :at where id = :id
-
--- name: filter_visible
-and (i.owner = :caller_user or i.audience = 'org'
-     or (i.audience = 'project' and i.project = cast(:caller_project as text)))
-
--- name: filter_is
-and i.{columns} = {values}
-
--- name: filter_in
-and i.{columns} in each({values})
-
--- name: filter_since
-and {at} >= :since
-
--- name: filter_until
-and {at} <= :until
-
--- name: filter_topics
-and i.attributes::jsonb ->> 'topic_id' in each(:topics)
-
--- name: filter_speakers_passage
-and p.speaker in each(:speakers)
-
--- name: filter_speakers_item
-and i.row in (select s.item from passage s where s.tenant = :tenant and s.speaker in each(:speakers))
-
--- name: where_eq
-and attribute(i.attributes, :name{n}) is not distinct from :value{n}::jsonb
-
--- name: where_ne
-and attribute(i.attributes, :name{n}) is distinct from :value{n}::jsonb
-
--- name: where_tagged
-and exists (select 1 from tag t where t.tenant = :tenant and t.item = i.row and t.tag in each(:value{n}))
-
--- name: where_linked
-and i.id in (select l.target from item s join link l on l.tenant = s.tenant and l.source = s.id and l.type = :name{n}
-             where s.tenant = :tenant and s.forgotten = 0 {seen}
-             and (s.title in each(:value{n}) or lower(s.title) in each(:value{n})))
-
--- name: expiring
-select 1 from item i where i.tenant = :tenant and i.attributes::jsonb ->> 'expires_at' is not null limit 1
-
--- name: filter_unexpired
-and coalesce(i.attributes::jsonb ->> 'expires_at', '~') collate "C" > :now
-
--- name: where_sure
-and {certainty} between (:value{n}::jsonb ->> 0)::numeric and (:value{n}::jsonb ->> 1)::numeric
-
--- name: sort_created_at
-i.seq
-
--- name: sort_updated_at
-i.updated_at
-
--- name: sort_access_count
-i.reads
-
--- name: sort_last_accessed
-i.last_read
-
--- name: sort_title
-lower(i.title collate "C")
-
--- name: sort_certainty
-{certainty} {way}, lower(i.title collate "C")
+-- fragments: sort
+created_at: i.seq
+updated_at: i.updated_at
+access_count: i.reads
+last_accessed: i.last_read
+title: lower(i.title collate "C")
+certainty: {certainty} {way}, lower(i.title collate "C")

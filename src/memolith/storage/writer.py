@@ -67,7 +67,8 @@ class SqlWriter(SqlReader):
     def finish(self) -> None:
         """Write the sums; to be called after `apply` without `append`."""
         self.heads.clear()
-        self.do("head_set", tenant=self.tenant, seq=self._seq, passages=self._passages, terms=self._terms, at=self._at)
+        self.change("head", ("tenant",), {"tenant": self.tenant, "seq": self._seq, "passages": self._passages,
+                                          "terms": self._terms, "at": self._at})
 
     def queue(self, consumer: str, stream: str, seq: int) -> None:
         """Ask for derived work on a stream, due at once whatever the clocks say."""
@@ -105,30 +106,32 @@ class SqlWriter(SqlReader):
             self._add_passage(number, item, passage)
 
     def _add_passage(self, number: int, item: Item, passage: Passage) -> None:
-        ref: Parameters = {"tenant": self.tenant, "id": Place(number, passage.ordinal).ref}
-        self.add("passage", rows.passage_columns(passage) | ref | {"item": number})
-        self.do("posting_add", **ref, **self.posting(item, passage, 1))
+        ref = Place(number, passage.ordinal).ref
+        self.add("passage", rows.passage_columns(passage) | {"tenant": self.tenant, "id": ref, "item": number})
+        self._index("posting_add", ref, item, passage)
         for mark in sketch(passage.text) if passage.ordinal == 0 else ():
             self.add("sketch", {"tenant": self.tenant, "mark": mark, "item": number})
 
     def _drop_passages(self, number: int, item: Item, first: int) -> None:
-        if first >= item.passages:
-            return
-        for row in list(self.rows("passages_from", tenant=self.tenant, item=number, ordinal=first)):
-            passage = rows.passage_from(row, item.id)
-            self.do("posting_drop", tenant=self.tenant, id=row[0], **self.posting(item, passage, -1))
+        for passage in self.passages(self.tenant, item.id)[first:] if first < item.passages else ():
+            ref = Place(number, passage.ordinal).ref
+            self._index("posting_drop", ref, item, passage)
             for mark in sketch(passage.text) if passage.ordinal == 0 else ():
                 self.drop("sketch", mark=mark, item=number)
-            self.drop("passage", id=row[0])
-            self.drop("embedding", passage=row[0])
+            self.drop("passage", id=ref)
+            self.drop("embedding", passage=ref)
 
     def _index_again(self, number: int, before: Item, item: Item) -> None:
-        for row in list(self.rows("passages_from", tenant=self.tenant, item=number, ordinal=0)):
-            passage = rows.passage_from(row, item.id)
-            self.do("posting_drop", tenant=self.tenant, id=row[0], **self.posting(before, passage, -1))
-            self.do("posting_add", tenant=self.tenant, id=row[0], **self.posting(item, passage, 1))
+        for passage in self.passages(self.tenant, item.id):
+            ref = Place(number, passage.ordinal).ref
+            self._index("posting_drop", ref, before, passage)
+            self._index("posting_add", ref, item, passage)
             if before.title != item.title:
-                self.drop("embedding", passage=row[0])
+                self.drop("embedding", passage=ref)
+
+    def _index(self, name: str, ref: int, item: Item, passage: Passage) -> None:
+        sign = 1 if name == "posting_add" else -1
+        self.do(name, tenant=self.tenant, id=ref, **self.posting(item, passage, sign))
 
     def item_columns(self, item: Item) -> Parameters:
         """The columns of an item in its table."""
@@ -154,6 +157,10 @@ class SqlWriter(SqlReader):
     def put(self, table: str, key: Collection[str], values: Parameters) -> None:
         """Put a row into a table, in the place of the one with that key."""
         self.execute(self.queries.about("put", table, values, key), values)
+
+    def change(self, table: str, key: Collection[str], values: Parameters) -> None:
+        """Give the rows with that key the other values."""
+        self.execute(self.queries.about("change", table, values, key), values)
 
     def drop(self, table: str, /, **key: Parameter) -> None:
         """Remove the rows of the tenant that have these values."""
@@ -195,8 +202,9 @@ class SqlWriter(SqlReader):
     def postpone(self, job: Job, now: str, error: str, tries: int) -> None:
         """Put failed work back with growing pauses, or give it up after so many tries."""
         pause = BACK_OFF_S[min(job.attempts, len(BACK_OFF_S)) - 1]
-        self.do("outbox_later", tenant=job.tenant, seq=job.seq, consumer=job.consumer, error=error,
-                status="failed" if job.attempts >= tries else "pending", due=later(now, pause))
+        self.change("outbox", ("tenant", "seq", "consumer"), {
+            "tenant": job.tenant, "seq": job.seq, "consumer": job.consumer, "error": error,
+            "status": "failed" if job.attempts >= tries else "pending", "due": later(now, pause)})
 
     def put_vector(self, ref: int, model: str, digest: bytes, row: bytes | None) -> None:
         """Give a passage its vector, or none if the model understands too little of it."""

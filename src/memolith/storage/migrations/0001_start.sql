@@ -11,6 +11,38 @@ create unique index event_key on event (tenant, actor, key) where key is not nul
 create index event_source on event (tenant, (data::jsonb ->> 'source')) where type = 'linked';
 create index event_target on event (tenant, (data::jsonb ->> 'target')) where type = 'linked';
 
+-- A `bigint primary key` is one in SQLite alone. One row per tenant: the last sequence number, the sums that ranking
+-- needs, and whether writes are refused because the tenant moves to another database.
+create table head (
+    tenant text collate "C" not null, number bigint primary key, seq bigint not null,
+    passages bigint not null default 0, terms bigint not null default 0, at text collate "C" not null default '',
+    frozen boolean not null default false
+);
+
+create table item (
+    row bigint primary key, tenant text collate "C" not null, id text collate "C" not null, kind text not null,
+    title text not null, status text not null, owner text not null, audience text not null, project text,
+    namespace text, tags text not null, attributes text not null, version integer not null, seq bigint not null,
+    created_at text collate "C" not null, updated_at text collate "C" not null, blocks integer not null,
+    passages integer not null, forgotten smallint not null, reads bigint not null default 0,
+    last_read text collate "C" not null default ''
+);
+create index item_owner on item (tenant, owner);
+create index item_project on item (tenant, project) where project is not null;
+create index item_topic on item (tenant, (attributes::jsonb ->> 'topic_id'))
+    where attributes::jsonb ->> 'topic_id' is not null;
+create index item_expiring on item (tenant) where attributes::jsonb ->> 'expires_at' is not null;
+create index item_name on item (tenant, kind, title) where title <> '';
+
+-- The id is the item's row times 2^20 plus the ordinal, so a hit tells its item and its neighbours without a look-up.
+create table passage (
+    id bigint primary key, tenant text collate "C" not null, item bigint not null, ordinal integer not null,
+    block integer not null, text text not null, at text collate "C" not null, speaker text collate "C", locator text,
+    attributes text, digest bigint not null
+);
+create index passage_digest on passage (tenant, digest);
+create index passage_speaker on passage (tenant, speaker) where speaker is not null;
+
 create table tag (
     tenant text collate "C" not null, tag text collate "C" not null, item bigint not null,
     primary key (tenant, tag, item)

@@ -53,7 +53,8 @@ def get_stats(call: Call, *, user_id: UserId | None = None) -> Body:
     engine.flush_reads()
     types = memories.by_type(engine.counts(caller, "namespace", mine(caller)))
     with engine.store.reading(caller.tenant) as rows:
-        favourite = rows.most_read(caller, mine(caller))
+        often = rows.listing(caller, mine(caller), "access_count", limit=1, counted=False)
+        favourite = next(iter(rows.access(caller.tenant, [item.id for item in often.items])), None)
         recent = rows.listing(caller, mine(caller), limit=5, counted=False)
         topics = rows.listing(caller, Filter(kinds=("topic",), owner=caller.user), limit=1).total
     return {"total_memories": sum(types.values()), "memories_by_type": types, "total_topics": topics,

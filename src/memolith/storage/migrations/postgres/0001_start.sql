@@ -1,45 +1,16 @@
 create extension if not exists vector;
 
--- One row per tenant: the last sequence number, the sums that ranking needs, and whether writes are refused because
--- the tenant moves to another database.
-create table head (
-    tenant text collate "C" primary key, number integer generated always as identity, seq bigint not null,
-    passages bigint not null default 0, terms bigint not null default 0, at text collate "C" not null default '',
-    frozen boolean not null default false
-);
-
+alter table head add primary key (tenant), alter number add generated always as identity;
 -- The row of an item is the number of its first event.
-create table item (
-    row bigint not null, tenant text collate "C" not null, id text collate "C" not null, kind text not null,
-    title text not null, status text not null, owner text not null, audience text not null, project text,
-    namespace text, tags text not null, attributes text not null, version integer not null, seq bigint not null,
-    created_at text collate "C" not null, updated_at text collate "C" not null, blocks integer not null,
-    passages integer not null, forgotten smallint not null, reads bigint not null default 0,
-    last_read text collate "C" not null default '',
-    primary key (tenant, id)
-);
+alter table item add primary key (tenant, id);
 create unique index item_row on item (tenant, row);
 create index item_forgotten on item (tenant, row) where forgotten <> 0;
 create index item_kind on item (tenant, kind, seq);
 create index item_updated on item (tenant, kind, updated_at, seq);
 create index item_sorted on item (tenant, kind, lower(title collate "C"), seq);
-create index item_owner on item (tenant, owner);
-create index item_project on item (tenant, project) where project is not null;
 create index item_namespace on item (tenant, namespace) where namespace is not null;
-create index item_topic on item (tenant, (cast(attributes as jsonb) ->> 'topic_id'))
-    where cast(attributes as jsonb) ->> 'topic_id' is not null;
-create index item_expiring on item (tenant) where cast(attributes as jsonb) ->> 'expires_at' is not null;
-create index item_name on item (tenant, kind, title) where title <> '';
-
-create table passage (
-    id bigint not null, tenant text collate "C" not null, item bigint not null, ordinal integer not null,
-    block integer not null, text text not null, at text collate "C" not null, speaker text collate "C", locator text,
-    attributes text, digest bigint not null,
-    primary key (tenant, id)
-);
-create index passage_digest on passage (tenant, digest);
+alter table passage add primary key (tenant, id);
 create index passage_at on passage (tenant, at) include (id, item);
-create index passage_speaker on passage (tenant, speaker) where speaker is not null;
 
 -- Terms are stemmed and hashed together with the tenant's number, so tenants share no posting list.
 create table posting (

@@ -1,17 +1,4 @@
--- One row per tenant: the last sequence number, and the sums that ranking needs; here no tenant is ever frozen.
-create table head (
-    tenant text not null unique, number integer primary key, seq integer not null,
-    passages integer not null default 0, terms integer not null default 0, at text not null default '',
-    frozen integer not null default 0
-);
-
-create table item (
-    row integer primary key, tenant text not null, id text not null, kind text not null, title text not null,
-    status text not null, owner text not null, audience text not null, project text, namespace text,
-    tags text not null, attributes text not null, version integer not null, seq integer not null,
-    created_at text not null, updated_at text not null, blocks integer not null, passages integer not null,
-    forgotten integer not null, reads integer not null default 0, last_read text not null default ''
-);
+create unique index head_tenant on head (tenant);
 create unique index item_id on item (tenant, id);
 -- The columns after the sort key are what filters ask for, so that a far page is counted off in the index alone.
 create index item_kind on item (tenant, kind, seq, forgotten, owner, audience, project, namespace, status);
@@ -23,24 +10,10 @@ create index item_sorted on item (tenant, kind, lower(title), seq, forgotten, ow
 create index item_reads on item (tenant, kind, reads, seq, forgotten, owner, audience, project, namespace, status);
 create index item_last_read on item (tenant, kind, last_read, seq, forgotten, owner, audience, project, namespace,
     status);
-create index item_owner on item (tenant, owner);
-create index item_project on item (tenant, project) where project is not null;
 create index item_namespace on item (tenant, namespace, kind, forgotten, owner, audience, project);
-create index item_topic on item (tenant, attributes ->> 'topic_id') where attributes ->> 'topic_id' is not null;
-create index item_expiring on item (tenant) where attributes ->> 'expires_at' is not null;
-create index item_name on item (tenant, kind, title) where title <> '';
 -- Covers the count of concepts by area, topic and subtopic, so that the hierarchy reads no row.
 create index item_tree on item (tenant, attributes ->> 'area', attributes ->> 'topic', attributes ->> 'subtopic',
     audience, owner, project, forgotten, version) where kind = 'concept';
-
--- The id is the item's row times 2^20 plus the ordinal, so a hit tells its item and its neighbours without a look-up.
-create table passage (
-    id integer primary key, tenant text not null, item integer not null, ordinal integer not null,
-    block integer not null, text text not null, at text not null, speaker text, locator text, attributes text,
-    digest integer not null
-);
-create index passage_digest on passage (tenant, digest);
-create index passage_speaker on passage (tenant, speaker) where speaker is not null;
 
 -- Terms are stemmed and hashed together with the tenant's number: tenants share no posting list, and no word of an
 -- erased text can be left in the pages of the index.
