@@ -11,7 +11,7 @@ export PYTHONUTF8 := 1
 venv: $(STAMP)
 
 $(STAMP): pyproject.toml
-	@git --version > /dev/null || (echo "git is needed: the tests build repositories with it" && exit 1)
+	@git --version > /dev/null 2>&1 || apt-get install -qq -y git || echo "git is missing: the tests build repositories with it"
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --editable ".[test]"
