@@ -18,6 +18,7 @@ from tests.programs.children import CLI, HERE, Child, ask, environment, wait_for
 from memolith.app import App, open_app
 from memolith.engine.intake import Intake, Limits
 from memolith.engine.model import Block, Caller, Draft, Filter
+from memolith.engine.ports import Place
 from memolith.engine.recall import Query
 from memolith.retrieval.minilm import MODEL_FILE, MODEL_FOLDER, VOCAB_FILE, MiniLM
 from memolith.retrieval.vectors import quantised
@@ -77,7 +78,7 @@ def test_without_a_network_and_a_home_what_was_remembered_is_found_by_meaning(lo
         answer = json.loads(lonely("recall", question, *data))
         assert answer["hits"][0]["text"] == text
         assert answer["hits"][0]["reasons"]["cosine"] > 0.2
-        assert answer["warnings"] == []
+        assert not answer.get("warnings"), answer
     pack = json.loads(lonely("context", "pet destroyed the furniture", *data))
     assert FACTS[0] in pack["text"]
     same = json.loads(lonely("similar", FACTS[0].replace("out", "away"), *data))
@@ -160,7 +161,7 @@ def shelved(folder: Path, count: int) -> App:
 def nearest(app: App, row: np.ndarray) -> int:
     index = app.stage.vectors(MiniLM())
     with app.store.reading(None) as store:
-        return index.nearest(store, ME, Filter(), row.tobytes(), 1)[0].place.ordinal
+        return Place.of(index.nearest(store, ME, Filter(), row.tobytes(), 1)[0][0]).ordinal
 
 
 @pytest.mark.parametrize("attempt", [0, *(pytest.param(n, marks=pytest.mark.full) for n in (1, 2))])
