@@ -29,7 +29,7 @@ from memolith.retrieval.stage import LocalStage
 from memolith.retrieval.worker import EmbedWorker
 from memolith.settings import Settings
 from memolith.storage import terms
-from memolith.storage.sqlite import SqliteStore, library_version, make_private, restore_backup
+from memolith.storage.sqlite import SqliteStore, library_version, restore_backup
 from memolith.storage.store import StoredKeys
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class App:
                 if isinstance(store, SqliteStore):
                     self._stage: LocalStage | PostgresStage = LocalStage(chosen.data, store.reading, store.prune)
                 else:
-                    make_private(chosen.data)
+                    chosen.data.mkdir(mode=0o700, parents=True, exist_ok=True)
                     # The driver is an extra, which only who has chosen this store needs.
                     from memolith.storage.postgres_vectors import PostgresStage
                     self._stage = PostgresStage(store, chosen.own_index_from)

@@ -17,8 +17,8 @@ from memolith.engine.engine import Engine
 from memolith.engine.model import Block, Caller, Draft, Patch
 from memolith.errors import Conflict, InvalidInput, MemolithError, SchemaTooNew, StoreCorrupt
 from memolith.settings import Settings
-from memolith.storage.migrate import FOLDER, migrations
-from memolith.storage.sqlite import FILE
+from memolith.storage.queries import migrations
+from memolith.storage.sqlite import FILE, FOLDER
 from memolith.storage.terms import indexed
 from stores import dump, each_store
 

@@ -24,8 +24,7 @@ from memolith.app import App
 from memolith.engine.model import Caller
 from memolith.errors import MemolithError, StoreCorrupt, Unavailable
 from memolith.settings import Settings
-from memolith.storage.postgres import PostgresStore
-from memolith.storage.postgres_migrate import migrate
+from memolith.storage.postgres import PostgresStore, migrate
 from postgres import NOBODY, Cluster, Server, a_cluster, prepare
 from stores import engine_on
 

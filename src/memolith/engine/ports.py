@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from memolith.engine.events import Changes, Data, Event
@@ -51,8 +50,7 @@ class Statistics(NamedTuple):
     frequencies: Mapping[str, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
+class Job(NamedTuple):
     """A piece of derived work, leased from the outbox."""
 
     tenant: str

@@ -118,20 +118,17 @@ class Model:
     def embed(self, texts: Sequence[str]) -> list[bytes | None]:
         """One vector or None per text, in order."""
         rows = [self._tokenizer.ids(text, MAX_TOKENS) for text in texts]
-        planned = list(batches({place: len(row) for place, row in enumerate(rows) if self._understands(row)}))
-        found = self._run([[rows[place] for place in batch] for batch in planned])
+        planned = list(batches({place: len(row) for place, row in enumerate(rows)
+                                if share(row, {UNKNOWN}) <= MAX_UNKNOWN
+                                and share(row, self._tokenizer.foreign) <= MAX_FOREIGN}))
+        # Many batches go on two threads, for the network itself keeps to one. Never on the caller's thread: the end of
+        # the process waits for a pool, and would abort in native code.
+        threads = BULK_THREADS if len(planned) >= BULK_BATCHES else 1
+        with translated(RuntimeError, "Nothing can be embedded while the program ends"), \
+                ThreadPoolExecutor(threads, "memolith-embed") as pool:
+            found = list(pool.map(self._vectors, [[rows[place] for place in batch] for batch in planned]))
         made = dict(zip(chain.from_iterable(planned), chain.from_iterable(found), strict=True))
         return [made.get(place) for place in range(len(rows))]
-
-    def _understands(self, row: Sequence[int]) -> bool:
-        return share(row, {UNKNOWN}) <= MAX_UNKNOWN and share(row, self._tokenizer.foreign) <= MAX_FOREIGN
-
-    def _run(self, planned: Sequence[Sequence[Sequence[int]]]) -> list[list[bytes]]:
-        """The vectors of each batch, of many on two threads: the network itself keeps to one."""
-        # Never on the caller's thread: the end of the process waits for a pool, and would abort in native code.
-        with translated(RuntimeError, "Nothing can be embedded while the program ends"), \
-                ThreadPoolExecutor(BULK_THREADS if len(planned) >= BULK_BATCHES else 1, "memolith-embed") as pool:
-            return list(pool.map(self._vectors, planned))
 
     def _vectors(self, rows: Sequence[Sequence[int]]) -> list[bytes]:
         """The vector of each row of token ids."""

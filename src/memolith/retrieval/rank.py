@@ -6,11 +6,13 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from datetime import date, timedelta
 from itertools import pairwise
 
 from memolith.engine.ports import Asked, Evidence, Place, Ranked
-from memolith.retrieval.dates import Days, days_off, named_days, tells_time
 
+Days = list[tuple[date, date]]
 K1, B = 0.9, 0.4
 ANSWER, BEFORE, AFTER = 0.5, 0.1, 0.1
 SPEAKER, DATE, WHEN, GROUP = 0.2, 0.2, 0.1, 0.3
@@ -20,6 +22,20 @@ TEXT_SHARE = 0.6
 ANCHORS = ((0.0, 0.0), (0.28, 0.70), (0.86, 0.90), (1.0, 1.0))
 _WHEN = re.compile(r"\s*(when|how long|since when|what (year|month|date|day)|which (year|month|week|day)|in which)",
                    re.I)
+_MONTHS = {name: n + 1 for n, name in enumerate(
+    "january february march april may june july august september october november december".split())}
+_NUMBERS = _MONTHS | {name[:3]: n for name, n in _MONTHS.items()} | {"sept": 9}
+_NAME = "|".join(sorted(_NUMBERS, key=len, reverse=True))
+_DAYS = [re.compile(pattern) for pattern in (
+    r"\b(?P<year>\d{4})-(?P<month>\d\d)-(?P<day>\d\d)\b",
+    rf"\b(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? (?P<month>{_NAME})\b\.?,?(?: (?P<year>\d{{4}}))?",
+    rf"\b(?P<month>{_NAME})\.? (?P<day>\d{{1,2}})(?:st|nd|rd|th)?\b(?!\d),?(?: (?P<year>\d{{4}}))?")]
+_MONTH = re.compile(rf"\b({_NAME})\b,?(?: (?:of )?(\d{{4}}))?")
+_MAY = re.compile(r"\b(in|of|during|since|until|early|mid|late|by) may\b")
+_YEAR = re.compile(r"\b((?:19|20)\d\d)\b")
+_TIME_WORDS = re.compile(
+    r"\b(yesterday|today|tonight|tomorrow|last|next|ago|week|weekend|month|year|morning|evening|night|recently|since|"
+    rf"(?:mon|tues|wednes|thurs|fri|satur|sun)day|{'|'.join(_MONTHS)}|20\d\d|\d+ (?:days|weeks|months|years))\b", re.I)
 
 
 def similarity(cosine: float) -> float:
@@ -47,19 +63,29 @@ def pairs(vectors: Sequence[tuple[Place, bytes]], threshold: float, most: int,
 
 def judge(asked: Asked, pool: Sequence[Evidence]) -> list[Ranked]:
     """Each candidate by itself, without boosts, in the order given."""
-    weights = _weights(asked)
-    return [_judged(asked, evidence, weights) for evidence in pool]
+    count, found = asked.statistics.passages, asked.statistics.frequencies
+    weights = {term: math.log(1 + (count - found.get(term, 0) + 0.5) / (found.get(term, 0) + 0.5))
+               for term in asked.terms}
+    # What the terms that are known here could give at most, and what all of them could.
+    known = sum(weight for term, weight in weights.items() if found.get(term))
+    ideal = sum(weights.values())
+    return [_judged(evidence, weights, asked.statistics.mean_length, known, ideal) for evidence in pool]
 
 
 def rank(asked: Asked, pool: Sequence[Evidence]) -> list[Ranked]:
     """Best first, with the boosts that neighbours, names and dates give."""
     judged = judge(asked, pool)
     places: dict[tuple[int, int], Ranked] = {one.place: one for one in judged}
-    days = named_days(asked.text, sorted({int(one.passage.at[:4]) for one in judged}))
+    days = _named_days(asked.text, sorted({int(one.passage.at[:4]) for one in judged}))
     asks_when = bool(_WHEN.match(asked.text))
     boosts = [_boosts(asked, one, places, days, asks_when) for one in judged]
     totals = [one.order + sum(boost.values()) for one, boost in zip(judged, boosts, strict=True)]
-    groups = _groups(judged, totals)
+    best: dict[int, list[float]] = defaultdict(list)
+    for one, total in zip(judged, totals, strict=True):
+        best[one.place.item].append(total)
+    # By how much an item with several good passages lifts them all.
+    groups = {item: GROUP * sum(score * 0.5 ** n for n, score in enumerate(sorted(scores, reverse=True)[:5]))
+              for item, scores in best.items()}
     made = []
     for one, total, boost in zip(judged, totals, boosts, strict=True):
         group = groups[one.place.item]
@@ -68,20 +94,14 @@ def rank(asked: Asked, pool: Sequence[Evidence]) -> list[Ranked]:
     return sorted(made, key=lambda one: (-one.order, one.place))
 
 
-def _weights(asked: Asked) -> tuple[dict[str, float], float, float]:
-    """The weight of each term, their sum over terms that are known here, and over all."""
-    count, found = asked.statistics.passages, asked.statistics.frequencies
-    weights = {term: math.log(1 + (count - found.get(term, 0) + 0.5) / (found.get(term, 0) + 0.5))
-               for term in asked.terms}
-    known = sum(weight for term, weight in weights.items() if found.get(term))
-    return weights, known, sum(weights.values())
-
-
-def _judged(asked: Asked, evidence: Evidence, weighed: tuple[dict[str, float], float, float]) -> Ranked:
-    weights, known, ideal = weighed
-    raw = _bm25(evidence.words, weights, asked.statistics.mean_length)
+def _judged(evidence: Evidence, weights: dict[str, float], mean: float, known: float, ideal: float) -> Ranked:
+    """A candidate by BM25 and cosine."""
+    words, cosine, raw = evidence.words, evidence.cosine, 0.0
+    norm = K1 * (1 - B + B * len(words) / mean) if mean else K1
+    for term, weight in weights.items():
+        if times := words.count(term):
+            raw += weight * times * (K1 + 1) / (times + norm)
     text = raw / known if known else 0.0
-    cosine = evidence.cosine
     share = min(1.0, raw / ideal) if ideal else 0.0
     # A passage without a vector is judged by its text alone.
     meaning = max(cosine, 0.0) if cosine is not None else share
@@ -89,15 +109,6 @@ def _judged(asked: Asked, evidence: Evidence, weighed: tuple[dict[str, float], f
     reasons = {"text": text} if cosine is None else {"text": text, "cosine": cosine}
     order = (cosine if cosine is not None else share) + text
     return Ranked(evidence.place, evidence.passage, order, round(worth, 4), reasons)
-
-
-def _bm25(words: Sequence[str], weights: dict[str, float], mean: float) -> float:
-    total = 0.0
-    norm = K1 * (1 - B + B * len(words) / mean) if mean else K1
-    for term, weight in weights.items():
-        if times := words.count(term):
-            total += weight * times * (K1 + 1) / (times + norm)
-    return total
 
 
 def _boosts(asked: Asked, one: Ranked, places: Mapping[tuple[int, int], Ranked], days: Days,
@@ -112,16 +123,31 @@ def _boosts(asked: Asked, one: Ranked, places: Mapping[tuple[int, int], Ranked],
     if asked.named == (one.passage.speaker,):
         boosts["speaker"] = SPEAKER
     if days:
-        boosts["date"] = DATE * math.exp(-days_off(one.passage.at, days) / FADE_DAYS)
-    if asks_when and tells_time(one.passage.text):
+        day = date.fromisoformat(one.passage.at[:10])
+        off = min(0 if first <= day <= last else min(abs((day - first).days), abs((day - last).days))
+                  for first, last in days)
+        boosts["date"] = DATE * math.exp(-off / FADE_DAYS)
+    if asks_when and _TIME_WORDS.search(one.passage.text):
         boosts["when"] = WHEN
     return boosts
 
 
-def _groups(judged: list[Ranked], totals: list[float]) -> dict[int, float]:
-    """By how much an item with several good passages lifts them all."""
-    best: dict[int, list[float]] = defaultdict(list)
-    for one, total in zip(judged, totals, strict=True):
-        best[one.place.item].append(total)
-    return {item: GROUP * sum(score * 0.5 ** n for n, score in enumerate(sorted(scores, reverse=True)[:5]))
-            for item, scores in best.items()}
+def _named_days(question: str, years: list[int]) -> Days:
+    """The stretches of days that a question names; without a year, that day or month of each of the years."""
+    text = question.lower()
+    found: Days = []
+    for match in (match for pattern in _DAYS for match in pattern.finditer(text)):
+        for year in [int(match["year"])] if match["year"] else years:
+            with suppress(ValueError):
+                day = date(year, _NUMBERS.get(match["month"]) or int(match["month"]), int(match["day"]))
+                found.append((day, day))
+    if found:
+        return found
+    for match in _MONTH.finditer(text):
+        if match[1] == "may" and not match[2] and not _MAY.search(text):
+            continue
+        for year in [int(match[2])] if match[2] else years:
+            if 1 <= year < 9999:
+                first = date(year, _NUMBERS[match[1]], 1)
+                found.append((first, (first + timedelta(days=32)).replace(day=1) - timedelta(days=1)))
+    return found or [(date(int(year), 1, 1), date(int(year), 12, 31)) for year in _YEAR.findall(text)]

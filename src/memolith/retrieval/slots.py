@@ -60,8 +60,12 @@ class Slots:
         """Put rows of the statement `slots` at the end."""
         if not slots:
             return
-        self._make_room(self.count + len(slots))
         here = slice(self.count, self.count + len(slots))
+        old, room = self.columns, len(self.columns["id"])
+        if here.stop > room:
+            self._lay_out(max(here.stop, 2 * room))
+            for name, column in old.items():
+                self.columns[name][tuple(map(slice, column.shape))] = column
         ids, times, vectors, *items = zip(*slots, strict=True)
         self.columns["id"][here] = ids
         self.columns["at"][here] = list(map(micros, times))
@@ -72,17 +76,6 @@ class Slots:
         self.bits[:, here] = signs(rows)
         self.columns["norm"][here] = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype="f4", casting="unsafe"))
         self.count += len(slots)
-
-    def _make_room(self, needed: int) -> None:
-        old, room = self.columns, len(self.columns["id"])
-        if needed > room:
-            self._lay_out(max(needed, 2 * room))
-            for name, column in old.items():
-                self.columns[name][tuple(map(slice, column.shape))] = column
-
-    def bury(self, vectors: Array) -> None:
-        """Mask vectors that are no more."""
-        self.column("gone")[np.isin(self.column("id"), vectors)] = 1
 
     def update(self, items: Iterable[Row]) -> None:
         """Take over the columns of changed items."""
@@ -117,7 +110,11 @@ def write_snapshot(path: Path, dimension: int, count: int, slots: Iterator[Row],
     """Write the slots to a new file that appears whole or not at all."""
     partial = path.with_suffix(f".{os.getpid()}-{threading.get_ident()}.partial")
     try:
-        _reserve(partial, layout(count, dimension)[1])
+        size = layout(count, dimension)[1]
+        with open(partial, "wb") as file:
+            # Take the room on the disk now: a mapped file that finds none later kills the process.
+            for start in range(0, size, 1 << 20):
+                file.write(bytes(min(1 << 20, size - start)))
         memory: Array = np.memmap(partial, "u1", "r+")
         made = Slots(dimension, count, memory)
         while batch := list(islice(slots, min(2000, count - made.count))):
@@ -133,13 +130,6 @@ def write_snapshot(path: Path, dimension: int, count: int, slots: Iterator[Row],
         os.replace(partial, path)
     finally:
         partial.unlink(missing_ok=True)
-
-
-def _reserve(path: Path, size: int) -> None:
-    """Take the room on the disk now: a mapped file that finds none later kills the process."""
-    with open(path, "wb") as file:
-        for start in range(0, size, 1 << 20):
-            file.write(bytes(min(1 << 20, size - start)))
 
 
 def _checksum(marks: Mapping[str, object], memory: Array) -> int:

@@ -28,8 +28,10 @@ class WordPiece:
         tokens = vocab.read_text(encoding="utf-8").splitlines()
         self._pieces = {token: number for number, token in enumerate(tokens)}
         self._longest = max(map(len, tokens), default=0)
-        self.foreign = frozenset(number for number, token in enumerate(tokens) if foreign_letter(token)) | {UNKNOWN}
-        """The ids of [UNK] and of lone non-Latin letters."""
+        letters = {number: token.removeprefix("##") for number, token in enumerate(tokens)}
+        self.foreign = {UNKNOWN, *(number for number, letter in letters.items() if len(letter) == 1
+                                   and ord(letter) >= FIRST_GREEK and unicodedata.category(letter)[0] in "LM")}
+        """The ids of [UNK] and of lone letters of other scripts, which the model can spell but hardly understands."""
         self._word = lru_cache(CACHED_WORDS)(self._cut)
         self._folding = Folding()
 
@@ -68,29 +70,21 @@ class Folding(dict[int, str]):
     """What each code point of a decomposed text becomes, worked out at its first use."""
 
     def __missing__(self, code: int) -> str:
-        folded = fold(chr(code))
+        """Nothing, a space, the character as a word of its own, or its lower case."""
+        char, category = chr(code), unicodedata.category(chr(code))
+        if char in "\t\n\r" or (char.isspace() and category != "Cc"):
+            folded = " "
+        # Unassigned characters stay: what the vocabulary cannot know must still become [UNK].
+        elif category in ("Cc", "Cf", "Co", "Cs", "Mn") or char == "\ufffd":
+            folded = ""
+        elif (category.startswith("P") or (char.isascii() and not char.isalnum())
+              or any(code in block for block in IDEOGRAPHS)):
+            folded = f" {char} "
+        else:
+            folded = char.lower()
         if len(self) < CACHED_CHARS:
             self[code] = folded
         return folded
-
-
-def fold(char: str) -> str:
-    """Nothing, a space, the character as a word of its own, or its lower case."""
-    category = unicodedata.category(char)
-    if char in "\t\n\r" or (char.isspace() and category != "Cc"):
-        return " "
-    # Unassigned characters stay: what the vocabulary cannot know must still become [UNK].
-    if category in ("Cc", "Cf", "Co", "Cs", "Mn") or char == "\ufffd":
-        return ""
-    alone = (category.startswith("P") or (char.isascii() and not char.isalnum())
-             or any(ord(char) in block for block in IDEOGRAPHS))
-    return f" {char} " if alone else char.lower()
-
-
-def foreign_letter(token: str) -> bool:
-    """Whether the token is one letter of another script, which the model can spell but hardly understands."""
-    letter = token.removeprefix("##")
-    return len(letter) == 1 and ord(letter) >= FIRST_GREEK and unicodedata.category(letter)[0] in "LM"
 
 
 def share(ids: Sequence[int], among: Collection[int]) -> float:

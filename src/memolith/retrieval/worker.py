@@ -6,7 +6,7 @@ import hashlib
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from typing import NamedTuple
 
 from memolith.engine.ports import Clock, Embedder, Job, Store
 from memolith.errors import DiskFull, EmbedderDown, Unavailable
@@ -18,26 +18,25 @@ DOWN_STEP = 3
 log = logging.getLogger("memolith.worker")
 
 
-class EmbedWorker:
+class EmbedWorker(NamedTuple):
     """Drains the outbox of one model; any number of processes may do so at once."""
 
-    def __init__(self, store: Store, embedder: Embedder, clock: Clock, quantised: Callable[[bytes], bytes]) -> None:
-        self._store = store
-        self._embedder = embedder
-        self._clock = clock
-        self._quantised = quantised
+    store: Store
+    embedder: Embedder
+    clock: Clock
+    quantised: Callable[[bytes], bytes]
 
     def drain(self, tenant: str | None = None, budget_s: float = 3600.0) -> int:
         """Embed what is due, newest first, for at most that long; returns how many streams were done."""
-        with self._store.reading(tenant) as rows:
+        with self.store.reading(tenant) as rows:
             # A look costs less than the write lock, and mostly there is nothing to do.
             if not rows.waiting(tenant, "embed", 1):
                 return 0
         started, done = time.monotonic(), 0
         size = 4 if budget_s < 1 else BATCH
         while time.monotonic() - started < budget_s:
-            with self._store.writing(tenant, budget_s) as rows:
-                jobs = rows.lease("embed", self._clock.now(), size, LEASE_S, tenant)
+            with self.store.writing(tenant, budget_s) as rows:
+                jobs = rows.lease("embed", self.clock.now(), size, LEASE_S, tenant)
             if not jobs:
                 break
             try:
@@ -58,45 +57,45 @@ class EmbedWorker:
                 raise
             if isinstance(error, EmbedderDown):
                 # If even this fails, it is not for the texts, and no job may be given up for it.
-                if not self._embedder.ready:
+                if not self.embedder.ready:
                     raise
-                self._embedder.embed(["ready"])
+                self.embedder.embed(["ready"])
             if len(jobs) > 1:
                 return sum(self._attempt([job]) for job in jobs)
             log.warning("embedding of %s failed: %s", jobs[0].stream, error)
-            with self._store.writing(jobs[0].tenant) as rows:
-                rows.postpone(jobs[0], self._clock.now(), f"{type(error).__name__}: {error}", TRIES)
+            with self.store.writing(jobs[0].tenant) as rows:
+                rows.postpone(jobs[0], self.clock.now(), f"{type(error).__name__}: {error}", TRIES)
             return 0
         return len(jobs)
 
     def _put_back(self, jobs: list[Job], error: EmbedderDown) -> None:
         """Let the jobs wait for the embedder, never so long that its return goes unnoticed."""
         for job in jobs:
-            with self._store.writing(job.tenant) as rows:
-                rows.postpone(replace(job, attempts=min(job.attempts, DOWN_STEP)), self._clock.now(), error.message,
-                              TRIES)
+            with self.store.writing(job.tenant) as rows:
+                held = job._replace(attempts=min(job.attempts, DOWN_STEP))
+                rows.postpone(held, self.clock.now(), error.message, TRIES)
 
     def _embed(self, jobs: list[Job]) -> None:
-        model, tenants = self._embedder.id, {job.tenant for job in jobs}
+        model, tenants = self.embedder.id, {job.tenant for job in jobs}
         due: dict[Job, dict[int, str]] = {}
         made: dict[str, bytes | None] = {}
         for tenant in tenants:
-            with self._store.reading(tenant) as rows:
+            with self.store.reading(tenant) as rows:
                 for job in (job for job in jobs if job.tenant == tenant):
-                    due[job] = {passage.ref: passage.text for passage in rows.unembedded(tenant, job.stream, model)
-                                if passage.digest != _digest(passage.text)}
+                    due[job] = {ref: text for ref, text, digest in rows.unembedded(tenant, job.stream, model)
+                                if digest != _digest(text)}
                     # Where the tenant has the same text elsewhere, its vector is there already.
                     made |= {text: rows.vector_by_digest(tenant, _digest(text), model) for text in due[job].values()}
         missing = [text for text, row in made.items() if row is None]
         for start in range(0, len(missing), 256):
             part = missing[start:start + 256]
-            for text, vector in zip(part, self._embedder.embed(part), strict=True):
-                made[text] = None if vector is None else self._quantised(vector)
+            for text, vector in zip(part, self.embedder.embed(part), strict=True):
+                made[text] = None if vector is None else self.quantised(vector)
         for tenant in tenants:
-            with self._store.writing(tenant) as rows:
+            with self.store.writing(tenant) as rows:
                 for job in (job for job in jobs if job.tenant == tenant):
                     # A text that has changed meanwhile has a job of its own, whose vector must not be overwritten.
-                    now = {passage.ref: passage.text for passage in rows.unembedded(tenant, job.stream, model)}
+                    now = {ref: text for ref, text, _ in rows.unembedded(tenant, job.stream, model)}
                     for ref, text in due[job].items():
                         if now.get(ref) == text:
                             rows.put_vector(ref, model, _digest(text), made[text])

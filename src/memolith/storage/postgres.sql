@@ -49,9 +49,6 @@ select wanted.ref from jsonb_to_recordset(cast(:wanted as jsonb)) as wanted (ref
 left join posting p on p.tenant = :tenant and p.id = wanted.ref
 where p.id is null or p.terms <> cast(wanted.terms as tsvector) or p.length <> wanted.length
 
--- name: postings
-select id from posting where tenant = :tenant
-
 -- name: terms_wrong
 select coalesce(t.term, c.term) from (select term, passages from term where tenant = :tenant) t
 full join (select lexeme as term, count(*) as passages from posting p, unnest(p.terms) u
@@ -85,9 +82,6 @@ all: m.id >> 20 not in (select i.row from item i where i.tenant = :tenant and i.
 indexed: cast(m.v as halfvec({dimension}))
 exact: m.v
 
--- name: unsorted
-set local enable_sort = off
-
 -- name: large
 select h.tenant, cast(cast((select tableoid from embedding v where v.tenant = h.tenant and v.model = :model limit 1)
                            as regclass) as text)
@@ -97,6 +91,7 @@ and exists (select 1 from embedding v where v.tenant = h.tenant and v.model = :m
 -- statements: own_index
 own_index_state: select indisvalid from pg_index where indexrelid = to_regclass(cast(:name as text))
 own_index_drop: drop index concurrently if exists {name}
+unsorted: set local enable_sort = off
 
 -- name: own_index_make
 create index concurrently {name} on {table} using hnsw ((cast(v as halfvec({dimension}))) halfvec_cosine_ops)
@@ -124,13 +119,11 @@ where i.tenant = :tenant {filters}
 insert into allowance (tenant, key, minute, used) values (:tenant, :key, :minute, :amount)
 on conflict (tenant, key, minute) do update set used = allowance.used + excluded.used returning used
 
--- name: allowance_old
-delete from allowance where minute < :minute
-
 -- statements: server
 listen: listen memolith
 notify: select pg_notify('memolith', '')
 move_lock: select pg_try_advisory_xact_lock(723654819, hashtext(:tenant))
+allowance_old: delete from allowance where minute < :minute
 
 -- name: certainty
 certainty(i.attributes, i.created_at)
@@ -138,6 +131,7 @@ certainty(i.attributes, i.created_at)
 -- statements: posting
 posting_add: insert into posting (tenant, id, length, terms) values (:tenant, :id, :length, cast(:terms as tsvector))
 posting_drop: delete from posting where tenant = :tenant and id = :id
+postings: select id from posting where tenant = :tenant
 
 -- name: empty_index
 delete from posting;

@@ -1,16 +1,19 @@
-"""Reads files of named SQL and fills them in; no SQL is spelled in Python."""
+"""Reads files of named SQL and fills them in, and numbered migrations; no SQL is spelled in Python."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 
 from memolith.engine.model import Caller, Filter, Json
+from memolith.errors import SchemaTooNew, StoreCorrupt
 
 Parameter = str | int | float | bytes | None
 Parameters = dict[str, Parameter]
+Migration = tuple[int, str, str]
 SHARED = Path(__file__).with_name("statements.sql")
 # What a statement says to one database alone; the other is not shown it.
 TO_POSTGRES = re.compile(r'::\w+| collate "C"| for update(?: skip locked)?')
@@ -97,3 +100,30 @@ def _listed(values: tuple[str, ...]) -> str | None:
 def about_passages(chosen: Filter) -> bool:
     """Whether the filter asks for more than the item can tell."""
     return chosen.since is not None or chosen.until is not None or bool(chosen.speakers)
+
+
+def migrations(folder: Path) -> list[Migration]:
+    """Number, name and text of each migration in order: the part that all stores share, then the store's own."""
+    places = (folder.parent, folder)
+    names = sorted({path.name for place in places for path in place.glob("[0-9][0-9][0-9][0-9]_*.sql")})
+    return [(int(name[:4]), name.removesuffix(".sql"), "".join(
+        path.read_text(encoding="utf-8") for place in places if (path := place / name).exists())) for name in names]
+
+
+def checksum(text: str) -> str:
+    """What tells one text of a migration from another."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def missing(done: Iterable[tuple[int, str, int]], known: list[Migration]) -> list[Migration]:
+    """What is still to be applied, if the rest has the text that it has now.
+
+    A newer schema is fine as long as it says that a program of this age can work with it.
+    """
+    texts, last = {number: checksum(text) for number, _, text in known}, known[-1][0]
+    for number, applied, oldest in done:
+        if oldest > last:
+            raise SchemaTooNew(f"The data has schema {number}, this memolith knows {last}; update the program.")
+        if texts.pop(number, applied) != applied:
+            raise StoreCorrupt(f"Migration {number} was applied with another text than it has now.")
+    return [one for one in known if one[0] in texts]

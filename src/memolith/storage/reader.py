@@ -20,7 +20,7 @@ from memolith.errors import InvalidInput
 from memolith.storage import rows
 from memolith.storage.queries import Parameter, Parameters, Queries, about_passages, filled
 from memolith.storage.rows import Row
-from memolith.storage.terms import indexed, own, scope_tokens_of, seen_by, sketch
+from memolith.storage.terms import indexed, own, scope_tokens, sketch
 
 NARROW = 2000
 MOST_KNOWN = 2000
@@ -64,10 +64,6 @@ class SqlReader:
         """The first row of a named statement."""
         return next(self.rows(name, **values), None)
 
-    def column(self, name: str, /, **values: Parameter) -> list[Any]:
-        """The values of a named statement that gives one column."""
-        return [value for (value,) in self.rows(name, **values)]
-
     def find(self, table: str, /, **key: str | int | None) -> Iterator[Row]:
         """The rows of a table that have these values; what no store can keep is in none."""
         possible = all(storable(value) if isinstance(value, str) else value is None or abs(value) < 2**63
@@ -95,7 +91,7 @@ class SqlReader:
 
     def tenants(self) -> list[str]:
         """Every tenant there is, oldest first."""
-        return self.column("tenants")
+        return [tenant for (tenant,) in self.rows("tenants")]
 
     def last_seq(self, tenant: str) -> int:
         """The number of the tenant's newest event, 0 if there is none."""
@@ -182,7 +178,7 @@ class SqlReader:
 
     def link_streams(self, tenant: str, item: str) -> list[str]:
         """Every link that ever started or ended at the item, cut ones too."""
-        return self.column("link_streams", tenant=tenant, item=item)
+        return [stream for (stream,) in self.rows("link_streams", tenant=tenant, item=item)]
 
     def all_links(self, tenant: str) -> Iterator[Link]:
         """Every link of a tenant, by id."""
@@ -191,8 +187,9 @@ class SqlReader:
     def neighbours(self, tenant: str, frontier: Collection[str], toward: Direction,
                    types: Collection[str] = ()) -> list[Link]:
         """Every link that leaves the frontier in that direction."""
+        ids = json.dumps(list(frontier))
         found = {row[1]: rows.link_from(row) for fill in _ways(toward)
-                 for row in self.run(filled(self.queries["links"], fill), {"tenant": tenant, "ids": _json(frontier)})
+                 for row in self.run(filled(self.queries["links"], fill), {"tenant": tenant, "ids": ids})
                  if not types or row[4] in types}
         return sorted(found.values(), key=lambda link: link.seq)
 
@@ -200,7 +197,7 @@ class SqlReader:
               types: Collection[str] = ()) -> list[tuple[str, str, str, str]]:
         """Here, there, type and the title there of every link from the frontier to what passes the filter."""
         return [(start, end, type, title) for fill in _ways(toward) for start, end, type, title in self.filtered(
-            "steps", caller, chosen, "item", fill, frontier=_json(frontier), types=_json(types))]
+            "steps", caller, chosen, "item", fill, frontier=json.dumps(list(frontier)), types=json.dumps(list(types)))]
 
     def events(self, tenant: str, stream: str) -> list[Event]:
         """The history of one item or link, oldest first."""
@@ -218,7 +215,7 @@ class SqlReader:
 
     def streams(self, tenant: str, after: str = "") -> list[str]:
         """The streams of the log that have an event after that time."""
-        return sorted(self.column("streams", tenant=tenant, after=after))
+        return sorted(stream for (stream,) in self.rows("streams", tenant=tenant, after=after))
 
     def listing(self, caller: Caller, chosen: Filter, sort: str = "created_at", descending: bool = True,
                 limit: int = 20, offset: int = 0, counted: bool = True) -> Page:
@@ -257,7 +254,7 @@ class SqlReader:
 
     def blocks_at(self, refs: Collection[int]) -> set[tuple[int, int]]:
         """The blocks that passages belong to: the row of the item, and the number of the block."""
-        return {(item, block) for item, block in self.rows("blocks_at", ids=_json(refs))}
+        return {(item, block) for item, block in self.rows("blocks_at", ids=json.dumps(list(refs)))}
 
     def namesakes(self, tenant: str, kind: str, title: str) -> list[Item]:
         """Live items of a kind with exactly that title."""
@@ -320,15 +317,16 @@ class SqlReader:
         groups: list[tuple[str, tuple[str, ...]]] = [("tag", (tag,)) for tag in chosen.tags_all]
         groups += [("tag", chosen.tags_any), ("kind", chosen.kinds), ("project", chosen.projects),
                    ("namespace", chosen.namespaces)]
-        made = [scope_tokens_of(name, values) for name, values in groups if values and not any(
-            self._is_wide(caller.tenant, name, value, most) for value in values)]
+        made = []
+        for name, values in groups:
+            sql = filled(self.queries["wide"], {"{table}": "tag" if name == "tag" else "item", "{column}": name})
+            wide = (any(self.run(sql, {"tenant": caller.tenant, "value": value, "most": most})) for value in values)
+            if values and not any(wide):
+                made.append(scope_tokens(name, values))
         if not self.sees_all(caller):
-            made.append(scope_tokens_of("see", seen_by(caller)))
+            projects = (f"p{caller.project}",) if caller.project else ()
+            made.append(scope_tokens("see", (f"u{caller.user}", "o", *projects)))
         return made
-
-    def _is_wide(self, tenant: str, name: str, value: str, most: int) -> bool:
-        sql = filled(self.queries["wide"], {"{table}": "tag" if name == "tag" else "item", "{column}": name})
-        return any(self.run(sql, {"tenant": tenant, "value": value, "most": most}))
 
     def places(self, places: Collection[Place]) -> dict[Place, tuple[Item, Passage]]:
         """The passages at these places with their items, as far as there are any."""
@@ -343,7 +341,7 @@ class SqlReader:
 
     def access(self, tenant: str, ids: Collection[str]) -> dict[str, tuple[int, str]]:
         """How often and when last the items were read."""
-        found = self.rows("access_of", tenant=tenant, ids=_json(ids))
+        found = self.rows("access_of", tenant=tenant, ids=json.dumps(list(ids)))
         return {id: (count, last) for id, count, last in found}
 
     def records(self, tenant: str, folder: str = "") -> dict[str, str]:
@@ -380,17 +378,13 @@ class SqlReader:
         if item is None:
             return []
         digests: dict[int, bytes] = dict(self.rows("vector_digests", tenant=tenant, item=item[0], model=model))
-        found: list[Unembedded] = []
+        found = []
         block, before = -1, ""
-        for row in self.rows("passages_of_items", tenant=tenant, ids=_json([stream])):
+        for row in self.rows("passages_of_items", tenant=tenant, ids=json.dumps([stream])):
             text = embedded(item[4], row[7], row[5], before if row[4] == block else "")
             found.append(Unembedded(row[0], text, digests.get(row[0])))
             block, before = row[4], row[5]
         return found
-
-
-def _json(values: Collection[str] | Collection[int]) -> str:
-    return json.dumps(list(values))
 
 
 def _ways(toward: Direction) -> list[dict[str, str]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
@@ -23,24 +22,16 @@ def columns(one: Event | Item | Scope | Passage | Link | ClientKey | Job) -> Par
     made: Parameters = {}
     for name in one.__match_args__:
         value = getattr(one, name)
-        if isinstance(value, Scope):
+        if type(value) in PLAIN:
+            made[name] = value
+        elif isinstance(value, Scope):
             made |= columns(value)
+        elif isinstance(value, bool | StrEnum):
+            made[name] = value.value if isinstance(value, StrEnum) else int(value)
         else:
-            made[name] = value if type(value) in PLAIN else _column(value)
+            made[name] = json.dumps(value if isinstance(value, tuple) else dict(value), ensure_ascii=False,
+                                    sort_keys=True, separators=(",", ":"))
     return made
-
-
-def _column(value: bool | StrEnum | Mapping[str, object] | tuple[str, ...]) -> str | int:
-    if isinstance(value, bool | StrEnum):
-        return value.value if isinstance(value, StrEnum) else int(value)
-    return json.dumps(value if isinstance(value, tuple) else dict(value), ensure_ascii=False, sort_keys=True,
-                      separators=(",", ":"))
-
-
-def passage_columns(passage: Passage) -> Parameters:
-    """The columns of a passage; empty attributes take no room."""
-    made = columns(passage) | {"digest": text_digest(passage.text)}
-    return made if passage.attributes else made | {"attributes": None}
 
 
 def event_from(row: Row) -> Event:

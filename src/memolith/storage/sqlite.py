@@ -2,30 +2,129 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
+import json
 import os
 import random
+import re
 import time
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import apsw
 
-from memolith.errors import Conflict, DiskFull, InvalidInput, StoreBusy, StoreCorrupt
-from memolith.storage import gaps
-from memolith.storage.faults import transaction, translated
-from memolith.storage.migrate import migrate
-from memolith.storage.sqlite_read import SqliteReader
+from memolith import errors as ours
+from memolith.engine.model import Json
+from memolith.storage import queries
+from memolith.storage.queries import TO_POSTGRES, Parameter, Parameters, Queries
+from memolith.storage.reader import SqlReader
+from memolith.storage.rows import Row
 from memolith.storage.store import SqlStore
 from memolith.storage.writer import SqlWriter
 
 FILE = "memolith.db"
+FOLDER = Path(__file__).with_name("migrations") / "sqlite"
 Progress = Callable[[int, int], None]
 MUCH_FREE = 1000
 library_version = apsw.sqlite_lib_version
 _PRAGMAS = ("journal_mode=wal", "synchronous=full", "secure_delete=on", "temp_store=memory", "cache_size=-8000",
             "mmap_size=1073741824")
+# The kinds of pages that hold trees, where the header of the first one begins, and a byte that SQLite only locks.
+INTERIOR, LEAF = (2, 5), (10, 13)
+FIRST_HEADER, LOCKED_BYTE = 100, 2**30
+SHRED_TRIES = 20
+_MEANINGS: dict[type[Exception], type[ours.MemolithError]] = {
+    apsw.FullError: ours.DiskFull, apsw.BusyError: ours.StoreBusy, apsw.LockedError: ours.StoreBusy,
+    apsw.ConstraintError: ours.VersionConflict, UnicodeDecodeError: ours.StoreCorrupt,
+    apsw.CorruptError: ours.StoreCorrupt, apsw.NotADBError: ours.StoreCorrupt, apsw.ReadOnlyError: ours.StoreReadOnly,
+    apsw.CantOpenError: ours.StoreReadOnly, apsw.PermissionsError: ours.StoreReadOnly,
+    apsw.AuthError: ours.StoreReadOnly}
+_WRITE_FAULTS = (apsw.SQLITE_IOERR_WRITE, apsw.SQLITE_IOERR_SHMSIZE, apsw.SQLITE_IOERR_TRUNCATE)
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """No error of the driver gets past this."""
+    try:
+        yield
+    except tuple(_MEANINGS) as error:
+        raise _MEANINGS[type(error)] from error
+    except apsw.SQLError as error:
+        raise ours.StoreCorrupt(f"The database is not one of memolith, or it is damaged ({error}).") from error
+    except apsw.IOError as error:
+        # Some systems report a full disk as a failed write.
+        if getattr(error, "extendedresult", 0) in _WRITE_FAULTS:
+            raise ours.DiskFull("The disk refuses to be written: it is full or the quota is used up.") from error
+        raise ours.Unavailable("The disk gives an error while the database is read or written.") from error
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise ours.DiskFull from error
+        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+            raise ours.StoreReadOnly from error
+        raise ours.Unavailable(f"The data folder cannot be used: {error.strerror}.") from error
+
+
+@contextmanager
+def transaction(db: apsw.Connection, begin: str = "begin immediate") -> Iterator[None]:
+    """Committed at the end, rolled back if that is not reached."""
+    db.execute(begin)
+    try:
+        yield
+        db.execute("commit")
+    finally:
+        if db.in_transaction:
+            db.execute("rollback")
+
+
+def _sql_value(op: str, value: Json) -> Parameter:
+    value = [value] if op == "glob" and not isinstance(value, list) else value
+    if isinstance(value, list | tuple | dict):
+        return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    return int(value) if isinstance(value, bool) else value
+
+
+def plain(text: str) -> str:
+    """A statement as SQLite reads it."""
+    text = TO_POSTGRES.sub("", text).replace("attribute(", "json_extract(").replace("bigint primary", "integer primary")
+    return re.sub(r"in (?:each|numbers)\(:([\w{}]+)\)", r"in (select value from json_each(:\1))", text)
+
+
+QUERIES = Queries("sqlite.sql", lambda name: "$." + json.dumps(name), _sql_value, plain)
+
+
+class SqliteReader(SqlReader):
+    """Reads from SQLite."""
+
+    db: apsw.Connection
+    queries = QUERIES
+
+    def run(self, sql: str, values: Parameters) -> Iterator[Row]:
+        """The rows of a statement."""
+        return self.db.execute(sql, {"tenant": self.tenant, **values})
+
+    def match(self, words: Sequence[str], phrases: Sequence[str], every: bool,
+              scopes: Sequence[Sequence[str]]) -> str:
+        """An FTS5 expression over body and extra, and over the scope column."""
+        groups = [f'"{phrase}"' for phrase in phrases]
+        if words:
+            groups.append("(" + (" AND " if every else " OR ").join(f'"{word}"' for word in words) + ")")
+        return " AND ".join(["{body extra} : (" + " AND ".join(groups) + ")",
+                             *(f"scope : ({' OR '.join(group)})" for group in scopes)])
+
+    def stale(self, expected: dict[int, tuple[str, str, str]]) -> list[int]:
+        """Which passages the text index has otherwise; negative for what it has too much."""
+        list(self.rows("instances"))
+        found: dict[int, int] = defaultdict(int)
+        for term, doc, column, offset in self.rows("instances_all"):
+            found[doc] += hash((term, column, offset))
+        wrong = [ref for ref, columns in expected.items() if found.pop(ref, 0) != sum(
+            hash((term, name, offset)) for name, text in zip(("body", "extra", "scope"), columns, strict=True)
+            for offset, term in enumerate(text.split()))]
+        others = {id for (id,) in self.rows("passage_ids")}
+        return wrong + [-doc for doc in found if doc not in others]
 
 
 class SqliteWriter(SqlWriter, SqliteReader):
@@ -43,9 +142,9 @@ class SqliteStore(SqlStore):
         self.file = folder / FILE
         self._pid = os.getpid()
         with translated():
-            make_private(folder)
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             with self._connection() as db:
-                migrate(db)
+                _migrate(db)
 
     def prune(self, seq: int) -> None:
         """Drop the part of the feed that every snapshot covers, and vectors without a passage."""
@@ -60,8 +159,20 @@ class SqliteStore(SqlStore):
 
     def shred(self) -> bool:
         """Leave no byte of what was erased in any file; False if readers or a full disk did not let us."""
-        with suppress(DiskFull, StoreBusy), translated(), closing(self._open()) as db:
-            return gaps.shred(db, self.file)
+        log = self.file.with_name(FILE + "-wal")
+        # A new connection: pages that an older one has cached would bring the old bytes back.
+        with suppress(ours.DiskFull, ours.StoreBusy), translated(), closing(self._open()) as db:
+            for _ in range(SHRED_TRIES):
+                if db.pragma("wal_checkpoint", "truncate")[0]:
+                    return False
+                with transaction(db):
+                    if log.exists() and log.stat().st_size:
+                        # Somebody wrote in between, so the file is not the whole truth yet.
+                        continue
+                    _blank(self.file, db.pragma("page_size"))
+                    # A change of any kind makes every other connection drop the pages it has cached.
+                    db.execute("update setting set value = value where tenant = '' and name = 'database'")
+                return not db.pragma("wal_checkpoint", "truncate")[0]
         return False
 
     def compact(self) -> None:
@@ -125,23 +236,18 @@ class SqliteStore(SqlStore):
 def restore_backup(file: Path, folder: Path) -> None:
     """Put a backup into a data folder that has no database yet."""
     if not file.is_file():
-        raise InvalidInput(f"There is no file {file}.", field="file")
+        raise ours.InvalidInput(f"There is no file {file}.", field="file")
     if (folder / FILE).exists():
-        raise Conflict(f"{folder} holds a database already; restore into an empty folder.")
+        raise ours.Conflict(f"{folder} holds a database already; restore into an empty folder.")
     with translated(), closing(apsw.Connection(str(file))) as source:
         problems = [text for (text,) in source.execute("pragma integrity_check(5)") if text != "ok"]
         if problems:
-            raise StoreCorrupt(f"The backup is damaged: {problems[0]}")
+            raise ours.StoreCorrupt(f"The backup is damaged: {problems[0]}")
         if not source.execute("select count(*) from sqlite_schema where name = 'migration'").get:
-            raise StoreCorrupt("This file is no backup of memolith.")
-        make_private(folder)
+            raise ours.StoreCorrupt("This file is no backup of memolith.")
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with _copied(source, folder / FILE) as target:
-            migrate(target)
-
-
-def make_private(folder: Path) -> None:
-    """Create the folder for its owner alone."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _migrate(target)
 
 
 @contextmanager
@@ -161,6 +267,50 @@ def _copied(source: apsw.Connection, file: Path,
         os.replace(partial, file)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def _migrate(db: apsw.Connection) -> None:
+    """Bring the schema up to date; a schema from the future or of another program is refused untouched."""
+    known = queries.migrations(FOLDER)
+    if not _missing(db, known):
+        return
+    with transaction(db):
+        todo = _missing(db, known)
+        db.execute("create table if not exists migration (number integer primary key, name text, checksum text)")
+        for number, name, text in todo:
+            db.execute(plain(text)).fetchall()
+            db.execute("insert into migration values (?, ?, ?)", (number, name, queries.checksum(text)))
+        db.execute(f"pragma user_version = {known[-1][0]}")
+
+
+def _missing(db: apsw.Connection, known: list[queries.Migration]) -> list[queries.Migration]:
+    version = db.pragma("user_version")
+    tables = {name for (name,) in db.execute("select name from sqlite_schema")}
+    if tables and "migration" not in tables:
+        raise ours.StoreCorrupt("The database file belongs to another program.")
+    done = [(number, text) for number, text in db.execute("select number, checksum from migration")] if tables else []
+    return queries.missing([(number, text, version) for number, text in done], known)
+
+
+def _blank(file: Path, size: int) -> None:
+    """Blank the unused middle of pages, where SQLite leaves stale copies of rows that it moved elsewhere."""
+    # Through SQLite's own file layer: to close the file by other means would drop the locks of this process.
+    raw = apsw.VFSFile("", str(file), [apsw.SQLITE_OPEN_MAIN_DB | apsw.SQLITE_OPEN_READWRITE, 0])
+    try:
+        for start in range(0, raw.xFileSize(), size):
+            if start <= LOCKED_BYTE < start + size:
+                continue
+            page, header = raw.xRead(size, start), 0 if start else FIRST_HEADER
+            if (kind := page[header]) not in (*INTERIOR, *LEAF):
+                continue
+            cells = int.from_bytes(page[header + 3:header + 5], "big")
+            first = header + (12 if kind in INTERIOR else 8) + 2 * cells
+            last = int.from_bytes(page[header + 5:header + 7], "big") or 65536
+            if page[first:last].strip(b"\0"):
+                raw.xWrite(bytes(last - first), start + first)
+        raw.xSync(apsw.SQLITE_SYNC_FULL)
+    finally:
+        raw.xClose()
 
 
 def _patience(limit_s: float) -> Callable[[int], bool]:

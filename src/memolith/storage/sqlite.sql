@@ -37,13 +37,11 @@ where i.tenant = :tenant {filters}
 vectors_of: select passage, row from embedding where model = :model and passage in each(:ids)
 vector_same: select row from embedding where digest = :digest and tenant = :tenant and model = :model limit 1
 items_tagged: select item from tag where tenant = :tenant and tag = :tag limit :limit
+slot_changes: select seq, vector, item from slot_change where seq > :seq order by seq
 
 -- name: slot_marks
 select coalesce((select seq from sqlite_sequence where name = 'embedding'), 0),
        coalesce((select seq from sqlite_sequence where name = 'slot_change'), 0)
-
--- name: slot_changes
-select seq, vector, item from slot_change where seq > :seq order by seq
 
 -- name: slots_prune
 delete from embedding where passage < 0;

@@ -34,6 +34,7 @@ items: select * from item where tenant = :tenant and id in each(:ids)
 all_items: select * from item where tenant = :tenant order by id
 namesakes: select * from item where tenant = :tenant and kind = :kind and title = :title and title <> ''
     and forgotten = 0
+blocks_at: select item, block from passage not indexed where tenant = :tenant and id in numbers(:ids)
 
 -- name: passages_of_items
 with i as materialized (select id, row, row << 20 as low, (row + 1) << 20 as high from item
@@ -58,9 +59,6 @@ with i as materialized (select id, row << 20 as low, (row + 1) << 20 as high fro
                         where tenant = :tenant and id in each(:ids))
 select i.id, i.low, sum(length(p.text)), sum(octet_length(p.text)) from i
 cross join passage p not indexed on p.tenant = :tenant and p.id >= i.low and p.id < i.high group by 1, 2
-
--- name: blocks_at
-select item, block from passage not indexed where tenant = :tenant and id in numbers(:ids)
 
 -- name: passage_same
 select i.id from passage p cross join item i on i.tenant = p.tenant and i.row = p.item
@@ -131,8 +129,10 @@ with recursive speaker (name) as (
 )
 select name from speaker where name is not null limit 200
 
--- name: access_of
-select item, count, last from access where tenant = :tenant and item in each(:ids)
+-- statements: access
+access_of: select item, count, last from access where tenant = :tenant and item in each(:ids)
+access_again: update item set reads = a.count, last_read = a.last from access a
+    where a.tenant = item.tenant and a.item = item.id
 
 -- name: access_put
 insert into access (tenant, item, count, last)
@@ -141,9 +141,6 @@ on conflict (tenant, item) do update set count = access.count + excluded.count,
     last = case when excluded.last > access.last then excluded.last else access.last end;
 update item set (reads, last_read) = (select count, last from access where tenant = :tenant and item = :item)
 where tenant = :tenant and id = :item
-
--- name: access_again
-update item set reads = a.count, last_read = a.last from access a where a.tenant = item.tenant and a.item = item.id
 
 -- name: vector_digests
 select passage, digest from embedding where tenant = :tenant and model = :model

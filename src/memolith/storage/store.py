@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 from memolith.engine.ports import ClientKey
 from memolith.storage.reader import Known, SqlReader
@@ -58,34 +58,33 @@ class SqlStore(ABC):
             self._idle.pop().close()
 
 
-class StoredKeys:
+class StoredKeys(NamedTuple):
     """The keys of HTTP clients in one store; only their hashes."""
 
-    def __init__(self, store: SqlStore) -> None:
-        self._store = store
+    store: SqlStore
 
     def add(self, key: ClientKey) -> None:
         """Let a client in."""
-        with self._store.writing(None) as rows:
+        with self.store.writing(None) as rows:
             rows.add("client_key", columns(key))
 
     def by_digest(self, digest: str) -> ClientKey | None:
         """The key with that hash, revoked or not."""
-        with self._store.reading(None) as rows:
+        with self.store.reading(None) as rows:
             return rows.one(key_from, "client_key", digest=digest)
 
     def all(self) -> list[ClientKey]:
         """Every key, oldest first."""
-        with self._store.reading(None) as rows:
+        with self.store.reading(None) as rows:
             return sorted(map(key_from, rows.find("client_key")), key=lambda key: (key.created_at, key.id))
 
     def revoke(self, id: str) -> bool:
         """Shut a client out; False if there is no such key."""
-        with self._store.writing(None) as rows:
+        with self.store.writing(None) as rows:
             rows.change("client_key", ("id",), {"id": id, "revoked": 1})
             return any(rows.find("client_key", id=id))
 
     def used(self, id: str, at: str) -> None:
         """Note that a key was used."""
-        with self._store.writing(None, 0.2) as rows:
+        with self.store.writing(None, 0.2) as rows:
             rows.change("client_key", ("id",), {"id": id, "last_used": at})

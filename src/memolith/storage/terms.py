@@ -14,7 +14,7 @@ from functools import lru_cache
 
 import apsw
 
-from memolith.engine.model import Audience, Caller, Item, Passage
+from memolith.engine.model import Audience, Item, Passage
 
 STOP_WORDS = frozenset(
     "a an the and or but if of at by for with about to from in on is are was were be been do does did have has had "
@@ -32,7 +32,8 @@ def terms(text: str) -> list[str]:
     if not text:
         return []
     if not text.isascii():
-        text = _CJK.sub(_pairs, _composed(text))
+        # Letters and their accents as one character, as the tokenizer expects them.
+        text = _CJK.sub(_pairs, unicodedata.normalize("NFC", text))
     tokenizer = getattr(_local, "tokenizer", None)
     if tokenizer is None:
         # One tokenizer per thread: it belongs to a connection, and connections do not share.
@@ -46,14 +47,9 @@ def terms(text: str) -> list[str]:
 
 def query_terms(text: str) -> list[str]:
     """The distinct terms of a query without words that say nothing, unless it has no others."""
-    words = re.findall(r"\w+", _composed(text).lower())
+    words = re.findall(r"\w+", unicodedata.normalize("NFC", text).lower())
     telling = [word for word in words if word not in STOP_WORDS]
     return list(dict.fromkeys(terms(" ".join(telling or words))))
-
-
-def _composed(text: str) -> str:
-    """Letters and their accents as one character, as the tokenizer expects them."""
-    return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
 def _pairs(match: re.Match[str]) -> str:
@@ -72,8 +68,14 @@ def extra(item: Item, passage: Passage) -> str:
 
 def indexed(number: int, item: Item, passage: Passage) -> tuple[str, str, str, int]:
     """The three columns of the index, and how many terms there are in all."""
-    body, beside = terms(passage.text), terms(extra(item, passage))
-    return (own(number, body), own(number, beside), own(number, scope_tokens(item)), len(body) + len(beside))
+    body, beside, scope = terms(passage.text), terms(extra(item, passage)), item.scope
+    sees = {Audience.USER: f"u{scope.owner}", Audience.PROJECT: f"p{scope.project}", Audience.ORG: "o"}[scope.audience]
+    # What lets a filter narrow the posting lists.
+    tokens = {"see": (sees, f"u{scope.owner}"), "kind": (item.kind,), "tag": item.tags,
+              "project": () if scope.project is None else (scope.project,),
+              "namespace": () if scope.namespace is None else (scope.namespace,)}
+    narrow = [token for name, values in tokens.items() for token in scope_tokens(name, dict.fromkeys(values))]
+    return own(number, body), own(number, beside), own(number, narrow), len(body) + len(beside)
 
 
 def sketch(text: str) -> list[int]:
@@ -97,27 +99,6 @@ def _mark(number: int, word: str) -> str:
     return base64.b32encode(digest).decode().lower()
 
 
-def scope_tokens(item: Item) -> list[str]:
-    """Tokens that let a filter narrow the posting lists."""
-    scope = item.scope
-    sees = {Audience.USER: f"u{scope.owner}", Audience.PROJECT: f"p{scope.project}", Audience.ORG: "o"}[scope.audience]
-    tokens = [_token("see", sees), _token("see", f"u{scope.owner}"), _token("kind", item.kind)]
-    tokens += [_token("tag", tag) for tag in item.tags]
-    for name in ("project", "namespace"):
-        if (value := getattr(scope, name)) is not None:
-            tokens.append(_token(name, value))
-    return list(dict.fromkeys(tokens))
-
-
-def seen_by(caller: Caller) -> tuple[str, ...]:
-    """Whose items the caller sees, as scope tokens name them."""
-    return (f"u{caller.user}", "o", *((f"p{caller.project}",) if caller.project else ()))
-
-
-def scope_tokens_of(name: str, values: Iterable[str]) -> list[str]:
+def scope_tokens(name: str, values: Iterable[str]) -> list[str]:
     """The scope tokens that items with one of the values have."""
-    return [_token(name, value) for value in values]
-
-
-def _token(name: str, value: str) -> str:
-    return name + hashlib.blake2b(value.encode(), digest_size=6).hexdigest()
+    return [name + hashlib.blake2b(value.encode(), digest_size=6).hexdigest() for value in values]

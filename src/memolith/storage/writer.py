@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from datetime import UTC, datetime, timedelta
 from typing import Any, Self
 
 from memolith.engine.events import Changes, Data, Event
 from memolith.engine.model import Item, Passage
 from memolith.engine.ports import Job, Place
+from memolith.engine.times import shifted
 from memolith.errors import TenantMoving
 from memolith.storage import rows
 from memolith.storage.queries import Parameter, Parameters
@@ -20,6 +20,9 @@ BACK_OFF_S = (1, 5, 30, 120, 600, 3600)
 
 class SqlWriter(SqlReader):
     """Reads and writes of one tenant under its write lock; of no tenant in particular where it is empty."""
+
+    row_is_seq = False
+    """Whether the row of an item is the number of its first event, and not one that the database gives it."""
 
     def __init__(self, db: Any, tenant: str | None) -> None:
         super().__init__(db, tenant)
@@ -59,8 +62,13 @@ class SqlWriter(SqlReader):
         """Bring the read models to where the event leaves them."""
         if changes.link is not None:
             self.put("link", ("tenant", "id"), rows.columns(changes.link) | {"tenant": self.tenant})
-        elif changes.gone is not None:
-            self._drop(changes)
+        elif changes.gone is not None and changes.before is None:
+            self.drop("link", id=changes.gone)
+        elif changes.gone is not None and changes.before is not None:
+            number = self.row_of(changes.before)
+            self._drop_passages(number, changes.before, 0)
+            self.drop("tag", item=number)
+            self.drop("item", id=changes.before.id)
         elif changes.item is not None:
             self._put(changes, changes.item)
 
@@ -81,18 +89,9 @@ class SqlWriter(SqlReader):
         self._terms += sign * length
         return {"body": body, "extra": extra, "scope": scope}
 
-    def _drop(self, changes: Changes) -> None:
-        if changes.before is None:
-            self.drop("link", id=changes.gone)
-            return
-        number = self.row_of(changes.before)
-        self._drop_passages(number, changes.before, 0)
-        self.drop("tag", item=number)
-        self.drop("item", id=changes.before.id)
-
     def _put(self, changes: Changes, item: Item) -> None:
         before = changes.before
-        self.put("item", ("tenant", "id"), self.item_columns(item))
+        self.put("item", ("tenant", "id"), rows.columns(item) | ({"row": item.seq} if self.row_is_seq else {}))
         number = self.row_of(item)
         if before is None or before.tags != item.tags:
             self.drop("tag", item=number)
@@ -100,17 +99,22 @@ class SqlWriter(SqlReader):
                 self.add("tag", {"tenant": self.tenant, "tag": tag, "item": number})
         if before is not None:
             self._drop_passages(number, before, before.passages if changes.keep is None else changes.keep)
-            if (before.title, before.tags, before.scope) != (item.title, item.tags, item.scope):
-                self._index_again(number, before, item)
+            altered = (before.title, before.tags, before.scope) != (item.title, item.tags, item.scope)
+            for passage in self.passages(self.tenant, item.id) if altered else ():
+                ref = Place(number, passage.ordinal).ref
+                self._index("posting_drop", ref, before, passage)
+                self._index("posting_add", ref, item, passage)
+                if before.title != item.title:
+                    self.drop("embedding", passage=ref)
         for passage in changes.passages:
-            self._add_passage(number, item, passage)
-
-    def _add_passage(self, number: int, item: Item, passage: Passage) -> None:
-        ref = Place(number, passage.ordinal).ref
-        self.add("passage", rows.passage_columns(passage) | {"tenant": self.tenant, "id": ref, "item": number})
-        self._index("posting_add", ref, item, passage)
-        for mark in sketch(passage.text) if passage.ordinal == 0 else ():
-            self.add("sketch", {"tenant": self.tenant, "mark": mark, "item": number})
+            ref = Place(number, passage.ordinal).ref
+            made = rows.columns(passage) | {"tenant": self.tenant, "id": ref, "item": number,
+                                            "digest": rows.text_digest(passage.text)}
+            # Empty attributes take no room.
+            self.add("passage", made if passage.attributes else made | {"attributes": None})
+            self._index("posting_add", ref, item, passage)
+            for mark in sketch(passage.text) if passage.ordinal == 0 else ():
+                self.add("sketch", {"tenant": self.tenant, "mark": mark, "item": number})
 
     def _drop_passages(self, number: int, item: Item, first: int) -> None:
         for passage in self.passages(self.tenant, item.id)[first:] if first < item.passages else ():
@@ -121,25 +125,13 @@ class SqlWriter(SqlReader):
             self.drop("passage", id=ref)
             self.drop("embedding", passage=ref)
 
-    def _index_again(self, number: int, before: Item, item: Item) -> None:
-        for passage in self.passages(self.tenant, item.id):
-            ref = Place(number, passage.ordinal).ref
-            self._index("posting_drop", ref, before, passage)
-            self._index("posting_add", ref, item, passage)
-            if before.title != item.title:
-                self.drop("embedding", passage=ref)
-
     def _index(self, name: str, ref: int, item: Item, passage: Passage) -> None:
         sign = 1 if name == "posting_add" else -1
         self.do(name, tenant=self.tenant, id=ref, **self.posting(item, passage, sign))
 
-    def item_columns(self, item: Item) -> Parameters:
-        """The columns of an item in its table."""
-        return rows.columns(item)
-
     def row_of(self, item: Item) -> int:
         """The row that an item has in its table."""
-        return int(next(self.find("item", tenant=self.tenant, id=item.id))[0])
+        return item.seq if self.row_is_seq else int(next(self.find("item", tenant=self.tenant, id=item.id))[0])
 
     def do(self, name: str, /, **values: Parameter) -> None:
         """Run a named statement for what it does."""
@@ -187,7 +179,7 @@ class SqlWriter(SqlReader):
             if len(jobs) >= limit:
                 break
         for job in jobs:
-            self._put_job(job, "leased", later(now, lease_s))
+            self._put_job(job, "leased", shifted(now, lease_s))
         return jobs
 
     def _put_job(self, job: Job, status: str, due: str) -> None:
@@ -204,16 +196,10 @@ class SqlWriter(SqlReader):
         pause = BACK_OFF_S[min(job.attempts, len(BACK_OFF_S)) - 1]
         self.change("outbox", ("tenant", "seq", "consumer"), {
             "tenant": job.tenant, "seq": job.seq, "consumer": job.consumer, "error": error,
-            "status": "failed" if job.attempts >= tries else "pending", "due": later(now, pause)})
+            "status": "failed" if job.attempts >= tries else "pending", "due": shifted(now, pause)})
 
     def put_vector(self, ref: int, model: str, digest: bytes, row: bytes | None) -> None:
         """Give a passage its vector, or none if the model understands too little of it."""
         self.drop("embedding", passage=ref, model=model)
         if row is not None:
             self.do("vector_put", tenant=self.tenant, passage=ref, model=model, digest=digest, row=row)
-
-
-def later(at: str, seconds: float) -> str:
-    """The time so many seconds after."""
-    moment = datetime.fromisoformat(at) + timedelta(seconds=seconds)
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
