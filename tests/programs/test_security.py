@@ -71,7 +71,7 @@ def test_a_key_is_taken_from_either_header(served):
 
 def denied(body: dict[str, Any]) -> bool:
     """In the words of any family."""
-    return (body.get("error") == "permission_denied" or body.get("code") == -32002
+    return (body.get("error") == "permission_denied" or body.get("code") in (-32002, -32600)
             or (body.get("success") is False and "needs a key with the scope" in body["error"]))
 
 

@@ -14,7 +14,7 @@ from memolith.surfaces.items import coded
 Domain = Literal["project", "user", "org"]
 CODES = {errors.Malformed: (-32602, "Invalid parameters"), errors.BlockedContent: (-32605, "Content blocked"),
          errors.PromptNotFound: (-32607, "Prompt not found"), errors.NotFound: (-32604, "Memory not found"),
-         errors.AnalystDown: (-32606, "LLM provider error")}
+         errors.AnalystDown: (-32606, "LLM provider error"), errors.Denied: (-32600, "Permission denied")}
 
 subcog = Family("subcog", coded(CODES, (-32608, "Validation error")),
                 instructions="Memories of coding sessions by namespace, prompts and templates, a graph of entities.")
