@@ -103,7 +103,9 @@ def rest_page() -> str:
     """The paths of the HTTP server."""
     rows = {"POST /mcp": "MCP, all tools", "POST /mcp/FAMILY": "MCP, the tools of one family",
             "POST /mcp/tools/TOOL": "one tool over REST: a JSON object in, the documented object or error body out",
-            "GET /health": "whether the server works; the only path without a key",
+            "POST /files": "keep one file, sent as multipart/form-data; what was read in it out",
+            "GET /files/content": "a stored file, by the pass in an address that `fetch_memory` gives; needs no key",
+            "GET /health": "whether the server works; needs no key",
             "GET /metrics": "counts for Prometheus", "GET /openapi.json": "REST for machines",
             "GET /docs": "REST for people",
             "GET /.well-known/oauth-protected-resource": "where tokens come from, if an issuer is set"}

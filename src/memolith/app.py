@@ -13,12 +13,14 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from memolith.adapters.blobs import FolderBlobs
 from memolith.adapters.builtin_analyst import BuiltinAnalyst
 from memolith.adapters.repository import checkout
+from memolith.engine.documents import Shelf
 from memolith.engine.engine import Engine
 from memolith.engine.intake import Limits
 from memolith.engine.model import Block, Caller, Draft
-from memolith.engine.ports import Allowance, Analyst, Cipher, Embedder, Meaning, Store
+from memolith.engine.ports import Allowance, Analyst, Blobs, Bounds, Cipher, Embedder, Meaning, Store
 from memolith.engine.recall import Recall
 from memolith.engine.times import SystemClock
 from memolith.engine.upkeep import carry_rest, follow, unequal, unsound
@@ -33,6 +35,7 @@ from memolith.storage.sqlite import SqliteStore, library_version, restore_backup
 from memolith.storage.store import StoredKeys
 
 if TYPE_CHECKING:
+    from memolith.adapters.sandbox.runners import LinuxSandbox
     from memolith.registry import Family, Registry
     from memolith.storage.postgres_vectors import PostgresStage
     from memolith.storage.shards import Shards
@@ -52,6 +55,8 @@ class App:
     def __init__(self, settings: Settings, background: bool = False) -> None:
         self.settings = settings
         self.clock = SystemClock()
+        self.address = settings.public_url
+        """Where clients reach the server, once there is one."""
         self._in_background = background
         self._builtin = MiniLM()
         self._lock = threading.RLock()
@@ -80,7 +85,7 @@ class App:
                                 lambda tenant, budget_s: self._embed(self._store, tenant, budget_s))
                 self._opened = Engine(self._store, self.clock, limits, chosen.secrets, search,
                                       lambda: self._stage.drop(self.embedder), self._cipher, self._analysts(),
-                                      self._manual, lambda path: checkout(Path(path or chosen.repo)))
+                                      self._manual, lambda path: checkout(Path(path or chosen.repo)), self._shelf)
                 if self._in_background:
                     self.start_background()
             return self._opened
@@ -150,6 +155,32 @@ class App:
         return [HttpAnalyst(chosen.analyst_url, chosen.analyst_model, chosen.analyst_key, chosen.analyst_budget,
                             chosen.analyst_timeout_s), builtin]
 
+    @cached_property
+    def blobs(self) -> Blobs:
+        """Where files are kept."""
+        place = self.settings.files
+        if not place.startswith("s3://"):
+            return FolderBlobs(Path(place or self.settings.data / "files"))
+        try:
+            # The library is an extra, which only who has chosen this place needs.
+            from memolith.adapters.bucket import BucketBlobs
+        except ImportError as error:
+            raise InvalidInput("S3 needs a library: pip install 'memolith[s3]'.", field="files") from error
+        return BucketBlobs(place)
+
+    @cached_property
+    def sandbox(self) -> LinuxSandbox:
+        """Where files are read and the code of users runs."""
+        # Only who does that, or asks whether it could be done, needs it.
+        from memolith.adapters.sandbox.runners import LinuxSandbox
+        limits = {name.removeprefix("runner_"): value for name, value in self.settings if name.startswith("runner_")}
+        return LinuxSandbox(self.settings.data, Bounds(*map(limits.pop, Bounds._fields)), **limits)
+
+    def _shelf(self) -> Shelf:
+        chosen = self.settings
+        bounds = Bounds(chosen.reader_wall_s, chosen.reader_wall_s, chosen.reader_memory_mb, output_kb=131_072)
+        return Shelf(self.blobs, self.sandbox, bounds, chosen.file_bytes, chosen.file_url_s, self.address)
+
     def _manual(self) -> Caller:
         pages = []
         for path in sorted(DOCS.rglob("*.md")):
@@ -195,6 +226,8 @@ class App:
 
     def _background(self, number: int) -> None:
         self.engine.flush_reads()
+        if "sandbox" in vars(self):
+            self.sandbox.tidy()
         if self._embed(self.store, budget_s=5.0):
             self.renew()
         for store in () if isinstance(self.store, SqliteStore) else self.store.elsewhere():
@@ -259,6 +292,8 @@ class App:
 
     def close(self) -> None:
         """Write what is still in memory and let go of the files."""
+        if "sandbox" in vars(self):
+            self.sandbox.close()
         if self._opened is None:
             return
         self._stopping.set()
@@ -282,9 +317,10 @@ def families() -> list[Family]:
     from memolith.surfaces.knowledge import knowledge
     from memolith.surfaces.lanonasis import lanonasis
     from memolith.surfaces.manage import manage
+    from memolith.surfaces.memorylake import memorylake
     from memolith.surfaces.sekha import sekha
     from memolith.surfaces.subcog import subcog
-    return [core, lanonasis, sekha, knowledge, subcog, manage, chatgpt]
+    return [core, lanonasis, sekha, memorylake, knowledge, subcog, manage, chatgpt]
 
 
 def open_store(chosen: Settings) -> SqliteStore | Shards:

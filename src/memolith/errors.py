@@ -13,6 +13,7 @@ MemolithError
 └── DiskFull         507
 """
 
+import errno
 import re
 
 
@@ -135,3 +136,12 @@ class AnalystDown(Unavailable):
 
 class DiskFull(MemolithError, status=507):
     """The disk is full; nothing was written. Free some room and repeat."""
+
+
+def of_system(error: OSError) -> MemolithError:
+    """What an error of the file system means to us."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return DiskFull()
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return StoreReadOnly()
+    return Unavailable(f"The data folder cannot be used: {error.strerror}.")

@@ -91,8 +91,15 @@ def program(command: str) -> list[str]:
     return [str(binaries() / name), *words]
 
 
+def lay_out(page: Path, folder: Path) -> None:
+    """Give the reader the files that lie beside the page."""
+    for sample in page.parent.glob("*.xlsx"):
+        shutil.copy(sample, folder)
+
+
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "console")], ids=lambda page: page.name)
 def test_console_blocks_run_and_print_what_they_show(tmp_path, page):
+    lay_out(page, tmp_path)
     with ExitStack() as stack:
         environ = {}
         if "$ psql" in page.read_text(encoding="utf-8"):
@@ -109,6 +116,7 @@ def test_console_blocks_run_and_print_what_they_show(tmp_path, page):
 
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")], ids=lambda page: page.name)
 def test_python_blocks_run(tmp_path, page):
+    lay_out(page, tmp_path)
     for block in blocks(page, "python"):
         subprocess.run([sys.executable, "-c", block], cwd=tmp_path, check=True, timeout=120,
                        env={**os.environ, "MEMOLITH_EMBEDDER": "none"})

@@ -62,8 +62,10 @@ def test_graph_draws_a_concept_by_its_name_or_id_in_every_format_as_deep_as_aske
 
 def test_every_command_about_memory_is_tested_here():
     ours = {run.__name__.rstrip("_").replace("_", "-") for run in shell.COMMANDS | cli_server.COMMANDS}
-    # Chats are imported in test_import_chats, tools are called in test_derived, and servers have tests of their own.
-    elsewhere = {"import-chats", "call", "serve", "stdio", "tools", "keys", "worker", "migrate", "tenant", "copy"}
+    # Chats and files come in test_import_chats and test_memorylake, tools are called in test_derived, and servers have
+    # tests of their own.
+    elsewhere = {"import-chats", "ingest", "call", "serve", "stdio", "tools", "keys", "worker", "migrate", "tenant",
+                 "copy"}
     assert (ours | shell.TOOLS.keys()) - elsewhere == COMMANDS
     source = Path(__file__).read_text(encoding="utf-8")
     assert not [command for command in COMMANDS if source.count(f'"{command}"') == 0]

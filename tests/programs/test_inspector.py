@@ -28,12 +28,14 @@ CALLS: dict[str, tuple[str, dict[str, Any]]] = {
     "core": ("remember", {"content": "Otters hold hands 🦦 while they sleep."}),
     "lanonasis": ("create_memory", {"title": "Otters 🦦", "content": "Otters hold hands."}),
     "sekha": ("memory_store", {"label": "Otters 🦦", "messages": [{"role": "user", "content": "Otters hold hands?"}]}),
+    "memorylake": ("get_memorylake_metadata", {}),
     "knowledge": ("create_concept", {"name": "Sleep", "explanation": "Otters hold hands 🦦 while they sleep."}),
     "subcog": ("subcog_capture", {"content": "Beavers 🦫 build at night.", "namespace": "patterns"}),
     "chatgpt": ("search", {"query": "zebra"})}
 FAILING: dict[str, tuple[str, dict[str, Any]]] = {
     "core": ("fetch", {"ids": ["nope"]}), "lanonasis": ("get_memory", {"memory_id": "nope"}),
     "sekha": ("memory_export", {"conversation_id": "nope"}),
+    "memorylake": ("fetch_memory", {"memory_ids": ["ds-nope"]}),
     "knowledge": ("get_concept", {"concept_id": "nope"}),
     "subcog": ("subcog_get", {"memory_id": "nope"}), "chatgpt": ("fetch", {"id": "nope"})}
 # The exit code of the Inspector when a tool answers with isError.

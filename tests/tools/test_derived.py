@@ -24,7 +24,8 @@ from conftest import ME, At, note
 from memolith.app import App, families, open_app
 from memolith.doors.auth import local_key
 from memolith.doors.serve import build, listen
-from memolith.engine.model import Audience, Draft
+from memolith.engine.documents import key_of
+from memolith.engine.model import Audience, Block, Draft
 from memolith.engine.vault import Secret
 from memolith.registry import Call, Registry, Tool
 from memolith.settings import Settings
@@ -81,13 +82,21 @@ GOOD: dict[str, dict[str, Any]] = {
     "subcog_namespaces": {}, "subcog_status": {}, "subcog_gc": {"purge": True}, "subcog_reindex": {},
     "subcog_consolidate": {"namespace": "testing", "strategy": "dedupe"}, "subcog_enrich": {"memory_id": "four"},
     "subcog_sync": {}}
+GOOD |= {
+    "get_memorylake_metadata": {}, "fetch_memory": {"memory_ids": ["ds-zoo"]}, "list_files": {},
+    "search_memory": {"parsed_query": {
+        "bm25_cleaned_query": "zebra", "named_entities": [], "bm25_keywords": ["zebra"], "bm25_boost_keywords": [],
+        "rewritten_query_for_dense_model": "An animal with stripes."}},
+    **{name: {"memory_id": "ds-zoo"} for name in ("show_file", "delete_file", "reread_file")},
+    "create_memory_code_runner": {}, "run_memory_code": {"executor_id": "executor-of-nobody", "code": "print(6 * 7)"}}
 CHATGPT = {"fetch": {"id": "one"}}
-PLAIN_ENVIRONMENT = {**os.environ, "MEMOLITH_EMBEDDER": "none"}
+# Nothing is loaded ahead, because here runners only start.
+PLAIN_ENVIRONMENT = {**os.environ, "MEMOLITH_EMBEDDER": "none", "MEMOLITH_RUNNER_PRELOAD": "json"}
 VOLATILE = ("id", "urn", "uri", "conversation_id", "message_id", "concept_id", "relationship_id",
             "event", "at", "created_at", "updated_at", "version", "health",
             "timestamp", "uptime", "search_time_ms", "latency_ms", "last_accessed", "last_rotated", "expires_at",
             "rotated_at", "revoked_at", "new_value", "recent_memories", "supporting_memories", "peak_usage_hours",
-            "usage", "events", "duration_ms")
+            "usage", "events", "duration_ms", "executor_id")
 
 
 def good(tool: Tool) -> dict[str, Any]:
@@ -95,7 +104,7 @@ def good(tool: Tool) -> dict[str, Any]:
 
 
 def filled(settings: Settings) -> App:
-    app = open_app(settings)
+    app = open_app(settings.model_copy(update={"runner_preload": ()}))
     app.engine.remember(ME, note("The zebra is striped.", id="one", title="Zebras", tags=("animal",)))
     app.engine.remember(ME, note("The okapi is shy.", id="two"))
     app.engine.remember(ME, note("gone zebra", id="gone"))
@@ -110,6 +119,12 @@ def filled(settings: Settings) -> App:
         app.engine.remember(ME, Draft(kind, kind, id=kind))
     for id in ("first", "second"):
         app.engine.remember(ME, note("A foal stands within minutes.", id=id, namespace="testing"))
+    # A stored file whose text has changed since it was read.
+    app.engine.remember(ME, Draft("document", "zoo.txt", (Block("An old zebra."),), namespace="files", id="ds-zoo",
+                                  attributes={"type": "txt_file", "format": "txt", "tables": 0, "figures": 0,
+                                              "sheets": [], "warnings": [], "summary": "An old zebra."}))
+    (settings.data / "young.txt").write_text("A young zebra.")
+    app.blobs.put(key_of(ME.tenant, ME.user, "ds-zoo"), settings.data / "young.txt")
     app.engine.vault.store(ME, Secret("Zoo", "api_key", "staging", "project", 90, {}, id="key"), "sk-…")
     return app
 
@@ -117,7 +132,7 @@ def filled(settings: Settings) -> App:
 def environment(settings: Settings) -> dict[str, str]:
     """What a door in a process of its own is told of the settings."""
     # The folder of the data lies in no repository, which over HTTP does not count either.
-    return {**os.environ, "MEMOLITH_EMBEDDER": "none", "MEMOLITH_DATABASE": getattr(settings, "database", ""),
+    return {**PLAIN_ENVIRONMENT, "MEMOLITH_DATABASE": getattr(settings, "database", ""),
             "MEMOLITH_REPO": str(settings.data)}
 
 
@@ -146,18 +161,21 @@ def test_schemas_and_pages_equal_what_is_committed():
 
 
 @pytest.mark.parametrize("tool", TOOLS, ids=NAMES)
-def test_a_reading_tool_leaves_the_log_as_long_as_it_was_and_a_writing_tool_adds_to_it(at, tmp_path, tool):
+def test_a_tool_that_reads_or_runs_leaves_the_log_as_long_as_it_was_and_a_writing_tool_adds_to_it(at, tmp_path, tool):
     app = filled(at(tmp_path))
     with app.store.reading(None) as rows:
         before = rows.last_seq(ME.tenant)
     registry = Registry([family for family in families() if family.name == tool.family],
                         [one for one in TOOLS if one.family == tool.family])
-    outcome = registry.run(tool.name, good(tool), Call(ME, app.engine))
+    arguments = good(tool)
+    if "executor_id" in arguments:
+        arguments |= {"executor_id": app.sandbox.create((ME.tenant, ME.user))}
+    outcome = registry.run(tool.name, arguments, Call(ME, app.engine))
     assert outcome.ok, outcome.body
     jsonschema.validate(outcome.body, tool.output_schema)
     with app.store.reading(None) as rows:
         after = rows.last_seq(ME.tenant)
-    assert (after == before) if tool.effect == "reads" else (after > before)
+    assert (after > before) if tool.effect == "writes" else (after == before)
     app.close()
 
 
@@ -258,7 +276,7 @@ def test_every_tool_gives_the_same_answer_and_the_same_error_through_every_door(
 
 
 def in_process(settings: Settings, calls: list[tuple[str, dict[str, Any]]]) -> list[tuple[bool, Any]]:
-    app = open_app(settings)
+    app = open_app(settings.model_copy(update={"runner_preload": ()}))
     outcomes = [app.registry.run(name, arguments, Call(ME, app.engine)) for name, arguments in calls]
     app.close()
     return [(outcome.ok, json.loads(outcome.text)) for outcome in outcomes]

@@ -37,6 +37,8 @@ KEY_PREFIX = "mlk_"
 LOCAL_KEY = "local.key"
 PROJECT_HEADER = "x-memolith-project"
 LONGEST_LENGTH = 18
+FRAME = 65_536
+"""How many bytes an upload may have beside the file."""
 PORTIONS = 20
 DECIDING = frozenset((b"host", b"origin", b"content-length", b"authorization", b"x-api-key", PROJECT_HEADER.encode()))
 MOST_KNOWN = 1000
@@ -219,8 +221,9 @@ class Access:
         length = headers.get("content-length", "0")
         if not (length.isascii() and length.isdecimal()):
             raise InvalidInput("The length of the body must be a number.", field="content-length")
-        if len(length) > LONGEST_LENGTH or int(length) > self.settings.body_bytes:
-            raise TooLarge(f"A request has at most {self.settings.body_bytes:,} bytes.")
+        most = self.settings.file_bytes + FRAME if path == "/files" else self.settings.body_bytes
+        if len(length) > LONGEST_LENGTH or int(length) > most:
+            raise TooLarge(f"A request has at most {most:,} bytes.")
         is_open = path in self.open_paths or path.startswith("/.well-known/")
         known[given] = None if is_open else await self.check_key(headers, path)
         return known[given]

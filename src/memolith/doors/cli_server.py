@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import json
 import os
 import platform
@@ -9,6 +10,8 @@ import shutil
 import signal
 import sys
 import threading
+import time
+from collections import Counter
 from pathlib import Path
 from typing import TextIO, cast
 
@@ -34,13 +37,13 @@ from memolith.doors.frames import VERSION_KEY, parsed
 from memolith.engine.conversations import NOTHING, Report, take
 from memolith.engine.intake import when
 from memolith.engine.model import Caller
-from memolith.errors import EmbedderDown, InvalidInput, NotFound
+from memolith.errors import EmbedderDown, InvalidInput, NotFound, TooLarge
 from memolith.registry import Tool
 
 COMMANDS: Commands = {}
 FILE = option("file", type=Path)
 FILE_OR_STREAM = option("file", nargs="?", default="-")
-SAFE_SQLITE = (3, 51, 3)
+SAFE_SQLITE, WATCH_S = (3, 51, 3), 1.0
 ADDRESS = {"required": True, "metavar": "ADDRESS", "help": "sqlite:FOLDER or postgres:URL"}
 READ_ONLY = option("--read-only", action="store_true", help="hide and refuse every writing tool")
 
@@ -120,6 +123,7 @@ def doctor(app: App, options: Options) -> object:
         "events": ", ".join(tenants) or "none", "pending": ", ".join(work) or "none",
         "vault": f"{keys} keys; the master key is in {place}" if keys else "empty",
         "model": model, "vectors": ", ".join(vectors) or "none",
+        "code runner": ": ".join(filter(None, app.sandbox.state)),
         "problems": problems}
 
 
@@ -170,6 +174,36 @@ def import_chats(app: App, options: Options) -> object:
         with path.open(encoding="utf-8", errors="replace") as file:
             take(app.engine, Caller(options.tenant), file, path.name, options.folder, report, progress(path.name))
     return dict(report)
+
+
+@into(COMMANDS, option("paths", nargs="+", metavar="PATH", help="files, folders, or patterns like 'notes/**/*.md'"),
+      option("--watch", action="store_true", help="go on and take what comes or changes"), TENANT)
+def ingest(app: App, options: Options) -> object:
+    """Keep files with what they say; running it again takes only what is new."""
+    report, refused, seen = Counter(taken=0, known=0), dict[Path, str](), dict[Path, float]()
+    while True:
+        stamps = {path: path.stat().st_mtime for text in options.paths for path in _files(text)}
+        files, advance = [path for path in stamps if seen.get(path) != stamps[path]], progress("reading")
+        for done, path in enumerate(files, 1):
+            try:
+                new = app.engine.documents.take(Caller(options.tenant), path, path.name)[1]
+                report["taken" if new else "known"] += 1
+            except (InvalidInput, TooLarge) as error:
+                refused[path] = error.message
+            advance(done, len(files))
+        if not options.watch:
+            return {**report, "problems": [f"{path}: {why}" for path, why in refused.items()]}
+        seen = stamps
+        time.sleep(WATCH_S)
+
+
+def _files(text: str) -> list[Path]:
+    """The files that a path or pattern means, without hidden ones inside folders."""
+    tops = [Path(name) for name in sorted(glob.glob(text, recursive=True))]
+    if not tops:
+        raise InvalidInput(f"There is nothing at {text}.", field="paths")
+    return [path for top in tops for path in (sorted(top.rglob("*")) if top.is_dir() else [top])
+            if path.is_file() and not any(part.startswith(".") for part in path.relative_to(top).parts)]
 
 
 def _opened(name: str, mode: str) -> TextIO:

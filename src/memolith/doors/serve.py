@@ -11,26 +11,31 @@ import sys
 import threading
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from importlib import import_module
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import uvicorn
+from python_multipart.exceptions import FormParserError
+from python_multipart.multipart import File, create_form_parser
 from starlette.applications import Starlette
+from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+from starlette.responses import FileResponse, HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from memolith import __version__
 from memolith.app import App
-from memolith.doors.auth import Access, Issuer, challenge
+from memolith.doors.auth import FRAME, Access, Issuer, challenge
 from memolith.doors.mcp_http import McpHttp
 from memolith.doors.mcp_server import CALLER, REQUEST, SCOPES_KEY
+from memolith.engine.documents import described
 from memolith.engine.intake import json_object
-from memolith.errors import InvalidInput, MemolithError, NotFound, TooLarge, Unavailable
+from memolith.errors import Denied, InvalidInput, MemolithError, NotFound, TooLarge, Unavailable, of_system
 from memolith.registry import PLAIN, SCOPES, Call, Registry
 
 log = logging.getLogger(__name__)
@@ -58,6 +63,8 @@ class Rest:
         self.registry = registry = self.everything.reading() if read_only else self.everything
         self.routes = [
             Route("/mcp/tools/{tool}", self.call, methods=["POST"]),
+            Route("/files/content", self.give_file),
+            *([] if read_only else [Route("/files", self.take_file, methods=["POST"])]),
             Route("/health", self.health), Route("/metrics", self.metrics),
             Route("/openapi.json", lambda _: JSONResponse(openapi(registry))),
             Route("/docs", lambda _: HTMLResponse(page(registry))),
@@ -106,6 +113,45 @@ class Rest:
         if error and error.status >= 500:
             log.warning("request %s: %s answered %s", call.request_id, name, error.status)
         return Response(outcome.text, error.status if error else 200, headers, "application/json")
+
+    async def take_file(self, request: Request) -> Response:
+        """Keep one file; nothing is left of one that is refused."""
+        if "write" not in request.scope[SCOPES_KEY]:
+            raise Denied("This needs a key with the scope: write.")
+        take, caller = self.app.engine.documents.take, request.scope[CALLER]
+        try:
+            with TemporaryDirectory(dir=self.app.settings.data) as place:
+                file = await self.receive(request, place)
+                name, path = (file.file_name or b"").decode(errors="replace"), Path(file.file_object.name)
+                item, new = await run_in_threadpool(take, caller, path, name)
+        except OSError as error:
+            raise of_system(error) from error
+        return JSONResponse(described(item) | {"summary": item.attributes["summary"], "known": not new})
+
+    async def receive(self, request: Request, place: str) -> File:
+        """The one file of a request, written to that folder as it comes."""
+        files, most, size = list[File](), self.app.settings.file_bytes, 0
+        try:
+            parser = create_form_parser({"Content-Type": request.headers["content-type"].encode()}, None, files.append,
+                                        {"UPLOAD_DIR": place, "UPLOAD_DELETE_TMP": False, "MAX_MEMORY_FILE_SIZE": 0})
+            async for chunk in request.stream():
+                if (size := size + len(chunk)) > most + FRAME:
+                    raise TooLarge(f"A file has at most {most:,} bytes.", field="file")
+                parser.write(chunk)
+            [file] = files
+        except (FormParserError, ClientDisconnect, KeyError, ValueError) as error:
+            raise InvalidInput("Send exactly one file, whole, as multipart/form-data.", field="file") from error
+        if file.in_memory:
+            file.flush_to_disk()
+        file.close()
+        return file
+
+    def give_file(self, request: Request) -> Response:
+        """A stored file, to whoever has an address that is still good."""
+        documents, stack = self.app.engine.documents, ExitStack()
+        name, path = stack.enter_context(documents.stored(*documents.unsealed(request.query_params.get("pass", ""))))
+        return FileResponse(path, 200, {"x-content-type-options": "nosniff"}, "application/octet-stream", filename=name,
+                            background=BackgroundTask(stack.close))
 
     def health(self, request: Request) -> Response:
         """Open to all, so it tells no more than that."""
@@ -208,7 +254,7 @@ def build(app: App, *, read_only: bool = False, conformance: bool = False) -> AS
     # A path is what it says, and a redirect would lose the body.
     server.router.redirect_slashes = False
     return Access(server, app.keys, settings, app.clock.now, issuer, app.allowance, rest.word,
-                  frozenset(("/health", "/conformance") if conformance else ("/health",)))
+                  frozenset(("/health", "/files/content", *(["/conformance"] if conformance else []))))
 
 
 def conformance_fixtures(host: str) -> Any:
@@ -240,6 +286,8 @@ def run(app: App, listener: socket.socket, ready: Callable[[], None], *, read_on
     """Serve until a signal ends it; running calls are finished first."""
     config = uvicorn.Config(build(app, read_only=read_only, conformance=conformance), log_config=None,
                             access_log=False, timeout_graceful_shutdown=5, server_header=False, http="h11")
+    host, port = listener.getsockname()[:2]
+    app.address = app.address or f"http://{f'[{host}]' if ':' in host else host}:{port}"
     ready()
     # uvicorn gives the signal back when it is done, which would end the process before the store is closed.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))

@@ -10,6 +10,7 @@ from typing import NoReturn
 
 from memolith.engine import context
 from memolith.engine.configuration import Configuration
+from memolith.engine.documents import Documents, Shelf
 from memolith.engine.duplicates import contradicts, same
 from memolith.engine.events import join_blocks, text_of
 from memolith.engine.graph import DEEPEST, MOST, Neighbourhood, walk
@@ -43,12 +44,15 @@ class Engine(Verbs):
                  search: Recall | None = None, after_erase: Callable[[], None] = lambda: None,
                  cipher: Callable[[], Cipher] = missing, analysts: Sequence[Analyst] = (),
                  manual: Callable[[], Caller] = missing,
-                 repository: Callable[[str], Checkout | None] = lambda path: None) -> None:
+                 repository: Callable[[str], Checkout | None] = lambda path: None,
+                 shelf: Callable[[], Shelf] = missing) -> None:
         super().__init__(store, clock, limits, secrets, after_erase)
         self.past = Past(self)
         self.upkeep = Upkeep(self)
         self.configuration = Configuration(self)
         self.vault = Vault(self, cipher)
+        self.documents = Documents(self, shelf, cipher)
+        self.before_erase = self.documents.drop
         self.manual = manual
         """Whose memory the documentation is; it is learned when first asked for, and anew when it changes."""
         self.repository = repository

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from memolith.engine.events import Changes, Data, Event
@@ -75,6 +76,8 @@ class Asked(NamedTuple):
     terms: tuple[str, ...]
     statistics: Statistics
     named: tuple[str, ...] = ()
+    boosted: frozenset[str] = frozenset()
+    entities: tuple[frozenset[str], ...] = ()
 
 
 class Evidence(NamedTuple):
@@ -292,3 +295,52 @@ class ClientKeys(Protocol):
 
 Allowance = Callable[[str, int, int], int]
 """Takes so many calls of a key in a minute; returns how many all servers took together."""
+
+
+class Blobs(Protocol):
+    """Keeps files; one that is opened lies at a path until it is closed."""
+
+    def put(self, key: str, source: Path) -> None: ...
+    def opened(self, key: str) -> AbstractContextManager[Path]: ...
+    def drop(self, key: str) -> None: ...
+    def url(self, key: str, name: str, seconds: int) -> str | None:
+        """An address that gives the file to anybody for a while, where the place of files can make one."""
+
+
+Owner = tuple[str, str]
+Locate = Callable[[str], AbstractContextManager[tuple[str, Path]]]
+"""The name of a document's file, and where it lies meanwhile."""
+
+
+class Bounds(NamedTuple):
+    """What one child of the sandbox may use."""
+
+    wall_s: float = 60.0
+    cpu_s: float = 120.0
+    memory_mb: int = 2048
+    output_kb: int = 100
+    scratch_mb: int = 256
+    threads: int = 64
+
+
+class Ran(NamedTuple):
+    """What came of a piece of code."""
+
+    stdout: str
+    stderr: str
+    error: str | None
+    truncated: bool
+    duration_ms: int
+    restarted: bool
+
+
+class Sandbox(Protocol):
+    """Runs code of users, and reads files of theirs, where neither can do harm."""
+
+    @property
+    def state(self) -> tuple[str, str]:
+        """The mode that fences them in and what it leaves to be seen, or `none` and why."""
+
+    def create(self, owner: Owner) -> str: ...
+    def run(self, owner: Owner, executor: str, code: str, locate: Locate, cancelled: Callable[[], bool]) -> Ran: ...
+    def read(self, task: str, file: Path, bounds: Bounds) -> bytes: ...

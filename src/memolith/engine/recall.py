@@ -45,6 +45,10 @@ class Query:
     reach: int = 0
     as_of: str | None = None
     verbatim: bool = False
+    meant: str = ""
+    """What the model is asked instead of the text."""
+    boosted: tuple[str, ...] = ()
+    entities: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +83,7 @@ class Recall:
                 warnings: list[str]) -> Found:
         warnings += _lacking(waiting)
         search = Search(rows, caller, query, self.lexicon, self.ranker)
-        dense = self._dense(meaning, search.stripped, query, warnings) if meaning else None
+        dense = self._dense(meaning, query.meant or search.stripped, query, warnings) if meaning else None
         ranked, full = search.run(dense)
         if full:
             warnings.append(f"More than {SIDE} passages fit; the total counts the best of them.")
@@ -180,7 +184,9 @@ class Search:
         """Everything that was found in order, and whether a side was full."""
         query = self._query
         statistics = self._rows.statistics(self._caller.tenant, self._terms)
-        asked = Asked(query.text, tuple(self._terms), statistics, self._named)
+        asked = Asked(query.text, tuple(self._terms), statistics, self._named,
+                      frozenset(self._lexicon.terms(" ".join(query.boosted))),
+                      tuple(frozenset(self._lexicon.terms(name)) for name in query.entities))
         words = [] if query.mode == "vector" and dense else self._by_words(asked)
         # What has none of the telling words is as similar as its vector says; what it said once may be another matter.
         least = self._ranker.cosine(query.threshold) if query.threshold and query.as_of is None else -1.0

@@ -47,6 +47,7 @@ class Verbs:
     limits: Limits = Limits()
     secrets: str = "redact"
     after_erase: Callable[[], None] = lambda: None
+    before_erase: Callable[[Item], None] = lambda item: None
 
     def remember(self, caller: Caller, draft: Draft, key: str | None = None,
                  check: Callable[[Reader], None] = lambda rows: None) -> Written:
@@ -164,6 +165,8 @@ class Verbs:
                 for stream in rows.link_streams(caller.tenant, id):
                     self.tell(rows, caller, stream, "erased", {}, rows.link(caller.tenant, id=stream))
                 self._record(rows, rows.item(caller.tenant, id), id, "erased", {}, caller)
+                # Before it is final: what is erased but for its file could not be named any more.
+                self.before_erase(item)
         clean = self.store.shred()
         self.after_erase()
         return clean

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import itertools
 import json
 import os
@@ -60,11 +59,7 @@ def translated() -> Iterator[None]:
             raise ours.DiskFull("The disk refuses to be written: it is full or the quota is used up.") from error
         raise ours.Unavailable("The disk gives an error while the database is read or written.") from error
     except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise ours.DiskFull from error
-        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-            raise ours.StoreReadOnly from error
-        raise ours.Unavailable(f"The data folder cannot be used: {error.strerror}.") from error
+        raise ours.of_system(error) from error
 
 
 @contextmanager

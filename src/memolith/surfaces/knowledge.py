@@ -93,12 +93,14 @@ def get_server_stats(call: Call) -> Body:
 def get_tool_availability(call: Call) -> Body:
     """Which tools of this family work right now, and the state of the parts behind them."""
     meaning = call.engine.health()["embeddings"] in ("healthy", "loading")
+    mode = call.engine.documents.shelf().sandbox.state[0]
     names = sorted(tool.name for tool in knowledge.tools)
     return {"success": True, "available": names, "unavailable": [], "total_tools": len(names), "service_status": {
         "concept_tools": {"repository": True, "confidence_service": True},
         "search_tools": {"neo4j_service": True, "chromadb_service": meaning, "embedding_service": meaning},
         "relationship_tools": {"neo4j_service": True, "event_store": True, "outbox": True},
-        "analytics_tools": {"neo4j_service": True}}}
+        "analytics_tools": {"neo4j_service": True},
+        "runner_tools": {"sandbox": mode != "none", "namespace": mode == "namespace", "landlock": mode == "landlock"}}}
 
 
 @knowledge.tool(DONE)

@@ -6,10 +6,13 @@ from typing import Annotated, cast
 from pydantic import Field
 
 from memolith.engine.conversations import NOTHING, Report, take
+from memolith.engine.documents import FILES, described
+from memolith.engine.events import block_data
 from memolith.engine.model import Condition, Draft, Filter, Patch
 from memolith.errors import Conflict, InvalidInput
 from memolith.registry import Body, Call, Family, shape
 from memolith.surfaces.items import CHANGED, bare_id, changed, given, the
+from memolith.surfaces.memorylake import SAMPLE
 from memolith.surfaces.sekha import Below, Filters, Folder, Message, Offset, Page, Status
 
 manage = Family("manage", listed_over_mcp=False)
@@ -78,6 +81,34 @@ def import_conversations(call: Call, *, content: Annotated[str, Field(min_length
     if not report["taken"] + report["extended"] + report["known"]:
         raise InvalidInput(f"There is no chat in this: {', '.join(+report) or 'nothing was said'}.", field="content")
     return dict(report)
+
+
+@manage.tool(shape(files=[SAMPLE], total=int), read_only=True)
+def list_files(call: Call, *, limit: Page = 20, offset: Offset = 0) -> Body:
+    """A page of the files that were taken in, the newest first."""
+    page = call.engine.listing(call.caller, FILES, limit=limit, offset=offset)
+    return {"files": [described(item) for item in page.items], "total": page.total}
+
+
+@manage.tool(shape(file=SAMPLE, summary=str, chunks=[dict], total=int), read_only=True)
+def show_file(call: Call, *, memory_id: Id, limit: Page = 20, offset: Offset = 0) -> Body:
+    """What was read in a file, piece by piece, each with its place."""
+    item, blocks = call.engine.read(call.caller, the(call, "document", memory_id, "memory_id").id)
+    return {"file": described(item), "summary": item.attributes["summary"], "total": len(blocks),
+            "chunks": [block_data(block) for block in blocks[offset:offset + limit]]}
+
+
+@manage.tool(CHANGED, destructive=True)
+def delete_file(call: Call, *, memory_id: Id) -> Body:
+    """Take a file out of every list and search; `restore_item` brings it back, `erase_item` removes its bytes."""
+    file = the(call, "document", memory_id, "memory_id", forgotten=bool(call.idempotency_key))
+    return changed(call.engine.forget(call.caller, file.id, key=call.idempotency_key))
+
+
+@manage.tool(CHANGED, idempotent=True)
+def reread_file(call: Call, *, memory_id: Id) -> Body:
+    """Read a stored file again, which pays after an update of the readers."""
+    return changed(call.engine.documents.reread(call.caller, the(call, "document", memory_id, "memory_id").id))
 
 
 @manage.tool(CHANGED)

@@ -1,0 +1,146 @@
+"""Files as memory: what a reader finds in them is a document, and the file itself is kept beside it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+from typing import NamedTuple, cast
+from urllib.parse import urlencode
+from uuid import NAMESPACE_URL, uuid5
+
+from memolith.engine.intake import json_object
+from memolith.engine.model import Attributes, Block, Caller, Draft, Filter, Item, Json, Patch, Written
+from memolith.engine.ports import Blobs, Bounds, Cipher, Reader, Sandbox
+from memolith.engine.verbs import Verbs, visible
+from memolith.errors import AlreadyExists, Denied, MemolithError, NotFound, OutcomeUnknown, TooLarge
+
+TASK, SPACE, CONTEXT = "memolith.adapters.readers:read", "files", "the address of a file"
+FILES = Filter(kinds=("document",), namespaces=(SPACE,))
+
+
+class Shelf(NamedTuple):
+    """Where files are kept, what reads them and runs code on them, and at which address for how long others may."""
+
+    blobs: Blobs
+    sandbox: Sandbox
+    bounds: Bounds
+    most: int
+    url_s: int
+    address: str
+
+
+class Documents:
+    """Takes files, gives them back, and lets them go."""
+
+    def __init__(self, engine: Verbs, shelf: Callable[[], Shelf], cipher: Callable[[], Cipher]) -> None:
+        self._engine, self.shelf, self._cipher = engine, shelf, cipher
+
+    def take(self, caller: Caller, source: Path, name: str) -> tuple[Item, bool]:
+        """The document of a file, and whether it is new: the same bytes are one, and a forgotten one comes back."""
+        shelf, size = self.shelf(), source.stat().st_size
+        if size > shelf.most:
+            raise TooLarge(f"A file has at most {shelf.most:,} bytes.", field="file")
+        with source.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        item, id = self._known(caller, digest)
+        if item:
+            return (self._engine.restore(caller, item.id).item if item.forgotten else item), False
+        blocks, found = self._read(source)
+        # The end of a long name stays, for it tells what the file is.
+        name = re.sub(r"[\x00-\x1f\x7f]", "", re.split(r"[/\\]", name)[-1]).encode()[-200:].decode(errors="ignore")
+        draft = Draft("document", name if name.strip(". ") else "file", blocks, namespace=SPACE, id=id, attributes={
+            **found, "digest": digest, "bytes": size})
+        key, kept = key_of(caller.tenant, caller.user, id), False
+
+        def keep(rows: Reader) -> None:
+            nonlocal kept
+            kept = True
+            shelf.blobs.put(key, source)
+
+        try:
+            return self._engine.remember(caller, draft, check=keep).item, True
+        except AlreadyExists:
+            # Somebody else was faster with the same bytes.
+            return cast(Item, self._known(caller, digest)[0]), False
+        except MemolithError as error:
+            if kept and not isinstance(error, OutcomeUnknown):
+                shelf.blobs.drop(key)
+            raise
+
+    def reread(self, caller: Caller, id: str) -> Written:
+        """The document as the reader of today finds it in the stored file."""
+        with self.stored(caller, id) as (_, path):
+            blocks, found = self._read(path)
+        return self._engine.revise(caller, id, Patch(blocks=blocks, attributes=found))
+
+    @contextmanager
+    def stored(self, caller: Caller, id: str) -> Iterator[tuple[str, Path]]:
+        """The name of a file and where it lies meanwhile."""
+        with self._engine.store.reading(caller.tenant) as rows:
+            item = visible(rows, caller, id)
+        if item.scope.namespace != SPACE:
+            raise NotFound(f"There is no file {id[:100]!r}.", id=id)
+        with self.shelf().blobs.opened(key_of(caller.tenant, item.scope.owner, id)) as path:
+            yield item.title, path
+
+    def drop(self, item: Item) -> None:
+        """Remove the file of an item that is being erased."""
+        if item.scope.namespace == SPACE:
+            self.shelf().blobs.drop(key_of(item.scope.tenant, item.scope.owner, item.id))
+
+    def url(self, item: Item) -> str | None:
+        """An address that gives the file to anybody for a while; None where no server is known that could."""
+        shelf, scope = self.shelf(), item.scope
+        found = shelf.blobs.url(key_of(scope.tenant, scope.owner, item.id), item.title, shelf.url_s)
+        if found or not shelf.address:
+            return found
+        good = json.dumps([scope.tenant, item.id, time.time() + shelf.url_s])
+        return f"{shelf.address}/files/content?{urlencode({'pass': self._cipher().seal(good, CONTEXT)})}"
+
+    def unsealed(self, sealed: str) -> tuple[Caller, str]:
+        """In whose name, and which file, an address that is still good may give."""
+        try:
+            tenant, id, expires = json.loads(self._cipher().open(sealed, CONTEXT))
+        except (MemolithError, ValueError):
+            tenant, id, expires = "", "", 0
+        if expires < time.time():
+            raise Denied("This address is not valid, or not any more; ask `fetch_memory` for a new one.")
+        return Caller(tenant, admin=True), id
+
+    def _known(self, caller: Caller, digest: str) -> tuple[Item | None, str]:
+        """The document with these bytes, or None and the id it will get; that of an erased one is not used again."""
+        with self._engine.store.reading(caller.tenant) as rows:
+            ids = (f"ds-{uuid5(NAMESPACE_URL, repr((caller.user, digest, n))).hex}" for n in count())
+            id = next(id for id in ids if rows.item(caller.tenant, id) or not rows.events(caller.tenant, id))
+            return rows.item(caller.tenant, id), id
+
+    def _read(self, source: Path) -> tuple[tuple[Block, ...], Attributes]:
+        """What the reader finds: blocks as far as one item holds them, and the rest as attributes."""
+        shelf = self.shelf()
+        found = json_object(shelf.sandbox.read(TASK, source, shelf.bounds), "What the reader says", "file")
+        blocks, room = list[Block](), self._engine.limits.item_bytes
+        for place, text in cast("list[tuple[str, str]]", found.pop("blocks")):
+            if (room := room - len(text.encode())) < 0:
+                cast("list[str]", found["warnings"]).append(f"Only the beginning is searched, up to {place}.")
+                break
+            blocks.append(Block(text, locator=place or None))
+        return tuple(blocks), found
+
+
+def key_of(tenant: str, owner: str, id: str) -> str:
+    """Where the file of a document is kept: below a folder of its owner."""
+    return f"{hashlib.sha256(repr((tenant, owner)).encode()).hexdigest()[:32]}/{id}"
+
+
+def described(item: Item) -> dict[str, Json]:
+    """A file as it is listed."""
+    about = item.attributes
+    return {"id": item.id, "name": item.title, "type": about["type"], "num_chunks": item.blocks,
+            "num_figures": about["figures"], "num_tables": about["tables"], "warnings": about["warnings"],
+            **({"sheet_names": about["sheets"]} if about["sheets"] else {})}

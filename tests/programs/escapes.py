@@ -1,0 +1,243 @@
+"""Attempts to break out of the sandbox: each prints ESCAPED if it gets what it must not get.
+
+They know what an attacker could guess: SERVER and ZYGOTE are process ids, PORT, ABSTRACT, NAMED and DATAGRAM lead to
+sockets of the server, KEY, DATABASE and OTHER are files of it, and `mine()` is a document of the user himself.
+"""
+
+READS = """
+/etc/shadow: open("/etc/shadow").read()
+/etc/passwd: open("/etc/passwd").read()
+the database: open(DATABASE).read()
+the key in the home folder: open(KEY).read()
+a stored file of another user: open(OTHER).read()
+another user by his id: get_memory_path("ds-9", "secret.txt").read_text()
+one's own document under another name: get_memory_path("ds-1", "../../canary")
+a path as an id: get_memory_path("../../etc", "passwd")
+dots from one's own document: open(mine().parent / "../../../other/secret.txt").read()
+the folder of all runners: [name for name in os.listdir(mine().parent / "../../..") if "-" in name][0]
+the environment of the server: open(f"/proc/{SERVER}/environ", "rb").read()
+the environment of the zygote: open(f"/proc/{ZYGOTE}/environ", "rb").read()
+the environment of init: open("/proc/1/environ", "rb").read(1)
+the memory of the server: open(f"/proc/{SERVER}/mem", "r+b")
+the files that the server has open: os.listdir(f"/proc/{SERVER}/fd")
+the root of the server: os.listdir(f"/proc/{SERVER}/root")
+the memory of the machine: open("/dev/mem", "rb")
+the log of the kernel: open("/dev/kmsg")
+a disk: open("/dev/vda", "rb")
+the terminal: open("/dev/tty")
+the addresses of the kernel: open("/proc/kallsyms").read(10)
+the connections of the machine: open("/proc/net/tcp").read()
+the mounts of the machine: open("/proc/self/mountinfo").read()
+settings of the kernel: open("/sys/kernel/uevent_seqnum").read()
+the home folder: os.listdir(os.path.dirname(KEY))
+folders of others: [name for place in ("/home", "/var", "/etc") for name in os.listdir(place)][0]
+a link in scratch: os.symlink(KEY, tmp("link")) or open(tmp("link")).read()
+a hard link in scratch: os.link(KEY, tmp("hard")) or open(tmp("hard")).read()
+a file by its handle: libc.syscall(304, -100, b"x" * 16, 0) + 1 or 1/0
+"""
+
+WRITES = """
+one's own document: open(mine(), "ab")
+deleting one's own document: os.unlink(mine())
+renaming its folder: os.rename(mine().parent, str(mine().parent) + "x")
+its permissions: os.chmod(mine(), 0o777)
+its length: os.truncate(mine(), 0)
+its times: os.utime(mine())
+its attributes: os.setxattr(mine(), "user.x", b"1")
+its owner: os.chown(mine(), os.getuid(), os.getgid())
+a hard link to it: os.link(mine(), tmp("l"))
+a file beside it: open(mine().parent / "new", "w")
+the database: open(DATABASE, "a")
+the root: open("/pwned", "w")
+the temporary folder: open("/tmp/pwned", "w")
+shared memory: open("/dev/shm/pwned", "w")
+system settings: open("/etc/pwned", "w")
+the home folder: open(os.path.dirname(KEY) + "/pwned", "w")
+the interpreter: open(sys.prefix + "/lib/python3.11/site-packages/pwned.pth", "w")
+the standard library: open(os.__file__, "a")
+the program itself: open(memolith.__file__, "a")
+a device: os.mknod(tmp("device"), 0o20666, os.makedev(1, 1))
+its score for the killer: open("/proc/self/oom_score_adj", "w").write("-1000")
+"""
+
+NETWORK = """
+the server itself: socket.create_connection(("127.0.0.1", PORT), 2)
+the world: socket.create_connection(("192.0.2.1", 80), 2)
+a datagram: socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"x", ("127.0.0.1", 53))
+IPv6: socket.socket(socket.AF_INET6)
+listening: socket.create_server(("127.0.0.1", 0))
+HTTP: urllib.request.urlopen(f"http://127.0.0.1:{PORT}/", timeout=2)
+an abstract socket: socket.socket(socket.AF_UNIX).connect(ABSTRACT)
+a socket with a name: socket.socket(socket.AF_UNIX).connect(NAMED)
+netlink: socket.socket(16, 3, 0)
+raw packets: socket.socket(socket.AF_INET, socket.SOCK_RAW, 1)
+packets: socket.socket(17, 3, 0)
+virtual machines: socket.socket(40, socket.SOCK_STREAM)
+the crypto of the kernel: socket.socket(38, 5, 0)
+a pair to a socket with a name: socket.socketpair()[0].connect(NAMED)
+a pair of datagrams: socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)[0].sendto(b"x", DATAGRAM)
+a pair in order: socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+"""
+
+PROCESSES = """
+a shell: subprocess.run(["/bin/sh", "-c", "id"], check=True)
+os.system: os.system("id") and 1/0
+another program: os.execv(sys.executable, [sys.executable, "-c", "print('ESCAPED')"])
+a fork: os.fork() or os._exit(0)
+a new process by posix_spawn: os.posix_spawn(sys.executable, [sys.executable, "-c", ""], {})
+a pool of processes: multiprocessing.Pool(1)
+a raw fork: libc.syscall(57) + 1 or 1/0
+a raw clone: libc.syscall(56, 17, 0, 0, 0, 0) + 1 or 1/0
+a raw clone3: libc.syscall(435, bytes(88), 88) + 1 or 1/0
+another namespace: libc.unshare(0x10000000) + 1 or 1/0
+a mount: libc.mount(b"none", b"/scratch", b"tmpfs", 0, None) + 1 or 1/0
+another root: os.chroot(tmp(""))
+root: os.setuid(0) or (1/0 if os.getuid() else None)
+capabilities: libc.capset(struct.pack("2I", 0x20080522, 0), b"\\xff" * 24) + 1 or 1/0
+tracing the server: libc.ptrace(16, SERVER, 0, 0) + 1 or 1/0
+reading its memory: libc.syscall(310, SERVER, 0, 0, 0, 0, 0) + 1 or 1/0
+a handle on the server: os.pidfd_open(SERVER)
+its limits: resource.prlimit(SERVER, resource.RLIMIT_NOFILE, (1, 1))
+one's own memory limit: resource.setrlimit(resource.RLIMIT_AS, (-1, -1))
+one's own file limit: resource.setrlimit(resource.RLIMIT_FSIZE, (-1, -1))
+typing into a terminal: fcntl.ioctl(0, 0x5412, b"x")
+a group of its own: os.setsid()
+handles that were left open: [one for one in range(4, 1024) if opened(one)][0]
+secrets in the environment: os.environ["SERVER_SECRET"]
+"""
+
+SIGNALS = """
+the server: os.kill(SERVER, 10)
+asking for the server: os.kill(SERVER, 0)
+the zygote: os.kill(ZYGOTE, 9)
+everybody: os.kill(-1, 10)
+the group: os.killpg(0, 10)
+the parent: os.kill(os.getppid() or 2, 10)
+a thread of the server: libc.syscall(200, SERVER, 10) + 1 or 1/0
+by tgkill: libc.syscall(234, SERVER, SERVER, 10) + 1 or 1/0
+by queue: libc.sigqueue(SERVER, 10, None) + 1 or 1/0
+"""
+
+IMPORTS = ("import ctypes, fcntl, memolith, multiprocessing, os, resource, socket, struct, subprocess, sys\n"
+           "import urllib.request\n")
+GIVEN = IMPORTS + """
+libc = ctypes.CDLL(None, use_errno=True)
+def tmp(name): return os.path.join(os.environ.get("TMPDIR", "/tmp"), name)
+def mine(): return get_memory_path("ds-1", "a.txt")
+def opened(one):
+    try: return bool(os.fstat(one))
+    except OSError: return False
+"""
+
+# What takes too much, kills itself or answers for the server: whole programs.
+PROGRAMS = {
+    "all dangerous calls": """
+import errno
+numbers = [165, 166, 272, 308, 155, 161, 321, 425, 250, 248, 249, 298, 323, 319, 447, 304, 303, 175, 313, 246, 169,
+           167, 172, 135, 101, 105, 117, 126, 179, 163, 103, 164, 227, 133, 29, 68, 64, 240, 300, 294, 429, 430,
+           428, 444, 317, 322, 58, 435, 141, 144, 170, 154, 200, 112, 109, 41, 43, 49, 50, 42, 437, 442, 330, 275,
+           278, 276, 457, 458]
+for number in numbers:
+    ctypes.set_errno(0)
+    if libc.syscall(number, -1, -1, -1, -1, -1, -1) != -1 or ctypes.get_errno() not in (errno.EPERM, errno.ENOSYS):
+        print("ESCAPED", number)
+""",
+    "calls of another ABI": "print('ESCAPED', libc.syscall(0x40000000 + 39))",
+    "calls of 32 bits": """
+import mmap
+page = mmap.mmap(-1, 4096, prot=7, flags=0x22)
+page.write(bytes([0xb8, 20, 0, 0, 0, 0xcd, 0x80, 0xc3]))
+print("ESCAPED", ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(page)))())
+""",
+    "whether the database exists": "print('ESCAPED' if os.path.exists(DATABASE) else 'hidden')",
+    "one huge allocation": "x = bytearray(1 << 36)\nprint('ESCAPED')",
+    "many allocations": "x = []\nwhile True: x.append(bytearray(20 << 20))",
+    "shared memory without end": """
+import mmap
+x = []
+while True:
+    x.append(mmap.mmap(-1, 20 << 20))
+    for place in range(0, 20 << 20, 4096): x[-1][place] = 1
+""",
+    "a huge array": "import numpy\nx = numpy.ones((200000, 200000))\nprint('ESCAPED')",
+    "threads without end": """
+import threading, time
+threading.stack_size(65536)
+for count in range(20000): threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
+print("ESCAPED")
+""",
+    "scratch without end": """
+for count in range(200): open(tmp(f"big{count}"), "wb").write(bytes(1 << 20))
+import time; time.sleep(0.2)
+print("ESCAPED")
+""",
+    "one file without end": "open(tmp('one'), 'wb').write(bytes(200 << 20))\nprint('ESCAPED')",
+    "files without end": """
+for count in range(3000): open(tmp(f"small{count}"), "w").close()
+import time; time.sleep(0.2)
+print("ESCAPED")
+""",
+    "handles without end": "x = [open('/dev/null') for _ in range(500)]\nprint('ESCAPED')",
+    "pipes without end": "x = [os.pipe() for _ in range(200)]\nprint('ESCAPED')",
+    "a huge error": "raise ValueError('z' * 10_000_000)",
+    "deep recursion": "sys.setrecursionlimit(10 ** 9)\ndef f(): return f()\nf()",
+    "a fault": "ctypes.string_at(0)",
+    "an exit": "os._exit(3)",
+    "a polite exit": "sys.exit(3)",
+    "an abort": "os.abort()",
+    "killing itself": "os.kill(os.getpid(), 9)",
+    "closing its lines": "os.closerange(0, 10)",
+    "closing what it prints to": "sys.stdout.close(); os.close(1); os.close(2)",
+    "a line that is none": "os.write(3, b'garbage\\n')",
+    "a line that never ends": "os.write(3, b'A' * 200_000)",
+    "a line nested too deep": "os.write(3, b'[' * 60_000 + b'\\n')",
+    "a line of the wrong shape": "os.write(3, b'[1]\\n')",
+    "a pickle": """
+import pickle
+class Evil:
+    def __reduce__(self): return os.system, ("touch " + os.path.dirname(KEY) + "/pwned",)
+os.write(3, pickle.dumps(Evil()) + b"\\n")
+""",
+    "an answer of its own": """
+for number in range(300): os.write(3, b'[%d, "value", ""]\\n' % number)
+""",
+    "a question for a path": """
+for number in range(300): os.write(3, b'[%d, "ask", "[\\\\"../../x\\\\", \\\\"y\\\\"]"]\\n' % number)
+""",
+    "a question for numbers": "for number in range(300): os.write(3, b'[%d, \"ask\", \"[1, 2]\"]\\n' % number)",
+    "a question that is none": "for number in range(300): os.write(3, b'[%d, \"ask\", \"7\"]\\n' % number)",
+    "text that is no text": "print('\\ud800'); os.write(1, b'\\xff\\xfe\\x00')",
+    "an exception that fails": """
+class Bad(BaseException):
+    def __str__(self): raise Bad()
+raise Bad()
+"""}
+SLOW = {
+    "a loop without end": "while True: pass",
+    "a loop that ignores exceptions": "while True:\n try:\n  while True: pass\n except BaseException: pass",
+    "a loop that ignores signals": "import signal\nsignal.signal(2, signal.SIG_IGN)\nwhile True: pass",
+    "a long sleep": "import time\ntime.sleep(1000)",
+    "a regular expression": "import re\nre.match('(a+)+$', 'a' * 40 + 'b')",
+    "stopping itself": "os.kill(os.getpid(), 19)",
+    "output without end": "while True: print('x' * 10000)",
+    "output past Python": "while True: os.write(2, b'y' * 65536)",
+    "a program after a forged answer": "os.write(3, b'[1, \"value\", \"\"]\\n')\nwhile True: pass"}
+
+
+def lines(group: str, text: str) -> dict[str, str]:
+    """One attempt per line; an error is what should happen."""
+    parts = (line.partition(": ") for line in text.strip().splitlines())
+    return {f"{group}: {name}": f"{code}\nprint('ESCAPED')" for name, _, code in parts}
+
+
+ONE_LINERS = {**lines("read", READS), **lines("write", WRITES), **lines("connect to", NETWORK),
+              **lines("start", PROCESSES), **lines("signal", SIGNALS)}
+ATTEMPTS = {**ONE_LINERS, **PROGRAMS, **SLOW}
+# Landlock cannot hide that a path exists; this is documented.
+LEAKS = {"namespace": set(), "landlock": {"whether the database exists"}}
+# What does no harm where nothing stops it: for the control without a sandbox.
+HARMLESS = [name for name in ONE_LINERS if name.split(": ")[1] in (
+    "/etc/passwd", "the database", "the key in the home folder", "a stored file of another user",
+    "the environment of the server", "the connections of the machine", "the home folder", "a link in scratch",
+    "the server itself", "a shell", "os.system", "asking for the server",
+    "secrets in the environment")]

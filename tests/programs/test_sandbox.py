@@ -1,0 +1,35 @@
+"""Nothing gets out of the sandbox, and it can be shown that the attempts to get out would work without it."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.programs.escapes import ATTEMPTS, HARMLESS, LEAKS
+
+BATTERY = Path(__file__).with_name("battery.py")
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox is made of what Linux offers")
+
+
+def battery(mode: str, user: str) -> dict[str, object]:
+    if user == "root" and os.getuid():
+        pytest.skip("only root can show what root may do")
+    ran = subprocess.run([sys.executable, str(BATTERY), mode, user], capture_output=True, text=True, timeout=300)
+    assert ran.returncode == 0, ran.stderr
+    return json.loads(ran.stdout)
+
+
+@pytest.mark.parametrize("user", ["root", "user"])
+@pytest.mark.parametrize("mode", ["namespace", "landlock"])
+def test_nothing_gets_out_and_the_runner_answers_after_every_attempt(mode, user):
+    found = battery(mode, user)
+    assert found["state"][0] == mode, found["state"]
+    assert found["attempts"] == len(ATTEMPTS) >= 90
+    assert set(found["escaped"]) == LEAKS[mode]
+    assert (found["silent"], found["damage"]) == ([], [])
+
+
+def test_without_a_sandbox_the_attempts_get_through():
+    assert battery("no", "none")["escaped"] == HARMLESS
