@@ -13,7 +13,7 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memolith.adapters.blobs import FolderBlobs
+from memolith.adapters.blobs import BucketBlobs, FolderBlobs
 from memolith.adapters.builtin_analyst import BuiltinAnalyst
 from memolith.adapters.repository import checkout
 from memolith.engine.documents import Shelf
@@ -159,14 +159,17 @@ class App:
     def blobs(self) -> Blobs:
         """Where files are kept."""
         place = self.settings.files
-        if not place.startswith("s3://"):
-            return FolderBlobs(Path(place or self.settings.data / "files"))
-        try:
-            # The library is an extra, which only who has chosen this place needs.
-            from memolith.adapters.bucket import BucketBlobs
-        except ImportError as error:
-            raise InvalidInput("S3 needs a library: pip install 'memolith[s3]'.", field="files") from error
-        return BucketBlobs(place)
+        if place.startswith("s3://"):
+            return BucketBlobs(place)
+        return FolderBlobs(Path(place or self.settings.data / "files"))
+
+    def save_files(self, folder: Path) -> int:
+        """Copy the files that lie in a folder to another one; returns how many. A bucket is left to itself."""
+        return carry_files(self.blobs.root, FolderBlobs(folder)) if isinstance(self.blobs, FolderBlobs) else 0
+
+    def load_files(self, folder: Path) -> int:
+        """Take back what was saved; returns how many."""
+        return carry_files(folder, self.blobs)
 
     @cached_property
     def sandbox(self) -> LinuxSandbox:
@@ -345,6 +348,13 @@ def at_address(address: str, chosen: Settings) -> SqliteStore | Shards:
         url = f"postgresql:{place}" if place.startswith("//") else place
         return open_store(chosen.model_copy(update={"database": url}))
     raise InvalidInput("An address is sqlite:FOLDER or postgres:URL.", field="address")
+
+
+def carry_files(source: Path, target: Blobs) -> int:
+    files = [path for path in source.rglob("*") if path.is_file()]
+    for path in files:
+        target.put(path.relative_to(source).as_posix(), path)
+    return len(files)
 
 
 def every_tenant(store: SqliteStore | Shards) -> dict[str, bool]:

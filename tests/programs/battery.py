@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -79,10 +80,11 @@ class Scene:
                  "DATABASE": str(self.home / "memolith.db"), "OTHER": str(self.home / "other" / "secret.txt")}
         return GIVEN + "".join(f"{name} = {value!r}\n" for name, value in known.items())
 
-    def locate(self, id: str) -> tuple[str, Path]:
+    @contextmanager
+    def locate(self, id: str) -> Iterator[tuple[str, Path]]:
         if id != "ds-1":
             raise NotFound(f"There is no document {id!r}.")
-        return "a.txt", self.stored
+        yield "a.txt", self.stored
 
     def damage(self) -> list[str]:
         """What somebody did to the server."""

@@ -7,16 +7,18 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+import boto3
 import httpx2
 import psutil
 import pytest
+from moto.server import ThreadedMotoServer
 from tests.programs.children import Child, ask, cli, in_memory, scan, wait_for
 from tests.programs.served import Served, thread
 
 from conftest import ME
 from memolith.app import App, open_app
 from memolith.engine.model import Caller
-from memolith.errors import MemolithError, TooLarge
+from memolith.errors import MemolithError, TooLarge, Unavailable
 from memolith.registry import Call
 from memolith.settings import Settings
 from stores import each_store
@@ -383,6 +385,73 @@ def test_lists_of_files_and_of_chunks_have_pages(app, tmp_path):
     assert [one["name"] for one in run(app, "list_files", limit=2, offset=2)["files"]] == ["zebra.txt"]
     shown = run(app, "show_file", memory_id=take(app, FILES / "u8.txt"), limit=1, offset=1)
     assert (len(shown["chunks"]), shown["total"]) == (1, 5)
+
+
+# Where files lie
+
+@pytest.fixture
+def bucket(monkeypatch):
+    """A server on this machine that speaks S3, and a bucket there."""
+    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+    server.start()
+    address = "http://{}:{}".format(*server.get_host_and_port())
+    for name, value in {"ENDPOINT_URL": address, "ACCESS_KEY_ID": "zoo", "SECRET_ACCESS_KEY": "zoo",
+                        "DEFAULT_REGION": "us-east-1"}.items():
+        monkeypatch.setenv(f"AWS_{name}", value)
+    bucket = boto3.resource("s3").create_bucket(Bucket="zoo")
+    yield bucket
+    server.stop()
+
+
+def test_files_lie_in_a_bucket_where_that_is_chosen(bucket, tmp_path):
+    app = open_app(Settings(data=tmp_path / "data", embedder="none", files="s3://zoo/papers", runner_preload=()))
+    path = write(tmp_path, "zäbra.txt", "The zebra is striped.")
+    id = take(app, path)
+    assert [one.key.split("/")[0] for one in bucket.objects.all()] == ["papers"]
+    assert stored(app) == []
+    got = httpx2.get(run(app, "fetch_memory", memory_ids=[id])[id]["presigned_url"])
+    assert got.text == "The zebra is striped."
+    assert got.headers["content-disposition"] == "attachment; filename*=UTF-8''z%C3%A4bra.txt"
+    run(app, "revise", id=id, content="stale")
+    run(app, "reread_file", memory_id=id)
+    assert search(app, "zebra")[0]["id"] == id
+    runner = run(app, "create_memory_code_runner")["result"]["executor_id"]
+    code = f"print(get_memory_path({id!r}, 'zäbra.txt').read_text())"
+    assert run(app, "run_memory_code", executor_id=runner, code=code)["result"]["stdout"] == "The zebra is striped.\n"
+    run(app, "erase_item", id=id)
+    assert list(bucket.objects.all()) == []
+    app.close()
+
+
+def test_a_file_that_is_gone_and_a_bucket_that_is_not_there_are_told_plainly(bucket, tmp_path):
+    app = open_app(Settings(data=tmp_path / "data", embedder="none", files="s3://zoo"))
+    id = take(app, path := write(tmp_path, "a.txt", "The zebra is striped."))
+    bucket.objects.all().delete()
+    outcome = app.registry.run("reread_file", {"memory_id": id}, Call(ME, app.engine))
+    assert (outcome.error.status, outcome.error.message) == (404, "The stored file is not there any more.")
+    app.close()
+    app = open_app(Settings(data=tmp_path / "other", embedder="none", files="s3://nowhere"))
+    with pytest.raises(Unavailable, match="bucket"):
+        take(app, path)
+    app.close()
+
+
+def test_a_backup_holds_the_files_too(tmp_path):
+    ask(tmp_path / "data", "ingest", str(FILES / "notes.md"), str(FILES / "report.pdf"))
+    assert ask(tmp_path / "data", "backup", str(tmp_path / "all.db"))["files"] == 2
+    assert ask(tmp_path / "again", "restore-backup", str(tmp_path / "all.db"))["files"] == 2
+    app = open_app(Settings(data=tmp_path / "again", embedder="none"))
+    for file in run(app, "list_files")["files"]:
+        with app.engine.documents.stored(ME, file["id"]) as (name, path):
+            assert path.read_bytes() == (FILES / name).read_bytes()
+    app.close()
+
+
+def test_files_lie_in_a_folder_where_that_is_chosen(tmp_path):
+    app = open_app(Settings(data=tmp_path / "data", embedder="none", files=str(tmp_path / "shared")))
+    take(app, FILES / "notes.md")
+    assert [path.read_bytes() for path in (tmp_path / "shared").rglob("ds-*")] == [(FILES / "notes.md").read_bytes()]
+    app.close()
 
 
 # Over HTTP

@@ -279,14 +279,14 @@ def test_a_file_is_read_by_a_function_that_sees_nothing_else(tmp_path, opened):
     with pytest.raises(TooLarge, match=r"more than 0\.05 s"):
         sandbox.read("json:load", file, Bounds(wall_s=0.05))
     file.write_text(json.dumps("x" * 5000))
-    with pytest.raises(TooLarge, match="too long"):
+    with pytest.raises(TooLarge, match="too much"):
         sandbox.read("json:load", file, Bounds(output_kb=1))
 
 
 def test_files_are_read_in_a_plain_child_where_there_is_no_sandbox(tmp_path, opened):
     sandbox, file = opened(mode="off").sandbox, tmp_path / "a.json"
     file.write_text("[1]")
-    assert sandbox.read("json:load", file, Bounds()) == b"[1]"
+    assert json.loads(sandbox.read("json:load", file, Bounds())) == [1]
     file.write_text("[")
     with pytest.raises(InvalidInput, match="JSONDecodeError"):
         sandbox.read("json:load", file, Bounds())

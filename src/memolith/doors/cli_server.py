@@ -73,20 +73,25 @@ def upkeep(app: App, options: Options) -> object:
 
 @into(COMMANDS, FILE)
 def backup(app: App, options: Options) -> object:
-    """Copy everything into one file while others go on writing."""
+    """Copy everything into one file while others go on writing; what was ingested, into a folder beside it."""
     if options.file.exists():
         raise InvalidInput(f"{options.file} exists already; choose another name.", field="file")
     if not options.file.parent.is_dir():
         raise InvalidInput(f"There is no folder {options.file.parent}.", field="file")
     app.store.backup(options.file, progress("copying"))
-    return {"file": str(options.file), "bytes": options.file.stat().st_size}
+    files = app.save_files(_beside(options.file))
+    return {"file": str(options.file), "bytes": options.file.stat().st_size, "files": files}
 
 
 @into(COMMANDS, FILE)
 def restore_backup(app: App, options: Options) -> object:
     """Put a backup into an empty data folder."""
     root.restore_backup(options.file, app.settings.data)
-    return {"data": str(app.settings.data)}
+    return {"data": str(app.settings.data), "files": app.load_files(_beside(options.file))}
+
+
+def _beside(backup: Path) -> Path:
+    return backup.with_name(backup.name + ".files")
 
 
 @into(COMMANDS)

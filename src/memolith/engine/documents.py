@@ -16,9 +16,9 @@ from uuid import NAMESPACE_URL, uuid5
 
 from memolith.engine.intake import json_object
 from memolith.engine.model import Attributes, Block, Caller, Draft, Filter, Item, Json, Patch, Written
-from memolith.engine.ports import Blobs, Bounds, Cipher, Reader, Sandbox
+from memolith.engine.ports import Blobs, Bounds, Cipher, Sandbox
 from memolith.engine.verbs import Verbs, visible
-from memolith.errors import AlreadyExists, Denied, MemolithError, NotFound, OutcomeUnknown, TooLarge
+from memolith.errors import AlreadyExists, Denied, InvalidInput, MemolithError, NotFound, TooLarge
 
 TASK, SPACE, CONTEXT = "memolith.adapters.readers:read", "files", "the address of a file"
 FILES = Filter(kinds=("document",), namespaces=(SPACE,))
@@ -56,21 +56,15 @@ class Documents:
         name = re.sub(r"[\x00-\x1f\x7f]", "", re.split(r"[/\\]", name)[-1]).encode()[-200:].decode(errors="ignore")
         draft = Draft("document", name if name.strip(". ") else "file", blocks, namespace=SPACE, id=id, attributes={
             **found, "digest": digest, "bytes": size})
-        key, kept = key_of(caller.tenant, caller.user, id), False
-
-        def keep(rows: Reader) -> None:
-            nonlocal kept
-            kept = True
-            shelf.blobs.put(key, source)
-
+        # The file first, so that no document is without one.
+        shelf.blobs.put(key := key_of(caller.tenant, caller.user, id), source)
         try:
-            return self._engine.remember(caller, draft, check=keep).item, True
+            return self._engine.remember(caller, draft).item, True
         except AlreadyExists:
             # Somebody else was faster with the same bytes.
             return cast(Item, self._known(caller, digest)[0]), False
-        except MemolithError as error:
-            if kept and not isinstance(error, OutcomeUnknown):
-                shelf.blobs.drop(key)
+        except (InvalidInput, TooLarge):
+            shelf.blobs.drop(key)
             raise
 
     def reread(self, caller: Caller, id: str) -> Written:

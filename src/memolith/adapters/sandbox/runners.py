@@ -16,14 +16,18 @@ from contextlib import closing, nullcontext, suppress
 from functools import cached_property
 from pathlib import Path
 
-from memolith.adapters.sandbox.worker import LONGEST_ERROR
 from memolith.engine.ports import Bounds, Locate, Owner, Ran
 from memolith.errors import InvalidInput, MemolithError, NotFound, RateLimited, TooLarge, Unavailable
 
-TICK_S, GRACE_S, SEND_S, START_S, NOBODY, FILES, MOST_KNOWN = 0.02, 1.0, 10.0, 60.0, 65534, 1024, 10_000
+TICK_S, GRACE_S, SEND_S, START_S, NOBODY, FILES = 0.02, 1.0, 10.0, 60.0, 65534, 1024
+MOST_KNOWN, LONGEST_ANSWER = 10_000, 64_000
 SEEN = {"namespace": "", "landlock": "Code can see whether a path exists, its size and times, but not what is in it."}
 WAY_OUT = "It takes Linux 5.13 or newer with Landlock on x86-64 or arm64; elsewhere use a Linux container or WSL 2."
 ENVIRONMENT = {"LANG": "C.UTF-8", "JOBLIB_MULTIPROCESSING": "0", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "2"}
+REFUSED = f"{InvalidInput.__module__}.{InvalidInput.__name__}: "
+READ = """import json, pkgutil
+with open({place}, "rb") as file:
+    print(json.dumps(pkgutil.resolve_name({task!r})(file), ensure_ascii=False))"""
 CANARIES = """import os, socket
 for name, attempt in (("reading the data", lambda: open({path!r}).read()), ("writing", lambda: open({path!r}, "w")),
                       ("sockets", socket.socket), ("new processes", lambda: os.fork() or os._exit(0)),
@@ -83,26 +87,26 @@ class Child:
             os.close(one)
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def call(self, kind: str, text: str, most: int = 8 * LONGEST_ERROR,
-             locate: Locate = lambda id: nullcontext(("", Path())),
+    def call(self, code: str, locate: Locate = lambda id: nullcontext(("", Path())),
              cancelled: Callable[[], bool] = lambda: False) -> tuple[str, str]:
-        """What it answers; a child that passes a limit is interrupted, and given up if it goes on."""
+        """What went wrong in the code, and why it was stopped; a child that goes on all the same is given up."""
         self.signal(signal.SIGCONT)
         self.number, started, buffer, reason, deadline = self.number + 1, time.monotonic(), bytearray(), "", 0.0
-        answered = False
+        kind = text = ""
         try:
             before_s = self.used()[0]
-            self.send(kind, text)
-            while not answered:
+            self.send("code", code)
+            while kind != "done":
                 with suppress(TimeoutError):
-                    buffer += (data := self.control.recv(1 << 18))
-                    if len(buffer) > most:
+                    buffer += (data := self.control.recv(1 << 16))
+                    if len(buffer) > LONGEST_ANSWER:
                         raise TooLarge("its answer is too long")
                     if not data or data.endswith(b"\n"):
                         number, kind, text = json.loads(buffer)
-                        if not (answered := number == self.number and kind in ("value", "error", "refusal")):
+                        buffer.clear()
+                        if number != self.number or kind != "done":
+                            kind = "ask"
                             self.send(*self.show(locate, *json.loads(text)))
-                            buffer.clear()
                 now = time.monotonic()
                 if deadline and now > deadline:
                     raise TooLarge(reason)
@@ -114,7 +118,7 @@ class Child:
             raise ChildProcessError(reason or "it died") from error
         self.signal(signal.SIGSTOP)
         self.used_at = time.monotonic()
-        return (kind, str(text)) if not reason else ("late", f"Stopped because {reason}.\n{text}")
+        return str(text), reason
 
     def send(self, kind: str, text: str) -> None:
         self.control.settimeout(SEND_S)
@@ -188,7 +192,7 @@ class LinuxSandbox:
                     canary = child.folder / "canary"
                     canary.write_text("seen")
                     canary.chmod(0o666)
-                    child.call("code", CANARIES.format(path=str(canary), pid=os.getpid()))
+                    child.call(CANARIES.format(path=str(canary), pid=os.getpid()))
                     leaks = child.printed()[0][0].strip()
                 if leaks == "checked":
                     return mode, SEEN[mode]
@@ -253,36 +257,38 @@ class LinuxSandbox:
                 # It had to make room just now.
                 return self.run(owner, executor, code, locate, cancelled)
             try:
-                kind, text = child.call("code", code, locate=locate, cancelled=cancelled)
-                error = None if kind == "value" else text
+                error, reason = child.call(code, locate, cancelled)
+                error = f"Stopped because {reason}.\n{error}" if reason else error
             except (TooLarge, ChildProcessError) as stopped:
                 error = f"The runner was ended because {stopped}; its variables are gone."
                 self.runners.pop(executor).close()
             (out, out_cut), (err, err_cut) = child.printed()
-        return Ran(out, err, error, out_cut or err_cut, int(1000 * (time.monotonic() - started)), anew)
+        return Ran(out, err, error or None, out_cut or err_cut, int(1000 * (time.monotonic() - started)), anew)
 
-    def read(self, task: str, file: Path, bounds: Bounds) -> bytes:
+    def read(self, task: str, file: Path, bounds: Bounds) -> str:
         """What a function makes of one file, as JSON; it runs in a child that sees nothing else."""
-        module, mode = task.partition(":")[0], self.state[0]
+        mode, cut, reason = self.state[0], False, ""
         try:
             with file.open("rb") as opened:
                 if mode == "none":
-                    ran = subprocess.run([sys.executable, "-I", "-m", "memolith.adapters.sandbox.worker", task],
-                                         stdin=opened, capture_output=True, timeout=bounds.wall_s)
-                    kind, text = json.loads(ran.stdout)
+                    ran = subprocess.run([sys.executable, "-I", "-c", READ.format(task=task, place=0)], stdin=opened,
+                                         capture_output=True, timeout=bounds.wall_s, encoding="utf-8")
+                    said, error = ran.stdout, ran.stderr
                 else:
-                    with closing(self.start(mode, (module,), bounds, file=[opened.fileno()])) as child:
-                        kind, text = child.call("task", task, bounds.output_kb << 10)
-            if kind == "late":
-                raise TooLarge(text.splitlines()[0])
-        except (TooLarge, subprocess.TimeoutExpired) as error:
-            raise TooLarge(f"Reading the file was given up: {error}", field="file") from error
-        except (ChildProcessError, ValueError) as error:
-            raise InvalidInput("The file cannot be read: what reads it crashed.", field="file") from error
-        if kind != "value":
-            raise InvalidInput(text if kind == "refusal" else f"The file cannot be read: {text.splitlines()[-1]}",
-                               field="file")
-        return str(text).encode()
+                    modules = (task.partition(":")[0],)
+                    with closing(self.start(mode, modules, bounds, file=[opened.fileno()])) as child:
+                        error, reason = child.call(READ.format(task=task, place=5))
+                        said, cut = child.printed()[0]
+            if reason or cut:
+                raise TooLarge(reason or "there is too much in it")
+        except (TooLarge, subprocess.TimeoutExpired) as passed:
+            raise TooLarge(f"Reading the file was given up: {passed}.", field="file") from passed
+        except ChildProcessError as died:
+            raise InvalidInput("The file cannot be read: what reads it crashed.", field="file") from died
+        if error:
+            _, refused, why = error.strip().rpartition(REFUSED)
+            raise InvalidInput(why if refused else f"The file cannot be read: {why.splitlines()[-1]}", field="file")
+        return said
 
     def tidy(self) -> None:
         """End what was not used for long."""

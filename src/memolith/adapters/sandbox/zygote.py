@@ -1,20 +1,24 @@
-"""A clean process that has the packages loaded and forks a fenced child for each order."""
+"""A clean process that has the packages loaded, and forks for each order a fenced child that runs code."""
 
 import fcntl
 import gc
 import json
+import linecache
 import os
 import signal
 import socket
 import sys
+import threading
+import traceback
+import types
+from code import InteractiveInterpreter
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 
 from memolith.adapters.sandbox import kernel
-from memolith.adapters.sandbox.worker import serve
 
-NOBODY = 65534
+NOBODY, LONGEST_ERROR = 65534, 8000
 
 
 def main() -> None:
@@ -62,7 +66,7 @@ def fork(order: bytes, given: list[int]) -> tuple[bytes, list[int]]:
 
 
 def become(mode: str, folder: str, memory_mb: int, scratch_mb: int, threads: int) -> None:
-    """Turn this process into a fenced worker."""
+    """Turn this process into a fenced one that runs code."""
     Path("/proc/self/oom_score_adj").write_text("1000")
     namespace, root, memory, scratch = mode == "namespace", os.getuid() == 0, f"{folder}/memory", f"{folder}/scratch"
     if namespace:
@@ -84,6 +88,61 @@ def become(mode: str, folder: str, memory_mb: int, scratch_mb: int, threads: int
     kernel.filter_calls(marks=namespace)
     os.close(4)
     serve(socket.socket(fileno=3))
+
+
+class Session(InteractiveInterpreter):
+    """Runs code, keeps its variables, and keeps as text what went wrong."""
+
+    error = ""
+
+    def showtraceback(self) -> None:
+        """Keep the exception, from the first line that is not ours."""
+        kind, error, trace = sys.exc_info()
+        self.error = "".join(traceback.format_exception(kind, error, trace and trace.tb_next))[-LONGEST_ERROR:]
+
+    def perform(self, source: str, name: str) -> str:
+        """What went wrong, if anything."""
+        self.error = ""
+        linecache.cache[name] = (len(source), None, source.splitlines(True), name)
+        try:
+            self.runcode(compile(source, name, "exec"))
+        except SystemExit as end:
+            self.error = f"SystemExit: {end.code}"
+        except (SyntaxError, ValueError, OverflowError, MemoryError, RecursionError):
+            self.showtraceback()
+        return self.error
+
+
+def serve(control: socket.socket) -> None:
+    """Run one code after the other, told in lines of JSON (number, kind, text); only then can it be interrupted."""
+    lines, asking, main = control.makefile("rw", encoding="utf-8"), threading.Lock(), types.ModuleType("__main__")
+    session, number = Session(vars(main)), 0
+
+    def send(kind: str, text: str) -> None:
+        lines.write(json.dumps([number, kind, text]) + "\n")
+        lines.flush()
+
+    def get_memory_path(memory_id: str, memory_name: str) -> Path:
+        with asking:
+            send("ask", json.dumps([memory_id, memory_name]))
+            _, kind, text = json.loads(lines.readline())
+        if kind == "error":
+            raise FileNotFoundError(text)
+        return Path(text)
+
+    sys.modules["__main__"], vars(main)["get_memory_path"] = main, get_memory_path
+    while True:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        number, _, code = json.loads(lines.readline() or os._exit(0))
+        sys.stdout, sys.stderr = streams = [
+            open(one, "w", 1, "utf-8", "backslashreplace", closefd=False) for one in (1, 2)]  # noqa: SIM115
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        error = session.perform(code, f"<memory_code {number}>")
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        for stream in streams:
+            with suppress(OSError, ValueError):
+                stream.flush()
+        send("done", error)
 
 
 if __name__ == "__main__":
