@@ -159,17 +159,12 @@ class App:
     def blobs(self) -> Blobs:
         """Where files are kept."""
         place = self.settings.files
-        if place.startswith("s3://"):
-            return BucketBlobs(place)
-        return FolderBlobs(Path(place or self.settings.data / "files"))
+        return BucketBlobs(place) if place.startswith("s3://") else FolderBlobs(self.files)
 
-    def save_files(self, folder: Path) -> int:
-        """Copy the files that lie in a folder to another one; returns how many. A bucket is left to itself."""
-        return carry_files(self.blobs.root, FolderBlobs(folder)) if isinstance(self.blobs, FolderBlobs) else 0
-
-    def load_files(self, folder: Path) -> int:
-        """Take back what was saved; returns how many."""
-        return carry_files(folder, self.blobs)
+    @property
+    def files(self) -> Path:
+        """The folder of the files, unless they are in a bucket."""
+        return Path(self.settings.files or self.settings.data / "files")
 
     @cached_property
     def sandbox(self) -> LinuxSandbox:
@@ -348,13 +343,6 @@ def at_address(address: str, chosen: Settings) -> SqliteStore | Shards:
         url = f"postgresql:{place}" if place.startswith("//") else place
         return open_store(chosen.model_copy(update={"database": url}))
     raise InvalidInput("An address is sqlite:FOLDER or postgres:URL.", field="address")
-
-
-def carry_files(source: Path, target: Blobs) -> int:
-    files = [path for path in source.rglob("*") if path.is_file()]
-    for path in files:
-        target.put(path.relative_to(source).as_posix(), path)
-    return len(files)
 
 
 def every_tenant(store: SqliteStore | Shards) -> dict[str, bool]:

@@ -438,9 +438,10 @@ def test_a_file_that_is_gone_and_a_bucket_that_is_not_there_are_told_plainly(buc
 
 def test_a_backup_holds_the_files_too(tmp_path):
     ask(tmp_path / "data", "ingest", str(FILES / "notes.md"), str(FILES / "report.pdf"))
-    assert ask(tmp_path / "data", "backup", str(tmp_path / "all.db"))["files"] == 2
-    assert ask(tmp_path / "again", "restore-backup", str(tmp_path / "all.db"))["files"] == 2
+    ask(tmp_path / "data", "backup", str(tmp_path / "all.db"))
+    ask(tmp_path / "again", "restore-backup", str(tmp_path / "all.db"))
     app = open_app(Settings(data=tmp_path / "again", embedder="none"))
+    assert run(app, "list_files")["total"] == 2
     for file in run(app, "list_files")["files"]:
         with app.engine.documents.stored(ME, file["id"]) as (name, path):
             assert path.read_bytes() == (FILES / name).read_bytes()

@@ -79,15 +79,19 @@ def backup(app: App, options: Options) -> object:
     if not options.file.parent.is_dir():
         raise InvalidInput(f"There is no folder {options.file.parent}.", field="file")
     app.store.backup(options.file, progress("copying"))
-    files = app.save_files(_beside(options.file))
-    return {"file": str(options.file), "bytes": options.file.stat().st_size, "files": files}
+    if app.files.is_dir():
+        shutil.copytree(app.files, _beside(options.file))
+    return {"file": str(options.file), "bytes": options.file.stat().st_size}
 
 
 @into(COMMANDS, FILE)
 def restore_backup(app: App, options: Options) -> object:
     """Put a backup into an empty data folder."""
     root.restore_backup(options.file, app.settings.data)
-    return {"data": str(app.settings.data), "files": app.load_files(_beside(options.file))}
+    files = _beside(options.file)
+    for path in files.glob("*/*"):
+        app.blobs.put(path.relative_to(files).as_posix(), path)
+    return {"data": str(app.settings.data)}
 
 
 def _beside(backup: Path) -> Path:

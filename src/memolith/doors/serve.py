@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import logging
+import shutil
 import signal
 import socket
 import sys
@@ -14,19 +15,19 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from importlib import import_module
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import NamedTemporaryFile
 from typing import Any
 
 import uvicorn
-from python_multipart.exceptions import FormParserError
-from python_multipart.multipart import File, create_form_parser
 from starlette.applications import Starlette
 from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import UploadFile
+from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import FileResponse, HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Message
 
 from memolith import __version__
 from memolith.app import App
@@ -35,6 +36,7 @@ from memolith.doors.mcp_http import McpHttp
 from memolith.doors.mcp_server import CALLER, REQUEST, SCOPES_KEY
 from memolith.engine.documents import described
 from memolith.engine.intake import json_object
+from memolith.engine.model import Caller, Item
 from memolith.errors import Denied, InvalidInput, MemolithError, NotFound, TooLarge, Unavailable, of_system
 from memolith.registry import PLAIN, SCOPES, Call, Registry
 
@@ -116,35 +118,34 @@ class Rest:
 
     async def take_file(self, request: Request) -> Response:
         """Keep one file; nothing is left of one that is refused."""
+        most, size = self.app.settings.file_bytes + FRAME, 0
+
+        async def receive() -> Message:
+            nonlocal size
+            message = await request.receive()
+            if (size := size + len(message.get("body", b""))) > most:
+                raise TooLarge(f"A file has at most {most - FRAME:,} bytes.", field="file")
+            return message
+
         if "write" not in request.scope[SCOPES_KEY]:
             raise Denied("This needs a key with the scope: write.")
-        take, caller = self.app.engine.documents.take, request.scope[CALLER]
         try:
-            with TemporaryDirectory(dir=self.app.settings.data) as place:
-                file = await self.receive(request, place)
-                name, path = (file.file_name or b"").decode(errors="replace"), Path(file.file_object.name)
-                item, new = await run_in_threadpool(take, caller, path, name)
-        except OSError as error:
-            raise of_system(error) from error
+            form = await Request(request.scope, receive).form(max_files=1, max_fields=0)
+            [file] = [one for one in form.values() if isinstance(one, UploadFile)]
+        except (HTTPException, ClientDisconnect, ValueError) as error:
+            raise InvalidInput("Send exactly one file, whole, as multipart/form-data.", field="file") from error
+        item, new = await run_in_threadpool(self.keep, request.scope[CALLER], file)
         return JSONResponse(described(item) | {"summary": item.attributes["summary"], "known": not new})
 
-    async def receive(self, request: Request, place: str) -> File:
-        """The one file of a request, written to that folder as it comes."""
-        files, most, size = list[File](), self.app.settings.file_bytes, 0
+    def keep(self, caller: Caller, upload: UploadFile) -> tuple[Item, bool]:
+        """The document of an upload, and whether it is new."""
         try:
-            parser = create_form_parser({"Content-Type": request.headers["content-type"].encode()}, None, files.append,
-                                        {"UPLOAD_DIR": place, "UPLOAD_DELETE_TMP": False, "MAX_MEMORY_FILE_SIZE": 0})
-            async for chunk in request.stream():
-                if (size := size + len(chunk)) > most + FRAME:
-                    raise TooLarge(f"A file has at most {most:,} bytes.", field="file")
-                parser.write(chunk)
-            [file] = files
-        except (FormParserError, ClientDisconnect, KeyError, ValueError) as error:
-            raise InvalidInput("Send exactly one file, whole, as multipart/form-data.", field="file") from error
-        if file.in_memory:
-            file.flush_to_disk()
-        file.close()
-        return file
+            with upload.file, NamedTemporaryFile(dir=self.app.settings.data) as file:
+                shutil.copyfileobj(upload.file, file)
+                file.flush()
+                return self.app.engine.documents.take(caller, Path(file.name), upload.filename or "")
+        except OSError as error:
+            raise of_system(error) from error
 
     def give_file(self, request: Request) -> Response:
         """A stored file, to whoever has an address that is still good."""
