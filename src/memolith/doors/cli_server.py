@@ -208,11 +208,10 @@ def ingest(app: App, options: Options) -> object:
 
 def _files(text: str) -> list[Path]:
     """The files that a path or pattern means, without hidden ones inside folders."""
-    tops = [Path(name) for name in sorted(glob.glob(text, recursive=True))]
-    if not tops:
+    if not (found := glob.glob(text, recursive=True)):
         raise InvalidInput(f"There is nothing at {text}.", field="paths")
-    return [path for top in tops for path in (sorted(top.rglob("*")) if top.is_dir() else [top])
-            if path.is_file() and not any(part.startswith(".") for part in path.relative_to(top).parts)]
+    below = [name for top in found for name in glob.glob(f"{glob.escape(top)}/**", recursive=True)]
+    return [Path(name) for name in sorted({*found, *below}) if os.path.isfile(name)]
 
 
 def _opened(name: str, mode: str) -> TextIO:
@@ -234,6 +233,7 @@ def serve(app: App, options: Options) -> None:
     key = local_key(app.settings.data, app.keys, app.clock.now())
     host, port = listener.getsockname()[:2]
     url = f"http://{'[' + host + ']' if ':' in host else host}:{port}"
+    app.address = app.address or url
     told = json.dumps({"url": url, "key_file": str(app.settings.data / LOCAL_KEY)}) if options.json else f"""\
 memolith serves {app.settings.data}
   MCP    {url}/mcp   (also {url}/mcp/core and one path per family)

@@ -287,8 +287,6 @@ def run(app: App, listener: socket.socket, ready: Callable[[], None], *, read_on
     """Serve until a signal ends it; running calls are finished first."""
     config = uvicorn.Config(build(app, read_only=read_only, conformance=conformance), log_config=None,
                             access_log=False, timeout_graceful_shutdown=5, server_header=False, http="h11")
-    host, port = listener.getsockname()[:2]
-    app.address = app.address or f"http://{f'[{host}]' if ':' in host else host}:{port}"
     ready()
     # uvicorn gives the signal back when it is done, which would end the process before the store is closed.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))

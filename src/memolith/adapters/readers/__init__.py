@@ -6,6 +6,7 @@ import zipfile
 from typing import BinaryIO
 
 from memolith.adapters.readers import pdf, sheets, texts
+from memolith.adapters.readers.content import summarise
 from memolith.errors import InvalidInput
 
 KNOWN = "xlsx, xls, csv, tsv, pdf, txt, md, html, json, and docx and pptx with memolith[office]"
@@ -34,4 +35,5 @@ def read(file: BinaryIO) -> dict[str, object]:
         (format, content), type = texts.read(file.read(), KNOWN), "txt_file"
     if not content.blocks and not content.warnings:
         raise InvalidInput("The file is empty, or has no text.", field="file")
-    return {"type": type, "format": format, **content._asdict()}
+    summary = content.summary or summarise(content.blocks)
+    return {"type": type, "format": format, **content._asdict(), "summary": summary}

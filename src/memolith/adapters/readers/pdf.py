@@ -9,7 +9,7 @@ from typing import BinaryIO
 import pypdfium2
 import pypdfium2.raw as raw
 
-from memolith.adapters.readers.content import Blocks, Content, pieces, summarise
+from memolith.adapters.readers.content import Blocks, Content, pieces
 from memolith.errors import InvalidInput
 
 Line = tuple[float, float, float, float]
@@ -35,7 +35,7 @@ def read(file: BinaryIO) -> Content:
         scanned += [str(number)] if pictures and len(text.strip()) < FEW_LETTERS else []
         page.close()
     warnings = (f"Scanned pages need OCR, so their text is not known: {', '.join(scanned)[:200]}.",) if scanned else ()
-    return Content(blocks, tables, max(images, len(captions)), (), warnings, summarise(blocks))
+    return Content(blocks, tables, max(images, len(captions)), (), warnings)
 
 
 def _drawn(page: pypdfium2.PdfPage) -> tuple[set[Line], int]:

@@ -6,7 +6,6 @@ import re
 import zipfile
 from collections.abc import Iterator, Sequence
 from datetime import date, datetime, time, timedelta
-from functools import reduce
 from itertools import groupby
 from typing import BinaryIO, NamedTuple, cast
 
@@ -17,10 +16,9 @@ from memolith.engine.chunks import TARGET, weigh
 from memolith.errors import InvalidInput
 
 Cell = str | float | bool | date | time | timedelta
-MOST_CELLS, FEW_VALUES, MOST_COLUMNS, LONGEST_SUMMARY, LONGEST_CELL = 20_000_000, 8, 60, 1500, 2000
+FEW_VALUES, MOST_COLUMNS, LONGEST_SUMMARY, LONGEST_CELL = 8, 60, 1500, 2000
 RANGED: dict[type, str] = {float: "number", date: "date", datetime: "date", time: "time", timedelta: "duration"}
 _NO_VALUE = re.compile(rb"(?:</f>|<f[^>]*/>)(?:<v\s*/>|<v></v>)?</c>")
-_FAR = re.compile(rb'r="([A-Z]{3})\d')
 _DRAWN = re.compile(r"xl/(?:charts/chart|media/)[^/]*$")
 
 
@@ -71,11 +69,6 @@ def read(file: BinaryIO) -> Content:
     names, empty = archive.namelist() if archive else [], 0
     for data in (archive.read(name) for name in names if archive and "xl/worksheets/sheet" in name):
         empty += len(_NO_VALUE.findall(data))
-        # The reader makes room for all cells up to the last, so a few far away from the others would fill the memory.
-        cells = data.count(b"<row") * reduce(lambda number, letter: number * 26 + letter - 64, max(
-            _FAR.findall(data), default=b""), 0)
-        if cells > MOST_CELLS:
-            raise InvalidInput(f"A sheet spans {cells:,} cells; at most {MOST_CELLS:,} are read.", field="file")
     file.seek(0)
     try:
         book = CalamineWorkbook.from_filelike(file)

@@ -16,7 +16,7 @@ from xml.etree.ElementTree import Element, ParseError
 
 import charset_normalizer
 
-from memolith.adapters.readers.content import Blocks, Content, pieces, sections, summarise
+from memolith.adapters.readers.content import Blocks, Content, pieces, sections
 from memolith.adapters.readers.sheets import Grid, join
 from memolith.engine.chunks import chunk
 from memolith.errors import InvalidInput
@@ -44,28 +44,24 @@ def read(data: bytes, known: str) -> tuple[str, Content]:
     text = _decoded(data, known)
     if _HTML.match(text):
         names = Counter(map(str.lower, _TAG.findall(text := _UNSEEN.sub(" ", text))))
-        return "html", _content(_html(text), names["table"], names["img"] + names["svg"])
+        return "html", Content(sections(_html(text)), names["table"], names["img"] + names["svg"])
     with suppress(ValueError, RecursionError):
         value = json.loads(text) if text.lstrip()[:1] in ("{", "[") else None
         if value:
             entries = value.items() if isinstance(value, dict) else ((f"[{n}]", one) for n, one in enumerate(value))
-            return "json", _content(line for name, one in entries for line in (
-                (1, name), (0, json.dumps(one, ensure_ascii=False, indent=1))))
+            return "json", Content(sections(line for name, one in entries for line in (
+                (1, name), (0, json.dumps(one, ensure_ascii=False, indent=1)))))
     if delimiter := _delimiter(text):
         columns = zip_longest(*csv.reader(text.splitlines(), delimiter=delimiter), fillvalue="")
         numbers = [[float(cell) if _NUMBER.fullmatch(cell) else cell for cell in column] for column in columns]
         return "tsv" if delimiter == "\t" else "csv", join([Grid("", list(zip(*numbers, strict=True)))])
     if re.search(r"^#{1,6}\s", text, re.M):
-        return "md", _content(_markdown(text), len(_RULE.findall(text)), text.count("!["))
+        return "md", Content(sections(_markdown(text)), len(_RULE.findall(text)), text.count("!["))
     blocks, line = Blocks(), 1
     for piece in chunk(text):
         blocks += pieces(f"lines {line}-{line + piece.rstrip().count(chr(10))}", piece)
         line += piece.count("\n")
-    return "txt", Content(blocks, summary=summarise(blocks))
-
-
-def _content(lines: Lines, tables: int = 0, figures: int = 0) -> Content:
-    return Content(blocks := sections(lines), tables, figures, summary=summarise(blocks))
+    return "txt", Content(blocks)
 
 
 def _decoded(data: bytes, known: str) -> str:
@@ -122,7 +118,7 @@ def read_office(file: BinaryIO) -> Content:
         raise InvalidInput("The file declares XML entities, which are not read here.", field="file") from error
     except (ParseError, zipfile.BadZipFile) as error:
         raise InvalidInput("The file is damaged: its text cannot be read.", field="file") from error
-    return _content(iter(lines), tables, sum(bool(_FIGURE.match(name)) for name in names))
+    return Content(sections(lines), tables, sum(bool(_FIGURE.match(name)) for name in names))
 
 
 def _paragraphs(element: Element) -> Lines:

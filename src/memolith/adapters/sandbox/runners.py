@@ -46,8 +46,6 @@ def launch(modules: tuple[str, ...]) -> tuple[subprocess.Popen[bytes], socket.so
         process = subprocess.Popen(command, env=ENVIRONMENT, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL,
                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
     ours.settimeout(START_S)
-    if not ours.recv(16):
-        raise OSError("the clean process did not start")
     return process, ours
 
 
@@ -284,7 +282,9 @@ class LinuxSandbox:
         except (TooLarge, subprocess.TimeoutExpired) as passed:
             raise TooLarge(f"Reading the file was given up: {passed}.", field="file") from passed
         except ChildProcessError as died:
-            raise InvalidInput("The file cannot be read: what reads it crashed.", field="file") from died
+            raise InvalidInput("The file made its reader crash or run out of memory.", field="file") from died
+        except OSError as failed:
+            raise Unavailable(f"Files cannot be read right now: {failed}. Try again later.") from failed
         if error:
             _, refused, why = error.strip().rpartition(REFUSED)
             raise InvalidInput(why if refused else f"The file cannot be read: {why.splitlines()[-1]}", field="file")
