@@ -15,8 +15,8 @@ from memolith.engine.ports import Asked, Evidence, Place, Ranked
 Days = list[tuple[date, date]]
 K1, B = 0.9, 0.4
 ANSWER, BEFORE, AFTER = 0.5, 0.1, 0.1
-SPEAKER, DATE, WHEN, GROUP = 0.2, 0.2, 0.1, 0.3
-BOOSTED, ENTITIES = 1.5, 0.5
+SPEAKER, DATE, WHEN, GROUP, ENTITIES = 0.2, 0.2, 0.1, 0.3, 0.5
+BOOSTED = 1.5
 FADE_DAYS = 14
 TEXT_SHARE = 0.6
 # Fitted to all-MiniLM-L6-v2: 0.70 drops what is clearly unrelated, 0.90 marks near-duplicates.
@@ -63,14 +63,19 @@ def pairs(vectors: Sequence[tuple[Place, bytes]], threshold: float, most: int,
 
 
 def judge(asked: Asked, pool: Sequence[Evidence]) -> list[Ranked]:
-    """Each candidate by itself, without boosts, in the order given."""
+    """Each candidate by itself, without boosts but for the entities in it, in the order given."""
     count, found = asked.statistics.passages, asked.statistics.frequencies
     weights = {term: math.log(1 + (count - found.get(term, 0) + 0.5) / (found.get(term, 0) + 0.5))
                * (BOOSTED if term in asked.boosted else 1.0) for term in asked.terms}
     # What the terms that are known here could give at most, and what all of them could.
     known = sum(weight for term, weight in weights.items() if found.get(term))
     ideal = sum(weights.values())
-    return [_judged(asked, evidence, weights, known, ideal) for evidence in pool]
+    judged = [_judged(evidence, weights, asked.statistics.mean_length, known, ideal) for evidence in pool]
+    for n, evidence in enumerate(pool if asked.entities else ()):
+        share = ENTITIES * sum(map(frozenset(evidence.words).issuperset, asked.entities)) / len(asked.entities)
+        one = judged[n]
+        judged[n] = one._replace(order=one.order + share, reasons={**one.reasons, "entities": share})
+    return judged
 
 
 def rank(asked: Asked, pool: Sequence[Evidence]) -> list[Ranked]:
@@ -95,9 +100,9 @@ def rank(asked: Asked, pool: Sequence[Evidence]) -> list[Ranked]:
     return sorted(made, key=lambda one: (-one.order, one.place))
 
 
-def _judged(asked: Asked, evidence: Evidence, weights: dict[str, float], known: float, ideal: float) -> Ranked:
-    """A candidate by BM25, cosine and the entities in it."""
-    words, cosine, raw, mean = evidence.words, evidence.cosine, 0.0, asked.statistics.mean_length
+def _judged(evidence: Evidence, weights: dict[str, float], mean: float, known: float, ideal: float) -> Ranked:
+    """A candidate by BM25 and cosine."""
+    words, cosine, raw = evidence.words, evidence.cosine, 0.0
     norm = K1 * (1 - B + B * len(words) / mean) if mean else K1
     for term, weight in weights.items():
         if times := words.count(term):
@@ -109,9 +114,6 @@ def _judged(asked: Asked, evidence: Evidence, weights: dict[str, float], known: 
     worth = similarity(1 - (1 - meaning) * (1 - TEXT_SHARE * share))
     reasons = {"text": text} if cosine is None else {"text": text, "cosine": cosine}
     order = (cosine if cosine is not None else share) + text
-    if asked.entities:
-        reasons["entities"] = ENTITIES * sum(map(frozenset(words).issuperset, asked.entities)) / len(asked.entities)
-        order += reasons["entities"]
     return Ranked(evidence.place, evidence.passage, order, round(worth, 4), reasons)
 
 
