@@ -74,7 +74,7 @@ def search_memory(call: Call, *, parsed_query: ParsedQuery) -> Body:
         for hit in found.hits]}}
 
 
-@memorylake.tool({"additionalProperties": {"anyOf": [FETCHED, {"type": "array"}]}, "type": "object"}, read_only=True)
+@memorylake.tool({**shape(warnings=[str]), "additionalProperties": FETCHED}, read_only=True)
 def fetch_memory(call: Call, *, memory_ids: Annotated[list[str], Field(min_length=1, max_length=100)]) -> Body:
     """What is known of some files, and for each an address to download it from for a while."""
     chosen = replace(FILES, ids=tuple(map(bare_id, memory_ids)))
