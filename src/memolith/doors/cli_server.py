@@ -191,18 +191,18 @@ def ingest(app: App, options: Options) -> object:
     """Keep files with what they say; running it again takes only what is new."""
     report, refused, seen = Counter(taken=0, known=0), dict[Path, str](), dict[Path, float]()
     while True:
-        stamps = {path: path.stat().st_mtime for text in options.paths for path in _files(text)}
-        files, advance = [path for path in stamps if seen.get(path) != stamps[path]], progress("reading")
+        files, advance = [path for text in options.paths for path in _files(text)], progress("reading")
         for done, path in enumerate(files, 1):
             try:
-                new = app.engine.documents.take(Caller(options.tenant), path, path.name)[1]
-                report["taken" if new else "known"] += 1
-            except (InvalidInput, TooLarge) as error:
-                refused[path] = error.message
+                if seen.get(path) != (changed := path.stat().st_mtime):
+                    seen[path] = changed
+                    new = app.engine.documents.take(Caller(options.tenant), path, path.name)[1]
+                    report["taken" if new else "known"] += 1
+            except (InvalidInput, TooLarge, OSError) as error:
+                refused[path] = str(error)
             advance(done, len(files))
         if not options.watch:
             return {**report, "problems": [f"{path}: {why}" for path, why in refused.items()]}
-        seen = stamps
         time.sleep(WATCH_S)
 
 

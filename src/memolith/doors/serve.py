@@ -15,7 +15,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from importlib import import_module
 from pathlib import Path
-from tempfile import NamedTemporaryFile
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import uvicorn
@@ -140,10 +140,10 @@ class Rest:
     def keep(self, caller: Caller, upload: UploadFile) -> tuple[Item, bool]:
         """The document of an upload, and whether it is new."""
         try:
-            with upload.file, NamedTemporaryFile(dir=self.app.settings.data) as file:
-                shutil.copyfileobj(upload.file, file)
-                file.flush()
-                return self.app.engine.documents.take(caller, Path(file.name), upload.filename or "")
+            with upload.file, TemporaryDirectory(dir=self.app.settings.data) as folder:
+                with (path := Path(folder, "file")).open("wb") as file:
+                    shutil.copyfileobj(upload.file, file)
+                return self.app.engine.documents.take(caller, path, upload.filename or "")
         except OSError as error:
             raise of_system(error) from error
 
