@@ -6,6 +6,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from jupyter_client.manager import start_new_kernel
@@ -27,7 +28,7 @@ def timed(action: Callable[[], object]) -> float:
     return 1000 * (time.perf_counter() - started)
 
 
-def nothing(id: str) -> tuple[str, Path]:
+def nothing(id: str) -> AbstractContextManager[tuple[str, Path]]:
     raise NotFound(f"There is no document {id!r}.")
 
 

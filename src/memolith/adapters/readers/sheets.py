@@ -66,9 +66,9 @@ class Grid(NamedTuple):
 def read(file: BinaryIO) -> Content:
     """A workbook of either format, sheet by sheet, hidden ones too; charts and pictures are counted by their parts."""
     archive = zipfile.ZipFile(file) if zipfile.is_zipfile(file) else None
-    names, empty = archive.namelist() if archive else [], 0
-    for data in (archive.read(name) for name in names if archive and "xl/worksheets/sheet" in name):
-        empty += len(_NO_VALUE.findall(data))
+    names = archive.namelist() if archive else []
+    empty = sum(len(_NO_VALUE.findall(archive.read(name))) for name in names
+                if archive and name.startswith("xl/worksheets/sheet"))
     file.seek(0)
     try:
         book = CalamineWorkbook.from_filelike(file)

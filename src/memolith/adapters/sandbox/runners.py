@@ -20,7 +20,7 @@ from memolith.engine.ports import Bounds, Locate, Owner, Ran
 from memolith.errors import InvalidInput, MemolithError, NotFound, RateLimited, TooLarge, Unavailable
 
 TICK_S, GRACE_S, SEND_S, START_S, NOBODY, FILES = 0.02, 1.0, 10.0, 60.0, 65534, 1024
-MOST_KNOWN, LONGEST_ANSWER = 10_000, 64_000
+MOST_KNOWN, LONGEST_ANSWER = 10_000, 100_000
 SEEN = {"namespace": "", "landlock": "Code can see whether a path exists, its size and times, but not what is in it."}
 WAY_OUT = "It takes Linux 5.13 or newer with Landlock on x86-64 or arm64; elsewhere use a Linux container or WSL 2."
 ENVIRONMENT = {"LANG": "C.UTF-8", "JOBLIB_MULTIPROCESSING": "0", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "2"}
