@@ -45,7 +45,7 @@ class AesCipher:
             raise Unavailable("The vault was sealed with another master key; set MEMOLITH_VAULT_KEY to that one.")
         mark, _, text = sealed.partition(".")
         try:
-            data = base64.b64decode(text)
+            data = base64.b64decode(text, validate=True)
             return self._keys[mark].decrypt(data[:NONCE], data[NONCE:], context.encode()).decode()
         except (InvalidTag, binascii.Error):
             raise StoreCorrupt("This value was changed or moved since it was sealed; restore a backup.") from None
