@@ -18,10 +18,10 @@ from memolith.engine.ports import Asked, Candidate, Evidence, Lexicon, Meaning, 
 from memolith.errors import DiskFull, EmbedderDown, InvalidInput, Unavailable
 
 MODES = ("hybrid", "vector", "text")
-SIDE = 1000
-POOL, BESIDE = 60, 40
+SIDE, NEAR = 1000, 200
+POOL, BESIDE = 40, 20
 STRONG = 0.79
-COMMON_SHARE, COMMON_LEAST = 0.05, 2000
+COMMON_SHARE, COMMON_LEAST = 0.02, 2000
 MAX_QUERY = 10_000
 MODEL_WAIT_S, DRAIN_S = 5.0, 0.15
 MOST_BYGONE = 200
@@ -184,8 +184,10 @@ class Search:
         words = [] if query.mode == "vector" and dense else self._by_words(asked)
         # What has none of the telling words is as similar as its vector says; what it said once may be another matter.
         least = self._ranker.cosine(query.threshold) if query.threshold and query.as_of is None else -1.0
+        # Without a bound on what counts as near, everything is; so many are as far as anyone would turn pages.
+        bounded = query.mode == "hybrid" and not (query.threshold or query.by_similarity or query.per_item)
         near = dense.meaning.vectors.nearest(self._rows, self._caller, query.filter, dense.vector,
-                                             SIDE, least) if dense else []
+                                             NEAR if bounded else SIDE, least) if dense else []
         self._near = dict(near)
         if self._phrases:
             kept = dict(words)
@@ -234,7 +236,7 @@ class Search:
         blocks = {(one.place.item, one.passage.block) for one in ranked} if query.per_block else set()
         beyond = query.offset + query.limit > (len(blocks) or len(ranked))
         if not (beyond or query.threshold or query.by_similarity or query.per_item or query.as_of):
-            self.unread = len(self._rows.blocks_at(rest) - blocks if query.per_block else rest)
+            self.unread = self._rows.blocks_at(rest, blocks) if query.per_block else len(rest)
             return ranked
         return ranked + self._alone(asked, self._weigh(self._passages(set(map(Place.of, rest))), dense))
 
@@ -269,8 +271,7 @@ class Search:
                 for place, passage in passages.items()]
 
     def _words(self, item: Item, passage: Passage) -> tuple[str, ...]:
-        terms = self._lexicon.terms
-        return tuple(terms(passage.text) + terms(self._lexicon.extra(item, passage)))
+        return tuple(self._lexicon.terms(f"{passage.text}\n{self._lexicon.extra(item, passage)}"))
 
     def _speakers_named(self) -> tuple[str, ...]:
         words = set(re.findall(r"\w+", self._query.text.lower()))
@@ -310,9 +311,12 @@ class Search:
 
     def hits(self, chosen: Sequence[Ranked]) -> tuple[Hit, ...]:
         """Ranked passages as the caller gets to see them, each with those within the reach, itself included."""
-        reach = self._query.reach
-        around = {one.place: [Place(one.place.item, ordinal) for ordinal in range(
-            max(0, one.place.ordinal - reach), one.place.ordinal + reach + 1)] for one in chosen if reach}
+        around: dict[Place, list[Place]] = {}
+        for one in chosen if self._query.reach else ():
+            item, ordinal = one.place
+            # Where no message was split, the next passage is the next message.
+            reach = min(self._query.reach, 1 + self._items[item].passages - self._items[item].blocks)
+            around[one.place] = [Place(item, n) for n in range(max(0, ordinal - reach), ordinal + reach + 1)]
         found = self._passages(set(chain.from_iterable(around.values()))) if around else {}
         return tuple(Hit(
             item=self._items[one.place.item], passage=one.passage, score=one.similarity,

@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 MAGIC = b"memolith-vectors"
-FORMAT = 2
+FORMAT = 3
 HEADER = 4096
 WORDS = ("tenant", "kind", "status", "owner", "sees", "project", "namespace")
 OF_ITEM = ("item", "forgotten", *WORDS)
-DTYPES = {"id": "<i8", "item": "<i8", "at": "<i8", **dict.fromkeys(WORDS, "<u4"), "forgotten": "u1",
+DTYPES = {"id": "<i8", "item": "<i8", "at": "<i8", **dict.fromkeys(("speaker", *WORDS), "<u4"), "forgotten": "u1",
           "gone": "u1", "norm": "<f4", "bits": "<u8", "rows": "i1"}
 Array = NDArray[Any]
 Row = tuple[Any, ...]
@@ -66,9 +66,10 @@ class Slots:
             self._lay_out(max(here.stop, 2 * room))
             for name, column in old.items():
                 self.columns[name][tuple(map(slice, column.shape))] = column
-        ids, times, vectors, *items = zip(*slots, strict=True)
+        ids, times, speakers, vectors, *items = zip(*slots, strict=True)
         self.columns["id"][here] = ids
         self.columns["at"][here] = list(map(micros, times))
+        self.columns["speaker"][here] = list(map(code, speakers))
         for name, values in zip(OF_ITEM, items, strict=True):
             self.columns[name][here] = list(map(code, values)) if name in WORDS else values
         rows = np.frombuffer(b"".join(vectors), "i1").reshape(len(slots), self.dimension)

@@ -252,9 +252,10 @@ class SqlReader:
         """Per folder and importance: how many items there are."""
         return [(folder or "/", float(score or 5), n) for folder, score, n in self.filtered("folders", caller, chosen)]
 
-    def blocks_at(self, refs: Collection[int]) -> set[tuple[int, int]]:
-        """The blocks that passages belong to: the row of the item, and the number of the block."""
-        return {(item, block) for item, block in self.rows("blocks_at", ids=json.dumps(list(refs)))}
+    def blocks_at(self, refs: Collection[int], but: Collection[tuple[int, int]]) -> int:
+        """How many blocks passages belong to, without those given by the row of the item and their number."""
+        known = [item << 20 | block for item, block in but]
+        return int(next(self.rows("blocks_at", ids=json.dumps(list(refs)), known=json.dumps(known)))[0])
 
     def namesakes(self, tenant: str, kind: str, title: str) -> list[Item]:
         """Live items of a kind with exactly that title."""

@@ -28,14 +28,10 @@ where v.id in each(:ids) and i.tenant = :tenant and v.model = :model {filters}
 select v.id, v.passage from embedding v cross join passage p on p.id = v.passage cross join item i on i.row = p.item
 where v.id in each(:ids) and i.tenant = :tenant and v.model = :model {filters}
 
--- name: passing_all
-select v.id from item i join passage p on p.id >= i.row << 20 and p.id < (i.row + 1) << 20
-join embedding v on v.passage = p.id and v.model = :model
-where i.tenant = :tenant {filters}
-
 -- statements: vector
 vectors_of: select passage, row from embedding where model = :model and passage in each(:ids)
 vector_same: select row from embedding where digest = :digest and tenant = :tenant and model = :model limit 1
+items_passing: select i.row from item i where i.tenant = :tenant {filters} limit :limit
 items_tagged: select item from tag where tenant = :tenant and tag = :tag limit :limit
 slot_changes: select seq, vector, item from slot_change where seq > :seq order by seq
 
@@ -48,7 +44,7 @@ delete from embedding where passage < 0;
 delete from slot_change where seq <= :seq
 
 -- name: slots
-select v.id, p.at, v.row, i.row, i.forgotten, i.tenant, i.kind, i.status, i.owner,
+select v.id, p.at, p.speaker, v.row, i.row, i.forgotten, i.tenant, i.kind, i.status, i.owner,
     case i.audience when 'org' then 'o' when 'project' then 'p' || i.project else 'u' || i.owner end,
     i.project, i.namespace
 from embedding v join passage p on p.id = v.passage join item i on i.row = p.item

@@ -34,7 +34,8 @@ items: select * from item where tenant = :tenant and id in each(:ids)
 all_items: select * from item where tenant = :tenant order by id
 namesakes: select * from item where tenant = :tenant and kind = :kind and title = :title and title <> ''
     and forgotten = 0
-blocks_at: select item, block from passage not indexed where tenant = :tenant and id in numbers(:ids)
+blocks_at: select count(distinct item << 20 | block) from passage not indexed
+    where tenant = :tenant and id in numbers(:ids) and not (item << 20 | block) in numbers(:known)
 
 -- name: passages_of_items
 with i as materialized (select id, row, row << 20 as low, (row + 1) << 20 as high from item
