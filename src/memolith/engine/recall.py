@@ -18,7 +18,7 @@ from memolith.engine.ports import Asked, Candidate, Evidence, Lexicon, Meaning, 
 from memolith.errors import DiskFull, EmbedderDown, InvalidInput, Unavailable
 
 MODES = ("hybrid", "vector", "text")
-SIDE, NEAR = 1000, 200
+SIDE, NEAR = 1000, 100
 POOL, BESIDE = 40, 20
 STRONG = 0.79
 COMMON_SHARE, COMMON_LEAST = 0.02, 2000

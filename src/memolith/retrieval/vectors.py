@@ -20,7 +20,7 @@ from memolith.retrieval.slots import Array, Slots, code, micros, open_snapshot, 
 # The statements of the store by name: what this index follows is no concern of the engine, whose reader has none.
 Rows = Any
 BLOCK = 32_768
-NARROW, FEW = 20_000, 3_000
+NARROW = 20_000
 TAIL = 2_000
 SQUARE = 1024
 ABANDONED_S = 3600
@@ -41,15 +41,19 @@ class VectorIndex:
     def nearest(self, rows: Rows, caller: Caller, chosen: Filter, query: bytes, limit: int,
                 least: float = -1.0) -> list[Candidate]:
         """The best passages by cosine among those that pass the filter and are at least so near."""
-        vector, widening = np.frombuffer(query, "<f4"), 1
+        vector, widening = np.frombuffer(query, "<f4"), 2 if chosen.where else 1
+        # A name is looked up; to look through all items pays only where few of the nearest pass.
+        listed = bool(chosen.ids or chosen.titles)
         with self._lock:
             self.follow(rows)
-            items = self._few(rows, caller, chosen)
+            items = self._few(rows, caller, chosen, listed)
             while True:
                 found, complete = self._scan(rows, caller, chosen, vector, limit, items, least, widening)
                 if complete or len(found) >= limit:
                     return found
-                widening *= 8
+                if listed or items is not None:
+                    widening *= 8
+                items, listed = self._few(rows, caller, chosen, True) if not listed else items, True
 
     def cosines(self, rows: Rows, query: bytes, places: Collection[Place]) -> dict[Place, float]:
         """The cosine of each passage that has a vector, from the rows in the database."""
@@ -158,20 +162,19 @@ class VectorIndex:
         self._vector, self._change = vector, change
         return True
 
-    def _few(self, rows: Rows, caller: Caller, chosen: Filter) -> Array | None:
+    def _few(self, rows: Rows, caller: Caller, chosen: Filter, listed: bool) -> Array | None:
         """The only items that can pass by what no column tells, as far as the database finds them to be few."""
         tagged = [[item for (item,) in rows.rows("items_tagged", tenant=caller.tenant, tag=tag, limit=NARROW + 1)]
                   for tag in chosen.tags_all or chosen.tags_any]
         if tagged:
             # Of several that must all be there the rarest is enough, since the database has the last say.
             found = min(tagged, key=len) if chosen.tags_all else [item for each in tagged for item in each]
-            most = NARROW
-        elif chosen.where or chosen.title or chosen.titles or chosen.ids or chosen.topics:
+        elif listed and (chosen.where or chosen.title or chosen.titles or chosen.ids or chosen.topics):
             told = replace(chosen, since=None, until=None, speakers=())
-            found, most = [row for (row,) in rows.filtered("items_passing", caller, told, limit=FEW + 1)], FEW
+            found = [row for (row,) in rows.filtered("items_passing", caller, told, limit=NARROW + 1)]
         else:
             return None
-        return np.array(found, "i8") if len(found) <= most else None
+        return np.array(found, "i8") if len(found) <= NARROW else None
 
     def _scan(self, rows: Rows, caller: Caller, chosen: Filter, vector: Array, limit: int,
               items: Array | None, least: float, widening: int) -> tuple[list[Candidate], bool]:
@@ -209,7 +212,9 @@ class VectorIndex:
                                                          ids=json.dumps(part)))
             found += [(passing[id], score) for id, score in
                       zip(part, scores[start:start + step].tolist(), strict=True) if id in passing]
-            start, step = start + step, step * 4
+            start += step
+            # As many as it takes to find the rest, if they pass at the rate of those before.
+            step = max(limit, start * (limit - len(found)) // max(1, len(found)) + limit // 4)
         return found[:limit]
 
 
