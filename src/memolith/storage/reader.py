@@ -254,8 +254,12 @@ class SqlReader:
 
     def blocks_at(self, refs: Collection[int], but: Collection[tuple[int, int]]) -> int:
         """How many blocks passages belong to, without those given by the row of the item and their number."""
-        known = [item << 20 | block for item, block in but]
-        return int(next(self.rows("blocks_at", ids=json.dumps(list(refs)), known=json.dumps(known)))[0])
+        known = {item << 20 | block for item, block in but}
+        cut = {row for (row,) in self.lasting("cut_items", self.tenant)}
+        torn = [ref for ref in refs if ref >> 20 in cut]
+        # Elsewhere every block is one passage, whose number is that of the block.
+        found = next(self.rows("blocks_at", ids=json.dumps(torn), known=json.dumps([*known])))[0] if torn else 0
+        return int(found) + len({ref for ref in refs if ref >> 20 not in cut} - known)
 
     def namesakes(self, tenant: str, kind: str, title: str) -> list[Item]:
         """Live items of a kind with exactly that title."""
@@ -288,7 +292,7 @@ class SqlReader:
              **values: Parameter) -> Iterator[Row]:
         """The best passages by a named statement, among those that pass the filter."""
         # The text index orders everything it finds by itself, which is too much where a filter leaves little of it.
-        fill = {"{rank}": "f.rank" if chosen == Filter() else "+f.rank", **fill}
+        fill = {"{rank}": "f.rank" if chosen == Filter() else "score desc", **fill}
         return self.filtered(name, caller, chosen, "passage", fill, limit=limit, **values)
 
     def head(self, tenant: str) -> Row | None:

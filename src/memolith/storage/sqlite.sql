@@ -11,14 +11,14 @@ passage_ids: select id from passage
 frequencies: select term, doc from json_each(:terms) wanted cross join passage_terms on term = wanted.value
 
 -- name: search_text
-select f.rowid, -f.rank from passage_fts f join item i on i.row = f.rowid >> 20
+select f.rowid, -f.rank as score from passage_fts f join item i on i.row = f.rowid >> 20
 where f.passage_fts match :match and i.tenant = :tenant {filters}
 order by {rank} limit :limit
 
 -- name: search_text_passage
-select f.rowid, -f.rank from passage_fts f join passage p on p.id = f.rowid join item i on i.row = p.item
+select f.rowid, -f.rank as score from passage_fts f join passage p on p.id = f.rowid join item i on i.row = p.item
 where f.passage_fts match :match and i.tenant = :tenant {filters}
-order by +f.rank limit :limit
+order by score desc limit :limit
 
 -- name: passing
 select v.id, v.passage from embedding v cross join item i on i.row = v.passage >> 20

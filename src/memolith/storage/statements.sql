@@ -34,6 +34,7 @@ items: select * from item where tenant = :tenant and id in each(:ids)
 all_items: select * from item where tenant = :tenant order by id
 namesakes: select * from item where tenant = :tenant and kind = :kind and title = :title and title <> ''
     and forgotten = 0
+cut_items: select row from item where tenant = :tenant and passages <> blocks
 blocks_at: select count(distinct item << 20 | block) from passage not indexed
     where tenant = :tenant and id in numbers(:ids) and not (item << 20 | block) in numbers(:known)
 

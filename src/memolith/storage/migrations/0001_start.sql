@@ -32,6 +32,7 @@ create index item_project on item (tenant, project) where project is not null;
 create index item_topic on item (tenant, (attributes::jsonb ->> 'topic_id'))
     where attributes::jsonb ->> 'topic_id' is not null;
 create index item_expiring on item (tenant) where attributes::jsonb ->> 'expires_at' is not null;
+create index item_cut on item (tenant) where passages <> blocks;
 create index item_name on item (tenant, kind, title) where title <> '';
 
 -- The id is the item's row times 2^20 plus the ordinal, so a hit tells its item and its neighbours without a look-up.
