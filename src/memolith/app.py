@@ -280,7 +280,7 @@ def families() -> list[Family]:
     from memolith.surfaces.chatgpt import chatgpt
     from memolith.surfaces.core import core
     from memolith.surfaces.knowledge import knowledge
-    from memolith.surfaces.lanonasis import lanonasis
+    from memolith.surfaces.lanonasis.workplace import lanonasis
     from memolith.surfaces.manage import manage
     from memolith.surfaces.sekha import sekha
     from memolith.surfaces.subcog import subcog
