@@ -8,7 +8,7 @@ from typing import cast
 from memolith.engine.duplicates import NEAR, contradicts, facts, overlap
 from memolith.engine.events import Event, fold, text_of
 from memolith.engine.intake import plain, when
-from memolith.engine.model import Attributes, Caller, Direction, Filter, Item, Json, Link, Passage
+from memolith.engine.model import Attributes, Caller, Filter, Item, Json, Link, Passage
 from memolith.engine.ports import Reader, Writer
 from memolith.errors import InvalidInput
 
@@ -72,7 +72,7 @@ def _worth(rows: Reader, item: Item, passages: Sequence[Passage]) -> dict[str, J
     told = facts(text)
     length = 1 - 2 ** (-len(told.words) / 30)
     specific = (min(len(told.telling) / 6, 1) + len(set(told.words)) / max(len(told.words), 1)) / 2
-    links = rows.steps(Caller(item.scope.tenant, admin=True), Filter(forgotten=None), [item.id], Direction.BOTH)
+    links = rows.steps(Caller(item.scope.tenant, admin=True), Filter(forgotten=None), [item.id], "both")
     worth = 15 + 35 * length + 20 * specific + 30 * (1 - 2 ** (-len(links) / 4))
     for other in rows.passages_of(item.scope.tenant, _alike(rows, item, passages)).values():
         if overlap(text, text_of(other)) >= NEAR:

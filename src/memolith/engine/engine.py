@@ -110,7 +110,7 @@ class Engine(Verbs):
             return rows.counts(caller, checked(chosen), by)
 
     def explore(self, caller: Caller, id: str, depth: int = 1, types: Collection[str] = (),
-                toward: Direction = Direction.BOTH, chosen: Filter = Filter(), most: int = MOST) -> Neighbourhood:
+                toward: Direction = "both", chosen: Filter = Filter(), most: int = MOST) -> Neighbourhood:
         """Everything within so many links of an item, itself first."""
         if not 0 <= depth <= DEEPEST:
             raise InvalidInput(f"The depth must lie between 0 and {DEEPEST}.", field="depth", value=depth)
