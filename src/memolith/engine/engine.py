@@ -9,8 +9,8 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import NamedTuple, NoReturn
 
 from memolith.engine.chunks import weigh
+from memolith.engine.claims import contradicts, facts, same, shingles
 from memolith.engine.configuration import Configuration
-from memolith.engine.duplicates import contradicts, facts, same, shingles
 from memolith.engine.events import join_blocks, text_of
 from memolith.engine.graph import DEEPEST, MOST, Neighbourhood, walk
 from memolith.engine.insights import Insights

@@ -6,7 +6,7 @@ from datetime import date, timedelta
 from typing import NamedTuple, TypeVar
 
 from memolith.engine.chunks import embedded
-from memolith.engine.duplicates import NEAR, contradicts, overlap
+from memolith.engine.claims import NEAR, contradicts, overlap
 from memolith.engine.events import text_of
 from memolith.engine.model import Caller, Filter, Item
 from memolith.engine.ports import MOST_LISTED, Analyst, Finding

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, JsonValue
 
-from memolith.engine.certainty import CONCEPTS, certainty_of
+from memolith.engine.claims import CONCEPTS, certainty_of
 from memolith.engine.graph import MOST_VISITED, path, walk
 from memolith.engine.model import Audience, Block, Condition, Direction, Draft, Filter, Item, Page, Patch, Written
 from memolith.engine.recall import Query
