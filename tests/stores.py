@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from memolith.engine.engine import Engine
-from memolith.engine.ports import ClientKeys, Store, Vectors
+from memolith.engine.ports import Store, Vectors
 from memolith.engine.recall import Recall
 from memolith.engine.times import SystemClock
 from memolith.retrieval import rank
@@ -34,7 +34,7 @@ def open_store(address: str) -> Store:
     return PostgresStore(address)
 
 
-def keys_on(store: Store) -> ClientKeys:
+def keys_on(store: Store) -> StoredKeys:
     """The client keys that lie in a store."""
     return StoredKeys(store)
 

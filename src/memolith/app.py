@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from memolith.storage.postgres_vectors import PostgresStage
     from memolith.storage.shards import Shards
 
-__all__ = ["App", "at_address", "copy_everything", "families", "library_version", "open_app", "open_store",
-           "restore_backup"]
+__all__ = ["App", "StoredKeys", "at_address", "copy_everything", "families", "library_version", "open_app",
+           "open_store", "restore_backup"]
 PACKAGE = Path(__file__).parent
 DOCS = PACKAGE / "docs" if (PACKAGE / "docs").is_dir() else PACKAGE.parents[1] / "docs"
 EVERY_S = 2.0

@@ -19,10 +19,11 @@ from memolith.engine.engine import Engine
 from memolith.engine.events import Event, fold
 from memolith.engine.matching import checked
 from memolith.engine.model import Audience, Block, Caller, Direction, Draft, Filter, Item, Patch
-from memolith.engine.ports import ClientKey, ClientKeys, Job, Place, Statistics, Store, Vectors, Writer
+from memolith.engine.ports import ClientKey, Job, Place, Statistics, Store, Vectors, Writer
 from memolith.engine.times import iso
 from memolith.errors import InvalidInput, StoreBusy, VersionConflict
 from memolith.storage import terms
+from memolith.storage.store import StoredKeys
 from stores import dump, dump_tenant, engine_on, keys_on, numbers, open_store, row_on, vectors_on
 
 APPENDER = Path(__file__).with_name("appender.py")
@@ -849,7 +850,7 @@ class StoreContract:
             assert rows.access("local", ["a", "b"]) == {"a": (5, moment(5))}
             assert rows.last_seq("local") == 1
 
-    def test_client_keys_are_added_found_used_and_revoked(self, keys: ClientKeys, reopen: Fresh) -> None:
+    def test_client_keys_are_added_found_used_and_revoked(self, keys: StoredKeys, reopen: Fresh) -> None:
         first = ClientKey("k1", "d1", "it's a name", "acme", "ann", ("read", "write"), T0, moment(5))
         second = ClientKey("k2", "d2", "", "globex", "bob", (), moment(1))
         for key in (second, first):
