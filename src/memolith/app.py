@@ -78,9 +78,10 @@ class App:
                     self._stage = PostgresStage(store, chosen.own_index_from)
                 search = Recall(self._store, terms, rank, self._meaning,
                                 lambda tenant, budget_s: self._embed(self._store, tenant, budget_s))
-                self._opened = Engine(self._store, self.clock, limits, chosen.secrets, search,
-                                      lambda: self._stage.drop(self.embedder), self._cipher, self._analysts(),
-                                      self._manual, lambda path: checkout(Path(path or chosen.repo)))
+                self._opened = Engine(self._store, self.clock, limits, chosen.secrets,
+                                      lambda: self._stage.drop(self.embedder), search=search, cipher=self._cipher,
+                                      analysts=self._analysts(), manual=self._manual,
+                                      repository=lambda path: checkout(Path(path or chosen.repo)))
                 if self._in_background:
                     self.start_background()
             return self._opened

@@ -6,7 +6,8 @@ import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import NamedTuple, NoReturn
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from memolith.engine.chunks import weigh
 from memolith.engine.claims import contradicts, facts, same, shingles
@@ -14,11 +15,10 @@ from memolith.engine.configuration import Configuration
 from memolith.engine.events import join_blocks, text_of
 from memolith.engine.graph import DEEPEST, MOST, Neighbourhood, walk
 from memolith.engine.insights import Insights
-from memolith.engine.intake import Limits
 from memolith.engine.matching import checked
 from memolith.engine.model import Block, Caller, Direction, Filter, Found, Hit, Item, Page, Similar
 from memolith.engine.past import Past
-from memolith.engine.ports import MOST_LISTED, Analyst, Checkout, Cipher, Clock, Store
+from memolith.engine.ports import MOST_LISTED, Analyst, Checkout, Cipher
 from memolith.engine.recall import Query, Recall
 from memolith.engine.upkeep import Upkeep
 from memolith.engine.vault import Vault
@@ -48,37 +48,28 @@ class Pack(NamedTuple):
     warnings: tuple[str, ...]
 
 
-def missing() -> NoReturn:
-    """Stands for a part that this engine was made without."""
-    raise AssertionError("this engine was made without that part")
-
-
+@dataclass(eq=False, kw_only=True)
 class Engine(Verbs):
     """What the surfaces call: beside the verbs, all that reads."""
 
     search: Recall
-    insights: Insights
+    cipher: Callable[[], Cipher]
+    analysts: Sequence[Analyst]
+    manual: Callable[[], Caller]
+    """Whose memory the documentation is; it is learned when first asked for, and anew when it changes."""
+    repository: Callable[[str], Checkout | None]
+    """The repository around a folder; an empty path stands for where this server works."""
 
-    def __init__(self, store: Store, clock: Clock, limits: Limits = Limits(), secrets: str = "redact",
-                 search: Recall | None = None, after_erase: Callable[[], None] = lambda: None,
-                 cipher: Callable[[], Cipher] = missing, analysts: Sequence[Analyst] = (),
-                 manual: Callable[[], Caller] = missing,
-                 repository: Callable[[str], Checkout | None] = lambda path: None) -> None:
-        super().__init__(store, clock, limits, secrets, after_erase)
+    def __post_init__(self) -> None:
         self.past = Past(self)
         self.upkeep = Upkeep(self)
         self.configuration = Configuration(self)
-        self.vault = Vault(self, cipher)
-        self.manual = manual
-        """Whose memory the documentation is; it is learned when first asked for, and anew when it changes."""
-        self.repository = repository
-        """The repository around a folder; an empty path stands for where this server works."""
+        self.vault = Vault(self, self.cipher)
+        self.insights = Insights(self, self.search, self.analysts)
         self.started = time.monotonic()
         self._reads = deque[tuple[str, str, str]]()
         """Tenant, item and time of each access that is not written yet."""
         self._flushing = threading.Lock()
-        if search:
-            self.search, self.insights = search, Insights(self, search, analysts)
 
     def read(self, caller: Caller, id: str, forgotten: bool = False) -> tuple[Item, list[Block]]:
         """The item and its blocks, if the caller may see it; forgotten ones only where asked for."""
