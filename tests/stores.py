@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from memolith.engine.engine import Engine
-from memolith.engine.ports import ClientKeys, Store, Vectors
+from memolith.engine.model import Caller
+from memolith.engine.ports import Store, Vectors
 from memolith.engine.recall import Recall
 from memolith.engine.times import SystemClock
 from memolith.retrieval import rank
@@ -34,7 +35,7 @@ def open_store(address: str) -> Store:
     return PostgresStore(address)
 
 
-def keys_on(store: Store) -> ClientKeys:
+def keys_on(store: Store) -> StoredKeys:
     """The client keys that lie in a store."""
     return StoredKeys(store)
 
@@ -64,7 +65,8 @@ def numbers(row: bytes | None) -> list[float]:
 def engine_on(store: Store, secrets: str = "allow") -> Engine:
     """Memory on a store, searching by words."""
     search = Recall(store, terms, rank, lambda: None, lambda tenant, budget_s: None)
-    return Engine(store, SystemClock(), secrets=secrets, search=search)
+    return Engine(store, SystemClock(), secrets=secrets, search=search, cipher=lambda: pytest.fail("no vault here"),
+                  analysts=(), manual=Caller, repository=lambda path: None)
 
 
 def dump(store: Store) -> Dump:

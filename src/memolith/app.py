@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from memolith.storage.postgres_vectors import PostgresStage
     from memolith.storage.shards import Shards
 
-__all__ = ["App", "at_address", "copy_everything", "families", "library_version", "open_app", "open_store",
-           "restore_backup"]
+__all__ = ["App", "StoredKeys", "at_address", "copy_everything", "families", "library_version", "open_app",
+           "open_store", "restore_backup"]
 PACKAGE = Path(__file__).parent
 DOCS = PACKAGE / "docs" if (PACKAGE / "docs").is_dir() else PACKAGE.parents[1] / "docs"
 EVERY_S = 2.0
@@ -78,9 +78,10 @@ class App:
                     self._stage = PostgresStage(store, chosen.own_index_from)
                 search = Recall(self._store, terms, rank, self._meaning,
                                 lambda tenant, budget_s: self._embed(self._store, tenant, budget_s))
-                self._opened = Engine(self._store, self.clock, limits, chosen.secrets, search,
-                                      lambda: self._stage.drop(self.embedder), self._cipher, self._analysts(),
-                                      self._manual, lambda path: checkout(Path(path or chosen.repo)))
+                self._opened = Engine(self._store, self.clock, limits, chosen.secrets,
+                                      lambda: self._stage.drop(self.embedder), search=search, cipher=self._cipher,
+                                      analysts=self._analysts(), manual=self._manual,
+                                      repository=lambda path: checkout(Path(path or chosen.repo)))
                 if self._in_background:
                     self.start_background()
             return self._opened
@@ -280,7 +281,7 @@ def families() -> list[Family]:
     from memolith.surfaces.chatgpt import chatgpt
     from memolith.surfaces.core import core
     from memolith.surfaces.knowledge import knowledge
-    from memolith.surfaces.lanonasis import lanonasis
+    from memolith.surfaces.lanonasis.workplace import lanonasis
     from memolith.surfaces.manage import manage
     from memolith.surfaces.sekha import sekha
     from memolith.surfaces.subcog import subcog

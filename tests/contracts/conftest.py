@@ -8,7 +8,8 @@ import pytest
 from contracts.choices import ITEMS, MODEL, vector_of
 from memolith.engine.engine import Engine
 from memolith.engine.model import Caller
-from memolith.engine.ports import ClientKeys, Store, Vectors
+from memolith.engine.ports import Store, Vectors
+from memolith.storage.store import StoredKeys
 from stores import engine_on, keys_on, open_store, row_on, vectors_on
 
 pytest.register_assert_rewrite("contracts.store")
@@ -41,7 +42,7 @@ def engine(store: Store) -> Engine:
 
 
 @pytest.fixture
-def keys(store: Store) -> ClientKeys:
+def keys(store: Store) -> StoredKeys:
     """The client keys of the fresh store."""
     return keys_on(store)
 

@@ -19,10 +19,11 @@ from memolith.engine.engine import Engine
 from memolith.engine.events import Event, fold
 from memolith.engine.matching import checked
 from memolith.engine.model import Audience, Block, Caller, Direction, Draft, Filter, Item, Patch
-from memolith.engine.ports import ClientKey, ClientKeys, Job, Place, Statistics, Store, Vectors, Writer
+from memolith.engine.ports import ClientKey, Job, Place, Statistics, Store, Vectors, Writer
 from memolith.engine.times import iso
 from memolith.errors import InvalidInput, StoreBusy, VersionConflict
 from memolith.storage import terms
+from memolith.storage.store import StoredKeys
 from stores import dump, dump_tenant, engine_on, keys_on, numbers, open_store, row_on, vectors_on
 
 APPENDER = Path(__file__).with_name("appender.py")
@@ -577,12 +578,12 @@ class StoreContract:
                 def along(frontier: str, toward: Direction, *types: str, rows=rows) -> list[str]:
                     return [link.id for link in rows.neighbours("local", list(frontier), toward, types)]
 
-                assert (along("a", Direction.OUT), along("a", Direction.IN)) == (["ab"], ["ca", "da"])
-                assert along("a", Direction.BOTH) == ["ab", "ca", "da"]
-                assert along("ab", Direction.BOTH) == ["ab", "bc", "ca", "da"]
-                assert along("a", Direction.BOTH, "not", "is-not") == ["ca", "da"]
-                assert along("", Direction.BOTH) == along("x", Direction.OUT) == along("a", Direction.OUT, "no") == []
-                assert [link.id for link in rows.neighbours("local", ["b"], Direction.BOTH)] == ["ab", "bc"]
+                assert (along("a", "outgoing"), along("a", "incoming")) == (["ab"], ["ca", "da"])
+                assert along("a", "both") == ["ab", "ca", "da"]
+                assert along("ab", "both") == ["ab", "bc", "ca", "da"]
+                assert along("a", "both", "not", "is-not") == ["ca", "da"]
+                assert along("", "both") == along("x", "outgoing") == along("a", "outgoing", "no") == []
+                assert [link.id for link in rows.neighbours("local", ["b"], "both")] == ["ab", "bc"]
                 assert [link.id for link in rows.all_links("local")] == ["ab", "bc", "ca", "da"]
                 link = rows.link("local", id="ab")
                 assert link == rows.link("local", source="a", target="b", type="about")
@@ -599,7 +600,7 @@ class StoreContract:
             assert rows.link("local", id="one").strength == 0.75  # type: ignore[union-attr]
         engine.unlink(ME, "one")
         with store.reading("local") as rows:
-            assert (rows.link("local", id="one"), rows.neighbours("local", ["a"], Direction.BOTH)) == (None, [])
+            assert (rows.link("local", id="one"), rows.neighbours("local", ["a"], "both")) == (None, [])
             assert rows.link_streams("local", "a") == rows.link_streams("local", "b") == ["one"]
             assert rows.link_streams("local", "c") == []
 
@@ -723,7 +724,7 @@ class StoreContract:
             assert {event.type for event in rows.events("local", "a")} == {"remembered", "revised", "erased"}
             assert all(not event.data and event.key is None for event in rows.events("local", "a"))
             assert (rows.item("local", "a"), rows.passages("local", "a"), rows.access("local", ["a"])) == (None, [], {})
-            assert (rows.neighbours("local", ["b"], Direction.BOTH), rows.link_streams("local", "b")) == ([], [])
+            assert (rows.neighbours("local", ["b"], "both"), rows.link_streams("local", "b")) == ([], [])
             assert (rows.places([Place.of(ref)]), rows.speakers("local")) == ({}, [])
             assert vectors().cosines(rows, vector_of("a"), [Place.of(ref)]) == {}
             assert rows.vector_by_digest("local", b"e" * 16, MODEL) is None
@@ -849,7 +850,7 @@ class StoreContract:
             assert rows.access("local", ["a", "b"]) == {"a": (5, moment(5))}
             assert rows.last_seq("local") == 1
 
-    def test_client_keys_are_added_found_used_and_revoked(self, keys: ClientKeys, reopen: Fresh) -> None:
+    def test_client_keys_are_added_found_used_and_revoked(self, keys: StoredKeys, reopen: Fresh) -> None:
         first = ClientKey("k1", "d1", "it's a name", "acme", "ann", ("read", "write"), T0, moment(5))
         second = ClientKey("k2", "d2", "", "globex", "bob", (), moment(1))
         for key in (second, first):

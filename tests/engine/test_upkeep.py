@@ -6,6 +6,7 @@ import shutil
 import threading
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import apsw
@@ -13,7 +14,6 @@ import pytest
 
 from conftest import ME, At, note
 from memolith.app import App, open_app, restore_backup
-from memolith.engine.engine import Engine
 from memolith.engine.model import Block, Caller, Draft, Patch
 from memolith.errors import Conflict, InvalidInput, MemolithError, SchemaTooNew, StoreCorrupt
 from memolith.settings import Settings
@@ -341,7 +341,7 @@ def test_what_can_be_remembered_can_be_exported_and_imported(app, target):
 @each_store
 def test_secrets_of_an_import_are_redacted_and_named(app, target):
     token = "gh" + "p_" + "Ab3" * 12
-    Engine(app.store, app.clock, secrets="allow").remember(ME, note(f"key {token}", tags=(token,)))
+    replace(app.engine, secrets="allow").remember(ME, note(f"key {token}", tags=(token,)))
     assert target.engine.upkeep.import_(ME, lines(app))[2] == {"github-token": 2}
     assert token not in "".join(lines(target))
     assert target.engine.upkeep.verify() == []

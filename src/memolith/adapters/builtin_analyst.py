@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 
-from memolith.engine.duplicates import NEAR, overlap
+from memolith.engine.claims import NEAR, overlap
 from memolith.engine.ports import Finding
 
 EACH = 10

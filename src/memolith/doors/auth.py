@@ -23,10 +23,11 @@ from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from memolith.app import StoredKeys
 from memolith.doors.mcp_server import CALLER, REQUEST, SCOPES_KEY
 from memolith.engine.intake import identifier
 from memolith.engine.model import Caller
-from memolith.engine.ports import Allowance, ClientKey, ClientKeys
+from memolith.engine.ports import Allowance, ClientKey
 from memolith.engine.times import new_id
 from memolith.errors import Denied, InvalidInput, MemolithError, RateLimited, TooLarge, Unauthenticated, Unavailable
 from memolith.registry import PLAIN, SCOPES
@@ -54,7 +55,7 @@ def digest(key: str) -> str:
     return hashlib.sha256(key.encode()).hexdigest()
 
 
-def make_key(keys: ClientKeys, now: str, name: str, user: str = "local", tenant: str = "local",
+def make_key(keys: StoredKeys, now: str, name: str, user: str = "local", tenant: str = "local",
              scopes: Sequence[str] = ("read", "write"), expires_at: str | None = None) -> tuple[str, ClientKey]:
     """A new key, to be shown once, and its record."""
     if unknown := sorted(set(scopes) - SCOPES):
@@ -66,7 +67,7 @@ def make_key(keys: ClientKeys, now: str, name: str, user: str = "local", tenant:
     return secret, record
 
 
-def local_key(folder: Path, keys: ClientKeys, now: str) -> str:
+def local_key(folder: Path, keys: StoredKeys, now: str) -> str:
     """The key of the person at this machine, made at the first start and kept in the data folder for him alone."""
     path = folder / LOCAL_KEY
     if path.is_file():
@@ -146,7 +147,7 @@ class Access:
     """ASGI middleware around every route: nothing decides about a caller but this."""
 
     app: ASGIApp
-    keys: ClientKeys
+    keys: StoredKeys
     settings: Settings
     clock: Callable[[], str]
     issuer: Issuer | None = None

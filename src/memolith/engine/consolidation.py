@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from memolith.engine.duplicates import contradicts
+from memolith.engine.claims import contradicts
 from memolith.engine.insights import ALIKE, ON_TOPIC
 from memolith.engine.intake import Intake
 from memolith.engine.model import Block, Caller, Condition, Draft, Filter, Item, Json, Scope

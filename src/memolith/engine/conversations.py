@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from itertools import groupby, islice
 from typing import TextIO, cast
 from uuid import NAMESPACE_URL, uuid5
@@ -16,6 +16,7 @@ from memolith.engine.intake import Intake, folder_path, when
 from memolith.engine.model import NO_ATTRIBUTES, Attributes, Block, Caller, Condition, Draft, Filter, Item, Json
 from memolith.engine.ports import Place
 from memolith.engine.secrets import redact
+from memolith.engine.times import DAY_S, shifted
 from memolith.errors import AlreadyExists, InvalidInput, TooLarge
 
 PINNED, CHARACTERS_PER_TOKEN, PREVIEW = 10, 4, 100
@@ -46,9 +47,7 @@ Turn = tuple[str, tuple[str, int], str, Block]
 def stale(engine: Engine, caller: Caller, age_days: int, importance: float, most: int) -> tuple[
         list[tuple[Item, float, str, int, str, str]], int, int]:
     """What can go: its importance, last access, tokens, beginning and what to do; how many there are, all tokens."""
-    now = datetime.fromisoformat(engine.clock.now())
-    before, long_ago = (when("at", (now - timedelta(days=days)).isoformat())
-                        for days in (age_days, max(2 * age_days, LONG_DAYS)))
+    before, long_ago = (shifted(engine.clock.now(), -DAY_S * days) for days in (age_days, max(2 * age_days, LONG_DAYS)))
     chosen = Filter(kinds=("conversation",), statuses=("active",), where=(
         Condition("importance_score", "le", importance), Condition("importance_score", "lt", PINNED)))
     with engine.store.reading(caller.tenant) as rows:

@@ -6,19 +6,19 @@ import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import NoReturn
+from dataclasses import dataclass
+from typing import NamedTuple
 
-from memolith.engine import context
+from memolith.engine.chunks import weigh
+from memolith.engine.claims import contradicts, facts, same, shingles
 from memolith.engine.configuration import Configuration
-from memolith.engine.duplicates import contradicts, same
 from memolith.engine.events import join_blocks, text_of
 from memolith.engine.graph import DEEPEST, MOST, Neighbourhood, walk
 from memolith.engine.insights import Insights
-from memolith.engine.intake import Limits
 from memolith.engine.matching import checked
-from memolith.engine.model import Block, Caller, Direction, Filter, Found, Item, Page, Similar
+from memolith.engine.model import Block, Caller, Direction, Filter, Found, Hit, Item, Page, Similar
 from memolith.engine.past import Past
-from memolith.engine.ports import MOST_LISTED, Analyst, Checkout, Cipher, Clock, Store
+from memolith.engine.ports import MOST_LISTED, Analyst, Checkout, Cipher
 from memolith.engine.recall import Query, Recall
 from memolith.engine.upkeep import Upkeep
 from memolith.engine.vault import Vault
@@ -26,39 +26,50 @@ from memolith.engine.verbs import Verbs, gone, visible
 from memolith.errors import DiskFull, InvalidInput, Unavailable
 
 FLUSH_WAIT_S = 0.5
+MOST_PACKED, FAINT, REPEATED = 100, 0.70, 0.8
 
 
-def missing() -> NoReturn:
-    """Stands for a part that this engine was made without."""
-    raise AssertionError("this engine was made without that part")
+class Citation(NamedTuple):
+    """Where a numbered part of a pack comes from."""
+
+    number: int
+    id: str
+    title: str
+    cite: str
+    score: float
 
 
+class Pack(NamedTuple):
+    """Passages for a prompt, their sources, and about how many tokens the text has."""
+
+    text: str
+    citations: tuple[Citation, ...]
+    tokens: int
+    warnings: tuple[str, ...]
+
+
+@dataclass(eq=False, kw_only=True)
 class Engine(Verbs):
     """What the surfaces call: beside the verbs, all that reads."""
 
     search: Recall
-    insights: Insights
+    cipher: Callable[[], Cipher]
+    analysts: Sequence[Analyst]
+    manual: Callable[[], Caller]
+    """Whose memory the documentation is; it is learned when first asked for, and anew when it changes."""
+    repository: Callable[[str], Checkout | None]
+    """The repository around a folder; an empty path stands for where this server works."""
 
-    def __init__(self, store: Store, clock: Clock, limits: Limits = Limits(), secrets: str = "redact",
-                 search: Recall | None = None, after_erase: Callable[[], None] = lambda: None,
-                 cipher: Callable[[], Cipher] = missing, analysts: Sequence[Analyst] = (),
-                 manual: Callable[[], Caller] = missing,
-                 repository: Callable[[str], Checkout | None] = lambda path: None) -> None:
-        super().__init__(store, clock, limits, secrets, after_erase)
+    def __post_init__(self) -> None:
         self.past = Past(self)
         self.upkeep = Upkeep(self)
         self.configuration = Configuration(self)
-        self.vault = Vault(self, cipher)
-        self.manual = manual
-        """Whose memory the documentation is; it is learned when first asked for, and anew when it changes."""
-        self.repository = repository
-        """The repository around a folder; an empty path stands for where this server works."""
+        self.vault = Vault(self, self.cipher)
+        self.insights = Insights(self, self.search, self.analysts)
         self.started = time.monotonic()
         self._reads = deque[tuple[str, str, str]]()
         """Tenant, item and time of each access that is not written yet."""
         self._flushing = threading.Lock()
-        if search:
-            self.search, self.insights = search, Insights(self, search, analysts)
 
     def read(self, caller: Caller, id: str, forgotten: bool = False) -> tuple[Item, list[Block]]:
         """The item and its blocks, if the caller may see it; forgotten ones only where asked for."""
@@ -90,7 +101,7 @@ class Engine(Verbs):
             return rows.counts(caller, checked(chosen), by)
 
     def explore(self, caller: Caller, id: str, depth: int = 1, types: Collection[str] = (),
-                toward: Direction = Direction.BOTH, chosen: Filter = Filter(), most: int = MOST) -> Neighbourhood:
+                toward: Direction = "both", chosen: Filter = Filter(), most: int = MOST) -> Neighbourhood:
         """Everything within so many links of an item, itself first."""
         if not 0 <= depth <= DEEPEST:
             raise InvalidInput(f"The depth must lie between 0 and {DEEPEST}.", field="depth", value=depth)
@@ -105,9 +116,30 @@ class Engine(Verbs):
         """One page of hits, best first."""
         return self.search.recall(caller, query)
 
-    def context(self, caller: Caller, text: str, budget: int, chosen: Filter = Filter()) -> context.Pack:
-        """The best passages that fit into a budget of tokens, with their sources."""
-        return context.pack(self.search, caller, text, budget, chosen)
+    def context(self, caller: Caller, text: str, budget: int, chosen: Filter = Filter()) -> Pack:
+        """The best passages that fit into a budget of tokens, without repetition, each under its number."""
+        if not 20 <= budget <= 200_000:
+            raise InvalidInput("The budget must lie between 20 and 200,000 tokens.", field="budget_tokens")
+        found = self.recall(caller, Query(text, chosen, limit=MOST_PACKED))
+        parts, citations = list[str](), list[Citation]()
+        told, words, used = set[tuple[str, ...]](), set[str](), 0
+        for hit in found.hits:
+            new, known = shingles(hit.passage.text), facts(hit.passage.text)
+            # What stands in the pack already, be it in a longer passage or spread over several, is not told again,
+            # unless it brings another number, name or negation.
+            if hit.score < FAINT or (len(new & told) > REPEATED * len(new) and known.telling <= words):
+                continue
+            source = Citation(len(parts) + 1, hit.item.id, hit.item.title, cite(hit), hit.score)
+            head = f"[{source.number}] {', '.join(filter(None, (source.title, source.cite)))}".rstrip()
+            part = f"{head}\n{f'{hit.passage.speaker}: ' * bool(hit.passage.speaker)}{hit.passage.text.strip()}"
+            if used + (size := weigh(part)) > budget:
+                continue
+            parts.append(part)
+            citations.append(source)
+            told |= new
+            words.update(known.words)
+            used += size
+        return Pack("\n\n".join(parts), tuple(citations), used, found.warnings)
 
     def similar(self, caller: Caller, text: str, threshold: float = 0.9, chosen: Filter = Filter(),
                 limit: int = 10) -> list[Similar]:
@@ -159,3 +191,13 @@ def _counted(reads: Iterable[tuple[str, str, str]], tenant: str) -> dict[str, tu
     latest = {id: at for its, id, at in sorted(reads) if its == tenant}
     counts = Counter(id for its, id, _ in reads if its == tenant)
     return {id: (counts[id], at) for id, at in latest.items()}
+
+
+def cite(hit: Hit) -> str:
+    """Where in its item a hit stands, for people."""
+    passage = hit.passage
+    if passage.locator:
+        return passage.locator
+    if hit.item.kind == "conversation":
+        return f"message {passage.block + 1}, {passage.at[:10]}"
+    return f"part {passage.ordinal + 1} of {hit.item.passages}" if hit.item.passages > 1 else ""

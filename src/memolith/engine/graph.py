@@ -61,7 +61,7 @@ def path(store: Store, caller: Caller, start: str, end: str, longest: int,
             if met or not frontiers[side] or _enough(len(titles), MOST_VISITED, started):
                 break
             reached: dict[str, Way] = {}
-            for here, there, type, title in rows.steps(caller, chosen, frontiers[side], Direction.BOTH):
+            for here, there, type, title in rows.steps(caller, chosen, frontiers[side], "both"):
                 if there not in back[side]:
                     reached.setdefault(there, ((here, type), *back[side][here]))
                     titles[there] = title

@@ -2,14 +2,15 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import date, timedelta
 from typing import NamedTuple, TypeVar
 
 from memolith.engine.chunks import embedded
-from memolith.engine.duplicates import NEAR, contradicts, overlap
+from memolith.engine.claims import NEAR, contradicts, overlap
 from memolith.engine.events import text_of
 from memolith.engine.model import Caller, Filter, Item
-from memolith.engine.ports import MOST_LISTED, Analyst, Finding
+from memolith.engine.ports import NO_LIMIT, Analyst, Finding
 from memolith.engine.recall import Query, Recall
 from memolith.engine.verbs import Verbs
 from memolith.errors import Unavailable
@@ -84,12 +85,9 @@ class Insights(NamedTuple):
         """What a user wrote about in the last days, the trend, at which hours, and in which namespaces."""
         today = date.fromisoformat(self.engine.clock.now()[:10])
         first = today - timedelta(days=days - 1)
-        items: list[Item] = []
+        lately = replace(chosen, since=first.isoformat())
         with self.engine.store.reading(caller.tenant) as rows:
-            while len(page := rows.listing(caller, chosen, limit=MOST_LISTED, offset=len(items)).items):
-                items += [item for item in page if item.created_at >= first.isoformat()]
-                if page[-1].created_at < first.isoformat():
-                    break
+            items = rows.listing(caller, lately, limit=NO_LIMIT, counted=False).items
             named = rows.items(caller.tenant, {str(item.attributes.get("topic_id")) for item in items})
         topics = Counter(topic.title for item in items if (topic := named.get(str(item.attributes.get("topic_id")))))
         topics.update(tag for item in items for tag in item.tags)

@@ -7,10 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 Json = str | int | float | bool | None | list["Json"] | dict[str, "Json"]
 Attributes = Mapping[str, Json]
+Direction = Literal["incoming", "outgoing", "both"]
+"""Which way a link is followed."""
 NO_ATTRIBUTES: Attributes = MappingProxyType({})
 
 KINDS = ("memory", "conversation", "concept", "document", "entity", "prompt", "template", "project", "topic")
@@ -33,14 +35,6 @@ class Audience(StrEnum):
     USER = "user"
     PROJECT = "project"
     ORG = "org"
-
-
-class Direction(StrEnum):
-    """Which way a link is followed."""
-
-    OUT = "out"
-    IN = "in"
-    BOTH = "both"
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,8 @@ from datetime import datetime, timedelta
 
 from memolith.errors import InvalidInput
 
-UNITS_S, LONGEST_S = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}, 100 * 365 * 86_400
+DAY_S = 86_400
+UNITS_S, LONGEST_S = {"s": 1, "m": 60, "h": 3600, "d": DAY_S, "w": 7 * DAY_S}, 100 * 365 * DAY_S
 _lock = threading.Lock()
 _last = 0
 

@@ -3,13 +3,12 @@
 import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
-from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from memolith.engine.intake import Intake, when
+from memolith.engine.intake import Intake
 from memolith.engine.model import Attributes, Caller
 from memolith.engine.ports import Cipher, Reader, Writer
-from memolith.engine.times import new_id
+from memolith.engine.times import DAY_S, new_id, shifted
 from memolith.engine.verbs import Verbs, visible
 from memolith.errors import Conflict, NotFound, Unavailable
 
@@ -36,8 +35,7 @@ class Secret:
     @property
     def expires_at(self) -> str:
         """When the value should be replaced."""
-        since = datetime.fromisoformat(self.last_rotated or self.created_at)
-        return when("at", (since + timedelta(days=self.rotation_frequency)).isoformat())
+        return shifted(self.last_rotated or self.created_at, DAY_S * self.rotation_frequency)
 
     def context(self, tenant: str) -> str:
         """What the ciphertext is bound to: in another record or tenant it cannot be opened."""

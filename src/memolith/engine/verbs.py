@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple, cast
 
 from memolith.engine import chunks, model
-from memolith.engine.certainty import appraise_again, completed, shaken
-from memolith.engine.duplicates import known
+from memolith.engine.claims import appraise_again, completed, known, shaken
 from memolith.engine.events import Changes, Event, Replay, block_data, fold, join_blocks
 from memolith.engine.intake import Intake, Limits, identifier, plain, word
 from memolith.engine.model import NO_ATTRIBUTES, Attributes, Block, Caller, Draft, Item, Json, Link, Patch, Written
@@ -62,7 +61,7 @@ class Verbs:
         if len(draft.blocks) != 1:
             return written
         with self.store.reading(caller.tenant) as before:
-            return replace(written, similar=known(before, caller, written.item, draft.blocks[0].text))
+            return replace(written, similar=known(before, caller, draft.kind, draft.blocks[0].text, written.item.id))
 
     def remember_in(self, rows: Writer, caller: Caller, draft: Draft, intake: Intake) -> Written:
         """Keep something new as part of a larger write."""

@@ -24,7 +24,7 @@ from memolith.storage.terms import indexed, own, scope_tokens, sketch
 
 NARROW = 2000
 MOST_KNOWN = 2000
-WAYS = {"out": ("source", "target"), "in": ("target", "source")}
+WAYS = {"outgoing": ("source", "target", "out"), "incoming": ("target", "source", "in")}
 COUNTED = ("kind", "status", "namespace", "project", "tag")
 
 Value = TypeVar("Value")
@@ -394,5 +394,5 @@ class SqlReader:
 
 def _ways(toward: Direction) -> list[dict[str, str]]:
     """How the statements about links are filled for each way that a direction allows."""
-    return [{"{here}": here, "{there}": there, "{way}": way} for way, (here, there) in WAYS.items()
-            if toward in (way, Direction.BOTH)]
+    return [{"{here}": here, "{there}": there, "{way}": way} for name, (here, there, way) in WAYS.items()
+            if toward in (name, "both")]

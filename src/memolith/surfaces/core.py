@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue
 
-from memolith.engine.context import cite
+from memolith.engine.engine import cite
 from memolith.engine.model import KINDS, Block, Draft, Filter, Item, Link, Patch
 from memolith.engine.recall import Query
 from memolith.errors import InvalidInput, NotFound
@@ -100,9 +100,8 @@ def context(call: Call, *, query: str, budget_tokens: Annotated[int, Field(ge=20
             kinds: Texts = None, project: str | None = None) -> Body:
     """The best passages on a question, with sources."""
     pack = call.engine.context(call.caller, query, budget_tokens, _filter(kinds, None, project))
-    return {"text": pack.text, "tokens": pack.tokens, "warnings": list(pack.warnings), "citations": [
-        {"number": c.number, "id": c.id, "title": c.title, "cite": c.locator, "score": c.score}
-        for c in pack.citations]}
+    return {"text": pack.text, "citations": [source._asdict() for source in pack.citations], "tokens": pack.tokens,
+            "warnings": list(pack.warnings)}
 
 
 @core.tool(shape(items=[dict], warnings=[str]), read_only=True)

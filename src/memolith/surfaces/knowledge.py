@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, JsonValue
 
-from memolith.engine.certainty import CONCEPTS, certainty_of
+from memolith.engine.claims import CONCEPTS, certainty_of
 from memolith.engine.graph import MOST_VISITED, path, walk
 from memolith.engine.model import Audience, Block, Condition, Direction, Draft, Filter, Item, Page, Patch, Written
 from memolith.engine.recall import Query
@@ -15,7 +15,6 @@ from memolith.registry import Body, Call, Content, Dialect, Family, Resource, Re
 from memolith.surfaces.items import given, the
 
 ADDRESS, MOST_LISTED = "concept://", 10_000
-WAYS = {"incoming": Direction.IN, "outgoing": Direction.OUT, "both": Direction.BOTH}
 PLACES = {"area": "Uncategorized", "topic": "General", "subtopic": "General"}
 MISSING = {"relationship_type": "relationship_not_found", "end_concept_id": "path_not_found"}
 FIELDS = {"title": "name", "content": "explanation", "target": "target_id"}
@@ -185,7 +184,7 @@ def create_relationship(call: Call, *, source_id: Id, target_id: Id, relationshi
 def delete_relationship(call: Call, *, source_id: Id, target_id: Id, relationship_type: Kind) -> Body:
     """Cut one relationship between two concepts."""
     source, target = _concept(call, source_id), _concept(call, target_id)
-    around = call.engine.explore(call.caller, source, 1, [relationship_type], Direction.OUT, most=MOST_VISITED)
+    around = call.engine.explore(call.caller, source, 1, [relationship_type], "outgoing", most=MOST_VISITED)
     for link in around.links:
         if link.target == target:
             call.engine.unlink(call.caller, link.id)
@@ -194,11 +193,11 @@ def delete_relationship(call: Call, *, source_id: Id, target_id: Id, relationshi
 
 
 @knowledge.tool(ROWS, read_only=True)
-def get_related_concepts(call: Call, *, concept_id: Id, direction: Literal["incoming", "outgoing", "both"] = "both",
+def get_related_concepts(call: Call, *, concept_id: Id, direction: Direction = "both",
                          relationship_type: Kind | None = None, limit: Limit = 20) -> Body:
     """The concepts one step away, the strongest relationship first."""
     center, types = _concept(call, concept_id), (relationship_type,) if relationship_type else ()
-    around = call.engine.explore(call.caller, center, 1, types, WAYS[direction], CONCEPTS, MOST_VISITED)
+    around = call.engine.explore(call.caller, center, 1, types, direction, CONCEPTS, MOST_VISITED)
     items = {item.id: item for item in around.items}
     links = sorted(around.links, key=lambda link: (-link.strength, link.seq))
     return {"success": True, "message": f"Found {len(links)} related concepts", "total": len(links), "results": [
@@ -212,7 +211,7 @@ def get_prerequisites(call: Call, *, concept_id: Id, depth: Annotated[int, Field
     """What to understand before a concept, step by step back from it."""
     target = _concept(call, concept_id)
     with call.engine.store.reading(call.caller.tenant) as rows:
-        distance, titles, cut = walk(rows, call.caller, target, depth, ("prerequisite",), Direction.IN, CONCEPTS,
+        distance, titles, cut = walk(rows, call.caller, target, depth, ("prerequisite",), "incoming", CONCEPTS,
                                      MOST_LISTED)
     found = sorted((steps, titles[id].casefold(), id) for id, steps in distance.items() if steps)
     return {"success": True, "message": f"Found {len(found)} prerequisites", "total": len(found), "prerequisites": [

@@ -17,6 +17,7 @@ from memolith.surfaces.items import bare_id, given, the
 from memolith.surfaces.lanonasis import memories
 from memolith.surfaces.lanonasis.memories import Named, Object, UserId, acting_for, lanonasis, mine
 
+__all__ = ["lanonasis"]
 ConfigKey = Annotated[str, Field(description=", ".join(KEYS))]
 KeyId = Annotated[str, Field(description="The id of the key.")]
 KeyType = Literal["api_key", "oauth_token", "certificate", "ssh_key"]
