@@ -67,6 +67,11 @@ def engine_on(store: Store, secrets: str = "allow") -> Engine:
     return Engine(store, SystemClock(), secrets=secrets, search=search)
 
 
+def tags_of(rows: Any, tenant: str, id: str) -> tuple[str, ...]:
+    """The tags of an item as the filters see them."""
+    return tuple(sorted(tag for item, tag in rows.rows("tags_all", tenant=tenant) if item == id))
+
+
 def dump(store: Store) -> Dump:
     """All that a store knows, per tenant, in an order and a form that do not depend on the store."""
     with store.reading(None) as rows:
@@ -81,7 +86,7 @@ def dump_tenant(store: Store, tenant: str) -> dict[str, list[dict[str, Any]]]:
         numbers = rows.statistics(tenant, ())
         found = {
             "item": items, "passage": [one for item in items for one in rows.passages(tenant, item.id)],
-            "tag": [{"item": item.id, "tags": rows.tags_of(tenant, item.id)} for item in items],
+            "tag": [{"item": item.id, "tags": tags_of(rows, tenant, item.id)} for item in items],
             "link": list(rows.all_links(tenant)), "event": list(rows.events_after(tenant, 0)),
             "sums": [{"seq": rows.last_seq(tenant), "passages": numbers.passages, "length": numbers.mean_length}],
             "access": [{"item": id, "read": read} for id, read in

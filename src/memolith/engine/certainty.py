@@ -82,4 +82,4 @@ def _worth(rows: Reader, item: Item, passages: Sequence[Passage]) -> dict[str, J
 
 def _alike(rows: Reader, item: Item, passages: Sequence[Passage]) -> set[str]:
     owner = Caller(item.scope.tenant, item.scope.owner, item.scope.project)
-    return set(rows.alike(owner, passages[0].text, CONCEPTS)) - {item.id}
+    return rows.alike(owner, passages[0].text, len(passages), CONCEPTS) - {item.id}

@@ -64,7 +64,7 @@ def contradicts(first: str, second: str) -> bool:
 def known(rows: Reader, caller: Caller, item: Item, text: str) -> tuple[Similar, ...]:
     """Other items of its kind with the text of a new one, or with most of its word sequences, the nearest first."""
     pieces, among = chunk(text), Filter(kinds=(item.kind,))
-    ids = {*rows.same_text(caller, pieces[0], len(pieces), among), *rows.alike(caller, pieces[0], among)} - {item.id}
+    ids = rows.alike(caller, pieces[0], len(pieces), among) - {item.id}
     if not ids:
         return ()
     titles, texts = rows.items(caller.tenant, ids), rows.passages_of(caller.tenant, ids)

@@ -121,11 +121,6 @@ class SqlReader:
             found[row[-1]].append(rows.passage_from(row, row[-1]))
         return found
 
-    def tags_of(self, tenant: str, id: str) -> tuple[str, ...]:
-        """The tags of an item as the filters see them."""
-        found = self.one(itemgetter(0), "item", tenant=tenant, id=id)
-        return tuple(sorted(tag for _, tag, _ in self.find("tag", tenant=tenant, item=found)))
-
     def index_differences(self, tenant: str) -> list[str]:
         """Where the text index or the sums are not what the passages say."""
         head = self.head(tenant)
@@ -139,13 +134,14 @@ class SqlReader:
         for _, mark, number_of_item in self.find("sketch", tenant=tenant):
             marks[number_of_item].add(mark)
         items = {item.id: item for item in self.all_items(tenant)}
+        tags = [(id, tag) for id, item in items.items() for tag in item.tags]
+        problems += [f"tags of {id} differ from the log"
+                     for id in sorted({id for id, _ in set(tags) ^ set(self.rows("tags_all", tenant=tenant))})]
         expected: dict[int, tuple[str, str, str]] = {}
         names: dict[int, str] = {}
         length = 0
         for row in self.rows("passages_all", tenant=tenant):
             item = items[row[-1]]
-            if row[10] != rows.text_digest(row[5]):
-                problems.append(f"the digest of passage {row[3]} of {item.id} is not that of its text")
             if row[3] == 0 and marks.pop(row[2], set()) != set(sketch(row[5])):
                 problems.append(f"the sketch of {item.id} is not that of its text")
             body, extra, scope, size = indexed(number, item, rows.passage_from(row, item.id))
@@ -158,14 +154,11 @@ class SqlReader:
             problems.append(f"sums say {passages} passages with {terms} terms; there are {len(expected)} with {length}")
         return problems
 
-    def same_text(self, caller: Caller, first: str, passages: int, chosen: Filter) -> list[str]:
-        """Items of as many passages whose first passage is that text but for case and white space."""
-        found = self.filtered("passage_same", caller, chosen, digest=rows.text_digest(first), passages=passages)
-        return [id for (id,) in found]
-
-    def alike(self, caller: Caller, first: str, chosen: Filter) -> list[str]:
-        """Items whose first passage shares most of its words with a text, as far as their sketches tell."""
-        return [id for (id,) in self.filtered("alike", caller, chosen, marks=json.dumps(sketch(first)))]
+    def alike(self, caller: Caller, first: str, passages: int, chosen: Filter) -> set[str]:
+        """Items of as many passages that begin with this one, and those that share most of its words with it."""
+        same, *near = sketch(first)
+        return {id for marks, count in (([same], passages), (near, 0)) for (id,) in self.filtered(
+            "alike", caller, chosen, marks=json.dumps(marks), passages=count)}
 
     def text_sizes(self, tenant: str, ids: Collection[str]) -> dict[str, tuple[Place, int, int]]:
         """The first place of each item, and how many characters and bytes of text it has."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from enum import StrEnum
 from typing import Any
@@ -68,9 +67,3 @@ def link_from(row: Row) -> Link:
 def key_from(row: Row) -> ClientKey:
     """A client key from `select *`."""
     return ClientKey(*(*row[:5], tuple(json.loads(row[5])), *row[6:9], bool(row[9])))
-
-
-def text_digest(text: str) -> int:
-    """A number that is equal for texts that differ in case and white space only."""
-    plain = " ".join(text.casefold().split())
-    return int.from_bytes(hashlib.blake2b(plain.encode(), digest_size=8).digest(), "big", signed=True)

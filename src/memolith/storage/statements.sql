@@ -60,14 +60,12 @@ with i as materialized (select id, row << 20 as low, (row + 1) << 20 as high fro
 select i.id, i.low, sum(length(p.text)), sum(octet_length(p.text)) from i
 cross join passage p not indexed on p.tenant = :tenant and p.id >= i.low and p.id < i.high group by 1, 2
 
--- name: passage_same
-select i.id from passage p cross join item i on i.tenant = p.tenant and i.row = p.item
-where p.tenant = :tenant and p.digest = :digest and p.ordinal = 0 and i.passages = :passages {filters}
-order by i.seq limit 20
-
 -- name: alike
-select distinct i.id from sketch s cross join item i on i.tenant = s.tenant and i.row = s.item
-where s.tenant = :tenant and s.mark in numbers(:marks) {filters} limit 5
+select i.id from sketch s cross join item i on i.tenant = s.tenant and i.row = s.item
+where s.tenant = :tenant and s.mark in numbers(:marks) and (i.passages = :passages or :passages = 0) {filters} limit 20
+
+-- name: tags_all
+select i.id, t.tag from tag t join item i on i.tenant = t.tenant and i.row = t.item where t.tenant = :tenant
 
 -- name: orphans
 select 'passage ' || id from passage p where tenant = :tenant
@@ -170,7 +168,7 @@ select tenant from waiting where tenant is not null order by random()
 select seq, stream, attempts from outbox
 where tenant = :tenant and consumer = :consumer and status in ('pending', 'leased') and due <= :now
 and not exists (select 1 from head where tenant = :tenant and frozen)
-order by status desc, seq desc limit :limit for update skip locked
+order by seq desc limit :limit for update skip locked
 
 -- statements: outbox
 outbox_retry: update outbox set status = 'pending', attempts = 0, due = :now

@@ -67,7 +67,7 @@ class SqlWriter(SqlReader):
         elif changes.gone is not None and changes.before is not None:
             number = self.row_of(changes.before)
             self._drop_passages(number, changes.before, 0)
-            self.drop("tag", item=number)
+            self._put_tags(number, changes.before.tags, ())
             self.drop("item", id=changes.before.id)
         elif changes.item is not None:
             self._put(changes, changes.item)
@@ -93,10 +93,7 @@ class SqlWriter(SqlReader):
         before = changes.before
         self.put("item", ("tenant", "id"), rows.columns(item) | ({"row": item.seq} if self.row_is_seq else {}))
         number = self.row_of(item)
-        if before is None or before.tags != item.tags:
-            self.drop("tag", item=number)
-            for tag in item.tags:
-                self.add("tag", {"tenant": self.tenant, "tag": tag, "item": number})
+        self._put_tags(number, before.tags if before else (), item.tags)
         if before is not None:
             self._drop_passages(number, before, before.passages if changes.keep is None else changes.keep)
             altered = (before.title, before.tags, before.scope) != (item.title, item.tags, item.scope)
@@ -108,13 +105,18 @@ class SqlWriter(SqlReader):
                     self.drop("embedding", passage=ref)
         for passage in changes.passages:
             ref = Place(number, passage.ordinal).ref
-            made = rows.columns(passage) | {"tenant": self.tenant, "id": ref, "item": number,
-                                            "digest": rows.text_digest(passage.text)}
+            made = rows.columns(passage) | {"tenant": self.tenant, "id": ref, "item": number}
             # Empty attributes take no room.
             self.add("passage", made if passage.attributes else made | {"attributes": None})
             self._index("posting_add", ref, item, passage)
             for mark in sketch(passage.text) if passage.ordinal == 0 else ():
                 self.add("sketch", {"tenant": self.tenant, "mark": mark, "item": number})
+
+    def _put_tags(self, number: int, before: Collection[str], tags: Collection[str]) -> None:
+        for tag in set(before) - set(tags):
+            self.drop("tag", tag=tag, item=number)
+        for tag in set(tags) - set(before):
+            self.add("tag", {"tenant": self.tenant, "tag": tag, "item": number})
 
     def _drop_passages(self, number: int, item: Item, first: int) -> None:
         for passage in self.passages(self.tenant, item.id)[first:] if first < item.passages else ():
