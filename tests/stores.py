@@ -43,7 +43,7 @@ def vectors_on(store: Store, model: str, dimension: int) -> Vectors:
     """The vector stage that belongs to a store."""
     if isinstance(store, SqliteStore):
         return VectorIndex(store.folder, model, dimension)
-    from memolith.storage.postgres_vectors import PostgresVectors
+    from memolith.storage.postgres_read import PostgresVectors
     return PostgresVectors(model, dimension)
 
 
@@ -51,7 +51,7 @@ def row_on(store: Store, vector: bytes) -> bytes:
     """A vector in the form in which the store keeps it."""
     if isinstance(store, SqliteStore):
         return quantised(vector)
-    from memolith.storage.postgres_vectors import halved
+    from memolith.storage.postgres_read import halved
     return halved(vector)
 
 

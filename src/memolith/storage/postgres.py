@@ -19,8 +19,7 @@ from memolith.engine.events import Changes, Event
 from memolith.engine.model import Item, Passage
 from memolith.storage.postgres_read import QUERIES, Connection, PostgresReader, posting
 from memolith.storage.queries import TO_SQLITE, Parameters, checksum, migrations, missing
-from memolith.storage.store import SqlStore
-from memolith.storage.writer import SqlWriter
+from memolith.storage.store import SqlStore, SqlWriter
 
 FOLDER = Path(__file__).with_name("migrations") / "postgres"
 LEAST_SERVER, LEAST_VECTOR = 150_000, (0, 8)

@@ -14,7 +14,7 @@ from memolith.engine.upkeep import carry_rest, follow, unequal, unsound
 from memolith.errors import Conflict, InvalidInput, NotFound, StoreCorrupt, TenantMoving
 from memolith.storage.postgres import PostgresStore
 from memolith.storage.postgres_read import Connection
-from memolith.storage.writer import SqlWriter
+from memolith.storage.store import SqlWriter
 
 FRESH_S = 1.0
 TABLES = ("event", "item", "tag", "passage", "posting", "term", "sketch", "link", "embedding", "outbox", "outbox_done",

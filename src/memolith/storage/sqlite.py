@@ -22,8 +22,7 @@ from memolith.storage import queries
 from memolith.storage.queries import TO_POSTGRES, Parameter, Parameters, Queries
 from memolith.storage.reader import SqlReader
 from memolith.storage.rows import Row
-from memolith.storage.store import SqlStore
-from memolith.storage.writer import SqlWriter
+from memolith.storage.store import SqlStore, SqlWriter
 
 FILE = "memolith.db"
 FOLDER = Path(__file__).with_name("migrations") / "sqlite"
