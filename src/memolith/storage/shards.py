@@ -121,7 +121,7 @@ class Shards(PostgresStore):
                 if back:
                     rows.drop("home", tenant=tenant)
                 else:
-                    rows.put("home", ("tenant",), {"tenant": tenant, "url": url})
+                    rows.put("home", {"tenant": tenant, "url": url}, ("tenant",))
                 rows.do("notify")
             failed.pop_all()
         self.forget()

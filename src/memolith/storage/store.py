@@ -49,7 +49,7 @@ class SqlWriter(SqlReader):
 
     def append(self, event: Event, changes: Changes) -> None:
         """Write the event, fold it into the rows, and queue what follows from it."""
-        self.add("event", columns(event))
+        self.put("event", columns(event))
         self._seq, self._at = event.seq, event.at
         if event.type == "erased":
             self.do("scrub", tenant=self.tenant, stream=event.stream)
@@ -63,7 +63,7 @@ class SqlWriter(SqlReader):
     def apply(self, changes: Changes) -> None:
         """Bring the read models to where the event leaves them."""
         if changes.link is not None:
-            self.put("link", ("tenant", "id"), columns(changes.link) | {"tenant": self.tenant})
+            self.put("link", columns(changes.link) | {"tenant": self.tenant}, ("tenant", "id"))
         elif changes.gone is not None and changes.before is None:
             self.drop("link", id=changes.gone)
         elif changes.gone is not None and changes.before is not None:
@@ -93,7 +93,7 @@ class SqlWriter(SqlReader):
 
     def _put(self, changes: Changes, item: Item) -> None:
         before = changes.before
-        self.put("item", ("tenant", "id"), columns(item) | ({"row": item.seq} if self.row_is_seq else {}))
+        self.put("item", columns(item) | ({"row": item.seq} if self.row_is_seq else {}), ("tenant", "id"))
         number = self.row_of(item)
         self._put_tags(number, before.tags if before else (), item.tags)
         if before is not None:
@@ -109,16 +109,16 @@ class SqlWriter(SqlReader):
             ref = Place(number, passage.ordinal).ref
             made = columns(passage) | {"tenant": self.tenant, "id": ref, "item": number}
             # Empty attributes take no room.
-            self.add("passage", made if passage.attributes else made | {"attributes": None})
+            self.put("passage", made if passage.attributes else made | {"attributes": None})
             self._index("posting_add", ref, item, passage)
             for mark in sketch(passage.text) if passage.ordinal == 0 else ():
-                self.add("sketch", {"tenant": self.tenant, "mark": mark, "item": number})
+                self.put("sketch", {"tenant": self.tenant, "mark": mark, "item": number})
 
     def _put_tags(self, number: int, before: Collection[str], tags: Collection[str]) -> None:
         for tag in set(before) - set(tags):
             self.drop("tag", tag=tag, item=number)
         for tag in set(tags) - set(before):
-            self.add("tag", {"tenant": self.tenant, "tag": tag, "item": number})
+            self.put("tag", {"tenant": self.tenant, "tag": tag, "item": number})
 
     def _drop_passages(self, number: int, item: Item, first: int) -> None:
         for passage in self.passages(self.tenant, item.id)[first:] if first < item.passages else ():
@@ -146,13 +146,9 @@ class SqlWriter(SqlReader):
         for _ in self.run(sql, values):
             pass
 
-    def add(self, table: str, values: Parameters) -> None:
-        """Put a new row into a table."""
-        self.execute(self.queries.about("add", table, values), values)
-
-    def put(self, table: str, key: Collection[str], values: Parameters) -> None:
-        """Put a row into a table, in the place of the one with that key."""
-        self.execute(self.queries.about("put", table, values, key), values)
+    def put(self, table: str, values: Parameters, key: Collection[str] = ()) -> None:
+        """Put a row into a table: a new one, or in the place of the one with that key."""
+        self.execute(self.queries.about("put" if key else "add", table, values, key), values)
 
     def change(self, table: str, key: Collection[str], values: Parameters) -> None:
         """Give the rows with that key the other values."""
@@ -170,7 +166,7 @@ class SqlWriter(SqlReader):
 
     def put_record(self, tenant: str, name: str, value: str) -> None:
         """Keep something beside the items, in the place of what has that name."""
-        self.put("setting", ("tenant", "name"), {"tenant": tenant, "name": name, "value": value})
+        self.put("setting", {"tenant": tenant, "name": name, "value": value}, ("tenant", "name"))
 
     def lease(self, consumer: str, now: str, limit: int, lease_s: int, tenant: str | None = None) -> list[Job]:
         """Take work that is due, newest first and in turns between tenants; it comes back if it is not finished."""
@@ -188,7 +184,7 @@ class SqlWriter(SqlReader):
 
     def _put_job(self, job: Job, status: str, due: str) -> None:
         state: Parameters = {"status": status, "due": due, "error": None}
-        self.put("outbox", ("tenant", "seq", "consumer"), columns(job) | state)
+        self.put("outbox", columns(job) | state, ("tenant", "seq", "consumer"))
 
     def done(self, job: Job) -> None:
         """Mark work as finished."""
@@ -262,7 +258,7 @@ class StoredKeys(NamedTuple):
     def add(self, key: ClientKey) -> None:
         """Let a client in."""
         with self.store.writing(None) as rows:
-            rows.add("client_key", columns(key))
+            rows.put("client_key", columns(key))
 
     def by_digest(self, digest: str) -> ClientKey | None:
         """The key with that hash, revoked or not."""
