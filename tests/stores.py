@@ -69,7 +69,8 @@ def engine_on(store: Store, secrets: str = "allow") -> Engine:
 
 def tags_of(rows: Any, tenant: str, id: str) -> tuple[str, ...]:
     """The tags of an item as the filters see them."""
-    return tuple(sorted(tag for item, tag in rows.rows("tags_all", tenant=tenant) if item == id))
+    row = next(rows.find("item", tenant=tenant, id=id))[0]
+    return tuple(sorted(tag for _, tag, _ in rows.find("tag", tenant=tenant, item=row)))
 
 
 def dump(store: Store) -> Dump:

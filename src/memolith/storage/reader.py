@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from operator import itemgetter
 from types import MappingProxyType
@@ -127,29 +126,27 @@ class SqlReader:
         if head is None:
             return ["its head row is missing"]
         number, seq, passages, terms, _ = head
-        problems = [f"{name} belongs to no item" for (name,) in self.rows("orphans", tenant=tenant)]
+        problems, length = list[str](), 0
         if self.row("log_state", tenant=tenant) != (seq, min(seq, 1), seq):
             problems.append(f"the head says {seq} events; the log has others, or gaps")
-        marks: dict[int, set[int]] = defaultdict(set)
-        for _, mark, number_of_item in self.find("sketch", tenant=tenant):
-            marks[number_of_item].add(mark)
-        items = {item.id: item for item in self.all_items(tenant)}
-        tags = [(id, tag) for id, item in items.items() for tag in item.tags]
-        problems += [f"tags of {id} differ from the log"
-                     for id in sorted({id for id, _ in set(tags) ^ set(self.rows("tags_all", tenant=tenant))})]
+        items = {row[0]: rows.item_from(row) for row in self.find("item", tenant=tenant)}
+        marks: set[tuple[str, str | int, int]] = {("tag", tag, row) for row, item in items.items() for tag in item.tags}
         expected: dict[int, tuple[str, str, str]] = {}
         names: dict[int, str] = {}
-        length = 0
         for row in self.rows("passages_all", tenant=tenant):
-            item = items[row[-1]]
-            if row[3] == 0 and marks.pop(row[2], set()) != set(sketch(row[5])):
-                problems.append(f"the sketch of {item.id} is not that of its text")
+            if (item := items.get(row[2])) is None:
+                problems.append(f"passage {row[0]} belongs to no item")
+                continue
+            if row[3] == 0:
+                marks |= {("sketch", mark, row[2]) for mark in sketch(row[5])}
             body, extra, scope, size = indexed(number, item, rows.passage_from(row, item.id))
             expected[row[0]], names[row[0]] = (body, extra, scope), f"{item.id}, passage {row[3]}"
             length += size
+        found = {(table, *row[1:]) for table in ("tag", "sketch") for row in self.find(table, tenant=tenant)}
+        problems += sorted({f"the {table} rows of {items[row].id} differ from the log" if row in items else
+                            f"a {table} row belongs to row {row}, which is no item" for table, _, row in marks ^ found})
         problems += [f"text index of {names[ref]}, differs from its text" if ref in names else
                      f"text index holds row {-ref}, which is no passage" for ref in self.stale(expected)]
-        problems += [f"a sketch belongs to row {row}, which is no item" for row in marks]
         if (len(expected), length) != (passages, terms):
             problems.append(f"sums say {passages} passages with {terms} terms; there are {len(expected)} with {length}")
         return problems

@@ -55,17 +55,10 @@ select i.id, i.low, sum(length(p.text)), sum(octet_length(p.text)) from i
 cross join passage p not indexed on p.tenant = :tenant and p.id >= i.low and p.id < i.high group by 1, 2
 
 -- statements: of_items
-passages_all: select p.*, i.id as item_id from passage p join item i on i.tenant = p.tenant and i.row = p.item
-    where p.tenant = :tenant order by p.item
-tags_all: select i.id, t.tag from tag t join item i on i.tenant = t.tenant and i.row = t.item where t.tenant = :tenant
+passages_all: select * from passage where tenant = :tenant
 alike: select i.id from sketch s cross join item i on i.tenant = s.tenant and i.row = s.item
     where s.tenant = :tenant and s.mark in numbers(:marks) and (i.passages = :passages or :passages = 0) {filters}
     limit 20
-orphans: select 'passage ' || id from passage p where tenant = :tenant
-    and not exists (select 1 from item i where i.tenant = p.tenant and i.row = p.item)
-    union all
-    select 'tag ' || tag from tag t where tenant = :tenant
-    and not exists (select 1 from item i where i.tenant = t.tenant and i.row = t.item)
 
 -- name: empty_models
 delete from item;
