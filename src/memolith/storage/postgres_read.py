@@ -20,9 +20,8 @@ from psycopg import sql
 
 from memolith.engine.model import Caller, Filter, Json
 from memolith.engine.ports import Candidate, Embedder, Place, Reader, Vectors
-from memolith.storage.queries import TO_SQLITE, Parameter, Parameters, Queries, about_passages
+from memolith.storage.queries import TO_SQLITE, Parameter, Parameters, Queries, Row, about_passages
 from memolith.storage.reader import SqlReader
-from memolith.storage.rows import Row
 
 Connection = psycopg.Connection[Row]
 STREAMED = ("all_items", "all_links", "events_after", "passages_all")

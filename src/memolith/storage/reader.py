@@ -16,9 +16,8 @@ from memolith.engine.model import Caller, Direction, Filter, Item, Link, Page, P
 from memolith.engine.ports import NO_LIMIT, Candidate, Place, Statistics, Unembedded
 from memolith.engine.times import iso
 from memolith.errors import InvalidInput
-from memolith.storage import rows
-from memolith.storage.queries import Parameter, Parameters, Queries, about_passages, filled
-from memolith.storage.rows import Row
+from memolith.storage import queries
+from memolith.storage.queries import Parameter, Parameters, Queries, Row, about_passages, filled
 from memolith.storage.terms import indexed, own, scope_tokens, sketch
 
 NARROW = 2000
@@ -98,16 +97,16 @@ class SqlReader:
 
     def item(self, tenant: str, id: str) -> Item | None:
         """The item with that id, forgotten or not."""
-        return self.one(rows.item_from, "item", tenant=tenant, id=id)
+        return self.one(queries.item_from, "item", tenant=tenant, id=id)
 
     def items(self, tenant: str, ids: Collection[str]) -> dict[str, Item]:
         """Those of the items that exist, by id."""
         found = self.rows("items", tenant=tenant, ids=json.dumps([id for id in ids if storable(id)]))
-        return {item.id: item for item in map(rows.item_from, found)}
+        return {item.id: item for item in map(queries.item_from, found)}
 
     def all_items(self, tenant: str) -> Iterator[Item]:
         """Every item of a tenant, by id."""
-        return map(rows.item_from, self.rows("all_items", tenant=tenant))
+        return map(queries.item_from, self.rows("all_items", tenant=tenant))
 
     def passages(self, tenant: str, id: str) -> list[Passage]:
         """The passages of an item in order."""
@@ -117,7 +116,7 @@ class SqlReader:
         """The passages of several items, in order, by item."""
         found: dict[str, list[Passage]] = {id: [] for id in ids if storable(id)}
         for row in self.rows("passages_of_items", tenant=tenant, ids=json.dumps(list(found))):
-            found[row[-1]].append(rows.passage_from(row, row[-1]))
+            found[row[-1]].append(queries.passage_from(row, row[-1]))
         return found
 
     def index_differences(self, tenant: str) -> list[str]:
@@ -129,7 +128,7 @@ class SqlReader:
         problems, length = list[str](), 0
         if self.row("log_state", tenant=tenant) != (seq, min(seq, 1), seq):
             problems.append(f"the head says {seq} events; the log has others, or gaps")
-        items = {row[0]: rows.item_from(row) for row in self.find("item", tenant=tenant)}
+        items = {row[0]: queries.item_from(row) for row in self.find("item", tenant=tenant)}
         marks: set[tuple[str, str | int, int]] = {("tag", tag, row) for row, item in items.items() for tag in item.tags}
         expected: dict[int, tuple[str, str, str]] = {}
         names: dict[int, str] = {}
@@ -139,7 +138,7 @@ class SqlReader:
                 continue
             if row[3] == 0:
                 marks |= {("sketch", mark, row[2]) for mark in sketch(row[5])}
-            body, extra, scope, size = indexed(number, item, rows.passage_from(row, item.id))
+            body, extra, scope, size = indexed(number, item, queries.passage_from(row, item.id))
             expected[row[0]], names[row[0]] = (body, extra, scope), f"{item.id}, passage {row[3]}"
             length += size
         found = {(table, *row[1:]) for table in ("tag", "sketch") for row in self.find(table, tenant=tenant)}
@@ -164,7 +163,7 @@ class SqlReader:
 
     def link(self, tenant: str, **key: str) -> Link | None:
         """The link with that id, or with that source, target and type."""
-        return self.one(rows.link_from, "link", tenant=tenant, **key)
+        return self.one(queries.link_from, "link", tenant=tenant, **key)
 
     def link_streams(self, tenant: str, item: str) -> list[str]:
         """Every link that ever started or ended at the item, cut ones too."""
@@ -172,13 +171,13 @@ class SqlReader:
 
     def all_links(self, tenant: str) -> Iterator[Link]:
         """Every link of a tenant, by id."""
-        return map(rows.link_from, self.rows("all_links", tenant=tenant))
+        return map(queries.link_from, self.rows("all_links", tenant=tenant))
 
     def neighbours(self, tenant: str, frontier: Collection[str], toward: Direction,
                    types: Collection[str] = ()) -> list[Link]:
         """Every link that leaves the frontier in that direction."""
         ids = json.dumps(list(frontier))
-        found = {row[1]: rows.link_from(row) for fill in _ways(toward)
+        found = {row[1]: queries.link_from(row) for fill in _ways(toward)
                  for row in self.run(filled(self.queries["links"], fill), {"tenant": tenant, "ids": ids})
                  if not types or row[4] in types}
         return sorted(found.values(), key=lambda link: link.seq)
@@ -193,15 +192,15 @@ class SqlReader:
         """The history of one item or link, oldest first."""
         if not storable(stream):
             return []
-        return list(map(rows.event_from, self.rows("events_of", tenant=tenant, stream=stream)))
+        return list(map(queries.event_from, self.rows("events_of", tenant=tenant, stream=stream)))
 
     def event(self, tenant: str, **key: str | int) -> Event | None:
         """The event with that number, or that an actor wrote under an idempotency key."""
-        return self.one(rows.event_from, "event", tenant=tenant, **key)
+        return self.one(queries.event_from, "event", tenant=tenant, **key)
 
     def events_after(self, tenant: str, seq: int, limit: int = NO_LIMIT) -> Iterator[Event]:
         """The log from there on."""
-        return map(rows.event_from, self.rows("events_after", tenant=tenant, seq=seq, limit=limit))
+        return map(queries.event_from, self.rows("events_after", tenant=tenant, seq=seq, limit=limit))
 
     def streams(self, tenant: str, after: str = "") -> list[str]:
         """The streams of the log that have an event after that time."""
@@ -223,7 +222,7 @@ class SqlReader:
         order = {"{order}": ", ".join(f"{key} {way}" for key in keys), "{way}": way,
                  "{certainty}": self.queries["certainty"]}
         found = self.filtered("listing", caller, chosen, "item", order, limit=count, offset=start)
-        items = tuple(map(rows.item_from, found))[::-1 if back else 1]
+        items = tuple(map(queries.item_from, found))[::-1 if back else 1]
         return Page(items, total if counted else len(items))
 
     def counts(self, caller: Caller, chosen: Filter, by: str) -> dict[str, int]:
@@ -248,7 +247,7 @@ class SqlReader:
 
     def namesakes(self, tenant: str, kind: str, title: str) -> list[Item]:
         """Live items of a kind with exactly that title."""
-        return [rows.item_from(row) for row in self.rows("namesakes", tenant=tenant, kind=kind, title=title)]
+        return [queries.item_from(row) for row in self.rows("namesakes", tenant=tenant, kind=kind, title=title)]
 
     def statistics(self, tenant: str, words: Collection[str]) -> Statistics:
         """What BM25 needs to know of the tenant's passages and of these terms."""
@@ -322,8 +321,8 @@ class SqlReader:
         """The passages at these places with their items, as far as there are any."""
         found = list(self.rows("passages_at", ids=json.dumps([place.ref for place in places])))
         items = {row[2]: row[10:] for row in found}
-        made = {number: rows.item_from(row) for number, row in items.items()}
-        return {Place.of(row[0]): (made[row[2]], rows.passage_from(row, made[row[2]].id)) for row in found}
+        made = {number: queries.item_from(row) for number, row in items.items()}
+        return {Place.of(row[0]): (made[row[2]], queries.passage_from(row, made[row[2]].id)) for row in found}
 
     def speakers(self, tenant: str) -> list[str]:
         """Who speaks in the tenant's conversations, as far as they are few."""

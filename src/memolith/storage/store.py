@@ -12,9 +12,8 @@ from memolith.engine.model import Item, Passage
 from memolith.engine.ports import ClientKey, Job, Place
 from memolith.engine.times import shifted
 from memolith.errors import TenantMoving
-from memolith.storage.queries import Parameter, Parameters
+from memolith.storage.queries import Parameter, Parameters, columns, key_from
 from memolith.storage.reader import Known, SqlReader
-from memolith.storage.rows import columns, key_from
 from memolith.storage.terms import indexed, sketch
 
 BACK_OFF_S = (1, 5, 30, 120, 600, 3600)
