@@ -70,7 +70,7 @@ class App:
                                 tags=chosen.max_tags)
                 self._store = store = open_store(chosen)
                 if isinstance(store, SqliteStore):
-                    self._stage: LocalStage | PostgresStage = LocalStage(chosen.data, store.reading, store.prune)
+                    self._stage: LocalStage | PostgresStage = LocalStage(chosen.data, store.reading, store.writing)
                 else:
                     chosen.data.mkdir(mode=0o700, parents=True, exist_ok=True)
                     # The driver is an extra, which only who has chosen this store needs.

@@ -1,18 +1,13 @@
 -- The statements of the PostgreSQL store that are its own, by name.
 -- Row-level security keeps a computed bound such as `i.row << 20` from the index; so it is computed in a part before.
 
--- name: begin_reading
-begin isolation level repeatable read read only;
+-- name: begin
+begin isolation level {level};
 select set_config('role', 'memolith_run', true), set_config('statement_timeout', {timeout}, true),
+       set_config('lock_timeout', {wait}, true), set_config('synchronous_commit', 'on', true),
        set_config('hnsw.iterative_scan', 'relaxed_order', true), set_config('hnsw.ef_search', '400', true),
        set_config('work_mem', '64MB', true), set_config('memolith.tenant', {tenant}, true),
        set_config('memolith.all', {all}, true)
-
--- name: begin_writing
-begin isolation level read committed;
-select set_config('role', 'memolith_run', true), set_config('statement_timeout', {timeout}, true),
-       set_config('lock_timeout', {wait}, true), set_config('synchronous_commit', 'on', true),
-       set_config('memolith.tenant', {tenant}, true), set_config('memolith.all', {all}, true)
 
 -- statements: migration
 versions: select current_setting('server_version_num')::integer, current_setting('server_version'),

@@ -132,11 +132,6 @@ class SqliteStore(SqlStore):
             with self._connection() as db:
                 _migrate(db)
 
-    def prune(self, seq: int) -> None:
-        """Drop the part of the feed that every snapshot covers, and vectors without a passage."""
-        with self.writing(None) as rows:
-            rows.do("slots_prune", seq=seq)
-
     @contextmanager
     def transaction(self, tenant: str | None, writes: bool, wait_s: float) -> Iterator[apsw.Connection]:
         """As every store."""
