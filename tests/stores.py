@@ -44,7 +44,7 @@ def vectors_on(store: Store, model: str, dimension: int) -> Vectors:
     """The vector stage that belongs to a store."""
     if isinstance(store, SqliteStore):
         return VectorIndex(store.folder, model, dimension)
-    from memolith.storage.postgres_vectors import PostgresVectors
+    from memolith.storage.postgres_read import PostgresVectors
     return PostgresVectors(model, dimension)
 
 
@@ -52,7 +52,7 @@ def row_on(store: Store, vector: bytes) -> bytes:
     """A vector in the form in which the store keeps it."""
     if isinstance(store, SqliteStore):
         return quantised(vector)
-    from memolith.storage.postgres_vectors import halved
+    from memolith.storage.postgres_read import halved
     return halved(vector)
 
 
@@ -69,6 +69,12 @@ def engine_on(store: Store, secrets: str = "allow") -> Engine:
                   analysts=(), manual=Caller, repository=lambda path: None)
 
 
+def tags_of(rows: Any, tenant: str, id: str) -> tuple[str, ...]:
+    """The tags of an item as the filters see them."""
+    row = next(rows.find("item", tenant=tenant, id=id))[0]
+    return tuple(sorted(tag for _, tag, _ in rows.find("tag", tenant=tenant, item=row)))
+
+
 def dump(store: Store) -> Dump:
     """All that a store knows, per tenant, in an order and a form that do not depend on the store."""
     with store.reading(None) as rows:
@@ -83,7 +89,7 @@ def dump_tenant(store: Store, tenant: str) -> dict[str, list[dict[str, Any]]]:
         numbers = rows.statistics(tenant, ())
         found = {
             "item": items, "passage": [one for item in items for one in rows.passages(tenant, item.id)],
-            "tag": [{"item": item.id, "tags": rows.tags_of(tenant, item.id)} for item in items],
+            "tag": [{"item": item.id, "tags": tags_of(rows, tenant, item.id)} for item in items],
             "link": list(rows.all_links(tenant)), "event": list(rows.events_after(tenant, 0)),
             "sums": [{"seq": rows.last_seq(tenant), "passages": numbers.passages, "length": numbers.mean_length}],
             "access": [{"item": id, "read": read} for id, read in

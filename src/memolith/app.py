@@ -34,7 +34,7 @@ from memolith.storage.store import StoredKeys
 
 if TYPE_CHECKING:
     from memolith.registry import Family, Registry
-    from memolith.storage.postgres_vectors import PostgresStage
+    from memolith.storage.postgres_read import PostgresStage
     from memolith.storage.shards import Shards
 
 __all__ = ["App", "StoredKeys", "at_address", "copy_everything", "families", "library_version", "open_app",
@@ -70,12 +70,12 @@ class App:
                                 tags=chosen.max_tags)
                 self._store = store = open_store(chosen)
                 if isinstance(store, SqliteStore):
-                    self._stage: LocalStage | PostgresStage = LocalStage(chosen.data, store.reading, store.prune)
+                    self._stage: LocalStage | PostgresStage = LocalStage(chosen.data, store.reading, store.writing)
                 else:
                     chosen.data.mkdir(mode=0o700, parents=True, exist_ok=True)
                     # The driver is an extra, which only who has chosen this store needs.
-                    from memolith.storage.postgres_vectors import PostgresStage
-                    self._stage = PostgresStage(store, chosen.own_index_from)
+                    from memolith.storage.postgres_read import PostgresStage
+                    self._stage = PostgresStage(store.owning, chosen.own_index_from)
                 search = Recall(self._store, terms, rank, self._meaning,
                                 lambda tenant, budget_s: self._embed(self._store, tenant, budget_s))
                 self._opened = Engine(self._store, self.clock, limits, chosen.secrets,

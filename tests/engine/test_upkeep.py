@@ -101,14 +101,15 @@ TAMPERINGS: dict[str, tuple[str, str]] = {
                       f"forgotten, reads, last_read from item where {MINE} and id = 'a'", "ghost"),
     **{f"passage {column}": (f"update passage set {column} = {value} where {ONE}", "a") for column, value in {
         "text": "'forged'", "block": "5", "at": "'2020-01-01'", "speaker": "'eve'", "locator": "'x'",
-        "attributes": "'{\"a\":1}'", "ordinal": "7", "digest": "5", "tenant": "'globex'"}.items()},
+        "attributes": "'{\"a\":1}'", "ordinal": "7", "tenant": "'globex'"}.items()},
     "passage number to truth": (f"update passage set attributes = '{{\"m\":true}}' where {MINE} and speaker = 'ann'",
                                 "b"),
     "passage gone": (f"delete from passage where {ONE}", "a"),
-    "passage too many": ("insert into passage (id, tenant, item, ordinal, block, text, at, digest) select "
-                         f"(item << 20) + 9, tenant, item, 9, 0, text, at, digest from passage where {ONE}", "a"),
-    "passage of no item": ("insert into passage (id, tenant, item, ordinal, block, text, at, digest) select "
-                           f"98765 << 20, tenant, 98765, 0, 0, text, at, digest from passage where {ONE}", "passage"),
+    "passage too many": ("insert into passage (id, tenant, item, ordinal, block, text, at) select "
+                         f"(item << 20) + 9, tenant, item, 9, 0, text, at from passage where {ONE}", "a"),
+    "passage of no item": ("insert into passage (id, tenant, item, ordinal, block, text, at) select "
+                           f"98765 << 20, tenant, 98765, 0, 0, text, at from passage where {ONE}", "passage"),
+    "mark gone": (f"delete from sketch where item = {ROW}", "a"),
     "tag gone": (f"delete from tag where item = {ROW} and tag = 'x'", "a"),
     "tag too many": (f"insert into tag select 'local', 'forged', {ROW}", "a"),
     "tag of no item": ("insert into tag values ('local', 'forged', 98765)", "tag"),

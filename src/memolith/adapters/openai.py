@@ -6,15 +6,17 @@ import struct
 import time
 from collections.abc import Sequence
 from functools import cached_property
+from typing import Annotated
 
 import httpx2
-from pydantic import BaseModel, Field, FiniteFloat, ValidationError
+from pydantic import BaseModel, Field, FiniteFloat, TypeAdapter
 
 from memolith.engine.ports import Finding
 from memolith.errors import AnalystDown, EmbedderDown, Unavailable
 
 BATCH, SEARCH_S, LONGEST = 64, 5.0, 2000
 TRIES, BUSY, LONGEST_PAUSE_S, QUIET_FACTOR = 3, (429, 500, 502, 503, 504), 5.0, 2
+VECTORS = TypeAdapter(list[Annotated[list[FiniteFloat], Field(min_length=1)]])
 TASKS = {"merge": "Make one note of these notes that say nearly the same; leave nothing out.",
          "summarize": "Sum these notes up in a few sentences.",
          "structure": "Give this note a clear structure in Markdown; begin with what matters most.",
@@ -64,19 +66,6 @@ class Endpoint:
         return answer.content
 
 
-class Row(BaseModel):
-    """One vector of an answer."""
-
-    index: int
-    embedding: list[FiniteFloat] = Field(min_length=1)
-
-
-class Rows(BaseModel):
-    """What an embedder sends, as far as it matters here."""
-
-    data: list[Row]
-
-
 class HttpEmbedder(Endpoint):
     """Asks `POST {url}/embeddings` for vectors."""
 
@@ -124,12 +113,13 @@ class HttpEmbedder(Endpoint):
         patience = min(self._timeout_s, SEARCH_S) if len(texts) <= 4 else self._timeout_s
         answer = self.post("/embeddings", {"input": texts}, patience)
         try:
-            rows = sorted(Rows.model_validate_json(answer).data, key=lambda row: row.index)
-        except ValidationError as error:
+            found = sorted((int(row["index"]), row["embedding"]) for row in json.loads(answer)["data"])
+            vectors = VECTORS.validate_python([vector for _, vector in found])
+        except (ValueError, KeyError, TypeError) as error:
             raise EmbedderDown("The embedder's answer is not in OpenAI's form.") from error
-        if len(rows) != len(texts):
-            raise EmbedderDown(f"The embedder gave {len(rows)} vectors for {len(texts)} texts.")
-        return [row.embedding for row in rows]
+        if len(vectors) != len(texts):
+            raise EmbedderDown(f"The embedder gave {len(vectors)} vectors for {len(texts)} texts.")
+        return vectors
 
 
 class Found(BaseModel):
@@ -201,5 +191,5 @@ class HttpAnalyst(Endpoint):
             if message.get("refusal"):
                 raise AnalystDown("The analyst refused.")
             return Answer.model_validate_json(message["content"])
-        except (ValueError, KeyError, IndexError, TypeError, AttributeError, ValidationError):
+        except (ValueError, KeyError, IndexError, TypeError, AttributeError):
             raise AnalystDown("The analyst's answer is not in the form that was asked for.") from None

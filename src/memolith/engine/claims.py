@@ -71,7 +71,7 @@ def contradicts(first: str, second: str) -> bool:
 def known(rows: Reader, caller: Caller, kind: str, text: str, but: str = "") -> tuple[Similar, ...]:
     """The items of a kind, but one, with a text or with most of its word sequences, the nearest first."""
     pieces, among = chunk(text), Filter(kinds=(kind,))
-    ids = {*rows.same_text(caller, pieces[0], len(pieces), among), *rows.alike(caller, pieces[0], among)} - {but}
+    ids = rows.alike(caller, pieces[0], len(pieces), among) - {but}
     if not ids:
         return ()
     titles, texts = rows.items(caller.tenant, ids), rows.passages_of(caller.tenant, ids)
@@ -165,4 +165,4 @@ def _worth(rows: Reader, item: Item, passages: Sequence[Passage]) -> dict[str, J
 
 def _alike(rows: Reader, item: Item, passages: Sequence[Passage]) -> set[str]:
     owner = Caller(item.scope.tenant, item.scope.owner, item.scope.project)
-    return set(rows.alike(owner, passages[0].text, CONCEPTS)) - {item.id}
+    return rows.alike(owner, passages[0].text, len(passages), CONCEPTS) - {item.id}

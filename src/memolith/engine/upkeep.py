@@ -163,8 +163,7 @@ def differences(rows: Reader, tenant: str) -> Iterator[tuple[int, list[str]]]:
         else:
             items.add(stream)
             pairs = {"item": (rows.item(tenant, stream), state.row),
-                     "passages of": (rows.passages(tenant, stream), state.passages),
-                     "tags of": (rows.tags_of(tenant, stream), getattr(state.row, "tags", ()))}
+                     "passages of": (rows.passages(tenant, stream), state.passages)}
         found = [f"{name} {stream} differs from the log" for name, (here, there) in pairs.items()
                  if exact(here) != exact(there)]
         if [event.version for event in events] != list(range(1, len(events) + 1)):

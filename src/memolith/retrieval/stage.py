@@ -23,10 +23,10 @@ class LocalStage:
     """Searches in this process, on files beside the database that all its processes share."""
 
     def __init__(self, folder: Path, reading: Callable[[None], AbstractContextManager[Any]],
-                 prune: Callable[[int], None]) -> None:
+                 writing: Callable[[None], AbstractContextManager[Any]]) -> None:
         self._folder = folder
         self._reading = reading
-        self._prune = prune
+        self._writing = writing
         self._indexes: dict[str, VectorIndex] = {}
         self._lock = threading.RLock()
 
@@ -60,7 +60,9 @@ class LocalStage:
             index.follow(rows)
             _, change = next(rows.rows("slot_marks"))
         index.tidy()
-        self._prune(change - KEPT_CHANGES)
+        with self._writing(None) as rows:
+            # The part of the feed that every snapshot covers goes, and vectors without a passage.
+            rows.do("slots_prune", seq=change - KEPT_CHANGES)
         return True
 
     def drop(self, embedder: Embedder | None) -> None:

@@ -19,8 +19,7 @@ from memolith.engine.events import Changes, Event
 from memolith.engine.model import Item, Passage
 from memolith.storage.postgres_read import QUERIES, Connection, PostgresReader, posting
 from memolith.storage.queries import TO_SQLITE, Parameters, checksum, migrations, missing
-from memolith.storage.store import SqlStore
-from memolith.storage.writer import SqlWriter
+from memolith.storage.store import SqlStore, SqlWriter
 
 FOLDER = Path(__file__).with_name("migrations") / "postgres"
 LEAST_SERVER, LEAST_VECTOR = 150_000, (0, 8)
@@ -230,9 +229,9 @@ class PostgresStore(SqlStore):
 @lru_cache(2000)
 def beginning(writes: bool, timeout: str, wait: str, tenant: str | None) -> bytes:
     """What begins a transaction of a tenant, or of all of them."""
-    text = sql.SQL(QUERIES["begin_writing" if writes else "begin_reading"])
-    return text.format(timeout=timeout, wait=wait, tenant=tenant or "",
-                       all="on" if tenant is None else "off").as_bytes(None)
+    level = sql.SQL("read committed" if writes else "repeatable read read only")
+    return sql.SQL(QUERIES["begin"]).format(level=level, timeout=timeout, wait=wait, tenant=tenant or "",
+                                            all="on" if tenant is None else "off").as_bytes(None)
 
 
 def migrate(db: Connection) -> None:

@@ -1,4 +1,7 @@
-"""Reads files of named SQL and fills them in, and numbered migrations; no SQL is spelled in Python."""
+"""Named SQL, read from files and filled in; its rows as the engine's values and back; numbered migrations.
+
+No SQL is spelled in Python, and the columns of a table stand in the order of the fields.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,16 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
+from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
-from memolith.engine.model import Caller, Filter, Json
+from memolith.engine.events import Event
+from memolith.engine.model import NO_ATTRIBUTES, Audience, Caller, Filter, Item, Json, Link, Passage, Scope
+from memolith.engine.ports import ClientKey, Job
 from memolith.errors import SchemaTooNew, StoreCorrupt
 
+Row = tuple[Any, ...]
 Parameter = str | int | float | bytes | None
 Parameters = dict[str, Parameter]
 Migration = tuple[int, str, str]
@@ -18,6 +26,7 @@ SHARED = Path(__file__).with_name("statements.sql")
 # What a statement says to one database alone; the other is not shown it.
 TO_POSTGRES = re.compile(r'::\w+| collate "C"| for update(?: skip locked)?')
 TO_SQLITE = re.compile(r" not indexed| indexed by [\w{}]+|cross (?=join \w+ \w+(?: not indexed)? on)| without rowid")
+PLAIN = {str, int, float, type(None)}
 _NAME = re.compile(r"^-- (name|statements|fragments): (\w+)\n", re.M)
 _ORDERS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 _SETS = ("topics", "tags_any", "tags_none")
@@ -100,6 +109,59 @@ def _listed(values: tuple[str, ...]) -> str | None:
 def about_passages(chosen: Filter) -> bool:
     """Whether the filter asks for more than the item can tell."""
     return chosen.since is not None or chosen.until is not None or bool(chosen.speakers)
+
+
+def columns(one: Event | Item | Scope | Passage | Link | ClientKey | Job) -> Parameters:
+    """The fields of a value, what has parts as JSON with sorted keys, so that equal values are equal bytes."""
+    made: Parameters = {}
+    for name in one.__match_args__:
+        value = getattr(one, name)
+        if type(value) in PLAIN:
+            made[name] = value
+        elif isinstance(value, Scope):
+            made |= columns(value)
+        elif isinstance(value, bool | StrEnum):
+            made[name] = value.value if isinstance(value, StrEnum) else int(value)
+        else:
+            made[name] = json.dumps(value if isinstance(value, tuple) else dict(value), ensure_ascii=False,
+                                    sort_keys=True, separators=(",", ":"))
+    return made
+
+
+def event_from(row: Row) -> Event:
+    """An event from `select *`."""
+    try:
+        return Event(*(*row[:5], json.loads(row[5]), *row[6:9]))
+    except ValueError as error:
+        raise StoreCorrupt(f"Event {row[1]} of {row[2]} cannot be read.") from error
+
+
+def item_from(row: Row) -> Item:
+    """An item from `select *`."""
+    (_, tenant, id_, kind, title, status, owner, audience, project, namespace, tags, attributes, version, seq, created,
+     updated, blocks, passages, forgotten) = row[:19]
+    try:
+        scope = Scope(tenant, owner, Audience(audience), project, namespace)
+        labels, parsed = json.loads(f"[{tags},{attributes}]")
+    except ValueError as error:
+        raise StoreCorrupt(f"The row of item {id_} cannot be read; `memolith rebuild` makes it anew.") from error
+    return Item(id_, kind, title, scope, status, tuple(labels), parsed, version, seq, created, updated, blocks,
+                passages, bool(forgotten))
+
+
+def passage_from(row: Row, item: str) -> Passage:
+    """A passage from the columns of its table."""
+    return Passage(item, *(*row[3:9], json.loads(row[9]) if row[9] else NO_ATTRIBUTES))
+
+
+def link_from(row: Row) -> Link:
+    """A link from `select *`."""
+    return Link(*(*row[1:6], json.loads(row[6]), *row[7:11]))
+
+
+def key_from(row: Row) -> ClientKey:
+    """A client key from `select *`."""
+    return ClientKey(*(*row[:5], tuple(json.loads(row[5])), *row[6:9], bool(row[9])))
 
 
 def migrations(folder: Path) -> list[Migration]:

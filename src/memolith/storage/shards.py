@@ -14,7 +14,7 @@ from memolith.engine.upkeep import carry_rest, follow, unequal, unsound
 from memolith.errors import Conflict, InvalidInput, NotFound, StoreCorrupt, TenantMoving
 from memolith.storage.postgres import PostgresStore
 from memolith.storage.postgres_read import Connection
-from memolith.storage.writer import SqlWriter
+from memolith.storage.store import SqlWriter
 
 FRESH_S = 1.0
 TABLES = ("event", "item", "tag", "passage", "posting", "term", "sketch", "link", "embedding", "outbox", "outbox_done",
@@ -121,7 +121,7 @@ class Shards(PostgresStore):
                 if back:
                     rows.drop("home", tenant=tenant)
                 else:
-                    rows.put("home", ("tenant",), {"tenant": tenant, "url": url})
+                    rows.put("home", {"tenant": tenant, "url": url}, ("tenant",))
                 rows.do("notify")
             failed.pop_all()
         self.forget()

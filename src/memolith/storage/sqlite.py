@@ -19,11 +19,9 @@ import apsw
 from memolith import errors as ours
 from memolith.engine.model import Json
 from memolith.storage import queries
-from memolith.storage.queries import TO_POSTGRES, Parameter, Parameters, Queries
+from memolith.storage.queries import TO_POSTGRES, Parameter, Parameters, Queries, Row
 from memolith.storage.reader import SqlReader
-from memolith.storage.rows import Row
-from memolith.storage.store import SqlStore
-from memolith.storage.writer import SqlWriter
+from memolith.storage.store import SqlStore, SqlWriter
 
 FILE = "memolith.db"
 FOLDER = Path(__file__).with_name("migrations") / "sqlite"
@@ -65,18 +63,6 @@ def translated() -> Iterator[None]:
         if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
             raise ours.StoreReadOnly from error
         raise ours.Unavailable(f"The data folder cannot be used: {error.strerror}.") from error
-
-
-@contextmanager
-def transaction(db: apsw.Connection, begin: str = "begin immediate") -> Iterator[None]:
-    """Committed at the end, rolled back if that is not reached."""
-    db.execute(begin)
-    try:
-        yield
-        db.execute("commit")
-    finally:
-        if db.in_transaction:
-            db.execute("rollback")
 
 
 def _sql_value(op: str, value: Json) -> Parameter:
@@ -146,16 +132,13 @@ class SqliteStore(SqlStore):
             with self._connection() as db:
                 _migrate(db)
 
-    def prune(self, seq: int) -> None:
-        """Drop the part of the feed that every snapshot covers, and vectors without a passage."""
-        with self.writing(None) as rows:
-            rows.do("slots_prune", seq=seq)
-
     @contextmanager
     def transaction(self, tenant: str | None, writes: bool, wait_s: float) -> Iterator[apsw.Connection]:
         """As every store."""
-        with translated(), self._connection(wait_s) as db, transaction(db, "begin immediate" if writes else "begin"):
-            yield db
+        with translated(), self._connection(wait_s) as db:
+            db.transaction_mode = "immediate" if writes else "deferred"
+            with db:
+                yield db
 
     def shred(self) -> bool:
         """Leave no byte of what was erased in any file; False if readers or a full disk did not let us."""
@@ -165,7 +148,7 @@ class SqliteStore(SqlStore):
             for _ in range(SHRED_TRIES):
                 if db.pragma("wal_checkpoint", "truncate")[0]:
                     return False
-                with transaction(db):
+                with db:
                     if log.exists() and log.stat().st_size:
                         # Somebody wrote in between, so the file is not the whole truth yet.
                         continue
@@ -219,6 +202,7 @@ class SqliteStore(SqlStore):
     def _open(self) -> apsw.Connection:
         db = apsw.Connection(str(self.file))
         db.create_scalar_function("casefold", lambda *text: str(text[0]).casefold(), 1, deterministic=True)
+        db.transaction_mode = "immediate"
         wait = _patience(self._busy_s)
         db.set_busy_handler(wait)
         for pragma in _PRAGMAS:
@@ -274,7 +258,7 @@ def _migrate(db: apsw.Connection) -> None:
     known = queries.migrations(FOLDER)
     if not _missing(db, known):
         return
-    with transaction(db):
+    with db:
         todo = _missing(db, known)
         db.execute("create table if not exists migration (number integer primary key, name text, checksum text)")
         for number, name, text in todo:

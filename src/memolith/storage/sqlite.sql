@@ -1,10 +1,9 @@
 -- The statements of the SQLite store that are its own, by name.
 
--- name: tenants
-select tenant from (select tenant, number from head where seq > 0 union select distinct tenant, null from event)
-group by tenant order by coalesce(max(number), 1e9), tenant
-
 -- statements: text
+tenants: select tenant
+    from (select tenant, number from head where seq > 0 union select distinct tenant, null from event)
+    group by tenant order by coalesce(max(number), 1e9), tenant
 instances: create virtual table if not exists temp.instance using fts5vocab (main, passage_fts, instance)
 instances_all: select term, doc, col, offset from temp.instance
 passage_ids: select id from passage
@@ -34,14 +33,14 @@ vector_same: select row from embedding where digest = :digest and tenant = :tena
 items_passing: select i.row from item i where i.tenant = :tenant {filters} limit :limit
 items_tagged: select item from tag where tenant = :tenant and tag = :tag limit :limit
 slot_changes: select seq, vector, item from slot_change where seq > :seq order by seq
-
--- name: slot_marks
-select coalesce((select seq from sqlite_sequence where name = 'embedding'), 0),
-       coalesce((select seq from sqlite_sequence where name = 'slot_change'), 0)
-
--- name: slots_prune
-delete from embedding where passage < 0;
-delete from slot_change where seq <= :seq
+slot_marks: select coalesce((select seq from sqlite_sequence where name = 'embedding'), 0),
+    coalesce((select seq from sqlite_sequence where name = 'slot_change'), 0)
+slots_prune: delete from embedding where passage < 0;
+    delete from slot_change where seq <= :seq
+vector_put: insert into embedding (tenant, passage, model, digest, row)
+    select :tenant, :passage, :model, :digest, :row where exists (select 1 from passage where id = :passage)
+beginnings: select v.passage, v.row from item i join embedding v on v.passage = i.row << 20 and v.model = :model
+    where i.tenant = :tenant {filters}
 
 -- name: slots
 select v.id, p.at, p.speaker, v.row, i.row, i.forgotten, i.tenant, i.kind, i.status, i.owner,
@@ -56,14 +55,6 @@ select i.row, i.forgotten, i.tenant, i.kind, i.status, i.owner,
     i.project, i.namespace
 from item i where i.row in each(:rows)
 
--- name: vector_put
-insert into embedding (tenant, passage, model, digest, row)
-select :tenant, :passage, :model, :digest, :row where exists (select 1 from passage where id = :passage)
-
--- name: beginnings
-select v.passage, v.row from item i join embedding v on v.passage = i.row << 20 and v.model = :model
-where i.tenant = :tenant {filters}
-
 -- name: certainty
 iif(json_extract(i.attributes, '$.certainty_source') = 'given', json_extract(i.attributes, '$.certainty_score'),
     round(json_extract(i.attributes, '$.certainty_score') * pow(0.5, max(0, julianday('now', 'start of day') - julianday(
@@ -73,10 +64,8 @@ iif(json_extract(i.attributes, '$.certainty_source') = 'given', json_extract(i.a
 posting_add: insert into passage_fts (rowid, body, extra, scope) values (:id, :body, :extra, :scope)
 posting_drop: insert into passage_fts (passage_fts, rowid, body, extra, scope)
     values ('delete', :id, :body, :extra, :scope)
-
--- name: empty_index
-update embedding set passage = -id where passage > 0;
-insert into passage_fts (passage_fts) values ('delete-all')
+empty_index: update embedding set passage = -id where passage > 0;
+    insert into passage_fts (passage_fts) values ('delete-all')
 
 -- fragments: filter
 tags_all_passage: (select count(*) from tag t where t.tenant = :tenant and t.item = i.row

@@ -78,13 +78,15 @@ def indexed(number: int, item: Item, passage: Passage) -> tuple[str, str, str, i
     return own(number, body), own(number, beside), own(number, narrow), len(body) + len(beside)
 
 
-def sketch(text: str) -> list[int]:
-    """A few marks of a text, of which two texts that share most of their phrases nearly always share one."""
-    words = terms(text)
+@lru_cache(100)
+def sketch(text: str) -> tuple[int, ...]:
+    """Marks of a text: one of the whole but for case and white space, and a few of which near ones share one."""
+    plain, words = " ".join(text.casefold().split()), terms(text)
+    whole = int.from_bytes(hashlib.blake2b(plain.encode(), digest_size=8).digest(), "big", signed=True)
     # Phrases of three words: single words are so common that half of all texts would share a mark.
     codes = [" ".join(words[n:n + 3]).encode() for n in range(len(words) - 2)]
-    return [seed << 32 | min([zlib.crc32(code, seed * 7919) for code in codes])
-            for seed in range(SKETCHES)] if codes else []
+    return whole, *(seed << 32 | min([zlib.crc32(code, seed * 7919) for code in codes])
+                    for seed in range(SKETCHES) if codes)
 
 
 def own(number: int, words: Iterable[str]) -> str:

@@ -39,18 +39,16 @@ create index item_name on item (tenant, kind, title) where title <> '';
 create table passage (
     id bigint primary key, tenant text collate "C" not null, item bigint not null, ordinal integer not null,
     block integer not null, text text not null, at text collate "C" not null, speaker text collate "C", locator text,
-    attributes text, digest bigint not null
+    attributes text
 );
-create index passage_digest on passage (tenant, digest);
 create index passage_speaker on passage (tenant, speaker) where speaker is not null;
 
 create table tag (
     tenant text collate "C" not null, tag text collate "C" not null, item bigint not null,
     primary key (tenant, tag, item)
 ) without rowid;
-create index tag_item on tag (tenant, item);
 
--- A few marks of the first passage of each item; near-identical texts share at least one.
+-- Marks of the first passage of each item: the same text has the same first one, near-identical ones share another.
 create table sketch (
     tenant text collate "C" not null, mark bigint not null, item bigint not null,
     primary key (tenant, mark, item)
@@ -70,9 +68,8 @@ create table outbox (
     tenant text collate "C" not null, seq bigint not null, consumer text collate "C" not null,
     stream text collate "C" not null, status text not null, attempts integer not null default 0,
     due text collate "C" not null, error text,
-    primary key (tenant, seq, consumer)
+    primary key (tenant, consumer, seq)
 ) without rowid;
-create index outbox_order on outbox (consumer, tenant, status, seq);
 create table outbox_done (
     tenant text collate "C" not null, consumer text collate "C" not null, count bigint not null,
     primary key (tenant, consumer)
