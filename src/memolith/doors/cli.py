@@ -16,21 +16,7 @@ from typing import Any
 from memolith import __version__
 from memolith.app import App, families
 from memolith.doors import cli_server, install
-from memolith.doors.commands import (
-    DATA,
-    JSON,
-    REPO,
-    YES,
-    Commands,
-    Options,
-    confirm,
-    end_bars,
-    into,
-    note,
-    option,
-    out,
-    tell,
-)
+from memolith.doors.commands import DATA, JSON, REPO, YES, Commands, Options, confirm, into, note, option, out, tell
 from memolith.engine.events import block_data
 from memolith.engine.graph import FORMATS, draw
 from memolith.engine.intake import json_object
@@ -93,8 +79,6 @@ def run(arguments: list[str]) -> int:
     except OSError as error:
         told = Unavailable(f"{error.filename or 'A file'} cannot be used: {error.strerror}.")
         failure = DiskFull() if error.errno in (errno.ENOSPC, errno.EDQUOT) else told
-    finally:
-        end_bars()
     field = f" ({failure.field})" if failure.field else ""
     note(json.dumps(PLAIN.failure(failure), ensure_ascii=False) if options.json
          else f"memolith: {failure.message}{field}")

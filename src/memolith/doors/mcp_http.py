@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,6 @@ from mcp.server.auth.provider import AccessToken
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.subscriptions import InMemorySubscriptionBus
 from starlette.responses import Response
-from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
 from memolith.doors.frames import CAPABILITIES_KEY, MODERN, PREPARED, VERSION_KEY, framed, parsed, prepared_answers
@@ -27,16 +26,18 @@ if TYPE_CHECKING:
     from memolith.engine.engine import Engine
 
 
-class KnownCaller:
-    """Ties sessions to the caller whom the access layer has let in.
+@dataclass(eq=False)
+class McpDoor:
+    """One path: ties sessions to the caller whom the access layer has let in.
 
     Plain calls of reading tools in the newer protocol are answered here, if it is known how the server describes
     itself; whatever else comes is the SDK's.
     """
 
-    def __init__(self, manager: StreamableHTTPSessionManager, registry: Registry, engine: Callable[[], Engine],
-                 described: Json) -> None:
-        self.manager, self.registry, self.engine, self.described = manager, registry, engine, described
+    manager: StreamableHTTPSessionManager
+    registry: Registry
+    engine: Callable[[], Engine]
+    described: Json
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = dict(scope["headers"])
@@ -87,28 +88,16 @@ def known_as(tenant: str, user: str) -> AuthenticatedUser:
     return AuthenticatedUser(AccessToken(token="", client_id=json.dumps([tenant, user]), scopes=[]))
 
 
-class McpHttp:
-    """The routes of all MCP paths, and the one lifespan that they need."""
-
-    def __init__(self, registry: Registry, engine: Callable[[], Engine], *, read_only: bool = False,
-                 stateless: bool = False, most_body_bytes: int = 4 << 20) -> None:
-        bus = InMemorySubscriptionBus()
-        self.managers: list[StreamableHTTPSessionManager] = []
-        self.routes: list[Route] = []
-        described = description(prepared_answers(PREPARED, "all", read_only))
-        for name in ("all", *(family.name for family in registry.families if family.listed_over_mcp)):
-            chosen = registry.choose(name, read_only=read_only)
-            server = MemolithServer(chosen, engine, codes=name != "all", bus=bus)
-            manager = StreamableHTTPSessionManager(server, stateless=stateless, max_request_body_size=most_body_bytes)
-            self.managers.append(manager)
-            # The other paths word errors as their documents do, which the SDK must send.
-            path, plain = ("/mcp", described) if name == "all" else (f"/mcp/{name}", {})
-            self.routes.append(Route(path, KnownCaller(manager, chosen, engine, plain)))
-
-    @asynccontextmanager
-    async def run(self) -> AsyncIterator[None]:
-        """Keep the sessions of all paths; to be entered in the lifespan of the whole app."""
-        async with AsyncExitStack() as stack:
-            for manager in self.managers:
-                await stack.enter_async_context(manager.run())
-            yield
+def mcp_doors(registry: Registry, engine: Callable[[], Engine], *, read_only: bool = False, stateless: bool = False,
+              most_body_bytes: int = 4 << 20) -> dict[str, McpDoor]:
+    """MCP by path; their managers are to be run in the lifespan of the whole app."""
+    bus, described = InMemorySubscriptionBus(), description(prepared_answers(PREPARED, "all", read_only))
+    doors = {}
+    for name in ("all", *(family.name for family in registry.families if family.listed_over_mcp)):
+        chosen = registry.choose(name, read_only=read_only)
+        server = MemolithServer(chosen, engine, codes=name != "all", bus=bus)
+        manager = StreamableHTTPSessionManager(server, stateless=stateless, max_request_body_size=most_body_bytes)
+        # The other paths word errors as their documents do, which the SDK must send.
+        path, plain = ("/mcp", described) if name == "all" else (f"/mcp/{name}", {})
+        doors[path] = McpDoor(manager, chosen, engine, plain)
+    return doors

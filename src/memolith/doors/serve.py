@@ -27,7 +27,7 @@ from starlette.types import ASGIApp
 from memolith import __version__
 from memolith.app import App
 from memolith.doors.auth import Access, Issuer, challenge
-from memolith.doors.mcp_http import McpHttp
+from memolith.doors.mcp_http import mcp_doors
 from memolith.doors.mcp_server import CALLER, REQUEST, SCOPES_KEY
 from memolith.engine.intake import json_object
 from memolith.errors import InvalidInput, MemolithError, NotFound, TooLarge, Unavailable
@@ -181,19 +181,17 @@ def build(app: App, *, read_only: bool = False, conformance: bool = False) -> AS
     issuer = Issuer(settings) if settings.oauth_issuer else None
     rest = Rest(app, issuer, read_only)
     # Several servers on one database know no sessions of each other, so there each request stands for itself.
-    mcp = McpHttp(rest.everything, lambda: app.engine, read_only=read_only, stateless=bool(settings.database),
-                  most_body_bytes=settings.body_bytes)
-    doors = [mcp, *([conformance_fixtures(settings.host)] if conformance else [])]
+    doors: dict[str, Any] = conformance_fixtures(settings.host) if conformance else {}
+    doors |= mcp_doors(rest.everything, lambda: app.engine, read_only=read_only, stateless=bool(settings.database),
+                       most_body_bytes=settings.body_bytes)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
-            for door in doors:
-                await stack.enter_async_context(door.run())
+            for door in doors.values():
+                await stack.enter_async_context(door.manager.run())
             app.start_background()
             yield
-
-    routes = [*rest.routes, *(route for door in doors for route in door.routes)]
 
     async def refused(request: Request, error: Exception) -> Response:
         ours = error if isinstance(error, MemolithError) else NotFound("There is no such path here.")
@@ -203,7 +201,7 @@ def build(app: App, *, read_only: bool = False, conformance: bool = False) -> AS
         body = PLAIN.failure(InvalidInput("This path takes another method."))
         return JSONResponse(body, 405, getattr(error, "headers", None))
 
-    server = Starlette(routes=routes, lifespan=lifespan,
+    server = Starlette(routes=[*rest.routes, *(Route(path, door) for path, door in doors.items())], lifespan=lifespan,
                        exception_handlers={404: refused, 405: other_method, MemolithError: refused})
     # A path is what it says, and a redirect would lose the body.
     server.router.redirect_slashes = False
@@ -211,7 +209,7 @@ def build(app: App, *, read_only: bool = False, conformance: bool = False) -> AS
                   frozenset(("/health", "/conformance") if conformance else ("/health",)))
 
 
-def conformance_fixtures(host: str) -> Any:
+def conformance_fixtures(host: str) -> dict[str, Any]:
     """What the official MCP suite asks for; it lies beside the tests, for nobody else needs it."""
     if host not in LOOPBACK:
         raise InvalidInput("The conformance fixtures need no key, so they are served on loopback only.", field="host")
@@ -220,7 +218,7 @@ def conformance_fixtures(host: str) -> Any:
         raise InvalidInput("--conformance needs a checkout of the project; its fixtures are not in the package.",
                            field="conformance")
     sys.path.insert(0, str(tests))
-    return import_module("conformance.server").Conformance()
+    return {"/conformance": import_module("conformance.server").Conformance()}
 
 
 def listen(host: str, port: int) -> socket.socket:
