@@ -285,6 +285,14 @@ class Registry:
         self.observe(name, outcome.error.type if outcome.error else "ok", time.perf_counter() - started)
         return outcome
 
+    def attempt(self, name: str, arguments: Mapping[str, Any], make: Callable[[], Call]) -> Outcome:
+        """Run a call that may fail to be made: a store that cannot be opened is told in the words of the family."""
+        try:
+            call = make()
+        except MemolithError as error:
+            return self.refuse(name, error)
+        return self.run(name, arguments, call)
+
     def refuse(self, name: str, error: MemolithError) -> Outcome:
         """The error in the words of the tool's family."""
         tool = self.find(name)

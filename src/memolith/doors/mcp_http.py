@@ -16,9 +16,8 @@ from mcp.server.subscriptions import InMemorySubscriptionBus
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
-from memolith.doors.frames import CAPABILITIES_KEY, MODERN, PREPARED, VERSION_KEY, framed, parsed, prepared_answers
+from memolith.doors import frames
 from memolith.doors.mcp_server import CALLER, REQUEST, SCOPES_KEY, WORKERS, MemolithServer
-from memolith.doors.plain_calls import description, outcome_of, plain_call, worded
 from memolith.registry import Call, Registry
 
 if TYPE_CHECKING:
@@ -60,26 +59,26 @@ class McpDoor:
     def fits(self, headers: dict[bytes, bytes]) -> bool:
         """Whether the headers are those of a plain call; its body must come in one piece."""
         accepted = headers.get(b"accept", b"")
-        return (bool(self.described) and headers.get(b"mcp-protocol-version") == MODERN.encode()
+        return (bool(self.described) and headers.get(b"mcp-protocol-version") == frames.MODERN.encode()
                 and headers.get(b"mcp-method") == b"tools/call" and b"content-length" in headers
                 and headers.get(b"content-type", b"").startswith(b"application/json")
                 and b"application/json" in accepted and b"text/event-stream" in accepted)
 
     async def answer(self, scope: Scope, name: bytes, body: bytes) -> Response | None:
         """The response to a plain call, or None if it is not ours to give."""
-        message = parsed(body)
-        plain = plain_call(self.registry, message) if message else None
+        message = frames.parsed(body)
+        plain = frames.plain_call(self.registry, message) if message else None
         if message is None or plain is None:
             return None
         tool, arguments, meta = plain
-        if VERSION_KEY not in meta or not tool.read_only or name != tool.name.encode():
+        if frames.VERSION_KEY not in meta or not tool.read_only or name != tool.name.encode():
             return None
-        if "progressToken" in meta or meta.get(CAPABILITIES_KEY) or not tool.scopes <= scope[SCOPES_KEY]:
+        if "progressToken" in meta or meta.get(frames.CAPABILITIES_KEY) or not tool.scopes <= scope[SCOPES_KEY]:
             return None
         outcome = await asyncio.get_running_loop().run_in_executor(
-            WORKERS, outcome_of, self.registry, tool.name, arguments,
+            WORKERS, self.registry.attempt, tool.name, arguments,
             lambda: Call(scope[CALLER], self.engine(), scope.get(REQUEST, ""), scopes=scope[SCOPES_KEY]))
-        return Response(framed(message, worded(outcome, self.described)), 200, None, "application/json")
+        return Response(frames.framed(message, frames.worded(outcome, self.described)), 200, None, "application/json")
 
 
 @lru_cache(1000)
@@ -91,8 +90,8 @@ def known_as(tenant: str, user: str) -> AuthenticatedUser:
 def mcp_doors(registry: Registry, engine: Callable[[], Engine], *, read_only: bool = False, stateless: bool = False,
               most_body_bytes: int = 4 << 20) -> dict[str, McpDoor]:
     """MCP by path; their managers are to be run in the lifespan of the whole app."""
-    bus, described = InMemorySubscriptionBus(), description(prepared_answers(PREPARED, "all", read_only))
-    doors = {}
+    bus, doors = InMemorySubscriptionBus(), dict[str, McpDoor]()
+    described = frames.description(frames.prepared_answers(frames.PREPARED, "all", read_only))
     for name in ("all", *(family.name for family in registry.families if family.listed_over_mcp)):
         chosen = registry.choose(name, read_only=read_only)
         server = MemolithServer(chosen, engine, codes=name != "all", bus=bus)

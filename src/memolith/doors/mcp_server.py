@@ -27,7 +27,6 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from memolith import __version__
 from memolith.doors.frames import IDEMPOTENCY_KEY
-from memolith.doors.plain_calls import outcome_of
 from memolith.engine.engine import Engine
 from memolith.engine.model import Caller
 from memolith.errors import Denied, MemolithError, NotFound
@@ -231,8 +230,8 @@ class MemolithServer(Server[Any]):
         client = Client(ctx, self.bus, params)
         try:
             # The store may be damaged or locked; then the list is still served and each call says what is wrong.
-            outcome = await client.work(lambda: outcome_of(self.registry, params.name, params.arguments or {},
-                                                           lambda: client.call(self.engine())))
+            outcome = await client.work(lambda: self.registry.attempt(params.name, params.arguments or {},
+                                                                      lambda: client.call(self.engine())))
         except InputNeeded as needed:
             form = types.ElicitRequestFormParams(message=needed.message, requested_schema=needed.schema)
             # Answers of earlier rounds travel with the question, because they are not sent again.
