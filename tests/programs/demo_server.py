@@ -89,7 +89,7 @@ def serve_http(port: str, *flags: str) -> None:
     from starlette.middleware import Middleware
     from starlette.routing import Route
 
-    from memolith.doors.mcp_http import mcp_doors
+    from memolith.doors.serve import mcp_doors
 
     app = App()
     doors = mcp_doors(app.registry, lambda: app.engine, read_only="--read-only" in flags)

@@ -27,7 +27,7 @@ from tests.programs.pipes import (
     wait_until_it_listens,
 )
 
-from memolith.doors.mcp_http import mcp_doors
+from memolith.doors.serve import mcp_doors
 
 ACCEPT = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
 ERAS = pytest.mark.parametrize("mode", ["legacy", "auto"])

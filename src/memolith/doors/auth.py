@@ -160,9 +160,8 @@ class Access:
         self.checkers = anyio.CapacityLimiter(4)
         self.minute = self.second = 0
         self.used: Counter[str] = Counter()
-        self.taken: Counter[str] = Counter()
         self.elsewhere: Counter[str] = Counter()
-        """Calls taken from the shared allowance, and those that other servers took, as of then."""
+        """Calls that other servers took from the shared allowance, as of when this one last did."""
         self.known: dict[tuple[object, ...], Known | None] = {}
         """Whom these headers let in at a path, for this second: what another process changes is known in the next."""
 
@@ -250,14 +249,14 @@ class Access:
         """Count the call; the headers tell how many are left in this minute."""
         minute, limit = self.second // 60, self.settings.calls_per_minute
         if minute != self.minute:
-            self.minute, self.used, self.taken, self.elsewhere = minute, Counter(), Counter(), Counter()
+            self.minute, self.used, self.elsewhere = minute, Counter(), Counter()
+        own, portion = self.used[id], max(1, limit // PORTIONS)
         self.used[id] += 1
-        if self.allowance and self.used[id] > self.taken[id]:
-            self.taken[id] += (portion := max(1, limit // PORTIONS))
+        if self.allowance and own % portion == 0:
             # Servers share the limit by portions; while the database is away each counts for itself.
             with suppress(MemolithError):
                 total = await anyio.to_thread.run_sync(self.allowance, id, minute, portion)
-                self.elsewhere[id] = max(0, total - self.taken[id])
+                self.elsewhere[id] = max(0, total - own - portion)
         used, reset = self.used[id] + self.elsewhere[id], (minute + 1) * 60
         extra += ((b"x-ratelimit-limit", b"%d" % limit), (b"x-ratelimit-reset", b"%d" % reset),
                   (b"x-ratelimit-remaining", b"%d" % max(0, limit - used)))

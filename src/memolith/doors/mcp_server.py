@@ -188,7 +188,8 @@ class MemolithServer(Server[Any]):
             cache_hints={
                 "tools/list": STEADY, "resources/templates/list": STEADY, "server/discover": STEADY,
                 "resources/list": CHANGING, "resources/read": CHANGING, "prompts/list": CHANGING},
-            get_tool_input_schema=self.header_schema, **found)
+            # No tool takes arguments from headers, so the SDK need not look for such.
+            get_tool_input_schema=lambda _: None, **found)
         # The SDK's tracing, which nothing here collects, costs more than a whole pass through the registry.
         self.middleware.clear()
 
@@ -215,12 +216,6 @@ class MemolithServer(Server[Any]):
         _, scopes = caller_of(ctx)
         tools, cursor = page([shown for tool, shown in self.listed if tool.scopes <= scopes], params)
         return types.ListToolsResult(tools=tools, next_cursor=cursor)
-
-    def header_schema(self, name: str) -> Schema | None:
-        """The schema of a tool that takes arguments from headers; for any other the SDK need not look into it."""
-        tool = self.registry.find(name)
-        arguments = tool.input_schema["properties"].values() if tool is not None else ()
-        return tool.input_schema if tool and any("x-mcp-header" in argument for argument in arguments) else None
 
     async def call_tool(self, ctx: Context,
                         params: types.CallToolRequestParams) -> types.CallToolResult | types.InputRequiredResult:
