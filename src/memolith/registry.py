@@ -263,10 +263,6 @@ class Registry:
             chosen |= dict.fromkeys(known[part])
         return Registry(self.families, (tool for tool in chosen if tool.read_only or not read_only), self.observe)
 
-    def reading(self) -> Registry:
-        """The same without what writes or runs."""
-        return Registry(self.families, (tool for tool in self.tools if tool.read_only), self.observe)
-
     def run(self, name: str, arguments: Mapping[str, Any], call: Call) -> Outcome:
         """Check, call and word the result or the error; only `InputNeeded` gets out."""
         tool = self.find(name)

@@ -1,7 +1,4 @@
-"""The command line, and the commands about what is remembered: nouns and verbs, tables for people, JSON for programs.
-
-Most commands are tools, and take and give what the tool does through every other door.
-"""
+"""The command line, and the commands about what is remembered; most are tools, as through every other door."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The HTTP server: REST for every tool, what runs a server needs, access control around all.
-
-MCP has one path for all tools and one for each family, both eras of the protocol on each.
-"""
+"""The HTTP server: REST for every tool, MCP on its paths, what runs a server needs, access control around all."""
 
 from __future__ import annotations
 
@@ -65,8 +62,8 @@ class Rest:
         self.lock = threading.Lock()
         self.calls: Counter[tuple[str, str]] = Counter()
         self.seconds: dict[str, float] = defaultdict(float)
-        self.everything = Registry(app.registry.families, observe=self.count)
-        self.registry = registry = self.everything.reading() if read_only else self.everything
+        shown = (tool for tool in app.registry.tools if tool.read_only or not read_only)
+        self.registry = registry = Registry(app.registry.families, shown, self.count)
         self.routes = [
             Route("/mcp/tools/{tool}", self.call, methods=["POST"]),
             Route("/health", self.health), Route("/metrics", self.metrics),
@@ -82,9 +79,9 @@ class Rest:
 
     def word(self, error: MemolithError, path: str) -> dict[str, Any]:
         """How the family that a path belongs to words an error."""
-        if tool := self.everything.find(path.removeprefix("/mcp/tools/")):
+        if tool := self.app.registry.find(path.removeprefix("/mcp/tools/")):
             return tool.dialect.failure(error)
-        dialects = [family.dialect for family in self.everything.families if path == f"/mcp/{family.name}"]
+        dialects = [family.dialect for family in self.registry.families if path == f"/mcp/{family.name}"]
         coded = dialects[0].jsonrpc(error) if dialects else None
         if coded is None:
             return PLAIN.failure(error)
@@ -270,7 +267,7 @@ def build(app: App, *, read_only: bool = False, conformance: bool = False) -> AS
     rest = Rest(app, issuer, read_only)
     # Several servers on one database know no sessions of each other, so there each request stands for itself.
     doors: dict[str, Any] = conformance_fixtures(settings.host) if conformance else {}
-    doors |= mcp_doors(rest.everything, lambda: app.engine, read_only=read_only, stateless=bool(settings.database),
+    doors |= mcp_doors(rest.registry, lambda: app.engine, read_only=read_only, stateless=bool(settings.database),
                        most_body_bytes=settings.body_bytes)
 
     @asynccontextmanager
