@@ -36,8 +36,6 @@ TOOLS = {
     "erase": ("erase_item", "Remove every byte of an item for good."),
     "call": ("", "Call a tool: memolith call TOOL --json '{…}', or a flag per argument."),
 }
-# What a tool wants to be told, and a person need not say.
-ASSUMED = {"budget_tokens": "1000"}
 OBJECT = option("--json", dest="object", metavar="OBJECT", help="all arguments as one JSON object")
 
 
@@ -110,7 +108,8 @@ def tool_parser(command: str, tool_name: str) -> argparse.ArgumentParser:
         made.add_argument(*names, **details)
     for name, entry in schema["properties"].items():
         if name not in ("data", "json"):
-            assumed = None if calling else ASSUMED.get(name)
+            # What the tool wants to be told, and a person need not say.
+            assumed = "1000" if name == "budget_tokens" and not calling else None
             bare = not calling and not assumed and name in schema.get("required", ())
             made.add_argument(*([] if bare else [f"--{name.replace('_', '-')}"]), dest=f"argument {name}",
                               default=assumed, action="append" if entry.get("type") == "array" else "store",

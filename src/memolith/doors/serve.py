@@ -42,11 +42,6 @@ from memolith.errors import InvalidInput, MemolithError, NotFound, TooLarge, Una
 from memolith.registry import PLAIN, SCOPES, Call, Registry
 
 log = logging.getLogger(__name__)
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
-STATUSES = {400: "The input is not valid.", 401: "A valid key is needed.", 403: "The key does not allow this.",
-            404: "There is no such thing.", 409: "The present state does not allow it.",
-            413: "The request is too large.", 429: "Too many calls.", 503: "A part does not work right now.",
-            507: "The disk is full."}
 PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>memolith: tools</title>
 <style>body{font:16px/1.5 system-ui;max-width:50rem;margin:2rem auto;padding:0 1rem} pre{overflow:auto}</style>
 <h1>memolith: tools over REST</h1><p><code>POST /mcp/tools/NAME</code> with a JSON object and
@@ -150,8 +145,9 @@ class Rest:
 
 def openapi(registry: Registry) -> dict[str, Any]:
     """The whole REST door as OpenAPI 3.1."""
-    errors = {str(status): {"description": text, "content": {"application/json": {"schema": {"type": "object"}}}}
-              for status, text in STATUSES.items()}
+    body = {"application/json": {"schema": {"type": "object"}}}
+    errors = {str(kind.status): {"description": kind.__doc__, "content": body}
+              for kind in MemolithError.__subclasses__()}
     paths: dict[str, Any] = {"/health": {"get": {"summary": "Whether the server works.", "security": [],
                                                  "responses": {"200": {"description": "It does."}}}}}
     for tool in registry.tools:
@@ -296,7 +292,7 @@ def build(app: App, *, read_only: bool = False, conformance: bool = False) -> AS
 
 def conformance_fixtures(host: str) -> dict[str, Any]:
     """What the official MCP suite asks for; it lies beside the tests, for nobody else needs it."""
-    if host not in LOOPBACK:
+    if host not in ("127.0.0.1", "localhost", "::1"):
         raise InvalidInput("The conformance fixtures need no key, so they are served on loopback only.", field="host")
     tests = Path(__file__).parents[3] / "tests"
     if not (tests / "conformance").is_dir():
