@@ -1,7 +1,4 @@
-"""A registry as an MCP server of the official SDK: lists, calls, resources, prompts, and how they look on the wire.
-
-A request becomes a `Call`: who asks, and the ways back to the client while a worker thread runs the tool.
-"""
+"""A registry as an MCP server of the official SDK: lists, calls, resources, prompts, and how they look on the wire."""
 
 from __future__ import annotations
 
@@ -71,7 +68,7 @@ def is_modern(ctx: Context) -> bool:
 
 
 class Client:
-    """The client of one request, as seen from the worker thread."""
+    """The client of one request, and the ways back to him while a worker thread runs the tool."""
 
     def __init__(self, ctx: Context, bus: subscriptions.SubscriptionBus,
                  params: types.InputResponseRequestParams | None = None) -> None:
