@@ -263,10 +263,6 @@ class Registry:
             chosen |= dict.fromkeys(known[part])
         return Registry(self.families, (tool for tool in chosen if tool.read_only or not read_only), self.observe)
 
-    def reading(self) -> Registry:
-        """The same without what writes or runs."""
-        return Registry(self.families, (tool for tool in self.tools if tool.read_only), self.observe)
-
     def run(self, name: str, arguments: Mapping[str, Any], call: Call) -> Outcome:
         """Check, call and word the result or the error; only `InputNeeded` gets out."""
         tool = self.find(name)
@@ -284,6 +280,14 @@ class Registry:
             time.sleep(pause_s)
         self.observe(name, outcome.error.type if outcome.error else "ok", time.perf_counter() - started)
         return outcome
+
+    def attempt(self, name: str, arguments: Mapping[str, Any], make: Callable[[], Call]) -> Outcome:
+        """Run a call that may fail to be made: a store that cannot be opened is told in the words of the family."""
+        try:
+            call = make()
+        except MemolithError as error:
+            return self.refuse(name, error)
+        return self.run(name, arguments, call)
 
     def refuse(self, name: str, error: MemolithError) -> Outcome:
         """The error in the words of the tool's family."""

@@ -172,7 +172,8 @@ def test_every_client_has_a_sample_and_a_page():
     for name, client in CLIENTS.items():
         section = next(part for part in sections.values() if f"memolith install {name}\n" in part)
         shown = [client.form.read(text) for text in re.findall(r"```(?:json|toml)\n(.*?)```", section, re.DOTALL)]
-        wanted = client.entry("/home/you/.local/bin/memolith", ["stdio", "--tools", client.profile])
+        wanted = {**({"type": "stdio"} if client.typed else {}), "command": "/home/you/.local/bin/memolith",
+                  "args": ["stdio", "--tools", client.profile]}
         assert {client.key: {"memolith": wanted}} in shown
 
 
@@ -641,5 +642,5 @@ def test_the_written_command_is_this_very_program_and_starts_the_server(tmp_path
 def test_without_a_script_the_interpreter_is_named(monkeypatch, tmp_path):
     monkeypatch.setattr(sys, "argv", [str(tmp_path / "main.py")])
     monkeypatch.setattr(sys, "executable", str(tmp_path / "bin" / "python"))
-    assert install.launch("core", None) == (str(tmp_path / "bin" / "python"),
-                                            ["-m", "memolith.doors.main", "stdio", "--tools", "core"])
+    assert install.launch("core", None) == [str(tmp_path / "bin" / "python"), "-m", "memolith.doors.main", "stdio",
+                                            "--tools", "core"]

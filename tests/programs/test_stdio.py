@@ -38,8 +38,7 @@ from tests.programs.pipes import (
 )
 
 from memolith.doors.frames import IDEMPOTENCY_KEY, PREPARED, prepared_answers
-from memolith.doors.plain_calls import answer
-from memolith.doors.stdio_front import Front, Wire
+from memolith.doors.stdio_front import Front, Wire, answer
 from memolith.registry import Body, Call, Family, Registry
 
 NO_FILE = os.path.join(os.devnull, "missing")

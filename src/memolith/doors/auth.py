@@ -37,7 +37,6 @@ log = logging.getLogger(__name__)
 KEY_PREFIX = "mlk_"
 LOCAL_KEY = "local.key"
 PROJECT_HEADER = "x-memolith-project"
-LONGEST_LENGTH = 18
 PORTIONS = 20
 DECIDING = frozenset((b"host", b"origin", b"content-length", b"authorization", b"x-api-key", PROJECT_HEADER.encode()))
 MOST_KNOWN = 1000
@@ -161,9 +160,8 @@ class Access:
         self.checkers = anyio.CapacityLimiter(4)
         self.minute = self.second = 0
         self.used: Counter[str] = Counter()
-        self.taken: Counter[str] = Counter()
         self.elsewhere: Counter[str] = Counter()
-        """Calls taken from the shared allowance, and those that other servers took, as of then."""
+        """Calls that other servers took from the shared allowance, as of when this one last did."""
         self.known: dict[tuple[object, ...], Known | None] = {}
         """Whom these headers let in at a path, for this second: what another process changes is known in the next."""
 
@@ -217,10 +215,8 @@ class Access:
         origins = headers.getlist("origin")
         if not all(any(matches(origin, allowed) for allowed in self.settings.origins) for origin in origins):
             raise Denied("Requests from this origin are not allowed; add it to the setting `origins`.", field="origin")
-        length = headers.get("content-length", "0")
-        if not (length.isascii() and length.isdecimal()):
-            raise InvalidInput("The length of the body must be a number.", field="content-length")
-        if len(length) > LONGEST_LENGTH or int(length) > self.settings.body_bytes:
+        # Only a number of up to 20 digits passes the parser of HTTP.
+        if int(headers.get("content-length", "0")) > self.settings.body_bytes:
             raise TooLarge(f"A request has at most {self.settings.body_bytes:,} bytes.")
         is_open = path in self.open_paths or path.startswith("/.well-known/")
         known[given] = None if is_open else await self.check_key(headers, path)
@@ -251,14 +247,14 @@ class Access:
         """Count the call; the headers tell how many are left in this minute."""
         minute, limit = self.second // 60, self.settings.calls_per_minute
         if minute != self.minute:
-            self.minute, self.used, self.taken, self.elsewhere = minute, Counter(), Counter(), Counter()
+            self.minute, self.used, self.elsewhere = minute, Counter(), Counter()
+        own, portion = self.used[id], max(1, limit // PORTIONS)
         self.used[id] += 1
-        if self.allowance and self.used[id] > self.taken[id]:
-            self.taken[id] += (portion := max(1, limit // PORTIONS))
+        if self.allowance and own % portion == 0:
             # Servers share the limit by portions; while the database is away each counts for itself.
             with suppress(MemolithError):
                 total = await anyio.to_thread.run_sync(self.allowance, id, minute, portion)
-                self.elsewhere[id] = max(0, total - self.taken[id])
+                self.elsewhere[id] = max(0, total - own - portion)
         used, reset = self.used[id] + self.elsewhere[id], (minute + 1) * 60
         extra += ((b"x-ratelimit-limit", b"%d" % limit), (b"x-ratelimit-reset", b"%d" % reset),
                   (b"x-ratelimit-remaining", b"%d" % max(0, limit - used)))

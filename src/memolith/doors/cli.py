@@ -1,7 +1,4 @@
-"""The command line, and the commands about what is remembered: nouns and verbs, tables for people, JSON for programs.
-
-Most commands are tools, and take and give what the tool does through every other door.
-"""
+"""The command line, and the commands about what is remembered; most are tools, as through every other door."""
 
 from __future__ import annotations
 
@@ -16,21 +13,7 @@ from typing import Any
 from memolith import __version__
 from memolith.app import App, families
 from memolith.doors import cli_server, install
-from memolith.doors.commands import (
-    DATA,
-    JSON,
-    REPO,
-    YES,
-    Commands,
-    Options,
-    confirm,
-    end_bars,
-    into,
-    note,
-    option,
-    out,
-    tell,
-)
+from memolith.doors.commands import DATA, JSON, REPO, YES, Commands, Options, confirm, into, note, option, out, tell
 from memolith.engine.events import block_data
 from memolith.engine.graph import FORMATS, draw
 from memolith.engine.intake import json_object
@@ -53,8 +36,6 @@ TOOLS = {
     "erase": ("erase_item", "Remove every byte of an item for good."),
     "call": ("", "Call a tool: memolith call TOOL --json '{…}', or a flag per argument."),
 }
-# What a tool wants to be told, and a person need not say.
-ASSUMED = {"budget_tokens": "1000"}
 OBJECT = option("--json", dest="object", metavar="OBJECT", help="all arguments as one JSON object")
 
 
@@ -93,8 +74,6 @@ def run(arguments: list[str]) -> int:
     except OSError as error:
         told = Unavailable(f"{error.filename or 'A file'} cannot be used: {error.strerror}.")
         failure = DiskFull() if error.errno in (errno.ENOSPC, errno.EDQUOT) else told
-    finally:
-        end_bars()
     field = f" ({failure.field})" if failure.field else ""
     note(json.dumps(PLAIN.failure(failure), ensure_ascii=False) if options.json
          else f"memolith: {failure.message}{field}")
@@ -129,7 +108,8 @@ def tool_parser(command: str, tool_name: str) -> argparse.ArgumentParser:
         made.add_argument(*names, **details)
     for name, entry in schema["properties"].items():
         if name not in ("data", "json"):
-            assumed = None if calling else ASSUMED.get(name)
+            # What the tool wants to be told, and a person need not say.
+            assumed = "1000" if name == "budget_tokens" and not calling else None
             bare = not calling and not assumed and name in schema.get("required", ())
             made.add_argument(*([] if bare else [f"--{name.replace('_', '-')}"]), dest=f"argument {name}",
                               default=assumed, action="append" if entry.get("type") == "array" else "store",

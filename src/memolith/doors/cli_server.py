@@ -16,20 +16,7 @@ from memolith import __version__
 from memolith import app as root
 from memolith.app import App, at_address, copy_everything, library_version, wait_for
 from memolith.doors import stdio_front
-from memolith.doors.commands import (
-    REPO,
-    TENANT,
-    YES,
-    Commands,
-    Options,
-    confirm,
-    into,
-    note,
-    option,
-    out,
-    progress,
-    tell,
-)
+from memolith.doors.commands import REPO, YES, Commands, Options, confirm, into, note, option, out, progress, tell
 from memolith.doors.frames import VERSION_KEY, parsed
 from memolith.engine.conversations import NOTHING, Report, take
 from memolith.engine.intake import when
@@ -40,6 +27,7 @@ from memolith.registry import Tool
 COMMANDS: Commands = {}
 FILE = option("file", type=Path)
 FILE_OR_STREAM = option("file", nargs="?", default="-")
+TENANT = option("--tenant", default="local")
 SAFE_SQLITE = (3, 51, 3)
 ADDRESS = {"required": True, "metavar": "ADDRESS", "help": "sqlite:FOLDER or postgres:URL"}
 READ_ONLY = option("--read-only", action="store_true", help="hide and refuse every writing tool")

@@ -35,7 +35,6 @@ DATA = option("--data", metavar="DIR", type=Path, help="the data folder (or MEMO
 REPO = option("--repo", metavar="DIR", help="the git repository that captures belong to (or MEMOLITH_REPO)")
 JSON = option("--json", action="store_true", help="print JSON")
 YES = option("--yes", action="store_true", help="do not ask")
-TENANT = option("--tenant", default="local")
 
 
 def into(commands: Commands, *options: Option) -> Callable[[Run], Run]:

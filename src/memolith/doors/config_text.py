@@ -60,22 +60,8 @@ def _members(plain: str, start: int) -> dict[str, Member]:
     return members
 
 
-def _found(plain: str, key: str, name: str) -> tuple[Member | None, Member | None]:
-    """The servers, and ours among them."""
-    servers = _members(plain, _solid(plain, 0)).get(key)
-    return servers, _members(plain, servers[1]).get(name) if servers else None
-
-
 def _rendered(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
-
-
-def _inserted(text: str, start: int, key: str, value: object) -> str:
-    """The text with a new first member in the object that begins there; a line of its own if the next one has one."""
-    first = _solid(_plain(text), start + 1)
-    lead = text[len(text[:first].rstrip()):first]
-    after = "" if text[first] == "}" else "," + (lead or " ")
-    return f"{text[:first]}{_rendered(key)}: {_rendered(value)}{after}{text[first:]}"
 
 
 def _read_json(text: str) -> Entry:
@@ -87,21 +73,24 @@ def _read_json(text: str) -> Entry:
 
 
 def _put_json(text: str, key: str, name: str, entry: Entry) -> str:
+    """The text with a new first server, on a line of its own if the next one has one."""
+    text = _drop_json(text, key, name)
     plain = _plain(text)
     if not plain.strip():
         return text + json.dumps({key: {name: entry}}, ensure_ascii=False, indent=2) + "\n"
-    servers, ours = _found(plain, key, name)
-    if servers is None:
-        return _inserted(text, _solid(plain, 0), key, {name: entry})
-    if ours is None:
-        return _inserted(text, servers[1], name, entry)
-    _, value, stop = ours
-    return text[:value] + _rendered(entry) + text[stop:]
+    top = _solid(plain, 0)
+    servers = _members(plain, top).get(key)
+    start, added, value = (servers[1], name, entry) if servers else (top, key, {name: entry})
+    first = _solid(plain, start + 1)
+    lead = text[len(text[:first].rstrip()):first]
+    after = "" if text[first] == "}" else "," + (lead or " ")
+    return f"{text[:first]}{_rendered(added)}: {_rendered(value)}{after}{text[first:]}"
 
 
 def _drop_json(text: str, key: str, name: str) -> str:
     plain = _plain(text)
-    _, ours = _found(plain, key, name)
+    servers = _members(plain, _solid(plain, 0)).get(key) if plain.strip() else None
+    ours = _members(plain, servers[1]).get(name) if servers else None
     if ours is None:
         return text
     start, _, stop = ours

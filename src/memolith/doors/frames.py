@@ -1,4 +1,4 @@
-"""Frames of the stdio door as the quick front sees them, and prepared answers, with the standard library alone."""
+"""Frames, prepared answers, and calls that need nothing of the SDK, with the standard library alone."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from memolith import __version__
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+    from memolith.registry import Outcome, Registry, Tool
 
     Answers = dict[str, dict[str, bytes]]
     Json = dict[str, Any]
@@ -99,3 +101,31 @@ def answer_to(message: Json, version: str | None, prepared: Answers) -> bytes | 
     elif VERSION_KEY in meta:
         version = MODERN if is_envelope(meta) else None
     return prepared.get(version or "", {}).get(method)
+
+
+def plain_call(registry: Registry, message: Json) -> tuple[Tool, Json, Json] | None:
+    """The tool, the arguments and the metadata of a call without anything unusual; None for any other message."""
+    params = message.get("params")
+    if message.get("method") != "tools/call" or not is_request(message) or not isinstance(params, dict):
+        return None
+    name, arguments, meta = params.get("name"), params.get("arguments", {}), params.get("_meta", {})
+    tool = registry.find(name) if isinstance(name, str) else None
+    if tool is None or not isinstance(arguments, dict) or not isinstance(meta, dict):
+        return None
+    if params.keys() - {"name", "arguments", "_meta"} or IDEMPOTENCY_KEY in meta:
+        return None
+    return None if VERSION_KEY in meta and not is_envelope(meta) else (tool, arguments, meta)
+
+
+def worded(outcome: Outcome, described: Json) -> bytes:
+    """The outcome as the SDK would send it; the newer protocol adds who the server is."""
+    result = {"content": [{"text": outcome.text, "type": "text"}], "isError": not outcome.ok,
+              **({"structuredContent": outcome.body} if outcome.ok else {}),
+              **({"resultType": "complete", "_meta": described} if described else {})}
+    return json.dumps(result, ensure_ascii=False, separators=(",", ":")).encode(errors="backslashreplace")
+
+
+def description(prepared: Answers) -> Json:
+    """Who the server says it is, from its prepared answers."""
+    meta: Json = json.loads(prepared.get(MODERN, {}).get("server/discover", "{}")).get("_meta", {})
+    return meta

@@ -36,10 +36,6 @@ class Client:
     profile: str = "core"
     typed: bool = False
 
-    def entry(self, command: str, arguments: list[str]) -> Entry:
-        """What the client is told about a server that it starts itself."""
-        return ({"type": "stdio"} if self.typed else {}) | {"command": command, "args": arguments}
-
 
 _CLINE = "settings/cline_mcp_settings.json"
 CLIENTS: Mapping[str, Client] = {client.name: client for client in (
@@ -108,7 +104,9 @@ def install(app: App, options: Options) -> object:
     # A client tells little when a server does not start, so an unknown profile is refused here.
     app.registry.choose(profile)
     file = chosen(candidates(client, options.scope))
-    return carry_out(client, file, client.entry(*launch(profile, options.data)), options)
+    program, *arguments = launch(profile, options.data)
+    entry = ({"type": "stdio"} if client.typed else {}) | {"command": program, "args": arguments}
+    return carry_out(client, file, entry, options)
 
 
 @into(COMMANDS, *SHARED)
@@ -120,7 +118,7 @@ def uninstall(app: App, options: Options) -> object:
     return carry_out(client, chosen(holding or files), None, options)
 
 
-def launch(profile: str, data: Path | None) -> tuple[str, list[str]]:
+def launch(profile: str, data: Path | None) -> list[str]:
     """The command that starts this very installation as a stdio server."""
     program = sys.argv[0] if Path(sys.argv[0]).stem == "memolith" else "memolith"
     # Beside the interpreter, not on the PATH: there a script of another installation may come first.
@@ -128,7 +126,7 @@ def launch(profile: str, data: Path | None) -> tuple[str, list[str]]:
     script = shutil.which(program, path=beside)
     start = [os.path.abspath(script)] if script else [sys.executable, "-m", "memolith.doors.main"]
     place = ["--data", os.path.abspath(data.expanduser())] if data else []
-    return start[0], [*start[1:], "stdio", "--tools", profile, *place]
+    return [*start, "stdio", "--tools", profile, *place]
 
 
 def candidates(client: Client, scope: str) -> list[Path]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from getopt import GetoptError, getopt
 
 from memolith.errors import MemolithError
 
@@ -44,16 +45,11 @@ def main(arguments: list[str] | None = None) -> int:
 
 def plain_options(arguments: list[str]) -> dict[str, str] | None:
     """The options of `stdio` in their plain form; None leaves them to the full parser."""
-    chosen: dict[str, str] = {}
-    rest = iter(arguments)
-    for name in rest:
-        if name == "--read-only":
-            chosen[name] = "yes"
-        elif name in ("--tools", "--data", "--repo") and (value := next(rest, "")) and not value.startswith("-"):
-            chosen[name] = value
-        else:
-            return None
-    return chosen
+    try:
+        chosen, rest = getopt(arguments, "", ["tools=", "data=", "repo=", "read-only"])
+    except GetoptError:
+        return None
+    return None if rest or any(value.startswith("-") for _, value in chosen) else dict(chosen)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,4 @@
-"""A registry as an MCP server of the official SDK: lists, calls, resources, prompts, and how they look on the wire.
-
-A request becomes a `Call`: who asks, and the ways back to the client while a worker thread runs the tool.
-"""
+"""A registry as an MCP server of the official SDK: lists, calls, resources, prompts, and how they look on the wire."""
 
 from __future__ import annotations
 
@@ -27,7 +24,6 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from memolith import __version__
 from memolith.doors.frames import IDEMPOTENCY_KEY
-from memolith.doors.plain_calls import outcome_of
 from memolith.engine.engine import Engine
 from memolith.engine.model import Caller
 from memolith.errors import Denied, MemolithError, NotFound
@@ -72,7 +68,7 @@ def is_modern(ctx: Context) -> bool:
 
 
 class Client:
-    """The client of one request, as seen from the worker thread."""
+    """The client of one request, and the ways back to him while a worker thread runs the tool."""
 
     def __init__(self, ctx: Context, bus: subscriptions.SubscriptionBus,
                  params: types.InputResponseRequestParams | None = None) -> None:
@@ -189,7 +185,8 @@ class MemolithServer(Server[Any]):
             cache_hints={
                 "tools/list": STEADY, "resources/templates/list": STEADY, "server/discover": STEADY,
                 "resources/list": CHANGING, "resources/read": CHANGING, "prompts/list": CHANGING},
-            get_tool_input_schema=self.header_schema, **found)
+            # No tool takes arguments from headers, so the SDK need not look for such.
+            get_tool_input_schema=lambda _: None, **found)
         # The SDK's tracing, which nothing here collects, costs more than a whole pass through the registry.
         self.middleware.clear()
 
@@ -217,12 +214,6 @@ class MemolithServer(Server[Any]):
         tools, cursor = page([shown for tool, shown in self.listed if tool.scopes <= scopes], params)
         return types.ListToolsResult(tools=tools, next_cursor=cursor)
 
-    def header_schema(self, name: str) -> Schema | None:
-        """The schema of a tool that takes arguments from headers; for any other the SDK need not look into it."""
-        tool = self.registry.find(name)
-        arguments = tool.input_schema["properties"].values() if tool is not None else ()
-        return tool.input_schema if tool and any("x-mcp-header" in argument for argument in arguments) else None
-
     async def call_tool(self, ctx: Context,
                         params: types.CallToolRequestParams) -> types.CallToolResult | types.InputRequiredResult:
         tool = self.registry.find(params.name)
@@ -231,8 +222,8 @@ class MemolithServer(Server[Any]):
         client = Client(ctx, self.bus, params)
         try:
             # The store may be damaged or locked; then the list is still served and each call says what is wrong.
-            outcome = await client.work(lambda: outcome_of(self.registry, params.name, params.arguments or {},
-                                                           lambda: client.call(self.engine())))
+            outcome = await client.work(lambda: self.registry.attempt(params.name, params.arguments or {},
+                                                                      lambda: client.call(self.engine())))
         except InputNeeded as needed:
             form = types.ElicitRequestFormParams(message=needed.message, requested_schema=needed.schema)
             # Answers of earlier rounds travel with the question, because they are not sent again.

@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     from memolith.registry import Registry
 
 DRAIN_S = 1.0
-CANCELLED = "notifications/cancelled"
-UNANSWERED = frozenset(("subscriptions/listen",))
-"""Requests that stay open for as long as the client is there."""
 
 
 class Lanes:
@@ -69,10 +66,11 @@ class Lanes:
         if isinstance(message, types.JSONRPCRequest | types.JSONRPCNotification) and message.method != "initialize":
             meta = (message.params or {}).get("_meta")
         eras = ["envelope" if isinstance(meta, dict) and VERSION_KEY in meta else "handshake"]
-        if isinstance(message, types.JSONRPCNotification) and message.method == CANCELLED:
+        if isinstance(message, types.JSONRPCNotification) and message.method == "notifications/cancelled":
             # It names a request of either era, and carries no envelope.
             eras = list(self.inboxes)
-        if isinstance(message, types.JSONRPCRequest) and message.method not in UNANSWERED:
+        # A request to listen stays open for as long as the client is there.
+        if isinstance(message, types.JSONRPCRequest) and message.method != "subscriptions/listen":
             self.unanswered.add((eras[0], message.id))
         for era in eras:
             if era not in self.inboxes:

@@ -15,7 +15,7 @@ import sys
 import threading
 from queue import SimpleQueue
 
-from memolith.doors.frames import PREPARED, answer_to, framed, parsed, prepared_answers
+from memolith.doors import frames
 
 # Not from `typing`, whose import takes a seventh of the whole start.
 TYPE_CHECKING = False
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from memolith.app import App
     from memolith.doors.frames import Answers, Json
+    from memolith.registry import Registry
 
 CHUNK = 1 << 16
 
@@ -89,13 +90,13 @@ class Front:
             if self.feed is not None:
                 self.feed(line)
                 return
-            message = parsed(line)
+            message = frames.parsed(line)
             if message is None:
                 return
             method = message.get("method")
-            answer = answer_to(message, self.version, self.prepared)
+            answer = frames.answer_to(message, self.version, self.prepared)
             if answer is not None:
-                self.wire.write(framed(message, answer))
+                self.wire.write(frames.framed(message, answer))
             if answer is not None and method == "initialize":
                 self.version, self.handshake = message["params"]["protocolVersion"], message["id"]
             if answer is None or method == "initialize":
@@ -125,7 +126,7 @@ class Front:
                 with self.lock:
                     if answer is not None:
                         self.waiting -= 1
-                        self.wire.write(framed(message, answer))
+                        self.wire.write(frames.framed(message, answer))
                     elif self.feed is not None:
                         self.feed(line)
                     else:
@@ -173,10 +174,38 @@ class Front:
         return self.ended and not self.waiting and self.feed is None
 
 
+def answer(front: Front, app: App, registry: Registry, message: Json) -> bytes | None:
+    """The result of a plain call; None leaves the call to the SDK."""
+    # pydantic, which the opening must not wait for
+    from memolith.engine.model import Caller
+    from memolith.registry import Call, InputNeeded, quiet
+    plain = frames.plain_call(registry, message)
+    if plain is None or not front.prepared:
+        return None
+    tool, arguments, meta = plain
+    # The results of the oldest versions have other fields.
+    if frames.VERSION_KEY not in meta and (front.version or "") < "2025-06-18":
+        return None
+    if not tool.read_only and (tool.effect == "runs" or "progressToken" in meta):
+        return None
+
+    def leave(*_: object) -> None:
+        # Nothing was written, so the SDK, which can do this, may run the call once more.
+        raise InputNeeded("", "", {})
+
+    progress = leave if "progressToken" in meta else quiet
+    try:
+        outcome = registry.attempt(tool.name, arguments, lambda: Call(
+            Caller(), app.engine, progress=progress, elicit=leave, local=True))
+    except InputNeeded:
+        return None
+    return frames.worded(outcome, frames.description(front.prepared) if frames.VERSION_KEY in meta else {})
+
+
 def serve(open_app: Callable[[], App], profile: str = "all", *, read_only: bool = False,
-          prepared: str = PREPARED) -> None:
+          prepared: str = frames.PREPARED) -> None:
     """Serve MCP over stdin and stdout until the client leaves; the app is opened once it is needed."""
-    front = Front(Wire.of_process(), prepared_answers(prepared, profile, read_only))
+    front = Front(Wire.of_process(), frames.prepared_answers(prepared, profile, read_only))
 
     def read() -> None:
         front.read()
@@ -195,8 +224,6 @@ def serve(open_app: Callable[[], App], profile: str = "all", *, read_only: bool 
     app = open_app()
     try:
         registry = app.registry.choose(profile, read_only=read_only)
-        from memolith.doors.plain_calls import answer  # pydantic, which the opening must not wait for
-
         trying = threading.Thread(target=front.try_calls, daemon=True,
                                   args=(lambda message: answer(front, app, registry, message),))
         trying.start()
