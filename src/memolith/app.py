@@ -88,19 +88,16 @@ class App:
 
     @property
     def store(self) -> SqliteStore | Shards:
-        """Where everything is kept."""
         assert self.engine
         return self._store
 
     @property
     def stage(self) -> LocalStage | PostgresStage:
-        """Where vectors are searched."""
         assert self.engine
         return self._stage
 
     @cached_property
     def embedder(self) -> Embedder | None:
-        """The model that makes vectors."""
         chosen = self.settings
         if chosen.embedder != "http":
             return self._builtin if chosen.embedder == "minilm" else None
@@ -228,12 +225,10 @@ class App:
 
     @cached_property
     def keys(self) -> StoredKeys:
-        """The keys of HTTP clients."""
         return StoredKeys(self.store)
 
     @cached_property
     def registry(self) -> Registry:
-        """The tools of all families."""
         # pydantic and the surfaces, which only a call of a tool needs.
         from memolith.registry import Registry
         return Registry(families())
@@ -252,7 +247,6 @@ class App:
 
     @property
     def shards(self) -> Shards:
-        """The databases between which tenants move."""
         if isinstance(self.store, SqliteStore):
             raise InvalidInput("Tenants move between PostgreSQL databases; see the setting `database`.",
                                field="database")
@@ -289,7 +283,6 @@ def families() -> list[Family]:
 
 
 def open_store(chosen: Settings) -> SqliteStore | Shards:
-    """The store that the settings name."""
     if not chosen.database:
         return SqliteStore(chosen.data, chosen.busy_s)
     try:

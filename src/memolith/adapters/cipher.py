@@ -36,7 +36,6 @@ class AesCipher:
         return f"{mark}.{base64.b64encode(nonce + key.encrypt(nonce, value.encode(), context.encode())).decode()}"
 
     def fits(self, sealed: str) -> bool:
-        """Whether one of the keys has sealed this."""
         return sealed.partition(".")[0] in self._keys
 
     def open(self, sealed: str, context: str) -> str:

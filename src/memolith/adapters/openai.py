@@ -43,7 +43,6 @@ class Endpoint:
                              headers={"Authorization": f"Bearer {self._key}"} if self._key else {})
 
     def post(self, path: str, body: dict[str, object], timeout_s: float) -> bytes:
-        """What the server answers."""
         part = self.part
         for attempt in range(1, TRIES + 1):
             started = time.monotonic()
@@ -87,7 +86,6 @@ class HttpEmbedder(Endpoint):
 
     @property
     def ready(self) -> bool:
-        """Whether the embedder has not just failed."""
         return time.monotonic() >= self.quiet_until
 
     def wait(self, timeout_s: float) -> bool:
@@ -151,7 +149,6 @@ class HttpAnalyst(Endpoint):
         self._written: dict[tuple[str, ...], str] = {}
 
     def tags(self, text: str, known: Sequence[str], most: int) -> list[Finding]:
-        """Tags that suit a text."""
         answer = self._ask(f"Suggest at most {most} short lower-case tags for the text, best first: the tag as label, "
                            f"the reason as text, nothing as support. Prefer tags of this list where they fit: "
                            f"{', '.join(known[:100])}", text[:10 * LONGEST])

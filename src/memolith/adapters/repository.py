@@ -1,7 +1,5 @@
 """The git repository around a folder, read from its files; no program is run."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from functools import partial

@@ -1,7 +1,5 @@
 """Who calls over HTTP: Host and Origin first, then a key or a token, then how often."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import logging
@@ -264,7 +262,6 @@ class Access:
 
 
 def credential(headers: Headers) -> str:
-    """The key or token that came with the request."""
     kind, _, token = headers.get("authorization", "").partition(" ")
     return token.strip() if kind.lower() == "bearer" else headers.get("x-api-key", "")
 

@@ -1,7 +1,5 @@
 """The command line, and the commands about what is remembered; most are tools, as through every other door."""
 
-from __future__ import annotations
-
 import argparse
 import errno
 import json
@@ -40,7 +38,6 @@ OBJECT = option("--json", dest="object", metavar="OBJECT", help="all arguments a
 
 
 def parser() -> argparse.ArgumentParser:
-    """Every command with its options."""
     top = argparse.ArgumentParser(prog="memolith", description="One memory server for AI agents.")
     top.add_argument("--version", action="version", version=f"memolith {__version__}")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
@@ -220,7 +217,6 @@ def undo(app: App, options: Options) -> object:
 
 
 def item_fields(item: Item) -> dict[str, Json]:
-    """An item without its text."""
     scope = item.scope
     return {"id": item.id, "kind": item.kind, "title": item.title, "status": item.status, "tags": list(item.tags),
             "metadata": dict(item.attributes), "owner": scope.owner, "audience": scope.audience.value,

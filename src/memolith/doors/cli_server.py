@@ -1,7 +1,5 @@
 """Commands for whoever runs memolith: they serve, look after the data, and care for keys and tenants."""
 
-from __future__ import annotations
-
 import json
 import os
 import platform

@@ -3,8 +3,6 @@
 What it gives is printed as JSON for programs, and as fields, tables and wrapped texts for people.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import shutil
@@ -27,7 +25,6 @@ _open_bars: set[str] = set()
 
 
 def option(*names: str, **details: Any) -> Option:
-    """An argument or flag, in the words of argparse."""
     return names, details
 
 
@@ -115,7 +112,6 @@ def has_rows(value: object) -> bool:
 
 
 def cell(value: object) -> str:
-    """A value in one line."""
     if isinstance(value, list):
         return "; ".join(map(cell, value)) or "none"
     if isinstance(value, dict):

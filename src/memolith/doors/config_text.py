@@ -3,8 +3,6 @@
 The file belongs to somebody else: comments, order, indentation and line ends are his, so nothing is written anew.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import tomllib

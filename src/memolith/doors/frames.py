@@ -58,7 +58,6 @@ def are_capabilities(value: object) -> bool:
 
 
 def framed(message: Json, result: bytes) -> bytes:
-    """The answer to a request."""
     return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (json.dumps(message["id"]).encode(), result)
 
 

@@ -1,7 +1,5 @@
 """The commands that put memolith into a client's config file and take it out again, and the clients that they know."""
 
-from __future__ import annotations
-
 import difflib
 import os
 import re
@@ -130,7 +128,6 @@ def launch(profile: str, data: Path | None) -> list[str]:
 
 
 def candidates(client: Client, scope: str) -> list[Path]:
-    """The files in question on this machine."""
     if scope == "user":
         return expanded(places(client, sys.platform, os.environ, str(Path.home())))
     if client.project is None:
@@ -155,7 +152,6 @@ def backup_of(file: Path) -> Path:
 
 
 def content(file: Path) -> bytes | None:
-    """The bytes of a file, None if there is none."""
     return file.read_bytes() if file.exists() else None
 
 

@@ -1,7 +1,5 @@
 """The command `memolith`; it imports only what the command at hand needs."""
 
-from __future__ import annotations
-
 import sys
 from getopt import GetoptError, getopt
 

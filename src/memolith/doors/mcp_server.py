@@ -1,7 +1,5 @@
 """A registry as an MCP server of the official SDK: lists, calls, resources, prompts, and how they look on the wire."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import json
@@ -298,7 +296,6 @@ class MemolithServer(Server[Any]):
 
 
 def page(entries: Sequence[Listed], params: types.PaginatedRequestParams | None) -> tuple[list[Listed], str | None]:
-    """The entries of the page that was asked for, and the cursor of the next, if there is one."""
     cursor = params.cursor if params is not None else None
     start = int(cursor) if cursor and cursor.isascii() and cursor.isdecimal() and len(cursor) < 10 else 0
     if cursor is not None and not 0 < start < len(entries):

@@ -95,7 +95,6 @@ class Lanes:
 
 
 def message_of(line: bytes) -> types.JSONRPCMessage | None:
-    """The frame as a message; None if it is none."""
     with suppress(ValueError):
         return types.jsonrpc_message_adapter.validate_json(line.decode("utf-8", "replace"), by_name=False)
     with suppress(ValueError):

@@ -1,7 +1,5 @@
 """The HTTP server: REST for every tool, MCP on its paths, what runs a server needs, access control around all."""
 
-from __future__ import annotations
-
 import asyncio
 import html
 import json
@@ -144,7 +142,6 @@ class Rest:
 
 
 def openapi(registry: Registry) -> dict[str, Any]:
-    """The whole REST door as OpenAPI 3.1."""
     body = {"application/json": {"schema": {"type": "object"}}}
     errors = {str(kind.status): {"description": kind.__doc__, "content": body}
               for kind in MemolithError.__subclasses__()}
@@ -170,7 +167,6 @@ def openapi(registry: Registry) -> dict[str, Any]:
 
 
 def page(registry: Registry) -> str:
-    """The tools as a page to read."""
     return PAGE + "".join(
         f"<h2>{html.escape(tool.name)} <small>{html.escape(tool.family)}</small></h2>"
         f"<p>{html.escape(tool.description)}</p><p>Arguments: {html.escape(', '.join(tool.input_schema['properties']))}"
@@ -257,7 +253,6 @@ def mcp_doors(registry: Registry, engine: Callable[[], Engine], *, read_only: bo
 
 
 def build(app: App, *, read_only: bool = False, conformance: bool = False) -> ASGIApp:
-    """The whole server as one ASGI app."""
     settings = app.settings
     issuer = Issuer(settings) if settings.oauth_issuer else None
     rest = Rest(app, issuer, read_only)

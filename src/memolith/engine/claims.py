@@ -46,7 +46,6 @@ class Facts(NamedTuple):
 
 
 def facts(text: str) -> Facts:
-    """The facts of a text."""
     words = _WORD.findall(text.replace("’", "'"))
     lower = [word.lower() for word in words]
     return Facts(numbers=tuple(word for word in lower if word in _NUMBERS or any(c.isdigit() for c in word)),

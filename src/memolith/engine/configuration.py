@@ -82,7 +82,6 @@ class Configuration(NamedTuple):
 
 
 def known_key(name: str) -> Key:
-    """The key of that name."""
     if name not in KEYS:
         raise NotFound(f"There is no key {name[:60]!r}; there are {', '.join(KEYS)}.", field="key", id=name)
     return KEYS[name]

@@ -1,7 +1,5 @@
 """All of memory behind one value: the verbs, the past, the search and the upkeep."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections import Counter, deque
@@ -87,7 +85,6 @@ class Engine(Verbs):
 
     def listing(self, caller: Caller, chosen: Filter = Filter(), sort: str = "created_at", descending: bool = True,
                 limit: int = 20, offset: int = 0) -> Page:
-        """A page of the items that the caller sees and the filter keeps."""
         if not 1 <= limit <= MOST_LISTED:
             raise InvalidInput(f"The limit must lie between 1 and {MOST_LISTED:,}.", field="limit")
         if not 0 <= offset < 2**62:
@@ -96,13 +93,11 @@ class Engine(Verbs):
             return rows.listing(caller, checked(chosen), sort, descending, limit, offset)
 
     def counts(self, caller: Caller, by: str, chosen: Filter = Filter()) -> dict[str, int]:
-        """How many items the caller sees per kind, status, namespace, project or tag."""
         with self.store.reading(caller.tenant) as rows:
             return rows.counts(caller, checked(chosen), by)
 
     def explore(self, caller: Caller, id: str, depth: int = 1, types: Collection[str] = (),
                 toward: Direction = "both", chosen: Filter = Filter(), most: int = MOST) -> Neighbourhood:
-        """Everything within so many links of an item, itself first."""
         if not 0 <= depth <= DEEPEST:
             raise InvalidInput(f"The depth must lie between 0 and {DEEPEST}.", field="depth", value=depth)
         with self.store.reading(caller.tenant) as rows:
@@ -113,11 +108,9 @@ class Engine(Verbs):
             link for link in links if {link.source, link.target} <= distance.keys()), distance, cut)
 
     def recall(self, caller: Caller, query: Query) -> Found:
-        """One page of hits, best first."""
         return self.search.recall(caller, query)
 
     def context(self, caller: Caller, text: str, budget: int, chosen: Filter = Filter()) -> Pack:
-        """The best passages that fit into a budget of tokens, without repetition, each under its number."""
         if not 20 <= budget <= 200_000:
             raise InvalidInput("The budget must lie between 20 and 200,000 tokens.", field="budget_tokens")
         found = self.recall(caller, Query(text, chosen, limit=MOST_PACKED))
@@ -174,7 +167,6 @@ class Engine(Verbs):
         return found
 
     def flush_reads(self) -> None:
-        """Write the access counts of this process."""
         with self._flushing:
             reads = [self._reads.popleft() for _ in range(len(self._reads))]
             for tenant in {read[0] for read in reads}:

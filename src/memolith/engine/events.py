@@ -154,7 +154,6 @@ class Replay:
     passages: list[Passage] = field(default_factory=list)
 
     def apply(self, event: Event) -> Changes:
-        """Fold one more event into the state."""
         changes = fold(self.row, event)
         if changes.keep is not None:
             self.passages = [*self.passages[:changes.keep], *changes.passages]

@@ -1,7 +1,5 @@
 """The filter language: `ns:decisions tag:a,b -tag:old since:7d source:src/*`, read into what the stores filter by."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """Walking along links: level by level, one statement per level, only over what the caller sees; and drawing them."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Collection
 from typing import NamedTuple

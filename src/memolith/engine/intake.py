@@ -90,7 +90,6 @@ class Intake:
             raise TooLarge(f"One item holds at most {self.limits.item_bytes:,} bytes.", field="content")
 
     def title(self, title: str) -> str:
-        """A title in one line."""
         return self._short("title", " ".join(plain("title", title).split()), self.limits.title)
 
     def tags(self, tags: Sequence[str]) -> tuple[str, ...]:
@@ -156,7 +155,6 @@ class Intake:
 
 
 def json_object(text: str | bytes | bytearray, what: str, field: str) -> dict[str, Json]:
-    """The object that a JSON text holds."""
     try:
         value: Json = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -201,7 +199,6 @@ def identifier(id: str, name: str = "id") -> str:
 
 
 def one_of(name: str, value: str, choices: tuple[str, ...]) -> str:
-    """The value, if it is one of the choices."""
     if value not in choices:
         raise InvalidInput(f"There is no such {name}; use one of {', '.join(choices)}.", field=name)
     return value

@@ -1,7 +1,5 @@
 """The filter in plain Python, for what is in no table: states of the past, neighbours of a hit."""
 
-from __future__ import annotations
-
 import fnmatch
 import math
 import operator

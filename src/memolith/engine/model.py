@@ -1,7 +1,5 @@
 """The values of the engine: frozen, comparable, without behaviour of their own."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field

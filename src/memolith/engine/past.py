@@ -56,7 +56,6 @@ class Past(NamedTuple):
         return state.row, join_blocks(state.passages)
 
     def last(self, caller: Caller, id: str) -> Event:
-        """The newest event of an item."""
         with self.engine.store.reading(caller.tenant) as rows:
             return next(event for event in reversed(_events(rows, caller, id)) if event.type != "appraised")
 

@@ -34,7 +34,6 @@ class Place(NamedTuple):
 
     @classmethod
     def of(cls, ref: int) -> Place:
-        """The place that a number stands for."""
         return cls(ref >> ORDINAL_BITS, ref & (1 << ORDINAL_BITS) - 1)
 
 

@@ -58,7 +58,6 @@ class Recall:
     drain: Callable[[str, float], object]
 
     def recall(self, caller: Caller, query: Query) -> Found:
-        """One page of hits, best first."""
         query = replace(check(query), filter=checked(query.filter))
         warnings: list[str] = []
         meaning = None if query.mode == "text" else self._ready(query, warnings)

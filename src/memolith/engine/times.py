@@ -1,7 +1,5 @@
 """Ids that sort by time, and the clock."""
 
-from __future__ import annotations
-
 import os
 import re
 import threading
@@ -34,7 +32,6 @@ class SystemClock:
     _last = 0
 
     def now(self) -> str:
-        """UTC with microseconds and `Z`."""
         with _lock:
             self._last = max(self._last + 1, time.time_ns() // 1000)
             return iso(self._last)

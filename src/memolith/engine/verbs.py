@@ -114,7 +114,6 @@ class Verbs:
             return self._change(rows, caller, item, "tagged", {"tags": list(tags)}, intake)
 
     def append(self, caller: Caller, id: str, blocks: Sequence[Block], key: str | None = None) -> Written:
-        """Add messages or other blocks at the end."""
         intake = Intake(self.limits, self.secrets)
         clean = intake.blocks(blocks)
         if not any(block.text.strip() for block in clean):

@@ -51,7 +51,6 @@ class MiniLM:
 
     @property
     def ready(self) -> bool:
-        """Whether the model is loaded."""
         return self._loading is not None and self._loading.done() and not failed(self._loading)
 
     def wait(self, timeout_s: float) -> bool:
@@ -131,7 +130,6 @@ class Model:
         return [made.get(place) for place in range(len(rows))]
 
     def _vectors(self, rows: Sequence[Sequence[int]]) -> list[bytes]:
-        """The vector of each row of token ids."""
         width = max(map(len, rows))
         ids = [[*row, *[0] * (width - len(row))] for row in rows]
         mask = [[1] * len(row) + [0] * (width - len(row)) for row in rows]

@@ -1,7 +1,5 @@
 """How a hit gets its place: text and meaning weighed together, then neighbours, names, dates and groups."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """Columns of vectors: in memory for the newest, mapped from a snapshot file for the rest."""
 
-from __future__ import annotations
-
 import json
 import math
 import os
@@ -33,7 +31,6 @@ def code(value: str | None) -> int:
 
 
 def micros(at: str) -> int:
-    """A time as microseconds since 1970."""
     return round(datetime.fromisoformat(at).timestamp() * 1_000_000)
 
 
@@ -53,7 +50,6 @@ class Slots:
         self.bits, self.rows = self.columns["bits"], self.columns["rows"]
 
     def column(self, name: str) -> Array:
-        """The used part of a column."""
         return self.columns[name][:self.count]
 
     def add(self, slots: list[Row]) -> None:

@@ -40,7 +40,6 @@ class LocalStage:
             return self._indexes[embedder.id]
 
     def row(self, vector: bytes) -> bytes:
-        """A vector as the store keeps it."""
         # numpy costs 0.1 CPU seconds to import, and nothing before the first embedding needs it.
         from memolith.retrieval.vectors import quantised
         return quantised(vector)

@@ -1,7 +1,5 @@
 """The vector stage: filters first, then a scan of sign bits, then int8 scores, and the database has the last say."""
 
-from __future__ import annotations
-
 import json
 import threading
 import time
@@ -66,7 +64,6 @@ class VectorIndex:
         return dict(zip(found, scores.tolist(), strict=True))
 
     def cosine(self, query: bytes, vector: bytes) -> float:
-        """The cosine of two unit vectors."""
         return float(np.frombuffer(query, "<f4") @ np.frombuffer(vector, "<f4"))
 
     def beginnings(self, rows: Rows, caller: Caller, chosen: Filter) -> list[tuple[Place, bytes]]:

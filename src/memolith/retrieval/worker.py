@@ -1,7 +1,5 @@
 """Makes vectors for what was written, off the write path."""
 
-from __future__ import annotations
-
 import hashlib
 import logging
 import time

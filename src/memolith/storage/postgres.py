@@ -1,7 +1,5 @@
 """The PostgreSQL store: one database, many servers, a fence around every tenant."""
 
-from __future__ import annotations
-
 import json
 import re
 import threading
@@ -141,7 +139,6 @@ class PostgresStore(SqlStore):
         raise ours.InvalidInput(f"A PostgreSQL database is backed up with pg_dump -Fc -f {target.name}.", field="file")
 
     def sizes(self) -> dict[str, int]:
-        """Bytes of the whole database."""
         with self.reading(None) as rows:
             return {"database": (rows.row("size") or (0,))[0]}
 

@@ -1,7 +1,5 @@
 """Reading from one PostgreSQL connection; the database scans vectors exactly, or by the tenant's own index."""
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 import json

@@ -3,8 +3,6 @@
 No SQL is spelled in Python, and the columns of a table stand in the order of the fields.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re
@@ -96,7 +94,6 @@ class Queries(dict[str, str]):
 
 
 def filled(text: str, marks: Mapping[str, str]) -> str:
-    """The text with its marks replaced."""
     for mark, value in marks.items():
         text = text.replace(mark, value)
     return text
@@ -129,7 +126,6 @@ def columns(one: Event | Item | Scope | Passage | Link | ClientKey | Job) -> Par
 
 
 def event_from(row: Row) -> Event:
-    """An event from `select *`."""
     try:
         return Event(*(*row[:5], json.loads(row[5]), *row[6:9]))
     except ValueError as error:
@@ -137,7 +133,6 @@ def event_from(row: Row) -> Event:
 
 
 def item_from(row: Row) -> Item:
-    """An item from `select *`."""
     (_, tenant, id_, kind, title, status, owner, audience, project, namespace, tags, attributes, version, seq, created,
      updated, blocks, passages, forgotten) = row[:19]
     try:
@@ -150,17 +145,14 @@ def item_from(row: Row) -> Item:
 
 
 def passage_from(row: Row, item: str) -> Passage:
-    """A passage from the columns of its table."""
     return Passage(item, *(*row[3:9], json.loads(row[9]) if row[9] else NO_ATTRIBUTES))
 
 
 def link_from(row: Row) -> Link:
-    """A link from `select *`."""
     return Link(*(*row[1:6], json.loads(row[6]), *row[7:11]))
 
 
 def key_from(row: Row) -> ClientKey:
-    """A client key from `select *`."""
     return ClientKey(*(*row[:5], tuple(json.loads(row[5])), *row[6:9], bool(row[9])))
 
 
@@ -173,7 +165,6 @@ def migrations(folder: Path) -> list[Migration]:
 
 
 def checksum(text: str) -> str:
-    """What tells one text of a migration from another."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 

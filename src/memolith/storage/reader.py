@@ -1,7 +1,5 @@
 """Reading inside one transaction: one class for every SQL store, whose own file of statements says how."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -42,7 +40,6 @@ class SqlReader:
         self.heads: dict[str, Row | None] = {}
 
     def run(self, sql: str, values: Parameters) -> Iterator[Row]:
-        """The rows of a statement."""
         raise NotImplementedError
 
     def match(self, words: Sequence[str], phrases: Sequence[str], every: bool,
@@ -55,11 +52,9 @@ class SqlReader:
         raise NotImplementedError
 
     def rows(self, name: str, /, **values: Parameter) -> Iterator[Row]:
-        """The rows of a named statement."""
         return self.run(self.queries[name], values)
 
     def row(self, name: str, /, **values: Parameter) -> Row | None:
-        """The first row of a named statement."""
         return next(self.rows(name, **values), None)
 
     def find(self, table: str, /, **key: str | int | None) -> Iterator[Row]:
@@ -96,24 +91,19 @@ class SqlReader:
         return int((self.head(tenant) or (0, 0))[1])
 
     def item(self, tenant: str, id: str) -> Item | None:
-        """The item with that id, forgotten or not."""
         return self.one(queries.item_from, "item", tenant=tenant, id=id)
 
     def items(self, tenant: str, ids: Collection[str]) -> dict[str, Item]:
-        """Those of the items that exist, by id."""
         found = self.rows("items", tenant=tenant, ids=json.dumps([id for id in ids if storable(id)]))
         return {item.id: item for item in map(queries.item_from, found)}
 
     def all_items(self, tenant: str) -> Iterator[Item]:
-        """Every item of a tenant, by id."""
         return map(queries.item_from, self.rows("all_items", tenant=tenant))
 
     def passages(self, tenant: str, id: str) -> list[Passage]:
-        """The passages of an item in order."""
         return self.passages_of(tenant, [id]).get(id, [])
 
     def passages_of(self, tenant: str, ids: Collection[str]) -> dict[str, list[Passage]]:
-        """The passages of several items, in order, by item."""
         found: dict[str, list[Passage]] = {id: [] for id in ids if storable(id)}
         for row in self.rows("passages_of_items", tenant=tenant, ids=json.dumps(list(found))):
             found[row[-1]].append(queries.passage_from(row, row[-1]))
@@ -170,7 +160,6 @@ class SqlReader:
         return [stream for (stream,) in self.rows("link_streams", tenant=tenant, item=item)]
 
     def all_links(self, tenant: str) -> Iterator[Link]:
-        """Every link of a tenant, by id."""
         return map(queries.link_from, self.rows("all_links", tenant=tenant))
 
     def neighbours(self, tenant: str, frontier: Collection[str], toward: Direction,
@@ -226,7 +215,6 @@ class SqlReader:
         return Page(items, total if counted else len(items))
 
     def counts(self, caller: Caller, chosen: Filter, by: str) -> dict[str, int]:
-        """How many items there are per kind, status, namespace, project or tag."""
         if by not in COUNTED:
             raise InvalidInput(f"Cannot count by {by!r}; use one of {', '.join(COUNTED)}.", field="by")
         name = "tag_counts" if by == "tag" else "counts"
@@ -238,7 +226,6 @@ class SqlReader:
                 self.filtered("concept_tree", caller, Filter(forgotten=None))]
 
     def folders(self, caller: Caller, chosen: Filter) -> list[tuple[str, float, int]]:
-        """Per folder and importance: how many items there are."""
         return [(folder or "/", float(score or 5), n) for folder, score, n in self.filtered("folders", caller, chosen)]
 
     def blocks_at(self, refs: Collection[int], but: Collection[tuple[int, int]]) -> int:
@@ -251,7 +238,6 @@ class SqlReader:
         return int(found) + len({ref for ref in refs if ref >> 20 not in cut} - known)
 
     def namesakes(self, tenant: str, kind: str, title: str) -> list[Item]:
-        """Live items of a kind with exactly that title."""
         return [queries.item_from(row) for row in self.rows("namesakes", tenant=tenant, kind=kind, title=title)]
 
     def statistics(self, tenant: str, words: Collection[str]) -> Statistics:
@@ -334,7 +320,6 @@ class SqlReader:
         return [name for (name,) in self.lasting("speakers", tenant)]
 
     def access(self, tenant: str, ids: Collection[str]) -> dict[str, tuple[int, str]]:
-        """How often and when last the items were read."""
         found = self.rows("access_of", tenant=tenant, ids=json.dumps(list(ids)))
         return {id: (count, last) for id, count, last in found}
 
@@ -363,7 +348,6 @@ class SqlReader:
         return found[0] if found else None
 
     def models(self) -> dict[str, int]:
-        """How many passages have a vector of each model."""
         return dict(self.rows("models"))
 
     def unembedded(self, tenant: str, stream: str, model: str) -> list[Unembedded]:

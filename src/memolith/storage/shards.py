@@ -1,7 +1,5 @@
 """Several PostgreSQL databases as one store: a small map in the first says which tenant lives elsewhere."""
 
-from __future__ import annotations
-
 import random
 import threading
 import time
@@ -37,7 +35,6 @@ class Shards(PostgresStore):
 
     @contextmanager
     def transaction(self, tenant: str | None, writes: bool, wait_s: float) -> Iterator[Connection]:
-        """As every store, where the tenant lives."""
         begin = home.transaction if (home := self.home(tenant)) else super().transaction
         with begin(tenant, writes, wait_s) as db:
             yield db
@@ -139,7 +136,6 @@ class Shards(PostgresStore):
             rows.change("head", ("tenant",), {"tenant": tenant, "seq": 0, "passages": 0, "terms": 0, "at": ""})
 
     def close(self) -> None:
-        """Close every connection to every database."""
         super().close()
         for store in self._stores.values():
             store.close()

@@ -1,7 +1,5 @@
 """The SQLite store: one file in WAL mode, many processes."""
 
-from __future__ import annotations
-
 import errno
 import itertools
 import json
@@ -88,7 +86,6 @@ class SqliteReader(SqlReader):
     queries = QUERIES
 
     def run(self, sql: str, values: Parameters) -> Iterator[Row]:
-        """The rows of a statement."""
         return self.db.execute(sql, {"tenant": self.tenant, **values})
 
     def match(self, words: Sequence[str], phrases: Sequence[str], every: bool,
@@ -101,7 +98,6 @@ class SqliteReader(SqlReader):
                              *(f"scope : ({' OR '.join(group)})" for group in scopes)])
 
     def stale(self, expected: dict[int, tuple[str, str, str]]) -> list[int]:
-        """Which passages the text index has otherwise; negative for what it has too much."""
         list(self.rows("instances"))
         found: dict[int, int] = defaultdict(int)
         for term, doc, column, offset in self.rows("instances_all"):
@@ -134,7 +130,6 @@ class SqliteStore(SqlStore):
 
     @contextmanager
     def transaction(self, tenant: str | None, writes: bool, wait_s: float) -> Iterator[apsw.Connection]:
-        """As every store."""
         with translated(), self._connection(wait_s) as db:
             db.transaction_mode = "immediate" if writes else "deferred"
             with db:

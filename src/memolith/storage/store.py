@@ -1,7 +1,5 @@
 """What every SQL store has in common: writing inside one transaction, the store itself, and the keys of clients."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
@@ -137,11 +135,9 @@ class SqlWriter(SqlReader):
         return item.seq if self.row_is_seq else int(next(self.find("item", tenant=self.tenant, id=item.id))[0])
 
     def do(self, name: str, /, **values: Parameter) -> None:
-        """Run a named statement for what it does."""
         self.execute(self.queries[name], values)
 
     def execute(self, sql: str, values: Parameters) -> None:
-        """Run a statement for what it does."""
         for _ in self.run(sql, values):
             pass
 
@@ -186,7 +182,6 @@ class SqlWriter(SqlReader):
         self.put("outbox", columns(job) | state, ("tenant", "seq", "consumer"))
 
     def done(self, job: Job) -> None:
-        """Mark work as finished."""
         self.drop("outbox", tenant=job.tenant, seq=job.seq, consumer=job.consumer)
         self.do("outbox_count_done", tenant=job.tenant, consumer=job.consumer)
 
@@ -243,7 +238,6 @@ class SqlStore(ABC):
             rows.do("access_again")
 
     def close(self) -> None:
-        """Close every idle connection."""
         self._closed = True
         while self._idle:
             self._idle.pop().close()
@@ -255,17 +249,14 @@ class StoredKeys(NamedTuple):
     store: SqlStore
 
     def add(self, key: ClientKey) -> None:
-        """Let a client in."""
         with self.store.writing(None) as rows:
             rows.put("client_key", columns(key))
 
     def by_digest(self, digest: str) -> ClientKey | None:
-        """The key with that hash, revoked or not."""
         with self.store.reading(None) as rows:
             return rows.one(key_from, "client_key", digest=digest)
 
     def all(self) -> list[ClientKey]:
-        """Every key, oldest first."""
         with self.store.reading(None) as rows:
             return sorted(map(key_from, rows.find("client_key")), key=lambda key: (key.created_at, key.id))
 
@@ -276,6 +267,5 @@ class StoredKeys(NamedTuple):
             return any(rows.find("client_key", id=id))
 
     def used(self, id: str, at: str) -> None:
-        """Note that a key was used."""
         with self.store.writing(None, 0.2) as rows:
             rows.change("client_key", ("id",), {"id": id, "last_used": at})

@@ -1,7 +1,5 @@
 """Words as the text index knows them: stemmed, without accents, CJK runs as pairs of characters."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import re

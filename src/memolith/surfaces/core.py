@@ -28,7 +28,6 @@ def read_resource(call: Call, uri: str) -> Content | None:
 
 
 def list_resources(call: Call) -> Sequence[Resource]:
-    """The newest items."""
     page = call.engine.listing(call.caller, limit=50)
     return [Resource(ITEM + item.id, item.title or item.kind, f"{item.kind} of {item.created_at[:10]}", "text/markdown")
             for item in page.items]

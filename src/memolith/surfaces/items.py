@@ -30,7 +30,6 @@ def the(call: Call, kind: str, id: str, field: str | None = None, *, forgotten: 
 
 
 def given(**values: JsonValue) -> dict[str, JsonValue]:
-    """Those of the values that are not empty."""
     return {name: value for name, value in values.items() if value}
 
 

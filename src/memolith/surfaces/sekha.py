@@ -49,7 +49,6 @@ class Message(Argument):
     metadata: dict[str, JsonValue] | None = None
 
     def block(self) -> Block:
-        """The message as the engine keeps it."""
         at = self.timestamp and when("messages.timestamp", self.timestamp)
         return Block(self.content, self.role, at, attributes=self.metadata or {})
 
@@ -68,7 +67,6 @@ class Filters(Argument):
     conversation_id: Annotated[str | None, Field(description="Only this conversation.")] = None
 
     def chosen(self) -> Filter:
-        """The same for the engine."""
         since = self.date_from and when("filters.date_from", self.date_from)
         until = self.date_to and when("filters.date_to", self.date_to + END_OF_DAY * (len(self.date_to) <= 10))
         path = folder_path(self.folder or "")

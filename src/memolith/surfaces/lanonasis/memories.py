@@ -283,7 +283,6 @@ def shown(call: Call, ids: Sequence[str], scores: Mapping[str, float] | None = N
 
 
 def mine(caller: Caller) -> Filter:
-    """The memories of the caller himself."""
     return Filter(kinds=("memory",), owner=caller.user)
 
 

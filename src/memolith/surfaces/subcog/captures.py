@@ -1,7 +1,5 @@
 """Captures, which are memories with a namespace: keep, find, read, change, delete them, and their addresses."""
 
-from __future__ import annotations
-
 import fnmatch
 import json
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Looking after memories: status, clearing up after branches, reindexing, consolidating and enriching."""
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from typing import Annotated, Literal

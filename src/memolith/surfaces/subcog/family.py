@@ -1,7 +1,5 @@
 """The Subcog family, its words for errors, and whose a thing of a domain is."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Literal
 
