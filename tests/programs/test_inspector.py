@@ -29,11 +29,13 @@ CALLS: dict[str, tuple[str, dict[str, Any]]] = {
     "lanonasis": ("create_memory", {"title": "Otters 🦦", "content": "Otters hold hands."}),
     "sekha": ("memory_store", {"label": "Otters 🦦", "messages": [{"role": "user", "content": "Otters hold hands?"}]}),
     "knowledge": ("create_concept", {"name": "Sleep", "explanation": "Otters hold hands 🦦 while they sleep."}),
+    "subcog": ("subcog_prompts", {"action": "save", "name": "otters", "content": "Do {{animals}} 🦦 hold hands?"}),
     "chatgpt": ("search", {"query": "zebra"})}
 FAILING: dict[str, tuple[str, dict[str, Any]]] = {
     "core": ("fetch", {"ids": ["nope"]}), "lanonasis": ("get_memory", {"memory_id": "nope"}),
     "sekha": ("memory_export", {"conversation_id": "nope"}),
     "knowledge": ("get_concept", {"concept_id": "nope"}),
+    "subcog": ("prompt_get", {"name": "nope"}),
     "chatgpt": ("fetch", {"id": "nope"})}
 # The exit code of the Inspector when a tool answers with isError.
 IS_ERROR = 5

@@ -74,7 +74,11 @@ GOOD: dict[str, dict[str, Any]] = {
     "memory_prune": {"threshold_days": 0}, "memory_get_context": {"conversation_id": "talk"},
     "memory_export": {"conversation_id": "talk", "format": "markdown"}, "memory_stats": {}, "list_conversations": {},
     "delete_conversation": {"conversation_id": "talk"}, "import_conversations": {
-        "content": '{"title": "Zoo", "messages": [{"role": "user", "content": "A zebra."}]}'}}
+        "content": '{"title": "Zoo", "messages": [{"role": "user", "content": "A zebra."}]}'},
+    "subcog_prompts": {"action": "save", "name": "herd", "content": "Count {{animals}}."},
+    "subcog_templates": {"action": "save", "name": "herds", "content": "{{#each memories}}{{this.content}}{{/each}}"},
+    "prompt_save": {"name": "foal", "content": "Feed {{it}}."}, "prompt_list": {}, "prompt_get": {"name": "greet"},
+    "prompt_run": {"name": "greet", "variables": {"name": "Zoe"}}, "prompt_delete": {"name": "bye", "domain": "user"}}
 CHATGPT = {"fetch": {"id": "one"}}
 PLAIN_ENVIRONMENT = {**os.environ, "MEMOLITH_EMBEDDER": "none"}
 VOLATILE = ("id", "conversation_id", "message_id", "concept_id", "relationship_id",
@@ -102,6 +106,8 @@ def filled(settings: Settings) -> App:
     app.engine.remember(ME, note("The quagga is gone.", id="four"))
     for kind in ("project", "topic"):
         app.engine.remember(ME, Draft(kind, kind, id=kind))
+    for name in ("greet", "bye"):
+        app.engine.remember(ME, note("Hello {{name}}.", id=f"prompt-{name}", kind="prompt", title=name))
     app.engine.vault.store(ME, Secret("Zoo", "api_key", "staging", "project", 90, {}, id="key"), "sk-…")
     return app
 

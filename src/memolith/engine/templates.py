@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from html import escape
 from typing import NamedTuple
 
@@ -23,10 +23,10 @@ _FENCE = r"^[ ]{0,3}(?P<mark>`{3,}|~{3,})[^\n]*\n(?:.*?\n)??[ ]{0,3}(?P=mark)[`~
 # A line with nothing but the beginning or the end of a block on it leaves no line behind.
 _TOKEN = re.compile(rf"(?P<fence>{_FENCE})" r"|(?P<brace>\\{\\{|\\}\\})|^[ \t]*{{(?P<lone>[#/][^{}]*|else)}}[ \t]*\n"
                     r"|{{(?P<tag>[^{}]*)}}|(?P<stray>{{|}})", re.M | re.S)
-_LINE = re.compile(rf"{_FENCE}|^(?P<level>\#{{1,6}})[ \t]+(?P<title>[^\n]*)$|^[-*][ ](?P<item>[^\n]+)$|^[^\n]+$",
+_LINE = re.compile(rf"{_FENCE}|^(?P<level>\#{{1,6}})[ \t]+(?P<title>[^\n]*)$|^[-*][ ](?P<item>[^\n]+)$|^[^\n]*$",
                    re.M | re.S)
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f\ufffe\uffff]")
-_PLURALS = (("ies", "y"), ("sses", "ss"), ("xes", "x"), ("ches", "ch"), ("shes", "sh"), ("s", ""))
+_PLURAL = re.compile(r"(?<=.)(?:(ie)|(?<=ss)e|(?<=x)e|(?<=ch)e|(?<=sh)e)?s$")
 
 
 class Part(NamedTuple):
@@ -42,17 +42,17 @@ class Part(NamedTuple):
     @property
     def one(self) -> str:
         """What one of its entries is called: memories has a memory, boxes a box."""
-        name = self.path[-1]
-        return next((name[:-len(end)] + one for end, one in _PLURALS if name.endswith(end) and name != end), "item")
+        name = _PLURAL.sub(lambda found: "y" if found[1] else "", self.path[-1])
+        return "item" if name == self.path[-1] else name
 
 
 class Template:
     """What a text says; `names` are those that it may be given, and whether it needs them."""
 
-    def __init__(self, content: str) -> None:
+    def __init__(self, content: str, declared: Collection[str] | None = None) -> None:
         if len(content) > LONGEST:
             raise TooLarge(f"The content has more than {LONGEST:,} characters.", field="content")
-        self.names, self.parts, self._content = dict[str, bool](), list[Part | str](), content
+        self.names, self.parts, self._content, self._declared = dict[str, bool](), list[Part | str](), content, declared
         self._problems, self._open, self._lists = list[str](), list[tuple[Part, int]](), [self.parts]
         end = 0
         for found in _TOKEN.finditer(content):
@@ -67,7 +67,8 @@ class Template:
         self._lists[-1].append(content[end:])
         for part, at in self._open:
             self._fault(at, f"`#{part.kind}` is not closed by `/{part.kind}`")
-        refuse(self._problems)
+        if self._problems:
+            raise InvalidInput(f"The content cannot be used; problems: {'; '.join(self._problems)}.", field="content")
 
     def _fault(self, at: int, problem: str) -> None:
         self._problems.append(f"line {self._content.count(chr(10), 0, at) + 1}: {problem}")
@@ -101,15 +102,17 @@ class Template:
         elif path[0] == "this" and not inside:
             self._fault(at, "`this` has a meaning inside of `#each` only")
         elif path[0] not in inside:
+            if self._declared is not None and path[0] not in self._declared:
+                self._fault(at, f"`{path[0]}` is not among the variables that are defined")
             needed = kind != "if" and all(part.kind == "each" for part in blocks)
             self.names[path[0]] = needed or self.names.get(path[0], False)
         part = Part(kind, path, path[0] not in inside, [], [])
         self._lists[-1].append(part)
         return part
 
-    def render(self, values: Mapping[str, Json]) -> str:
-        """The text with the values in it; those that are missing are all named."""
-        missing, pieces, work = dict[str, None](), list[str](), 0
+    def render(self, values: Mapping[str, Json], needed: Iterable[str] = ()) -> str:
+        """The text with the values in it; those that are missing are all named, as are others that are needed."""
+        missing, pieces, work = dict.fromkeys(name for name in needed if name not in values), list[str](), 0
         for piece in _filled(self.parts, values, missing):
             pieces.append(piece)
             work += len(piece) + 1
@@ -118,12 +121,6 @@ class Template:
         if missing:
             raise InvalidInput(f"Values are missing for: {', '.join(missing)}.", field="variables")
         return _CONTROL.sub("", "".join(pieces))
-
-
-def refuse(problems: Sequence[str]) -> None:
-    """Tell everything that is wrong with a content, if anything is."""
-    if problems:
-        raise InvalidInput(f"The content cannot be used; problems: {'; '.join(problems)}.", field="content")
 
 
 def _filled(parts: Sequence[Part | str], scope: Mapping[str, Json], missing: dict[str, None]) -> Iterator[str]:
@@ -165,27 +162,25 @@ def _text(name: str, value: Json) -> str:
     return text
 
 
-def sections(text: str) -> list[tuple[int, str, str]]:
-    """Level, title and content below every heading of a Markdown text; what stands before the first has level 0."""
-    heads = [found for found in _LINE.finditer(text) if found["level"]]
-    ends = [*(found.start() for found in heads), len(text)]
-    found = [(len(head["level"]), head["title"].strip(), text[head.end():end].strip("\n"))
-             for head, end in zip(heads, ends[1:], strict=True)]
-    return [(0, "", before), *found] if (before := text[:ends[0]].strip("\n")) else found
-
-
 def as_json(text: str) -> str:
-    """A Markdown text by its headings, as JSON."""
-    cut = [dict(zip(("level", "title", "content"), section, strict=True)) for section in sections(text)]
+    """A Markdown text by its headings, as JSON; what stands before the first has level 0."""
+    cut = [{"level": level, "title": title, "content": "\n".join(line[0] for line in lines).strip("\n")}
+           for level, title, lines in _sections(text)]
     return json.dumps({"sections": cut, "raw": text}, ensure_ascii=False, indent=2)
 
 
 def as_xml(text: str) -> str:
     """A Markdown text as XML: a section per heading, in it an item per point of a list, and other text."""
-    lines = ["<context>"]
-    for level, title, content in sections(text):
-        lines.append(f'<section level="{level}" title="{escape(title)}">')
-        lines += [f"<item>{escape(found['item'])}</item>" if found["item"] else f"<text>{escape(found[0])}</text>"
-                  for found in _LINE.finditer(content)]
-        lines.append("</section>")
-    return "\n".join([*lines, "</context>"])
+    return "\n".join(["<context>", *(f'<section level="{level}" title="{escape(title)}">' + "".join(
+        f"<item>{escape(line['item'])}</item>" if line["item"] else f"<text>{escape(line[0])}</text>"
+        for line in lines if line[0]) + "</section>" for level, title, lines in _sections(text)), "</context>"])
+
+
+def _sections(text: str) -> list[tuple[int, str, list[re.Match[str]]]]:
+    found: list[tuple[int, str, list[re.Match[str]]]] = [(0, "", [])]
+    for line in _LINE.finditer(text):
+        if line["level"]:
+            found.append((len(line["level"]), line["title"].strip(), []))
+        else:
+            found[-1][2].append(line)
+    return found if any(line[0].strip() for line in found[0][2]) else found[1:]

@@ -19,7 +19,7 @@ from memolith.engine.times import new_id
 from memolith.errors import AlreadyExists, Conflict, Denied, InvalidInput, NotFound, VersionConflict
 
 # The kinds whose title is a name that may stand only once, and the attributes that go with it.
-UNIQUE: dict[str, tuple[str, ...]] = {"concept": ("area", "topic"), "project": ()}
+UNIQUE: dict[str, tuple[str, ...]] = {"concept": ("area", "topic"), "project": (), "prompt": (), "template": ()}
 
 
 class Receipt(NamedTuple):
