@@ -32,6 +32,8 @@ def parser() -> argparse.ArgumentParser:
         one.set_defaults(run=run)
         for names, details in options:
             one.add_argument(*names, **details)
+    commands.add_parser("hook", add_help=False, help="Answer a hook of a coding agent: session-start, prompt, "
+                        "pre-compact or stop, with its JSON on standard input.")
     commands.add_parser("call", help="Call a tool: memolith call TOOL --json '{…}', or a flag per argument.",
                         add_help=False)
     return top
