@@ -1,7 +1,5 @@
 """Where things lie on a machine, known without the imports that settings need."""
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path
