@@ -222,7 +222,7 @@ def test_the_installed_configuration_fits_the_published_schema(check, tmp_path):
     assert list(settings["hooks"]) == list(EVENTS.values())
     assert check("Settings", "ClaudeCodeSettings", settings) == ""
     settings["hooks"]["Stop"][0]["hooks"][0]["timeout"] = "10"
-    assert "timeout" in check("Settings", "ClaudeCodeSettings", settings)
+    assert "not assignable to type 'number'" in check("Settings", "ClaudeCodeSettings", settings)
 
 
 @pytest.mark.full

@@ -16,10 +16,12 @@ from typing import NamedTuple
 from memolith.engine.model import Json
 from memolith.errors import InvalidInput, TooLarge
 
-LONGEST, LONGEST_VALUE, MOST_REPEATS, DEEPEST, MOST_WORK = 100_000, 65_536, 1000, 10, 2_000_000
+LONGEST, LONGEST_VALUE, MOST_REPEATS, DEEPEST, MOST_TOLD = 100_000, 65_536, 1000, 10, 100
+# What a result may cost: its characters, and a little for every piece, for empty rounds are work too.
+MOST_WORK, PIECE = 2_000_000, 8
 RESERVED = ("system_", "subcog_", "__")
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_FENCE = r"^[ ]{0,3}(?P<mark>`{3,}|~{3,})[^\n]*\n(?:.*?\n)??[ ]{0,3}(?P=mark)[`~]*[ \t]*$"
+_FENCE = r"^[ ]{0,3}(?P<mark>`{3,}+|~{3,}+)[^\n]*\n(?:.*?\n)??[ ]{0,3}(?P=mark)[`~]*[ \t]*$"
 # A line with nothing but the beginning or the end of a block on it leaves no line behind.
 _TOKEN = re.compile(rf"(?P<fence>{_FENCE})" r"|(?P<brace>\\{\\{|\\}\\})|^[ \t]*{{(?P<lone>[#/][^{}]*|else)}}[ \t]*\n"
                     r"|{{(?P<tag>[^{}]*)}}|(?P<stray>{{|}})", re.M | re.S)
@@ -30,12 +32,11 @@ _PLURAL = re.compile(r"(?<=.)(?:(ie)|(?<=ss)e|(?<=x)e|(?<=ch)e|(?<=sh)e)?s$")
 
 
 class Part(NamedTuple):
-    """A value by its path, or what is repeated for each of its entries, or chosen by it."""
+    """A value by its path, or what is repeated or chosen by it; a free one is no part of what a loop goes through."""
 
     kind: str
     path: tuple[str, ...]
     free: bool
-    """Whether it must be given; the fields of what a loop goes through may be missing."""
     body: list[Part | str]
     other: list[Part | str]
 
@@ -71,7 +72,8 @@ class Template:
             raise InvalidInput(f"The content cannot be used; problems: {'; '.join(self._problems)}.", field="content")
 
     def _fault(self, at: int, problem: str) -> None:
-        self._problems.append(f"line {self._content.count(chr(10), 0, at) + 1}: {problem}")
+        if len(self._problems) < MOST_TOLD:
+            self._problems.append(f"line {self._content.count(chr(10), 0, at) + 1}: {problem}")
 
     def _tag(self, text: str, at: int) -> None:
         kind, _, rest = text[1:].partition(" ")
@@ -92,7 +94,7 @@ class Template:
             self._part("value", text, at)
 
     def _part(self, kind: str, text: str, at: int) -> Part:
-        path, blocks = tuple(text.split(".")), [part for part, _ in self._open]
+        path, blocks = tuple(text.split(".")), [part for part, _ in self._open[:DEEPEST]]
         inside = {word for part in blocks if part.kind == "each" for word in (part.one, "this")}
         if not all(map(NAME.fullmatch, path)):
             self._fault(at, f"`{text[:60]}` is no name; use letters, digits and _, and dots between names"
@@ -115,7 +117,7 @@ class Template:
         missing, pieces, work = dict.fromkeys(name for name in needed if name not in values), list[str](), 0
         for piece in _filled(self.parts, values, missing):
             pieces.append(piece)
-            work += len(piece) + 1
+            work += len(piece) + PIECE
             if work > MOST_WORK:
                 raise TooLarge(f"The result would have more than {MOST_WORK:,} characters.", field="variables")
         if missing:
@@ -125,7 +127,6 @@ class Template:
 
 def _filled(parts: Sequence[Part | str], scope: Mapping[str, Json], missing: dict[str, None]) -> Iterator[str]:
     for part in parts:
-        # Also where nothing is written: empty rounds are work too.
         yield part if isinstance(part, str) else ""
         if isinstance(part, str):
             continue

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -17,7 +16,7 @@ from memolith.engine.model import Audience, Block, Draft, Filter, Found, Item, J
 from memolith.engine.namespaces import NAMESPACES
 from memolith.engine.ports import MOST_LISTED
 from memolith.engine.recall import Query
-from memolith.engine.templates import LONGEST, NAME, Template, as_json, as_xml
+from memolith.engine.templates import NAME, Template, as_json, as_xml
 from memolith.errors import InvalidInput, Malformed, PromptNotFound
 from memolith.registry import Actions, Argument, Body, Call, Prompt, PromptArgument, Prompts, shape
 from memolith.surfaces.items import spoken
@@ -35,9 +34,6 @@ Values = Annotated[dict[str, JsonValue] | None, Field(description="A value for e
 Tags = list[str] | None
 Text = Annotated[str | None, Field(description="With {{variable}}, {{#each list}}…{{/each}}, {{#if x}}…{{/if}}.")]
 LocalFile = Annotated[str | None, Field(description="A file on this machine in place of `content`.")]
-Undescribed = Annotated[bool, Field(description="Derive no description where none is given.")]
-Namespaces = Annotated[list[str] | None, Field(description="Memories of these only.")]
-Version = Annotated[int | None, Field(ge=1, description="As it was in this version.")]
 
 
 class Variable(Argument):
@@ -63,23 +59,20 @@ def keep(kind: str, tool: Actions, given: Sequence[str] = ()) -> None:
     @tool.action("save", KEPT, effect="writes")
     def save(call: Call, *, name: Name, content: Text = None, description: str | None = None,
              domain: Domain = "project", tags: Tags = None, file_path: LocalFile = None,
-             variables_def: list[Variable] | None = None, skip_enrichment: Undescribed = False) -> Body:
+             variables_def: list[Variable] | None = None, skip_enrichment: bool = False) -> Body:
         """Keep a prompt under its name; what it said before stays in its history."""
         if not KEBAB.fullmatch(name):
             raise InvalidInput("A name is of small letters, digits and single hyphens.", field="name", value=name)
         text, (caller, audience, project) = _text(call, content, file_path), placed(call, domain)
         declared = {one.name: one.model_dump() for one in variables_def or ()}
         names = Template(text, None if variables_def is None else {*declared, *given}).names
-        known: list[Json] = [declared.pop(one, {"name": one, "required": needed})
-                             for one, needed in names.items() if one not in given]
+        used = {one: {"name": one, "required": must} for one, must in names.items() if one not in given}
         derived = "" if skip_enrichment else text.strip().partition("\n")[0].lstrip("# ")[:80]
-        attributes: dict[str, Json] = {"description": description or derived, "variables": [*known, *declared.values()]}
-        draft = Draft(kind, name, (Block(text),), tuple(tags or ()), attributes, audience=audience, project=project)
-        if present := _reach(call, kind, domain, Filter(titles=(name,))):
-            patch = Patch(None, draft.blocks, draft.tags, attributes)
-            written = call.engine.revise(caller, present[0].id, patch)
-        else:
-            written = call.engine.remember(caller, draft, call.idempotency_key)
+        kept: dict[str, Json] = {"description": description or derived, "variables": [*(used | declared).values()]}
+        draft = Draft(kind, name, (Block(text),), tuple(tags or ()), kept, audience=audience, project=project)
+        present = _reach(call, kind, domain, Filter(titles=(name,)))
+        written = call.engine.revise(caller, present[0].id, Patch(None, draft.blocks, draft.tags, kept)
+                                     ) if present else call.engine.remember(caller, draft, call.idempotency_key)
         call.changed("prompts")
         return {**_shown(call, written.item), "redactions": dict(written.redactions)}
 
@@ -91,7 +84,7 @@ def keep(kind: str, tool: Actions, given: Sequence[str] = ()) -> None:
         return {f"{kind}s": [_shown(call, item) for item in found[:limit]], "total": len(found)}
 
     @tool.action("get", KEPT, effect="reads")
-    def get(call: Call, *, name: Name, domain: In = None, version: Version = None) -> Body:
+    def get(call: Call, *, name: Name, domain: In = None, version: int | None = None) -> Body:
         """One prompt with its content and variables."""
         return _shown(call, _find(call, kind, name, domain), version)
 
@@ -117,14 +110,14 @@ def run(call: Call, *, name: Name, variables: Values = None, domain: In = None) 
 @templates.action("render", RENDERED, effect="reads")
 def render(call: Call, *, name: Name, query: str | None = None, limit: Limit = 20,
            format: Literal["markdown", "json", "xml"] = "markdown", variables: Values = None,
-           namespaces: Namespaces = None, domain: In = None) -> Body:
+           namespaces: Tags = None, domain: In = None) -> Body:
     """The text of a template with the memories found and the values in it; counts as a use."""
     if unknown := set(namespaces or ()) - NAMESPACES.keys():
         raise InvalidInput(f"{min(unknown)!r} is none of: {', '.join(NAMESPACES)}.", field="namespaces")
     item, caller = _find(call, "template", name, domain), placed(call, "project")[0]
     chosen = Filter(("memory",), statuses=("active",), namespaces=tuple(namespaces or ()))
-    found = Found((), 0) if query is None else call.engine.recall(caller, Query(query, chosen, limit=limit,
-                                                                                per_item=True))
+    asked = Query(query or "", chosen, limit=limit, per_item=True)
+    found = Found((), 0) if query is None else call.engine.recall(caller, asked)
     scores = {hit.item.id: hit.score for hit in found.hits}
     memories: list[Json] = [
         {"id": one.id, "content": spoken(blocks), "namespace": one.scope.namespace, "tags": list(one.tags),
@@ -140,14 +133,12 @@ def render(call: Call, *, name: Name, query: str | None = None, limit: Limit = 2
 def _text(call: Call, content: str | None, file_path: str | None) -> str:
     if (content is None) == (file_path is None):
         raise Malformed("`content` is required, or `file_path` in its place.", field="content")
-    if file_path is not None:
-        if not call.local or not (path := Path(file_path).expanduser()).is_file():
-            raise InvalidInput("There is no such file for a client on this machine.", field="file_path")
-        with path.open(encoding="utf-8", errors="replace") as file:
-            content = file.read(LONGEST + 1)
-    if not content or not content.strip():
+    if content is None and not (call.local and Path(file_path or "").is_file()):
+        raise InvalidInput("There is no such file for a client on this machine.", field="file_path")
+    text = Path(file_path or "").read_text(encoding="utf-8", errors="replace") if content is None else content
+    if not text.strip():
         raise InvalidInput("The content cannot be blank.", field="content")
-    return content
+    return text
 
 
 def _reach(call: Call, kind: str, domain: Domain | None = None, chosen: Filter = Filter()) -> list[Item]:
@@ -170,10 +161,11 @@ def _variables(item: Item) -> list[dict[str, Json]]:
 
 
 def _shown(call: Call, item: Item, version: int | None = None) -> Body:
-    caller, blocks = placed(call, "project")[0], list[Block]()
+    caller = placed(call, "project")[0]
     count = call.engine.accesses(caller, [item.id]).get(item.id, (0, ""))[0]
-    at = [step.event.at for step in call.engine.past.history(caller, item.id) if step.event.version == version]
-    if version and not at:
+    at = [step.event.at for step in call.engine.past.history(caller, item.id)
+          if step.event.version == version] if version is not None else []
+    if version is not None and not at:
         raise PromptNotFound(f"There is no version {version} of {item.title!r}.", field="version")
     item, blocks = call.engine.past.as_of(caller, item.id, at[0]) if at else call.engine.read(caller, item.id)
     return {"id": item.id, "name": item.title, "domain": item.scope.audience.value, "content": spoken(blocks),
@@ -202,9 +194,8 @@ def listed(call: Call) -> Sequence[Prompt]:
 
 def text(call: Call, name: str, values: Mapping[str, str]) -> str | None:
     """A prompt filled for a client."""
-    with suppress(PromptNotFound):
-        return str(run(call, name=name, variables=dict(values))["rendered"])
-    return None
+    known = _reach(call, "prompt", None, Filter(titles=(name,)))
+    return str(_rendered(call, known[0], values)["rendered"]) if known else None
 
 
 def complete(call: Call, name: str, argument: str, beginning: str) -> Sequence[str]:
