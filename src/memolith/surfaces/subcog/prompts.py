@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -133,9 +134,10 @@ def render(call: Call, *, name: Name, query: str | None = None, limit: Limit = 2
 def _text(call: Call, content: str | None, file_path: str | None) -> str:
     if (content is None) == (file_path is None):
         raise Malformed("`content` is required, or `file_path` in its place.", field="content")
-    if content is None and not (call.local and Path(file_path or "").is_file()):
+    file = Path(file_path or "").expanduser()
+    if content is None and not (call.local and file.is_file() and os.access(file, os.R_OK)):
         raise InvalidInput("There is no such file for a client on this machine.", field="file_path")
-    text = Path(file_path or "").read_text(encoding="utf-8", errors="replace") if content is None else content
+    text = file.read_text(encoding="utf-8", errors="replace") if content is None else content
     if not text.strip():
         raise InvalidInput("The content cannot be blank.", field="content")
     return text
@@ -178,7 +180,8 @@ def _rendered(call: Call, item: Item, values: Mapping[str, Json]) -> Body:
     _, blocks = call.engine.read(caller := placed(call, "project")[0], item.id)
     known = {str(one["name"]): one for one in _variables(item)}
     defaults = {name: one["default"] for name, one in known.items() if one.get("default") is not None}
-    text = Template(spoken(blocks)).render({**defaults, **values}, [name for name in known if known[name]["required"]])
+    needed = [name for name, one in known.items() if one.get("required")]
+    text = Template(spoken(blocks)).render({**defaults, **values}, needed)
     call.engine.note_read(caller, item.id)
     return {"name": item.title, "domain": item.scope.audience.value, "rendered": text}
 
@@ -208,8 +211,8 @@ def complete(call: Call, name: str, argument: str, beginning: str) -> Sequence[s
 
 
 subcog.prompts = Prompts(listed, text, complete)
-subcog.tool()(prompts)
-subcog.tool()(templates)
+subcog.tool(destructive=True)(prompts)
+subcog.tool(destructive=True)(templates)
 for action, signed in prompts.actions.items():
     signed.function.__name__ = f"prompt_{action}"
     subcog.tool(signed.output_schema, read_only=signed.effect == "reads", destructive=action == "delete")(
