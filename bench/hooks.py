@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 from memolith.app import open_app
+from memolith.doors.install import launch
 from memolith.engine.model import Block, Caller, Draft
 from memolith.settings import Settings
 
@@ -46,7 +47,6 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         data, transcript = Path(folder, "data"), Path(folder, "transcript.jsonl")
         fill(data)
-        ours = [sys.executable, "-m", "memolith.doors.main", "hook"]
         inputs = {"session-start": {"source": "startup"}, "prompt": {"prompt": PROMPT},
                   "pre-compact": {"transcript_path": str(transcript)}, "stop": {"last_assistant_message": SAID}}
         found: dict[str, list[tuple[float, float]]] = {name: [] for name in ("python -c pass", *inputs)}
@@ -55,7 +55,9 @@ def main() -> None:
             transcript.write_text("".join(json.dumps({"type": "user", "message": {
                 "role": "user", "content": SAID.format(word, run)}}) + "\n" for word in WORDS[:3]), encoding="utf-8")
             for name, given in inputs.items():
-                found[name].append(timed([*ours, name, "--data", str(data)], json.dumps(given).encode()))
+                # The very command that `memolith install claude-code --hooks` writes.
+                program, words = launch(["hook", name], data)
+                found[name].append(timed([program, *words], json.dumps(given).encode()))
         floor = statistics.median(wall for wall, _ in found["python -c pass"])
         print(f"{MEMORIES:,} memories; bar {BAR_MS} ms")
         print(f"{'':16} {'wall ms':>8} {'worst':>8} {'CPU ms':>8}   of the floor")
