@@ -20,6 +20,10 @@ def main(arguments: list[str] | None = None) -> int:
             stream.reconfigure(encoding="utf-8", errors=errors)
     if arguments[:1] == ["stdio"] and (chosen := plain_options(arguments[1:])) is not None:
         return stdio(chosen)
+    if arguments[:1] == ["hook"]:
+        # The client waits for every hook, so nothing else is imported.
+        from memolith.doors.hooks import run as hook
+        return hook(arguments[1:])
     # argparse, pydantic and the engine would make a client of the stdio server wait longer.
     from memolith.doors.cli import run
     return run(arguments)

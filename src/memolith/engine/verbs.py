@@ -20,7 +20,7 @@ from memolith.engine.times import iso, new_id, shifted
 from memolith.errors import AlreadyExists, Conflict, Denied, InvalidInput, NotFound, VersionConflict
 
 # The kinds whose title is a name that may stand only once, and the attributes that go with it.
-UNIQUE: dict[str, tuple[str, ...]] = {"concept": ("area", "topic"), "project": ()}
+UNIQUE: dict[str, tuple[str, ...]] = {"concept": ("area", "topic"), "project": (), "prompt": (), "template": ()}
 
 
 class Receipt(NamedTuple):
@@ -63,7 +63,8 @@ class Verbs:
         if len(draft.blocks) != 1:
             return written
         with self.store.reading(caller.tenant) as before:
-            return replace(written, similar=known(before, caller, written.item, draft.blocks[0].text))
+            return replace(written, similar=known(before, caller, draft.kind, draft.blocks[0].text,
+                                                   written.item.id))
 
     def remember_in(self, rows: Writer, caller: Caller, draft: Draft, intake: Intake) -> Written:
         """Keep something new as part of a larger write."""
