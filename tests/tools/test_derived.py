@@ -74,10 +74,13 @@ GOOD: dict[str, dict[str, Any]] = {
     "memory_prune": {"threshold_days": 0}, "memory_get_context": {"conversation_id": "talk"},
     "memory_export": {"conversation_id": "talk", "format": "markdown"}, "memory_stats": {}, "list_conversations": {},
     "delete_conversation": {"conversation_id": "talk"}, "import_conversations": {
-        "content": '{"title": "Zoo", "messages": [{"role": "user", "content": "A zebra."}]}'}}
+        "content": '{"title": "Zoo", "messages": [{"role": "user", "content": "A zebra."}]}'},
+    "subcog_entities": {"action": "create", "name": "Okapi", "entity_type": "Concept"},
+    "subcog_relationships": {"action": "create", "from_entity": "zebra", "to_entity": "zoo", "relationship_type": "PartOf"},
+    "subcog_graph": {"operation": "stats"}}
 CHATGPT = {"fetch": {"id": "one"}}
 PLAIN_ENVIRONMENT = {**os.environ, "MEMOLITH_EMBEDDER": "none"}
-VOLATILE = ("id", "conversation_id", "message_id", "concept_id", "relationship_id",
+VOLATILE = ("id", "urn", "conversation_id", "message_id", "concept_id", "relationship_id",
             "event", "at", "created_at", "updated_at", "version", "health",
             "timestamp", "uptime", "search_time_ms", "latency_ms", "last_accessed", "last_rotated", "expires_at",
             "rotated_at", "revoked_at", "new_value", "recent_memories", "supporting_memories", "peak_usage_hours",
@@ -100,6 +103,8 @@ def filled(settings: Settings) -> App:
     app.engine.link(ME, "herd", "foal", "includes")
     app.engine.link(ME, "herd", "foal", "relates_to")
     app.engine.remember(ME, note("The quagga is gone.", id="four"))
+    for name in ("zebra", "zoo"):
+        app.engine.remember(ME, Draft("entity", name, id=name, namespace="Concept"))
     for kind in ("project", "topic"):
         app.engine.remember(ME, Draft(kind, kind, id=kind))
     app.engine.vault.store(ME, Secret("Zoo", "api_key", "staging", "project", 90, {}, id="key"), "sk-…")

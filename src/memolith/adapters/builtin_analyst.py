@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
+from memolith.adapters.builtin_entities import find
 from memolith.engine.ports import Finding
 
 EACH = 10
@@ -63,6 +64,10 @@ class BuiltinAnalyst:
         kept = [one for label in counts for one in [one for one in found if one.label == label][:EACH]]
         about = f" about {topic}" if topic else ""
         return kept, f"{sum(map(len, groups))} memories{about}: {told}."
+
+    def entities(self, text: str, known: Mapping[str, str]) -> list[Finding]:
+        """Names by shape, by lists, and as they are known."""
+        return find(text, known)
 
 
 def _phrases(text: str) -> Counter[str]:

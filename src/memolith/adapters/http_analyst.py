@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import get_args
 
 from pydantic import BaseModel, Field, ValidationError
 
 from memolith.adapters.endpoint import Endpoint
+from memolith.engine.model import EntityType, RelationType
 from memolith.engine.ports import Finding
 from memolith.errors import AnalystDown
 
@@ -56,6 +58,17 @@ class HttpAnalyst:
                            "ids behind it as support. Then sum up.", json.dumps(notes, ensure_ascii=False))
         return [Finding(one.label, one.text, one.confidence, tuple(one.support)) for one in answer.findings
                 if one.support and notes.keys() >= set(one.support)], answer.summary
+
+    def entities(self, text: str, known: Mapping[str, str]) -> list[Finding]:
+        """Entities and relations whose names and sentences are really in the text."""
+        answer = self._ask(
+            f"Find entities: the type ({', '.join(get_args(EntityType))}) as label, the name as written as text, "
+            f"no support. Then what sentences say of two of them: the type ({', '.join(get_args(RelationType))}) as "
+            "label, the sentence word for word as text, both names as support. Known already, as types by name: "
+            + json.dumps(dict(list(known.items())[:100]), ensure_ascii=False), text[:10 * LONGEST])
+        return [Finding(one.label, one.text, one.confidence, tuple(one.support)) for one in answer.findings
+                if one.label in get_args(RelationType if one.support else EntityType) and len(one.support) in (0, 2)
+                and all(part in text for part in (one.text, *one.support))]
 
     def _ask(self, task: str, text: str) -> Answer:
         today = time.strftime("%Y-%m-%d", time.gmtime())

@@ -193,6 +193,10 @@ class Analyst(Protocol):
     def tags(self, text: str, known: Sequence[str], most: int) -> list[Finding]: ...
     def insights(self, groups: Sequence[Sequence[tuple[str, str]]], topic: str) -> tuple[list[Finding], str]: ...
 
+    def entities(self, text: str, known: Mapping[str, str]) -> list[Finding]:
+        """Entities as type and name, and what a sentence says of two of them: type, sentence and their names; `known`
+        are types by name."""
+
 
 class Cipher(Protocol):
     """Keeps values secret; what it has sealed opens only in the same context."""
