@@ -76,7 +76,8 @@ GOOD: dict[str, dict[str, Any]] = {
     "delete_conversation": {"conversation_id": "talk"}, "import_conversations": {
         "content": '{"title": "Zoo", "messages": [{"role": "user", "content": "A zebra."}]}'},
     "subcog_entities": {"action": "create", "name": "Okapi", "entity_type": "Concept"},
-    "subcog_relationships": {"action": "create", "from_entity": "zebra", "to_entity": "zoo", "relationship_type": "PartOf"},
+    "subcog_relationships": {"action": "create", "from_entity": "zebra", "to_entity": "zoo",
+                             "relationship_type": "PartOf"},
     "subcog_graph": {"operation": "stats"}}
 CHATGPT = {"fetch": {"id": "one"}}
 PLAIN_ENVIRONMENT = {**os.environ, "MEMOLITH_EMBEDDER": "none"}

@@ -15,8 +15,8 @@ from stores import each_store
 
 pytestmark = each_store
 NOBODY = "01a1e0a6-0000-7000-8000-000000000000"
-NAMES = ['a "b" c', "x] --> [y", "C++ & C#", "end", "<b>bold</b>", "back\\slash", "`tick`", "{curly} |pipe|", "Zoë 漢字",
-         '"; n9 -> n0; "', "100% #35; &amp;", "subgraph"]
+NAMES = ['a "b" c', "x] --> [y", "C++ & C#", "end", "<b>bold</b>", "back\\slash", "`tick`", "{curly} |pipe|",
+         "Zoë 漢字", '"; n9 -> n0; "', "100% #35; &amp;", "subgraph"]
 
 
 def ask(app: App, tool: str, caller: Caller = ME, **arguments: Any) -> dict[str, Any]:
@@ -44,7 +44,8 @@ def make(app: App, *names: str, type: str = "Technology", caller: Caller = ME) -
 
 
 def tie(app: App, source: str, target: str, type: str = "Uses", **more: Any) -> dict[str, Any]:
-    return ask(app, "relationships", action="create", from_entity=source, to_entity=target, relationship_type=type, **more)
+    return ask(app, "relationships", action="create", from_entity=source, to_entity=target, relationship_type=type,
+               **more)
 
 
 def named(body: dict[str, Any]) -> set[str]:
@@ -96,7 +97,8 @@ def test_what_the_graph_knows_is_found_by_name_and_by_alias_in_any_case(app):
     one, two = make(app, "Zorbulator", "Zorb 9000")
     ask(app, "entities", action="merge", entity_ids=[one, two], canonical_name="The Machine")
     found = ask(app, "entities", action="extract", content=text, store=True)["entities"]
-    assert [(entity["name"], entity["id"], entity["confidence"] > 0.9) for entity in found] == [("Zorbulator", one, True)]
+    assert [(entity["name"], entity["id"]) for entity in found] == [("Zorbulator", one)]
+    assert found[0]["confidence"] > 0.9
 
 
 def test_a_memory_gives_its_text_and_gets_its_mentions(app):
@@ -116,10 +118,12 @@ def test_a_memory_gives_its_text_and_gets_its_mentions(app):
 
 
 def test_an_entity_is_made_read_listed_by_type_and_limited(app):
-    made = ask(app, "entities", action="create", name="PostgreSQL", entity_type="Technology", properties={"since": 1996})
+    made = ask(app, "entities", action="create", name="PostgreSQL", entity_type="Technology",
+               properties={"since": 1996})
     assert (made["name"], made["entity_type"], made["properties"]) == ("PostgreSQL", "Technology", {"since": 1996})
     assert (made["confidence"], made["aliases"]) == (1.0, [])
-    for way in (made["id"], made["urn"], f"urn:subcog:entity:{made['id']}", "PostgreSQL", "postgresql", "entity_postgresql"):
+    for way in (made["id"], made["urn"], f"urn:subcog:entity:{made['id']}", "PostgreSQL", "postgresql",
+                "entity_postgresql"):
         assert ask(app, "entities", action="get", entity_id=way) == made
     make(app, "Maria", "Tom", type="Person")
     assert named(ask(app, "entities", action="list", entity_type="Person")) == {"Maria", "Tom"}
@@ -141,7 +145,8 @@ def test_to_delete_an_entity_cuts_its_relationships_and_mentions(app):
     tie(app, "C", "A")
     tie(app, "B", "C")
     tie(app, "A", refers(app, "Of A."), "MentionedIn")
-    assert ask(app, "entities", action="delete", entity_id="A") == {"id": a, "deleted": True, "relationships_removed": 3}
+    assert ask(app, "entities", action="delete", entity_id="A") == {
+        "id": a, "deleted": True, "relationships_removed": 3}
     assert named(ask(app, "entities", action="list")) == {"B", "C"}
     assert ask(app, "relationships", action="list")["relationship_count"] == 1
     assert named(ask(app, "graph", operation="neighbors", entity_id=b)) == {"C"}
@@ -265,7 +270,8 @@ def test_infer_takes_shared_mentions_as_a_hint_that_grows(app):
     refers(app, "On Tuesday Redis and then Kafka had to be started anew.")
     strong, = ask(app, "relationships", **pair)["relationships"]
     assert (weak["confidence"], strong["confidence"]) == (0.5, 0.75)
-    assert (strong["relationship_type"], strong["evidence"]) == ("RelatesTo", "Kafka was slow on Monday while Redis was full.")
+    assert strong["relationship_type"] == "RelatesTo"
+    assert strong["evidence"] == "Kafka was slow on Monday while Redis was full."
     assert ask(app, "relationships", action="list")["relationships"] == [], "nothing is stored unless asked"
     ask(app, "relationships", **pair, store=True)
     ask(app, "relationships", **pair, store=True)
@@ -308,9 +314,10 @@ def test_the_documented_graph_examples(app):
 
 
 def test_neighbors_by_depth_type_and_direction(app):
-    a, b, c, _ = chain(app)
+    a, b, _, _ = chain(app)
     near = ask(app, "graph", operation="neighbors", entity_id="A")
-    assert (named(near), told(near), near["entity_count"], near["relationship_count"]) == ({"B"}, {(a, "Uses", b)}, 1, 1)
+    assert (named(near), told(near)) == ({"B"}, {(a, "Uses", b)})
+    assert (near["entity_count"], near["relationship_count"]) == (1, 1)
     assert named(ask(app, "graph", operation="neighbors", entity_id="A", depth=2)) == {"B", "C"}
     far = ask(app, "graph", operation="neighbors", entity_id="A", depth=3)
     assert {one["name"]: one["distance"] for one in far["entities"]} == {"B": 1, "C": 2, "D": 3}
@@ -330,7 +337,7 @@ def test_a_path_is_the_shortest_in_either_direction_or_empty(app):
     assert [(one["from_entity"], one["to_entity"]) for one in found["relationships"]] == [(a, b), (c, b), (c, d)]
     none = ask(app, "graph", operation="path", from_entity="A", to_entity="D", max_hops=2)
     assert (none["entities"], none["relationships"], none["entity_count"]) == ([], [], 0)
-    assert [one["name"] for one in ask(app, "graph", operation="path", from_entity="A", to_entity="A")["entities"]] == ["A"]
+    assert named(ask(app, "graph", operation="path", from_entity="A", to_entity="A")) == {"A"}
     for name in ("from_entity", "to_entity"):
         assert refused(app, "graph", **{"operation": "path", "from_entity": "A", "to_entity": "B", name: NOBODY}) == (
             -32604, name)
@@ -408,7 +415,8 @@ def test_every_reading_of_the_graph_can_be_of_the_past(app):
     ask(app, "entities", action="merge", entity_ids=[c, b], canonical_name="New")
 
     def names(**more: Any) -> list[str]:
-        return [one["name"] for one in ask(app, "graph", operation="path", from_entity=a, to_entity=c, **more)["entities"]]
+        found = ask(app, "graph", operation="path", from_entity=a, to_entity=c, **more)
+        return [one["name"] for one in found["entities"]]
 
     assert (names(), names(as_of=then)) == (["A", "New"], ["A", "B", "C"])
     assert (names(as_of=then, valid_at="2019-06-01"), names(as_of=then, valid_at="2018-01-01")) == (["A", "B", "C"], [])

@@ -160,6 +160,9 @@ def draw(around: Neighbourhood, format: str) -> str:
     # A name in plain text stands in quotes, so that none can pass for a link.
     names = {item.id: "".join(c if c.isalnum() or c == " " else f"{mark}{ord(c)};" for c in item.title or item.id)
              if mark else json.dumps(item.title, ensure_ascii=False) for item in around.items}
+    if format == "dot":
+        # Graphviz reads escapes also in what was coded.
+        names = {id: name.replace("&#92;", "&#92;&#92;") for id, name in names.items()}
     lines = [head.format(r=10 * len(names) + 10, w=10 * len(names) + 700, h=20 * len(names) + 40)]
     lines += [node.format(n=numbers[id], name=name) for id, name in names.items()]
     ends = [(numbers[link.source], numbers[link.target], link) for link in around.links]
