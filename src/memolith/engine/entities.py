@@ -36,12 +36,14 @@ class Entities:
 
     def find(self, caller: Caller, name: str, field: str, chosen: Filter = ENTITIES) -> Item:
         """The entity with that id, or the only one with that name or alias."""
-        ways = [way for one in _spelled(name) for way in (
+        # The documented ids look like `entity_alice`.
+        spelled = (name, name.removeprefix("entity_").replace("_", " "))
+        ways = [way for one in spelled for way in (
             replace(chosen, title=one), replace(chosen, where=(Condition("aliases", "has", one),)))]
         with self._engine.store.reading(caller.tenant) as rows:
             found = seen(rows, caller, [name], chosen) or {
                 item.id: item for way in ways for item in rows.listing(caller, way, limit=MOST_LISTED).items
-                if _names(item) & {one.casefold() for one in _spelled(name)}}
+                if _names(item) & {one.casefold() for one in spelled}}
         if len(found) > 1:
             told = ", ".join(f"{item.id} ({item.scope.namespace})" for item in found.values())
             raise InvalidInput(f"Several entities are called {name[:100]!r}; use the id: {told[:400]}.", field=field)
@@ -159,11 +161,6 @@ def _add(said: dict[tuple[str, ...], Finding], one: Finding) -> None:
     """Each further sentence takes a part of the doubt away; the first stays as evidence."""
     before = said.get(key := (*one.support[:2], one.label), one._replace(confidence=0.0))
     said[key] = before._replace(confidence=round(1 - (1 - before.confidence) * (1 - one.confidence), 3))
-
-
-def _spelled(name: str) -> tuple[str, str]:
-    """The name, and what it is in an id like `entity_alice`."""
-    return name, name.removeprefix("entity_").replace("_", " ")
 
 
 def _known(rows: Reader, caller: Caller) -> tuple[Item, ...]:

@@ -23,6 +23,7 @@ from memolith.surfaces.subcog.family import placed, subcog
 BOTH, TYPES = Filter(kinds=("entity", "memory")), get_args(RelationType)
 WAYS = {"incoming": Direction.IN, "outgoing": Direction.OUT, "both": Direction.BOTH}
 SPELLED = {type.lower(): type for type in TYPES}
+MORE = ["There is more than is shown."]
 
 Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"\S", description="What it is called.")]
 Named = Annotated[str, Field(min_length=1, description="An id, a URN, or a name that only one entity has.")]
@@ -44,6 +45,7 @@ FIELDS = shape(id=str, urn=str, name=str, entity_type=str, confidence=float, ali
                memory_id=str, created_at=str, updated_at=str)["properties"]
 ROW = {"properties": FIELDS, "type": "object"}
 GRAPH = shape(entities=[ROW], relationships=[ROW], entity_count=int, relationship_count=int, warnings=[str])
+USUAL: Body = {"confidence": 1.0, "aliases": [], "properties": {}}
 DONE = shape(id=str, deleted=bool, relationships_removed=int)
 
 entities = subcog.tool(destructive=True)(Actions(
@@ -136,7 +138,7 @@ def list_relationships(call: Call, *, entity_id: Named | None = None, relationsh
     around = _around(call, entity_id, 1, (relationship_type,) if relationship_type else TYPES, WAYS[direction], BOTH,
                      MOST_LISTED, _times(as_of=as_of, valid_at=valid_at))
     return {"relationships": [_relation(link) for link in around.links[:limit]],
-            "relationship_count": len(around.links), "warnings": _cut(around)}
+            "relationship_count": len(around.links), "warnings": MORE * around.cut}
 
 
 @relationships.action("delete", DONE, effect="writes")
@@ -164,14 +166,14 @@ def neighbors(call: Call, *, entity_id: Named, depth: Depth = None, relationship
                      _times(as_of=as_of, valid_at=valid_at))
     return {**_counted([{**_entity(item), "distance": around.distance[item.id]} for item in around.items
                         if around.distance[item.id]], [_relation(link) for link in around.links]),
-            "warnings": _cut(around)}
+            "warnings": MORE * around.cut}
 
 
 @graph.action("path", GRAPH, effect="reads")
 def find_path(call: Call, *, from_entity: Named, to_entity: Named, max_hops: Limit = 5, as_of: Known = None,
               valid_at: Valid = None) -> Body:
     moment, caller = _times(as_of=as_of, valid_at=valid_at), placed(call, "project")[0]
-    start, end = (_the(call, one, field, _at(moment)).id
+    start, end = (_the(call, one, field, moment=moment).id
                   for one, field in ((from_entity, "from_entity"), (to_entity, "to_entity")))
     ids = [id for id, _, _ in path(call.engine.store, caller, start, end, max_hops, ENTITIES, moment)]
     with call.engine.store.reading(caller.tenant) as rows:
@@ -189,7 +191,7 @@ def stats(call: Call) -> Body:
     mentions = types.pop(MENTION, 0)
     return {"entity_count": len(around.items), "relationship_count": types.total(), "mention_count": mentions,
             "entities_by_type": dict(Counter(item.scope.namespace for item in around.items)),
-            "relationships_by_type": dict(types), "warnings": _cut(around)}
+            "relationships_by_type": dict(types), "warnings": MORE * around.cut}
 
 
 @graph.action("visualize", shape(format=str, content=str, entity_count=int, relationship_count=int, warnings=[str]),
@@ -200,18 +202,15 @@ def visualize(call: Call, *, format: Literal["mermaid", "dot", "json", "ascii"] 
     around = _around(call, entity_id, depth or 2, (), Direction.BOTH, replace(
         ENTITIES, namespaces=tuple(entity_types or ())), limit, _times(as_of=as_of, valid_at=valid_at))
     nodes, edges = [_entity(item) for item in around.items], [_relation(link) for link in around.links]
-    return {"format": format, "entity_count": len(nodes), "relationship_count": len(edges), "warnings": _cut(around),
-            "content": draw(around, format) if format != "json" else json.dumps({"nodes": nodes, "edges": edges},
-                                                                                ensure_ascii=False)}
+    return {"format": format, "content": draw(around, format) if format != "json" else json.dumps(
+        {"nodes": nodes, "edges": edges}, ensure_ascii=False), "entity_count": len(nodes),
+        "relationship_count": len(edges), "warnings": MORE * around.cut}
 
 
-def _the(call: Call, name: str, field: str = "entity_id", chosen: Filter = ENTITIES) -> Item:
+def _the(call: Call, name: str, field: str = "entity_id", chosen: Filter = ENTITIES, moment: Moment = Moment()) -> Item:
+    """Who is meant; in the past also what was deleted since."""
+    chosen = replace(chosen, forgotten=None if moment.as_of else False)
     return call.engine.entities.find(placed(call, "project")[0], bare_id(name), field, chosen)
-
-
-def _at(moment: Moment) -> Filter:
-    """The entities of a moment; what was deleted since was there."""
-    return replace(ENTITIES, forgotten=None if moment.as_of else False)
 
 
 def _around(call: Call, name: str | None, depth: int, types: tuple[str, ...], way: Direction, chosen: Filter, most: int,
@@ -219,8 +218,7 @@ def _around(call: Call, name: str | None, depth: int, types: tuple[str, ...], wa
     """What lies around an entity, or all of the graph."""
     caller = placed(call, "project")[0]
     if name is not None:
-        id = _the(call, name, chosen=_at(moment)).id
-        return call.engine.explore(caller, id, depth, types, way, chosen, most, moment)
+        return call.engine.explore(caller, _the(call, name, moment=moment).id, depth, types, way, chosen, most, moment)
     with call.engine.store.reading(caller.tenant) as rows:
         return survey(rows, caller, replace(chosen, kinds=("entity",)), chosen, types, most, moment)
 
@@ -231,15 +229,15 @@ def _times(**given: str | None) -> Moment:
 
 def _entity(item: Item) -> Body:
     return {"id": item.id, "urn": f"subcog://{item.scope.audience}/{item.scope.namespace}/{item.id}",
-            "name": item.title, "entity_type": item.scope.namespace if item.kind == "entity" else "Memory",
-            "confidence": 1.0, "aliases": [], "properties": {}, "created_at": item.created_at,
-            "updated_at": item.updated_at, **(item.attributes if item.kind == "entity" else {})}
+            "name": item.title, "entity_type": "Memory" if item.kind == "memory" else item.scope.namespace or "Concept",
+            "created_at": item.created_at, "updated_at": item.updated_at,
+            **{name: item.attributes.get(name, usual) for name, usual in USUAL.items()}}
 
 
 def _relation(link: Link) -> Body:
     return {"id": link.id, "from_entity": link.source, "to_entity": link.target, "relationship_type": link.type,
-            "confidence": link.strength, "properties": {}, "created_at": link.created_at, "updated_at": link.updated_at,
-            **link.attributes}
+            "created_at": link.created_at, "updated_at": link.updated_at, "properties": {}, **link.attributes,
+            "confidence": link.strength}
 
 
 def _said(found: list[Finding], ids: dict[str, str]) -> list[Body]:
@@ -251,7 +249,3 @@ def _said(found: list[Finding], ids: dict[str, str]) -> list[Body]:
 
 def _counted(items: list[Body], links: list[Body]) -> Body:
     return {"entities": items, "relationships": links, "entity_count": len(items), "relationship_count": len(links)}
-
-
-def _cut(around: Neighbourhood) -> list[str]:
-    return ["There is more than is shown."] if around.cut else []
