@@ -140,3 +140,22 @@ def test_an_endpoint_that_is_not_there_is_no_obstacle(tmp_path):
     app = open_app(Settings(data=tmp_path, embedder="none", analyst_url="http://127.0.0.1:9/v1", analyst_model="m"))
     assert "cannot be reached" in suggest(app)["warnings"][0]
     app.close()
+
+
+def test_entities_come_from_the_endpoint_as_far_as_the_text_holds_them(asked, server):
+    text = "Zork talks to Mim. Bim sleeps."
+    said_so = {"label": "RelatesTo", "text": "Zork talks to Mim.", "confidence": 0.9, "support": ["Zork", "Mim"]}
+    server.script = [said([{**tag("Person", 0.9), "text": "Zork"}, {**tag("Concept", 0.7), "text": "Mim"},
+                           {**tag("Concept", 0.9), "text": "invented"}, {**tag("Animal", 0.9), "text": "Bim"}, said_so,
+                           {**said_so, "label": "Likes"}, {**said_so, "support": ["Zork"]},
+                           {**said_so, "text": "Mim is old."}, {**said_so, "support": ["Zork", "invented"]}])]
+    body = run(asked, "subcog_entities", action="extract", content=text)
+    assert [(one["entity_type"], one["name"]) for one in body["entities"]] == [("Person", "Zork"), ("Concept", "Mim")]
+    assert [(one["relationship_type"], one["evidence"]) for one in body["relationships"]] == [
+        ("RelatesTo", "Zork talks to Mim.")]
+    assert body["method"] == "http/m"
+    assert "Zork" in server.requests[0][1]["messages"][1]["content"]
+    server.script = [said("not json")]
+    body = run(asked, "subcog_entities", action="extract", content="Maria uses Redis.")
+    assert (body["method"], body["entity_count"]) == ("built-in", 2)
+    assert "not in the form" in body["warnings"][0]

@@ -2,9 +2,10 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
+from memolith.adapters.builtin_entities import find
 from memolith.engine.duplicates import NEAR, overlap
 from memolith.engine.ports import Finding
 
@@ -79,6 +80,10 @@ class BuiltinAnalyst:
         weights = sum((_phrases(text) for text in texts), Counter[str]())
         telling = sorted((*_sentences(first), *said), key=lambda one: -sum(weights[it] for it in set(_phrases(one))))
         return "\n".join(telling[:3])
+
+    def entities(self, text: str, known: Mapping[str, str]) -> list[Finding]:
+        """Names by shape, by lists, and as they are known."""
+        return find(text, known)
 
 
 def _phrases(text: str) -> Counter[str]:

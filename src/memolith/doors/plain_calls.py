@@ -71,9 +71,13 @@ def answer(front: Front, app: App, registry: Registry, message: Json) -> bytes |
     if not tool.read_only and (tool.effect == "runs" or "progressToken" in meta):
         return None
     progress = leave if "progressToken" in meta else quiet
+    # In the newer protocol only who listens is told, and the SDK hears of him first.
+    changed: Callable[[str], None] = quiet if VERSION_KEY in meta else lambda listing: front.wire.write(
+        b'{"jsonrpc":"2.0","method":"notifications/%s/list_changed"}' % listing.encode())
     try:
         outcome = outcome_of(registry, tool.name, arguments,
-                             lambda: Call(Caller(), app.engine, progress=progress, elicit=leave, local=True))
+                             lambda: Call(Caller(), app.engine, progress=progress, elicit=leave, changed=changed,
+                                          local=True))
     except InputNeeded:
         return None
     return worded(outcome, description(front.prepared) if VERSION_KEY in meta else {})

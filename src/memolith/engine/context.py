@@ -1,10 +1,15 @@
 """A pack of passages for a prompt: within a budget, without repetition, each with its source."""
 
+from __future__ import annotations
+
+from itertools import accumulate
 from typing import NamedTuple
 
 from memolith.engine.chunks import weigh
 from memolith.engine.duplicates import facts, shingles
+from memolith.engine.events import text_of
 from memolith.engine.model import Caller, Filter, Hit
+from memolith.engine.ports import Store
 from memolith.engine.recall import Query, Recall
 from memolith.errors import InvalidInput
 
@@ -40,6 +45,17 @@ def cite(hit: Hit) -> str:
     if hit.item.kind == "conversation":
         return f"message {passage.block + 1}, {passage.at[:10]}"
     return f"part {passage.ordinal + 1} of {hit.item.passages}" if hit.item.passages > 1 else ""
+
+
+def newest(store: Store, caller: Caller, budget: int, chosen: Filter = Filter()) -> str:
+    """The items that changed last, each in a line with its namespace, as many as fit."""
+    with store.reading(caller.tenant) as rows:
+        items = rows.listing(caller, chosen, "updated_at", True, MOST).items
+        texts = rows.passages_of(caller.tenant, [item.id for item in items])
+    lines = [f"- {item.scope.namespace or item.kind}: {' '.join(text_of(texts[item.id]).split())[:300]}"
+             for item in items]
+    sums = accumulate(map(weigh, lines))
+    return "\n".join(line for line, total in zip(lines, sums, strict=True) if total <= budget)
 
 
 def pack(recall: Recall, caller: Caller, text: str, budget: int, chosen: Filter = Filter()) -> Pack:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from memolith.engine.chunks import chunk
 from memolith.engine.events import text_of
-from memolith.engine.model import Caller, Filter, Item, Similar
+from memolith.engine.model import Caller, Filter, Similar
 from memolith.engine.ports import Reader
 
 _WORD = re.compile(r"[^\W_]+(?:['’.,:/-][^\W_]+)*")
@@ -61,10 +61,10 @@ def contradicts(first: str, second: str) -> bool:
         Counter(first) - Counter(among) and Counter(second) - Counter(others) for first, among, second, others in pairs)
 
 
-def known(rows: Reader, caller: Caller, item: Item, text: str) -> tuple[Similar, ...]:
-    """Other items of its kind with the text of a new one, or with most of its word sequences, the nearest first."""
-    pieces, among = chunk(text), Filter(kinds=(item.kind,))
-    ids = {*rows.same_text(caller, pieces[0], len(pieces), among), *rows.alike(caller, pieces[0], among)} - {item.id}
+def known(rows: Reader, caller: Caller, kind: str, text: str, but: str = "") -> tuple[Similar, ...]:
+    """The items of a kind, but one, with a text or with most of its word sequences, the nearest first."""
+    pieces, among = chunk(text), Filter(kinds=(kind,))
+    ids = {*rows.same_text(caller, pieces[0], len(pieces), among), *rows.alike(caller, pieces[0], among)} - {but}
     if not ids:
         return ()
     titles, texts = rows.items(caller.tenant, ids), rows.passages_of(caller.tenant, ids)

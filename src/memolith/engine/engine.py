@@ -11,8 +11,9 @@ from typing import NoReturn
 from memolith.engine import context
 from memolith.engine.configuration import Configuration
 from memolith.engine.duplicates import contradicts, same
+from memolith.engine.entities import Entities
 from memolith.engine.events import join_blocks, text_of
-from memolith.engine.graph import DEEPEST, MOST, Neighbourhood, walk
+from memolith.engine.graph import DEEPEST, MOST, NOW, Moment, Neighbourhood, seen, standing, walk
 from memolith.engine.insights import Insights
 from memolith.engine.intake import Limits
 from memolith.engine.matching import checked
@@ -38,6 +39,7 @@ class Engine(Verbs):
 
     search: Recall
     insights: Insights
+    entities: Entities
 
     def __init__(self, store: Store, clock: Clock, limits: Limits = Limits(), secrets: str = "redact",
                  search: Recall | None = None, after_erase: Callable[[], None] = lambda: None,
@@ -59,6 +61,7 @@ class Engine(Verbs):
         self._flushing = threading.Lock()
         if search:
             self.search, self.insights = search, Insights(self, search, analysts)
+            self.entities = Entities(self, search, self.insights)
 
     def read(self, caller: Caller, id: str, forgotten: bool = False) -> tuple[Item, list[Block]]:
         """The item and its blocks, if the caller may see it; forgotten ones only where asked for."""
@@ -90,15 +93,17 @@ class Engine(Verbs):
             return rows.counts(caller, checked(chosen), by)
 
     def explore(self, caller: Caller, id: str, depth: int = 1, types: Collection[str] = (),
-                toward: Direction = Direction.BOTH, chosen: Filter = Filter(), most: int = MOST) -> Neighbourhood:
+                toward: Direction = Direction.BOTH, chosen: Filter = Filter(), most: int = MOST,
+                moment: Moment = NOW) -> Neighbourhood:
         """Everything within so many links of an item, itself first."""
         if not 0 <= depth <= DEEPEST:
             raise InvalidInput(f"The depth must lie between 0 and {DEEPEST}.", field="depth", value=depth)
         with self.store.reading(caller.tenant) as rows:
-            distance, _, cut = walk(rows, caller, id, depth, types, toward, chosen, most)
-            found = rows.items(caller.tenant, distance)
-            links = rows.neighbours(caller.tenant, [one for one in distance if distance[one] < depth], toward, types)
-        return Neighbourhood(tuple(found[one] for one in distance), tuple(
+            distance, _, cut = walk(rows, caller, id, depth, types, toward, chosen, most, moment)
+            found = seen(rows, caller, distance, Filter(forgotten=None), moment)
+            links = standing(rows, caller.tenant, [one for one in distance if distance[one] < depth], toward, types,
+                             moment)
+        return Neighbourhood(tuple(found[one] for one in distance if one in found), tuple(
             link for link in links if {link.source, link.target} <= distance.keys()), distance, cut)
 
     def recall(self, caller: Caller, query: Query) -> Found:

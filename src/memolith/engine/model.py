@@ -7,13 +7,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 Json = str | int | float | bool | None | list["Json"] | dict[str, "Json"]
 Attributes = Mapping[str, Json]
 NO_ATTRIBUTES: Attributes = MappingProxyType({})
 
 KINDS = ("memory", "conversation", "concept", "document", "entity", "prompt", "template", "project", "topic")
+EntityType = Literal["Person", "Organization", "Technology", "Concept", "File"]
+RelationType = Literal["WorksAt", "Created", "Uses", "Implements", "PartOf", "RelatesTo", "MentionedIn", "Supersedes",
+                       "ConflictsWith"]
 
 
 def exact(value: object) -> str:

@@ -15,6 +15,7 @@ from pydantic import BeforeValidator, Field
 from memolith.engine.consolidation import headline
 from memolith.engine.filters import parse
 from memolith.engine.model import Block, Draft, Filter, Item, Patch
+from memolith.engine.namespaces import NAMESPACES
 from memolith.engine.recall import Query
 from memolith.engine.times import seconds
 from memolith.errors import InvalidInput, NotFound
@@ -30,19 +31,6 @@ MemoryId = Annotated[str, Field(description="Its id, URN or address.")]
 Tags = list[str] | None
 Text = Annotated[str, Field(min_length=1)]
 Who = Annotated[str | None, Field(max_length=60)]
-NAMESPACES: dict[str, tuple[str, list[str]]] = {
-    "decisions": ("What was decided about design and architecture, and why", ["decided", "chose", "going with"]),
-    "patterns": ("How things are done here", ["always", "never", "convention"]),
-    "learnings": ("What was found out the hard way", ["TIL", "learned", "discovered"]),
-    "context": ("What one must know to understand the rest", ["because", "constraint", "requirement"]),
-    "tech-debt": ("What should be done better later", ["TODO", "FIXME", "temporary", "hack"]),
-    "blockers": ("What stands in the way", ["blocked", "waiting", "depends on"]),
-    "progress": ("What is done", ["completed", "milestone", "shipped"]),
-    "apis": ("How to call things and what they answer", ["endpoint", "request", "response"]),
-    "config": ("How things are set up", ["environment", "setting", "variable"]),
-    "security": ("What is dangerous and how it is prevented", ["vulnerability", "CVE", "auth"]),
-    "performance": ("What is slow and what made it faster", ["benchmark", "latency", "throughput"]),
-    "testing": ("What is tested and how", ["test", "edge case", "coverage"])}
 # What other families call the same.
 OURS = {"project": "progress", "knowledge": "learnings", "reference": "apis", "workflow": "patterns",
         "personal": "context"}

@@ -1,0 +1,219 @@
+"""Prompts and templates of the Subcog family: kept by name, filled with values, and offered as the client's prompts."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Annotated, Literal, cast
+
+from pydantic import Field, JsonValue
+
+from memolith.engine.model import Audience, Block, Draft, Filter, Found, Item, Json, Patch
+from memolith.engine.namespaces import NAMESPACES
+from memolith.engine.ports import MOST_LISTED
+from memolith.engine.recall import Query
+from memolith.engine.templates import NAME, Template, as_json, as_xml
+from memolith.errors import InvalidInput, Malformed, PromptNotFound
+from memolith.registry import Actions, Argument, Body, Call, Prompt, PromptArgument, Prompts, shape
+from memolith.surfaces.items import spoken
+from memolith.surfaces.subcog.family import Domain, placed, subcog
+
+FOUND = ("memories", "total_count", "namespace_counts", "statistics")
+FORMS: dict[str, Callable[[str], str]] = {"markdown": str, "json": as_json, "xml": as_xml}
+CASCADE: tuple[Domain, ...] = ("project", "user", "org")
+KEBAB = re.compile(r"(?=.{1,64}$)[a-z][a-z0-9]*(-[a-z0-9]+)*")
+
+Name = Annotated[str, Field(description="Small letters, digits and single hyphens, as code-review.")]
+In = Annotated[Domain | None, Field(description="Left out: the project's, else the user's, else the organisation's.")]
+Limit = Annotated[int, Field(ge=1, le=100)]
+Values = Annotated[dict[str, JsonValue] | None, Field(description="A value for each variable.")]
+Tags = list[str] | None
+Text = Annotated[str | None, Field(description="With {{variable}}, {{#each list}}…{{/each}}, {{#if x}}…{{/if}}.")]
+LocalFile = Annotated[str | None, Field(description="A file on this machine in place of `content`.")]
+
+
+class Variable(Argument):
+    """What is known about a variable of a content."""
+
+    name: Annotated[str, Field(pattern=f"^{NAME.pattern}$")]
+    description: str = ""
+    default: JsonValue = None
+    required: bool = True
+
+
+KEPT = shape("redactions", id=str, name=str, domain=str, content=str, description=str, tags=[str], variables=[str],
+             variables_def=[dict], version=int, usage_count=int, updated_at=str, redactions=dict[str, int])
+RENDERED = shape("version format total_count", name=str, domain=str, rendered=str, version=int, format=str,
+                 total_count=int, warnings=[str])
+prompts = Actions("subcog_prompts", "Prompts with {{variables}}: save, list, get, run with values, delete.")
+templates = Actions("subcog_templates", "Templates that lay out memories: save, list, get, render, delete.")
+
+
+def keep(kind: str, tool: Actions, given: Sequence[str] = ()) -> None:
+    """Give a tool the actions by which its things are kept; the variables given are there without being declared."""
+
+    @tool.action("save", KEPT, effect="writes")
+    def save(call: Call, *, name: Name, content: Text = None, description: str | None = None,
+             domain: Domain = "project", tags: Tags = None, file_path: LocalFile = None,
+             variables_def: list[Variable] | None = None, skip_enrichment: bool = False) -> Body:
+        """Keep a prompt under its name; what it said before stays in its history."""
+        if not KEBAB.fullmatch(name):
+            raise InvalidInput("A name is of small letters, digits and single hyphens.", field="name", value=name)
+        text, (caller, audience, project) = _text(call, content, file_path), placed(call, domain)
+        declared = {one.name: one.model_dump() for one in variables_def or ()}
+        names = Template(text, None if variables_def is None else {*declared, *given}).names
+        used = {one: {"name": one, "required": must} for one, must in names.items() if one not in given}
+        derived = "" if skip_enrichment else text.strip().partition("\n")[0].lstrip("# ")[:80]
+        kept: dict[str, Json] = {"description": description or derived, "variables": [*(used | declared).values()]}
+        draft = Draft(kind, name, (Block(text),), tuple(tags or ()), kept, audience=audience, project=project)
+        present = _reach(call, kind, domain, Filter(titles=(name,)))
+        written = call.engine.revise(caller, present[0].id, Patch(None, draft.blocks, draft.tags, kept)
+                                     ) if present else call.engine.remember(caller, draft, call.idempotency_key)
+        call.changed("prompts")
+        return {**_shown(call, written.item), "redactions": dict(written.redactions)}
+
+    @tool.action("list", shape(**{f"{kind}s": [KEPT], "total": int}), effect="reads")
+    def list_(call: Call, *, domain: In = None, tags: Tags = None, limit: Limit = 20, name_pattern: str = "*") -> Body:
+        """The prompts at hand with all of the tags and a name like the pattern, those of the nearest domain first."""
+        found = [item for item in _reach(call, kind, domain, Filter(tags_all=tuple(tags or ())))
+                 if fnmatchcase(item.title, name_pattern)]
+        return {f"{kind}s": [_shown(call, item) for item in found[:limit]], "total": len(found)}
+
+    @tool.action("get", KEPT, effect="reads")
+    def get(call: Call, *, name: Name, domain: In = None, version: int | None = None) -> Body:
+        """One prompt with its content and variables."""
+        return _shown(call, _find(call, kind, name, domain), version)
+
+    @tool.action("delete", shape(name=str, domain=str, deleted=bool), effect="writes")
+    def delete(call: Call, *, name: Name, domain: Domain) -> Body:
+        """Delete the prompt of a domain."""
+        item = _find(call, kind, name, domain)
+        call.engine.forget(placed(call, domain)[0], item.id, key=call.idempotency_key)
+        call.changed("prompts")
+        return {"name": name, "domain": item.scope.audience.value, "deleted": True}
+
+
+keep("prompt", prompts)
+keep("template", templates, FOUND)
+
+
+@prompts.action("run", RENDERED, effect="reads")
+def run(call: Call, *, name: Name, variables: Values = None, domain: In = None) -> Body:
+    """The text of a prompt with the values in it; counts as a use."""
+    return _rendered(call, _find(call, "prompt", name, domain), variables or {})
+
+
+@templates.action("render", RENDERED, effect="reads")
+def render(call: Call, *, name: Name, query: str | None = None, limit: Limit = 20,
+           format: Literal["markdown", "json", "xml"] = "markdown", variables: Values = None,
+           namespaces: Tags = None, domain: In = None) -> Body:
+    """The text of a template with the memories found and the values in it; counts as a use."""
+    if unknown := set(namespaces or ()) - NAMESPACES.keys():
+        raise InvalidInput(f"{min(unknown)!r} is none of: {', '.join(NAMESPACES)}.", field="namespaces")
+    item, caller = _find(call, "template", name, domain), placed(call, "project")[0]
+    chosen = Filter(("memory",), statuses=("active",), namespaces=tuple(namespaces or ()))
+    asked = Query(query or "", chosen, limit=limit, per_item=True)
+    found = Found((), 0) if query is None else call.engine.recall(caller, asked)
+    scores = {hit.item.id: hit.score for hit in found.hits}
+    memories: list[Json] = [
+        {"id": one.id, "content": spoken(blocks), "namespace": one.scope.namespace, "tags": list(one.tags),
+         "score": scores[one.id], "created_at": one.created_at, "updated_at": one.updated_at,
+         "domain": one.scope.audience.value} for one, blocks in call.engine.read_many(caller, list(scores))]
+    total: dict[str, Json] = {"total_count": len(memories), "namespace_counts": dict(Counter(
+        hit.item.scope.namespace or "" for hit in found.hits))}
+    body = _rendered(call, item, {"memories": memories, **total, "statistics": total, **(variables or {})})
+    return {**body, "rendered": FORMS[format](str(body["rendered"])), "version": item.version, "format": format,
+            "total_count": len(memories), "warnings": list(found.warnings)}
+
+
+def _text(call: Call, content: str | None, file_path: str | None) -> str:
+    if (content is None) == (file_path is None):
+        raise Malformed("`content` is required, or `file_path` in its place.", field="content")
+    file = Path(file_path or "").expanduser()
+    if content is None and not (call.local and file.is_file() and os.access(file, os.R_OK)):
+        raise InvalidInput("There is no such file for a client on this machine.", field="file_path")
+    text = file.read_text(encoding="utf-8", errors="replace") if content is None else content
+    if not text.strip():
+        raise InvalidInput("The content cannot be blank.", field="content")
+    return text
+
+
+def _reach(call: Call, kind: str, domain: Domain | None = None, chosen: Filter = Filter()) -> list[Item]:
+    """What there is of a kind in a domain, or in all that the caller works in, the nearest first."""
+    caller, places = placed(call, "project")[0], [placed(call, one)[1:] for one in CASCADE if domain in (None, one)]
+    found = call.engine.listing(caller, replace(chosen, kinds=(kind,)), "title", False, MOST_LISTED).items
+    near = [(places.index(place), item) for item in found if (place := (item.scope.audience, item.scope.project))
+            in places and (item.scope.audience is not Audience.USER or item.scope.owner == caller.user)]
+    return [item for _, item in sorted(near, key=lambda one: one[0])]
+
+
+def _find(call: Call, kind: str, name: str, domain: Domain | None) -> Item:
+    for item in _reach(call, kind, domain, Filter(titles=(name,))):
+        return item
+    raise PromptNotFound(f"There is no {kind} {name[:80]!r} here.", field="name", id=name)
+
+
+def _variables(item: Item) -> list[dict[str, Json]]:
+    return cast("list[dict[str, Json]]", item.attributes.get("variables") or [])
+
+
+def _shown(call: Call, item: Item, version: int | None = None) -> Body:
+    caller = placed(call, "project")[0]
+    count = call.engine.accesses(caller, [item.id]).get(item.id, (0, ""))[0]
+    at = [step.event.at for step in call.engine.past.history(caller, item.id)
+          if step.event.version == version] if version is not None else []
+    if version is not None and not at:
+        raise PromptNotFound(f"There is no version {version} of {item.title!r}.", field="version")
+    item, blocks = call.engine.past.as_of(caller, item.id, at[0]) if at else call.engine.read(caller, item.id)
+    return {"id": item.id, "name": item.title, "domain": item.scope.audience.value, "content": spoken(blocks),
+            "description": item.attributes.get("description") or "", "tags": list(item.tags),
+            "variables": [one["name"] for one in _variables(item)], "variables_def": _variables(item),
+            "version": item.version, "usage_count": count, "updated_at": item.updated_at}
+
+
+def _rendered(call: Call, item: Item, values: Mapping[str, Json]) -> Body:
+    _, blocks = call.engine.read(caller := placed(call, "project")[0], item.id)
+    known = {str(one["name"]): one for one in _variables(item)}
+    defaults = {name: one["default"] for name, one in known.items() if one.get("default") is not None}
+    needed = [name for name, one in known.items() if one.get("required")]
+    text = Template(spoken(blocks)).render({**defaults, **values}, needed)
+    call.engine.note_read(caller, item.id)
+    return {"name": item.title, "domain": item.scope.audience.value, "rendered": text}
+
+
+def listed(call: Call) -> Sequence[Prompt]:
+    """The prompts that a client shows to its user; of several with a name the nearest."""
+    found = {item.title: item for item in reversed(_reach(call, "prompt"))}
+    return [Prompt(name, str(item.attributes.get("description") or ""), tuple(
+        PromptArgument(str(one["name"]), str(one.get("description") or ""),
+                       bool(one["required"]) and one.get("default") is None) for one in _variables(item)))
+            for name, item in sorted(found.items())]
+
+
+def text(call: Call, name: str, values: Mapping[str, str]) -> str | None:
+    """A prompt filled for a client."""
+    known = _reach(call, "prompt", None, Filter(titles=(name,)))
+    return str(_rendered(call, known[0], values)["rendered"]) if known else None
+
+
+def complete(call: Call, name: str, argument: str, beginning: str) -> Sequence[str]:
+    """The default of a variable; for one that is named after it, every namespace, project or tag of the memories."""
+    values = [str(one.get("default") or "") for item in _reach(call, "prompt", None, Filter(titles=(name,)))
+              for one in _variables(item) if one["name"] == argument]
+    if argument in ("namespace", "project", "tag"):
+        values += call.engine.counts(placed(call, "project")[0], argument, Filter(("memory",)))
+    return [value for value in dict.fromkeys(values) if value and value.startswith(beginning)]
+
+
+subcog.prompts = Prompts(listed, text, complete)
+subcog.tool(destructive=True)(prompts)
+subcog.tool(destructive=True)(templates)
+for action, signed in prompts.actions.items():
+    signed.function.__name__ = f"prompt_{action}"
+    subcog.tool(signed.output_schema, read_only=signed.effect == "reads", destructive=action == "delete")(
+        signed.function)
