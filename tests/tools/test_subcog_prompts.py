@@ -261,7 +261,7 @@ def test_every_parameter_of_render_matters(app):
         "y|Use OAuth tokens for authentication/|1")
     assert templates(app, "render", name="show", variables={"x": "y"})["rendered"] == "y||0"
     assert refused(app, "subcog_templates", action="render", name="show")[:2] == (-32608, "variables")
-    assert refused(app, "subcog_templates", action="render", **given, namespaces=["no"])[:2] == (-32608, "namespaces")
+    assert refused(app, "subcog_templates", action="render", **given, namespaces=["no"])[:2] == (-32602, "namespaces.0")
     assert refused(app, "subcog_templates", action="render", **given, domain="org")[0] == -32607
     assert refused(app, "subcog_templates", action="render", **{**given, "query": " "})[:2] == (-32608, "query")
     assert refused(app, "subcog_templates", action="render", **given, format="pdf")[:2] == (-32602, "format")

@@ -63,8 +63,7 @@ class Verbs:
         if len(draft.blocks) != 1:
             return written
         with self.store.reading(caller.tenant) as before:
-            return replace(written, similar=known(before, caller, draft.kind, draft.blocks[0].text,
-                                                   written.item.id))
+            return replace(written, similar=known(before, caller, draft.kind, draft.blocks[0].text, written.item.id))
 
     def remember_in(self, rows: Writer, caller: Caller, draft: Draft, intake: Intake) -> Written:
         """Keep something new as part of a larger write."""

@@ -18,7 +18,7 @@ from memolith.engine.ports import MOST_LISTED, Finding
 from memolith.errors import InvalidInput
 from memolith.registry import Actions, Body, Call, shape
 from memolith.surfaces.items import bare_id, given
-from memolith.surfaces.subcog.family import placed, subcog
+from memolith.surfaces.subcog.family import here, placed, subcog
 
 BOTH, TYPES = Filter(kinds=("entity", "memory")), get_args(RelationType)
 WAYS = {"incoming": Direction.IN, "outgoing": Direction.OUT, "both": Direction.BOTH}
@@ -72,15 +72,14 @@ def get_entity(call: Call, *, entity_id: Named) -> Body:
 @entities.action("list", shape(entities=[ROW], entity_count=int), effect="reads")
 def list_entities(call: Call, *, entity_type: EntityType | None = None, limit: Limit = 50) -> Body:
     chosen = replace(ENTITIES, namespaces=(entity_type,) if entity_type else ())
-    page = call.engine.listing(placed(call, "project")[0], chosen, limit=limit)
+    page = call.engine.listing(here(call).caller, chosen, limit=limit)
     return {"entities": [_entity(item) for item in page.items], "entity_count": page.total}
 
 
 @entities.action("delete", DONE, effect="writes")
 def delete_entity(call: Call, *, entity_id: Named) -> Body:
     id = _the(call, entity_id).id
-    return {"id": id, "deleted": True,
-            "relationships_removed": len(call.engine.entities.forget(placed(call, "project")[0], id))}
+    return {"id": id, "deleted": True, "relationships_removed": len(call.engine.entities.forget(here(call).caller, id))}
 
 
 @entities.action("extract", GRAPH, effect="writes")
@@ -106,7 +105,7 @@ def merge(call: Call, *, entity_ids: Several, canonical_name: Name | None = None
     types = sorted({str(item.scope.namespace) for item in items.values()})
     if len(items) < 2:
         raise InvalidInput("These are one entity already.", field="entity_ids")
-    one, moved, dropped = call.engine.entities.merge(placed(call, "project")[0], list(items.values()),
+    one, moved, dropped = call.engine.entities.merge(here(call).caller, list(items.values()),
                                                      canonical_name or "", dry_run)
     return {"entity": _entity(one), "merged": [id for id in items if id != one.id], "dry_run": dry_run,
             "relationships": [_relation(link) for link in moved], "relationships_dropped": dropped,
@@ -123,13 +122,13 @@ def create_relationship(call: Call, *, from_entity: Named, to_entity: Named, rel
     first, end = _times(valid_from=valid_from, valid_to=valid_to)
     if first and end and end <= first:
         raise InvalidInput("`valid_to` must lie after `valid_from`.", field="valid_to")
-    return _relation(call.engine.link(placed(call, "project")[0], source.id, target.id, relationship_type, 1.0, given(
+    return _relation(call.engine.link(here(call).caller, source.id, target.id, relationship_type, 1.0, given(
         properties=properties, valid_from=first, valid_to=end), again=True))
 
 
 @relationships.action("get", ROW, effect="reads")
 def get_relationship(call: Call, *, relationship_id: str) -> Body:
-    return _relation(call.engine.entities.link(placed(call, "project")[0], bare_id(relationship_id)))
+    return _relation(call.engine.entities.link(here(call).caller, bare_id(relationship_id)))
 
 
 @relationships.action("list", shape(relationships=[ROW], relationship_count=int, warnings=[str]), effect="reads")
@@ -143,14 +142,14 @@ def list_relationships(call: Call, *, entity_id: Named | None = None, relationsh
 
 @relationships.action("delete", DONE, effect="writes")
 def delete_relationship(call: Call, *, relationship_id: str) -> Body:
-    caller = placed(call, "project")[0]
+    caller = here(call).caller
     link = call.engine.unlink(caller, call.engine.entities.link(caller, bare_id(relationship_id)).id)
     return {"id": link.id, "deleted": True, "relationships_removed": 1}
 
 
 @relationships.action("infer", GRAPH, effect="writes")
 def infer(call: Call, *, entity_ids: Several, store: bool = False, min_confidence: Share = 0.7) -> Body:
-    items, caller = [_the(call, one, "entity_ids") for one in entity_ids], placed(call, "project")[0]
+    items, caller = [_the(call, one, "entity_ids") for one in entity_ids], here(call).caller
     found, method, warnings = call.engine.entities.infer(caller, items, min_confidence)
     if store:
         call.engine.entities.keep(caller, Draft("entity"), found, None)
@@ -172,7 +171,7 @@ def neighbors(call: Call, *, entity_id: Named, depth: Depth = None, relationship
 @graph.action("path", GRAPH, effect="reads")
 def find_path(call: Call, *, from_entity: Named, to_entity: Named, max_hops: Limit = 5, as_of: Known = None,
               valid_at: Valid = None) -> Body:
-    moment, caller = _times(as_of=as_of, valid_at=valid_at), placed(call, "project")[0]
+    moment, caller = _times(as_of=as_of, valid_at=valid_at), here(call).caller
     start, end = (_the(call, one, field, moment=moment).id
                   for one, field in ((from_entity, "from_entity"), (to_entity, "to_entity")))
     ids = [id for id, _, _ in path(call.engine.store, caller, start, end, max_hops, ENTITIES, moment)]
@@ -210,13 +209,13 @@ def visualize(call: Call, *, format: Literal["mermaid", "dot", "json", "ascii"] 
 def _the(call: Call, name: str, field: str = "entity_id", chosen: Filter = ENTITIES, moment: Moment = Moment()) -> Item:
     """Who is meant; in the past also what was deleted since."""
     chosen = replace(chosen, forgotten=None if moment.as_of else False)
-    return call.engine.entities.find(placed(call, "project")[0], bare_id(name), field, chosen)
+    return call.engine.entities.find(here(call).caller, bare_id(name), field, chosen)
 
 
 def _around(call: Call, name: str | None, depth: int, types: tuple[str, ...], way: Direction, chosen: Filter, most: int,
             moment: Moment) -> Neighbourhood:
     """What lies around an entity, or all of the graph."""
-    caller = placed(call, "project")[0]
+    caller = here(call).caller
     if name is not None:
         return call.engine.explore(caller, _the(call, name, moment=moment).id, depth, types, way, chosen, most, moment)
     with call.engine.store.reading(caller.tenant) as rows:

@@ -14,14 +14,14 @@ from typing import Annotated, Literal, cast
 from pydantic import Field, JsonValue
 
 from memolith.engine.model import Audience, Block, Draft, Filter, Found, Item, Json, Patch
-from memolith.engine.namespaces import NAMESPACES
 from memolith.engine.ports import MOST_LISTED
 from memolith.engine.recall import Query
 from memolith.engine.templates import NAME, Template, as_json, as_xml
 from memolith.errors import InvalidInput, Malformed, PromptNotFound
 from memolith.registry import Actions, Argument, Body, Call, Prompt, PromptArgument, Prompts, shape
 from memolith.surfaces.items import spoken
-from memolith.surfaces.subcog.family import Domain, placed, subcog
+from memolith.surfaces.subcog.captures import STORED, Namespace, rows
+from memolith.surfaces.subcog.family import Domain, here, placed, subcog
 
 FOUND = ("memories", "total_count", "namespace_counts", "statistics")
 FORMS: dict[str, Callable[[str], str]] = {"markdown": str, "json": as_json, "xml": as_xml}
@@ -111,24 +111,19 @@ def run(call: Call, *, name: Name, variables: Values = None, domain: In = None) 
 @templates.action("render", RENDERED, effect="reads")
 def render(call: Call, *, name: Name, query: str | None = None, limit: Limit = 20,
            format: Literal["markdown", "json", "xml"] = "markdown", variables: Values = None,
-           namespaces: Tags = None, domain: In = None) -> Body:
+           namespaces: list[Namespace] | None = None, domain: In = None) -> Body:
     """The text of a template with the memories found and the values in it; counts as a use."""
-    if unknown := set(namespaces or ()) - NAMESPACES.keys():
-        raise InvalidInput(f"{min(unknown)!r} is none of: {', '.join(NAMESPACES)}.", field="namespaces")
-    item, caller = _find(call, "template", name, domain), placed(call, "project")[0]
-    chosen = Filter(("memory",), statuses=("active",), namespaces=tuple(namespaces or ()))
-    asked = Query(query or "", chosen, limit=limit, per_item=True)
-    found = Found((), 0) if query is None else call.engine.recall(caller, asked)
-    scores = {hit.item.id: hit.score for hit in found.hits}
-    memories: list[Json] = [
-        {"id": one.id, "content": spoken(blocks), "namespace": one.scope.namespace, "tags": list(one.tags),
-         "score": scores[one.id], "created_at": one.created_at, "updated_at": one.updated_at,
-         "domain": one.scope.audience.value} for one, blocks in call.engine.read_many(caller, list(scores))]
-    total: dict[str, Json] = {"total_count": len(memories), "namespace_counts": dict(Counter(
-        hit.item.scope.namespace or "" for hit in found.hits))}
-    body = _rendered(call, item, {"memories": memories, **total, "statistics": total, **(variables or {})})
+    item, call = _find(call, "template", name, domain), here(call)
+    spaces = tuple(stored for space in namespaces or () for stored in STORED[space])
+    asked = Query(query or "", Filter(("memory",), statuses=("active",), namespaces=spaces), limit=limit, per_item=True)
+    found = Found((), 0) if query is None else call.engine.recall(call.caller, asked)
+    shown = rows(call, [hit.item for hit in found.hits], "everything")
+    scored = [{**row, "score": hit.score} for row, hit in zip(shown, found.hits, strict=True)]
+    total: dict[str, Json] = {"total_count": len(shown), "namespace_counts": dict(Counter(
+        str(row["namespace"]) for row in shown))}
+    body = _rendered(call, item, {"memories": cast("Json", scored), **total, "statistics": total, **(variables or {})})
     return {**body, "rendered": FORMS[format](str(body["rendered"])), "version": item.version, "format": format,
-            "total_count": len(memories), "warnings": list(found.warnings)}
+            "total_count": len(shown), "warnings": list(found.warnings)}
 
 
 def _text(call: Call, content: str | None, file_path: str | None) -> str:
@@ -145,7 +140,7 @@ def _text(call: Call, content: str | None, file_path: str | None) -> str:
 
 def _reach(call: Call, kind: str, domain: Domain | None = None, chosen: Filter = Filter()) -> list[Item]:
     """What there is of a kind in a domain, or in all that the caller works in, the nearest first."""
-    caller, places = placed(call, "project")[0], [placed(call, one)[1:] for one in CASCADE if domain in (None, one)]
+    caller, places = here(call).caller, [placed(call, one)[1:] for one in CASCADE if domain in (None, one)]
     found = call.engine.listing(caller, replace(chosen, kinds=(kind,)), "title", False, MOST_LISTED).items
     near = [(places.index(place), item) for item in found if (place := (item.scope.audience, item.scope.project))
             in places and (item.scope.audience is not Audience.USER or item.scope.owner == caller.user)]
@@ -163,7 +158,7 @@ def _variables(item: Item) -> list[dict[str, Json]]:
 
 
 def _shown(call: Call, item: Item, version: int | None = None) -> Body:
-    caller = placed(call, "project")[0]
+    caller = here(call).caller
     count = call.engine.accesses(caller, [item.id]).get(item.id, (0, ""))[0]
     at = [step.event.at for step in call.engine.past.history(caller, item.id)
           if step.event.version == version] if version is not None else []
@@ -177,7 +172,7 @@ def _shown(call: Call, item: Item, version: int | None = None) -> Body:
 
 
 def _rendered(call: Call, item: Item, values: Mapping[str, Json]) -> Body:
-    _, blocks = call.engine.read(caller := placed(call, "project")[0], item.id)
+    _, blocks = call.engine.read(caller := here(call).caller, item.id)
     known = {str(one["name"]): one for one in _variables(item)}
     defaults = {name: one["default"] for name, one in known.items() if one.get("default") is not None}
     needed = [name for name, one in known.items() if one.get("required")]
@@ -206,7 +201,7 @@ def complete(call: Call, name: str, argument: str, beginning: str) -> Sequence[s
     values = [str(one.get("default") or "") for item in _reach(call, "prompt", None, Filter(titles=(name,)))
               for one in _variables(item) if one["name"] == argument]
     if argument in ("namespace", "project", "tag"):
-        values += call.engine.counts(placed(call, "project")[0], argument, Filter(("memory",)))
+        values += call.engine.counts(here(call).caller, argument, Filter(("memory",)))
     return [value for value in dict.fromkeys(values) if value and value.startswith(beginning)]
 
 
