@@ -132,12 +132,17 @@ def test_what_sounds_worth_it_is_kept_before_compaction_and_only_once(tmp_path):
 
 def test_secrets_are_not_kept_and_much_is_cut(tmp_path):
     data = tmp_path / "new"
-    given = written(tmp_path, entry("user", "We decided on the key ghp_" + "a1B2" * 9), *(
+    given = written(tmp_path, entry("user", "We decided on the key ghp_" + "a1B2" * 9), entry(
+        "user", "We chose, after some weeks of thinking, to use this key from now on ghp_" + "c3D4" * 9), *(
         entry("user", f"We decided on number {n * 7919} of a {n}th kind, for reason {n * n}.") for n in range(60)))
     hook(data, "pre-compact", given)
     texts = [text for text, _ in kept(data)]
     assert texts[0] == "We decided on the key [REDACTED]"
     assert len(texts) == MOST_KEPT
+    # The second one lies where a title ends.
+    whole = b"".join(file.read_bytes() for file in data.rglob("*") if file.is_file())
+    assert b"c3D4" not in whole
+    assert b"We chose, after some weeks" in whole
 
 
 def test_settings_of_ones_own_are_heeded(data, tmp_path):

@@ -194,6 +194,10 @@ def test_secrets_are_redacted_and_told(app):
     saved = prompts(app, "save", name="keys", content="Use ghp_" + "a1B2" * 9 + " for {{x}}")
     assert saved["redactions"]
     assert "[REDACTED]" in saved["content"]
+    # A description is cut here, and half of a secret would not be known as one.
+    saved = prompts(app, "save", name="late", content=f"Ask {'very ' * 12}kindly ghp_" + "c3D4" * 9)
+    assert saved["description"].startswith("Ask very")
+    assert "c3D4" not in str(saved)
 
 
 def test_a_retried_save_returns_the_first_result(app):

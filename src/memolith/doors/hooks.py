@@ -108,6 +108,7 @@ def advice(text: str | None) -> str:
 def keep(search: Recall, verbs: Verbs | None, transcript: Path) -> str:
     """Remember what in a transcript sounds worth it and is not known yet; how much of what."""
     # Only here is anything written.
+    from memolith.engine.consolidation import headline
     from memolith.engine.duplicates import known
     from memolith.engine.model import Block, Caller, Draft
     from memolith.engine.times import SystemClock
@@ -117,8 +118,8 @@ def keep(search: Recall, verbs: Verbs | None, transcript: Path) -> str:
         with search.store.reading(caller.tenant) as rows:
             near = known(rows, caller, "memory", text)
         if sum(kept.values()) < MOST_KEPT and not any(one.exact or one.similarity >= NEARLY for one in near):
-            name, title = signals(text)[0], text.splitlines()[0][:80]
-            verbs.remember(caller, Draft("memory", title, (Block(text),), namespace=name,
+            name = signals(text)[0]
+            verbs.remember(caller, Draft("memory", headline(text), (Block(text),), namespace=name,
                                          attributes={"source": "transcript"}))
             kept[name] = kept.get(name, 0) + 1
     return ", ".join(f"{count} {name}" for name, count in kept.items())

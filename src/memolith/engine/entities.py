@@ -115,8 +115,7 @@ class Entities:
                         rows, caller, replace(draft, attributes={"confidence": one.confidence}), intake).item.id
                 type, said = (one.label, one.support) if one.support else (MENTION, (one.text, memory or ""))
                 source, target, held = ids.get(said[0], said[0]), ids.get(said[1], said[1]), "".join(said[2:]) or memory
-                present = rows.link(caller.tenant, source=source, target=target, type=type)
-                if target not in ("", source) and not present:
+                if target not in ("", source) and not rows.link(caller.tenant, source=source, target=target, type=type):
                     # The text of a memory is kept in no other place, so that it can be erased.
                     engine.link_in(rows, caller, source, target, type, one.confidence,
                                    {"memory_id": held} if held else {"evidence": one.text})

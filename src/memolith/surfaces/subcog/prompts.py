@@ -13,6 +13,7 @@ from typing import Annotated, Literal, cast
 
 from pydantic import Field, JsonValue
 
+from memolith.engine.consolidation import headline
 from memolith.engine.model import Audience, Block, Draft, Filter, Found, Item, Json, Patch
 from memolith.engine.ports import MOST_LISTED
 from memolith.engine.recall import Query
@@ -68,7 +69,7 @@ def keep(kind: str, tool: Actions, given: Sequence[str] = ()) -> None:
         declared = {one.name: one.model_dump() for one in variables_def or ()}
         names = Template(text, None if variables_def is None else {*declared, *given}).names
         used = {one: {"name": one, "required": must} for one, must in names.items() if one not in given}
-        derived = "" if skip_enrichment else text.strip().partition("\n")[0].lstrip("# ")[:80]
+        derived = "" if skip_enrichment else headline(text.lstrip("# \n"))
         kept: dict[str, Json] = {"description": description or derived, "variables": [*(used | declared).values()]}
         draft = Draft(kind, name, (Block(text),), tuple(tags or ()), kept, audience=audience, project=project)
         present = _reach(call, kind, domain, Filter(titles=(name,)))
