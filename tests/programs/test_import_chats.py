@@ -165,6 +165,18 @@ def test_what_was_deleted_or_erased_here_does_not_come_back(app, tmp_path):
     assert len(talks(app)) == 3
 
 
+def test_a_title_made_of_the_first_message_keeps_no_part_of_a_secret(app, tmp_path):
+    token = "gh" + "p_" + "aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dF3hJ5"
+    file = tmp_path / "chat.json"
+    said = [{"role": "user", "content": "x" * 55 + f" {token}"}]
+    file.write_text(json.dumps([{"messages": said}]), encoding="utf-8")
+    imported(app, file)
+    with app.store.reading(ME.tenant) as rows:
+        titles = [item.title for item in rows.all_items(ME.tenant)]
+    assert titles
+    assert not any(token[:12] in title for title in titles)
+
+
 def test_two_documents_of_one_name_are_two_conversations(app, tmp_path):
     one, two = (written(tmp_path / folder, {"notes.md": f"# Notes\n\n**User:** {folder}"})[0] for folder in "ab")
     assert imported(app, one, two, one)["taken"] == 2

@@ -15,6 +15,7 @@ from memolith.engine.engine import Engine
 from memolith.engine.intake import Intake, folder_path, when
 from memolith.engine.model import NO_ATTRIBUTES, Attributes, Block, Caller, Condition, Draft, Filter, Item, Json
 from memolith.engine.ports import Place
+from memolith.engine.secrets import redact
 from memolith.errors import AlreadyExists, InvalidInput, TooLarge
 
 PINNED, CHARACTERS_PER_TOKEN, PREVIEW = 10, 4, 100
@@ -121,7 +122,8 @@ def _parts(turns: Iterable[Turn], user: str, folder: str) -> Iterator[Draft]:
         _, _, titles, blocks = zip(*group, strict=True)
         seen[place] += 1
         more = f" ({seen[place]})" * (seen[place] > 1)
-        title = titles[0] or " ".join(blocks[0].text.split())[:80]
+        # Before anything is cut: half of a secret is no longer known as one.
+        title = redact(titles[0])[0] or " ".join(redact(blocks[0].text)[0].split())[:80]
         origin = {"source": source, "source_id": place[0][:200] + more}
         yield Draft("conversation", title[:400] + more, blocks, id=str(uuid5(NAMESPACE_URL, repr([user, origin]))),
                     attributes={**origin, "folder": folder or f"/imported/{source}"})
