@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memolith.engine.templates import DEEPEST, LONGEST, LONGEST_VALUE, MOST_REPEATS, Template, as_json, as_xml
+from memolith.engine.templates import DEEPEST, LONGEST, Template, as_json, as_xml
 from memolith.errors import InvalidInput, TooLarge
 
 
@@ -24,8 +24,8 @@ def problems(content: str) -> str:
 
 def test_values_are_filled_in_by_name_and_by_path():
     assert filled("{{a}}-{{ a }}-{{b.c.d}}", a="x", b={"c": {"d": "y"}}) == "x-x-y"
-    assert filled("{{n}} {{yes}} {{none}} {{tags}} {{object}}", n=3.5, yes=True, none=None, tags=["a", 2],
-                  object={"k": ["ü"]}) == '3.5 true  a, 2 {"k": ["ü"]}'
+    assert filled("{{n}} {{yes}} {{tags}} {{object}}", n=3.5, yes=True, tags=["a", 2],
+                  object={"k": ["ü"]}) == '3.5 true a, 2 {"k": ["ü"]}'
 
 
 def test_several_and_nested_loops_know_their_entries_by_this_and_by_the_singular():
@@ -101,6 +101,8 @@ def test_missing_values_are_all_named_and_an_entry_may_lack_a_field():
         filled("{{a}} {{b.c}} {{#each ds}}{{d.no}}{{e}}{{/each}} {{#each fs}}{{/each}}", b={}, ds=[{}])
     assert error.value.message == "Values are missing for: a, b.c, e, fs."
     assert error.value.field == "variables"
+    with pytest.raises(InvalidInput, match="for: a"):
+        filled("{{a}}", a=None)
     assert filled("[{{#each ds}}{{d.no}}{{this.no}}{{/each}}]", ds=[{}, 1]) == "[]"
 
 
@@ -112,13 +114,11 @@ def test_names_say_whether_they_are_needed():
 def test_limits_are_told():
     with pytest.raises(TooLarge):
         Template("x" * (LONGEST + 1))
-    with pytest.raises(TooLarge, match="`a`"):
-        filled("{{a}}", a="x" * (LONGEST_VALUE + 1))
-    with pytest.raises(InvalidInput, match="`as`"):
-        filled("{{#each as}}{{/each}}", **{"as": [1] * (MOST_REPEATS + 1)})
+    with pytest.raises(TooLarge):
+        filled("{{a}}" * 30, a="x" * 100_000)
     with pytest.raises(InvalidInput, match="list"):
         filled("{{#each xs}}{{/each}}", xs="abc")
-    many = list(range(MOST_REPEATS))
+    many = list(range(1000))
     with pytest.raises(TooLarge):
         filled("{{#each a}}{{#each a}}{{#each a}}{{/each}}{{/each}}{{/each}}", a=many)
 
@@ -141,9 +141,7 @@ def test_as_xml_is_well_formed_whatever_the_values(value):
     assert ElementTree.fromstring(as_xml(text)).tag == "context"
 
 
-def test_as_xml_has_sections_items_and_text_escaped():
-    root = ElementTree.fromstring(as_xml("# A & \"B\"\n- one <1>\n* two\n\nthree\n```\n- code\n```"))
-    section = root[0]
-    assert (section.tag, section.get("level"), section.get("title")) == ("section", "1", 'A & "B"')
-    assert [(part.tag, part.text) for part in section] == [
-        ("item", "one <1>"), ("item", "two"), ("text", "three"), ("text", "```\n- code\n```")]
+def test_as_xml_has_sections_escaped():
+    root = ElementTree.fromstring(as_xml("# A & \"B\"\n- one <1>\n\n```\n# code\n```\n## C\n"))
+    assert [(part.tag, part.get("level"), part.get("title"), part.text) for part in root] == [
+        ("section", "1", 'A & "B"', "- one <1>\n\n```\n# code\n```"), ("section", "2", "C", None)]

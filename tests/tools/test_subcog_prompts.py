@@ -68,9 +68,9 @@ def test_the_documented_prompt_is_saved_got_and_run(app):
 
 def test_saving_again_replaces_and_keeps_the_versions(app):
     prompts(app, "save", **REVIEW)
-    again = prompts(app, "save", name="code-review", content="Look at {{that}}", skip_enrichment=True)
-    assert (again["version"], again["variables"], again["tags"], again["description"]) == (2, ["that"], [], "")
-    assert prompts(app, "save", name="code-review", content="Look at {{that}}", skip_enrichment=True)["version"] == 2
+    again = prompts(app, "save", name="code-review", content="Look at {{that}}")
+    assert (again["version"], again["variables"], again["tags"]) == (2, ["that"], [])
+    assert prompts(app, "save", name="code-review", content="Look at {{that}}")["version"] == 2
     assert prompts(app, "get", name="code-review", version=1)["content"] == REVIEW["content"]
     assert refused(app, "subcog_prompts", action="get", name="code-review", version=9)[:2] == (-32607, "version")
     assert len(prompts(app, "list")["prompts"]) == 1
@@ -104,11 +104,10 @@ def test_outside_of_a_project_a_prompt_is_the_users(app):
     assert prompts(app, "get", ME, name="here", domain="project")["domain"] == "user"
 
 
-def test_a_list_is_filtered_by_tags_and_pattern_and_cut(app):
+def test_a_list_is_filtered_by_tags_and_cut(app):
     for name, tags in (("code-review", ["a", "b"]), ("code-style", ["a"]), ("plan", ["b"])):
         prompts(app, "save", name=name, content="x", tags=tags)
     assert [name for name, _ in names(prompts(app, "list", tags=["a", "b"]))] == ["code-review"]
-    assert [name for name, _ in names(prompts(app, "list", name_pattern="code-*"))] == ["code-review", "code-style"]
     cut = prompts(app, "list", limit=1)
     assert (len(cut["prompts"]), cut["total"]) == (1, 3)
     for n in range(25):
@@ -143,24 +142,10 @@ def test_missing_values_are_all_named_and_values_are_not_expanded(app):
     assert ran["rendered"].startswith("Review {{issue_type}} for:\n- \\{\\{ issues")
 
 
-def test_a_description_is_derived_unless_told_otherwise(app):
+def test_a_description_is_derived_where_none_is_given(app):
     text = "\n# Plan the work\nStep by step."
     assert prompts(app, "save", name="plan", content=text)["description"] == "Plan the work"
-    assert prompts(app, "save", name="plan", content=text, skip_enrichment=True)["description"] == ""
     assert prompts(app, "save", name="plan", content=text, description="Mine")["description"] == "Mine"
-
-
-def test_a_file_is_read_for_local_clients_only(app, tmp_path):
-    file = tmp_path / "plan.md"
-    file.write_text("Plan {{what}} – ü", encoding="utf-8")
-    given = {"action": "save", "name": "plan", "file_path": str(file)}
-    saved = app.registry.run("subcog_prompts", given, Call(HERE, app.engine, local=True)).body
-    assert (saved["content"], saved["variables"]) == ("Plan {{what}} – ü", ["what"])
-    assert refused(app, "subcog_prompts", **given)[:2] == (-32608, "file_path")
-    here = Call(HERE, app.engine, local=True)
-    for path in (tmp_path, tmp_path / "no"):
-        assert not app.registry.run("subcog_prompts", {**given, "file_path": str(path)}, here).ok
-    assert refused(app, "subcog_prompts", **given, content="x")[:2] == (-32602, "content")
 
 
 @pytest.mark.parametrize(("wrong", "code", "field"), [
@@ -261,11 +246,8 @@ def test_every_parameter_of_render_matters(app):
     given = {"name": "show", "query": "authentication", "variables": {"x": "y"}}
     assert templates(app, "render", **given)["rendered"].endswith("|2")
     assert templates(app, "render", **given, limit=1)["rendered"].endswith("|1")
-    assert templates(app, "render", **given, namespaces=["decisions"])["rendered"] == (
-        "y|Use OAuth tokens for authentication/|1")
     assert templates(app, "render", name="show", variables={"x": "y"})["rendered"] == "y||0"
     assert refused(app, "subcog_templates", action="render", name="show")[:2] == (-32608, "variables")
-    assert refused(app, "subcog_templates", action="render", **given, namespaces=["no"])[:2] == (-32602, "namespaces.0")
     assert refused(app, "subcog_templates", action="render", **given, domain="org")[0] == -32607
     assert refused(app, "subcog_templates", action="render", **{**given, "query": " "})[:2] == (-32608, "query")
     assert refused(app, "subcog_templates", action="render", **given, format="pdf")[:2] == (-32602, "format")
@@ -294,7 +276,7 @@ def test_json_and_xml_are_parsed_by_real_parsers_and_escaped(app):
                                      "- **patterns**: Authentication patterns: never log a <token> & co"}
     root = ElementTree.fromstring(templates(app, "render", **given, format="xml")["rendered"])
     assert root[0].get("title") == 'A "&" <B>'
-    assert root[0][0].text == "**patterns**: Authentication patterns: never log a <token> & co"
+    assert root[0].text == "- **patterns**: Authentication patterns: never log a <token> & co"
 
 
 def test_versions_count_up_and_can_be_read(app):
@@ -311,7 +293,6 @@ def test_templates_are_listed_filtered_and_deleted_apart_from_prompts(app):
     prompts(app, "save", name="one", content="y")
     assert names(templates(app, "list")) == [("two", "project"), ("one", "org")]
     assert names(templates(app, "list", tags=["a"])) == names(templates(app, "list", domain="org")) == [("one", "org")]
-    assert names(templates(app, "list", name_pattern="t*", limit=5)) == [("two", "project")]
     assert templates(app, "get", name="two", domain="project")["description"] == "Second"
     assert templates(app, "delete", name="one", domain="org") == {"name": "one", "domain": "org", "deleted": True}
     assert names(templates(app, "list")) == [("two", "project")]

@@ -11,7 +11,6 @@ from typing import NoReturn
 from memolith.engine import context
 from memolith.engine.configuration import Configuration
 from memolith.engine.duplicates import contradicts, same
-from memolith.engine.entities import Entities
 from memolith.engine.events import join_blocks, text_of
 from memolith.engine.graph import DEEPEST, MOST, NOW, Moment, Neighbourhood, seen, standing, walk
 from memolith.engine.insights import Insights
@@ -39,7 +38,6 @@ class Engine(Verbs):
 
     search: Recall
     insights: Insights
-    entities: Entities
 
     def __init__(self, store: Store, clock: Clock, limits: Limits = Limits(), secrets: str = "redact",
                  search: Recall | None = None, after_erase: Callable[[], None] = lambda: None,
@@ -61,7 +59,6 @@ class Engine(Verbs):
         self._flushing = threading.Lock()
         if search:
             self.search, self.insights = search, Insights(self, search, analysts)
-            self.entities = Entities(self, search, self.insights)
 
     def read(self, caller: Caller, id: str, forgotten: bool = False) -> tuple[Item, list[Block]]:
         """The item and its blocks, if the caller may see it; forgotten ones only where asked for."""

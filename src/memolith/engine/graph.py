@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -44,11 +44,6 @@ class Moment(NamedTuple):
     as_of: str | None = None
     valid_at: str | None = None
 
-    def holds(self, link: Link) -> bool:
-        """Whether what the link says held at the time."""
-        first, end = str(link.attributes.get("valid_from") or ""), str(link.attributes.get("valid_to") or "9999")
-        return self.valid_at is None or first <= self.valid_at < end
-
 
 NOW = Moment()
 
@@ -56,19 +51,20 @@ NOW = Moment()
 def standing(rows: Reader, tenant: str, frontier: Collection[str], toward: Direction, types: Collection[str],
              moment: Moment) -> list[Link]:
     """Every link that left the frontier in that direction at the moment."""
-    if moment.as_of is None:
-        return list(filter(moment.holds, rows.neighbours(tenant, frontier, toward, types)))
-    streams = sorted({stream for id in frontier for stream in rows.link_streams(tenant, id)})
-    states = (Replay.of(rows.events(tenant, stream), moment.as_of).row for stream in streams)
-    return [link for link in states if isinstance(link, Link) and moment.holds(link) and (
-        not types or link.type in types) and _ways([link], set(frontier), toward)]
+    as_of, valid_at = moment
+    links = rows.neighbours(tenant, frontier, toward, types) if as_of is None else []
+    for stream in sorted({stream for id in frontier for stream in rows.link_streams(tenant, id)}) if as_of else ():
+        link = Replay.of(rows.events(tenant, stream), as_of).row
+        if isinstance(link, Link) and (not types or link.type in types) and _ways(link, frontier, toward):
+            links.append(link)
+    return [link for link in links if valid_at is None or (
+        str(link.attributes.get("valid_from") or "") <= valid_at < str(link.attributes.get("valid_to") or "9999"))]
 
 
-def _ways(links: Iterable[Link], frontier: Collection[str], toward: Direction) -> list[tuple[str, str, str]]:
-    """Here, there and type of each way that links lead from the frontier in that direction."""
-    out = [(link.source, link.target, link.type) for link in links]
-    back = [(target, source, type) for source, target, type in out]
-    ways = out * (toward is not Direction.IN) + back * (toward is not Direction.OUT)
+def _ways(link: Link, frontier: Collection[str], toward: Direction) -> list[tuple[str, str, str]]:
+    """Here, there and type of each way that the link leads from the frontier in that direction."""
+    ways = [(link.source, link.target, link.type)] * (toward is not Direction.IN)
+    ways += [(link.target, link.source, link.type)] * (toward is not Direction.OUT)
     return [way for way in ways if way[0] in frontier]
 
 
@@ -86,7 +82,8 @@ def _steps(rows: Reader, caller: Caller, chosen: Filter, frontier: Collection[st
     """Here, there, type and the title there, as the reader gives them, at the moment."""
     if moment == NOW:
         return rows.steps(caller, chosen, frontier, toward, types)
-    ways = _ways(standing(rows, caller.tenant, frontier, toward, types, moment), set(frontier), toward)
+    links = standing(rows, caller.tenant, frontier, toward, types, moment)
+    ways = [way for link in links for way in _ways(link, frontier, toward)]
     there = seen(rows, caller, {way[1] for way in ways}, chosen, moment)
     return [(*way, there[way[1]].title) for way in ways if way[1] in there]
 

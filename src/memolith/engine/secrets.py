@@ -2,8 +2,6 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable
-from functools import cache
 from typing import NamedTuple
 
 MARK = "[REDACTED]"
@@ -95,16 +93,10 @@ _CONTEXTS = (
      r"((?:[a-z]{3,12} ){3,23}[a-z]{3,12})(?=[.\"']?[ ]{0,4}$)"),
 )
 
-
-def _late(pattern: str) -> Callable[[], re.Pattern[str]]:
-    """A pattern that is compiled when it is first used, for who only reads never does."""
-    return cache(lambda: re.compile(pattern))
-
-
 # Alternatives that begin with a letter each are what the regex engine scans for fastest; _KEY then looks closer.
 _STEM = re.compile("pass|pw|secret|token|key|credential|kennwort|contrase|senha|пароль|密码|:_auth")
 _KEY_OWNERS = "api access private encryption signing auth master account shared admin app"
-_KEY = _late(rf"""(?x)
+_KEY = re.compile(rf"""(?x)
     (?P<aws_secret_key>secret[ _-]?access[ _-]?key)
   | (?P<password>pass(?:word|wort|wd|phrase|code) | (?<=_)pass(?![a-z]) | (?<![a-z])pass(?=\\?["']?\s?[:=]\s?\\?["'])
       | pwd | (?<![a-z])pw(?![a-z]) | kennwort | contraseña | senha | (?<=mot[ ]de[ ])passe | пароль | 密码)
@@ -116,7 +108,7 @@ _KEY = _late(rf"""(?x)
 _NO_CREDENTIAL = re.compile(
     r"(?:(?:page|next|sync|cancell?ation|continuation|pad|eos|bos|unk|sep|cls|mask|public.?key)[ _.-]?|:[\w*-]*:)\Z")
 _FLAG = re.compile(r"--[a-z-]*\Z")
-_SEPARATOR = _late(r"""(?xi)
+_SEPARATOR = re.compile(r"""(?xi)
     (?:[_-]?(?:\d{1,2}|prod|production|dev|staging|test|live|base|value|old|new|root|admin)(?![a-z]))?
     (?:[ ](?:for|of|on|at)(?:[ ][\w@.'-]{1,30}){1,3}? | [ ]?\([^()\n]{1,30}\))?
     (?: (?<=\w)>(?=[^<>\s]{1,200}</)
@@ -128,7 +120,7 @@ _SEPARATOR = _late(r"""(?xi)
     )
 """)
 # Punctuation ends a bare value only where something else begins after it: passwords hold commas and dots, too.
-_VALUE = _late(r"""(?xs)
+_VALUE = re.compile(r"""(?xs)
     [bfru]{0,2} (?: \\"(?P<escaped>(?:[^"\\\n]|\\[^"\n])++)\\" | "(?P<double>(?:[^"\\\n]|\\.)++)"
                   | '(?P<single>(?:[^'\\\n]|\\.)++)' | `(?P<tick>[^`\n]++)` )
   | ["'`]?(?P<bare>(?![\[({<])
@@ -136,7 +128,7 @@ _VALUE = _late(r"""(?xs)
         | (?! [,;&.:)\]}|*]{1,8}(?:\s|\Z|["'`<]|\\[nrt"']) | [,;&)\]}|]{1,8}\w{1,40}["']?[=:] | <[/a-zA-Z] | \\[nrt"'])
           [^\s"'`] )++ )
 """)
-_PLACEHOLDER = _late(r"""(?xis)
+_PLACEHOLDER = re.compile(r"""(?xis)
     [\[({<].*[\])}>]s? | \[REDACTED.* | %[a-z_]+%? | \$(?:env:)?[a-z_]+\d?(?:/.*)?
   | .*(?: \$\{ | \$\( | \{\{ | \{[a-z_][\w.]*\} | <[a-z][\w\ -]*> | x{6} | \*{3} | \.{3} | … ).*
   | (.)\1* | your.* | (?:.*[\W_])?(?:your|placeholder|redacted|change[-_ ]?me|example|dummy|sample|todo)(?:[\W_].*)?
@@ -148,7 +140,7 @@ _WORDS = frozenset("""
     encrypted disabled enabled unknown default basic bearer bcrypt scrypt input value prompt varchar bool boolean
     integer number include omit same-origin never always see 1password bitwarden keychain keyring vault
 """.split())
-_REFERENCE = _late(r"""(?xs)
+_REFERENCE = re.compile(r"""(?xs)
     (?i: (?:sha|md|aes|rsa|hs|rs|es|ed|base|utf|pbkdf|argon|oauth)(?:-?\d{1,5}){1,2}(?:-[a-z]+)* )
   | (?:u?int|bytes|float|[uif])\d{1,3} | [vx]\d+(?:\.\d+)* | 0x[0-9a-fA-F]{1,40} | \d{1,3}[A-Z]{0,3}(?:-[a-z]{3,})+
   | [A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+ | [A-Za-z_$]+(?:(?:\.|->|::)[A-Za-z_$]+)+ | [a-z]+(?:Password|Token|Secret|Key)
@@ -182,7 +174,7 @@ def find(text: str) -> list[Finding]:
     found = [Finding(kind, start, end) for kind, (start, end) in spans if not _stands_in(text[start:end])]
     done = 0
     for stem in _STEM.finditer(lowered):
-        key = _KEY().match(lowered, stem.start()) if stem.start() >= done else None
+        key = _KEY.match(lowered, stem.start()) if stem.start() >= done else None
         if key and (assigned := _assigned(text, lowered, key)):
             found.append(assigned)
             done = assigned.end
@@ -213,10 +205,10 @@ def redact(text: str) -> tuple[str, dict[str, int]]:
 def _assigned(text: str, lowered: str, key: re.Match[str]) -> Finding | None:
     """The value after a word like `password`, if it can be believed to be a secret."""
     before = (max(0, key.start() - 24), key.start())
-    separator = _SEPARATOR().match(text, key.end())
+    separator = _SEPARATOR.match(text, key.end())
     if not separator or _NO_CREDENTIAL.search(lowered, *before):
         return None
-    value = _VALUE().match(text, separator.end())
+    value = _VALUE.match(text, separator.end())
     if not value or (separator["loose"] == " " and value["bare"] and not _FLAG.search(lowered, *before)):
         return None
     kind, secret = str(key.lastgroup).replace("_", "-"), value[str(value.lastgroup)]
@@ -228,7 +220,7 @@ def _assigned(text: str, lowered: str, key: re.Match[str]) -> Finding | None:
     # What stands between two strings begins or ends like this, a string does not.
     if secret[0] in " ,);:}]" or secret[-1] == " " or (value["bare"] and _CODE.match(secret)):
         return None
-    if _stands_in(secret) or secret.lower() in _WORDS or _REFERENCE().fullmatch(secret):
+    if _stands_in(secret) or secret.lower() in _WORDS or _REFERENCE.fullmatch(secret):
         return None
     if _STRONG.match(secret):
         return found
@@ -243,4 +235,4 @@ def _assigned(text: str, lowered: str, key: re.Match[str]) -> Finding | None:
 
 
 def _stands_in(secret: str) -> bool:
-    return len(secret) <= _LONGEST_WEIGHED and bool(_PLACEHOLDER().fullmatch(secret) or _PROSE.search(secret))
+    return len(secret) <= _LONGEST_WEIGHED and bool(_PLACEHOLDER.fullmatch(secret) or _PROSE.search(secret))

@@ -10,13 +10,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import reduce
 from html import escape
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from memolith.engine.model import Json
 from memolith.errors import InvalidInput, TooLarge
 
-LONGEST, LONGEST_VALUE, MOST_REPEATS, DEEPEST, MOST_TOLD = 100_000, 65_536, 1000, 10, 100
+LONGEST, DEEPEST, MOST_TOLD = 100_000, 10, 100
 # What a result may cost: its characters, and a little for every piece, for empty rounds are work too.
 MOST_WORK, PIECE = 2_000_000, 8
 RESERVED = ("system_", "subcog_", "__")
@@ -25,10 +26,9 @@ _FENCE = r"^[ ]{0,3}(?P<mark>`{3,}+|~{3,}+)[^\n]*\n(?:.*?\n)??[ ]{0,3}(?P=mark)[
 # A line with nothing but the beginning or the end of a block on it leaves no line behind.
 _TOKEN = re.compile(rf"(?P<fence>{_FENCE})" r"|(?P<brace>\\{\\{|\\}\\})|^[ \t]*{{(?P<lone>[#/][^{}]*|else)}}[ \t]*\n"
                     r"|{{(?P<tag>[^{}]*)}}|(?P<stray>{{|}})", re.M | re.S)
-_LINE = re.compile(rf"{_FENCE}|^(?P<level>\#{{1,6}})[ \t]+(?P<title>[^\n]*)$|^[-*][ ](?P<item>[^\n]+)$|^[^\n]*$",
-                   re.M | re.S)
+_HEADING = re.compile(rf"{_FENCE}|^(?P<level>\#{{1,6}})[ \t]+(?P<title>[^\n]*)$", re.M | re.S)
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f\ufffe\uffff]")
-_PLURAL = re.compile(r"(?<=.)(?:(ie)|(?<=ss)e|(?<=x)e|(?<=ch)e|(?<=sh)e)?s$")
+_PLURAL = re.compile(r"(?<=.)(?:(ie)|(?<=ss|ch|sh)e|(?<=x)e)?s$")
 
 
 class Part(NamedTuple):
@@ -53,48 +53,46 @@ class Template:
     def __init__(self, content: str, declared: Collection[str] | None = None) -> None:
         if len(content) > LONGEST:
             raise TooLarge(f"The content has more than {LONGEST:,} characters.", field="content")
-        self.names, self.parts, self._content, self._declared = dict[str, bool](), list[Part | str](), content, declared
-        self._problems, self._open, self._lists = list[str](), list[tuple[Part, int]](), [self.parts]
-        end = 0
-        for found in _TOKEN.finditer(content):
-            self._lists[-1].append(content[end:found.start()])
-            end, tag = found.end(), found["tag"] if found["lone"] is None else found["lone"]
-            if tag is not None:
-                self._tag(tag.strip(), found.start())
-            elif stray := found["stray"]:
-                self._fault(found.start(), f"`{stray}` has no partner; `\\{stray[0]}\\{stray[0]}` stays as braces")
-            else:
-                self._lists[-1].append(found["fence"] or found["brace"].replace("\\", ""))
-        self._lists[-1].append(content[end:])
-        for part, at in self._open:
-            self._fault(at, f"`#{part.kind}` is not closed by `/{part.kind}`")
+        self.names, self._declared, self._problems = dict[str, bool](), declared, list[str]()
+        self._content, self._pieces = content, _pieces(content)
+        self.parts, _ = self._read(())
+        if not content.strip():
+            self._fault(0, "there is nothing")
         if self._problems:
             raise InvalidInput(f"The content cannot be used; problems: {'; '.join(self._problems)}.", field="content")
+
+    def _read(self, blocks: tuple[Part, ...], *ends: str) -> tuple[list[Part | str], str]:
+        """What stands before one of the tags that end the innermost block, and which of them it was."""
+        parts = list[Part | str]()
+        for at, sort, text in self._pieces:
+            kind, _, name = text[1:].partition(" ")
+            if sort == "text":
+                parts.append(text)
+            elif sort == "stray":
+                self._fault(at, f"`{text}` has no partner; `\\{text[0]}\\{text[0]}` stays as braces")
+            elif text in ends:
+                return parts, text
+            elif text == "else" or text[:1] == "/":
+                self._fault(at, f"`{text}` has no block that it belongs to")
+            elif text[:1] != "#" or kind not in ("each", "if"):
+                parts.append(self._part("value", text, at, blocks))
+            elif len(blocks) == DEEPEST:
+                self._fault(at, f"blocks are nested more than {DEEPEST} deep")
+            else:
+                parts.append(part := self._part(kind, name.strip(), at, blocks))
+                part.body[:], end = self._read((*blocks, part), f"/{kind}", *["else"] * (kind == "if"))
+                if end == "else":
+                    part.other[:], end = self._read((*blocks, part), "/if")
+                if not end:
+                    self._fault(at, f"`#{kind}` is not closed by `/{kind}`")
+        return parts, ""
 
     def _fault(self, at: int, problem: str) -> None:
         if len(self._problems) < MOST_TOLD:
             self._problems.append(f"line {self._content.count(chr(10), 0, at) + 1}: {problem}")
 
-    def _tag(self, text: str, at: int) -> None:
-        kind, _, rest = text[1:].partition(" ")
-        inner = self._open[-1][0] if self._open else None
-        if text[:1] == "#" and kind in ("each", "if"):
-            part = self._part(kind, rest.strip(), at)
-            self._open.append((part, at))
-            self._lists.append(part.body)
-            if len(self._open) > DEEPEST:
-                self._fault(at, f"blocks are nested more than {DEEPEST} deep")
-        elif text[:1] == "/" and inner and kind == inner.kind:
-            del self._open[-1], self._lists[-1]
-        elif text == "else" and inner and inner.kind == "if" and self._lists[-1] is inner.body:
-            self._lists[-1] = inner.other
-        elif text == "else" or text[:1] == "/":
-            self._fault(at, f"`{text}` has no block that it belongs to")
-        else:
-            self._part("value", text, at)
-
-    def _part(self, kind: str, text: str, at: int) -> Part:
-        path, blocks = tuple(text.split(".")), [part for part, _ in self._open[:DEEPEST]]
+    def _part(self, kind: str, text: str, at: int, blocks: tuple[Part, ...]) -> Part:
+        path = tuple(text.split("."))
         inside = {word for part in blocks if part.kind == "each" for word in (part.one, "this")}
         if not all(map(NAME.fullmatch, path)):
             self._fault(at, f"`{text[:60]}` is no name; use letters, digits and _, and dots between names"
@@ -108,13 +106,11 @@ class Template:
                 self._fault(at, f"`{path[0]}` is not among the variables that are defined")
             needed = kind != "if" and all(part.kind == "each" for part in blocks)
             self.names[path[0]] = needed or self.names.get(path[0], False)
-        part = Part(kind, path, path[0] not in inside, [], [])
-        self._lists[-1].append(part)
-        return part
+        return Part(kind, path, path[0] not in inside, [], [])
 
     def render(self, values: Mapping[str, Json], needed: Iterable[str] = ()) -> str:
         """The text with the values in it; those that are missing are all named, as are others that are needed."""
-        missing, pieces, work = dict.fromkeys(name for name in needed if name not in values), list[str](), 0
+        missing, pieces, work = dict.fromkeys(name for name in needed if values.get(name) is None), list[str](), 0
         for piece in _filled(self.parts, values, missing):
             pieces.append(piece)
             work += len(piece) + PIECE
@@ -125,63 +121,61 @@ class Template:
         return _CONTROL.sub("", "".join(pieces))
 
 
+def _pieces(content: str) -> Iterator[tuple[int, str, str]]:
+    """The place, sort and text of each tag, of the text between them, and of braces without a partner."""
+    end = 0
+    for found in _TOKEN.finditer(content):
+        yield end, "text", content[end:found.start()]
+        sort, text, end = str(found.lastgroup), found[str(found.lastgroup)], found.end()
+        plain = {"fence": text, "brace": text.replace("\\", "")}
+        yield found.start(), "text" if sort in plain else sort, plain.get(sort, text.strip())
+    yield end, "text", content[end:]
+
+
 def _filled(parts: Sequence[Part | str], scope: Mapping[str, Json], missing: dict[str, None]) -> Iterator[str]:
     for part in parts:
-        yield part if isinstance(part, str) else ""
         if isinstance(part, str):
+            yield part
             continue
-        value, name = _looked_up(part, scope, missing), ".".join(part.path)
-        if part.kind == "value":
-            yield _text(name, value)
-        elif part.kind == "if":
+        value, name = reduce(_within, part.path, cast("Json", scope)), ".".join(part.path)
+        if part.kind == "if":
             yield from _filled(part.body if value else part.other, scope, missing)
-        elif not isinstance(value, list) or len(value) > MOST_REPEATS:
-            raise InvalidInput(f"`{name}` is repeated, so it must be a list of at most {MOST_REPEATS} entries.",
-                               field="variables")
+        elif value is None and part.free:
+            missing[name] = None
+        elif part.kind == "value":
+            yield _text(value)
+        elif not isinstance(value, list | None):
+            raise InvalidInput(f"`{name}` is repeated, so it must be a list.", field="variables")
         else:
-            for entry in value:
+            for entry in value or ():
                 yield from _filled(part.body, {**scope, part.one: entry, "this": entry}, missing)
 
 
-def _looked_up(part: Part, scope: Mapping[str, Json], missing: dict[str, None]) -> Json:
-    found: Json | Mapping[str, Json] = scope
-    for step in part.path:
-        if not isinstance(found, Mapping) or step not in found:
-            if part.free and part.kind != "if":
-                missing[".".join(part.path)] = None
-            return [] if part.kind == "each" else None
-        found = found[step]
-    return found  # type: ignore[return-value]
+def _within(found: Json, step: str) -> Json:
+    return found.get(step) if isinstance(found, dict) else None
 
 
-def _text(name: str, value: Json) -> str:
+def _text(value: Json) -> str:
     if isinstance(value, list) and not any(isinstance(entry, list | dict) for entry in value):
-        return ", ".join(_text(name, entry) for entry in value)
-    text = value if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False)
-    if isinstance(value, str) and len(text.encode()) > LONGEST_VALUE:
-        raise TooLarge(f"The value of `{name}` has more than {LONGEST_VALUE:,} bytes.", field="variables")
-    return text
+        return ", ".join(map(_text, value))
+    return value if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False)
 
 
 def as_json(text: str) -> str:
-    """A Markdown text by its headings, as JSON; what stands before the first has level 0."""
-    cut = [{"level": level, "title": title, "content": "\n".join(line[0] for line in lines).strip("\n")}
-           for level, title, lines in _sections(text)]
-    return json.dumps({"sections": cut, "raw": text}, ensure_ascii=False, indent=2)
+    """A Markdown text by its headings, as JSON."""
+    return json.dumps({"sections": _sections(text), "raw": text}, ensure_ascii=False, indent=2)
 
 
 def as_xml(text: str) -> str:
-    """A Markdown text as XML: a section per heading, in it an item per point of a list, and other text."""
-    return "\n".join(["<context>", *(f'<section level="{level}" title="{escape(title)}">' + "".join(
-        f"<item>{escape(line['item'])}</item>" if line["item"] else f"<text>{escape(line[0])}</text>"
-        for line in lines if line[0]) + "</section>" for level, title, lines in _sections(text)), "</context>"])
+    """A Markdown text by its headings, as XML."""
+    return "\n".join(["<context>", *('<section level="{level}" title="{title}">{content}</section>'.format_map(
+        {name: escape(str(value)) for name, value in one.items()}) for one in _sections(text)), "</context>"])
 
 
-def _sections(text: str) -> list[tuple[int, str, list[re.Match[str]]]]:
-    found: list[tuple[int, str, list[re.Match[str]]]] = [(0, "", [])]
-    for line in _LINE.finditer(text):
-        if line["level"]:
-            found.append((len(line["level"]), line["title"].strip(), []))
-        else:
-            found[-1][2].append(line)
-    return found if any(line[0].strip() for line in found[0][2]) else found[1:]
+def _sections(text: str) -> list[dict[str, Json]]:
+    """The text cut at headings outside of code; what stands before the first has level 0."""
+    heads = [found for found in _HEADING.finditer(text) if found["level"]]
+    cuts = [(0, "", 0), *((len(one["level"]), one["title"].strip(), one.end()) for one in heads)]
+    found = [{"level": level, "title": title, "content": text[start:end].strip("\n")} for (level, title, start), end
+             in zip(cuts, (*(one.start() for one in heads), len(text)), strict=True)]
+    return [one for one in found if one["level"] or str(one["content"]).strip()]

@@ -20,24 +20,19 @@ subcog = Family("subcog", coded(CODES, (-32608, "Validation error")),
                 instructions="Memories of coding sessions by namespace, prompts and templates, a graph of entities.")
 
 
-def project_of(call: Call) -> str | None:
-    """The project that the caller works in: what he states, else that of the repository around a local server."""
-    around = None if call.caller.project else checkout_of(call)
-    return around.project if around else call.caller.project
-
-
 def checkout_of(call: Call, path: str = "") -> Checkout | None:
     """The repository around a local server, or around a folder of its machine; over HTTP no folder counts."""
     return call.engine.repository(path) if call.local else None
 
 
 def here(call: Call) -> Call:
-    """The call of somebody who works in the project around him."""
-    return replace(call, caller=replace(call.caller, project=project_of(call)))
+    """The call of somebody who works in the project that he states, else in that of the repository around him."""
+    around = None if call.caller.project else checkout_of(call)
+    return replace(call, caller=replace(call.caller, project=around.project)) if around else call
 
 
 def placed(call: Call, domain: Domain) -> tuple[Caller, Audience, str | None]:
     """Who acts for a domain, who sees what he writes there, and in which project; outside of one it is the user's."""
-    project = project_of(call)
-    audience = Audience.USER if domain == "project" and project is None else Audience(domain)
-    return replace(call.caller, project=project), audience, project if audience is Audience.PROJECT else None
+    caller = here(call).caller
+    audience = Audience.USER if domain == "project" and caller.project is None else Audience(domain)
+    return caller, audience, caller.project if audience is Audience.PROJECT else None

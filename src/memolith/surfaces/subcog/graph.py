@@ -10,8 +10,9 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import BeforeValidator, Field, JsonValue
 
+from memolith.engine import entities as known
 from memolith.engine.entities import ENTITIES, MEMORIES, MENTION
-from memolith.engine.graph import MOST, Moment, Neighbourhood, draw, path, seen, standing, survey
+from memolith.engine.graph import MOST, NOW, Moment, Neighbourhood, draw, path, seen, standing, survey
 from memolith.engine.intake import when
 from memolith.engine.model import Direction, Draft, EntityType, Filter, Item, Link, RelationType
 from memolith.engine.ports import MOST_LISTED, Finding
@@ -78,8 +79,11 @@ def list_entities(call: Call, *, entity_type: EntityType | None = None, limit: L
 
 @entities.action("delete", DONE, effect="writes")
 def delete_entity(call: Call, *, entity_id: Named) -> Body:
-    id = _the(call, entity_id).id
-    return {"id": id, "deleted": True, "relationships_removed": len(call.engine.entities.forget(here(call).caller, id))}
+    caller, id = here(call).caller, _the(call, entity_id).id
+    # With one of its ends a link is gone from every read.
+    cut = call.engine.explore(caller, id).links
+    call.engine.forget(caller, id, key=call.idempotency_key)
+    return {"id": id, "deleted": True, "relationships_removed": len(cut)}
 
 
 @entities.action("extract", GRAPH, effect="writes")
@@ -90,9 +94,9 @@ def extract(call: Call, *, content: str = "", store: bool = False, min_confidenc
     text = content.strip() or (call.engine.insights.texts(caller, [memory])[memory] if memory else "")
     if not text:
         raise InvalidInput("Give the text as `content`, or a `memory_id`.", field="content")
-    found, method, warnings = call.engine.entities.extract(caller, text, min_confidence)
+    found, method, warnings = known.extract(call.engine, caller, text, min_confidence)
     place = Draft("entity", audience=audience, project=project)
-    ids = call.engine.entities.keep(caller, place, found, memory) if store else {}
+    ids = known.keep(call.engine, caller, place, found, memory) if store else {}
     rows: list[Body] = [{**given(id=ids.get(one.text)), "name": one.text, "entity_type": one.label,
                          "confidence": one.confidence} for one in found if not one.support]
     return {**_counted(rows, _said(found, ids)), "method": method, "stored": store, "warnings": warnings}
@@ -105,8 +109,7 @@ def merge(call: Call, *, entity_ids: Several, canonical_name: Name | None = None
     types = sorted({str(item.scope.namespace) for item in items.values()})
     if len(items) < 2:
         raise InvalidInput("These are one entity already.", field="entity_ids")
-    one, moved, dropped = call.engine.entities.merge(here(call).caller, list(items.values()),
-                                                     canonical_name or "", dry_run)
+    one, moved, dropped = known.merge(call.engine, here(call).caller, [*items.values()], canonical_name or "", dry_run)
     return {"entity": _entity(one), "merged": [id for id in items if id != one.id], "dry_run": dry_run,
             "relationships": [_relation(link) for link in moved], "relationships_dropped": dropped,
             "warnings": [f"They were of different types: {', '.join(types)}."] if len(types) > 1 else []}
@@ -128,7 +131,7 @@ def create_relationship(call: Call, *, from_entity: Named, to_entity: Named, rel
 
 @relationships.action("get", ROW, effect="reads")
 def get_relationship(call: Call, *, relationship_id: str) -> Body:
-    return _relation(call.engine.entities.link(here(call).caller, bare_id(relationship_id)))
+    return _relation(known.relationship(call.engine, here(call).caller, bare_id(relationship_id)))
 
 
 @relationships.action("list", shape(relationships=[ROW], relationship_count=int, warnings=[str]), effect="reads")
@@ -143,16 +146,16 @@ def list_relationships(call: Call, *, entity_id: Named | None = None, relationsh
 @relationships.action("delete", DONE, effect="writes")
 def delete_relationship(call: Call, *, relationship_id: str) -> Body:
     caller = here(call).caller
-    link = call.engine.unlink(caller, call.engine.entities.link(caller, bare_id(relationship_id)).id)
+    link = call.engine.unlink(caller, known.relationship(call.engine, caller, bare_id(relationship_id)).id)
     return {"id": link.id, "deleted": True, "relationships_removed": 1}
 
 
 @relationships.action("infer", GRAPH, effect="writes")
 def infer(call: Call, *, entity_ids: Several, store: bool = False, min_confidence: Share = 0.7) -> Body:
     items, caller = [_the(call, one, "entity_ids") for one in entity_ids], here(call).caller
-    found, method, warnings = call.engine.entities.infer(caller, items, min_confidence)
+    found, method, warnings = known.infer(call.engine, caller, items, min_confidence)
     if store:
-        call.engine.entities.keep(caller, Draft("entity"), found, None)
+        known.keep(call.engine, caller, Draft("entity"), found, None)
     return {**_counted([_entity(item) for item in items], _said(found, {})), "method": method, "stored": store,
             "warnings": warnings}
 
@@ -185,7 +188,7 @@ def find_path(call: Call, *, from_entity: Named, to_entity: Named, max_hops: Lim
 @graph.action("stats", shape(entity_count=int, relationship_count=int, mention_count=int, warnings=[str],
                              entities_by_type=dict[str, int], relationships_by_type=dict[str, int]), effect="reads")
 def stats(call: Call) -> Body:
-    around = _around(call, None, 0, TYPES, Direction.OUT, BOTH, MOST_LISTED, Moment())
+    around = _around(call, None, 0, TYPES, Direction.OUT, BOTH, MOST_LISTED, NOW)
     types = Counter(link.type for link in around.links)
     mentions = types.pop(MENTION, 0)
     return {"entity_count": len(around.items), "relationship_count": types.total(), "mention_count": mentions,
@@ -206,10 +209,10 @@ def visualize(call: Call, *, format: Literal["mermaid", "dot", "json", "ascii"] 
         "relationship_count": len(edges), "warnings": MORE * around.cut}
 
 
-def _the(call: Call, name: str, field: str = "entity_id", chosen: Filter = ENTITIES, moment: Moment = Moment()) -> Item:
+def _the(call: Call, name: str, field: str = "entity_id", chosen: Filter = ENTITIES, moment: Moment = NOW) -> Item:
     """Who is meant; in the past also what was deleted since."""
     chosen = replace(chosen, forgotten=None if moment.as_of else False)
-    return call.engine.entities.find(here(call).caller, bare_id(name), field, chosen)
+    return known.find(call.engine, here(call).caller, bare_id(name), field, chosen)
 
 
 def _around(call: Call, name: str | None, depth: int, types: tuple[str, ...], way: Direction, chosen: Filter, most: int,

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from fnmatch import fnmatchcase
-from pathlib import Path
 from typing import Annotated, Literal, cast
 
 from pydantic import Field, JsonValue
@@ -18,10 +15,10 @@ from memolith.engine.model import Audience, Block, Draft, Filter, Found, Item, J
 from memolith.engine.ports import MOST_LISTED
 from memolith.engine.recall import Query
 from memolith.engine.templates import NAME, Template, as_json, as_xml
-from memolith.errors import InvalidInput, Malformed, PromptNotFound
+from memolith.errors import InvalidInput, PromptNotFound
 from memolith.registry import Actions, Argument, Body, Call, Prompt, PromptArgument, Prompts, shape
 from memolith.surfaces.items import spoken
-from memolith.surfaces.subcog.captures import STORED, Namespace, rows
+from memolith.surfaces.subcog.captures import Tags, rows, wanted
 from memolith.surfaces.subcog.family import Domain, here, placed, subcog
 
 FOUND = ("memories", "total_count", "namespace_counts", "statistics")
@@ -33,9 +30,7 @@ Name = Annotated[str, Field(description="Small letters, digits and single hyphen
 In = Annotated[Domain | None, Field(description="Left out: the project's, else the user's, else the organisation's.")]
 Limit = Annotated[int, Field(ge=1, le=100)]
 Values = Annotated[dict[str, JsonValue] | None, Field(description="A value for each variable.")]
-Tags = list[str] | None
-Text = Annotated[str | None, Field(description="With {{variable}}, {{#each list}}…{{/each}}, {{#if x}}…{{/if}}.")]
-LocalFile = Annotated[str | None, Field(description="A file on this machine in place of `content`.")]
+Text = Annotated[str, Field(description="With {{variable}}, {{#each list}}…{{/each}}, {{#if x}}…{{/if}}.")]
 
 
 class Variable(Argument):
@@ -59,19 +54,18 @@ def keep(kind: str, tool: Actions, given: Sequence[str] = ()) -> None:
     """Give a tool the actions by which its things are kept; the variables given are there without being declared."""
 
     @tool.action("save", KEPT, effect="writes")
-    def save(call: Call, *, name: Name, content: Text = None, description: str | None = None,
-             domain: Domain = "project", tags: Tags = None, file_path: LocalFile = None,
-             variables_def: list[Variable] | None = None, skip_enrichment: bool = False) -> Body:
+    def save(call: Call, *, name: Name, content: Text, description: str | None = None, domain: Domain = "project",
+             tags: Tags = None, variables_def: list[Variable] | None = None) -> Body:
         """Keep a prompt under its name; what it said before stays in its history."""
         if not KEBAB.fullmatch(name):
             raise InvalidInput("A name is of small letters, digits and single hyphens.", field="name", value=name)
-        text, (caller, audience, project) = _text(call, content, file_path), placed(call, domain)
+        caller, audience, project = placed(call, domain)
         declared = {one.name: one.model_dump() for one in variables_def or ()}
-        names = Template(text, None if variables_def is None else {*declared, *given}).names
+        names = Template(content, None if variables_def is None else {*declared, *given}).names
         used = {one: {"name": one, "required": must} for one, must in names.items() if one not in given}
-        derived = "" if skip_enrichment else headline(text.lstrip("# \n"))
-        kept: dict[str, Json] = {"description": description or derived, "variables": [*(used | declared).values()]}
-        draft = Draft(kind, name, (Block(text),), tuple(tags or ()), kept, audience=audience, project=project)
+        kept: dict[str, Json] = {"description": description or headline(content.lstrip("# \n")),
+                                 "variables": [*(used | declared).values()]}
+        draft = Draft(kind, name, (Block(content),), tuple(tags or ()), kept, audience=audience, project=project)
         present = _reach(call, kind, domain, Filter(titles=(name,)))
         written = call.engine.revise(caller, present[0].id, Patch(None, draft.blocks, draft.tags, kept)
                                      ) if present else call.engine.remember(caller, draft, call.idempotency_key)
@@ -79,10 +73,9 @@ def keep(kind: str, tool: Actions, given: Sequence[str] = ()) -> None:
         return {**_shown(call, written.item), "redactions": dict(written.redactions)}
 
     @tool.action("list", shape(**{f"{kind}s": [KEPT], "total": int}), effect="reads")
-    def list_(call: Call, *, domain: In = None, tags: Tags = None, limit: Limit = 20, name_pattern: str = "*") -> Body:
-        """The prompts at hand with all of the tags and a name like the pattern, those of the nearest domain first."""
-        found = [item for item in _reach(call, kind, domain, Filter(tags_all=tuple(tags or ())))
-                 if fnmatchcase(item.title, name_pattern)]
+    def list_(call: Call, *, domain: In = None, tags: Tags = None, limit: Limit = 20) -> Body:
+        """The prompts at hand with all of the tags, those of the nearest domain first."""
+        found = _reach(call, kind, domain, Filter(tags_all=tuple(tags or ())))
         return {f"{kind}s": [_shown(call, item) for item in found[:limit]], "total": len(found)}
 
     @tool.action("get", KEPT, effect="reads")
@@ -94,7 +87,7 @@ def keep(kind: str, tool: Actions, given: Sequence[str] = ()) -> None:
     def delete(call: Call, *, name: Name, domain: Domain) -> Body:
         """Delete the prompt of a domain."""
         item = _find(call, kind, name, domain)
-        call.engine.forget(placed(call, domain)[0], item.id, key=call.idempotency_key)
+        call.engine.forget(here(call).caller, item.id, key=call.idempotency_key)
         call.changed("prompts")
         return {"name": name, "domain": item.scope.audience.value, "deleted": True}
 
@@ -110,33 +103,19 @@ def run(call: Call, *, name: Name, variables: Values = None, domain: In = None) 
 
 
 @templates.action("render", RENDERED, effect="reads")
-def render(call: Call, *, name: Name, query: str | None = None, limit: Limit = 20,
-           format: Literal["markdown", "json", "xml"] = "markdown", variables: Values = None,
-           namespaces: list[Namespace] | None = None, domain: In = None) -> Body:
+def render(call: Call, *, name: Name, query: str | None = None, limit: Limit = 20, variables: Values = None,
+           format: Literal["markdown", "json", "xml"] = "markdown", domain: In = None) -> Body:
     """The text of a template with the memories found and the values in it; counts as a use."""
     item, call = _find(call, "template", name, domain), here(call)
-    spaces = tuple(stored for space in namespaces or () for stored in STORED[space])
-    asked = Query(query or "", Filter(("memory",), statuses=("active",), namespaces=spaces), limit=limit, per_item=True)
+    asked = Query(query or "", wanted(call, "status:active"), limit=limit, per_item=True)
     found = Found((), 0) if query is None else call.engine.recall(call.caller, asked)
     shown = rows(call, [hit.item for hit in found.hits], "everything")
-    scored = [{**row, "score": hit.score} for row, hit in zip(shown, found.hits, strict=True)]
     total: dict[str, Json] = {"total_count": len(shown), "namespace_counts": dict(Counter(
         str(row["namespace"]) for row in shown))}
-    body = _rendered(call, item, {"memories": cast("Json", scored), **total, "statistics": total, **(variables or {})})
+    memories = cast("Json", [{**row, "score": hit.score} for row, hit in zip(shown, found.hits, strict=True)])
+    body = _rendered(call, item, {"memories": memories, **total, "statistics": total, **(variables or {})})
     return {**body, "rendered": FORMS[format](str(body["rendered"])), "version": item.version, "format": format,
             "total_count": len(shown), "warnings": list(found.warnings)}
-
-
-def _text(call: Call, content: str | None, file_path: str | None) -> str:
-    if (content is None) == (file_path is None):
-        raise Malformed("`content` is required, or `file_path` in its place.", field="content")
-    file = Path(file_path or "").expanduser()
-    if content is None and not (call.local and file.is_file() and os.access(file, os.R_OK)):
-        raise InvalidInput("There is no such file for a client on this machine.", field="file_path")
-    text = file.read_text(encoding="utf-8", errors="replace") if content is None else content
-    if not text.strip():
-        raise InvalidInput("The content cannot be blank.", field="content")
-    return text
 
 
 def _reach(call: Call, kind: str, domain: Domain | None = None, chosen: Filter = Filter()) -> list[Item]:
