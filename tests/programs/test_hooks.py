@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from scripts.conformance import install
 from conftest import ME, note
 from memolith.app import open_app
 from memolith.doors.hooks import EVENTS, MOST_KEPT, signals
+from memolith.engine.model import Audience, Caller, Filter
 from memolith.engine.namespaces import NAMESPACES
 from memolith.settings import Settings
 
@@ -151,6 +153,36 @@ def test_settings_of_ones_own_are_heeded(data, tmp_path):
     assert "BlockedContent" in (data / "hooks.log").read_text(encoding="utf-8")
     (data / "memolith.toml").write_text("max_tags = 50\n", encoding="utf-8")
     assert "PostgreSQL" in context(hook(data, "session-start", {}), "SessionStart")
+
+
+def test_a_hook_acts_in_the_project_of_the_repository_around_it(data, tmp_path):
+    repo, ours = tmp_path / "repo", "github.com/acme/widgets"
+    (repo / "src").mkdir(parents=True)
+    (repo / ".git").mkdir()
+    (repo / ".git" / "HEAD").write_text("ref: refs/heads/feature/x\n")
+    (repo / ".git" / "config").write_text(f'[remote "origin"]\n\turl = https://{ours}.git\n')
+    app = open_app(Settings(data=data, embedder="none"))
+    for user, project in (("mate", ours), (ME.user, "github.com/acme/gears")):
+        app.engine.remember(Caller(user=user), note(f"Zebras of {project} by {user}.", project=project,
+                                                    audience=Audience.PROJECT))
+    app.close()
+    here = {"cwd": str(repo / "src")}
+    text = context(hook(data, "session-start", here), "SessionStart")
+    assert f"Zebras of {ours} by mate." in text
+    assert "tomatoes" in text, "what belongs to no project is of use in all of them"
+    assert "gears" not in text
+    assert "Zebras" not in context(hook(data, "session-start", {}), "SessionStart")
+    asked = {"prompt": "What about the zebras of the widgets by a mate?"}
+    assert "by mate." in context(hook(data, "prompt", {**asked, **here}), "UserPromptSubmit")
+    assert "by mate." not in context(hook(data, "prompt", asked), "UserPromptSubmit")
+    given = {**written(tmp_path, entry("user", "We decided on violet stripes for the logo of the zoo.")), **here}
+    for environ in ({}, {"MEMOLITH_MAX_TAGS": "50"}):
+        hook(data, "pre-compact", given, **environ)
+    app = open_app(Settings(data=data, embedder="none"))
+    item, = app.engine.listing(replace(ME, project=ours), Filter(title="violet")).items
+    assert (item.scope.project, item.scope.audience, item.scope.owner) == (ours, "project", ME.user)
+    assert item.attributes == {"source": "transcript", "branch": "feature/x"}
+    app.close()
 
 
 @pytest.mark.parametrize(("name", "given"), [

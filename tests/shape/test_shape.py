@@ -16,7 +16,7 @@ LAYERS = {
     "storage": {"errors", "engine"},
     "retrieval": {"errors", "engine"},
     "adapters": {"errors", "engine"},
-    "quick": {"errors", "engine", "storage", "retrieval"},
+    "quick": {"errors", "engine", "storage", "retrieval", "adapters"},
     "schemas": {"errors"},
     "registry": {"errors", "engine", "schemas"},
     "surfaces": {"errors", "engine", "registry", "schemas"},

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
+    from memolith.engine.model import Caller
+    from memolith.engine.ports import Checkout
     from memolith.engine.recall import Recall
     from memolith.engine.verbs import Verbs
 
@@ -57,40 +59,41 @@ def run(arguments: list[str]) -> int:
 
 
 def remembered(event: str, told: dict[str, str], folder: Path) -> str:
-    """What memory has to tell at an event."""
+    """What memory has to tell at an event, to somebody who works in the repository around the client."""
     own = (folder / "memolith.toml").exists() or any(
         name.startswith("MEMOLITH_") and name not in INDIFFERENT for name in os.environ)
     if event != "PreCompact" and not own and not (folder / "memolith.db").exists():
         return ""
-    search, verbs = opened(folder, own)
-    if event == "PreCompact":
-        kept = keep(search, verbs, Path(told["transcript_path"]))
-        return f"memolith kept {kept} from this conversation." if kept else ""
-    # What searching needs, which the other events do without.
+    search, verbs, around = opened(folder, own, told.get("cwd") or ".")
+    # What searching needs, which is not imported where there is nothing to say.
     from memolith.engine import context
     from memolith.engine.model import Caller, Filter
-    chosen = Filter(kinds=("memory",), statuses=("active",))
+    caller, chosen = Caller(project=around and around.project), Filter(kinds=("memory",), statuses=("active",))
+    if event == "PreCompact":
+        kept = keep(search, verbs, caller, around and around.branch, Path(told["transcript_path"]))
+        return f"memolith kept {kept} from this conversation." if kept else ""
     if event == "SessionStart":
-        found = context.newest(search.store, Caller(), BUDGET_TOKENS, chosen)
+        found = context.newest(search.store, caller, BUDGET_TOKENS, chosen)
         return f"From earlier sessions (memolith; recall more with its tools):\n\n{found}" if found else ""
     asked = told["prompt"][:4000]
-    found = context.pack(search, Caller(), asked, BUDGET_TOKENS, chosen).text if asked.strip() else ""
+    found = context.pack(search, caller, asked, BUDGET_TOKENS, chosen).text if asked.strip() else ""
     return "\n\n".join(filter(None, (found and f"From memory (memolith):\n\n{found}", advice(asked))))
 
 
-def opened(folder: Path, own: bool) -> tuple[Recall, Verbs | None]:
-    """The search, which loads no model; with settings of one's own also what writes by them."""
+def opened(folder: Path, own: bool, cwd: str) -> tuple[Recall, Verbs | None, Checkout | None]:
+    """The search, which loads no model, and the repository around; with settings of one's own what writes by them."""
     if not own:
         # The store, which is not opened where there is nothing to say.
         from memolith.quick import recall
-        return recall(folder), None
+        search, around = recall(folder, cwd)
+        return search, None, around
     # A third of a second, which only who has such settings pays.
     from dataclasses import replace
 
     from memolith.app import App
     from memolith.settings import load
     engine = App(load({"data": folder})).engine
-    return replace(engine.search, meaning=lambda: None), engine
+    return replace(engine.search, meaning=lambda: None), engine, engine.repository(cwd)
 
 
 def signals(text: str) -> list[str]:
@@ -105,22 +108,24 @@ def advice(text: str | None) -> str:
     return f"This may be worth keeping with subcog_capture ({', '.join(names)})." if names else ""
 
 
-def keep(search: Recall, verbs: Verbs | None, transcript: Path) -> str:
-    """Remember what in a transcript sounds worth it and is not known yet; how much of what."""
+def keep(search: Recall, verbs: Verbs | None, caller: Caller, branch: str | None, transcript: Path) -> str:
+    """Capture what in a transcript sounds worth it and is not known yet; how much of what."""
     # Only here is anything written.
     from memolith.engine.consolidation import headline
     from memolith.engine.duplicates import known
-    from memolith.engine.model import Block, Caller, Draft
+    from memolith.engine.model import Audience, Block, Draft
     from memolith.engine.times import SystemClock
     from memolith.engine.verbs import Verbs
-    verbs, caller, kept = verbs or Verbs(search.store, SystemClock()), Caller(), dict[str, int]()
+    verbs, kept = verbs or Verbs(search.store, SystemClock()), dict[str, int]()
     for text in said(transcript):
         with search.store.reading(caller.tenant) as rows:
             near = known(rows, caller, "memory", text)
         if sum(kept.values()) < MOST_KEPT and not any(one.exact or one.similarity >= NEARLY for one in near):
             name = signals(text)[0]
-            verbs.remember(caller, Draft("memory", headline(text), (Block(text),), namespace=name,
-                                         attributes={"source": "transcript"}))
+            verbs.remember(caller, Draft(
+                "memory", headline(text), (Block(text),), namespace=name, project=caller.project,
+                audience=Audience.PROJECT if caller.project else Audience.USER,
+                attributes={"source": "transcript", **({"branch": branch} if branch else {})}))
             kept[name] = kept.get(name, 0) + 1
     return ", ".join(f"{count} {name}" for name, count in kept.items())
 

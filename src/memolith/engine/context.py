@@ -47,10 +47,11 @@ def cite(hit: Hit) -> str:
     return f"part {passage.ordinal + 1} of {hit.item.passages}" if hit.item.passages > 1 else ""
 
 
-def newest(store: Store, caller: Caller, budget: int, chosen: Filter = Filter()) -> str:
-    """The items that changed last, each in a line with its namespace, as many as fit."""
+def newest(store: Store, caller: Caller, budget: int, chosen: Filter) -> str:
+    """What changed last in the caller's project or in none, a line with its namespace each, as many as fit."""
     with store.reading(caller.tenant) as rows:
-        items = rows.listing(caller, chosen, "updated_at", True, MOST).items
+        items = [item for item in rows.listing(caller, chosen, "updated_at", True, 5 * MOST, counted=False).items
+                 if item.scope.project in (None, caller.project)][:MOST]
         texts = rows.passages_of(caller.tenant, [item.id for item in items])
     lines = [f"- {item.scope.namespace or item.kind}: {' '.join(text_of(texts[item.id]).split())[:300]}"
              for item in items]
