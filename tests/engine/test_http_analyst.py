@@ -159,3 +159,33 @@ def test_entities_come_from_the_endpoint_as_far_as_the_text_holds_them(asked, se
     body = run(asked, "subcog_entities", action="extract", content="Maria uses Redis.")
     assert (body["method"], body["entity_count"]) == ("built-in", 2)
     assert "not in the form" in body["warnings"][0]
+
+
+def wrote(text: str) -> tuple[int, dict[str, Any]]:
+    return said(json.dumps({"findings": [], "summary": text}))
+
+
+def captured(app: App, *texts: str) -> list[str]:
+    return [run(app, "subcog_capture", content=text, namespace="decisions")["id"] for text in texts]
+
+
+def test_a_merge_is_written_by_the_endpoint_once_so_that_the_plan_is_what_is_done(asked, server):
+    captured(asked, "The cache runs on 2 nodes.", "the cache  runs on 2 nodes.")
+    server.script = [wrote(" The cache runs on 2 nodes, all of them. ")]
+    planned, done = (run(asked, "subcog_consolidate", namespace="decisions", dry_run=dry_run)
+                     for dry_run in (True, False))
+    assert planned["candidate_merges"] == done["candidate_merges"]
+    assert run(asked, "subcog_get", memory_id=done["results"][0])["content"] == (
+        "The cache runs on 2 nodes, all of them.")
+    sent, = [body["messages"] for _, body in server.requests]
+    assert "the cache  runs on 2 nodes." in sent[1]["content"]
+
+
+@pytest.mark.parametrize("answer,why", [(wrote("The cache runs on 3 nodes."), "changed a fact"),
+                                        (said("not json"), "not in the form"), ((401, {}), "HTTP 401")], ids=str)
+def test_a_rewriting_that_cannot_be_trusted_is_done_by_the_built_in_analyst(asked, server, answer, why):
+    id, = captured(asked, "The cache runs on 2 nodes.")
+    server.script = [answer]
+    body = run(asked, "subcog_enrich", memory_id=id, enrich_tags=False)
+    assert why in " ".join(body["warnings"])
+    assert "2 nodes" in run(asked, "subcog_get", memory_id=id)["content"]

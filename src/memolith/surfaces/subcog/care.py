@@ -113,8 +113,9 @@ def subcog_enrich(call: Call, *, memory_id: MemoryId, enrich_tags: bool = True, 
     """Give a memory more tags, a clearer structure and its context, and tell what changed."""
     call, item, engine = here(call), memory(call, memory_id), call.engine
     text, known = texts(call, [item.id])[item.id], [*engine.counts(call.caller, "tag", wanted(call))]
-    found, _, warnings = engine.insights.ask(lambda analyst: analyst.tags(text, known, 5 + len(item.tags)))
-    added = [one.label for one in found if one.label not in item.tags][:5] if enrich_tags else []
+    found, _, warnings = engine.insights.ask(
+        lambda analyst: analyst.tags(text, known, 5 + len(item.tags)) if enrich_tags else [])
+    added = [one.label for one in found if one.label not in item.tags][:5]
     better, more = rewritten(engine, "structure", [text]) if enrich_structure else (text, [])
     context, others = rewritten(engine, "context", [text, *_around(call, item, text)]) if add_context else (None, [])
     written = engine.revise(call.caller, item.id, Patch(
