@@ -7,8 +7,9 @@ from collections import Counter, defaultdict
 from pathlib import Path
 from typing import NamedTuple
 
-from memolith.adapters.builtin_entities import find, mentions
+from memolith.adapters.builtin_analyst import BuiltinAnalyst, mentions
 
+find = BuiltinAnalyst().entities
 LABELLED = Path(__file__).parents[1] / "tests" / "tools" / "entities.jsonl"
 TYPES = ("Person", "Organization", "Technology", "Concept", "File")
 LEAST, BAR = 0.6, 0.85

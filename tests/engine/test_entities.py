@@ -3,7 +3,9 @@
 import pytest
 from bench.entities import BAR, TYPES, labelled, score
 
-from memolith.adapters.builtin_entities import find
+from memolith.adapters.builtin_analyst import BuiltinAnalyst
+
+find = BuiltinAnalyst().entities
 
 
 def relations(text: str, **known: str) -> set[tuple[str, str, str]]:

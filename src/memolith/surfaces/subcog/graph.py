@@ -10,16 +10,15 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import BeforeValidator, Field, JsonValue
 
-from memolith.engine import entities as known
-from memolith.engine.entities import ENTITIES, MEMORIES, MENTION
-from memolith.engine.graph import MOST, NOW, Moment, Neighbourhood, draw, path, seen, standing, survey
+from memolith.engine import graph as known
+from memolith.engine.graph import ENTITIES, MEMORIES, MENTION, MOST, NOW, Moment, Neighbourhood, seen, standing
 from memolith.engine.intake import when
 from memolith.engine.model import Direction, Draft, EntityType, Filter, Item, Link, RelationType
 from memolith.engine.ports import MOST_LISTED, Finding
 from memolith.errors import InvalidInput
 from memolith.registry import Actions, Body, Call, shape
 from memolith.surfaces.items import bare_id, given
-from memolith.surfaces.subcog.family import here, placed, subcog
+from memolith.surfaces.subcog.captures import here, placed, subcog
 
 BOTH, TYPES = Filter(kinds=("entity", "memory")), get_args(RelationType)
 WAYS = {"incoming": Direction.IN, "outgoing": Direction.OUT, "both": Direction.BOTH}
@@ -177,7 +176,7 @@ def find_path(call: Call, *, from_entity: Named, to_entity: Named, max_hops: Lim
     moment, caller = _times(as_of=as_of, valid_at=valid_at), here(call).caller
     start, end = (_the(call, one, field, moment=moment).id
                   for one, field in ((from_entity, "from_entity"), (to_entity, "to_entity")))
-    ids = [id for id, _, _ in path(call.engine.store, caller, start, end, max_hops, ENTITIES, moment)]
+    ids = [id for id, _, _ in known.path(call.engine.store, caller, start, end, max_hops, ENTITIES, moment)]
     with call.engine.store.reading(caller.tenant) as rows:
         items = seen(rows, caller, ids, Filter(forgotten=None), moment)
         links = {frozenset((link.source, link.target)): link
@@ -204,7 +203,7 @@ def visualize(call: Call, *, format: Literal["mermaid", "dot", "json", "ascii"] 
     around = _around(call, entity_id, depth or 2, (), Direction.BOTH, replace(
         ENTITIES, namespaces=tuple(entity_types or ())), limit, _times(as_of=as_of, valid_at=valid_at))
     nodes, edges = [_entity(item) for item in around.items], [_relation(link) for link in around.links]
-    return {"format": format, "content": draw(around, format) if format != "json" else json.dumps(
+    return {"format": format, "content": known.draw(around, format) if format != "json" else json.dumps(
         {"nodes": nodes, "edges": edges}, ensure_ascii=False), "entity_count": len(nodes),
         "relationship_count": len(edges), "warnings": MORE * around.cut}
 
@@ -222,7 +221,7 @@ def _around(call: Call, name: str | None, depth: int, types: tuple[str, ...], wa
     if name is not None:
         return call.engine.explore(caller, _the(call, name, moment=moment).id, depth, types, way, chosen, most, moment)
     with call.engine.store.reading(caller.tenant) as rows:
-        return survey(rows, caller, replace(chosen, kinds=("entity",)), chosen, types, most, moment)
+        return known.survey(rows, caller, replace(chosen, kinds=("entity",)), chosen, types, most, moment)
 
 
 def _times(**given: str | None) -> Moment:

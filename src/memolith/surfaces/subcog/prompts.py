@@ -18,8 +18,7 @@ from memolith.engine.templates import NAME, Template, as_json, as_xml
 from memolith.errors import InvalidInput, PromptNotFound
 from memolith.registry import Actions, Argument, Body, Call, Prompt, PromptArgument, Prompts, shape
 from memolith.surfaces.items import spoken
-from memolith.surfaces.subcog.captures import Tags, rows, wanted
-from memolith.surfaces.subcog.family import Domain, here, placed, subcog
+from memolith.surfaces.subcog.captures import Domain, Tags, here, placed, rows, subcog, wanted
 
 FOUND = ("memories", "total_count", "namespace_counts", "statistics")
 FORMS: dict[str, Callable[[str], str]] = {"markdown": str, "json": as_json, "xml": as_xml}
