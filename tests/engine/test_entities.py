@@ -2,6 +2,8 @@
 
 import pytest
 from bench.entities import BAR, TYPES, labelled, score
+from hypothesis import given
+from hypothesis import strategies as st
 
 from memolith.adapters.builtin_analyst import BuiltinAnalyst
 
@@ -51,7 +53,8 @@ def test_a_name_that_comes_again_is_surer():
     ("Redis integrates with Django.", {("Redis", "RelatesTo", "Django")}),
     ("Redis conflicts with Memcached.", {("Redis", "ConflictsWith", "Memcached")}),
     ("Maria does not use Kafka.", set()), ("Maria no longer uses Kafka.", set()),
-    ("Maria left. Kafka is slow.", set()), ("Kafka uses Maria.", set())])
+    ("Maria uses Kafka Redis.", {("Maria", "Uses", "Kafka")}), ("Maria left. Kafka is slow.", set()),
+    ("Kafka uses Maria.", set())])
 def test_what_a_sentence_states_is_read_and_nothing_else(text, said):
     assert relations(text) == said
 
@@ -60,6 +63,12 @@ def test_known_names_go_before_lists_and_their_sentence_is_the_evidence():
     found = find("Nothing here. Then Redis uses the Flux.", {"redis": "Person", "flux": "Technology"})
     assert [(one.label, one.text) for one in found if not one.support] == [("Person", "redis"), ("Technology", "flux")]
     assert [one.text for one in found if one.support] == ["Then Redis uses the Flux."]
+
+
+@given(st.lists(st.sampled_from([*"Maria Kafka Nokia uses from and not , . API Redis works at Ann".split(), "", "\n"])))
+def test_any_order_of_names_and_words_is_read(words):
+    said = [one for one in find(" ".join(words), {}) if one.support]
+    assert all(one.text in " ".join(words) and len(one.support) == 2 for one in said)
 
 
 def test_long_and_odd_texts_come_to_an_end():

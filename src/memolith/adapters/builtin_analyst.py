@@ -140,17 +140,13 @@ class Mention(NamedTuple):
     sure: float
 
 
-class Lists(NamedTuple):
-    """Type, spelling and whether it is an ordinary word too, by name; patterns of names; phrases of relations."""
-
-    names: dict[str, tuple[str, str, bool]]
-    patterns: list[tuple[str, float, re.Pattern[str]]]
-    phrases: list[tuple[str, bool, re.Pattern[str]]]
+Names = dict[str, tuple[str, str, bool]]
+Patterns, Phrases = list[tuple[str, float, re.Pattern[str]]], list[tuple[str, bool, re.Pattern[str]]]
 
 
 @cache
-def lists() -> Lists:
-    """What is known beforehand, read when first needed."""
+def lists() -> tuple[Names, Patterns, Phrases]:
+    """Type, spelling and whether it is an ordinary word too, by name; patterns of names; phrases of relations."""
     *parts, patterns = re.split(r"\n\[(.+)\]\n", Path(__file__).with_name("names.txt").read_text(encoding="utf-8"))
     words = {title: re.split(r",\s+", text.strip()) for title, text in zip(parts[1::2], parts[2::2], strict=False)}
     names = {name.rstrip("*").casefold(): (type, name.rstrip("*"), name.endswith("*"))
@@ -158,41 +154,33 @@ def lists() -> Lists:
     either = {title: "|".join(re.escape(name.rstrip("*")) for name in found) for title, found in words.items()}
     rules = (line.replace("NAME", NAME).split(" ", 2) for line in patterns.strip().splitlines())
     phrases = ((type, phrase) for type in get_args(RelationType) for phrase in words.get(type, ()))
-    return Lists(names, [(type, float(sure), re.compile(re.sub(r"{([a-zA-Z ]+)}", lambda one: either[one[1]], text)))
-                         for type, sure, text in rules],
-                 [(type, phrase.startswith("<"), re.compile(FILLED.format(phrase.lstrip("< "))))
-                  for type, phrase in sorted(phrases, key=lambda pair: -len(pair[1]))])
+    return names, [(type, float(sure), re.compile(re.sub(r"{([a-zA-Z ]+)}", lambda one: either[one[1]], text)))
+                   for type, sure, text in rules], [
+        (type, phrase.startswith("<"), re.compile(FILLED.format(phrase.lstrip("< "))))
+        for type, phrase in sorted(phrases, key=lambda pair: -len(pair[1]))]
 
 
 def mentions(sentence: str, familiar: Mapping[str, tuple[str, str]]) -> list[Mention]:
     """The names in a sentence, in order; where several overlap, the longest, and of these the surest."""
-    words = list(_TOKEN.finditer(sentence))
-    found = [Mention(*match.span(1), type, match[1], sure) for type, sure, pattern in lists().patterns
+    words, (names, patterns, _) = list(_TOKEN.finditer(sentence)), lists()
+    found = [Mention(*match.span(1), type, match[1], sure) for type, sure, pattern in patterns
              for match in pattern.finditer(sentence)]
     for at, size in product(range(len(words)), range(1, LONGEST + 1)):
-        own = words[at:at + size]
-        span = sentence[own[0].start():own[-1].end()]
-        if judged := _listed(span, not at, familiar):
-            found.append(Mention(own[0].start(), own[-1].end(), *judged))
+        start, end = words[at].start(), words[at:at + size][-1].end()
+        span, small = sentence[start:end], sentence[start:end].casefold()
+        type, name, common = names.get(small) or names.get(small.removesuffix("s")) or ("", "", False)
+        exact = span.removesuffix("s") == name.removesuffix("s")
+        if small in familiar:
+            found.append(Mention(start, end, *familiar[small], KNOWN))
+        elif type and (exact or not (common or type in ("Person", "Organization") or name.isupper())):
+            sure = (WORD if at else FIRST_WORD) if common else LISTED if exact else SMALL
+            found.append(Mention(start, end, type, span if type == "Concept" else name, sure))
     kept, taken = list[Mention](), set[int]()
     for one in sorted(found, key=lambda one: (one.start - one.end, -one.sure)):
         if taken.isdisjoint(place := range(one.start, one.end)):
             kept.append(one)
             taken.update(place)
     return sorted(kept)
-
-
-def _listed(span: str, first: bool, familiar: Mapping[str, tuple[str, str]]) -> tuple[str, str, float] | None:
-    """The type and name of words that are in a list, and how sure that is."""
-    if span.casefold() in familiar:
-        return (*familiar[span.casefold()], KNOWN)
-    names = lists().names
-    type, name, common = names.get(span.casefold()) or names.get(span.casefold().removesuffix("s")) or ("", "", False)
-    exact = span.removesuffix("s") == name.removesuffix("s")
-    if not type or (not exact and (common or type in ("Person", "Organization") or name.isupper())):
-        return None
-    return type, span if type == "Concept" else name, (FIRST_WORD if first else WORD) if common else (
-        LISTED if exact else SMALL)
 
 
 def _relations(sentence: str, found: Sequence[Mention]) -> list[Finding]:
@@ -207,8 +195,8 @@ def _relations(sentence: str, found: Sequence[Mention]) -> list[Finding]:
     for left, right in pairwise(rows):
         between = sentence[left[-1].end:right[0].start]
         # Who works somewhere stays the one who acts, and so does the one before an `and`.
-        subject = subject if last == "WorksAt" or (last and between.split()[0] == "and") else left
-        last, back, _ = next((one for one in lists().phrases if one[2].fullmatch(between)), ("", False, _AND))
+        subject = subject if last == "WorksAt" or (last and between.lstrip().startswith("and ")) else left
+        last, back, _ = next((one for one in lists()[2] if one[2].fullmatch(between)), ("", False, _AND))
         for pair in product(subject, right) if last and not _NOT.search(between) else ():
             a, b = reversed(pair) if back else pair
             wanted = FITTING.get(last, ("", ""))
