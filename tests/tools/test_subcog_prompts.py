@@ -142,6 +142,22 @@ def test_missing_values_are_all_named_and_values_are_not_expanded(app):
     assert ran["rendered"].startswith("Review {{issue_type}} for:\n- \\{\\{ issues")
 
 
+def test_what_cannot_be_run_or_rendered_is_refused_and_counts_as_no_use(app):
+    content = "{{#each rows}}{{#each rows}}{{row}}{{/each}}{{/each}}"
+    for tool, action, name in (("subcog_prompts", "run", "prompt"), ("subcog_templates", "render", "template")):
+        run(app, tool, "save", name=name, content=content)
+        for values, words in (({}, "missing for: rows"), ({"rows": None}, "missing for: rows"),
+                              ({"rows": "text"}, "`rows` is repeated, so it must be a list"),
+                              ({"rows": ["x"] * 2000}, "more than 2,000,000 characters")):
+            code, field, told = refused(app, tool, action=action, name=name, variables=values)
+            assert (code, field) == (-32608, "variables")
+            assert words in told
+        assert refused(app, tool, action=action, name=name, variables=["rows"])[:2] == (-32602, "variables")
+        assert refused(app, tool, action=action, name=name, version=1)[:2] == (-32602, "version")
+        assert run(app, tool, "get", name=name)["usage_count"] == 0
+    assert refused(app, "subcog_prompts", action="run", name="prompt", query="x")[:2] == (-32602, "query")
+
+
 def test_a_description_is_derived_where_none_is_given(app):
     text = "\n# Plan the work\nStep by step."
     assert prompts(app, "save", name="plan", content=text)["description"] == "Plan the work"

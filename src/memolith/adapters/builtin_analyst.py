@@ -140,12 +140,9 @@ class Mention(NamedTuple):
     sure: float
 
 
-Names = dict[str, tuple[str, str, bool]]
-Patterns, Phrases = list[tuple[str, float, re.Pattern[str]]], list[tuple[str, bool, re.Pattern[str]]]
-
-
 @cache
-def lists() -> tuple[Names, Patterns, Phrases]:
+def lists() -> tuple[dict[str, tuple[str, str, bool]], list[tuple[str, float, re.Pattern[str]]],
+                     list[tuple[str, bool, re.Pattern[str]]]]:
     """Type, spelling and whether it is an ordinary word too, by name; patterns of names; phrases of relations."""
     *parts, patterns = re.split(r"\n\[(.+)\]\n", Path(__file__).with_name("names.txt").read_text(encoding="utf-8"))
     words = {title: re.split(r",\s+", text.strip()) for title, text in zip(parts[1::2], parts[2::2], strict=False)}

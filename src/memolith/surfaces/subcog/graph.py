@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Annotated, Literal, get_args
 
-from pydantic import BeforeValidator, Field, JsonValue
+from pydantic import Field, JsonValue
 
 from memolith.engine import graph as known
 from memolith.engine.graph import ENTITIES, MEMORIES, MENTION, MOST, NOW, Moment, Neighbourhood, seen, standing
@@ -22,7 +22,6 @@ from memolith.surfaces.subcog.captures import here, placed, subcog
 
 BOTH, TYPES = Filter(kinds=("entity", "memory")), get_args(RelationType)
 WAYS = {"incoming": Direction.IN, "outgoing": Direction.OUT, "both": Direction.BOTH}
-SPELLED = {type.lower(): type for type in TYPES}
 MORE = ["There is more than is shown."]
 
 Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"\S", description="What it is called.")]
@@ -32,18 +31,16 @@ Limit = Annotated[int, Field(ge=1, description="How many at most.")]
 Share = Annotated[float, Field(ge=0, le=1, description="Leave out what is less sure.")]
 Way = Annotated[Literal["incoming", "outgoing", "both"], Field(description="As seen from the entity.")]
 Depth = Annotated[int | None, Field(ge=1, le=3, description="How many relationships away from the entity.")]
-Relation = Annotated[RelationType, Field(description="Also in snake_case."), BeforeValidator(
-    lambda type: SPELLED.get(type.replace("_", "").lower(), type) if isinstance(type, str) else type)]
 Known = Annotated[str | None, Field(description="As it was known at this time.")]
 Valid = Annotated[str | None, Field(description="Only relationships that held at this time.")]
 Bound = Annotated[str | None, Field(description="When it began or ceased to hold.")]
 Memory = Annotated[str | None, Field(description="The memory that mentions them; its text, where no content is given.")]
 Properties = Annotated[dict[str, JsonValue] | None, Field(description="Anything else to keep with it.")]
 
-FIELDS = shape(id=str, urn=str, name=str, entity_type=str, confidence=float, aliases=[str], properties=dict,
-               from_entity=str, to_entity=str, relationship_type=str, valid_from=str, valid_to=str, evidence=str,
-               memory_id=str, created_at=str, updated_at=str)["properties"]
-ROW = {"properties": FIELDS, "type": "object"}
+# An entity, a relationship, or either as far as it was found and not stored.
+ROW = shape(id=str, urn=str, name=str, entity_type=str, confidence=float, aliases=[str], properties=dict,
+            from_entity=str, to_entity=str, relationship_type=str, valid_from=str, valid_to=str, evidence=str,
+            memory_id=str, created_at=str, updated_at=str) | {"required": []}
 GRAPH = shape(entities=[ROW], relationships=[ROW], entity_count=int, relationship_count=int, warnings=[str])
 USUAL: Body = {"confidence": 1.0, "aliases": [], "properties": {}}
 DONE = shape(id=str, deleted=bool, relationships_removed=int)
@@ -115,7 +112,7 @@ def merge(call: Call, *, entity_ids: Several, canonical_name: Name | None = None
 
 
 @relationships.action("create", ROW, effect="writes")
-def create_relationship(call: Call, *, from_entity: Named, to_entity: Named, relationship_type: Relation,
+def create_relationship(call: Call, *, from_entity: Named, to_entity: Named, relationship_type: RelationType,
                         properties: Properties = None, valid_from: Bound = None, valid_to: Bound = None) -> Body:
     source = _the(call, from_entity, "from_entity")
     target = _the(call, to_entity, "to_entity", MEMORIES if relationship_type == MENTION else ENTITIES)
@@ -134,10 +131,10 @@ def get_relationship(call: Call, *, relationship_id: str) -> Body:
 
 
 @relationships.action("list", shape(relationships=[ROW], relationship_count=int, warnings=[str]), effect="reads")
-def list_relationships(call: Call, *, entity_id: Named | None = None, relationship_type: Relation | None = None,
+def list_relationships(call: Call, *, entity_id: Named | None = None, relationship_type: RelationType | None = None,
                        direction: Way = "both", limit: Limit = 50, as_of: Known = None, valid_at: Valid = None) -> Body:
-    around = _around(call, entity_id, 1, (relationship_type,) if relationship_type else TYPES, WAYS[direction], BOTH,
-                     MOST_LISTED, _times(as_of=as_of, valid_at=valid_at))
+    types = (relationship_type,) if relationship_type else TYPES
+    around = _around(call, entity_id, 1, types, WAYS[direction], BOTH, MOST_LISTED, as_of, valid_at)
     return {"relationships": [_relation(link) for link in around.links[:limit]],
             "relationship_count": len(around.links), "warnings": MORE * around.cut}
 
@@ -160,14 +157,13 @@ def infer(call: Call, *, entity_ids: Several, store: bool = False, min_confidenc
 
 
 @graph.action("neighbors", GRAPH, effect="reads")
-def neighbors(call: Call, *, entity_id: Named, depth: Depth = None, relationship_types: list[Relation] | None = None,
-              direction: Way = "both", as_of: Known = None, valid_at: Valid = None) -> Body:
-    around = _around(call, entity_id, depth or 1, tuple(relationship_types or ()), WAYS[direction],
-                     BOTH if MENTION in (relationship_types or ()) else ENTITIES, MOST,
-                     _times(as_of=as_of, valid_at=valid_at))
-    return {**_counted([{**_entity(item), "distance": around.distance[item.id]} for item in around.items
-                        if around.distance[item.id]], [_relation(link) for link in around.links]),
-            "warnings": MORE * around.cut}
+def neighbors(call: Call, *, entity_id: Named, depth: Depth = None, direction: Way = "both", as_of: Known = None,
+              relationship_types: list[RelationType] | None = None, valid_at: Valid = None) -> Body:
+    types = tuple(relationship_types or ())
+    around = _around(call, entity_id, depth or 1, types, WAYS[direction], BOTH if MENTION in types else ENTITIES, MOST,
+                     as_of, valid_at)
+    return {**_counted([_entity(item) for item in around.items if around.distance[item.id]],
+                       [_relation(link) for link in around.links]), "warnings": MORE * around.cut}
 
 
 @graph.action("path", GRAPH, effect="reads")
@@ -187,7 +183,7 @@ def find_path(call: Call, *, from_entity: Named, to_entity: Named, max_hops: Lim
 @graph.action("stats", shape(entity_count=int, relationship_count=int, mention_count=int, warnings=[str],
                              entities_by_type=dict[str, int], relationships_by_type=dict[str, int]), effect="reads")
 def stats(call: Call) -> Body:
-    around = _around(call, None, 0, TYPES, Direction.OUT, BOTH, MOST_LISTED, NOW)
+    around = _around(call, None, 0, TYPES, Direction.OUT, BOTH, MOST_LISTED)
     types = Counter(link.type for link in around.links)
     mentions = types.pop(MENTION, 0)
     return {"entity_count": len(around.items), "relationship_count": types.total(), "mention_count": mentions,
@@ -200,8 +196,8 @@ def stats(call: Call) -> Body:
 def visualize(call: Call, *, format: Literal["mermaid", "dot", "json", "ascii"] = "mermaid",
               entity_id: Named | None = None, entity_types: list[EntityType] | None = None, depth: Depth = None,
               limit: Limit = 50, as_of: Known = None, valid_at: Valid = None) -> Body:
-    around = _around(call, entity_id, depth or 2, (), Direction.BOTH, replace(
-        ENTITIES, namespaces=tuple(entity_types or ())), limit, _times(as_of=as_of, valid_at=valid_at))
+    chosen = replace(ENTITIES, namespaces=tuple(entity_types or ()))
+    around = _around(call, entity_id, depth or 2, (), Direction.BOTH, chosen, limit, as_of, valid_at)
     nodes, edges = [_entity(item) for item in around.items], [_relation(link) for link in around.links]
     return {"format": format, "content": known.draw(around, format) if format != "json" else json.dumps(
         {"nodes": nodes, "edges": edges}, ensure_ascii=False), "entity_count": len(nodes),
@@ -215,9 +211,9 @@ def _the(call: Call, name: str, field: str = "entity_id", chosen: Filter = ENTIT
 
 
 def _around(call: Call, name: str | None, depth: int, types: tuple[str, ...], way: Direction, chosen: Filter, most: int,
-            moment: Moment) -> Neighbourhood:
+            as_of: str | None = None, valid_at: str | None = None) -> Neighbourhood:
     """What lies around an entity, or all of the graph."""
-    caller = here(call).caller
+    caller, moment = here(call).caller, _times(as_of=as_of, valid_at=valid_at)
     if name is not None:
         return call.engine.explore(caller, _the(call, name, moment=moment).id, depth, types, way, chosen, most, moment)
     with call.engine.store.reading(caller.tenant) as rows:

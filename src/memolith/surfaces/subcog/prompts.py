@@ -59,14 +59,14 @@ def keep(kind: str, tool: Actions, given: Sequence[str] = ()) -> None:
         if not KEBAB.fullmatch(name):
             raise InvalidInput("A name is of small letters, digits and single hyphens.", field="name", value=name)
         caller, audience, project = placed(call, domain)
-        declared = {one.name: one.model_dump() for one in variables_def or ()}
+        declared = {one.name: one for one in variables_def or ()}
         names = Template(content, None if variables_def is None else {*declared, *given}).names
-        used = {one: {"name": one, "required": must} for one, must in names.items() if one not in given}
+        used = {one: Variable(name=one, required=must) for one, must in names.items() if one not in given}
         kept: dict[str, Json] = {"description": description or headline(content.lstrip("# \n")),
-                                 "variables": [*(used | declared).values()]}
+                                 "variables": [one.model_dump() for one in (used | declared).values()]}
         draft = Draft(kind, name, (Block(content),), tuple(tags or ()), kept, audience=audience, project=project)
-        present = _reach(call, kind, domain, Filter(titles=(name,)))
-        written = call.engine.revise(caller, present[0].id, Patch(None, draft.blocks, draft.tags, kept)
+        present = _nearest(call, kind, name, domain)
+        written = call.engine.revise(caller, present.id, Patch(None, draft.blocks, draft.tags, kept)
                                      ) if present else call.engine.remember(caller, draft, call.idempotency_key)
         call.changed("prompts")
         return {**_shown(call, written.item), "redactions": dict(written.redactions)}
@@ -126,36 +126,39 @@ def _reach(call: Call, kind: str, domain: Domain | None = None, chosen: Filter =
     return [item for _, item in sorted(near, key=lambda one: one[0])]
 
 
+def _nearest(call: Call, kind: str, name: str, domain: Domain | None = None) -> Item | None:
+    return next(iter(_reach(call, kind, domain, Filter(titles=(name,)))), None)
+
+
 def _find(call: Call, kind: str, name: str, domain: Domain | None) -> Item:
-    for item in _reach(call, kind, domain, Filter(titles=(name,))):
+    if item := _nearest(call, kind, name, domain):
         return item
     raise PromptNotFound(f"There is no {kind} {name[:80]!r} here.", field="name", id=name)
 
 
-def _variables(item: Item) -> list[dict[str, Json]]:
-    return cast("list[dict[str, Json]]", item.attributes.get("variables") or [])
+def _variables(item: Item) -> list[Variable]:
+    return [Variable.model_validate(one) for one in cast("list[Json]", item.attributes["variables"])]
 
 
 def _shown(call: Call, item: Item, version: int | None = None) -> Body:
     caller = here(call).caller
     count = call.engine.accesses(caller, [item.id]).get(item.id, (0, ""))[0]
-    at = [step.event.at for step in call.engine.past.history(caller, item.id)
-          if step.event.version == version] if version is not None else []
+    steps = [] if version is None else call.engine.past.history(caller, item.id)
+    at = [step.event.at for step in steps if step.event.version == version]
     if version is not None and not at:
         raise PromptNotFound(f"There is no version {version} of {item.title!r}.", field="version")
     item, blocks = call.engine.past.as_of(caller, item.id, at[0]) if at else call.engine.read(caller, item.id)
     return {"id": item.id, "name": item.title, "domain": item.scope.audience.value, "content": spoken(blocks),
-            "description": item.attributes.get("description") or "", "tags": list(item.tags),
-            "variables": [one["name"] for one in _variables(item)], "variables_def": _variables(item),
-            "version": item.version, "usage_count": count, "updated_at": item.updated_at}
+            "description": item.attributes["description"], "tags": list(item.tags), "version": item.version,
+            "variables": [one.name for one in _variables(item)], "variables_def": item.attributes["variables"],
+            "usage_count": count, "updated_at": item.updated_at}
 
 
 def _rendered(call: Call, item: Item, values: Mapping[str, Json]) -> Body:
     _, blocks = call.engine.read(caller := here(call).caller, item.id)
-    known = {str(one["name"]): one for one in _variables(item)}
-    defaults = {name: one["default"] for name, one in known.items() if one.get("default") is not None}
-    needed = [name for name, one in known.items() if one.get("required")]
-    text = Template(spoken(blocks)).render({**defaults, **values}, needed)
+    known = _variables(item)
+    defaults = {one.name: one.default for one in known if one.default is not None}
+    text = Template(spoken(blocks)).render({**defaults, **values}, [one.name for one in known if one.required])
     call.engine.note_read(caller, item.id)
     return {"name": item.title, "domain": item.scope.audience.value, "rendered": text}
 
@@ -163,22 +166,21 @@ def _rendered(call: Call, item: Item, values: Mapping[str, Json]) -> Body:
 def listed(call: Call) -> Sequence[Prompt]:
     """The prompts that a client shows to its user; of several with a name the nearest."""
     found = {item.title: item for item in reversed(_reach(call, "prompt"))}
-    return [Prompt(name, str(item.attributes.get("description") or ""), tuple(
-        PromptArgument(str(one["name"]), str(one.get("description") or ""),
-                       bool(one["required"]) and one.get("default") is None) for one in _variables(item)))
+    return [Prompt(name, str(item.attributes["description"]), tuple(
+        PromptArgument(one.name, one.description, one.required and one.default is None) for one in _variables(item)))
             for name, item in sorted(found.items())]
 
 
 def text(call: Call, name: str, values: Mapping[str, str]) -> str | None:
     """A prompt filled for a client."""
-    known = _reach(call, "prompt", None, Filter(titles=(name,)))
-    return str(_rendered(call, known[0], values)["rendered"]) if known else None
+    item = _nearest(call, "prompt", name)
+    return str(_rendered(call, item, values)["rendered"]) if item else None
 
 
 def complete(call: Call, name: str, argument: str, beginning: str) -> Sequence[str]:
     """The default of a variable; for one that is named after it, every namespace, project or tag of the memories."""
-    values = [str(one.get("default") or "") for item in _reach(call, "prompt", None, Filter(titles=(name,)))
-              for one in _variables(item) if one["name"] == argument]
+    item = _nearest(call, "prompt", name)
+    values = [str(one.default or "") for one in _variables(item) if one.name == argument] if item else []
     if argument in ("namespace", "project", "tag"):
         values += call.engine.counts(here(call).caller, argument, Filter(("memory",)))
     return [value for value in dict.fromkeys(values) if value and value.startswith(beginning)]
