@@ -137,7 +137,7 @@ def _find(call: Call, kind: str, name: str, domain: Domain | None) -> Item:
 
 
 def _variables(item: Item) -> list[Variable]:
-    return [Variable.model_validate(one) for one in cast("list[Json]", item.attributes["variables"])]
+    return [Variable.model_validate(one) for one in cast("list[Json]", item.attributes.get("variables", []))]
 
 
 def _shown(call: Call, item: Item, version: int | None = None) -> Body:
@@ -149,9 +149,9 @@ def _shown(call: Call, item: Item, version: int | None = None) -> Body:
         raise PromptNotFound(f"There is no version {version} of {item.title!r}.", field="version")
     item, blocks = call.engine.past.as_of(caller, item.id, at[0]) if at else call.engine.read(caller, item.id)
     return {"id": item.id, "name": item.title, "domain": item.scope.audience.value, "content": spoken(blocks),
-            "description": item.attributes["description"], "tags": list(item.tags), "version": item.version,
-            "variables": [one.name for one in _variables(item)], "variables_def": item.attributes["variables"],
-            "usage_count": count, "updated_at": item.updated_at}
+            "description": item.attributes.get("description", ""), "tags": list(item.tags), "version": item.version,
+            "variables": [one.name for one in _variables(item)], "usage_count": count, "updated_at": item.updated_at,
+            "variables_def": item.attributes.get("variables", [])}
 
 
 def _rendered(call: Call, item: Item, values: Mapping[str, Json]) -> Body:
@@ -166,7 +166,7 @@ def _rendered(call: Call, item: Item, values: Mapping[str, Json]) -> Body:
 def listed(call: Call) -> Sequence[Prompt]:
     """The prompts that a client shows to its user; of several with a name the nearest."""
     found = {item.title: item for item in reversed(_reach(call, "prompt"))}
-    return [Prompt(name, str(item.attributes["description"]), tuple(
+    return [Prompt(name, str(item.attributes.get("description", "")), tuple(
         PromptArgument(one.name, one.description, one.required and one.default is None) for one in _variables(item)))
             for name, item in sorted(found.items())]
 
