@@ -4,13 +4,14 @@ import json
 import math
 import struct
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Annotated
+from typing import Annotated, get_args
 
 import httpx2
 from pydantic import BaseModel, Field, FiniteFloat, TypeAdapter
 
+from memolith.engine.model import EntityType, RelationType
 from memolith.engine.ports import Finding
 from memolith.errors import AnalystDown, EmbedderDown, Unavailable
 
@@ -163,6 +164,17 @@ class HttpAnalyst(Endpoint):
                            "ids behind it as support. Then sum up.", json.dumps(notes, ensure_ascii=False))
         return [Finding(one.label, one.text, one.confidence, tuple(one.support)) for one in answer.findings
                 if one.support and notes.keys() >= set(one.support)], answer.summary
+
+    def entities(self, text: str, known: Mapping[str, str]) -> list[Finding]:
+        """Entities and relations whose names and sentences are really in the text."""
+        answer = self._ask(
+            f"Find entities: the type ({', '.join(get_args(EntityType))}) as label, the name as written as text, "
+            f"no support. Then what sentences say of two of them: the type ({', '.join(get_args(RelationType))}) as "
+            "label, the sentence word for word as text, both names as support. Known already, as types by name: "
+            + json.dumps(dict(list(known.items())[:100]), ensure_ascii=False), text[:10 * LONGEST])
+        return [Finding(one.label, one.text, one.confidence, tuple(one.support)) for one in answer.findings
+                if one.label in get_args(RelationType if one.support else EntityType) and len(one.support) in (0, 2)
+                and all(part in text for part in (one.text, *one.support))]
 
     def rewrite(self, task: str, texts: Sequence[str]) -> str:
         """The text that was asked for; asked once, so that a plan is carried out as it was shown."""

@@ -49,6 +49,8 @@ def parser() -> argparse.ArgumentParser:
         one.set_defaults(run=run)
         for names, details in (DATA, JSON, *options):
             one.add_argument(*names, **details)
+    commands.add_parser("hook", add_help=False, help="Answer a hook of a coding agent: session-start, prompt, "
+                        "pre-compact or stop, with its JSON on standard input.")
     return top
 
 

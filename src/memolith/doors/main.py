@@ -17,6 +17,10 @@ def main(arguments: list[str] | None = None) -> int:
     for stream, errors in ((sys.stdin, "strict"), (sys.stdout, "backslashreplace"), (sys.stderr, "backslashreplace")):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors=errors)
+    if arguments[:1] == ["hook"]:
+        # The client waits for every hook, so nothing else is imported.
+        from memolith.doors.hooks import run as hook
+        return hook(arguments[1:])
     chosen = plain_options(arguments[1:]) if arguments[:1] == ["stdio"] else None
     if chosen is None:
         # argparse, pydantic and the engine would make a client of the stdio server wait longer.

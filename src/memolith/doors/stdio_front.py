@@ -194,9 +194,12 @@ def answer(front: Front, app: App, registry: Registry, message: Json) -> bytes |
         raise InputNeeded("", "", {})
 
     progress = leave if "progressToken" in meta else quiet
+    # In the newer protocol only who listens is told, and the SDK hears of him first.
+    changed: Callable[[str], None] = quiet if frames.VERSION_KEY in meta else lambda listing: front.wire.write(
+        b'{"jsonrpc":"2.0","method":"notifications/%s/list_changed"}' % listing.encode())
     try:
         outcome = registry.attempt(tool.name, arguments, lambda: Call(
-            Caller(), app.engine, progress=progress, elicit=leave, local=True))
+            Caller(), app.engine, progress=progress, elicit=leave, changed=changed, local=True))
     except InputNeeded:
         return None
     return frames.worded(outcome, frames.description(front.prepared) if frames.VERSION_KEY in meta else {})

@@ -5,16 +5,15 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
-from memolith.engine.chunks import weigh
-from memolith.engine.claims import contradicts, facts, same, shingles
+from memolith.engine.claims import contradicts, same
 from memolith.engine.configuration import Configuration
+from memolith.engine.context import Pack, pack
 from memolith.engine.events import join_blocks, text_of
-from memolith.engine.graph import DEEPEST, MOST, Neighbourhood, walk
+from memolith.engine.graph import DEEPEST, MOST, NOW, Moment, Neighbourhood, seen, standing, walk
 from memolith.engine.insights import Insights
 from memolith.engine.matching import checked
-from memolith.engine.model import Block, Caller, Direction, Filter, Found, Hit, Item, Page, Similar
+from memolith.engine.model import Block, Caller, Direction, Filter, Found, Item, Page, Similar
 from memolith.engine.past import Past
 from memolith.engine.ports import MOST_LISTED, Analyst, Checkout, Cipher
 from memolith.engine.recall import Query, Recall
@@ -24,26 +23,6 @@ from memolith.engine.verbs import Verbs, gone, visible
 from memolith.errors import DiskFull, InvalidInput, Unavailable
 
 FLUSH_WAIT_S = 0.5
-MOST_PACKED, FAINT, REPEATED = 100, 0.70, 0.8
-
-
-class Citation(NamedTuple):
-    """Where a numbered part of a pack comes from."""
-
-    number: int
-    id: str
-    title: str
-    cite: str
-    score: float
-
-
-class Pack(NamedTuple):
-    """Passages for a prompt, their sources, and about how many tokens the text has."""
-
-    text: str
-    citations: tuple[Citation, ...]
-    tokens: int
-    warnings: tuple[str, ...]
 
 
 @dataclass(eq=False, kw_only=True)
@@ -97,42 +76,23 @@ class Engine(Verbs):
             return rows.counts(caller, checked(chosen), by)
 
     def explore(self, caller: Caller, id: str, depth: int = 1, types: Collection[str] = (),
-                toward: Direction = "both", chosen: Filter = Filter(), most: int = MOST) -> Neighbourhood:
+                toward: Direction = "both", chosen: Filter = Filter(), most: int = MOST,
+                moment: Moment = NOW) -> Neighbourhood:
         if not 0 <= depth <= DEEPEST:
             raise InvalidInput(f"The depth must lie between 0 and {DEEPEST}.", field="depth", value=depth)
         with self.store.reading(caller.tenant) as rows:
-            distance, _, cut = walk(rows, caller, id, depth, types, toward, chosen, most)
-            found = rows.items(caller.tenant, distance)
-            links = rows.neighbours(caller.tenant, [one for one in distance if distance[one] < depth], toward, types)
-        return Neighbourhood(tuple(found[one] for one in distance), tuple(
+            distance, _, cut = walk(rows, caller, id, depth, types, toward, chosen, most, moment)
+            found = seen(rows, caller, distance, Filter(forgotten=None), moment)
+            links = standing(rows, caller.tenant, [one for one in distance if distance[one] < depth], toward, types,
+                             moment)
+        return Neighbourhood(tuple(found[one] for one in distance if one in found), tuple(
             link for link in links if {link.source, link.target} <= distance.keys()), distance, cut)
 
     def recall(self, caller: Caller, query: Query) -> Found:
         return self.search.recall(caller, query)
 
     def context(self, caller: Caller, text: str, budget: int, chosen: Filter = Filter()) -> Pack:
-        if not 20 <= budget <= 200_000:
-            raise InvalidInput("The budget must lie between 20 and 200,000 tokens.", field="budget_tokens")
-        found = self.recall(caller, Query(text, chosen, limit=MOST_PACKED))
-        parts, citations = list[str](), list[Citation]()
-        told, words, used = set[tuple[str, ...]](), set[str](), 0
-        for hit in found.hits:
-            new, known = shingles(hit.passage.text), facts(hit.passage.text)
-            # What stands in the pack already, be it in a longer passage or spread over several, is not told again,
-            # unless it brings another number, name or negation.
-            if hit.score < FAINT or (len(new & told) > REPEATED * len(new) and known.telling <= words):
-                continue
-            source = Citation(len(parts) + 1, hit.item.id, hit.item.title, cite(hit), hit.score)
-            head = f"[{source.number}] {', '.join(filter(None, (source.title, source.cite)))}".rstrip()
-            part = f"{head}\n{f'{hit.passage.speaker}: ' * bool(hit.passage.speaker)}{hit.passage.text.strip()}"
-            if used + (size := weigh(part)) > budget:
-                continue
-            parts.append(part)
-            citations.append(source)
-            told |= new
-            words.update(known.words)
-            used += size
-        return Pack("\n\n".join(parts), tuple(citations), used, found.warnings)
+        return pack(self.search, caller, text, budget, chosen)
 
     def similar(self, caller: Caller, text: str, threshold: float = 0.9, chosen: Filter = Filter(),
                 limit: int = 10) -> list[Similar]:
@@ -183,13 +143,3 @@ def _counted(reads: Iterable[tuple[str, str, str]], tenant: str) -> dict[str, tu
     latest = {id: at for its, id, at in sorted(reads) if its == tenant}
     counts = Counter(id for its, id, _ in reads if its == tenant)
     return {id: (counts[id], at) for id, at in latest.items()}
-
-
-def cite(hit: Hit) -> str:
-    """Where in its item a hit stands, for people."""
-    passage = hit.passage
-    if passage.locator:
-        return passage.locator
-    if hit.item.kind == "conversation":
-        return f"message {passage.block + 1}, {passage.at[:10]}"
-    return f"part {passage.ordinal + 1} of {hit.item.passages}" if hit.item.passages > 1 else ""

@@ -165,10 +165,9 @@ class Replay:
     @classmethod
     def of(cls, events: Iterable[Event], until: str | None = None) -> Replay:
         """The state that the events up to a time have left; nothing is left of an erased stream."""
-        listed = list(takewhile(lambda event: until is None or event.at <= until, events))
-        state = cls()
+        listed, state = list(events), cls()
         if listed and listed[-1].type == "erased":
             return state
-        for event in listed:
+        for event in takewhile(lambda event: until is None or event.at <= until, listed):
             state.apply(event)
         return state

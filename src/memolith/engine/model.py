@@ -14,6 +14,9 @@ Direction = Literal["incoming", "outgoing", "both"]
 NO_ATTRIBUTES: Attributes = MappingProxyType({})
 
 KINDS = ("memory", "conversation", "concept", "document", "entity", "prompt", "template", "project", "topic")
+EntityType = Literal["Person", "Organization", "Technology", "Concept", "File"]
+RelationType = Literal["WorksAt", "Created", "Uses", "Implements", "PartOf", "RelatesTo", "MentionedIn", "Supersedes",
+                       "ConflictsWith"]
 
 
 def exact(value: object) -> str:

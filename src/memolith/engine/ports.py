@@ -165,6 +165,10 @@ class Analyst(Protocol):
     def rewrite(self, task: str, texts: Sequence[str]) -> str:
         """One text of several: merge, summarize, structure, or the context that the others give to the first."""
 
+    def entities(self, text: str, known: Mapping[str, str]) -> list[Finding]:
+        """Entities as type and name, and what a sentence says of two of them: type, sentence and their names; `known`
+        are types by name."""
+
 
 class Checkout(NamedTuple):
     """A git repository: its root, its project, the branch that is checked out, and how to read all of them."""

@@ -18,7 +18,8 @@ from memolith.engine.times import iso, new_id, shifted
 from memolith.errors import AlreadyExists, Conflict, Denied, InvalidInput, NotFound, VersionConflict
 
 # The kinds whose title is a name that may stand only once, and the attributes that go with it.
-UNIQUE: dict[str, tuple[str, ...]] = {"concept": ("area", "topic"), "project": ()}
+UNIQUE: dict[str, tuple[str, ...]] = {"concept": ("area", "topic"), "project": (), "prompt": (), "template": (),
+                                      "entity": ()}
 
 
 class Receipt(NamedTuple):
@@ -169,26 +170,31 @@ class Verbs:
     def link(self, caller: Caller, source: str, target: str, type: str, strength: float = 1.0,
              attributes: Attributes = NO_ATTRIBUTES, id: str | None = None, again: bool = False) -> Link:
         """Connect two items; a second link of the type is refused, or replaces the first where asked."""
+        with self.store.writing(caller.tenant) as rows:
+            return self.link_in(rows, caller, source, target, type, strength, attributes, id, again)
+
+    def link_in(self, rows: Writer, caller: Caller, source: str, target: str, type: str, strength: float = 1.0,
+                attributes: Attributes = NO_ATTRIBUTES, id: str | None = None, again: bool = False) -> Link:
+        """Connect two items as part of a larger write."""
         word("type", type)
         if isinstance(strength, bool) or not isinstance(strength, int | float) or not 0 <= strength <= 1:
             raise InvalidInput("The strength must lie between 0 and 1.", field="strength", value=strength)
         strength, attributes = float(strength), Intake(self.limits, self.secrets).attributes(attributes)
         if source == target:
             raise InvalidInput("An item cannot be linked to itself.", field="target")
-        with self.store.writing(caller.tenant) as rows:
-            for end in (source, target):
-                visible(rows, caller, end)
-            present = rows.link(caller.tenant, source=source, target=target, type=type)
-            if present and not again:
-                raise AlreadyExists("These two are linked this way already.", id=present.id)
-            if present and model.exact((present.strength, present.attributes)) == model.exact((strength, attributes)):
-                return present
-            if id is not None and rows.events(caller.tenant, identifier(id)):
-                raise AlreadyExists("There is something with this id already.", field="id", id=id)
-            stream = present.id if present else id or f"rel-{new_id()}"
-            _, changes = self._record(rows, present, stream, "relinked" if present else "linked", {
-                "source": source, "target": target, "type": type, "strength": strength,
-                "attributes": dict(attributes)}, caller)
+        for end in (source, target):
+            visible(rows, caller, end)
+        present = rows.link(caller.tenant, source=source, target=target, type=type)
+        if present and not again:
+            raise AlreadyExists("These two are linked this way already.", id=present.id)
+        if present and model.exact((present.strength, present.attributes)) == model.exact((strength, attributes)):
+            return present
+        if id is not None and rows.events(caller.tenant, identifier(id)):
+            raise AlreadyExists("There is something with this id already.", field="id", id=id)
+        stream = present.id if present else id or f"rel-{new_id()}"
+        _, changes = self._record(rows, present, stream, "relinked" if present else "linked", {
+            "source": source, "target": target, "type": type, "strength": strength,
+            "attributes": dict(attributes)}, caller)
         assert changes.link is not None
         return changes.link
 
@@ -288,13 +294,14 @@ def refuse_unsound(rows: Reader, changes: Changes) -> None:
     if before is None or before.forgotten or _named(before) != _named(item):
         for other in rows.namesakes(item.scope.tenant, item.kind, item.title):
             if other.id != item.id and _named(other) == _named(item):
-                raise AlreadyExists(f"There is a {item.kind} {item.title!r} here already.", field="title", id=other.id)
+                raise AlreadyExists(f"Another {item.kind} here is called {item.title!r}.", field="title", id=other.id)
 
 
 def _named(item: Item) -> tuple[object, ...]:
     scope = item.scope
     among = {"user": scope.owner, "project": scope.project}.get(scope.audience)
-    return (item.title, scope.audience, among, *(item.attributes.get(name) for name in UNIQUE[item.kind]))
+    type = scope.namespace if item.kind == "entity" else None
+    return (item.title, scope.audience, among, type, *(item.attributes.get(name) for name in UNIQUE[item.kind]))
 
 
 def _text(blocks: Sequence[Block]) -> dict[str, Json]:

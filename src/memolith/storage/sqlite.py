@@ -73,6 +73,7 @@ def _sql_value(op: str, value: Json) -> Parameter:
 def plain(text: str) -> str:
     """A statement as SQLite reads it."""
     text = TO_POSTGRES.sub("", text).replace("attribute(", "json_extract(").replace("bigint primary", "integer primary")
+    text = text.replace("jsonb_array_elements_text(", "json_each(")
     return re.sub(r"in (?:each|numbers)\(:([\w{}]+)\)", r"in (select value from json_each(:\1))", text)
 
 

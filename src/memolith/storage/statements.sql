@@ -177,9 +177,11 @@ unexpired: coalesce(i.attributes::jsonb ->> 'expires_at', '~') collate "C" > :no
 eq: attribute(i.attributes, :name{n}) is not distinct from :value{n}::jsonb
 ne: attribute(i.attributes, :name{n}) is distinct from :value{n}::jsonb
 tagged: exists (select 1 from tag t where t.tenant = :tenant and t.item = i.row and t.tag in each(:value{n}))
-linked: i.id in (select l.target from item s join link l on l.tenant = s.tenant and l.source = s.id
-    and l.type = :name{n} where s.tenant = :tenant and s.forgotten = 0 {seen}
-    and (s.title in each(:value{n}) or lower(s.title) in each(:value{n})))
+linked: i.id in (with s as materialized (select s.id from item s
+        where s.tenant = :tenant and s.kind = 'entity' and s.forgotten = 0 {seen}
+        and (s.title in each(:value{n}) or lower(s.title) in each(:value{n}) or exists (select 1
+            from jsonb_array_elements_text(s.attributes::jsonb -> 'aliases') where lower(value) in each(:value{n}))))
+    select l.target from s join link l on l.source = s.id where l.tenant = :tenant and l.type = :name{n})
 sure: {certainty} between (:value{n}::jsonb ->> 0)::numeric and (:value{n}::jsonb ->> 1)::numeric
 
 -- fragments: sort

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue
 
-from memolith.engine.engine import cite
+from memolith.engine.context import cite
 from memolith.engine.model import KINDS, Block, Draft, Filter, Item, Link, Patch
 from memolith.engine.recall import Query
 from memolith.errors import InvalidInput, NotFound

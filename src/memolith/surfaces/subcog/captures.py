@@ -12,14 +12,19 @@ from pydantic import BeforeValidator, Field
 
 from memolith.engine.consolidation import headline
 from memolith.engine.filters import parse
-from memolith.engine.model import Block, Draft, Filter, Item, Patch
+from memolith.engine.model import Audience, Block, Caller, Draft, Filter, Item, Patch
+from memolith.engine.namespaces import NAMESPACES
+from memolith.engine.ports import Checkout
 from memolith.engine.recall import Query
 from memolith.engine.times import seconds
-from memolith.errors import InvalidInput, NotFound
-from memolith.registry import Body, Call, Content, Resource, Resources, shape
-from memolith.surfaces.items import given, spoken, the
-from memolith.surfaces.subcog.family import Domain, checkout_of, here, placed, subcog
+from memolith.errors import AnalystDown, BlockedContent, Denied, InvalidInput, Malformed, NotFound, PromptNotFound
+from memolith.registry import Body, Call, Content, Family, Resource, Resources, shape
+from memolith.surfaces.items import coded, given, spoken, the
 
+Domain = Literal["project", "user", "org"]
+CODES = {Malformed: (-32602, "Invalid parameters"), BlockedContent: (-32605, "Content blocked"),
+         PromptNotFound: (-32607, "Prompt not found"), NotFound: (-32604, "Memory not found"),
+         AnalystDown: (-32606, "LLM provider error"), Denied: (-32600, "Permission denied")}
 ADDRESS, MEDIUM, MOST = "subcog://", 200, 1000
 Namespace = Annotated[Literal[
     "decisions", "patterns", "learnings", "context", "tech-debt", "blockers", "progress", "apis", "config", "security",
@@ -28,19 +33,6 @@ MemoryId = Annotated[str, Field(description="Its id, URN or address.")]
 Tags = list[str] | None
 Text = Annotated[str, Field(min_length=1)]
 Who = Annotated[str | None, Field(max_length=60)]
-NAMESPACES: dict[str, tuple[str, list[str]]] = {
-    "decisions": ("What was decided about design and architecture, and why", ["decided", "chose", "going with"]),
-    "patterns": ("How things are done here", ["always", "never", "convention"]),
-    "learnings": ("What was found out the hard way", ["TIL", "learned", "discovered"]),
-    "context": ("What one must know to understand the rest", ["because", "constraint", "requirement"]),
-    "tech-debt": ("What should be done better later", ["TODO", "FIXME", "temporary", "hack"]),
-    "blockers": ("What stands in the way", ["blocked", "waiting", "depends on"]),
-    "progress": ("What is done", ["completed", "milestone", "shipped"]),
-    "apis": ("How to call things and what they answer", ["endpoint", "request", "response"]),
-    "config": ("How things are set up", ["environment", "setting", "variable"]),
-    "security": ("What is dangerous and how it is prevented", ["vulnerability", "CVE", "auth"]),
-    "performance": ("What is slow and what made it faster", ["benchmark", "latency", "throughput"]),
-    "testing": ("What is tested and how", ["test", "edge case", "coverage"])}
 # What other families call the same.
 OURS = {"project": "progress", "knowledge": "learnings", "reference": "apis", "workflow": "patterns",
         "personal": "context"}
@@ -57,6 +49,9 @@ OFFERS = [Resource(ADDRESS + path, path, about, "application/json") for path, ab
     "{domain}/{namespace}/{id}": "One memory by its URN.", "_/{namespace}": "The memories of a namespace.",
     "topics/{topic}": "The memories with a tag.", "search/{query}": "The memories that a search finds."}.items()]
 
+subcog = Family("subcog", coded(CODES, (-32608, "Validation error")),
+                instructions="Memories of coding sessions by namespace, prompts and templates, a graph of entities.")
+
 
 @subcog.tool(shape("redactions", id=str, urn=str, redactions=dict[str, int], warnings=[str]))
 def subcog_capture(call: Call, *, content: Text, namespace: Namespace, tags: Tags = None,
@@ -65,7 +60,7 @@ def subcog_capture(call: Call, *, content: Text, namespace: Namespace, tags: Tag
                    user_id: Who = None, agent_id: Who = None) -> Body:
     """Keep what a session found worth knowing, with the project and branch it belongs to."""
     caller, audience, project = placed(call, domain)
-    around = checkout_of(call) if project else None
+    around = checkout(call) if project else None
     if around and source and Path(source).is_relative_to(around.path):
         source = Path(source).relative_to(around.path).as_posix()
     written = call.engine.remember(caller, Draft(
@@ -137,6 +132,24 @@ def subcog_namespaces(call: Call) -> Body:
     """The sorts of memories, and words that hint at them."""
     return {"namespaces": [{"name": name, "description": about, "signal_words": signals}
                            for name, (about, signals) in NAMESPACES.items()]}
+
+
+def checkout(call: Call, path: str = "") -> Checkout | None:
+    """The repository around a local server, or around a folder of its machine; over HTTP no folder counts."""
+    return call.engine.repository(path) if call.local else None
+
+
+def here(call: Call) -> Call:
+    """The call of somebody who works in the project that he states, else in that of the repository around him."""
+    around = None if call.caller.project else checkout(call)
+    return replace(call, caller=replace(call.caller, project=around.project)) if around else call
+
+
+def placed(call: Call, domain: Domain) -> tuple[Caller, Audience, str | None]:
+    """Who acts for a domain, who sees what he writes there, and in which project; outside of one it is the user's."""
+    caller = here(call).caller
+    audience = Audience.USER if domain == "project" and caller.project is None else Audience(domain)
+    return caller, audience, caller.project if audience is Audience.PROJECT else None
 
 
 def wanted(call: Call, filter: str = "", namespace: str | None = None, tags: Sequence[str] = ()) -> Filter:

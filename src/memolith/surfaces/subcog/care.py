@@ -15,8 +15,7 @@ from memolith.engine.verbs import gone
 from memolith.errors import InvalidInput
 from memolith.registry import Body, Call, shape
 from memolith.surfaces.items import given
-from memolith.surfaces.subcog.captures import OURS, MemoryId, Namespace, memory, texts, wanted
-from memolith.surfaces.subcog.family import checkout_of, here, subcog
+from memolith.surfaces.subcog.captures import OURS, MemoryId, Namespace, checkout, here, memory, subcog, texts, wanted
 
 SHOWN, RELATED, ALIKE = 10, 3, 0.6
 MEMORIES = Filter(kinds=("memory",), forgotten=None)
@@ -29,7 +28,7 @@ Age = Annotated[str | None, Field(description="Erase only what was deleted so lo
     recent_topics=[str], top_tags=[shape(tag=str, count=int)])), read_only=True)
 def subcog_status(call: Call) -> Body:
     """Where this server works, how it keeps memories, and what they are about."""
-    around, engine, caller, chosen = checkout_of(call), call.engine, here(call).caller, wanted(call)
+    around, engine, caller, chosen = checkout(call), call.engine, here(call).caller, wanted(call)
     spaces = Counter[str]()
     for name, count in engine.counts(caller, "namespace", chosen).items():
         spaces[OURS.get(name, name)] += count
@@ -48,7 +47,7 @@ def subcog_gc(call: Call, *, dry_run: DryRun = False, branch: Annotated[str | No
         description="Only memories of this branch.")] = None, purge: Annotated[bool, Field(
             description="Also erase what was deleted.")] = False, older_than: Age = None) -> Body:
     """Delete your memories of branches that the repository around the server no longer has."""
-    around, caller = checkout_of(call), here(call).caller
+    around, caller = checkout(call), here(call).caller
     if older_than is not None and not purge:
         raise InvalidInput("older_than belongs to purge; give both.", field="older_than")
     until = shifted(call.engine.clock.now(), -seconds("older_than", older_than)) if older_than else "~"
@@ -77,7 +76,7 @@ def subcog_gc(call: Call, *, dry_run: DryRun = False, branch: Annotated[str | No
 def subcog_reindex(call: Call, *, repo_path: Annotated[str | None, Field(
         description="Count only memories of the repository there.")] = None) -> Body:
     """Make the search index anew from the log, and count the memories in it."""
-    started, around = time.perf_counter(), checkout_of(call, repo_path) if repo_path else None
+    started, around = time.perf_counter(), checkout(call, repo_path) if repo_path else None
     if repo_path and not around:
         raise InvalidInput("There is no git repository there that you may name.", field="repo_path")
     call.engine.upkeep.rebuild(lambda done, total: call.progress(done, total, "replaying the log"))
@@ -111,8 +110,9 @@ def subcog_enrich(call: Call, *, memory_id: MemoryId, enrich_tags: bool = True, 
     """Give a memory more tags, a clearer structure and its context, and tell what changed."""
     call, item, engine = here(call), memory(call, memory_id), call.engine
     text, known = texts(call, [item.id])[item.id], [*engine.counts(call.caller, "tag", wanted(call))]
-    found, _, warnings = engine.insights.ask(lambda analyst: analyst.tags(text, known, 5 + len(item.tags)))
-    added = [one.label for one in found if one.label not in item.tags][:5] if enrich_tags else []
+    found, _, warnings = engine.insights.ask(
+        lambda analyst: analyst.tags(text, known, 5 + len(item.tags)) if enrich_tags else [])
+    added = [one.label for one in found if one.label not in item.tags][:5]
     better, more = rewritten(engine, "structure", [text]) if enrich_structure else (text, [])
     context, others = rewritten(engine, "context", [text, *_around(call, item, text)]) if add_context else (None, [])
     written = engine.revise(call.caller, item.id, Patch(
