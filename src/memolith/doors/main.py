@@ -29,7 +29,7 @@ def main(arguments: list[str] | None = None) -> int:
     # The quick front alone; the app and the SDK follow once it has answered.
     from memolith.doors.stdio_front import serve
 
-    def opened() -> App:
+    def opened() -> "App":
         # Only now, after the list of tools is answered.
         from memolith.app import App
         from memolith.settings import load
