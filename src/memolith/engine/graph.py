@@ -229,8 +229,8 @@ def merge(engine: Engine, caller: Caller, items: Sequence[Item], name: str,
             source, target = (kept.id if end in gone else end for end in (link.source, link.target))
             present = rows.link(caller.tenant, source=source, target=target, type=link.type)
             if source != target and not (present and present.strength >= link.strength):
-                links.append(engine.link_in(rows, caller, source, target, link.type, link.strength,
-                                            link.attributes, again=True))
+                links.append(engine.link(caller, source, target, link.type, link.strength, link.attributes,
+                                         again=True, within=rows))
         for id in gone:
             engine.tell(rows, caller, id, "forgotten", {}, visible(rows, caller, id))
         engine.tell(rows, caller, kept.id, "revised", {"title": title, "attributes": {
@@ -265,8 +265,8 @@ def keep(engine: Engine, caller: Caller, place: Draft, found: Sequence[Finding],
             source, target, held = ids.get(said[0], said[0]), ids.get(said[1], said[1]), "".join(said[2:]) or memory
             if target not in ("", source) and not rows.link(caller.tenant, source=source, target=target, type=type):
                 # The text of a memory is kept in no other place, so that it can be erased.
-                engine.link_in(rows, caller, source, target, type, one.confidence,
-                               {"memory_id": held} if held else {"evidence": one.text})
+                engine.link(caller, source, target, type, one.confidence,
+                            {"memory_id": held} if held else {"evidence": one.text}, within=rows)
     return ids
 
 
