@@ -228,18 +228,16 @@ def forget(engine: Engine, caller: Caller, id: str) -> int:
     return len(links)
 
 
-def merge(engine: Engine, caller: Caller, items: Sequence[Item], name: str,
-          dry_run: bool) -> tuple[Item, list[Link], int]:
-    """Make one of several: the one that has the name, else the first, takes over names, properties and links;
-    returns it, the links it got, and how many it had already or that led among them."""
+def merge(engine: Engine, caller: Caller, items: Sequence[Item], name: str, dry_run: bool) -> tuple[Item, list[Link]]:
+    """Make one of several: the one that has the name, else the first, takes over names, properties and links; returns
+    it and the links it got."""
     kept = next((item for item in items if item.title == name), items[0])
     lost, links = {item.id: item for item in items if item.id != kept.id}, list[Link]()
     title = Intake(engine.limits, engine.secrets).title(name) or kept.title
     aliases = dict.fromkeys(one for item in (kept, *lost.values()) for one in _spelled(item) if one != title)
     properties = (cast("dict[str, Json]", item.attributes.get("properties", {})) for item in (*lost.values(), kept))
     with suppress(_Preview), engine.store.writing(caller.tenant) as rows:
-        for link in (old := [one for one in rows.neighbours(caller.tenant, lost, Direction.BOTH)
-                             if _stands(rows, caller, one)]):
+        for link in [one for one in rows.neighbours(caller.tenant, lost, Direction.BOTH) if _stands(rows, caller, one)]:
             engine.tell(rows, caller, link.id, "unlinked", {}, link)
             source, target = (kept.id if end in lost else end for end in (link.source, link.target))
             present = rows.link(caller.tenant, source=source, target=target, type=link.type)
@@ -254,7 +252,7 @@ def merge(engine: Engine, caller: Caller, items: Sequence[Item], name: str,
         merged = visible(rows, caller, kept.id)
         if dry_run:
             raise _Preview
-    return merged, links, len(old) - len(links)
+    return merged, links
 
 
 def extract(engine: Engine, caller: Caller, text: str, least: float) -> Said:
