@@ -37,7 +37,8 @@ def timed(command: list[str], given: bytes) -> tuple[float, float]:
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     started = time.perf_counter()
     subprocess.run(command, input=given, stdout=subprocess.DEVNULL, check=True, env={
-        name: value for name, value in os.environ.items() if not name.startswith("MEMOLITH_")})
+        # An installed program has its bytecode.
+        name: value for name, value in os.environ.items() if not name.startswith(("MEMOLITH_", "PYTHONDONTWRITE"))})
     wall = time.perf_counter() - started
     now = resource.getrusage(resource.RUSAGE_CHILDREN)
     return wall * 1000, (now.ru_utime + now.ru_stime - used.ru_utime - used.ru_stime) * 1000

@@ -1,5 +1,6 @@
 """A pack of passages for a prompt: within a budget, without repetition, each with its source."""
 
+from dataclasses import replace
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -44,13 +45,14 @@ def cite(hit: Hit) -> str:
 
 
 def newest(store: Store, caller: Caller, budget: int, chosen: Filter) -> str:
-    """What changed last in the caller's project or in none, a line with its namespace each, as many as fit."""
+    """What changed last in the caller's project, then in none, a line with its namespace each, as many as fit."""
+    ways = [replace(chosen, projects=(caller.project,))] if caller.project else []
     with store.reading(caller.tenant) as rows:
-        items = [item for item in rows.listing(caller, chosen, "updated_at", True, 5 * MOST, counted=False).items
-                 if item.scope.project in (None, caller.project)][:MOST]
-        texts = rows.passages_of(caller.tenant, [item.id for item in items])
-    lines = [f"- {item.scope.namespace or item.kind}: {' '.join(text_of(texts[item.id]).split())[:300]}"
-             for item in items]
+        items = {item.id: item for way in (*ways, chosen) for item in rows.listing(
+            caller, way, "updated_at", True, MOST, counted=False).items if item.scope.project in (None, caller.project)}
+        texts = rows.passages_of(caller.tenant, items)
+    lines = [f"- {item.scope.namespace or item.kind}: {' '.join(text_of(texts[id]).split())[:300]}"
+             for id, item in items.items()]
     sums = accumulate(map(weigh, lines))
     return "\n".join(line for line, total in zip(lines, sums, strict=True) if total <= budget)
 

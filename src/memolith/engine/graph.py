@@ -19,7 +19,7 @@ from memolith.engine.matching import item_matches
 from memolith.engine.model import Caller, Condition, Direction, Draft, Filter, Item, Json, Link, RelationType
 from memolith.engine.ports import MOST_LISTED, Finding, Reader, Store
 from memolith.engine.recall import Query
-from memolith.engine.verbs import sees_both, visible
+from memolith.engine.verbs import gone, visible
 from memolith.errors import InvalidInput, NotFound
 
 if TYPE_CHECKING:
@@ -208,29 +208,42 @@ def find(engine: Engine, caller: Caller, name: str, field: str, chosen: Filter =
 def relationship(engine: Engine, caller: Caller, id: str) -> Link:
     with engine.store.reading(caller.tenant) as rows:
         link = rows.link(caller.tenant, id=id)
-        if link is None or link.type not in get_args(RelationType) or not sees_both(rows, caller, link):
+        if link is None or link.type not in get_args(RelationType) or not _stands(rows, caller, link):
             raise NotFound(f"There is no relationship {id[:100]!r}.", field="relationship_id", id=id)
     return link
 
 
-def merge(engine: Engine, caller: Caller, items: Sequence[Item], name: str,
-          dry_run: bool) -> tuple[Item, list[Link], int]:
-    """Make one of several: the one that has the name, else the first, takes over names, properties and links;
-    returns it, the links it got, and how many it had already or that led among them."""
-    kept = next((item for item in items if item.title == name), items[0])
-    gone, links = {item.id: item for item in items if item.id != kept.id}, list[Link]()
-    title = Intake(engine.limits, engine.secrets).title(name) or kept.title
-    aliases = dict.fromkeys(one for item in (kept, *gone.values()) for one in _spelled(item) if one != title)
-    properties = (cast("dict[str, Json]", item.attributes.get("properties", {})) for item in (*gone.values(), kept))
-    with suppress(_Preview), engine.store.writing(caller.tenant) as rows:
-        for link in (old := rows.neighbours(caller.tenant, gone, "both")):
+def _stands(rows: Reader, caller: Caller, link: Link) -> bool:
+    ends = rows.items(caller.tenant, (link.source, link.target)).values()
+    return len(ends) == 2 and all(end.scope.admits(caller) and not gone(end) for end in ends)
+
+
+def forget(engine: Engine, caller: Caller, id: str) -> int:
+    """Take an entity out of every read path and cut its links, which are counted."""
+    with engine.store.writing(caller.tenant) as rows:
+        for link in (links := rows.neighbours(caller.tenant, [id], "both")):
             engine.tell(rows, caller, link.id, "unlinked", {}, link)
-            source, target = (kept.id if end in gone else end for end in (link.source, link.target))
+        engine.tell(rows, caller, id, "forgotten", {}, visible(rows, caller, id))
+    return len(links)
+
+
+def merge(engine: Engine, caller: Caller, items: Sequence[Item], name: str, dry_run: bool) -> tuple[Item, list[Link]]:
+    """Make one of several: the one that has the name, else the first, takes over names, properties and links; returns
+    it and the links it got."""
+    kept = next((item for item in items if item.title == name), items[0])
+    lost, links = {item.id: item for item in items if item.id != kept.id}, list[Link]()
+    title = Intake(engine.limits, engine.secrets).title(name) or kept.title
+    aliases = dict.fromkeys(one for item in (kept, *lost.values()) for one in _spelled(item) if one != title)
+    properties = (cast("dict[str, Json]", item.attributes.get("properties", {})) for item in (*lost.values(), kept))
+    with suppress(_Preview), engine.store.writing(caller.tenant) as rows:
+        for link in [one for one in rows.neighbours(caller.tenant, lost, "both") if _stands(rows, caller, one)]:
+            engine.tell(rows, caller, link.id, "unlinked", {}, link)
+            source, target = (kept.id if end in lost else end for end in (link.source, link.target))
             present = rows.link(caller.tenant, source=source, target=target, type=link.type)
             if source != target and not (present and present.strength >= link.strength):
-                links.append(engine.link_in(rows, caller, source, target, link.type, link.strength,
-                                            link.attributes, again=True))
-        for id in gone:
+                links.append(engine.link(caller, source, target, link.type, link.strength, link.attributes,
+                                         again=True, within=rows))
+        for id in lost:
             engine.tell(rows, caller, id, "forgotten", {}, visible(rows, caller, id))
         engine.tell(rows, caller, kept.id, "revised", {"title": title, "attributes": {
             "aliases": list(aliases), "properties": {key: one[key] for one in properties for key in one}}},
@@ -238,7 +251,7 @@ def merge(engine: Engine, caller: Caller, items: Sequence[Item], name: str,
         merged = visible(rows, caller, kept.id)
         if dry_run:
             raise _Preview
-    return merged, links, len(old) - len(links)
+    return merged, links
 
 
 def extract(engine: Engine, caller: Caller, text: str, least: float) -> Said:
@@ -264,8 +277,8 @@ def keep(engine: Engine, caller: Caller, place: Draft, found: Sequence[Finding],
             source, target, held = ids.get(said[0], said[0]), ids.get(said[1], said[1]), "".join(said[2:]) or memory
             if target not in ("", source) and not rows.link(caller.tenant, source=source, target=target, type=type):
                 # The text of a memory is kept in no other place, so that it can be erased.
-                engine.link_in(rows, caller, source, target, type, one.confidence,
-                               {"memory_id": held} if held else {"evidence": one.text})
+                engine.link(caller, source, target, type, one.confidence,
+                            {"memory_id": held} if held else {"evidence": one.text}, within=rows)
     return ids
 
 

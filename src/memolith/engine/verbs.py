@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import NamedTuple, cast
 
@@ -168,33 +169,29 @@ class Verbs:
         return clean
 
     def link(self, caller: Caller, source: str, target: str, type: str, strength: float = 1.0,
-             attributes: Attributes = NO_ATTRIBUTES, id: str | None = None, again: bool = False) -> Link:
-        """Connect two items; a second link of the type is refused, or replaces the first where asked."""
-        with self.store.writing(caller.tenant) as rows:
-            return self.link_in(rows, caller, source, target, type, strength, attributes, id, again)
-
-    def link_in(self, rows: Writer, caller: Caller, source: str, target: str, type: str, strength: float = 1.0,
-                attributes: Attributes = NO_ATTRIBUTES, id: str | None = None, again: bool = False) -> Link:
-        """Connect two items as part of a larger write."""
+             attributes: Attributes = NO_ATTRIBUTES, id: str | None = None, again: bool = False,
+             within: Writer | None = None) -> Link:
+        """Connect two items, also within a larger write; a second link of a type is refused, or replaces the first."""
         word("type", type)
         if isinstance(strength, bool) or not isinstance(strength, int | float) or not 0 <= strength <= 1:
             raise InvalidInput("The strength must lie between 0 and 1.", field="strength", value=strength)
         strength, attributes = float(strength), Intake(self.limits, self.secrets).attributes(attributes)
         if source == target:
             raise InvalidInput("An item cannot be linked to itself.", field="target")
-        for end in (source, target):
-            visible(rows, caller, end)
-        present = rows.link(caller.tenant, source=source, target=target, type=type)
-        if present and not again:
-            raise AlreadyExists("These two are linked this way already.", id=present.id)
-        if present and model.exact((present.strength, present.attributes)) == model.exact((strength, attributes)):
-            return present
-        if id is not None and rows.events(caller.tenant, identifier(id)):
-            raise AlreadyExists("There is something with this id already.", field="id", id=id)
-        stream = present.id if present else id or f"rel-{new_id()}"
-        _, changes = self._record(rows, present, stream, "relinked" if present else "linked", {
-            "source": source, "target": target, "type": type, "strength": strength,
-            "attributes": dict(attributes)}, caller)
+        with nullcontext(within) if within else self.store.writing(caller.tenant) as rows:
+            for end in (source, target):
+                visible(rows, caller, end)
+            present = rows.link(caller.tenant, source=source, target=target, type=type)
+            if present and not again:
+                raise AlreadyExists("These two are linked this way already.", id=present.id)
+            if present and model.exact((present.strength, present.attributes)) == model.exact((strength, attributes)):
+                return present
+            if id is not None and rows.events(caller.tenant, identifier(id)):
+                raise AlreadyExists("There is something with this id already.", field="id", id=id)
+            stream = present.id if present else id or f"rel-{new_id()}"
+            _, changes = self._record(rows, present, stream, "relinked" if present else "linked", {
+                "source": source, "target": target, "type": type, "strength": strength,
+                "attributes": dict(attributes)}, caller)
         assert changes.link is not None
         return changes.link
 

@@ -72,11 +72,8 @@ def list_entities(call: Call, *, entity_type: EntityType | None = None, limit: L
 
 @entities.action("delete", DONE, effect="writes")
 def delete_entity(call: Call, *, entity_id: Named) -> Body:
-    caller, id = here(call).caller, _the(call, entity_id).id
-    # With one of its ends a link is gone from every read.
-    cut = call.engine.explore(caller, id).links
-    call.engine.forget(caller, id, key=call.idempotency_key)
-    return {"id": id, "deleted": True, "relationships_removed": len(cut)}
+    id = _the(call, entity_id).id
+    return {"id": id, "deleted": True, "relationships_removed": known.forget(call.engine, here(call).caller, id)}
 
 
 @entities.action("extract", GRAPH, effect="writes")
@@ -95,17 +92,14 @@ def extract(call: Call, *, content: str = "", store: bool = False, min_confidenc
     return {**_counted(rows, _said(found, ids)), "method": method, "stored": store, "warnings": warnings}
 
 
-@entities.action("merge", shape(entity=ROW, merged=[str], relationships=[ROW], relationships_dropped=int, dry_run=bool,
-                                warnings=[str]), effect="writes")
+@entities.action("merge", shape(entity=ROW, merged=[str], relationships=[ROW], dry_run=bool), effect="writes")
 def merge(call: Call, *, entity_ids: Several, canonical_name: Name | None = None, dry_run: bool = False) -> Body:
     items = {item.id: item for item in (_the(call, one, "entity_ids") for one in entity_ids)}
-    types = sorted({str(item.scope.namespace) for item in items.values()})
     if len(items) < 2:
         raise InvalidInput("These are one entity already.", field="entity_ids")
-    one, moved, dropped = known.merge(call.engine, here(call).caller, [*items.values()], canonical_name or "", dry_run)
+    one, moved = known.merge(call.engine, here(call).caller, [*items.values()], canonical_name or "", dry_run)
     return {"entity": _entity(one), "merged": [id for id in items if id != one.id], "dry_run": dry_run,
-            "relationships": [_relation(link) for link in moved], "relationships_dropped": dropped,
-            "warnings": [f"They were of different types: {', '.join(types)}."] if len(types) > 1 else []}
+            "relationships": [_relation(link) for link in moved]}
 
 
 @relationships.action("create", ROW, effect="writes")
