@@ -12,7 +12,6 @@ if TYPE_CHECKING:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command and return its exit code."""
     arguments = sys.argv[1:] if arguments is None else arguments
     for stream, errors in ((sys.stdin, "strict"), (sys.stdout, "backslashreplace"), (sys.stderr, "backslashreplace")):
         if hasattr(stream, "reconfigure"):
@@ -29,7 +28,7 @@ def main(arguments: list[str] | None = None) -> int:
     # The quick front alone; the app and the SDK follow once it has answered.
     from memolith.doors.stdio_front import serve
 
-    def opened() -> App:
+    def opened() -> "App":
         # Only now, after the list of tools is answered.
         from memolith.app import App
         from memolith.settings import load
