@@ -8,7 +8,7 @@ import re
 import threading
 import time
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -41,8 +41,7 @@ __all__ = ["App", "StoredKeys", "at_address", "copy_everything", "families", "li
            "open_store", "restore_backup"]
 PACKAGE = Path(__file__).parent
 DOCS = PACKAGE / "docs" if (PACKAGE / "docs").is_dir() else PACKAGE.parents[1] / "docs"
-EVERY_S = 2.0
-UPKEEP_ROUNDS = 300
+EVERY_S, UPKEEP_ROUNDS = 2.0, 300
 log = logging.getLogger(__name__)
 
 
@@ -50,14 +49,11 @@ class App:
     """A data folder with everything that works on it; opened when first used, so that a list needs no database."""
 
     def __init__(self, settings: Settings, background: bool = False) -> None:
-        self.settings = settings
-        self.clock = SystemClock()
-        self._in_background = background
-        self._builtin = MiniLM()
-        self._lock = threading.RLock()
+        self.settings, self._in_background = settings, background
+        self.clock, self._builtin = SystemClock(), MiniLM()
+        self._lock, self._stopping = threading.RLock(), threading.Event()
         self._opened: Engine | None = None
         self._settled = self._queued = False
-        self._stopping = threading.Event()
         self._threads: list[threading.Thread] = []
 
     @property
@@ -76,12 +72,10 @@ class App:
                     # The driver is an extra, which only who has chosen this store needs.
                     from memolith.storage.postgres_read import PostgresStage
                     self._stage = PostgresStage(store.owning, chosen.own_index_from)
-                search = Recall(self._store, terms, rank, self._meaning,
-                                lambda tenant, budget_s: self._embed(self._store, tenant, budget_s))
-                self._opened = Engine(self._store, self.clock, limits, chosen.secrets,
-                                      lambda: self._stage.drop(self.embedder), search=search, cipher=self._cipher,
-                                      analysts=self._analysts(), manual=self._manual,
-                                      repository=lambda path: checkout(Path(path or chosen.repo)))
+                search = Recall(store, terms, rank, self._meaning, partial(self._embed, store))
+                self._opened = Engine(store, self.clock, limits, chosen.secrets, search=search, cipher=self._cipher,
+                                      after_erase=lambda: self._stage.drop(self.embedder), analysts=self._analysts(),
+                                      repository=lambda path: checkout(Path(path or chosen.repo)), manual=self._manual)
                 if self._in_background:
                     self.start_background()
             return self._opened
@@ -108,9 +102,8 @@ class App:
 
     def _embed(self, store: Store, tenant: str | None = None, budget_s: float = 3600.0) -> int:
         """Make vectors of what waits in a store; returns how many streams were done."""
-        if self.embedder is None:
-            return 0
-        return EmbedWorker(store, self.embedder, self.clock, self.stage.row).drain(tenant, budget_s)
+        model = self.embedder
+        return EmbedWorker(store, model, self.clock, self.stage.row).drain(tenant, budget_s) if model else 0
 
     def _meaning(self) -> Meaning | None:
         """The chosen model, or the one before it until all is embedded anew."""
@@ -329,7 +322,6 @@ def copy_everything(source: SqliteStore | Shards, target: SqliteStore | Shards,
 
 
 def open_app(settings: Settings) -> App:
-    """The app on the data folder of the settings, opened at once."""
     app = App(settings)
     assert app.engine
     return app

@@ -59,9 +59,8 @@ class Settings(BaseModel):
     log_level: Literal["debug", "info", "warning", "error"] = Field("warning", description="how much is logged")
 
 
-def load(flags: Mapping[str, object] | None = None, environ: Mapping[str, str] | None = None) -> Settings:
+def load(flags: Mapping[str, object] | None = None, environ: Mapping[str, str] = os.environ) -> Settings:
     """The settings in force; an unknown name or a bad value is refused by name."""
-    environ = os.environ if environ is None else environ
     folder = Path(str((flags or {}).get("data") or environ.get(PREFIX + "DATA") or data_folder()))
     file = Path(environ.get(PREFIX + "CONFIG") or folder / "memolith.toml")
     try:

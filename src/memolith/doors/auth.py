@@ -32,18 +32,13 @@ from memolith.registry import PLAIN, SCOPES
 from memolith.settings import Settings
 
 log = logging.getLogger(__name__)
-KEY_PREFIX = "mlk_"
-LOCAL_KEY = "local.key"
-PROJECT_HEADER = "x-memolith-project"
-PORTIONS = 20
+KEY_PREFIX, LOCAL_KEY, PROJECT_HEADER = "mlk_", "local.key", "x-memolith-project"
+PORTIONS, MOST_KNOWN, PAUSE_S = 20, 1000, 5.0
 DECIDING = frozenset((b"host", b"origin", b"content-length", b"authorization", b"x-api-key", PROJECT_HEADER.encode()))
-MOST_KNOWN = 1000
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "ES256", "ES384", "EdDSA")
 MCP_PATH = re.compile(r"/mcp(/(?!tools$)[a-z0-9_-]{1,64})?", re.ASCII)
-PAUSE_S = 5.0
 # What the reading of foreign bytes may raise beside the library's own errors.
 BROKEN = (ValueError, TypeError, RecursionError)
-
 Known = tuple[Caller, frozenset[str], str]
 
 
@@ -70,8 +65,7 @@ def local_key(folder: Path, keys: StoredKeys, now: str) -> str:
     if path.is_file():
         path.chmod(0o600)
         secret = path.read_text(encoding="utf-8", errors="replace").strip()
-        known = keys.by_digest(digest(secret))
-        if known is not None and not known.revoked:
+        if (known := keys.by_digest(digest(secret))) and not known.revoked:
             return secret
         # A new file: the old one may be open in a program that has no business with the new key.
         path.unlink()
@@ -88,8 +82,7 @@ class Issuer(jwt.PyJWKClient):
         self.url, self.audience = chosen.oauth_issuer, chosen.oauth_audience
         if not self.audience or not chosen.oauth_jwks_url:
             raise InvalidInput("OAuth needs oauth_issuer, oauth_audience and oauth_jwks_url.", field="oauth_audience")
-        self.base = self.audience.rstrip("/")
-        self.down_until = 0.0
+        self.base, self.down_until = self.audience.rstrip("/"), 0.0
         # The set is kept for five minutes; single keys would be kept for ever, also when the issuer withdraws them.
         super().__init__(chosen.oauth_jwks_url, cache_keys=False, timeout=5)
 
@@ -116,8 +109,7 @@ class Issuer(jwt.PyJWKClient):
         except (jwt.PyJWTError, *BROKEN):
             # None: the token, or what it says, has no place in a log.
             raise Unauthenticated("This token is not valid here.") from None
-        scopes = frozenset(str(claims.get("scope", "")).split()) & SCOPES
-        if not scopes:
+        if not (scopes := frozenset(str(claims.get("scope", "")).split()) & SCOPES):
             raise Denied("This token carries none of the scopes read, write, admin, run.")
         tenant = str(claims.get("tenant") or claims.get("org_id") or "local")
         return Caller(identifier(tenant, "tenant"), identifier(str(claims["sub"]), "sub"), project,
@@ -157,9 +149,8 @@ class Access:
         # A few threads of their own, so that a silent issuer does not take all there are.
         self.checkers = anyio.CapacityLimiter(4)
         self.minute = self.second = 0
-        self.used: Counter[str] = Counter()
-        self.elsewhere: Counter[str] = Counter()
-        """Calls that other servers took from the shared allowance, as of when this one last did."""
+        self.used, self.elsewhere = Counter[str](), Counter[str]()
+        """Calls by key here, and those that other servers took from the shared allowance when this one last did."""
         self.known: dict[tuple[object, ...], Known | None] = {}
         """Whom these headers let in at a path, for this second: what another process changes is known in the next."""
 
@@ -221,14 +212,12 @@ class Access:
         return known[given]
 
     async def check_key(self, headers: Headers, path: str) -> Known:
-        secret = credential(headers)
-        if not secret:
+        if not (secret := credential(headers)):
             raise Unauthenticated("A key is needed: send `Authorization: Bearer KEY`.")
         project = headers.get(PROJECT_HEADER)
         if (issuer := self.issuer) and not secret.startswith(KEY_PREFIX):
             # The issuer's keys may have to be fetched first, and nobody with a key shall wait for that.
-            caller, scopes = await anyio.to_thread.run_sync(issuer.caller, secret, path, project,
-                                                            limiter=self.checkers)
+            caller, scopes = await anyio.to_thread.run_sync(issuer.caller, secret, path, project, limiter=self.checkers)
             return caller, scopes, f"token:{caller.tenant}:{caller.user}"
         # The look-up is by hash, so how long it takes tells nothing about the key.
         key = await anyio.to_thread.run_sync(self.keys.by_digest, digest(secret))

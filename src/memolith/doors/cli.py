@@ -6,6 +6,7 @@ import json
 import logging
 import os
 import sys
+from contextlib import closing
 from typing import Any
 
 from memolith import __version__
@@ -58,8 +59,7 @@ def run(arguments: list[str]) -> int:
     """Run one command; a failure is told on standard error in plain words."""
     options = argparse.Namespace(json=True)
     try:
-        is_tool = bool(arguments) and arguments[0] in TOOLS
-        options = tool_options(arguments) if is_tool else parser().parse_args(arguments)
+        options = tool_options(arguments) if arguments and arguments[0] in TOOLS else parser().parse_args(arguments)
         return command(options)
     except MemolithError as error:
         failure = error
@@ -80,25 +80,20 @@ def run(arguments: list[str]) -> int:
 
 
 def command(options: argparse.Namespace) -> int:
-    """Run what was asked for, with an app that it may use."""
     settings = load({name: getattr(options, name, None) for name in ("data", "repo", "host", "port")})
     # Only our own words: libraries that log whole answers would write people's memories into the log.
     logging.basicConfig(stream=sys.stderr, level="WARNING", format="%(asctime)s %(levelname)s %(name)s %(message)s")
     logging.getLogger("memolith").setLevel(settings.log_level.upper())
-    app = App(settings)
-    try:
+    with closing(App(settings)) as app:
         if (told := options.run(app, options)) is not None:
             tell(options, told)
-    finally:
-        app.close()
     sys.stdout.flush()
     return 1 if isinstance(told, dict) and told.get("problems") else 0
 
 
 def tool_parser(command: str, tool_name: str) -> argparse.ArgumentParser:
     """A flag for each argument of the tool; of a command of its own, what is required needs none."""
-    tool = Registry(families()).find(tool_name)
-    if tool is None:
+    if (tool := Registry(families()).find(tool_name)) is None:
         raise NotFound(f"There is no tool {tool_name[:60]!r}; `memolith tools` lists them.", field="tool")
     calling, schema = command == "call", tool.input_schema
     made = argparse.ArgumentParser(prog=f"memolith {command}" + f" {tool_name}" * calling, description=tool.description)
@@ -117,7 +112,6 @@ def tool_parser(command: str, tool_name: str) -> argparse.ArgumentParser:
 
 
 def tool_options(arguments: list[str]) -> Options:
-    """What to call, and with which arguments: one object, or a flag for each argument of the tool."""
     command, *rest = arguments
     if command == "call" and (not rest or rest[0].startswith("-")):
         raise InvalidInput("Say which tool to call; `memolith tools` lists them.", field="tool")
@@ -125,8 +119,7 @@ def tool_options(arguments: list[str]) -> Options:
     options = tool_parser(command, name).parse_args(rest)
     options.given = json_object(options.object, "--json", "json") if options.object else {}
     for argument, schema in options.schema["properties"].items():
-        text = getattr(options, f"argument {argument}", None)
-        if text is not None:
+        if (text := getattr(options, f"argument {argument}", None)) is not None:
             options.given[argument] = typed(text, schema.get("type"))
     return options
 
@@ -145,7 +138,6 @@ def typed(text: Any, kind: str | None) -> Any:
 
 
 def from_stream(text: str) -> str:
-    """The text itself, or standard input for `-`."""
     return sys.stdin.buffer.read().decode("utf-8", errors="replace") if text == "-" else text
 
 

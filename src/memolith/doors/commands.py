@@ -1,7 +1,4 @@
-"""A command is a function: its name and its docstring are those of the command, its options stand above it.
-
-What it gives is printed as JSON for programs, and as fields, tables and wrapped texts for people.
-"""
+"""A command is a function: its name and its docstring are those of the command, its options stand above it."""
 
 import argparse
 import json
@@ -65,7 +62,7 @@ def end_bars() -> None:
 
 
 def tell(options: Options, told: object) -> None:
-    """Print what a command gave: one JSON document, or words for people."""
+    """Print what a command gave: one JSON document for programs, or words for people."""
     out(json.dumps(told, ensure_ascii=False, indent=2) if options.json else "\n".join(words(told)))
 
 

@@ -1,12 +1,10 @@
-"""Puts one entry into the text of a config file, or takes it out, and leaves every other byte alone.
-
-The file belongs to somebody else: comments, order, indentation and line ends are his, so nothing is written anew.
-"""
+"""Puts one entry into the text of somebody's config file, or takes it out; comments, order and line ends stay his."""
 
 import json
 import re
 import tomllib
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 Entry = dict[str, Any]
@@ -19,6 +17,7 @@ _SPARE_COMMA = re.compile(_STRING + r"|(,)(?=\s*[}\]])", re.DOTALL)
 _TOML_ASIDE = re.compile(r"""("{3}(?:\\.|[^\\])*?"{3}|'{3}.*?'{3}|#[^\r\n]*|\A\ufeff)"""
                          r"""|"(?:\\.|[^"\\\r\n])*"|'[^'\r\n]*'""", re.DOTALL)
 _DECODER = json.JSONDecoder()
+_rendered = partial(json.dumps, ensure_ascii=False)
 
 
 class Form(NamedTuple):
@@ -46,8 +45,7 @@ def _plain(text: str) -> str:
 
 def _members(plain: str, start: int) -> dict[str, Member]:
     """The members of the object that begins there; of two with the same key the last counts, as for every parser."""
-    members = {}
-    at = _solid(plain, start + 1)
+    members, at = dict[str, Member](), _solid(plain, start + 1)
     while plain[at] != "}":
         key, end = _DECODER.raw_decode(plain, at)
         value = _solid(plain, plain.index(":", end) + 1)
@@ -56,10 +54,6 @@ def _members(plain: str, start: int) -> dict[str, Member]:
         at = _solid(plain, stop)
         at = _solid(plain, at + 1) if plain[at] == "," else at
     return members
-
-
-def _rendered(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False)
 
 
 def _read_json(text: str) -> Entry:
@@ -75,7 +69,7 @@ def _put_json(text: str, key: str, name: str, entry: Entry) -> str:
     text = _drop_json(text, key, name)
     plain = _plain(text)
     if not plain.strip():
-        return text + json.dumps({key: {name: entry}}, ensure_ascii=False, indent=2) + "\n"
+        return text + _rendered({key: {name: entry}}, indent=2) + "\n"
     top = _solid(plain, 0)
     servers = _members(plain, top).get(key)
     start, added, value = (servers[1], name, entry) if servers else (top, key, {name: entry})

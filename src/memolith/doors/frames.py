@@ -62,7 +62,6 @@ def framed(message: Json, result: bytes) -> bytes:
 
 
 def entry_name(profile: str, read_only: bool) -> str:
-    """The name under which the answers of a profile are kept."""
     return profile + (" read-only" if read_only else "")
 
 
@@ -77,9 +76,8 @@ def prepared_answers(path: str, profile: str, read_only: bool) -> Answers:
         found = [any(os.path.isdir(os.path.join(path, folder)) for path in sys.path) for folder in folders]
         if header["product"] != __version__ or not all(found):
             return {}
-        chosen = header["profiles"][entry_name(profile, read_only)]
         return {version: {method: answers[number] for method, number in methods.items()}
-                for version, methods in chosen.items()}
+                for version, methods in header["profiles"][entry_name(profile, read_only)].items()}
     except (OSError, ValueError, LookupError):
         return {}
 
@@ -111,9 +109,8 @@ def plain_call(registry: Registry, message: Json) -> tuple[Tool, Json, Json] | N
     tool = registry.find(name) if isinstance(name, str) else None
     if tool is None or not isinstance(arguments, dict) or not isinstance(meta, dict):
         return None
-    if params.keys() - {"name", "arguments", "_meta"} or IDEMPOTENCY_KEY in meta:
-        return None
-    return None if VERSION_KEY in meta and not is_envelope(meta) else (tool, arguments, meta)
+    unusual = params.keys() - {"name", "arguments", "_meta"} or IDEMPOTENCY_KEY in meta
+    return None if unusual or (VERSION_KEY in meta and not is_envelope(meta)) else (tool, arguments, meta)
 
 
 def worded(outcome: Outcome, described: Json) -> bytes:
@@ -126,5 +123,4 @@ def worded(outcome: Outcome, described: Json) -> bytes:
 
 def description(prepared: Answers) -> Json:
     """Who the server says it is, from its prepared answers."""
-    meta: Json = json.loads(prepared.get(MODERN, {}).get("server/discover", "{}")).get("_meta", {})
-    return meta
+    return dict(json.loads(prepared.get(MODERN, {}).get("server/discover", "{}")).get("_meta", {}))

@@ -59,7 +59,6 @@ def run(arguments: list[str]) -> int:
 
 
 def remembered(event: str, told: dict[str, str], folder: Path) -> str:
-    """What memory has to tell at an event, to somebody who works in the repository around the client."""
     own = (folder / "memolith.toml").exists() or any(
         name.startswith("MEMOLITH_") and name not in INDIFFERENT for name in os.environ)
     if event != "PreCompact" and not own and not (folder / "memolith.db").exists():
@@ -103,7 +102,6 @@ def signals(text: str) -> list[str]:
 
 
 def advice(text: str | None) -> str:
-    """To capture what sounds worth it."""
     names = signals(text) if text and len(text) > SHORTEST else []
     return f"This may be worth keeping with subcog_capture ({', '.join(names)})." if names else ""
 

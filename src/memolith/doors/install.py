@@ -8,10 +8,9 @@ import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from glob import glob
 from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
-from typing import Any
+from typing import Any, NamedTuple
 
 from memolith.app import App
 from memolith.doors.commands import YES, Commands, Options, confirm, into, note, option, out
@@ -20,19 +19,16 @@ from memolith.doors.hooks import EVENTS
 from memolith.errors import AlreadyExists, Conflict, InvalidInput
 
 
-@dataclass(frozen=True)
-class Client:
-    """A program that can start memolith.
-
-    A place is a template: `{home}`, `{apps}`, `{config}` and `{local}` are folders of the platform, names in capitals
-    are environment variables. Places stand in the order in which the client's newest version looks for them.
-    """
+class Client(NamedTuple):
+    """A program that can start memolith."""
 
     name: str
     title: str
     form: Form
     key: str
     user: tuple[str, ...]
+    """Templates of places, in the order in which its newest version looks for them: `{home}`, `{apps}`, `{config}` and
+    `{local}` are folders of the platform, names in capitals are environment variables."""
     project: str | None = None
     profile: str = "core"
     typed: bool = False
@@ -60,8 +56,7 @@ CLIENTS: Mapping[str, Client] = {client.name: client for client in (
            ("{GEMINI_CLI_HOME}/.gemini/settings.json", "{home}/.gemini/settings.json"), ".gemini/settings.json"),
     # Windsurf became Devin Desktop in June 2026 and moved its file.
     Client("windsurf", "Windsurf (Devin Desktop)", JSON, "mcpServers",
-           ("{config}/devin/mcp_config.json", "{home}/.codeium/windsurf/mcp_config.json"), ".devin/mcp_config.json"),
-)}
+           ("{config}/devin/mcp_config.json", "{home}/.codeium/windsurf/mcp_config.json"), ".devin/mcp_config.json"))}
 # The hooks of Claude Code stand in another file than its servers.
 SETTINGS = Client("claude-code", "Claude Code", JSON, "hooks",
                   ("{CLAUDE_CONFIG_DIR}/settings.json", "{home}/.claude/settings.json"), ".claude/settings.json")
@@ -108,13 +103,12 @@ def install(app: App, options: Options) -> object:
     profile = options.profile or client.profile
     # A client tells little when a server does not start, so an unknown profile is refused here.
     app.registry.choose(profile)
-    file = chosen(candidates(client, options.scope))
     starts = {event: launch(["hook", name], options.data) for name, event in EVENTS.items()}
     hooks: Entry = {event: [{"hooks": [{"type": "command", "timeout": 10, "command": shlex.join(words)}]}]
                     for event, words in starts.items()}
     program, *arguments = launch(["stdio", "--tools", profile], options.data)
     entry = ({"type": "stdio"} if client.typed else {}) | {"command": program, "args": arguments}
-    return carry_out(client, file, hooks if options.hooks else entry, options)
+    return carry_out(client, chosen(candidates(client, options.scope)), hooks if options.hooks else entry, options)
 
 
 @into(COMMANDS, *SHARED)
@@ -127,7 +121,6 @@ def uninstall(app: App, options: Options) -> object:
 
 
 def client_of(options: Options) -> Client:
-    """The client as far as one of its files is in question."""
     if options.hooks and options.client != SETTINGS.name:
         raise InvalidInput(f"Only {SETTINGS.name} has hooks.", field="client")
     return SETTINGS if options.hooks else CLIENTS[options.client]
@@ -140,8 +133,7 @@ def launch(words: list[str], data: Path | None) -> list[str]:
     beside = None if program == sys.argv[0] else os.path.dirname(sys.executable)
     script = shutil.which(program, path=beside)
     start = [os.path.abspath(script)] if script else [sys.executable, "-m", "memolith.doors.main"]
-    place = ["--data", os.path.abspath(data.expanduser())] if data else []
-    return [*start, *words, *place]
+    return [*start, *words, *(["--data", os.path.abspath(data.expanduser())] if data else [])]
 
 
 def candidates(client: Client, scope: str) -> list[Path]:
@@ -164,7 +156,6 @@ def chosen(files: list[Path]) -> Path:
 
 
 def backup_of(file: Path) -> Path:
-    """Where the bytes of a file from before the install are kept."""
     return file.with_name(file.name + ".memolith-backup")
 
 
@@ -239,7 +230,6 @@ def hooked(file: Path, groups: Entry | None) -> tuple[bytes | None, bytes | None
 
 
 def carry_out(client: Client, file: Path, entry: Entry | None, options: Options) -> object:
-    """Show, ask, write and tell."""
     name, before, spare = options.name, content(file), backup_of(file)
     if not NAME.fullmatch(name):
         raise InvalidInput("A name is made of letters, digits and hyphens, 30 at most.", field="name")

@@ -34,9 +34,7 @@ class Lanes:
     """One run of the server for each era: routes frames to them, and knows which requests are still unanswered."""
 
     def __init__(self, front: Front, server: Server[Any], group: TaskGroup) -> None:
-        self.front = front
-        self.server = server
-        self.group = group
+        self.front, self.server, self.group = front, server, group
         self.inboxes: dict[str, MemoryObjectSendStream[SessionMessage | Exception]] = {}
         self.unanswered: set[tuple[str, types.RequestId | None]] = set()
 
@@ -55,11 +53,9 @@ class Lanes:
         message = message_of(line)
         if message is None:
             # What is no message but has an id is answered, so that nobody waits for ever; the SDK drops the rest too.
-            request = (parsed(line) or {}).get("id")
-            if type(request) in (int, str):
+            if type(request := (parsed(line) or {}).get("id")) in (int, str):
                 fault = types.ErrorData(code=types.INVALID_REQUEST, message="This is not a valid JSON-RPC message.")
-                answer = types.JSONRPCError(jsonrpc="2.0", id=request, error=fault)
-                self.group.start_soon(self.send, "none", answer)
+                self.group.start_soon(self.send, "none", types.JSONRPCError(jsonrpc="2.0", id=request, error=fault))
             return
         # Requests of the new era say so themselves; answers and notifications without an envelope are of the old one.
         meta: object = None
@@ -125,10 +121,8 @@ async def run(front: Front, server: Server[Any]) -> None:
 
 
 def serve(front: Front, app: App, registry: Registry) -> None:
-    """Take over from the front and serve until the client leaves."""
     if sys.platform == "win32":
         from mcp.os.win32.utilities import rebind_std_handle_to_fd  # there is no such function elsewhere
-
         rebind_std_handle_to_fd(0)
         rebind_std_handle_to_fd(1)
     anyio.run(run, front, MemolithServer(registry, lambda: app.engine))

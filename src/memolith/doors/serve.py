@@ -58,10 +58,9 @@ class Rest:
         shown = (tool for tool in app.registry.tools if tool.read_only or not read_only)
         self.registry = registry = Registry(app.registry.families, shown, self.count)
         self.routes = [
-            Route("/mcp/tools/{tool}", self.call, methods=["POST"]),
-            Route("/health", self.health), Route("/metrics", self.metrics),
+            Route("/mcp/tools/{tool}", self.call, methods=["POST"]), Route("/health", self.health),
+            Route("/metrics", self.metrics), Route("/docs", lambda _: HTMLResponse(page(registry))),
             Route("/openapi.json", lambda _: JSONResponse(openapi(registry))),
-            Route("/docs", lambda _: HTMLResponse(page(registry))),
             Route("/.well-known/oauth-protected-resource", self.resource_metadata),
             Route("/.well-known/oauth-protected-resource/{path:path}", self.resource_metadata)]
 
@@ -71,7 +70,6 @@ class Rest:
             self.seconds[tool] += seconds
 
     def word(self, error: MemolithError, path: str) -> dict[str, Any]:
-        """How the family that a path belongs to words an error."""
         if tool := self.app.registry.find(path.removeprefix("/mcp/tools/")):
             return tool.dialect.failure(error)
         dialects = [family.dialect for family in self.registry.families if path == f"/mcp/{family.name}"]
@@ -83,8 +81,7 @@ class Rest:
     async def call(self, request: Request) -> Response:
         """Run one tool; whatever is raised before that is worded as the tool's family does."""
         name, scope = request.path_params["tool"], request.scope
-        tool = self.registry.find(name)
-        if tool is None:
+        if (tool := self.registry.find(name)) is None:
             raise NotFound("There is no such tool.", field="tool")
         body, most = bytearray(), self.app.settings.body_bytes
         try:
@@ -117,7 +114,6 @@ class Rest:
         return JSONResponse({"status": "healthy", "version": __version__, "embeddings": state["embeddings"]})
 
     def metrics(self, request: Request) -> Response:
-        """Everything in the form that Prometheus reads."""
         state = self.app.engine.health()
         gauges = {"embeddings_pending": int(state["pending"]), "embeddings_failed": int(state["failed"])}
         with self.lock:
@@ -177,16 +173,13 @@ def page(registry: Registry) -> str:
 
 @dataclass(eq=False)
 class McpDoor:
-    """One path: ties sessions to the caller whom the access layer has let in.
-
-    Plain calls of reading tools in the newer protocol are answered here, if it is known how the server describes
-    itself; whatever else comes is the SDK's.
-    """
+    """One path: ties sessions to the caller whom the access layer has let in."""
 
     manager: StreamableHTTPSessionManager
     registry: Registry
     engine: Callable[[], Engine]
     described: dict[str, Any]
+    """How the server describes itself; where that is known, plain calls that read are answered without the SDK."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = dict(scope["headers"])
@@ -215,15 +208,13 @@ class McpDoor:
                 and b"application/json" in accepted and b"text/event-stream" in accepted)
 
     async def answer(self, scope: Scope, name: bytes, body: bytes) -> Response | None:
-        """The response to a plain call, or None if it is not ours to give."""
         message = frames.parsed(body)
         plain = frames.plain_call(self.registry, message) if message else None
         if message is None or plain is None:
             return None
         tool, arguments, meta = plain
-        if frames.VERSION_KEY not in meta or not tool.read_only or name != tool.name.encode():
-            return None
-        if "progressToken" in meta or meta.get(frames.CAPABILITIES_KEY) or not tool.scopes <= scope[SCOPES_KEY]:
+        if (frames.VERSION_KEY not in meta or "progressToken" in meta or meta.get(frames.CAPABILITIES_KEY)
+                or not tool.read_only or not tool.scopes <= scope[SCOPES_KEY] or name != tool.name.encode()):
             return None
         outcome = await asyncio.get_running_loop().run_in_executor(
             WORKERS, self.registry.attempt, tool.name, arguments,
@@ -274,8 +265,8 @@ def build(app: App, *, read_only: bool = False, conformance: bool = False) -> AS
         return JSONResponse(rest.word(ours, request.url.path), ours.status)
 
     async def other_method(request: Request, error: Exception) -> Response:
-        body = PLAIN.failure(InvalidInput("This path takes another method."))
-        return JSONResponse(body, 405, getattr(error, "headers", None))
+        problem = InvalidInput("This path takes another method.")
+        return JSONResponse(PLAIN.failure(problem), 405, getattr(error, "headers", None))
 
     server = Starlette(routes=[*rest.routes, *(Route(path, door) for path, door in doors.items())], lifespan=lifespan,
                        exception_handlers={404: refused, 405: other_method, MemolithError: refused})
@@ -300,8 +291,7 @@ def conformance_fixtures(host: str) -> dict[str, Any]:
 def listen(host: str, port: int) -> socket.socket:
     """A listening socket, so that the address is known before anything is said."""
     try:
-        listener = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET,
-                                        backlog=128)
+        listener = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     except OSError as error:
         raise Unavailable(f"Cannot listen on {host}:{port}: {error.strerror}.") from error
     # Every connection inherits it: with Nagle's algorithm an answer in two writes waits 40 ms.

@@ -26,16 +26,12 @@ if TYPE_CHECKING:
     from memolith.doors.frames import Answers, Json
     from memolith.registry import Registry
 
-CHUNK = 1 << 16
-
 
 class Wire:
     """The pipe to the client, as bytes."""
 
     def __init__(self, inlet: int, outlet: int) -> None:
-        self.inlet = inlet
-        self.outlet = outlet
-        self.lock = threading.Lock()
+        self.inlet, self.outlet, self.lock = inlet, outlet, threading.Lock()
 
     @classmethod
     def of_process(cls) -> Wire:
@@ -43,7 +39,6 @@ class Wire:
         inlet, outlet = os.dup(0), os.dup(1)
         if sys.platform == "win32":
             import msvcrt  # there is no such module elsewhere
-
             msvcrt.setmode(inlet, os.O_BINARY)
             msvcrt.setmode(outlet, os.O_BINARY)
         else:
@@ -70,15 +65,12 @@ class Front:
     """Decides about each frame until the SDK takes over, and passes all on after that."""
 
     def __init__(self, wire: Wire, prepared: Answers) -> None:
-        self.wire = wire
-        self.prepared = prepared
-        self.lock = threading.Lock()
-        self.wake = threading.Event()
+        self.wire, self.prepared = wire, prepared
+        self.lock, self.wake = threading.Lock(), threading.Event()
         self.kept: list[bytes] = []
         self.requests: SimpleQueue[tuple[bytes, Json]] = SimpleQueue()
         self.feed: Callable[[bytes | None], object] | None = None
-        self.ended = self.asked = False
-        self.waiting = 0
+        self.ended, self.asked, self.waiting = False, False, 0
         self.version: str | None = None
         self.handshake: int | str | None = None
         """The id of the `initialize` that was answered here, until the SDK's answer to it has been dropped."""
@@ -90,11 +82,9 @@ class Front:
             if self.feed is not None:
                 self.feed(line)
                 return
-            message = frames.parsed(line)
-            if message is None:
+            if (message := frames.parsed(line)) is None:
                 return
-            method = message.get("method")
-            answer = frames.answer_to(message, self.version, self.prepared)
+            method, answer = message.get("method"), frames.answer_to(message, self.version, self.prepared)
             if answer is not None:
                 self.wire.write(frames.framed(message, answer))
             if answer is not None and method == "initialize":
@@ -109,10 +99,7 @@ class Front:
                 self.wake.set()
 
     def try_calls(self, call: Callable[[Json], bytes | None]) -> None:
-        """Answer calls in their order, until the SDK takes over or one must be left to it; none overtakes that one.
-
-        A call that is tried is kept no longer, so that it runs once whoever takes over meanwhile.
-        """
+        """Answer calls in their order, until the SDK takes over or one must be left to it; none overtakes that one."""
         answer: bytes | None = b""
         try:
             while answer is not None:
@@ -120,6 +107,7 @@ class Front:
                 with self.lock:
                     if self.feed is not None or message["method"] != "tools/call":
                         return
+                    # A call that is tried is kept no longer, so that it runs once whoever takes over meanwhile.
                     place = self.kept.index(line)
                     del self.kept[place]
                 answer = call(message)
@@ -138,7 +126,7 @@ class Front:
         """Read frames until the client leaves; whatever ends this ends the process."""
         pieces: list[bytes] = []
         try:
-            while chunk := os.read(self.wire.inlet, CHUNK):
+            while chunk := os.read(self.wire.inlet, 1 << 16):
                 head, *lines = chunk.split(b"\n")
                 pieces.append(head)
                 for line in lines:
@@ -231,7 +219,6 @@ def serve(open_app: Callable[[], App], profile: str = "all", *, read_only: bool 
                                   args=(lambda message: answer(front, app, registry, message),))
         trying.start()
         from memolith.doors import mcp_stdio  # the SDK, half a CPU second that the first calls must not wait for
-
         gc.freeze()
         gc.enable()
         sys.setswitchinterval(0.005)
