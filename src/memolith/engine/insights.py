@@ -6,9 +6,8 @@ from dataclasses import replace
 from datetime import date, timedelta
 from typing import NamedTuple, TypeVar
 
-from memolith.engine.chunks import embedded
 from memolith.engine.claims import NEAR, contradicts, overlap
-from memolith.engine.events import text_of
+from memolith.engine.events import embedded, text_of
 from memolith.engine.model import Caller, Filter, Item
 from memolith.engine.ports import NO_LIMIT, Analyst, Finding
 from memolith.engine.recall import Query, Recall

@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import NamedTuple
 
-from memolith.engine.chunks import embedded
-from memolith.engine.events import LINK_EVENTS, Replay
+from memolith.engine.events import LINK_EVENTS, Replay, embedded
 from memolith.engine.intake import plain, when
 from memolith.engine.matching import checked, item_matches, passage_matches
 from memolith.engine.model import Caller, Filter, Found, Hit, Item, Passage

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, cast
 
-from memolith.engine import chunks, model
+from memolith.engine import model
 from memolith.engine.claims import appraise_again, completed, known, shaken
-from memolith.engine.events import Changes, Event, Replay, block_data, fold, join_blocks
+from memolith.engine.events import CHUNKER, Changes, Event, Replay, block_data, fold, join_blocks
 from memolith.engine.intake import Intake, Limits, identifier, plain, word
 from memolith.engine.model import NO_ATTRIBUTES, Attributes, Block, Caller, Draft, Item, Json, Link, Patch, Written
 from memolith.engine.ports import Clock, Reader, Store, Writer
@@ -306,7 +306,7 @@ def _named(item: Item) -> tuple[object, ...]:
 
 def _text(blocks: Sequence[Block]) -> dict[str, Json]:
     """Blocks as the data of an event, and how they are cut into passages."""
-    return {"blocks": [block_data(block) for block in blocks], "chunker": chunks.VERSION}
+    return {"blocks": [block_data(block) for block in blocks], "chunker": CHUNKER}
 
 
 def _difference(item: Item, blocks: list[Block], patch: Patch) -> dict[str, Json]:

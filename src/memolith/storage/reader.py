@@ -7,8 +7,7 @@ from operator import itemgetter
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from memolith.engine.chunks import embedded
-from memolith.engine.events import Event
+from memolith.engine.events import Event, embedded
 from memolith.engine.intake import storable
 from memolith.engine.model import Caller, Direction, Filter, Item, Link, Page, Passage
 from memolith.engine.ports import NO_LIMIT, Candidate, Place, Statistics, Unembedded
