@@ -50,8 +50,7 @@ def newest(store: Store, caller: Caller, budget: int, chosen: Filter) -> str:
         texts = rows.passages_of(caller.tenant, [item.id for item in items])
     lines = [f"- {item.scope.namespace or item.kind}: {' '.join(text_of(texts[item.id]).split())[:300]}"
              for item in items]
-    sums = accumulate(map(weigh, lines))
-    return "\n".join(line for line, total in zip(lines, sums, strict=True) if total <= budget)
+    return "\n".join(line for line, total in zip(lines, accumulate(map(weigh, lines)), strict=True) if total <= budget)
 
 
 def pack(recall: Recall, caller: Caller, text: str, budget: int, chosen: Filter = Filter()) -> Pack:

@@ -38,9 +38,7 @@ class Engine(Verbs):
     """The repository around a folder; an empty path stands for where this server works."""
 
     def __post_init__(self) -> None:
-        self.past = Past(self)
-        self.upkeep = Upkeep(self)
-        self.configuration = Configuration(self)
+        self.past, self.upkeep, self.configuration = Past(self), Upkeep(self), Configuration(self)
         self.vault = Vault(self, self.cipher)
         self.insights = Insights(self, self.search, self.analysts)
         self.started = time.monotonic()
@@ -140,6 +138,5 @@ class Engine(Verbs):
 
 def _counted(reads: Iterable[tuple[str, str, str]], tenant: str) -> dict[str, tuple[int, str]]:
     """How often and when last each item of a tenant is among the reads."""
-    latest = {id: at for its, id, at in sorted(reads) if its == tenant}
     counts = Counter(id for its, id, _ in reads if its == tenant)
-    return {id: (counts[id], at) for id, at in latest.items()}
+    return {id: (counts[id], at) for its, id, at in sorted(reads) if its == tenant}

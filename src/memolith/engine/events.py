@@ -1,13 +1,11 @@
 """Events and their fold: what happened, what that means for the rows of every store, and how a text is cut."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import groupby, takewhile
 from operator import attrgetter
-from typing import cast
+from typing import Self, cast
 
 from memolith.engine.model import Attributes, Audience, Block, Item, Json, Link, Passage, Scope
 from memolith.errors import StoreCorrupt
@@ -168,7 +166,7 @@ class Replay:
         return changes
 
     @classmethod
-    def of(cls, events: Iterable[Event], until: str | None = None) -> Replay:
+    def of(cls, events: Iterable[Event], until: str | None = None) -> Self:
         """The state that the events up to a time have left; nothing is left of an erased stream."""
         listed, state = list(events), cls()
         if listed and listed[-1].type == "erased":

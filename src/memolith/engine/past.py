@@ -44,7 +44,6 @@ class Past(NamedTuple):
         return sorted((step for step in steps if step.event.at <= until), key=lambda step: step.event.seq)
 
     def as_of(self, caller: Caller, id: str, at: str) -> tuple[Item, list[Block]]:
-        """The item and its blocks as they were at that time."""
         at = when("as_of", at)
         with self.engine.store.reading(caller.tenant) as rows:
             events = _events(rows, caller, id)
@@ -123,8 +122,7 @@ def _changed(before: dict[str, Json], after: dict[str, Json]) -> list[str]:
 
 def picture(state: Replay) -> dict[str, Json]:
     """Everything about an item or a link that a change can be told by."""
-    row = state.row
-    if row is None:
+    if (row := state.row) is None:
         return {}
     if isinstance(row, Link):
         return {"source": row.source, "target": row.target, "type": row.type, "strength": row.strength,

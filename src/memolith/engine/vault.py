@@ -83,9 +83,8 @@ class Vault(NamedTuple):
         """The key, which from now on can be read about but not used."""
         with self.engine.store.writing(caller.tenant) as rows:
             secret = self.get(caller, id)
-            if secret.revoked_at:
-                return secret
-            return self._put(rows, caller, replace(secret, revoked_at=self.engine.clock.now()), "revoked")
+            return secret if secret.revoked_at else self._put(
+                rows, caller, replace(secret, revoked_at=self.engine.clock.now()), "revoked")
 
     def reveal(self, caller: Caller, id: str) -> str:
         """The value itself; for the person at this machine alone."""

@@ -1,12 +1,10 @@
 """The verbs of memory: every one makes events, and every event is durable when the verb returns."""
 
-from __future__ import annotations
-
 import hashlib
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, cast
+from typing import NamedTuple, Self, cast
 
 from memolith.engine import model
 from memolith.engine.claims import appraise_again, completed, known, shaken
@@ -18,8 +16,7 @@ from memolith.engine.times import iso, new_id, shifted
 from memolith.errors import AlreadyExists, Conflict, Denied, InvalidInput, NotFound, VersionConflict
 
 # The kinds whose title is a name that may stand only once, and the attributes that go with it.
-UNIQUE: dict[str, tuple[str, ...]] = {"concept": ("area", "topic"), "project": (), "prompt": (), "template": (),
-                                      "entity": ()}
+UNIQUE = {"concept": ("area", "topic"), **dict.fromkeys(("project", "prompt", "template", "entity"), ())}
 
 
 class Receipt(NamedTuple):
@@ -29,7 +26,7 @@ class Receipt(NamedTuple):
     request: str = ""
 
     @classmethod
-    def of(cls, key: str | None, *parts: object) -> Receipt:
+    def of(cls, key: str | None, *parts: object) -> Self:
         """The receipt of a request that consists of these parts; an empty one without a key."""
         if key is None:
             return cls()
@@ -102,7 +99,6 @@ class Verbs:
             return self._change(rows, caller, item, "revised", data, intake, receipt)
 
     def tag(self, caller: Caller, id: str, add: Sequence[str] = (), remove: Sequence[str] = ()) -> Written:
-        """Add and remove tags."""
         intake = Intake(self.limits, self.secrets)
         added, removed = intake.tags(add), {plain("tags", tag) for tag in remove}
         if both := removed & set(added):
@@ -192,11 +188,9 @@ class Verbs:
         if id is not None and rows.events(caller.tenant, identifier(id)):
             raise AlreadyExists("There is something with this id already.", field="id", id=id)
         stream = present.id if present else id or f"rel-{new_id()}"
-        _, changes = self._record(rows, present, stream, "relinked" if present else "linked", {
+        return cast(Link, self._record(rows, present, stream, "relinked" if present else "linked", {
             "source": source, "target": target, "type": type, "strength": strength,
-            "attributes": dict(attributes)}, caller)
-        assert changes.link is not None
-        return changes.link
+            "attributes": dict(attributes)}, caller)[1].link)
 
     def unlink(self, caller: Caller, id: str) -> Link:
         """Cut a link; it can come back by undo."""
@@ -216,9 +210,7 @@ class Verbs:
                 caller: Caller, receipt: Receipt = Receipt(), version: int | None = None) -> tuple[Event, Changes]:
         if version is None:
             version = before.version if before else 0
-        if receipt.request:
-            data = data | {"request": receipt.request}
-        now = self.clock.now()
+        now, data = self.clock.now(), data | ({"request": receipt.request} if receipt.request else {})
         event = completed(rows, before, rows.stamp(stream, version + 1, type, data, caller.user, now, receipt.key))
         changes = fold(before, event)
         refuse_unsound(rows, changes)
@@ -255,8 +247,7 @@ class Verbs:
 
 def _written(event: Event, row: Item | Link | None, repeated: bool = False) -> Written:
     assert isinstance(row, Item)
-    redactions = cast("dict[str, int]", event.data.get("redactions") or {})
-    return Written(row, event.seq, redactions, repeated=repeated)
+    return Written(row, event.seq, cast("dict[str, int]", event.data.get("redactions") or {}), repeated=repeated)
 
 
 def visible(rows: Reader, caller: Caller, id: str, forgotten: bool = False) -> Item:
@@ -319,9 +310,8 @@ def _difference(item: Item, blocks: list[Block], patch: Patch) -> dict[str, Json
                              if new is not None and new != old}
     if patch.tags is not None and patch.tags != item.tags:
         data["tags"] = list(patch.tags)
-    changed = {name: value for name, value in (patch.attributes or {}).items()
-               if name not in item.attributes or model.exact(item.attributes[name]) != model.exact(value)}
-    if changed:
+    if changed := {name: value for name, value in (patch.attributes or {}).items()
+                   if name not in item.attributes or model.exact(item.attributes[name]) != model.exact(value)}:
         data["attributes"] = changed
     if dropped := [name for name in patch.dropped if name in item.attributes]:
         data["dropped"] = list(dropped)
