@@ -99,9 +99,8 @@ class Engine(Verbs):
                                          by_similarity=True, per_item=True, verbatim=True)).hits
         with self.store.reading(caller.tenant) as rows:
             passages = rows.passages_of(caller.tenant, [hit.item.id for hit in hits])
-        found = [(hit, text_of(passages[hit.item.id])) for hit in hits]
-        return [Similar(hit.item.id, hit.item.title, hit.score, same(text, other))
-                for hit, other in found if not contradicts(text, other)][:limit]
+        return [Similar(hit.item.id, hit.item.title, hit.score, same(text, other)) for hit in hits
+                if not contradicts(text, other := text_of(passages[hit.item.id]))][:limit]
 
     def health(self) -> dict[str, str]:
         """How the parts are; asking starts to load the model."""

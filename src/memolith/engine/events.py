@@ -56,7 +56,6 @@ class Changes:
 
 
 def fold(before: Item | Link | None, event: Event) -> Changes:
-    """The row changes that the event means, given the row as it was."""
     try:
         if event.type in ("erased", "unlinked"):
             return Changes(before=before if isinstance(before, Item) else None, gone=event.stream)
@@ -127,7 +126,6 @@ def _blank(event: Event) -> Item:
 
 
 def _filled(before: Item | None, item: Item, event: Event) -> Changes:
-    """The passages of an event that brings blocks."""
     raw = cast("list[dict[str, str]]", event.data.get("blocks") or [])
     at, blocks, keep, new = item.created_at, 0, 0, [Block(**block) for block in raw]  # type: ignore[arg-type]
     if event.type == "appended":

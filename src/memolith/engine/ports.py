@@ -55,14 +55,6 @@ class Job(NamedTuple):
     attempts: int
 
 
-class Unembedded(NamedTuple):
-    """What the embedder gets to see of a passage, and the digest of the text its vector was made from."""
-
-    ref: int
-    text: str
-    digest: bytes | None
-
-
 class Asked(NamedTuple):
     """A question as the ranker sees it."""
 
@@ -188,7 +180,7 @@ class Reader(Protocol):
     """Reads that all see the same moment."""
 
     def vector_by_digest(self, tenant: str, digest: bytes, model: str) -> bytes | None: ...
-    def unembedded(self, tenant: str, stream: str, model: str) -> list[Unembedded]: ...
+    def unembedded(self, tenant: str, stream: str, model: str) -> list[tuple[int, str, bytes | None]]: ...
     def models(self) -> dict[str, int]: ...
     def tenants(self) -> list[str]: ...
     def last_seq(self, tenant: str) -> int: ...

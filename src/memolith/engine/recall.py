@@ -19,9 +19,8 @@ SIDE, NEAR = 1000, 100
 POOL, BESIDE = 40, 20
 STRONG = 0.79
 COMMON_SHARE, COMMON_LEAST = 0.02, 2000
-MAX_QUERY = 10_000
 MODEL_WAIT_S, DRAIN_S = 5.0, 0.15
-MOST_BYGONE = 200
+MAX_QUERY, MOST_BYGONE = 10_000, 200
 OFF = "Search by meaning is switched off"
 ROLES = frozenset(("user", "assistant", "system", "tool", "human", "ai", "developer"))
 
@@ -91,8 +90,7 @@ class Recall:
               tell: Callable[[int, int], None]) -> tuple[list[tuple[Item, Item, float]], list[str]]:
         """The most similar pairs of items by the meaning of how they begin, and what the caller should know."""
         warnings: list[str] = []
-        meaning = self._ready(Query(""), warnings)
-        if meaning is None:
+        if (meaning := self._ready(Query(""), warnings)) is None:
             return [], warnings
         with suppress(DiskFull, Unavailable):
             self.drain(caller.tenant, DRAIN_S)
@@ -325,7 +323,6 @@ def _bygone(rows: Reader, caller: Caller, chosen: Filter, streams: Collection[st
 
 
 def check(query: Query) -> Query:
-    """Refuse what cannot be searched for."""
     plain("query", query.text)
     faults = (
         ("mode", query.mode not in MODES, f"There is no mode {query.mode!r}; use one of {', '.join(MODES)}."),

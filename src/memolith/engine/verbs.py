@@ -49,8 +49,7 @@ class Verbs:
                  check: Callable[[Reader], None] = lambda rows: None) -> Written:
         """Keep something new if the check lets it; with a key, a repeated call returns the first outcome."""
         intake = Intake(self.limits, self.secrets)
-        draft = intake.draft(draft)
-        receipt = Receipt.of(key, "remember", draft)
+        receipt = Receipt.of(key, "remember", draft := intake.draft(draft))
         with self.store.writing(caller.tenant) as rows:
             written = self._repeated(rows, caller, receipt)
             if written is None:
@@ -94,9 +93,8 @@ class Verbs:
                 return first
             item = self._live(rows, caller, id, expected)
             data = _difference(item, join_blocks(rows.passages(caller.tenant, id)), intake.patch(patch, item.kind))
-            if not data:
-                return Written(item, rows.last_seq(caller.tenant))
-            return self._change(rows, caller, item, "revised", data, intake, receipt)
+            return self._change(rows, caller, item, "revised", data, intake, receipt) if data else Written(
+                item, rows.last_seq(caller.tenant))
 
     def tag(self, caller: Caller, id: str, add: Sequence[str] = (), remove: Sequence[str] = ()) -> Written:
         intake = Intake(self.limits, self.secrets)
@@ -106,9 +104,8 @@ class Verbs:
         with self.store.writing(caller.tenant) as rows:
             item = self._live(rows, caller, id)
             tags = intake.tags(tuple({*item.tags, *added} - removed))
-            if tags == item.tags:
-                return Written(item, rows.last_seq(caller.tenant))
-            return self._change(rows, caller, item, "tagged", {"tags": list(tags)}, intake)
+            return Written(item, rows.last_seq(caller.tenant)) if tags == item.tags else self._change(
+                rows, caller, item, "tagged", {"tags": list(tags)}, intake)
 
     def append(self, caller: Caller, id: str, blocks: Sequence[Block], key: str | None = None) -> Written:
         intake = Intake(self.limits, self.secrets)
@@ -171,7 +168,6 @@ class Verbs:
 
     def link_in(self, rows: Writer, caller: Caller, source: str, target: str, type: str, strength: float = 1.0,
                 attributes: Attributes = NO_ATTRIBUTES, id: str | None = None, again: bool = False) -> Link:
-        """Connect two items as part of a larger write."""
         word("type", type)
         if isinstance(strength, bool) or not isinstance(strength, int | float) or not 0 <= strength <= 1:
             raise InvalidInput("The strength must lie between 0 and 1.", field="strength", value=strength)
@@ -280,9 +276,8 @@ def refuse_unsound(rows: Reader, changes: Changes) -> None:
             raise InvalidInput("An item without text needs a title.", field="title")
     if item.scope.audience is model.Audience.PROJECT and not item.scope.project:
         raise InvalidInput("An item for a project needs to name the project.", field="project")
-    if item.kind not in UNIQUE or item.forgotten or not item.title:
-        return
-    if before is None or before.forgotten or _named(before) != _named(item):
+    named = item.kind in UNIQUE and item.title and not item.forgotten
+    if named and (before is None or before.forgotten or _named(before) != _named(item)):
         for other in rows.namesakes(item.scope.tenant, item.kind, item.title):
             if other.id != item.id and _named(other) == _named(item):
                 raise AlreadyExists(f"Another {item.kind} here is called {item.title!r}.", field="title", id=other.id)
@@ -296,7 +291,6 @@ def _named(item: Item) -> tuple[object, ...]:
 
 
 def _text(blocks: Sequence[Block]) -> dict[str, Json]:
-    """Blocks as the data of an event, and how they are cut into passages."""
     return {"blocks": [block_data(block) for block in blocks], "chunker": CHUNKER}
 
 
