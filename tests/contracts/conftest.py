@@ -63,6 +63,6 @@ def zoo(new_address: Callable[[], str]) -> Iterator[Store]:
                 engine.remember(caller, draft)
                 with made.writing(caller.tenant) as rows:
                     row = row_on(made, vector_of(id))
-                    for passage in rows.unembedded(caller.tenant, id, MODEL):
-                        rows.put_vector(passage.ref, MODEL, b"digest of " + id.encode() * 6, row)
+                    for ref, _, _ in rows.unembedded(caller.tenant, id, MODEL):
+                        rows.put_vector(ref, MODEL, b"digest of " + id.encode() * 6, row)
         yield made

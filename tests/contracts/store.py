@@ -102,7 +102,7 @@ def embed(store: Store, id: str, vector: bytes, caller: Caller = ME, model: str 
           digest: bytes = b"d" * 16) -> list[int]:
     """Give every passage of an item the same vector; the numbers of the passages."""
     with store.writing(caller.tenant) as rows:
-        refs = [passage.ref for passage in rows.unembedded(caller.tenant, id, model)]
+        refs = [ref for ref, _, _ in rows.unembedded(caller.tenant, id, model)]
         for ref in refs:
             rows.put_vector(ref, model, digest, row_on(store, vector))
     return refs
@@ -465,16 +465,16 @@ class StoreContract:
     def test_a_vector_is_put_read_replaced_and_taken_back(self, store: Store, engine: Engine, vectors: Stage) -> None:
         engine.remember(ME, note("zebra", id="a"))
         with store.reading("local") as rows:
-            (passage,) = rows.unembedded("local", "a", MODEL)
-            assert (passage.text, passage.digest) == ("zebra", None)
-        place, stage = Place.of(passage.ref), vectors()
+            ((number, text, digest),) = rows.unembedded("local", "a", MODEL)
+            assert (text, digest) == ("zebra", None)
+        place, stage = Place.of(number), vectors()
         for letter in "ab":
             (ref,) = embed(store, "a", vector_of(letter), digest=letter.encode() * 16)
             with store.reading("local") as rows:
                 cosines = stage.cosines(rows, vector_of(letter), [place, Place(2**40, 0)])
                 assert (list(cosines), round(cosines[place], 2)) == ([place], 1.0)
-                assert rows.unembedded("local", "a", MODEL)[0].digest == letter.encode() * 16
-                assert rows.unembedded("local", "a", "other")[0].digest is None
+                assert rows.unembedded("local", "a", MODEL)[0][2] == letter.encode() * 16
+                assert rows.unembedded("local", "a", "other")[0][2] is None
                 kept = numbers(rows.vector_by_digest("local", letter.encode() * 16, MODEL))
                 assert kept == pytest.approx(numbers(row_on(store, vector_of(letter))), rel=1e-3)
                 assert rows.vector_by_digest("local", b"z" * 16, MODEL) is None
@@ -485,7 +485,7 @@ class StoreContract:
             rows.put_vector(ref, MODEL, b"c" * 16, None)
         with store.reading("local") as rows:
             assert (stage.cosines(rows, vector_of("a"), [place]), nearest(store, stage, vector_of("a"))) == ({}, [])
-            assert rows.unembedded("local", "a", MODEL)[0].digest is None
+            assert rows.unembedded("local", "a", MODEL)[0][2] is None
 
     @pytest.mark.parametrize("patch, left", [(Patch(blocks=(Block("other"),)), []), (Patch(title="new"), []),
                                              (Patch(tags=("t",)), ["a"]), (Patch(status="done"), ["a"])])

@@ -8,7 +8,7 @@ import pytest
 
 from conftest import ME, At, note
 from memolith.app import App, open_app
-from memolith.engine.chunks import weigh
+from memolith.engine.events import weigh
 from memolith.engine.intake import Intake, Limits
 from memolith.engine.model import Audience, Block, Caller, Condition, Draft, Filter, Found, Hit, Patch
 from memolith.engine.recall import STRONG, Query

@@ -7,8 +7,7 @@ from dataclasses import replace
 from datetime import date
 from typing import NamedTuple, cast
 
-from memolith.engine.chunks import chunk
-from memolith.engine.events import Event, fold, text_of
+from memolith.engine.events import Event, chunk, fold, text_of
 from memolith.engine.intake import plain, when
 from memolith.engine.model import Attributes, Caller, Filter, Item, Json, Link, Passage, Similar
 from memolith.engine.ports import Reader, Writer
@@ -24,9 +23,8 @@ _NUMBERS = frozenset("zero one two three four five six seven eight nine ten elev
                      "sixteen seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety "
                      "hundred thousand million billion first second third fourth fifth sixth once twice half quarter "
                      "dozen".split())
-SHINGLE, NEAR = 3, 0.6
+SHINGLE, NEAR, TWIN, RIVAL = 3, 0.6, 0.9, 0.7
 HALF_LIFE_DAYS = 365
-TWIN, RIVAL = 0.9, 0.7
 CONCEPTS = Filter(kinds=("concept",))
 
 
@@ -41,7 +39,6 @@ class Facts(NamedTuple):
 
     @property
     def telling(self) -> frozenset[str]:
-        """Every word that carries a fact."""
         return frozenset((*self.numbers, *self.dates, *self.names, *self.negations))
 
 
@@ -115,8 +112,7 @@ def completed(rows: Reader, before: Item | Link | None, event: Event) -> Event:
     if kind != "concept" or event.type not in ("remembered", "revised", "restored"):
         return event
     changes = fold(before, event)
-    item = cast(Item, changes.item)
-    attributes = item.attributes
+    attributes = (item := cast(Item, changes.item)).attributes
     # What no reader of concepts could use is refused, whichever family writes it.
     for name in ("area", "topic", "subtopic", "reviewed_at"):
         plain(name, cast(str, attributes.get(name, "")))
@@ -127,8 +123,8 @@ def completed(rows: Reader, before: Item | Link | None, event: Event) -> Event:
     if attributes.get("certainty_source") == "given":
         return event
     worth = _worth(rows, item, changes.passages or rows.passages(event.tenant, item.id))
-    patch = dict(cast(Attributes, event.data.get("attributes") or {})) | worth
-    return replace(event, data={**event.data, "attributes": patch})
+    given = cast(Attributes, event.data.get("attributes") or {})
+    return replace(event, data={**event.data, "attributes": {**given, **worth}})
 
 
 def shaken(rows: Reader, row: Item | Link | None) -> set[str]:
@@ -150,8 +146,7 @@ def appraise_again(rows: Writer, ids: Iterable[str], actor: str, now: str) -> No
 
 
 def _worth(rows: Reader, item: Item, passages: Sequence[Passage]) -> dict[str, Json]:
-    text = text_of(passages)
-    told = facts(text)
+    told = facts(text := text_of(passages))
     length = 1 - 2 ** (-len(told.words) / 30)
     specific = (min(len(told.telling) / 6, 1) + len(set(told.words)) / max(len(told.words), 1)) / 2
     links = rows.steps(Caller(item.scope.tenant, admin=True), Filter(forgotten=None), [item.id], "both")

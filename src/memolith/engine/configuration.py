@@ -54,7 +54,6 @@ class Configuration(NamedTuple):
         return {name: json.loads(chosen[name]) if name in chosen else key.default for name, key in KEYS.items()}
 
     def number(self, tenant: str, name: str, given: float = SET) -> float:
-        """What the caller gave, or the value of the key."""
         return float(self.values(tenant)[name]) if given == SET else given
 
     def set(self, caller: Caller, name: str, text: str) -> Event:

@@ -4,9 +4,8 @@ from dataclasses import replace
 from itertools import accumulate
 from typing import NamedTuple
 
-from memolith.engine.chunks import weigh
 from memolith.engine.claims import facts, shingles
-from memolith.engine.events import text_of
+from memolith.engine.events import text_of, weigh
 from memolith.engine.model import Caller, Filter, Hit
 from memolith.engine.ports import Store
 from memolith.engine.recall import Query, Recall

@@ -85,8 +85,7 @@ def take(engine: Engine, caller: Caller, file: TextIO, name: str, folder: str, r
         longer: dict[str, tuple[Block, ...]] = {}
         with engine.store.writing(caller.tenant) as rows:
             for draft in batch:
-                item = rows.item(caller.tenant, id := str(draft.id))
-                if item:
+                if item := rows.item(caller.tenant, id := str(draft.id)):
                     more = () if item.forgotten else draft.blocks[item.blocks:]
                     longer |= {id: more} if more else {}
                     report["known"] += not more
@@ -135,10 +134,9 @@ def _values(file: TextIO, lines: bool, report: Report) -> Iterator[Object]:
         buffer, start = buffer + more, 0
         with suppress(ValueError, RecursionError):
             while (start := _BETWEEN.match(buffer, start).end()) < len(buffer):  # type: ignore[union-attr]
-                value, end = decoder.raw_decode(buffer, start)
+                value, start = decoder.raw_decode(buffer, start)
                 listed = _object(value).get("conversations")
                 yield from map(_object, listed if isinstance(listed, list) else [value])
-                start = end
         buffer = buffer[start:]
         if lines and buffer:
             report["skipped: a line that is not JSON"] += 1
@@ -215,8 +213,7 @@ def _texts(content: Json, report: Report, depth: int = 6) -> Iterator[str]:
 
 def _markdown(text: str, name: str) -> Iterator[Turn]:
     """A conversation in one document: a turn begins with a heading, a name in bold or one before a colon."""
-    turns: list[tuple[str, list[str]]] = [("user", [])]
-    fenced = False
+    turns, fenced = [("user", list[str]())], False
     for line in text.splitlines():
         fenced ^= line.lstrip().startswith("```")
         if not fenced and (found := _TURN.match(line)):
@@ -226,8 +223,7 @@ def _markdown(text: str, name: str) -> Iterator[Turn]:
             turns[-1][1].append(line)
     title = next((line[2:].strip() for line in turns[0][1] if line.startswith("# ")), name)
     for role, lines in turns[1:] or turns:
-        said = "\n".join(lines).strip()
-        timed = _TIMED.match(said)
+        timed = _TIMED.match(said := "\n".join(lines).strip())
         for block in _blocks(role, said[timed.end():].strip() if timed else said, timed and timed[1], Counter()):
             yield "markdown", (f"{name}: {text[:150]}", 0), title, block
 

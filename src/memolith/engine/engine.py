@@ -38,9 +38,7 @@ class Engine(Verbs):
     """The repository around a folder; an empty path stands for where this server works."""
 
     def __post_init__(self) -> None:
-        self.past = Past(self)
-        self.upkeep = Upkeep(self)
-        self.configuration = Configuration(self)
+        self.past, self.upkeep, self.configuration = Past(self), Upkeep(self), Configuration(self)
         self.vault = Vault(self, self.cipher)
         self.insights = Insights(self, self.search, self.analysts)
         self.started = time.monotonic()
@@ -101,9 +99,8 @@ class Engine(Verbs):
                                          by_similarity=True, per_item=True, verbatim=True)).hits
         with self.store.reading(caller.tenant) as rows:
             passages = rows.passages_of(caller.tenant, [hit.item.id for hit in hits])
-        found = [(hit, text_of(passages[hit.item.id])) for hit in hits]
-        return [Similar(hit.item.id, hit.item.title, hit.score, same(text, other))
-                for hit, other in found if not contradicts(text, other)][:limit]
+        return [Similar(hit.item.id, hit.item.title, hit.score, same(text, other)) for hit in hits
+                if not contradicts(text, other := text_of(passages[hit.item.id]))][:limit]
 
     def health(self) -> dict[str, str]:
         """How the parts are; asking starts to load the model."""
@@ -140,6 +137,5 @@ class Engine(Verbs):
 
 def _counted(reads: Iterable[tuple[str, str, str]], tenant: str) -> dict[str, tuple[int, str]]:
     """How often and when last each item of a tenant is among the reads."""
-    latest = {id: at for its, id, at in sorted(reads) if its == tenant}
     counts = Counter(id for its, id, _ in reads if its == tenant)
-    return {id: (counts[id], at) for id, at in latest.items()}
+    return {id: (counts[id], at) for its, id, at in sorted(reads) if its == tenant}

@@ -41,13 +41,12 @@ class Intake:
     redactions: Counter[str] = field(default_factory=Counter)
 
     def draft(self, draft: Draft) -> Draft:
-        """The draft, checked, tidied and without secrets."""
         one_of("kind", draft.kind, KINDS)
         clean = self.patch(replace(draft, namespace=draft.namespace or DEFAULT_NAMESPACE.get(draft.kind)), draft.kind)
         return replace(clean, attributes={**DEFAULT_ATTRIBUTES.get(draft.kind, {}), **clean.attributes})
 
     def patch(self, patch: Change, kind: str) -> Change:
-        """The patch, or a draft, checked, tidied and without secrets."""
+        """The patch, or the draft, checked, tidied and without secrets."""
         if patch.namespace == "":
             patch = replace(patch, namespace=DEFAULT_NAMESPACE.get(kind, ""))
         checks: dict[str, Callable[..., object]] = {
@@ -70,7 +69,6 @@ class Intake:
                                           for name, value in clean.attributes.items()})
 
     def blocks(self, blocks: Sequence[Block]) -> tuple[Block, ...]:
-        """The blocks with their texts, times and attributes checked."""
         if len(blocks) > self.limits.blocks:
             raise TooLarge(f"One item holds at most {self.limits.blocks:,} blocks.", field="content")
         for block in blocks:
@@ -111,7 +109,6 @@ class Intake:
         return self._free(name, text)
 
     def attributes(self, attributes: Attributes) -> Attributes:
-        """The attributes, if they can be kept as JSON."""
         if not isinstance(attributes, Mapping):
             raise InvalidInput("The metadata must be an object with names.", field="metadata")
         clean = cast(Attributes, self.without_secrets(attributes))
@@ -125,7 +122,6 @@ class Intake:
         return clean
 
     def without_secrets(self, value: Json | Attributes, name: str = "", depth: int = 0) -> Json:
-        """A JSON value with every text in it checked and free of secrets."""
         if depth > DEEPEST:
             raise InvalidInput(f"The metadata is nested more than {DEEPEST} levels deep.", field="metadata")
         if isinstance(value, str):
@@ -165,7 +161,6 @@ def json_object(text: str | bytes | bytearray, what: str, field: str) -> dict[st
 
 
 def plain(name: str, text: str) -> str:
-    """The text, if it is one that every store can keep."""
     if not isinstance(text, str):
         raise InvalidInput(f"{name} must be text.", field=name)
     if "\x00" in text:
@@ -185,7 +180,6 @@ def storable(text: str) -> bool:
 
 
 def word(name: str, value: str) -> str:
-    """A status or a type, if it is one word."""
     if not isinstance(value, str) or len(value) > 40 or not value.replace("_", "").replace("-", "").isalnum():
         raise InvalidInput(f"{name} must be one word of at most 40 letters.", field=name)
     return value

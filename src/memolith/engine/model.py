@@ -10,7 +10,6 @@ from typing import Literal, NamedTuple
 Json = str | int | float | bool | None | list["Json"] | dict[str, "Json"]
 Attributes = Mapping[str, Json]
 Direction = Literal["incoming", "outgoing", "both"]
-"""Which way a link is followed."""
 NO_ATTRIBUTES: Attributes = MappingProxyType({})
 
 KINDS = ("memory", "conversation", "concept", "document", "entity", "prompt", "template", "project", "topic")
@@ -21,13 +20,8 @@ RelationType = Literal["WorksAt", "Created", "Uses", "Implements", "PartOf", "Re
 
 def exact(value: object) -> str:
     """JSON text that is equal for equal values only: 1 and true differ here."""
-    return json.dumps(value, sort_keys=True, default=_entries)
-
-
-def _entries(value: object) -> object:
-    if isinstance(value, Mapping):
-        return dict(value)
-    return {name: getattr(value, name) for name in getattr(value, "__dataclass_fields__", {})}
+    return json.dumps(value, sort_keys=True, default=lambda one: dict(one) if isinstance(one, Mapping) else {
+        name: getattr(one, name) for name in getattr(one, "__dataclass_fields__", {})})
 
 
 class Audience(StrEnum):
@@ -59,12 +53,9 @@ class Scope:
     namespace: str | None = None
 
     def admits(self, caller: Caller) -> bool:
-        """Whether the caller may see what lies in this scope."""
-        if caller.tenant != self.tenant:
-            return False
-        if caller.admin or caller.user == self.owner or self.audience is Audience.ORG:
-            return True
-        return self.audience is Audience.PROJECT and self.project is not None and caller.project == self.project
+        return caller.tenant == self.tenant and (
+            caller.admin or caller.user == self.owner or self.audience is Audience.ORG
+            or (self.audience is Audience.PROJECT and self.project is not None and caller.project == self.project))
 
 
 @dataclass(frozen=True, slots=True)

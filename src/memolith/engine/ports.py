@@ -1,10 +1,8 @@
 """What the engine needs from outside; each port is a plain noun, each implementation says what it is made of."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, Self
 
 from memolith.engine.events import Changes, Data, Event
 from memolith.engine.model import Caller, Direction, Filter, Item, Link, Page, Passage
@@ -16,9 +14,7 @@ class Clock(Protocol):
     def now(self) -> str: ...
 
 
-ORDINAL_BITS = 20
-NO_LIMIT = 2**63 - 1
-MOST_LISTED = 10_000
+ORDINAL_BITS, NO_LIMIT, MOST_LISTED = 20, 2**63 - 1, 10_000
 
 
 class Place(NamedTuple):
@@ -33,7 +29,7 @@ class Place(NamedTuple):
         return self.item << ORDINAL_BITS | self.ordinal
 
     @classmethod
-    def of(cls, ref: int) -> Place:
+    def of(cls, ref: int) -> Self:
         return cls(ref >> ORDINAL_BITS, ref & (1 << ORDINAL_BITS) - 1)
 
 
@@ -57,14 +53,6 @@ class Job(NamedTuple):
     consumer: str
     stream: str
     attempts: int
-
-
-class Unembedded(NamedTuple):
-    """What the embedder gets to see of a passage, and the digest of the text its vector was made from."""
-
-    ref: int
-    text: str
-    digest: bytes | None
 
 
 class Asked(NamedTuple):
@@ -132,11 +120,11 @@ class Vectors(Protocol):
 
     model: str
 
-    def nearest(self, rows: Reader, caller: Caller, chosen: Filter, query: bytes, limit: int,
+    def nearest(self, rows: "Reader", caller: Caller, chosen: Filter, query: bytes, limit: int,
                 least: float = -1.0) -> list[Candidate]: ...
-    def cosines(self, rows: Reader, query: bytes, places: Collection[Place]) -> dict[Place, float]: ...
+    def cosines(self, rows: "Reader", query: bytes, places: Collection[Place]) -> dict[Place, float]: ...
     def cosine(self, query: bytes, vector: bytes) -> float: ...
-    def beginnings(self, rows: Reader, caller: Caller, chosen: Filter) -> list[tuple[Place, bytes]]: ...
+    def beginnings(self, rows: "Reader", caller: Caller, chosen: Filter) -> list[tuple[Place, bytes]]: ...
 
 
 class Meaning(NamedTuple):
@@ -192,7 +180,7 @@ class Reader(Protocol):
     """Reads that all see the same moment."""
 
     def vector_by_digest(self, tenant: str, digest: bytes, model: str) -> bytes | None: ...
-    def unembedded(self, tenant: str, stream: str, model: str) -> list[Unembedded]: ...
+    def unembedded(self, tenant: str, stream: str, model: str) -> list[tuple[int, str, bytes | None]]: ...
     def models(self) -> dict[str, int]: ...
     def tenants(self) -> list[str]: ...
     def last_seq(self, tenant: str) -> int: ...

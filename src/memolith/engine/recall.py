@@ -1,7 +1,5 @@
 """Finding what was remembered: by words, by meaning, or both, always within the caller's scope and filter."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
@@ -9,8 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import NamedTuple
 
-from memolith.engine.chunks import embedded
-from memolith.engine.events import LINK_EVENTS, Replay
+from memolith.engine.events import Replay, embedded
 from memolith.engine.intake import plain, when
 from memolith.engine.matching import checked, item_matches, passage_matches
 from memolith.engine.model import Caller, Filter, Found, Hit, Item, Passage
@@ -22,9 +19,8 @@ SIDE, NEAR = 1000, 100
 POOL, BESIDE = 40, 20
 STRONG = 0.79
 COMMON_SHARE, COMMON_LEAST = 0.02, 2000
-MAX_QUERY = 10_000
 MODEL_WAIT_S, DRAIN_S = 5.0, 0.15
-MOST_BYGONE = 200
+MAX_QUERY, MOST_BYGONE = 10_000, 200
 OFF = "Search by meaning is switched off"
 ROLES = frozenset(("user", "assistant", "system", "tool", "human", "ai", "developer"))
 
@@ -47,6 +43,13 @@ class Query:
     verbatim: bool = False
 
 
+class Dense(NamedTuple):
+    """The query as a vector, and where to look for others."""
+
+    vector: bytes
+    meaning: Meaning
+
+
 @dataclass(frozen=True, slots=True)
 class Recall:
     """Searches the store; without a model it searches by words and says so."""
@@ -62,21 +65,19 @@ class Recall:
         warnings: list[str] = []
         meaning = None if query.mode == "text" else self._ready(query, warnings)
         with self.store.reading(caller.tenant) as rows:
-            waiting = rows.waiting(caller.tenant, "embed") if meaning else 0
-            if not waiting:
-                return self._answer(rows, caller, query, meaning, waiting, warnings)
+            if not meaning or not rows.waiting(caller.tenant, "embed"):
+                return self._answer(rows, caller, query, meaning, warnings)
         # Whoever cannot write can still search.
         with suppress(DiskFull, Unavailable):
             self.drain(caller.tenant, DRAIN_S)
-        if meaning and not meaning.embedder.ready:
+        if not meaning.embedder.ready:
             meaning = self._ready(query, warnings)
         with self.store.reading(caller.tenant) as rows:
-            waiting = rows.waiting(caller.tenant, "embed") if meaning else 0
-            return self._answer(rows, caller, query, meaning, waiting, warnings)
+            warnings += _lacking(rows.waiting(caller.tenant, "embed") if meaning else 0)
+            return self._answer(rows, caller, query, meaning, warnings)
 
-    def _answer(self, rows: Reader, caller: Caller, query: Query, meaning: Meaning | None, waiting: int,
+    def _answer(self, rows: Reader, caller: Caller, query: Query, meaning: Meaning | None,
                 warnings: list[str]) -> Found:
-        warnings += _lacking(waiting)
         search = Search(rows, caller, query, self.lexicon, self.ranker)
         dense = self._dense(meaning, search.stripped, query, warnings) if meaning else None
         ranked, full = search.run(dense)
@@ -89,8 +90,7 @@ class Recall:
               tell: Callable[[int, int], None]) -> tuple[list[tuple[Item, Item, float]], list[str]]:
         """The most similar pairs of items by the meaning of how they begin, and what the caller should know."""
         warnings: list[str] = []
-        meaning = self._ready(Query(""), warnings)
-        if meaning is None:
+        if (meaning := self._ready(Query(""), warnings)) is None:
             return [], warnings
         with suppress(DiskFull, Unavailable):
             self.drain(caller.tenant, DRAIN_S)
@@ -138,26 +138,17 @@ class Recall:
         return None if vector is None else Dense(vector, meaning)
 
 
-class Dense(NamedTuple):
-    """The query as a vector, and where to look for others."""
-
-    vector: bytes
-    meaning: Meaning
-
-
 class Search:
     """One search inside one read transaction."""
 
     def __init__(self, rows: Reader, caller: Caller, query: Query, lexicon: Lexicon, ranker: Ranker) -> None:
-        self._rows = rows
-        self._caller = caller
-        self._query = query
-        self._lexicon = lexicon
-        self._ranker = ranker
-        quoted = re.findall(r'"([^"]+)"', query.text)
-        self._phrases = [phrase for text in quoted if (phrase := lexicon.terms(text))]
+        self._rows, self._caller, self._query = rows, caller, query
+        self._lexicon, self._ranker = lexicon, ranker
+        self._phrases = [phrase for text in re.findall(r'"([^"]+)"', query.text) if (phrase := lexicon.terms(text))]
         self._terms = lexicon.query_terms(query.text)
-        self._named = self._speakers_named()
+        words = set(re.findall(r"\w+", query.text.lower()))
+        self._named = tuple(name for name in rows.speakers(caller.tenant)
+                            if name.lower() not in ROLES and words & set(re.findall(r"\w+", name.lower())))
         self._items: dict[int, Item] = {}
         self._read: dict[Place, Passage] = {}
         self._near: dict[int, float] = {}
@@ -272,11 +263,6 @@ class Search:
     def _words(self, item: Item, passage: Passage) -> tuple[str, ...]:
         return tuple(self._lexicon.terms(f"{passage.text}\n{self._lexicon.extra(item, passage)}"))
 
-    def _speakers_named(self) -> tuple[str, ...]:
-        words = set(re.findall(r"\w+", self._query.text.lower()))
-        return tuple(name for name in self._rows.speakers(self._caller.tenant)
-                     if name.lower() not in ROLES and words & set(re.findall(r"\w+", name.lower())))
-
     def _cut(self, ranked: list[Ranked]) -> list[Ranked]:
         """Without what is below the threshold, and one hit per item or per block where asked."""
         query = self._query
@@ -328,22 +314,15 @@ def _bygone(rows: Reader, caller: Caller, chosen: Filter, streams: Collection[st
             at: str) -> list[tuple[Item, Passage]]:
     """The passages that the caller would have seen then, of items that have changed since."""
     found: list[tuple[Item, Passage]] = []
-    for stream in sorted(streams):
-        events = rows.events(caller.tenant, stream)
-        if events[0].type in LINK_EVENTS or events[-1].type == "erased":
-            continue
-        current = rows.item(caller.tenant, stream)
-        if current is None or not current.scope.admits(caller):
-            continue
-        state = Replay.of(events, until=at)
-        item = state.row
-        if isinstance(item, Item) and item.scope.admits(caller) and item_matches(item, chosen):
-            found += [(item, passage) for passage in state.passages if passage_matches(passage, chosen)]
+    for id, current in sorted(rows.items(caller.tenant, streams).items()):
+        if current.scope.admits(caller):
+            state = Replay.of(rows.events(caller.tenant, id), until=at)
+            if isinstance(item := state.row, Item) and item.scope.admits(caller) and item_matches(item, chosen):
+                found += [(item, passage) for passage in state.passages if passage_matches(passage, chosen)]
     return found
 
 
 def check(query: Query) -> Query:
-    """Refuse what cannot be searched for."""
     plain("query", query.text)
     faults = (
         ("mode", query.mode not in MODES, f"There is no mode {query.mode!r}; use one of {', '.join(MODES)}."),

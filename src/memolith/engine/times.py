@@ -51,5 +51,4 @@ def seconds(field: str, text: str) -> int:
 
 
 def shifted(at: str, seconds: float) -> str:
-    """The time so many seconds after another."""
     return (datetime.fromisoformat(at) + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%S.%fZ").rjust(27, "0")

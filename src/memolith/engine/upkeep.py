@@ -13,10 +13,9 @@ from memolith.engine.ports import Reader, Store, Writer
 from memolith.engine.verbs import Verbs, refuse_unsound
 from memolith.errors import Conflict, InvalidInput, MemolithError, StoreCorrupt
 
-FORMAT = 1
+FORMAT, BATCH = 1, 500
 # Events hold blocks which hold attributes: so many levels above what a caller may nest.
 OUTER = -5
-BATCH = 500
 LEFT_OUT = ("vault values", "client keys", "embedding vectors (made anew after import)")
 Progress = Callable[[int, int], None]
 

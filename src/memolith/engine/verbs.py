@@ -1,17 +1,15 @@
 """The verbs of memory: every one makes events, and every event is durable when the verb returns."""
 
-from __future__ import annotations
-
 import hashlib
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from typing import NamedTuple, cast
+from typing import NamedTuple, Self, cast
 
-from memolith.engine import chunks, model
+from memolith.engine import model
 from memolith.engine.claims import appraise_again, completed, known, shaken
-from memolith.engine.events import Changes, Event, Replay, block_data, fold, join_blocks
+from memolith.engine.events import CHUNKER, Changes, Event, Replay, block_data, fold, join_blocks
 from memolith.engine.intake import Intake, Limits, identifier, plain, word
 from memolith.engine.model import NO_ATTRIBUTES, Attributes, Block, Caller, Draft, Item, Json, Link, Patch, Written
 from memolith.engine.ports import Clock, Reader, Store, Writer
@@ -19,8 +17,7 @@ from memolith.engine.times import iso, new_id, shifted
 from memolith.errors import AlreadyExists, Conflict, Denied, InvalidInput, NotFound, VersionConflict
 
 # The kinds whose title is a name that may stand only once, and the attributes that go with it.
-UNIQUE: dict[str, tuple[str, ...]] = {"concept": ("area", "topic"), "project": (), "prompt": (), "template": (),
-                                      "entity": ()}
+UNIQUE = {"concept": ("area", "topic"), **dict.fromkeys(("project", "prompt", "template", "entity"), ())}
 
 
 class Receipt(NamedTuple):
@@ -30,7 +27,7 @@ class Receipt(NamedTuple):
     request: str = ""
 
     @classmethod
-    def of(cls, key: str | None, *parts: object) -> Receipt:
+    def of(cls, key: str | None, *parts: object) -> Self:
         """The receipt of a request that consists of these parts; an empty one without a key."""
         if key is None:
             return cls()
@@ -53,8 +50,7 @@ class Verbs:
                  check: Callable[[Reader], None] = lambda rows: None) -> Written:
         """Keep something new if the check lets it; with a key, a repeated call returns the first outcome."""
         intake = Intake(self.limits, self.secrets)
-        draft = intake.draft(draft)
-        receipt = Receipt.of(key, "remember", draft)
+        receipt = Receipt.of(key, "remember", draft := intake.draft(draft))
         with self.store.writing(caller.tenant) as rows:
             written = self._repeated(rows, caller, receipt)
             if written is None:
@@ -98,12 +94,10 @@ class Verbs:
                 return first
             item = self._live(rows, caller, id, expected)
             data = _difference(item, join_blocks(rows.passages(caller.tenant, id)), intake.patch(patch, item.kind))
-            if not data:
-                return Written(item, rows.last_seq(caller.tenant))
-            return self._change(rows, caller, item, "revised", data, intake, receipt)
+            return self._change(rows, caller, item, "revised", data, intake, receipt) if data else Written(
+                item, rows.last_seq(caller.tenant))
 
     def tag(self, caller: Caller, id: str, add: Sequence[str] = (), remove: Sequence[str] = ()) -> Written:
-        """Add and remove tags."""
         intake = Intake(self.limits, self.secrets)
         added, removed = intake.tags(add), {plain("tags", tag) for tag in remove}
         if both := removed & set(added):
@@ -111,9 +105,8 @@ class Verbs:
         with self.store.writing(caller.tenant) as rows:
             item = self._live(rows, caller, id)
             tags = intake.tags(tuple({*item.tags, *added} - removed))
-            if tags == item.tags:
-                return Written(item, rows.last_seq(caller.tenant))
-            return self._change(rows, caller, item, "tagged", {"tags": list(tags)}, intake)
+            return Written(item, rows.last_seq(caller.tenant)) if tags == item.tags else self._change(
+                rows, caller, item, "tagged", {"tags": list(tags)}, intake)
 
     def append(self, caller: Caller, id: str, blocks: Sequence[Block], key: str | None = None) -> Written:
         intake = Intake(self.limits, self.secrets)
@@ -213,9 +206,7 @@ class Verbs:
                 caller: Caller, receipt: Receipt = Receipt(), version: int | None = None) -> tuple[Event, Changes]:
         if version is None:
             version = before.version if before else 0
-        if receipt.request:
-            data = data | {"request": receipt.request}
-        now = self.clock.now()
+        now, data = self.clock.now(), data | ({"request": receipt.request} if receipt.request else {})
         event = completed(rows, before, rows.stamp(stream, version + 1, type, data, caller.user, now, receipt.key))
         changes = fold(before, event)
         refuse_unsound(rows, changes)
@@ -252,8 +243,7 @@ class Verbs:
 
 def _written(event: Event, row: Item | Link | None, repeated: bool = False) -> Written:
     assert isinstance(row, Item)
-    redactions = cast("dict[str, int]", event.data.get("redactions") or {})
-    return Written(row, event.seq, redactions, repeated=repeated)
+    return Written(row, event.seq, cast("dict[str, int]", event.data.get("redactions") or {}), repeated=repeated)
 
 
 def visible(rows: Reader, caller: Caller, id: str, forgotten: bool = False) -> Item:
@@ -286,9 +276,8 @@ def refuse_unsound(rows: Reader, changes: Changes) -> None:
             raise InvalidInput("An item without text needs a title.", field="title")
     if item.scope.audience is model.Audience.PROJECT and not item.scope.project:
         raise InvalidInput("An item for a project needs to name the project.", field="project")
-    if item.kind not in UNIQUE or item.forgotten or not item.title:
-        return
-    if before is None or before.forgotten or _named(before) != _named(item):
+    named = item.kind in UNIQUE and item.title and not item.forgotten
+    if named and (before is None or before.forgotten or _named(before) != _named(item)):
         for other in rows.namesakes(item.scope.tenant, item.kind, item.title):
             if other.id != item.id and _named(other) == _named(item):
                 raise AlreadyExists(f"Another {item.kind} here is called {item.title!r}.", field="title", id=other.id)
@@ -302,8 +291,7 @@ def _named(item: Item) -> tuple[object, ...]:
 
 
 def _text(blocks: Sequence[Block]) -> dict[str, Json]:
-    """Blocks as the data of an event, and how they are cut into passages."""
-    return {"blocks": [block_data(block) for block in blocks], "chunker": chunks.VERSION}
+    return {"blocks": [block_data(block) for block in blocks], "chunker": CHUNKER}
 
 
 def _difference(item: Item, blocks: list[Block], patch: Patch) -> dict[str, Json]:
@@ -316,9 +304,8 @@ def _difference(item: Item, blocks: list[Block], patch: Patch) -> dict[str, Json
                              if new is not None and new != old}
     if patch.tags is not None and patch.tags != item.tags:
         data["tags"] = list(patch.tags)
-    changed = {name: value for name, value in (patch.attributes or {}).items()
-               if name not in item.attributes or model.exact(item.attributes[name]) != model.exact(value)}
-    if changed:
+    if changed := {name: value for name, value in (patch.attributes or {}).items()
+                   if name not in item.attributes or model.exact(item.attributes[name]) != model.exact(value)}:
         data["attributes"] = changed
     if dropped := [name for name in patch.dropped if name in item.attributes]:
         data["dropped"] = list(dropped)

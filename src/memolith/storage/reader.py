@@ -7,11 +7,10 @@ from operator import itemgetter
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from memolith.engine.chunks import embedded
-from memolith.engine.events import Event
+from memolith.engine.events import Event, embedded
 from memolith.engine.intake import storable
 from memolith.engine.model import Caller, Direction, Filter, Item, Link, Page, Passage
-from memolith.engine.ports import NO_LIMIT, Candidate, Place, Statistics, Unembedded
+from memolith.engine.ports import NO_LIMIT, Candidate, Place, Statistics
 from memolith.engine.times import iso
 from memolith.errors import InvalidInput
 from memolith.storage import queries
@@ -350,8 +349,8 @@ class SqlReader:
     def models(self) -> dict[str, int]:
         return dict(self.rows("models"))
 
-    def unembedded(self, tenant: str, stream: str, model: str) -> list[Unembedded]:
-        """The passages of an item with what their vectors were made from."""
+    def unembedded(self, tenant: str, stream: str, model: str) -> list[tuple[int, str, bytes | None]]:
+        """The passages of an item: number, what the embedder sees, digest of the text that its vector was made from."""
         item = next(self.find("item", tenant=tenant, id=stream), None)
         if item is None:
             return []
@@ -360,7 +359,7 @@ class SqlReader:
         block, before = -1, ""
         for row in self.rows("passages_of_items", tenant=tenant, ids=json.dumps([stream])):
             text = embedded(item[4], row[7], row[5], before if row[4] == block else "")
-            found.append(Unembedded(row[0], text, digests.get(row[0])))
+            found.append((row[0], text, digests.get(row[0])))
             block, before = row[4], row[5]
         return found
 
