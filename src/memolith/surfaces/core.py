@@ -19,22 +19,18 @@ PROMPT = Prompt("with_memory", "Answer a question from what is remembered, with 
 
 
 def read_resource(call: Call, uri: str) -> Content | None:
-    """An item as text, by its address."""
     if not uri.startswith(ITEM):
         return None
     item, blocks = call.engine.read(call.caller, uri.removeprefix(ITEM))
-    head = f"# {item.title}\n\n" if item.title else ""
-    return Content(uri, head + spoken(blocks), "text/markdown")
+    return Content(uri, (f"# {item.title}\n\n" if item.title else "") + spoken(blocks), "text/markdown")
 
 
 def list_resources(call: Call) -> Sequence[Resource]:
-    page = call.engine.listing(call.caller, limit=50)
     return [Resource(ITEM + item.id, item.title or item.kind, f"{item.kind} of {item.created_at[:10]}", "text/markdown")
-            for item in page.items]
+            for item in call.engine.listing(call.caller, limit=50).items]
 
 
 def get_prompt(call: Call, name: str, values: Mapping[str, str]) -> str | None:
-    """The question together with what is known about it."""
     if name != PROMPT.name:
         return None
     if not values.get("question"):
@@ -65,8 +61,7 @@ def remember(call: Call, *, content: str, kind: str = "memory", title: str = "",
 
 @core.tool(shape(hits=[dict], total=int, warnings=[str]), read_only=True)
 def recall(call: Call, *, query: str, kinds: Texts = None, tags: Texts = None, project: str | None = None,
-           since: str | None = None, until: str | None = None, status: str | None = None,
-           as_of: str | None = None,
+           since: str | None = None, until: str | None = None, status: str | None = None, as_of: str | None = None,
            mode: Literal["hybrid", "vector", "text"] = "hybrid",
            depth: Annotated[int, Field(ge=0, le=2, description="links to follow")] = 0,
            limit: Limit = 10, offset: Annotated[int, Field(ge=0)] = 0) -> Body:
@@ -86,7 +81,7 @@ def recall(call: Call, *, query: str, kinds: Texts = None, tags: Texts = None, p
             if item.id not in shown and (item.id not in reached or reach[:2] > reached[item.id][:2]):
                 reached[item.id] = reach
     best = sorted(reached.values(), key=lambda entry: (-entry[0], entry[2].id))[:20]
-    ids = [item.id for _, _, item in best]
+    ids = [item.id for *_, item in best]
     texts = {item.id: blocks for item, blocks in call.engine.read_many(call.caller, ids)} if ids else {}
     hits += [{"id": item.id, "kind": item.kind, "title": item.title,
               "text": texts[item.id][0].text[:500] if texts.get(item.id) else "", "score": score, "strength": "weak",
@@ -144,8 +139,7 @@ def restore(call: Call, *, id: str) -> Body:
 def link(call: Call, *, source: str, target: str, type: str,
          strength: Annotated[float, Field(ge=0, le=1)] = 1.0) -> Body:
     """Link two items, e.g. by `depends_on`."""
-    made = call.engine.link(call.caller, bare_id(source), bare_id(target), type, strength, again=True)
-    return {"link": _link(made)}
+    return {"link": _link(call.engine.link(call.caller, bare_id(source), bare_id(target), type, strength, again=True))}
 
 
 @core.tool(shape(items=[dict], links=[dict], warnings=[str]), read_only=True)
@@ -153,8 +147,7 @@ def explore(call: Call, *, id: str, depth: Annotated[int, Field(ge=1, le=6)] = 1
     """Items linked to an item."""
     around = call.engine.explore(call.caller, bare_id(id), depth, types or ())
     return {"items": [_item(item) | {"distance": around.distance[item.id]} for item in around.items],
-            "links": [_link(made) for made in around.links],
-            "warnings": ["There is more than is shown."] if around.cut else []}
+            "links": [_link(made) for made in around.links], "warnings": ["There is more than is shown."] * around.cut}
 
 
 @core.tool(shape(events=[dict]), read_only=True)
@@ -169,9 +162,8 @@ def history(call: Call, *, id: str, as_of: str | None = None) -> Body:
 @core.tool(shape(counts=dict, recent=[dict], health=dict), read_only=True)
 def overview(call: Call) -> Body:
     """Counts by kind, newest items, health."""
-    page = call.engine.listing(call.caller, limit=5)
-    return {"counts": call.engine.counts(call.caller, "kind"), "recent": [_item(item) for item in page.items],
-            "health": call.engine.health()}
+    return {"counts": call.engine.counts(call.caller, "kind"), "health": call.engine.health(),
+            "recent": [_item(item) for item in call.engine.listing(call.caller, limit=5).items]}
 
 
 def _filter(kinds: Texts, tags: Texts, project: str | None, since: str | None = None, until: str | None = None,

@@ -16,7 +16,6 @@ from memolith.surfaces.items import bare_id, given, the
 
 REACH, EXCERPT, MOST_SUGGESTED, END_OF_DAY = 8, 200, 1000, "T23:59:59.999999"
 FIELDS = {"title": "label", "content": "messages"}
-
 Id = Annotated[str, Field(description="The id of the conversation.")]
 Label = Annotated[str, Field(min_length=1, max_length=500, pattern=r"\S", description="What it is called.")]
 Folder = Annotated[str, Field(description="A path like /projects/api.")]
@@ -30,7 +29,6 @@ Most = Annotated[float, Field(ge=0, le=10, description="At most so important.")]
 Page = Annotated[int, Field(ge=1, le=100)]
 Offset = Annotated[int, Field(ge=0, le=10**9)]
 Status = Literal["active", "archived"]
-
 ABOUT = {"label": str, "status": str, "folder": str, "importance_score": float, "word_count": int,
          "session_count": int, "created_at": str, "updated_at": str}
 RESULT = shape(conversation_id=str, message_id=str, score=float, content=str, label=str, folder=str, timestamp=str,
@@ -81,8 +79,8 @@ class Filters(Argument):
 def failure(error: MemolithError) -> Body:
     """The documented envelope; it has no place for a field, so the message names it."""
     field = FIELDS.get(error.field or "", error.field or "")
-    named = field.split(".")[-1] in error.message
-    return {"success": False, "data": None, "error": error.message if named else f"{field}: {error.message}"}
+    told = error.message if field.split(".")[-1] in error.message else f"{field}: {error.message}"
+    return {"success": False, "data": None, "error": told}
 
 
 sekha = Family("sekha", Dialect(
@@ -145,10 +143,9 @@ def memory_prune(call: Call, *, threshold_days: Days = 30, importance_threshold:
     found, total, savings = talks.stale(call.engine, call.caller, threshold_days, importance_threshold, MOST_SUGGESTED)
     return {"threshold_days": threshold_days, "importance_threshold": importance_threshold,
             "total_suggestions": total, "estimated_token_savings": savings, "suggestions": [
-                {"conversation_id": item.id, "conversation_label": item.title, "last_accessed": last,
-                 "message_count": item.blocks, "token_estimate": tokens, "preview": preview,
-                 "importance_score": score, "recommendation": advice}
-                for item, score, last, tokens, preview, advice in found],
+                {"conversation_id": item.id, "conversation_label": item.title, "message_count": item.blocks,
+                 "importance_score": score, "last_accessed": last, "token_estimate": tokens, "preview": preview,
+                 "recommendation": advice} for item, score, last, tokens, preview, advice in found],
             "warnings": [f"The first {len(found):,} are shown."] * (len(found) < total)}
 
 
@@ -166,9 +163,8 @@ def memory_export(call: Call, *, conversation_id: Id, format: Literal["json", "m
     """A whole conversation, also as a Markdown document; counts as reading it."""
     item, blocks, about = _read(call, conversation_id)
     head = {"id": item.id, **about} if include_metadata else {}
-    messages: list[Body] = [
-        {"role": block.speaker or "user", "content": block.text, "timestamp": block.at,
-         **given(metadata=dict(block.attributes) if include_metadata else None)} for block in blocks]
+    messages: list[Body] = [{"role": block.speaker or "user", "content": block.text, "timestamp": block.at, **given(
+        metadata=dict(block.attributes) if include_metadata else None)} for block in blocks]
     body: Body = {**({"conversation": head} if head else {}), "messages": messages, "format": format,
                   "include_metadata": include_metadata}
     if format == "markdown":
