@@ -14,8 +14,7 @@ Days = list[tuple[date, date]]
 K1, B = 0.9, 0.4
 ANSWER, BEFORE, AFTER = 0.5, 0.1, 0.1
 SPEAKER, DATE, WHEN, GROUP = 0.2, 0.2, 0.1, 0.3
-FADE_DAYS = 14
-TEXT_SHARE = 0.6
+FADE_DAYS, TEXT_SHARE = 14, 0.6
 # Fitted to all-MiniLM-L6-v2: 0.70 drops what is clearly unrelated, 0.90 marks near-duplicates.
 STEPS = tuple(pairwise(((0.0, 0.0), (0.28, 0.70), (0.86, 0.90), (1.0, 1.0))))
 _WHEN = re.compile(r"\s*(when|how long|since when|what (year|month|date|day)|which (year|month|week|day)|in which)",
@@ -86,16 +85,13 @@ def rank(asked: Asked, pool: Sequence[Evidence]) -> list[Ranked]:
     # By how much an item with several good passages lifts them all.
     groups = {item: GROUP * sum(score * 0.5 ** n for n, score in enumerate(sorted(scores, reverse=True)[:5]))
               for item, scores in best.items()}
-    made = []
-    for one, total, boost in zip(judged, totals, boosts, strict=True):
-        group = groups[one.place.item]
-        reasons = {**one.reasons, **boost, "group": group}
-        made.append(Ranked(one.place, one.passage, total + group, one.similarity, reasons))
+    made = [Ranked(one.place, one.passage, total + groups[one.place.item], one.similarity,
+                   {**one.reasons, **boost, "group": groups[one.place.item]})
+            for one, total, boost in zip(judged, totals, boosts, strict=True)]
     return sorted(made, key=lambda one: (-one.order, one.place))
 
 
 def _judged(evidence: Evidence, weights: dict[str, float], mean: float, known: float, ideal: float) -> Ranked:
-    """A candidate by BM25 and cosine."""
     words, cosine = evidence.words, evidence.cosine
     norm = K1 * (1 - B + B * len(words) / mean) if mean else K1
     found = [word for word in words if word in weights]
@@ -133,8 +129,7 @@ def _boosts(asked: Asked, one: Ranked, places: Mapping[tuple[int, int], Ranked],
 
 def _named_days(question: str, years: list[int]) -> Days:
     """The stretches of days that a question names; without a year, that day or month of each of the years."""
-    text = question.lower()
-    found: Days = []
+    text, found = question.lower(), Days()
     for match in (match for pattern in _DAYS for match in pattern.finditer(text)):
         for year in [int(match["year"])] if match["year"] else years:
             with suppress(ValueError):

@@ -14,9 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-MAGIC = b"memolith-vectors"
-FORMAT = 3
-HEADER = 4096
+MAGIC, FORMAT, HEADER = b"memolith-vectors", 3, 4096
 WORDS = ("tenant", "kind", "status", "owner", "sees", "project", "namespace")
 OF_ITEM = ("item", "forgotten", *WORDS)
 DTYPES = {"id": "<i8", "item": "<i8", "at": "<i8", **dict.fromkeys(("speaker", *WORDS), "<u4"), "forgotten": "u1",
@@ -38,8 +36,7 @@ class Slots:
     """Rows of vectors, with room to grow, and the columns that filters need; `bits` holds their signs, word by word."""
 
     def __init__(self, dimension: int, room: int = 256, memory: Array | None = None) -> None:
-        self.dimension = dimension
-        self.count = 0
+        self.dimension, self.count = dimension, 0
         self._lay_out(room, memory)
 
     def _lay_out(self, room: int, memory: Array | None = None) -> None:
@@ -143,12 +140,10 @@ def open_snapshot(path: Path, dimension: int, expected: Mapping[str, object]) ->
         marks: dict[str, Any] = json.loads(head[len(MAGIC):])
         crc = marks.pop("crc")
         expected = {**expected, "format": FORMAT, "dimension": dimension}
-        fits = (head.startswith(MAGIC) and all(marks[name] == value for name, value in expected.items())
-                and len(memory) == layout(marks["rows"], dimension)[1]
-                and _checksum(marks, memory) == crc)
+        if not (head.startswith(MAGIC) and all(marks[name] == value for name, value in expected.items())
+                and len(memory) == layout(marks["rows"], dimension)[1] and _checksum(marks, memory) == crc):
+            return None
     except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError):
-        return None
-    if not fits:
         return None
     slots = Slots(dimension, marks["rows"], memory)
     slots.count = marks["rows"]

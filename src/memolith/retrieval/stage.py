@@ -24,9 +24,7 @@ class LocalStage:
 
     def __init__(self, folder: Path, reading: Callable[[None], AbstractContextManager[Any]],
                  writing: Callable[[None], AbstractContextManager[Any]]) -> None:
-        self._folder = folder
-        self._reading = reading
-        self._writing = writing
+        self._folder, self._reading, self._writing = folder, reading, writing
         self._indexes: dict[str, VectorIndex] = {}
         self._lock = threading.RLock()
 

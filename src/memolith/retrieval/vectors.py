@@ -17,10 +17,8 @@ from memolith.retrieval.slots import Array, Slots, code, micros, open_snapshot, 
 
 # The statements of the store by name: what this index follows is no concern of the engine, whose reader has none.
 Rows = Any
-BLOCK = 32_768
-NARROW = 20_000
-TAIL = 2_000
-SQUARE = 1024
+BLOCK, SQUARE = 32_768, 1024
+NARROW, TAIL = 20_000, 2_000
 ABANDONED_S = 3600
 
 
@@ -28,9 +26,7 @@ class VectorIndex:
     """Finds the nearest vectors of one model in one data folder."""
 
     def __init__(self, folder: Path, model: str, dimension: int) -> None:
-        self.folder = folder
-        self.model = model
-        self.dimension = dimension
+        self.folder, self.model, self.dimension = folder, model, dimension
         self._name = f"vectors-{code(model):08x}-"
         self._lock = threading.RLock()
         self._file: Path | None = None
@@ -81,8 +77,7 @@ class VectorIndex:
     def snapshot(self, rows: Rows) -> Path:
         """Write everything into a new file beside the old ones, which live readers may still map."""
         vector, change = next(rows.rows("slot_marks"))
-        marks: dict[str, object] = {"database": rows.database(), "model": self.model, "vector": vector,
-                                    "change": change}
+        marks = {"database": rows.database(), "model": self.model, "vector": vector, "change": change}
         numbers = [int(path.stem[-10:]) for path in self._files()]
         # The clock, so that no name comes back after all files were removed: a reader knows its file by the name.
         path = self.folder / f"{self._name}{max([*numbers, int(time.time())]) + 1:010d}.snap"
@@ -201,8 +196,7 @@ class VectorIndex:
     def _checked(self, rows: Rows, caller: Caller, chosen: Filter, ids: Array, scores: Array,
                  limit: int) -> list[Candidate]:
         """Those that the database agrees to, best first."""
-        found: list[Candidate] = []
-        start, step = 0, limit
+        found, start, step = list[Candidate](), 0, limit
         while start < len(ids) and len(found) < limit:
             part = ids[start:start + step].tolist()
             passing: dict[int, int] = dict(rows.filtered("passing", caller, chosen, "passage", model=self.model,
@@ -219,9 +213,8 @@ def _mask(slots: Slots, caller: Caller, chosen: Filter) -> Array:
     """The slots that may pass: every column that the filter can be told by."""
     mask: Array = (slots.column("tenant") == code(caller.tenant)) & (slots.column("gone") == 0)
     if not caller.admin:
-        seen = slots.column("owner") == code(caller.user)
-        seen |= _any_of(slots.column("sees"), ["o", f"p{caller.project}"] if caller.project else ["o"])
-        mask &= seen
+        sees = ["o", f"p{caller.project}"] if caller.project else ["o"]
+        mask &= (slots.column("owner") == code(caller.user)) | _any_of(slots.column("sees"), sees)
     if chosen.forgotten is not None:
         mask &= slots.column("forgotten") == int(chosen.forgotten)
     for name, wanted in (("kind", chosen.kinds), ("status", chosen.statuses), ("project", chosen.projects),
@@ -286,8 +279,7 @@ def _smallest(distances: Array, wanted: int) -> Array:
 def quantised(vector: bytes) -> bytes:
     """The vector as int8, scaled by its largest part; cosine cancels the scale."""
     values = np.frombuffer(vector, "<f4")
-    rounded: bytes = np.rint(values * (127 / np.abs(values).max())).astype("i1").tobytes()
-    return rounded
+    return bytes(np.rint(values * (127 / np.abs(values).max())).astype("i1"))
 
 
 def closest(vectors: Sequence[bytes], least: float, most: int, tell: Callable[[int, int], None]) -> Array:

@@ -9,10 +9,8 @@ from typing import NamedTuple
 from memolith.engine.ports import Clock, Embedder, Job, Store
 from memolith.errors import DiskFull, EmbedderDown, Unavailable
 
-LEASE_S = 60
-BATCH = 32
-TRIES = 8
-DOWN_STEP = 3
+LEASE_S, BATCH = 60, 32
+TRIES, DOWN_STEP = 8, 3
 log = logging.getLogger("memolith.worker")
 
 
@@ -30,8 +28,7 @@ class EmbedWorker(NamedTuple):
             # A look costs less than the write lock, and mostly there is nothing to do.
             if not rows.waiting(tenant, "embed", 1):
                 return 0
-        started, done = time.monotonic(), 0
-        size = 4 if budget_s < 1 else BATCH
+        started, done, size = time.monotonic(), 0, 4 if budget_s < 1 else BATCH
         while time.monotonic() - started < budget_s:
             with self.store.writing(tenant, budget_s) as rows:
                 jobs = rows.lease("embed", self.clock.now(), size, LEASE_S, tenant)
@@ -75,8 +72,7 @@ class EmbedWorker(NamedTuple):
 
     def _embed(self, jobs: list[Job]) -> None:
         model, tenants = self.embedder.id, {job.tenant for job in jobs}
-        due: dict[Job, dict[int, str]] = {}
-        made: dict[str, bytes | None] = {}
+        due, made = dict[Job, dict[int, str]](), dict[str, bytes | None]()
         for tenant in tenants:
             with self.store.reading(tenant) as rows:
                 for job in (job for job in jobs if job.tenant == tenant):

@@ -21,8 +21,7 @@ from memolith.storage.store import SqlStore, SqlWriter
 
 FOLDER = Path(__file__).with_name("migrations") / "postgres"
 LEAST_SERVER, LEAST_VECTOR = 150_000, (0, 8)
-CONNECT_S = 5
-LOOK_S = 1.0
+CONNECT_S, LOOK_S = 5, 1.0
 
 
 @contextmanager
@@ -78,7 +77,6 @@ class PostgresWriter(SqlWriter, PostgresReader):
             self.db.execute(part, values)
 
     def posting(self, item: Item, passage: Passage, sign: int) -> Parameters:
-        """What the text index holds of a passage, which from now on counts or counts no longer."""
         made = super().posting(item, passage, sign)
         body, extra, scope = (str(made[name]) for name in ("body", "extra", "scope"))
         for term in {*body.split(), *extra.split()}:
@@ -103,9 +101,7 @@ class PostgresStore(SqlStore):
     def __init__(self, url: str, connections: int = 10, busy_s: float = 20.0, statement_s: float = 60.0,
                  pooled: bool = False) -> None:
         super().__init__(busy_s)
-        self.url = url
-        self._timeout = f"{int(statement_s * 1000)}ms"
-        self._prepare = None if pooled else 5
+        self.url, self._timeout, self._prepare = url, f"{int(statement_s * 1000)}ms", None if pooled else 5
         self._free = threading.BoundedSemaphore(connections)
         with self.owning() as db:
             migrate(db)
@@ -156,10 +152,9 @@ class PostgresStore(SqlStore):
     def take_calls(self, key: str, minute: int, amount: int) -> int:
         """Take so many calls of this minute; returns how many all servers took together."""
         with self.writing(None) as rows:
-            found = rows.row("allowance_take", tenant="", key=key, minute=minute, amount=amount)
+            (used,) = next(rows.rows("allowance_take", tenant="", key=key, minute=minute, amount=amount))
             rows.do("allowance_old", minute=minute - 1)
-        assert found is not None
-        return int(found[0])
+        return int(used)
 
     @contextmanager
     def transaction(self, tenant: str | None, writes: bool, wait_s: float) -> Iterator[Connection]:

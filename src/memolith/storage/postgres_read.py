@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import lru_cache
 from operator import itemgetter, mul
 from struct import unpack
-from typing import Any
+from typing import Any, NamedTuple
 
 import psycopg
 from psycopg import sql
@@ -23,8 +23,7 @@ from memolith.storage.reader import SqlReader
 
 Connection = psycopg.Connection[Row]
 STREAMED = ("all_items", "all_links", "events_after", "passages_all")
-BATCH = 2000
-LARGE = 10_000
+BATCH, LARGE = 2000, 10_000
 # Where each column of the text index begins among the positions of a tsvector, which end at 16383.
 STARTS = {"A": 1, "B": 9001, "C": 15001}
 _ELEMENTS = r"jsonb_array_elements_text(cast(:\1 as jsonb))"
@@ -44,8 +43,7 @@ def _number(value: Json) -> Json:
 
 def _pattern(glob: str) -> str:
     """The same as a regular expression."""
-    parts = re.findall(r"\*|\?|\[[\^!]?\]?[^\]]*\]|.", glob, re.S)
-    kinds = {"*": ".*", "?": "."}
+    parts, kinds = re.findall(r"\*|\?|\[[\^!]?\]?[^\]]*\]|.", glob, re.S), {"*": ".*", "?": "."}
     made = [kinds.get(part) or (re.sub(r"^\[!", "[^", part).replace("\\", "\\\\") if len(part) > 1 else
                                 re.escape(part)) for part in parts]
     return f"^(?:{''.join(made)})$"
@@ -81,8 +79,7 @@ class PostgresReader(SqlReader):
         return iter(cursor.execute(self.queries[name], values))
 
     def _execute(self, sql: str, values: Parameters, prepare: bool | None) -> Iterator[Row]:
-        return iter(self.db.execute(sql, {"tenant": self.tenant, **values}, prepare=prepare,
-                                    binary=True).fetchall())
+        return iter(self.db.execute(sql, {"tenant": self.tenant, **values}, prepare=prepare, binary=True).fetchall())
 
     def match(self, words: Sequence[str], phrases: Sequence[str], every: bool,
               scopes: Sequence[Sequence[str]]) -> str:
@@ -100,7 +97,6 @@ class PostgresReader(SqlReader):
         return self.filtered(name, caller, chosen, "passage", fill, limit=limit, **values)
 
     def stale(self, expected: dict[int, tuple[str, str, str]]) -> list[int]:
-        """Which passages the text index has otherwise; negative for what it has too much."""
         wanted = [{"ref": ref} | posting(*columns) for ref, columns in expected.items()]
         found = [ref for start in range(0, len(wanted), BATCH)
                  for (ref,) in self.rows("stale", wanted=json.dumps(wanted[start:start + BATCH]))]
@@ -119,8 +115,7 @@ class PostgresVectors:
     """Finds the nearest vectors of one model."""
 
     def __init__(self, model: str, dimension: int) -> None:
-        self.model = model
-        self.dimension = dimension
+        self.model, self.dimension = model, dimension
 
     def nearest(self, rows: Reader, caller: Caller, chosen: Filter, query: bytes, limit: int,
                 least: float = -1.0) -> list[Candidate]:
@@ -144,7 +139,6 @@ class PostgresVectors:
         return {Place.of(ref): cosine for ref, cosine in found}
 
     def cosine(self, query: bytes, vector: bytes) -> float:
-        """The cosine of two unit vectors."""
         return float(sum(map(mul, array("f", query), array("f", vector))))
 
     def beginnings(self, rows: Reader, caller: Caller, chosen: Filter) -> list[tuple[Place, bytes]]:
@@ -161,26 +155,23 @@ def halved(vector: bytes) -> bytes:
     return ("[" + ",".join(f"{part:.6g}" for part in array("f", vector)) + "]").encode()
 
 
-class PostgresStage:
+class PostgresStage(NamedTuple):
     """Searches in the database, and gives large tenants an index of their own."""
 
-    def __init__(self, owning: Callable[[], AbstractContextManager[Connection]], own_index_from: int) -> None:
-        self._owning = owning
-        self._least = own_index_from
+    owning: Callable[[], AbstractContextManager[Connection]]
+    least: int
 
     def vectors(self, embedder: Embedder) -> Vectors:
-        """The vectors of a model."""
         return PostgresVectors(embedder.id, embedder.dimension)
 
     def row(self, vector: bytes) -> bytes:
-        """A vector as the store keeps it."""
         return halved(vector)
 
     def renew(self, embedder: Embedder, always: bool = False) -> bool:
         """Build the index of each tenant that has grown past the bound, while it goes on writing."""
         made = False
-        with self._owning() as db:
-            for tenant, table in list(db.execute(QUERIES["large"], {"least": self._least, "model": embedder.id})):
+        with self.owning() as db:
+            for tenant, table in list(db.execute(QUERIES["large"], {"least": self.least, "model": embedder.id})):
                 mark = hashlib.blake2b(f"{tenant}:{embedder.id}".encode(), digest_size=12).hexdigest()
                 # A build that broke off leaves an index that is not valid, which is removed before the next try.
                 if next(iter(db.execute(QUERIES["own_index_state"], {"name": f"own_{mark}"})), None) == (True,):

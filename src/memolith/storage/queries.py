@@ -25,10 +25,8 @@ SHARED = Path(__file__).with_name("statements.sql")
 TO_POSTGRES = re.compile(r'::\w+| collate "C"| for update(?: skip locked)?')
 TO_SQLITE = re.compile(r" not indexed| indexed by [\w{}]+|cross (?=join \w+ \w+(?: not indexed)? on)| without rowid")
 PLAIN = {str, int, float, type(None)}
-_NAME = re.compile(r"^-- (name|statements|fragments): (\w+)\n", re.M)
+_GROUP = re.compile(r"^-- (statements|fragments): (\w+)\n", re.M)
 _ORDERS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">="}
-_SETS = ("topics", "tags_any", "tags_none")
-_TIMES = {"item": "i.created_at", "passage": "p.at"}
 
 
 class Queries(dict[str, str]):
@@ -38,13 +36,11 @@ class Queries(dict[str, str]):
                  prepared: Callable[[str], str]) -> None:
         super().__init__()
         for path in (SHARED, SHARED.with_name(file)):
-            parts = _NAME.split(path.read_text(encoding="utf-8"))
-            for form, name, text in zip(parts[1::3], parts[2::3], parts[3::3], strict=True):
-                found = [(name, text.strip())] if form == "name" else re.findall(r"^(\w+): (.+(?:\n .+)*)", text, re.M)
-                self |= {f"{name}_{one}" if form == "fragments" else one: prepared(part) for one, part in found}
-        self._attribute = attribute
-        self._value = value
-        self._prepared = prepared
+            parts = _GROUP.split(path.read_text(encoding="utf-8"))
+            for form, group, text in zip(parts[1::3], parts[2::3], parts[3::3], strict=True):
+                found = re.findall(r"^(\w+): (.+(?:\n .+)*)", text, re.M)
+                self |= {f"{group}_{name}" if form == "fragments" else name: prepared(part) for name, part in found}
+        self._attribute, self._value, self._prepared = attribute, value, prepared
 
     def about(self, name: str, table: str, columns: Collection[str], key: Collection[str] = ()) -> str:
         """A statement that is alike for every table, with the columns of this one."""
@@ -73,7 +69,7 @@ class Queries(dict[str, str]):
         wanted: list[tuple[str, str, Parameter]] = [
             *(("is", name, value) for name, value in same.items()),
             *(("in", name, _listed(found)) for name, found in among.items() if found),
-            *((name, name, _listed(getattr(chosen, name))) for name in _SETS),
+            *((name, name, _listed(getattr(chosen, name))) for name in ("topics", "tags_any", "tags_none")),
             (tags_all, "tags_all", _listed(chosen.tags_all)), ("title", "title_part", chosen.title.casefold() or None),
             (f"speakers_{place}", "speakers", _listed(chosen.speakers)), ("since", "since", chosen.since),
             ("until", "until", chosen.until)]
@@ -81,7 +77,7 @@ class Queries(dict[str, str]):
             if value is not None:
                 text = self[f"filter_{fragment}"]
                 parts.append(self.about(f"filter_{fragment}", "", (name,)) if "{columns}" in text else
-                             text.replace("{at}", _TIMES[place]))
+                             text.replace("{at}", "p.at" if place == "passage" else "i.created_at"))
                 values[name] = value
         for n, condition in enumerate(chosen.where):
             text = self["where_ordered" if condition.op in _ORDERS else f"where_{condition.op}"]
@@ -169,10 +165,7 @@ def checksum(text: str) -> str:
 
 
 def missing(done: Iterable[tuple[int, str, int]], known: list[Migration]) -> list[Migration]:
-    """What is still to be applied, if the rest has the text that it has now.
-
-    A newer schema is fine as long as it says that a program of this age can work with it.
-    """
+    """What is not applied yet; the rest must have the text of now, and a newer schema must allow so old a program."""
     texts, last = {number: checksum(text) for number, _, text in known}, known[-1][0]
     for number, applied, oldest in done:
         if oldest > last:

@@ -17,8 +17,7 @@ from memolith.storage import queries
 from memolith.storage.queries import Parameter, Parameters, Queries, Row, about_passages, filled
 from memolith.storage.terms import indexed, own, scope_tokens, sketch
 
-NARROW = 2000
-MOST_KNOWN = 2000
+NARROW, MOST_KNOWN = 2000, 2000
 WAYS = {"outgoing": ("source", "target", "out"), "incoming": ("target", "source", "in")}
 COUNTED = ("kind", "status", "namespace", "project", "tag")
 
@@ -33,9 +32,7 @@ class SqlReader:
     queries: Queries
 
     def __init__(self, db: Any, tenant: str | None, known: Known | None = None) -> None:
-        self.db = db
-        self.tenant = tenant or ""
-        self.known = known
+        self.db, self.tenant, self.known = db, tenant or "", known
         self.heads: dict[str, Row | None] = {}
 
     def run(self, sql: str, values: Parameters) -> Iterator[Row]:
@@ -119,8 +116,7 @@ class SqlReader:
             problems.append(f"the head says {seq} events; the log has others, or gaps")
         items = {row[0]: queries.item_from(row) for row in self.find("item", tenant=tenant)}
         marks: set[tuple[str, str | int, int]] = {("tag", tag, row) for row, item in items.items() for tag in item.tags}
-        expected: dict[int, tuple[str, str, str]] = {}
-        names: dict[int, str] = {}
+        expected, names = dict[int, tuple[str, str, str]](), dict[int, str]()
         for row in self.rows("passages_all", tenant=tenant):
             if (item := items.get(row[2])) is None:
                 problems.append(f"passage {row[0]} belongs to no item")
@@ -178,16 +174,14 @@ class SqlReader:
 
     def events(self, tenant: str, stream: str) -> list[Event]:
         """The history of one item or link, oldest first."""
-        if not storable(stream):
-            return []
-        return list(map(queries.event_from, self.rows("events_of", tenant=tenant, stream=stream)))
+        found = self.rows("events_of", tenant=tenant, stream=stream) if storable(stream) else ()
+        return list(map(queries.event_from, found))
 
     def event(self, tenant: str, **key: str | int) -> Event | None:
         """The event with that number, or that an actor wrote under an idempotency key."""
         return self.one(queries.event_from, "event", tenant=tenant, **key)
 
     def events_after(self, tenant: str, seq: int, limit: int = NO_LIMIT) -> Iterator[Event]:
-        """The log from there on."""
         return map(queries.event_from, self.rows("events_after", tenant=tenant, seq=seq, limit=limit))
 
     def streams(self, tenant: str, after: str = "") -> list[str]:
@@ -216,8 +210,7 @@ class SqlReader:
     def counts(self, caller: Caller, chosen: Filter, by: str) -> dict[str, int]:
         if by not in COUNTED:
             raise InvalidInput(f"Cannot count by {by!r}; use one of {', '.join(COUNTED)}.", field="by")
-        name = "tag_counts" if by == "tag" else "counts"
-        return dict(self.filtered(name, caller, chosen, "item", {"{column}": by}))
+        return dict(self.filtered("tag_counts" if by == "tag" else "counts", caller, chosen, "item", {"{column}": by}))
 
     def concept_tree(self, caller: Caller) -> list[tuple[str | None, str | None, str | None, int, int]]:
         """Per area, topic and subtopic: how many live concepts the caller sees, and the events of all."""
@@ -264,7 +257,6 @@ class SqlReader:
 
     def best(self, name: str, caller: Caller, chosen: Filter, fill: dict[str, str], limit: int, /,
              **values: Parameter) -> Iterator[Row]:
-        """The best passages by a named statement, among those that pass the filter."""
         # The text index orders everything it finds by itself, which is too much where a filter leaves little of it.
         fill = {"{rank}": "f.rank" if chosen == Filter() else "score desc", **fill}
         return self.filtered(name, caller, chosen, "passage", fill, limit=limit, **values)
@@ -310,8 +302,7 @@ class SqlReader:
     def places(self, places: Collection[Place]) -> dict[Place, tuple[Item, Passage]]:
         """The passages at these places with their items, as far as there are any."""
         found = list(self.rows("passages_at", ids=json.dumps([place.ref for place in places])))
-        items = {row[2]: row[10:] for row in found}
-        made = {number: queries.item_from(row) for number, row in items.items()}
+        made = {number: queries.item_from(row) for number, row in {row[2]: row[10:] for row in found}.items()}
         return {Place.of(row[0]): (made[row[2]], queries.passage_from(row, made[row[2]].id)) for row in found}
 
     def speakers(self, tenant: str) -> list[str]:
@@ -355,8 +346,7 @@ class SqlReader:
         if item is None:
             return []
         digests: dict[int, bytes] = dict(self.rows("vector_digests", tenant=tenant, item=item[0], model=model))
-        found = []
-        block, before = -1, ""
+        found, block, before = list[Unembedded](), -1, ""
         for row in self.rows("passages_of_items", tenant=tenant, ids=json.dumps([stream])):
             text = embedded(item[4], row[7], row[5], before if row[4] == block else "")
             found.append((row[0], text, digests.get(row[0])))

@@ -30,8 +30,7 @@ class Shards(PostgresStore):
                              pooled=pooled)
         self._stores: dict[str, PostgresStore] = {}
         self._homes: dict[str, str] = {}
-        self._known_at = float("-inf")
-        self._lock = threading.Lock()
+        self._known_at, self._lock = float("-inf"), threading.Lock()
 
     @contextmanager
     def transaction(self, tenant: str | None, writes: bool, wait_s: float) -> Iterator[Connection]:

@@ -24,14 +24,13 @@ from memolith.storage.store import SqlStore, SqlWriter
 FILE = "memolith.db"
 FOLDER = Path(__file__).with_name("migrations") / "sqlite"
 Progress = Callable[[int, int], None]
-MUCH_FREE = 1000
+MUCH_FREE, SHRED_TRIES = 1000, 20
 library_version = apsw.sqlite_lib_version
 _PRAGMAS = ("journal_mode=wal", "synchronous=full", "secure_delete=on", "temp_store=memory", "cache_size=-8000",
             "mmap_size=1073741824")
 # The kinds of pages that hold trees, where the header of the first one begins, and a byte that SQLite only locks.
 INTERIOR, LEAF = (2, 5), (10, 13)
 FIRST_HEADER, LOCKED_BYTE = 100, 2**30
-SHRED_TRIES = 20
 _MEANINGS: dict[type[Exception], type[ours.MemolithError]] = {
     apsw.FullError: ours.DiskFull, apsw.BusyError: ours.StoreBusy, apsw.LockedError: ours.StoreBusy,
     apsw.ConstraintError: ours.VersionConflict, UnicodeDecodeError: ours.StoreCorrupt,
@@ -121,9 +120,7 @@ class SqliteStore(SqlStore):
 
     def __init__(self, folder: Path, busy_s: float = 20.0) -> None:
         super().__init__(busy_s)
-        self.folder = folder
-        self.file = folder / FILE
-        self._pid = os.getpid()
+        self.folder, self.file, self._pid = folder, folder / FILE, os.getpid()
         with translated():
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             with self._connection() as db:
@@ -220,8 +217,7 @@ def restore_backup(file: Path, folder: Path) -> None:
     if (folder / FILE).exists():
         raise ours.Conflict(f"{folder} holds a database already; restore into an empty folder.")
     with translated(), closing(apsw.Connection(str(file))) as source:
-        problems = [text for (text,) in source.execute("pragma integrity_check(5)") if text != "ok"]
-        if problems:
+        if problems := [text for (text,) in source.execute("pragma integrity_check(5)") if text != "ok"]:
             raise ours.StoreCorrupt(f"The backup is damaged: {problems[0]}")
         if not source.execute("select count(*) from sqlite_schema where name = 'migration'").get:
             raise ours.StoreCorrupt("This file is no backup of memolith.")
@@ -268,7 +264,7 @@ def _missing(db: apsw.Connection, known: list[queries.Migration]) -> list[querie
     tables = {name for (name,) in db.execute("select name from sqlite_schema")}
     if tables and "migration" not in tables:
         raise ours.StoreCorrupt("The database file belongs to another program.")
-    done = [(number, text) for number, text in db.execute("select number, checksum from migration")] if tables else []
+    done = db.execute("select number, checksum from migration") if tables else ()
     return queries.missing([(number, text, version) for number, text in done], known)
 
 

@@ -1,6 +1,6 @@
 -- Statements that read the same in every database, by name; the files beside this one have the others.
--- Short ones stand together by subject; `{filters}` is filled with fragments of the groups `filter` and `where`. Both
--- go on where a line is indented. `in each(:x)` and `in numbers(:x)` take a JSON array.
+-- They stand together by subject and go on where a line is indented; `{filters}` is filled with fragments of the groups
+-- `filter` and `where`. `in each(:x)` and `in numbers(:x)` take a JSON array.
 -- Casts (`::bigint`) and locks (`for update`) are for PostgreSQL, index hints and `cross join` for SQLite.
 
 -- statements: any_table
@@ -23,8 +23,7 @@ log_state: select count(*), coalesce(min(seq), 0), coalesce(max(seq), 0) from ev
 scrub: update event set data = '{}', key = null where tenant = :tenant and stream = :stream and type <> 'erased'
 link_streams: select stream from event indexed by event_source
     where tenant = :tenant and type = 'linked' and data::jsonb ->> 'source' = :item
-    union
-    select stream from event indexed by event_target
+    union select stream from event indexed by event_target
     where tenant = :tenant and type = 'linked' and data::jsonb ->> 'target' = :item
 
 -- statements: item
@@ -36,42 +35,33 @@ cut_items: select row from item where tenant = :tenant and passages <> blocks
 blocks_at: select count(distinct item << 20 | block) from passage not indexed
     where tenant = :tenant and id in numbers(:ids) and not (item << 20 | block) in numbers(:known)
 
--- name: passages_of_items
-with i as materialized (select id, row, row << 20 as low, (row + 1) << 20 as high from item
-                        where tenant = :tenant and id in each(:ids))
-select p.*, i.id as item_id from i
-cross join passage p not indexed on p.tenant = :tenant and p.id >= i.low and p.id < i.high
-order by i.row, p.id
-
--- name: passages_at
-select p.id, p.tenant, p.item, p.ordinal, p.block, p.text, p.at, p.speaker, p.locator, p.attributes,
-       i.row, i.tenant, i.id, i.kind, i.title, i.status, i.owner, i.audience, i.project, i.namespace, i.tags,
-       i.attributes, i.version, i.seq, i.created_at, i.updated_at, i.blocks, i.passages, i.forgotten
-from passage p not indexed join item i on i.tenant = p.tenant and i.row = p.item
-where p.tenant = :tenant and p.id in numbers(:ids)
-
--- name: text_sizes
-with i as materialized (select id, row << 20 as low, (row + 1) << 20 as high from item
-                        where tenant = :tenant and id in each(:ids))
-select i.id, i.low, sum(length(p.text)), sum(octet_length(p.text)) from i
-cross join passage p not indexed on p.tenant = :tenant and p.id >= i.low and p.id < i.high group by 1, 2
-
--- statements: of_items
+-- statements: passage
+passages_of_items: with i as materialized (select id, row, row << 20 as low, (row + 1) << 20 as high from item
+        where tenant = :tenant and id in each(:ids))
+    select p.*, i.id as item_id from i
+    cross join passage p not indexed on p.tenant = :tenant and p.id >= i.low and p.id < i.high order by i.row, p.id
+passages_at: select p.id, p.tenant, p.item, p.ordinal, p.block, p.text, p.at, p.speaker, p.locator, p.attributes,
+        i.row, i.tenant, i.id, i.kind, i.title, i.status, i.owner, i.audience, i.project, i.namespace, i.tags,
+        i.attributes, i.version, i.seq, i.created_at, i.updated_at, i.blocks, i.passages, i.forgotten
+    from passage p not indexed join item i on i.tenant = p.tenant and i.row = p.item
+    where p.tenant = :tenant and p.id in numbers(:ids)
+text_sizes: with i as materialized (select id, row << 20 as low, (row + 1) << 20 as high from item
+        where tenant = :tenant and id in each(:ids))
+    select i.id, i.low, sum(length(p.text)), sum(octet_length(p.text)) from i
+    cross join passage p not indexed on p.tenant = :tenant and p.id >= i.low and p.id < i.high group by 1, 2
 passages_all: select * from passage where tenant = :tenant
 alike: select i.id from sketch s cross join item i on i.tenant = s.tenant and i.row = s.item
     where s.tenant = :tenant and s.mark in numbers(:marks) and (i.passages = :passages or :passages = 0) {filters}
     limit 20
-
--- name: empty_models
-delete from item;
-delete from tag;
-delete from sketch;
-delete from passage;
-delete from link;
-delete from outbox where consumer = 'embed';
-insert into head (tenant, seq, at) select tenant, max(seq), max(at) from event
-where true group by tenant order by min(at)
-on conflict (tenant) do update set seq = excluded.seq, at = excluded.at, passages = 0, terms = 0
+empty_models: delete from item;
+    delete from tag;
+    delete from sketch;
+    delete from passage;
+    delete from link;
+    delete from outbox where consumer = 'embed';
+    insert into head (tenant, seq, at) select tenant, max(seq), max(at) from event where true
+    group by tenant order by min(at)
+    on conflict (tenant) do update set seq = excluded.seq, at = excluded.at, passages = 0, terms = 0
 
 -- statements: link
 all_links: select * from link where tenant = :tenant order by id
@@ -97,15 +87,11 @@ wide: select 1 from {table} where tenant = :tenant and {column} = :value limit 1
 owners: select (select min(owner) from item where tenant = :tenant),
     (select max(owner) from item where tenant = :tenant)
 expiring: select 1 from item i where i.tenant = :tenant and i.attributes::jsonb ->> 'expires_at' is not null limit 1
-
--- name: speakers
-with recursive speaker (name) as (
-    select min(speaker) from passage where tenant = :tenant and speaker is not null
-    union all
-    select (select min(p.speaker) from passage p where p.tenant = :tenant and p.speaker > speaker.name) from speaker
-    where speaker.name is not null
-)
-select name from speaker where name is not null limit 200
+speakers: with recursive speaker (name) as (
+        select min(speaker) from passage where tenant = :tenant and speaker is not null
+        union all select (select min(p.speaker) from passage p where p.tenant = :tenant and p.speaker > speaker.name)
+        from speaker where speaker.name is not null)
+    select name from speaker where name is not null limit 200
 
 -- statements: access
 access_of: select item, count, last from access where tenant = :tenant and item in each(:ids)
@@ -124,22 +110,17 @@ vector_digests: select passage, digest from embedding where tenant = :tenant and
     and passage >= :item::bigint << 20 and passage < (:item::bigint + 1) << 20
 vectors_of_others: delete from embedding where model <> :model
 queue_missing: insert into outbox (tenant, seq, consumer, stream, status, due)
-    select i.tenant,
-    (select max(seq) from event e indexed by event_stream where e.tenant = i.tenant and e.stream = i.id),
-    'embed', i.id, 'pending', :now
+    select i.tenant, (select max(seq) from event e indexed by event_stream where e.tenant = i.tenant
+        and e.stream = i.id), 'embed', i.id, 'pending', :now
     from item i where (i.tenant, i.row) not in (select tenant, passage >> 20 from embedding where model = :model)
     on conflict do nothing
 
--- name: outbox_tenants
-with recursive waiting (tenant) as (
-    select min(tenant) from outbox where consumer = :consumer
-    union all
-    select (select min(o.tenant) from outbox o where o.consumer = :consumer and o.tenant > waiting.tenant) from waiting
-    where waiting.tenant is not null
-)
-select tenant from waiting where tenant is not null order by random()
-
 -- statements: outbox
+outbox_tenants: with recursive waiting (tenant) as (
+        select min(tenant) from outbox where consumer = :consumer
+        union all select (select min(o.tenant) from outbox o where o.consumer = :consumer and o.tenant > waiting.tenant)
+        from waiting where waiting.tenant is not null)
+    select tenant from waiting where tenant is not null order by random()
 outbox_due: select seq, stream, attempts from outbox
     where tenant = :tenant and consumer = :consumer and status in ('pending', 'leased') and due <= :now
     and not exists (select 1 from head where tenant = :tenant and frozen)
@@ -153,8 +134,7 @@ outbox_errors: select tenant, stream, consumer, attempts, error from outbox
     where status = 'failed' order by due desc limit 20
 outbox_counts: select consumer, case status when 'failed' then 'failed' else 'pending' end, count(*) from outbox
     where cast(:tenant as text) is null or tenant = :tenant group by 1, 2
-    union all
-    select consumer, 'processed', sum(count) from outbox_done
+    union all select consumer, 'processed', sum(count) from outbox_done
     where cast(:tenant as text) is null or tenant = :tenant group by 1
 outbox_count_done: insert into outbox_done (tenant, consumer, count) values (:tenant, :consumer, 1)
     on conflict (tenant, consumer) do update set count = outbox_done.count + 1

@@ -127,11 +127,9 @@ class SqlWriter(SqlReader):
             self.drop("embedding", passage=ref)
 
     def _index(self, name: str, ref: int, item: Item, passage: Passage) -> None:
-        sign = 1 if name == "posting_add" else -1
-        self.do(name, tenant=self.tenant, id=ref, **self.posting(item, passage, sign))
+        self.do(name, tenant=self.tenant, id=ref, **self.posting(item, passage, 1 if name == "posting_add" else -1))
 
     def row_of(self, item: Item) -> int:
-        """The row that an item has in its table."""
         return item.seq if self.row_is_seq else int(next(self.find("item", tenant=self.tenant, id=item.id))[0])
 
     def do(self, name: str, /, **values: Parameter) -> None:
@@ -178,8 +176,7 @@ class SqlWriter(SqlReader):
         return jobs
 
     def _put_job(self, job: Job, status: str, due: str) -> None:
-        state: Parameters = {"status": status, "due": due, "error": None}
-        self.put("outbox", columns(job) | state, ("tenant", "seq", "consumer"))
+        self.put("outbox", columns(job) | {"status": status, "due": due, "error": None}, ("tenant", "seq", "consumer"))
 
     def done(self, job: Job) -> None:
         self.drop("outbox", tenant=job.tenant, seq=job.seq, consumer=job.consumer)
@@ -206,10 +203,9 @@ class SqlStore(ABC):
     writer: type[SqlWriter]
 
     def __init__(self, busy_s: float) -> None:
-        self._busy_s = busy_s
+        self._busy_s, self._closed = busy_s, False
         self._idle: list[Any] = []
         self._known: Known = {}
-        self._closed = False
 
     @abstractmethod
     def transaction(self, tenant: str | None, writes: bool, wait_s: float) -> AbstractContextManager[Any]:

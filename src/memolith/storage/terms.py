@@ -36,8 +36,8 @@ def terms(text: str) -> list[str]:
     if tokenizer is None:
         # One tokenizer per thread: it belongs to a connection, and connections do not share.
         _local.connection = apsw.Connection(":memory:")
-        tokenizer = _local.connection.fts5_tokenizer("porter", ["unicode61", "remove_diacritics", "2"])
-        _local.tokenizer = tokenizer
+        tokenizer = _local.tokenizer = _local.connection.fts5_tokenizer(
+            "porter", ["unicode61", "remove_diacritics", "2"])
     found: list[str] = tokenizer(text.encode(), apsw.FTS5_TOKENIZE_DOCUMENT, None,
                                  include_offsets=False, include_colocated=False)
     return found
@@ -95,8 +95,7 @@ def own(number: int, words: Iterable[str]) -> str:
 @lru_cache(50_000)
 def _mark(number: int, word: str) -> str:
     """A token that tells nothing of the word; of the few that meet in one, the true scores are told apart later."""
-    digest = hashlib.blake2b(f"{number}:{word}".encode(), digest_size=5).digest()
-    return base64.b32encode(digest).decode().lower()
+    return base64.b32encode(hashlib.blake2b(f"{number}:{word}".encode(), digest_size=5).digest()).decode().lower()
 
 
 def scope_tokens(name: str, values: Iterable[str]) -> list[str]:

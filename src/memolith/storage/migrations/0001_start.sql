@@ -50,16 +50,14 @@ create table tag (
 
 -- Marks of the first passage of each item: the same text has the same first one, near-identical ones share another.
 create table sketch (
-    tenant text collate "C" not null, mark bigint not null, item bigint not null,
-    primary key (tenant, mark, item)
+    tenant text collate "C" not null, mark bigint not null, item bigint not null, primary key (tenant, mark, item)
 ) without rowid;
 
 create table link (
     tenant text collate "C" not null, id text collate "C" not null, source text collate "C" not null,
     target text collate "C" not null, type text collate "C" not null, strength double precision not null,
     attributes text not null, version integer not null, seq bigint not null, created_at text collate "C" not null,
-    updated_at text collate "C" not null,
-    primary key (tenant, id)
+    updated_at text collate "C" not null, primary key (tenant, id)
 ) without rowid;
 create unique index link_out on link (tenant, source, type, target);
 create index link_in on link (tenant, target, type, source);
@@ -67,8 +65,7 @@ create index link_in on link (tenant, target, type, source);
 create table outbox (
     tenant text collate "C" not null, seq bigint not null, consumer text collate "C" not null,
     stream text collate "C" not null, status text not null, attempts integer not null default 0,
-    due text collate "C" not null, error text,
-    primary key (tenant, consumer, seq)
+    due text collate "C" not null, error text, primary key (tenant, consumer, seq)
 ) without rowid;
 create table outbox_done (
     tenant text collate "C" not null, consumer text collate "C" not null, count bigint not null,
@@ -77,8 +74,7 @@ create table outbox_done (
 
 create table access (
     tenant text collate "C" not null, item text collate "C" not null, count bigint not null,
-    last text collate "C" not null,
-    primary key (tenant, item)
+    last text collate "C" not null, primary key (tenant, item)
 ) without rowid;
 
 create table client_key (
@@ -88,6 +84,5 @@ create table client_key (
 ) without rowid;
 
 create table setting (
-    tenant text collate "C" not null, name text collate "C" not null, value text not null,
-    primary key (tenant, name)
+    tenant text collate "C" not null, name text collate "C" not null, value text not null, primary key (tenant, name)
 ) without rowid;
