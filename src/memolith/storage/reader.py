@@ -346,7 +346,7 @@ class SqlReader:
         if item is None:
             return []
         digests: dict[int, bytes] = dict(self.rows("vector_digests", tenant=tenant, item=item[0], model=model))
-        found, block, before = list[Unembedded](), -1, ""
+        found, block, before = list[tuple[int, str, bytes | None]](), -1, ""
         for row in self.rows("passages_of_items", tenant=tenant, ids=json.dumps([stream])):
             text = embedded(item[4], row[7], row[5], before if row[4] == block else "")
             found.append((row[0], text, digests.get(row[0])))
