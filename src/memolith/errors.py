@@ -1,4 +1,17 @@
-"""Everything that can go wrong, as one tree: each class says its HTTP status, its type, and when to try again."""
+"""Everything that can go wrong, as one tree with the HTTP status; to the right what is derived from a class.
+
+MemolithError
+├── InvalidInput     400  Malformed, BlockedContent
+├── Unauthenticated  401
+├── Denied           403
+├── NotFound         404  PromptNotFound
+├── Conflict         409  VersionConflict, AlreadyExists, NotUndoable
+├── TooLarge         413
+├── RateLimited      429
+├── Unavailable      503  StoreBusy, StoreReadOnly, StoreCorrupt, StoreGone, StoreDenied, OutcomeUnknown, TenantMoving,
+│                         SchemaTooNew, EmbedderDown, AnalystDown
+└── DiskFull         507
+"""
 
 import re
 
