@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from memolith.engine.engine import Engine
-from memolith.engine.model import Caller
+from memolith.engine.model import Caller, SystemClock
 from memolith.engine.ports import Store, Vectors
 from memolith.engine.recall import Recall
-from memolith.engine.times import SystemClock
 from memolith.retrieval import rank
 from memolith.retrieval.vectors import VectorIndex, quantised
 from memolith.storage import terms

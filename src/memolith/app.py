@@ -17,10 +17,9 @@ from memolith.adapters.builtin_analyst import BuiltinAnalyst
 from memolith.adapters.repository import checkout
 from memolith.engine.engine import Engine
 from memolith.engine.intake import Limits
-from memolith.engine.model import Block, Caller, Draft
+from memolith.engine.model import Block, Caller, Draft, SystemClock
 from memolith.engine.ports import Allowance, Analyst, Cipher, Embedder, Meaning, Store
 from memolith.engine.recall import Recall
-from memolith.engine.times import SystemClock
 from memolith.engine.upkeep import carry_rest, follow, unequal, unsound
 from memolith.errors import InvalidInput, MemolithError, StoreCorrupt, StoreGone
 from memolith.retrieval import rank

@@ -18,9 +18,8 @@ from contracts.choices import FILTERS, ITEMS, MODEL, PASSAGES, vector_of
 from memolith.engine.engine import Engine
 from memolith.engine.events import Event, fold
 from memolith.engine.matching import checked
-from memolith.engine.model import Audience, Block, Caller, Direction, Draft, Filter, Item, Patch
+from memolith.engine.model import Audience, Block, Caller, Direction, Draft, Filter, Item, Patch, iso
 from memolith.engine.ports import ClientKey, Job, Place, Statistics, Store, Vectors, Writer
-from memolith.engine.times import iso
 from memolith.errors import InvalidInput, StoreBusy, VersionConflict
 from memolith.storage import terms
 from memolith.storage.store import StoredKeys

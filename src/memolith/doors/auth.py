@@ -24,9 +24,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from memolith.app import StoredKeys
 from memolith.doors.mcp_server import CALLER, REQUEST, SCOPES_KEY
 from memolith.engine.intake import identifier
-from memolith.engine.model import Caller
+from memolith.engine.model import Caller, new_id
 from memolith.engine.ports import Allowance, ClientKey
-from memolith.engine.times import new_id
 from memolith.errors import Denied, InvalidInput, MemolithError, RateLimited, TooLarge, Unauthenticated, Unavailable
 from memolith.registry import PLAIN, SCOPES
 from memolith.settings import Settings

@@ -111,8 +111,7 @@ def keep(search: Recall, verbs: Verbs | None, caller: Caller, branch: str | None
     # Only here is anything written.
     from memolith.engine.claims import known
     from memolith.engine.consolidation import headline
-    from memolith.engine.model import Audience, Block, Draft
-    from memolith.engine.times import SystemClock
+    from memolith.engine.model import Audience, Block, Draft, SystemClock
     from memolith.engine.verbs import Verbs
     verbs, kept = verbs or Verbs(search.store, SystemClock()), dict[str, int]()
     for text in said(transcript):

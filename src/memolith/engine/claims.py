@@ -67,8 +67,7 @@ def contradicts(first: str, second: str) -> bool:
 def known(rows: Reader, caller: Caller, kind: str, text: str, but: str = "") -> tuple[Similar, ...]:
     """The items of a kind, but one, with a text or with most of its word sequences, the nearest first."""
     pieces, among = chunk(text), Filter(kinds=(kind,))
-    ids = rows.alike(caller, pieces[0], len(pieces), among) - {but}
-    if not ids:
+    if not (ids := rows.alike(caller, pieces[0], len(pieces), among) - {but}):
         return ()
     titles, texts = rows.items(caller.tenant, ids), rows.passages_of(caller.tenant, ids)
     found = []

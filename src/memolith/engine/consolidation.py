@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 from memolith.engine.claims import contradicts
 from memolith.engine.insights import ALIKE, ON_TOPIC
 from memolith.engine.intake import Intake
-from memolith.engine.model import Block, Caller, Condition, Draft, Filter, Item, Json, Scope
+from memolith.engine.model import Block, Caller, Condition, Draft, Filter, Item, Json, Scope, new_id
 from memolith.engine.ports import MOST_LISTED
 from memolith.engine.recall import SIDE, Query
 from memolith.engine.secrets import redact
-from memolith.engine.times import new_id
 from memolith.errors import Unavailable, VersionConflict
 
 if TYPE_CHECKING:

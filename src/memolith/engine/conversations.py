@@ -13,10 +13,9 @@ from uuid import NAMESPACE_URL, uuid5
 
 from memolith.engine.engine import Engine
 from memolith.engine.intake import Intake, folder_path, when
-from memolith.engine.model import NO_ATTRIBUTES, Attributes, Block, Caller, Condition, Draft, Filter, Item, Json
+from memolith.engine.model import DAY_S, Block, Caller, Condition, Draft, Filter, Item, Json, shifted
 from memolith.engine.ports import Place
 from memolith.engine.secrets import redact
-from memolith.engine.times import DAY_S, shifted
 from memolith.errors import AlreadyExists, InvalidInput, TooLarge
 
 PINNED, CHARACTERS_PER_TOKEN, PREVIEW = 10, 4, 100
@@ -182,7 +181,7 @@ def _line(value: Object, name: str, report: Report) -> Iterator[Turn]:
         yield source, (id, 0), "", block
 
 
-def _blocks(role: str, content: Json, time: Json, report: Report, extra: Attributes = NO_ATTRIBUTES) -> Iterator[Block]:
+def _blocks(role: str, content: Json, time: Json, report: Report, extra: Object | None = None) -> Iterator[Block]:
     """A message, in several pieces if it is very long; nothing if nothing is said in it."""
     at = None
     with suppress(InvalidInput, ValueError, OverflowError, OSError):
@@ -193,7 +192,7 @@ def _blocks(role: str, content: Json, time: Json, report: Report, extra: Attribu
     if speaker in ("tool", "developer") or text.startswith(("<environment_context>", "<user_instructions>")):
         report[f"skipped: a {speaker} message for the program"] += 1
     elif text.strip():
-        yield from (Block(text[start:start + LONGEST_MESSAGE], speaker or "user", at, attributes=extra)
+        yield from (Block(text[start:start + LONGEST_MESSAGE], speaker or "user", at, attributes=extra or {})
                     for start in range(0, len(text), LONGEST_MESSAGE))
 
 

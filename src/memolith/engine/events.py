@@ -141,8 +141,7 @@ def _filled(before: Item | None, item: Item, event: Event) -> Changes:
 
 
 def _texts(data: Data, name: str, otherwise: Iterable[str] = ()) -> Iterable[str]:
-    value = data.get(name)
-    if value is not None and not isinstance(value, list):
+    if not isinstance(value := data.get(name), list | None):
         raise ValueError("tags are a list")
     return otherwise if value is None else cast("list[str]", value)
 

@@ -4,9 +4,8 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
-from memolith.engine.intake import storable, when
-from memolith.engine.model import Condition, Filter
-from memolith.engine.times import UNITS_S, seconds, shifted
+from memolith.engine.intake import UNITS_S, seconds, storable, when
+from memolith.engine.model import Condition, Filter, shifted
 from memolith.errors import InvalidInput
 
 KEYS = {name: names.split()[0] for names in (

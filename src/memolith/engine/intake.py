@@ -1,6 +1,7 @@
 """What comes in is checked and freed of secrets here, before anything is written."""
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -8,7 +9,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import NamedTuple, TypeVar, cast
 
-from memolith.engine.model import KINDS, Attributes, Audience, Block, Draft, Json, Patch
+from memolith.engine.model import DAY_S, KINDS, Attributes, Audience, Block, Draft, Json, Patch
 from memolith.engine.secrets import redact
 from memolith.errors import BlockedContent, InvalidInput, TooLarge
 
@@ -16,6 +17,7 @@ NEEDS_TEXT = ("memory", "conversation", "concept")
 DEFAULT_NAMESPACE = {"memory": "context"}
 DEFAULT_ATTRIBUTES: dict[str, Attributes] = {"conversation": {"folder": "/", "importance_score": 5}}
 DEEPEST = 100
+UNITS_S, LONGEST_S = {"s": 1, "m": 60, "h": 3600, "d": DAY_S, "w": 7 * DAY_S}, 100 * 365 * DAY_S
 Change = TypeVar("Change", Draft, Patch)
 
 
@@ -215,3 +217,11 @@ def when(name: str, value: str) -> str:
     except (ValueError, OverflowError, TypeError) as error:
         raise InvalidInput(f"{name} is not a time; write it like 2026-07-28T12:00:00Z.", field=name) from error
     return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ").rjust(27, "0")
+
+
+def seconds(field: str, text: str) -> int:
+    """How long `90s`, `15m`, `24h`, `7d` or `2w` is, up to a hundred years."""
+    found = re.fullmatch(r"([0-9]{1,12})([smhdw])", text)
+    if found is None or (length := int(found[1]) * UNITS_S[found[2]]) > LONGEST_S:
+        raise InvalidInput(f"{field} is no duration; write it like 90s, 15m, 24h, 7d or 2w.", field=field, value=text)
+    return length

@@ -214,7 +214,6 @@ def carry_rest(source: Store, target: Store, tenant: str) -> None:
 
 
 def unequal(source: Store, target: Store, tenant: str) -> list[str]:
-    """What differs between the two; empty when all is well."""
     parts: dict[str, Callable[[Reader], Iterator[object]]] = {
         "events": lambda rows: rows.events_after(tenant, 0), "items": lambda rows: rows.all_items(tenant),
         "links": lambda rows: rows.all_links(tenant)}

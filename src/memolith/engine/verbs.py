@@ -13,7 +13,6 @@ from memolith.engine.events import CHUNKER, Changes, Event, Replay, block_data, 
 from memolith.engine.intake import Intake, Limits, identifier, plain, word
 from memolith.engine.model import NO_ATTRIBUTES, Attributes, Block, Caller, Draft, Item, Json, Link, Patch, Written
 from memolith.engine.ports import Clock, Reader, Store, Writer
-from memolith.engine.times import iso, new_id, shifted
 from memolith.errors import AlreadyExists, Conflict, Denied, InvalidInput, NotFound, VersionConflict
 
 # The kinds whose title is a name that may stand only once, and the attributes that go with it.
@@ -78,12 +77,12 @@ class Verbs:
                   receipt: Receipt = Receipt()) -> Written:
         if draft.id and rows.events(caller.tenant, draft.id):
             raise AlreadyExists("There is an item with this id already.", field="id", id=draft.id)
-        until: dict[str, Json] = {"expires_at": shifted(self.clock.now(), draft.ttl_s)} if draft.ttl_s else {}
+        until: dict[str, Json] = {"expires_at": model.shifted(self.clock.now(), draft.ttl_s)} if draft.ttl_s else {}
         data: dict[str, Json] = {
             "kind": draft.kind, "title": draft.title, "status": draft.status, "owner": caller.user,
             "audience": draft.audience.value, "project": draft.project or None, "namespace": draft.namespace or None,
             "tags": list(draft.tags), "attributes": {**draft.attributes, **until}, **_text(draft.blocks)}
-        return self._change(rows, caller, draft.id or new_id(), "remembered", data, intake, receipt)
+        return self._change(rows, caller, draft.id or model.new_id(), "remembered", data, intake, receipt)
 
     def revise(self, caller: Caller, id: str, patch: Patch, expected: int | None = None,
                key: str | None = None) -> Written:
@@ -136,7 +135,6 @@ class Verbs:
                     if item.kind == kind and item.scope.admits(caller) and not gone(item)]
 
     def restore(self, caller: Caller, id: str, key: str | None = None) -> Written:
-        """Bring a forgotten item back as it was."""
         receipt = Receipt.of(key, "restore", id)
         with self.store.writing(caller.tenant) as rows:
             if first := self._repeated(rows, caller, receipt):
@@ -181,12 +179,10 @@ class Verbs:
                 return present
             if id is not None and rows.events(caller.tenant, identifier(id)):
                 raise AlreadyExists("There is something with this id already.", field="id", id=id)
-            stream = present.id if present else id or f"rel-{new_id()}"
-            _, changes = self._record(rows, present, stream, "relinked" if present else "linked", {
+            stream = present.id if present else id or f"rel-{model.new_id()}"
+            return cast(Link, self._record(rows, present, stream, "relinked" if present else "linked", {
                 "source": source, "target": target, "type": type, "strength": strength,
-                "attributes": dict(attributes)}, caller)
-        assert changes.link is not None
-        return changes.link
+                "attributes": dict(attributes)}, caller)[1].link)
 
     def unlink(self, caller: Caller, id: str) -> Link:
         """Cut a link; it can come back by undo."""
@@ -256,7 +252,7 @@ def visible(rows: Reader, caller: Caller, id: str, forgotten: bool = False) -> I
 
 def gone(item: Item) -> bool:
     """Whether the item was forgotten, or has outlived its time."""
-    return item.forgotten or str(item.attributes.get("expires_at") or "~") <= iso(time.time_ns() // 1000)
+    return item.forgotten or str(item.attributes.get("expires_at") or "~") <= model.iso(time.time_ns() // 1000)
 
 
 def sees_both(rows: Reader, caller: Caller, link: Link) -> bool:

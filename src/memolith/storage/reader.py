@@ -9,9 +9,8 @@ from typing import Any, TypeVar
 
 from memolith.engine.events import Event, embedded
 from memolith.engine.intake import storable
-from memolith.engine.model import Caller, Direction, Filter, Item, Link, Page, Passage
+from memolith.engine.model import Caller, Direction, Filter, Item, Link, Page, Passage, iso
 from memolith.engine.ports import NO_LIMIT, Candidate, Place, Statistics
-from memolith.engine.times import iso
 from memolith.errors import InvalidInput
 from memolith.storage import queries
 from memolith.storage.queries import Parameter, Parameters, Queries, Row, about_passages, filled

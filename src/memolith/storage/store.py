@@ -6,9 +6,8 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any, NamedTuple, Self
 
 from memolith.engine.events import Changes, Data, Event
-from memolith.engine.model import Item, Passage
+from memolith.engine.model import Item, Passage, shifted
 from memolith.engine.ports import ClientKey, Job, Place
-from memolith.engine.times import shifted
 from memolith.errors import TenantMoving
 from memolith.storage.queries import Parameter, Parameters, columns, key_from
 from memolith.storage.reader import Known, SqlReader

@@ -7,10 +7,10 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from memolith.engine.consolidation import carry_out, plan, rewritten
-from memolith.engine.model import Block, Filter, Item, Patch
+from memolith.engine.intake import seconds
+from memolith.engine.model import Block, Filter, Item, Patch, shifted
 from memolith.engine.ports import NO_LIMIT
 from memolith.engine.recall import Query
-from memolith.engine.times import seconds, shifted
 from memolith.engine.verbs import gone
 from memolith.errors import InvalidInput
 from memolith.registry import Body, Call, shape
