@@ -16,7 +16,6 @@ from memolith.engine.graph import sentences
 from memolith.engine.model import EntityType, RelationType
 from memolith.engine.ports import Finding
 
-EACH = 10
 _WORD = re.compile(r"[^\W\d_][\w+#-]*[\w+#]")
 _CUES = {"decision": re.compile(r"\b(decided|decision|chose|chosen|agreed|settled on|going with|will use)\b", re.I),
          "open question": re.compile(r"\?\s*$|\b(todo|tbd|open question|unclear|not sure|to be decided)\b", re.I)}
@@ -31,7 +30,7 @@ _PLAIN = frozenset("""
 
 # How often each way was right on the first half of the labelled sentences: `python -m bench.entities` counts.
 KNOWN, LISTED, SMALL, WORD, FIRST_WORD, STATED = 0.97, 0.98, 0.89, 0.8, 0.5, 0.9
-LONGEST = 4
+EACH, LONGEST = 10, 4
 NAME = r"(?<![\w.-])((?!(?i:{no names})s?\b)[A-Z][\w-]+(?: [A-Z][\w-]+)?)(?![\w-])"
 FILLED = (r"[\s,]*(?:(?:and|who|which|that|now|also|still|has|have|had|is|are|was|were|been|\w+ly) )*{}"
           r"(?: (?!(?:by|from|to|with)\b)[\w-]+){{0,3}}\s*")
@@ -53,10 +52,9 @@ class BuiltinAnalyst:
         found = [Finding(tag, "You use this tag, and the text names it.", 0.9) for tag in known
                  if set(_WORD.findall(tag.lower())) <= words and _WORD.search(tag)]
         taken = {one.label.casefold() for one in found}
-        for phrase, weight in _phrases(text).most_common(most + len(taken)):
-            if (tag := phrase.replace(" ", "-")) not in taken:
-                confidence = round(0.4 + 0.4 * weight / (weight + 3), 3)
-                found.append(Finding(tag, f"The text speaks of “{phrase}”.", confidence))
+        found += [Finding(tag, f"The text speaks of “{phrase}”.", round(0.4 + 0.4 * weight / (weight + 3), 3))
+                  for phrase, weight in _phrases(text).most_common(most + len(taken))
+                  if (tag := phrase.replace(" ", "-")) not in taken]
         return sorted(found, key=lambda one: -one.confidence)[:most]
 
     def insights(self, groups: Sequence[Sequence[tuple[str, str]]], topic: str) -> tuple[list[Finding], str]:
@@ -79,8 +77,7 @@ class BuiltinAnalyst:
         counts = Counter(one.label for one in found)
         told = ", ".join(f"{count} {label}{'s' * (count > 1)}" for label, count in counts.items()) or "nothing"
         kept = [one for label in counts for one in [one for one in found if one.label == label][:EACH]]
-        about = f" about {topic}" if topic else ""
-        return kept, f"{sum(map(len, groups))} memories{about}: {told}."
+        return kept, f"{sum(map(len, groups))} memories{f' about {topic}' if topic else ''}: {told}."
 
     def rewrite(self, task: str, texts: Sequence[str]) -> str:
         """What the texts say, each thing once; a structure is a list, a summary has the most telling sentences."""

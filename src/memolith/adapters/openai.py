@@ -25,13 +25,11 @@ TASKS = {"merge": "Make one note of these notes that say nearly the same; leave 
 
 
 class Endpoint:
-    """Posts JSON, asks again while the server is busy, gives up when it is gone."""
+    """Posts JSON, asks again while the server is busy, gives up when it is gone; its settings are named by its part."""
 
     part: str
-    """By which the names of its settings begin."""
     failure: type[Unavailable]
     quiet_until = 0.0
-    """Until when it is better left alone, because it has just kept somebody waiting in vain."""
 
     def __init__(self, url: str, model: str, key: str, timeout_s: float) -> None:
         self._url, self._model, self._key, self._timeout_s = url, model, key, timeout_s
@@ -143,10 +141,8 @@ class HttpAnalyst(Endpoint):
     part, failure = "analyst", AnalystDown
 
     def __init__(self, url: str, model: str, key: str, budget: int, timeout_s: float) -> None:
-        self.name = f"http/{model}"
         super().__init__(url, model, key, timeout_s)
-        self._budget = budget
-        self._day, self._spent = "", 0
+        self.name, self._budget, self._day, self._spent = f"http/{model}", budget, "", 0
         self._written: dict[tuple[str, ...], str] = {}
 
     def tags(self, text: str, known: Sequence[str], most: int) -> list[Finding]:
@@ -188,11 +184,10 @@ class HttpAnalyst(Endpoint):
         self._day, self._spent = today, self._spent if today == self._day else 0
         if self._spent >= self._budget:
             raise AnalystDown("The budget of tokens for today is spent.")
-        body: dict[str, object] = {
+        form = {"name": "answer", "schema": Answer.model_json_schema()}
+        answer = self.post("/chat/completions", {
             "messages": [{"role": "system", "content": task}, {"role": "user", "content": text}],
-            "response_format": {"type": "json_schema", "json_schema": {
-                "name": "answer", "schema": Answer.model_json_schema()}}}
-        answer = self.post("/chat/completions", body, self._timeout_s)
+            "response_format": {"type": "json_schema", "json_schema": form}}, self._timeout_s)
         try:
             whole = json.loads(answer)
             self._spent += int((whole.get("usage") or {}).get("total_tokens") or 0)

@@ -1,5 +1,4 @@
-"""The graph: walking along links, level by level, only over what the caller sees; drawing it; and the entities in it,
-found in texts, joined where two are one, linked by what is said of them."""
+"""The graph: walking along links over what the caller sees, drawing it, and its entities: found, joined, linked."""
 
 from __future__ import annotations
 
@@ -25,9 +24,7 @@ from memolith.errors import InvalidInput, NotFound
 if TYPE_CHECKING:
     from memolith.engine.engine import Engine
 
-DEEPEST = 6
-MOST = 500
-MOST_VISITED, LONGEST_S = 200_000, 2.0
+DEEPEST, MOST, MOST_VISITED, LONGEST_S = 6, 500, 200_000, 2.0
 MENTION, READ, TOGETHER = "MentionedIn", 50, 0.5
 ENTITIES, MEMORIES = Filter(kinds=("entity",)), Filter(kinds=("memory",))
 _SENTENCE = re.compile(r"(?<!Dr\.)(?<!Mr\.)(?<!Ms\.)(?<!Mrs\.)(?<!vs\.)(?<!e\.g\.)(?<!i\.e\.)(?<=[.!?])\s+|\s*\n\s*")
@@ -137,8 +134,7 @@ def path(store: Store, caller: Caller, start: str, end: str, longest: int,
                     reached.setdefault(there, ((here, type), *back[side][here]))
                     titles[there] = title
             back[side].update(reached)
-            frontiers[side] = list(reached)
-            met = reached.keys() & back[1 - side].keys()
+            frontiers[side], met = list(reached), reached.keys() & back[1 - side].keys()
     if not met:
         return []
     ids, types = zip(*reversed(back[0][min(met)]), (min(met), ""), *back[1][min(met)], strict=True)
@@ -166,7 +162,6 @@ def _enough(visited: int, most: int, started: float) -> bool:
 
 
 def draw(around: Neighbourhood, format: str) -> str:
-    """The items and links as text in one of the formats."""
     head, node, edge, end, mark = FORMATS[format]
     numbers = {item.id: n * (2 if format == "svg" else 1) for n, item in enumerate(around.items)}
     # A name in plain text stands in quotes, so that none can pass for a link.
@@ -255,7 +250,6 @@ def merge(engine: Engine, caller: Caller, items: Sequence[Item], name: str, dry_
 
 
 def extract(engine: Engine, caller: Caller, text: str, least: float) -> Said:
-    """The entities of a text and what it says of pairs of them."""
     with engine.store.reading(caller.tenant) as rows:
         known = {name: str(item.scope.namespace) for item in _known(rows, caller) for name in _spelled(item)}
     found, method, warnings = engine.insights.ask(lambda analyst: analyst.entities(text, known))
@@ -307,8 +301,8 @@ def infer(engine: Engine, caller: Caller, items: Sequence[Item], least: float) -
             if frozenset(pair) not in clear:
                 sentence = next((one for one, named in told if named.issuperset(pair)), told[0][0])
                 _add(said, Finding("RelatesTo", sentence, TOGETHER, (*pair, id)))
-    sure = [one for one in said.values() if one.confidence >= least]
-    return sorted(sure, key=lambda one: -one.confidence), method, warnings
+    sure = sorted((one for one in said.values() if one.confidence >= least), key=lambda one: -one.confidence)
+    return sure, method, warnings
 
 
 def sentences(text: str) -> list[str]:

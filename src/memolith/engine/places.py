@@ -6,7 +6,6 @@ from pathlib import Path
 
 
 def data_folder() -> Path:
-    """Where this platform keeps the data of programs."""
     home = Path.home()
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA", home / "AppData" / "Local")) / "memolith"

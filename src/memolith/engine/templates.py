@@ -113,8 +113,7 @@ class Template:
         missing, pieces, work = dict.fromkeys(name for name in needed if values.get(name) is None), list[str](), 0
         for piece in _filled(self.parts, values, missing):
             pieces.append(piece)
-            work += len(piece) + PIECE
-            if work > MOST_WORK:
+            if (work := work + len(piece) + PIECE) > MOST_WORK:
                 raise TooLarge(f"The result would have more than {MOST_WORK:,} characters.", field="variables")
         if missing:
             raise InvalidInput(f"Values are missing for: {', '.join(missing)}.", field="variables")
@@ -137,7 +136,8 @@ def _filled(parts: Sequence[Part | str], scope: Mapping[str, Json], missing: dic
         if isinstance(part, str):
             yield part
             continue
-        value, name = reduce(_within, part.path, cast("Json", scope)), ".".join(part.path)
+        name, value = ".".join(part.path), reduce(
+            lambda found, step: found.get(step) if isinstance(found, dict) else None, part.path, cast("Json", scope))
         if part.kind == "if":
             yield from _filled(part.body if value else part.other, scope, missing)
         elif value is None and part.free:
@@ -151,10 +151,6 @@ def _filled(parts: Sequence[Part | str], scope: Mapping[str, Json], missing: dic
                 yield from _filled(part.body, {**scope, part.one: entry, "this": entry}, missing)
 
 
-def _within(found: Json, step: str) -> Json:
-    return found.get(step) if isinstance(found, dict) else None
-
-
 def _text(value: Json) -> str:
     if isinstance(value, list) and not any(isinstance(entry, list | dict) for entry in value):
         return ", ".join(map(_text, value))
@@ -162,12 +158,10 @@ def _text(value: Json) -> str:
 
 
 def as_json(text: str) -> str:
-    """A Markdown text by its headings, as JSON."""
     return json.dumps({"sections": _sections(text), "raw": text}, ensure_ascii=False, indent=2)
 
 
 def as_xml(text: str) -> str:
-    """A Markdown text by its headings, as XML."""
     return "\n".join(["<context>", *('<section level="{level}" title="{title}">{content}</section>'.format_map(
         {name: escape(str(value)) for name, value in one.items()}) for one in _sections(text)), "</context>"])
 

@@ -12,7 +12,6 @@ from memolith.errors import InvalidInput, NotFound
 from memolith.registry import Body, Call, Content, Family, Prompt, PromptArgument, Prompts, Resource, Resources, shape
 from memolith.surfaces.items import CHANGED, ITEM, bare_id, changed, spoken
 
-Limit = Annotated[int, Field(ge=1, le=100)]
 Texts = list[str] | None
 PROMPT = Prompt("with_memory", "Answer a question from what is remembered, with sources.",
                 (PromptArgument("question", "What to answer.", required=True),))
@@ -52,8 +51,7 @@ def remember(call: Call, *, content: str, kind: str = "memory", title: str = "",
              project: str | None = None, metadata: dict[str, JsonValue] | None = None,
              idempotency_key: str | None = None) -> Body:
     """Keep a fact, decision or preference for later sessions."""
-    draft = Draft(kind=kind, title=title, blocks=(Block(content),), tags=tuple(tags or ()), project=project,
-                  attributes=metadata or {})
+    draft = Draft(kind, title, (Block(content),), tuple(tags or ()), metadata or {}, project=project)
     written = call.engine.remember(call.caller, draft, idempotency_key or call.idempotency_key)
     return {"id": written.item.id, "redactions": dict(written.redactions),
             "similar": [same.id for same in written.similar]}
@@ -64,7 +62,7 @@ def recall(call: Call, *, query: str, kinds: Texts = None, tags: Texts = None, p
            since: str | None = None, until: str | None = None, status: str | None = None, as_of: str | None = None,
            mode: Literal["hybrid", "vector", "text"] = "hybrid",
            depth: Annotated[int, Field(ge=0, le=2, description="links to follow")] = 0,
-           limit: Limit = 10, offset: Annotated[int, Field(ge=0)] = 0) -> Body:
+           limit: Annotated[int, Field(ge=1, le=100)] = 10, offset: Annotated[int, Field(ge=0)] = 0) -> Body:
     """Find memories by words or meaning. Weak hits may be unrelated."""
     chosen = _filter(kinds, tags, project, since, until, status)
     found = call.engine.recall(call.caller, Query(query, chosen, mode, limit, offset, as_of=as_of))
@@ -118,8 +116,7 @@ def revise(call: Call, *, id: str, content: str | None = None, title: str | None
     """Change an item; its history keeps the old text."""
     if content is None and title is None and tags is None:
         raise InvalidInput("Say what to change: content, title or tags.", field="content")
-    patch = Patch(title=title, blocks=None if content is None else (Block(content),),
-                  tags=None if tags is None else tuple(tags))
+    patch = Patch(title, None if content is None else (Block(content),), None if tags is None else tuple(tags))
     return changed(call.engine.revise(call.caller, bare_id(id), patch, expected_version, call.idempotency_key))
 
 
@@ -168,9 +165,8 @@ def overview(call: Call) -> Body:
 
 def _filter(kinds: Texts, tags: Texts, project: str | None, since: str | None = None, until: str | None = None,
             status: str | None = None) -> Filter:
-    for kind in kinds or ():
-        if kind not in KINDS:
-            raise InvalidInput(f"There is no such kind; use one of {', '.join(KINDS)}.", field="kinds", value=kind)
+    if wrong := [kind for kind in kinds or () if kind not in KINDS]:
+        raise InvalidInput(f"There is no such kind; use one of {', '.join(KINDS)}.", field="kinds", value=wrong[0])
     gone = status in ("forgotten", "deleted")
     return Filter(kinds=tuple(kinds or ()), tags_all=tuple(tags or ()), projects=(project,) if project else (),
                   since=since, until=until, statuses=(status,) if status and not gone else (), forgotten=gone)

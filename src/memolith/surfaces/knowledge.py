@@ -29,7 +29,6 @@ Bound = Annotated[float, Field(ge=0, le=100, description="Only concepts within t
 Limit = Annotated[int, Field(ge=1, le=50)]
 Kind = Annotated[Literal["prerequisite", "relates_to", "includes"], Field(description="In upper or lower case."),
                  BeforeValidator(lambda given: given.lower() if isinstance(given, str) else given)]
-
 MAYBE = {"anyOf": [{"type": "string"}, {"type": "null"}]}
 ROW = {"properties": shape(
     concept_id=str, name=str, similarity=float, area=MAYBE, topic=MAYBE, subtopic=MAYBE, certainty_score=float,
@@ -260,10 +259,8 @@ def _concept(call: Call, id: str) -> str:
 def _attributes(score: float | None, **places: str | None) -> tuple[dict[str, JsonValue], tuple[str, ...]]:
     """What to set, and which places to take away."""
     clean = {name: " ".join(place.split()) for name, place in places.items() if place is not None}
-    found: dict[str, JsonValue] = {name: place for name, place in clean.items() if place}
-    if score is not None:
-        found |= {"certainty_score": score, "certainty_source": "given"}
-    return found, tuple(name for name, place in clean.items() if not place)
+    sure: dict[str, JsonValue] = {} if score is None else {"certainty_score": score, "certainty_source": "given"}
+    return given(**clean) | sure, tuple(name for name, place in clean.items() if not place)
 
 
 def _done(message: str, written: Written) -> Body:

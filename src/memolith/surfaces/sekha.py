@@ -15,7 +15,6 @@ from memolith.registry import Argument, Body, Call, Dialect, Family, shape
 from memolith.surfaces.items import bare_id, given, the
 
 REACH, EXCERPT, MOST_SUGGESTED, END_OF_DAY = 8, 200, 1000, "T23:59:59.999999"
-FIELDS = {"title": "label", "content": "messages"}
 Id = Annotated[str, Field(description="The id of the conversation.")]
 Label = Annotated[str, Field(min_length=1, max_length=500, pattern=r"\S", description="What it is called.")]
 Folder = Annotated[str, Field(description="A path like /projects/api.")]
@@ -78,7 +77,7 @@ class Filters(Argument):
 
 def failure(error: MemolithError) -> Body:
     """The documented envelope; it has no place for a field, so the message names it."""
-    field = FIELDS.get(error.field or "", error.field or "")
+    field = {"title": "label", "content": "messages"}.get(error.field or "", error.field or "")
     told = error.message if field.split(".")[-1] in error.message else f"{field}: {error.message}"
     return {"success": False, "data": None, "error": told}
 
@@ -202,8 +201,7 @@ def _read(call: Call, id: str) -> tuple[Item, list[Block], Body]:
     for event in reversed(events):
         undone |= {event.data.get("undoes")} if event.seq not in undone else set()
     appended = sum(event.type == "appended" and event.seq not in undone for event in events)
-    return item, blocks, {
-        "label": item.title, "status": item.status, "folder": item.attributes.get("folder", "/"),
+    return item, blocks, {"label": item.title, "status": item.status, "folder": item.attributes.get("folder", "/"),
         "importance_score": item.attributes.get("importance_score", 5), "created_at": item.created_at,
         "updated_at": item.updated_at, "session_count": 1 + appended,
         "word_count": sum(len(talks.WORD.findall(block.text)) for block in blocks)}

@@ -38,7 +38,6 @@ TYPES: dict[str, tuple[str, ...]] = {
     "context": ("context",), "project": ("project", "decisions", "tech-debt", "blockers", "progress"),
     "knowledge": ("knowledge", "patterns", "learnings", "security", "performance"),
     "reference": ("reference", "apis", "config"), "personal": ("personal",), "workflow": ("workflow", "testing")}
-TYPE_OF = {name: type for type, names in TYPES.items() for name in names}
 STATUSES = {"active": ("active",), "archived": ("archived", "superseded", "consolidated"),
             "draft": ("draft", "pending"), "deleted": ()}
 STATUS_OF = {name: status for status, names in STATUSES.items() for name in names}
@@ -93,9 +92,8 @@ def update_memory(call: Call, *, memory_id: MemoryId, title: Named | None = None
     kept = {name: value for name, value in (("metadata", metadata), ("summary", summary), ("topic_id", topic))
             if value is not None}
     dropped = [] if metadata is None else [name for name in item.attributes if name not in OWN]
-    patch = Patch(title=title, blocks=None if content is None else (Block(content),), attributes=kept,
-                  tags=None if tags is None else tuple(tags), status=None if status == "deleted" else status,
-                  dropped=(*dropped, "topic_id") if topic_id is None else tuple(dropped),
+    patch = Patch(title, None if content is None else (Block(content),), None if tags is None else tuple(tags), kept,
+                  (*dropped, *["topic_id"] * (topic_id is None)), None if status == "deleted" else status,
                   project="" if project_ref is None else project_ref or None,
                   namespace=None if type_for(item.scope.namespace) == memory_type else memory_type)
     written = call.engine.revise(call.caller, item.id, patch, key=call.idempotency_key)
@@ -260,7 +258,7 @@ def shown(call: Call, ids: Sequence[str], scores: Mapping[str, float] | None = N
     """The memories as they are now, forgotten or not, with how often they were read and how similar they are."""
     found, reads = call.engine.read_many(call.caller, ids, forgotten=True), call.engine.accesses(call.caller, ids)
     return [{
-        "id": item.id, "title": item.title or blocks[0].text.strip().splitlines()[0][:80],
+        "id": item.id, "title": item.title or blocks[0].text.strip().splitlines()[0][:80], "user_id": item.scope.owner,
         "content": "\n\n".join(block.text for block in blocks), "memory_type": type_for(item.scope.namespace),
         "tags": list(item.tags), "status": "deleted" if item.forgotten else STATUS_OF.get(item.status, "active"),
         "summary": item.attributes.get("summary"), "topic_id": item.attributes.get("topic_id"),
@@ -268,8 +266,7 @@ def shown(call: Call, ids: Sequence[str], scores: Mapping[str, float] | None = N
             Object, item.attributes.get("metadata") or {}),
         "access_count": reads.get(item.id, (0, None))[0], "last_accessed": reads.get(item.id, (0, None))[1],
         "project_ref": item.scope.project, "created_at": item.created_at, "updated_at": item.updated_at,
-        "user_id": item.scope.owner, **({"similarity_score": scores[item.id]} if scores else {})}
-        for item, blocks in found]
+        **({"similarity_score": scores[item.id]} if scores else {})} for item, blocks in found]
 
 
 def mine(caller: Caller) -> Filter:
@@ -278,14 +275,11 @@ def mine(caller: Caller) -> Filter:
 
 def type_for(namespace: str | None) -> str:
     """The type, also where another family wrote the memory."""
-    return TYPE_OF.get(namespace or "", "context")
+    return next((type for type, names in TYPES.items() if namespace in names), "context")
 
 
 def by_type(namespaces: Mapping[str, int] | Mapping[str | None, int]) -> dict[str, int]:
-    types: dict[str, int] = dict.fromkeys(TYPES, 0)
-    for name, count in namespaces.items():
-        types[type_for(name)] += count
-    return types
+    return {type: sum(count for name, count in namespaces.items() if type_for(name) == type) for type in TYPES}
 
 
 def acting_for(call: Call, user_id: str | None) -> Call:

@@ -63,11 +63,10 @@ def subcog_capture(call: Call, *, content: Text, namespace: Namespace, tags: Tag
     around = checkout(call) if project else None
     if around and source and Path(source).is_relative_to(around.path):
         source = Path(source).relative_to(around.path).as_posix()
+    kept = given(source=source, branch=around.branch if around else None, user_id=user_id, agent_id=agent_id)
     written = call.engine.remember(caller, Draft(
-        title=headline(content), blocks=(Block(content),), namespace=namespace, audience=audience, project=project,
-        tags=(*(tags or ()), *marks(user_id, agent_id)), ttl_s=0 if ttl == "0" else seconds("ttl", ttl),
-        attributes=given(source=source, branch=around.branch if around else None, user_id=user_id, agent_id=agent_id),
-        ), call.idempotency_key)
+        "memory", headline(content), (Block(content),), (*(tags or ()), *marks(user_id, agent_id)), kept, "active",
+        audience, project, namespace, ttl_s=0 if ttl == "0" else seconds("ttl", ttl)), call.idempotency_key)
     return {"id": written.item.id, "urn": urn(written.item), "redactions": dict(written.redactions),
             "warnings": [f"{same.title!r} ({same.id}) says nearly the same." for same in written.similar]}
 
@@ -169,15 +168,13 @@ def memory(call: Call, id: str, forgotten: bool = False) -> Item:
 
 
 def rows(call: Call, items: Sequence[Item], detail: str) -> list[Body]:
-    """The memories as they are listed, with as much of each as was asked for."""
     whole, found = texts(call, [item.id for item in items]), list[Body]()
     for item in items:
         address, text = urn(item), whole[item.id]
         found.append({"id": item.id, "urn": address, "uri": f"{ADDRESS}memory/{item.id}", "tags": list(item.tags),
                       "namespace": address.split("/")[3]})
         if detail != "light":
-            cut = detail == "medium" and len(text) > MEDIUM
-            found[-1]["content"] = text[:MEDIUM] + "…" if cut else text
+            found[-1]["content"] = text[:MEDIUM] + "…" if detail == "medium" and len(text) > MEDIUM else text
         if detail == "everything":
             status = next((word for word, stored in STATUSES.items() if item.status in stored), item.status)
             found[-1] |= {"status": "tombstoned" if item.forgotten else status, "domain": item.scope.audience.value,
@@ -198,12 +195,10 @@ def urn(item: Item) -> str:
 
 
 def marks(user: str | None, agent: str | None) -> list[str]:
-    """The tags that say for whom and by whom a memory was kept."""
     return [f"{name}:{id}" for name, id in (("user", user), ("agent", agent)) if id]
 
 
 def read_resource(call: Call, uri: str) -> Content | None:
-    """What stands at an address, as JSON."""
     return Content(uri, json.dumps(_body(call, uri), ensure_ascii=False), "application/json") if uri.startswith(
         ADDRESS) else None
 
@@ -222,23 +217,20 @@ def _body(call: Call, uri: str) -> Body:
             return {"prompts": [{"name": item.title, "domain": item.scope.audience.value, "tags": list(item.tags),
                                  "description": item.attributes.get("description")} for item in page.items]}
         case ["_", *spaces] if len(spaces) < 2 and {*spaces} <= NAMESPACES.keys():
-            return _listed(call, "", "".join(f"ns:{space}" for space in spaces))
+            query, filter = "", "".join(f"ns:{space}" for space in spaces)
         case ["topics", topic] if topic:
-            return _listed(call, "", f"tag:{json.dumps(topic, ensure_ascii=False)}")
+            query, filter = "", f"tag:{json.dumps(topic, ensure_ascii=False)}"
         case ["search", query]:
-            return _listed(call, query, "")
+            filter = ""
         case ["memory", _] | [_, _, _]:
             return rows(call, [memory(call, uri)], "everything")[0]
-    raise NotFound(f"There is nothing at {uri[:200]!r}; {ADDRESS}help tells what there is.", id=uri)
-
-
-def _listed(call: Call, query: str, filter: str) -> Body:
+        case _:
+            raise NotFound(f"There is nothing at {uri[:200]!r}; {ADDRESS}help tells what there is.", id=uri)
     found = subcog_recall(call, query=query, filter=filter, limit=MOST, detail="light")
     return {"count": found["total"], "memories": found["results"]}
 
 
 def complete(call: Call, pattern: str, argument: str, beginning: str) -> list[str]:
-    """Namespaces, domains and tags that begin so."""
     tags = call.engine.counts(here(call).caller, "tag", wanted(call)) if argument == "topic" else {}
     known = {"namespace": [*NAMESPACES], "domain": ["project", "user", "org"], "topic": [*tags]}
     return [value for value in known.get(argument, ()) if pattern.startswith(ADDRESS) and value.startswith(beginning)]

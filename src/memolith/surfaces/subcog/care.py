@@ -32,14 +32,13 @@ def subcog_status(call: Call) -> Body:
     spaces = Counter[str]()
     for name, count in engine.counts(caller, "namespace", chosen).items():
         spaces[OURS.get(name, name)] += count
-    recent = dict.fromkeys(tag for item in engine.listing(caller, chosen).items for tag in item.tags)
+    recent = [*dict.fromkeys(tag for item in engine.listing(caller, chosen).items for tag in item.tags)][:SHOWN]
     most = Counter(engine.counts(caller, "tag", chosen)).most_common(SHOWN)
-    tags = [{"tag": tag, "count": count} for tag, count in most]
     place = {"path": around.path, "branch": around.branch} if around else {"path": None, "branch": None}
     return {"repository": {**place, "project_id": caller.project}, "storage": {
         "persistence": engine.store.name, "index": engine.store.name, "vector": engine.search.state()[1]},
-        "statistics": {"total_count": spaces.total(), "namespace_counts": dict(spaces),
-                       "recent_topics": [*recent][:SHOWN], "top_tags": tags}}
+        "statistics": {"total_count": spaces.total(), "namespace_counts": dict(spaces), "recent_topics": recent,
+                       "top_tags": [{"tag": tag, "count": count} for tag, count in most]}}
 
 
 @subcog.tool(shape(stale_branches=[str], memories_affected=int, purged=int, dry_run=bool, status=str), destructive=True)
@@ -115,16 +114,14 @@ def subcog_enrich(call: Call, *, memory_id: MemoryId, enrich_tags: bool = True, 
     added = [one.label for one in found if one.label not in item.tags][:5]
     better, more = rewritten(engine, "structure", [text]) if enrich_structure else (text, [])
     context, others = rewritten(engine, "context", [text, *_around(call, item, text)]) if add_context else (None, [])
-    written = engine.revise(call.caller, item.id, Patch(
-        blocks=(Block(better),), tags=(*item.tags, *added), attributes=given(context=context)), item.version,
-        call.idempotency_key)
+    patch = Patch(None, (Block(better),), (*item.tags, *added), given(context=context))
+    written = engine.revise(call.caller, item.id, patch, item.version, call.idempotency_key)
     return {"memory_id": item.id, "redactions": dict(written.redactions), "changes": {
         "tags_added": added, "structure_improved": better != text, "context_added": context},
         "warnings": list(dict.fromkeys((*warnings, *more, *others)))}
 
 
 def _around(call: Call, item: Item, text: str) -> list[str]:
-    """What is known of where a memory comes from, and what it is related to."""
     places = "".join(f", {name} {value}" for name in ("branch", "source") if (value := item.attributes.get(name)))
     near = call.engine.recall(call.caller, Query(text[:1000], wanted(call), limit=RELATED + 1, threshold=ALIKE,
                                                  per_item=True, verbatim=True)).hits

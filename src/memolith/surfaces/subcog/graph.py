@@ -20,7 +20,6 @@ from memolith.surfaces.subcog.captures import here, placed, subcog
 
 BOTH, TYPES = Filter(kinds=("entity", "memory")), get_args(RelationType)
 MORE = ["There is more than is shown."]
-
 Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"\S", description="What it is called.")]
 Named = Annotated[str, Field(min_length=1, description="An id, a URN, or a name that only one entity has.")]
 Several = Annotated[list[Named], Field(min_length=2, description="Ids, URNs or names of entities.")]
@@ -33,7 +32,6 @@ Valid = Annotated[str | None, Field(description="Only relationships that held at
 Bound = Annotated[str | None, Field(description="When it began or ceased to hold.")]
 Memory = Annotated[str | None, Field(description="The memory that mentions them; its text, where no content is given.")]
 Properties = Annotated[dict[str, JsonValue] | None, Field(description="Anything else to keep with it.")]
-
 # An entity, a relationship, or either as far as it was found and not stored.
 ROW = shape(id=str, urn=str, name=str, entity_type=str, confidence=float, aliases=[str], properties=dict,
             from_entity=str, to_entity=str, relationship_type=str, valid_from=str, valid_to=str, evidence=str,

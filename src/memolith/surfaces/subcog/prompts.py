@@ -18,11 +18,8 @@ from memolith.registry import Actions, Argument, Body, Call, Prompt, PromptArgum
 from memolith.surfaces.items import spoken
 from memolith.surfaces.subcog.captures import Domain, Tags, here, placed, rows, subcog, wanted
 
-FOUND = ("memories", "total_count", "namespace_counts", "statistics")
 FORMS: dict[str, Callable[[str], str]] = {"markdown": str, "json": as_json, "xml": as_xml}
 CASCADE: tuple[Domain, ...] = ("project", "user", "org")
-KEBAB = re.compile(r"(?=.{1,64}$)[a-z][a-z0-9]*(-[a-z0-9]+)*")
-
 Name = Annotated[str, Field(description="Small letters, digits and single hyphens, as code-review.")]
 In = Annotated[Domain | None, Field(description="Left out: the project's, else the user's, else the organisation's.")]
 Limit = Annotated[int, Field(ge=1, le=100)]
@@ -54,7 +51,7 @@ def keep(kind: str, tool: Actions, given: Sequence[str] = ()) -> None:
     def save(call: Call, *, name: Name, content: Text, description: str | None = None, domain: Domain = "project",
              tags: Tags = None, variables_def: list[Variable] | None = None) -> Body:
         """Keep a prompt under its name; what it said before stays in its history."""
-        if not KEBAB.fullmatch(name):
+        if not re.fullmatch(r"(?=.{1,64}$)[a-z][a-z0-9]*(-[a-z0-9]+)*", name):
             raise InvalidInput("A name is of small letters, digits and single hyphens.", field="name", value=name)
         caller, audience, project = placed(call, domain)
         declared = {one.name: one for one in variables_def or ()}
@@ -90,7 +87,7 @@ def keep(kind: str, tool: Actions, given: Sequence[str] = ()) -> None:
 
 
 keep("prompt", prompts)
-keep("template", templates, FOUND)
+keep("template", templates, ("memories", "total_count", "namespace_counts", "statistics"))
 
 
 @prompts.action("run", RENDERED, effect="reads")
@@ -170,7 +167,6 @@ def listed(call: Call) -> Sequence[Prompt]:
 
 
 def text(call: Call, name: str, values: Mapping[str, str]) -> str | None:
-    """A prompt filled for a client."""
     item = _nearest(call, "prompt", name)
     return str(_rendered(call, item, values)["rendered"]) if item else None
 
