@@ -17,7 +17,7 @@ from tests.programs.served import process, thread
 from memolith.adapters.cipher import AesCipher
 from memolith.app import open_app, restore_backup
 from memolith.engine.model import Caller, Draft
-from memolith.engine.records import Secret
+from memolith.engine.vault import Secret
 from memolith.errors import StoreCorrupt, Unavailable
 from memolith.settings import Settings
 

@@ -25,7 +25,7 @@ from memolith.app import App, families, open_app
 from memolith.doors.auth import local_key
 from memolith.doors.serve import build, listen
 from memolith.engine.model import Audience, Draft
-from memolith.engine.records import Secret
+from memolith.engine.vault import Secret
 from memolith.registry import Call, Registry, Tool
 from memolith.settings import Settings
 from stores import each_store

@@ -9,8 +9,8 @@ from tests.tools.lanonasis_calls import MISSING, create, refused, run
 
 from conftest import note
 from memolith.app import App, copy_everything, open_app
+from memolith.engine.configuration import KEYS
 from memolith.engine.model import Caller
-from memolith.engine.records import KEYS
 from memolith.errors import DiskFull, MemolithError, StoreBusy
 from memolith.registry import Call
 from memolith.surfaces.lanonasis.memories import lanonasis

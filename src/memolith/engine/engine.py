@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from memolith.engine.claims import contradicts, same
+from memolith.engine.configuration import Configuration
 from memolith.engine.context import Pack, pack
 from memolith.engine.events import join_blocks, text_of
 from memolith.engine.graph import DEEPEST, MOST, NOW, Moment, Neighbourhood, seen, standing, walk
@@ -16,8 +17,8 @@ from memolith.engine.model import Block, Caller, Direction, Filter, Found, Item,
 from memolith.engine.past import Past
 from memolith.engine.ports import MOST_LISTED, Analyst, Checkout, Cipher
 from memolith.engine.recall import Query, Recall
-from memolith.engine.records import Configuration, Vault
 from memolith.engine.upkeep import Upkeep
+from memolith.engine.vault import Vault
 from memolith.engine.verbs import Verbs, gone, visible
 from memolith.errors import DiskFull, InvalidInput, Unavailable
 

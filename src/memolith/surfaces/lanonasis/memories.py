@@ -8,10 +8,10 @@ from typing import Annotated, Literal, cast
 from pydantic import Field, JsonValue
 
 from memolith import errors
+from memolith.engine.configuration import SET
 from memolith.engine.model import Block, Caller, Draft, Filter, Patch
 from memolith.engine.ports import Reader
 from memolith.engine.recall import Query
-from memolith.engine.records import SET
 from memolith.registry import Body, Call, Family, shape
 from memolith.surfaces.items import bare_id, coded, given, the
 

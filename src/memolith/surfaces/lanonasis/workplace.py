@@ -7,9 +7,10 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from memolith import __version__
+from memolith.engine.configuration import KEYS, known_key
 from memolith.engine.model import Audience, Caller, Draft, Filter, Item
 from memolith.engine.recall import Query
-from memolith.engine.records import KEYS, Secret, known_key
+from memolith.engine.vault import Secret
 from memolith.errors import InvalidInput, NotFound
 from memolith.registry import Body, Call, shape
 from memolith.surfaces.items import bare_id, given, the

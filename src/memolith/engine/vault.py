@@ -1,93 +1,17 @@
-"""What a tenant keeps beside its items, in records: its settings, read anew at each use, and the keys of vendors."""
+"""The keys of vendors: what they are for in the open, their values only as ciphertext, every use in the log."""
 
 import json
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from typing import NamedTuple
 
-from memolith.engine.events import Event
 from memolith.engine.intake import Intake
 from memolith.engine.model import DAY_S, Attributes, Caller, new_id, shifted
 from memolith.engine.ports import Cipher, Reader, Writer
 from memolith.engine.verbs import Verbs, visible
-from memolith.errors import Conflict, Denied, InvalidInput, NotFound, Unavailable
+from memolith.errors import Conflict, NotFound, Unavailable
 
-Value = int | float | str
-SETTINGS, VAULT = "config/", "vault/"
-SET = -1.0
-"""Stands for a number that a call leaves to the setting."""
-
-
-class Key(NamedTuple):
-    """One thing that can be set, by an admin or by nobody; the type of its default is its type."""
-
-    about: str
-    default: Value
-    least: float = 1
-    most: float = 1_000_000
-    fixed: bool = False
-
-
-KEYS: dict[str, Key] = {
-    "embedding_model": Key("the model that makes vectors; chosen when the server starts", "", fixed=True),
-    "max_memories": Key("how many memories one user may have", 1_000_000, 1, 1_000_000_000),
-    "max_title_length": Key("the longest title of a memory, in characters", 500),
-    "max_content_length": Key("the longest text of a memory, in characters", 50_000),
-    "max_summary_length": Key("the longest summary of a memory, in characters", 1000),
-    "max_project_ref_length": Key("the longest project reference, in characters", 100),
-    "max_tags": Key("how many tags a memory may have", 20, 1, 100),
-    "max_tag_length": Key("the longest tag, in characters", 50, 1, 100),
-    "max_query_length": Key("the longest query, in characters", 1000, 1, 10_000),
-    "max_bulk_delete": Key("how many memories one call may delete", 100, 1, 10_000),
-    "search_threshold": Key("the least similarity of a search that names none", 0.7, 0, 1),
-    "related_threshold": Key("the least similarity of related memories if a call names none", 0.7, 0, 1),
-    "duplicate_threshold": Key("the least similarity of duplicates if a call names none", 0.9, 0, 1),
-}
-
-
-class Configuration(NamedTuple):
-    """Reads and sets the keys of tenants."""
-
-    engine: Verbs
-
-    def values(self, tenant: str) -> dict[str, Value]:
-        """Every key with its value now; a fixed one has none here."""
-        with self.engine.store.reading(tenant) as rows:
-            chosen = rows.records(tenant, SETTINGS)
-        return {name: json.loads(chosen[name]) if name in chosen else key.default for name, key in KEYS.items()}
-
-    def number(self, tenant: str, name: str, given: float = SET) -> float:
-        return float(self.values(tenant)[name]) if given == SET else given
-
-    def set(self, caller: Caller, name: str, text: str) -> Event:
-        """Set a key to what the text means; the event tells the value, and the one before."""
-        key = known_key(name)
-        if key.fixed:
-            raise Denied(f"{name} cannot be changed while the server runs.", field="key")
-        number, whole = float("nan"), isinstance(key.default, int)
-        with suppress(ValueError):
-            number = float(text)
-        if not key.least <= number <= key.most or (whole and number % 1):
-            kind = "whole number" if whole else "number"
-            raise InvalidInput(f"This needs a {kind} from {key.least:,} to {key.most:,}.", field="value")
-        value: Value = int(number) if whole else number
-        with self.engine.store.writing(caller.tenant) as rows:
-            before = rows.records(caller.tenant, SETTINGS).get(name)
-            rows.put_record(caller.tenant, SETTINGS + name, json.dumps(value))
-            return self.engine.tell(rows, caller, f"setting/{name}", "configured", {
-                "value": value, "before": json.loads(before) if before else key.default})
-
-    def history(self, tenant: str, name: str) -> list[Event]:
-        """Who set the key to what and when, oldest first."""
-        with self.engine.store.reading(tenant) as rows:
-            return rows.events(tenant, f"setting/{known_key(name) and name}")
-
-
-def known_key(name: str) -> Key:
-    if name not in KEYS:
-        raise NotFound(f"There is no key {name[:60]!r}; there are {', '.join(KEYS)}.", field="key", id=name)
-    return KEYS[name]
+FOLDER = "vault/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +101,7 @@ class Vault(NamedTuple):
             every = [(tenant, one) for tenant in rows.tenants() for one in _records(rows, tenant)]
             for tenant, one in every:
                 sealed = cipher.seal(old.open(one.sealed, one.context(tenant)), one.context(tenant))
-                rows.put_record(tenant, VAULT + one.id, json.dumps(asdict(replace(one, sealed=sealed))))
+                rows.put_record(tenant, FOLDER + one.id, json.dumps(asdict(replace(one, sealed=sealed))))
         return len(every)
 
     def examine(self) -> tuple[int, list[str]]:
@@ -195,17 +119,17 @@ class Vault(NamedTuple):
         if value is not None:
             cipher = self.cipher()
             # All of them are sealed with one key, so any tells.
-            other = next(iter(rows.records(caller.tenant, VAULT).values()), None)
+            other = next(iter(rows.records(caller.tenant, FOLDER).values()), None)
             if other and not cipher.fits(json.loads(other)["sealed"]):
                 raise Unavailable("The vault was sealed with another master key; set MEMOLITH_VAULT_KEY to that one.")
             secret = replace(secret, sealed=cipher.seal(value, secret.context(caller.tenant)))
         kept = asdict(secret)
-        rows.put_record(caller.tenant, VAULT + secret.id, json.dumps(kept))
+        rows.put_record(caller.tenant, FOLDER + secret.id, json.dumps(kept))
         told = {name: field for name, field in kept.items() if name not in ("sealed", "id")}
         self.engine.tell(rows, caller, f"key/{secret.id}", type, told if type == "stored" else {})
         return secret
 
 
 def _records(rows: Reader, tenant: str) -> list[Secret]:
-    found = [Secret(**json.loads(value)) for value in rows.records(tenant, VAULT).values()]
+    found = [Secret(**json.loads(value)) for value in rows.records(tenant, FOLDER).values()]
     return sorted(found, key=lambda one: (one.created_at, one.id))
