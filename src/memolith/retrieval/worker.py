@@ -4,6 +4,7 @@ import hashlib
 import logging
 import time
 from collections.abc import Callable
+from threading import main_thread
 from typing import NamedTuple
 
 from memolith.engine.ports import Clock, Embedder, Job, Store
@@ -37,7 +38,8 @@ class EmbedWorker(NamedTuple):
             try:
                 done += self._attempt(jobs)
             except EmbedderDown as error:
-                log.warning("nothing can be embedded now: %s", error)
+                # What stops because the program ends is no fault, and waits for the next one.
+                log.log(logging.WARNING if main_thread().is_alive() else logging.DEBUG, "nothing embedded: %s", error)
                 self._put_back(jobs, error)
                 break
             size = min(size * 2, BATCH)
