@@ -24,9 +24,9 @@ def write(app, numbers: range) -> None:  # type: ignore[no-untyped-def]
     with app.store.writing(ME.tenant) as store:
         for n in numbers:
             item = app.engine.remember_in(store, ME, Draft(blocks=(Block(texts[n]),)), Intake(Limits(), "allow")).item
-            for passage in store.unembedded(ME.tenant, item.id, MiniLM.id):
+            for ref, _, _ in store.unembedded(ME.tenant, item.id, MiniLM.id):
                 digest = hashlib.blake2b(texts[n].encode(), digest_size=16).digest()
-                store.put_vector(passage.ref, MiniLM.id, digest, quantised(rows[n].tobytes()))
+                store.put_vector(ref, MiniLM.id, digest, quantised(rows[n].tobytes()))
 
 
 def main() -> None:

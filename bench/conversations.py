@@ -63,10 +63,10 @@ def embed(app: App, texts: list[str]) -> None:
     with app.store.writing(ME.tenant) as writer:
         while jobs := writer.lease("embed", app.clock.now(), 1000, 600):
             for job in jobs:
-                for seen, passage in zip(writer.unembedded(job.tenant, job.stream, MiniLM.id),
-                                         writer.passages(job.tenant, job.stream), strict=True):
-                    digest = hashlib.blake2b(seen.text.encode(), digest_size=16).digest()
-                    writer.put_vector(seen.ref, MiniLM.id, digest, quantised(rows[numbers[passage.text]].tobytes()))
+                for (ref, seen, _), passage in zip(writer.unembedded(job.tenant, job.stream, MiniLM.id),
+                                                  writer.passages(job.tenant, job.stream), strict=True):
+                    digest = hashlib.blake2b(seen.encode(), digest_size=16).digest()
+                    writer.put_vector(ref, MiniLM.id, digest, quantised(rows[numbers[passage.text]].tobytes()))
                 writer.done(job)
     app.renew(always=True)
 

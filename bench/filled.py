@@ -45,9 +45,9 @@ def fill(app: App, count: int) -> dict[str, int]:
     with app.store.writing(ME.tenant) as store:
         while jobs := store.lease("embed", app.clock.now(), 5000, 60):
             for job in jobs:
-                for passage in store.unembedded(job.tenant, job.stream, MiniLM.id):
-                    digest = hashlib.blake2b(passage.text.encode(), digest_size=16).digest()
-                    store.put_vector(passage.ref, MiniLM.id, digest, quantised(rows[numbers[job.stream]].tobytes()))
+                for ref, text, _ in store.unembedded(job.tenant, job.stream, MiniLM.id):
+                    digest = hashlib.blake2b(text.encode(), digest_size=16).digest()
+                    store.put_vector(ref, MiniLM.id, digest, quantised(rows[numbers[job.stream]].tobytes()))
                 store.done(job)
     return numbers
 

@@ -12,7 +12,7 @@ import networkx
 from bench.material import ME, fresh
 from memolith.app import App
 from memolith.engine.events import fold
-from memolith.engine.times import new_id
+from memolith.engine.model import new_id
 from memolith.registry import Call
 
 CONCEPTS, LINKS, BATCH = 100_000, 1_000_000, 20_000

@@ -22,7 +22,7 @@ import psutil
 
 from bench.sentences import question_vectors, questions, sentences, vectors
 from memolith.app import App, open_app
-from memolith.engine.chunks import embedded
+from memolith.engine.events import embedded
 from memolith.engine.intake import Intake, Limits
 from memolith.engine.model import Block, Caller, Draft, Filter
 from memolith.engine.ports import Job, Place

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from memolith.engine.engine import Engine
-from memolith.engine.ports import ClientKeys, Store, Vectors
+from memolith.engine.model import Caller, SystemClock
+from memolith.engine.ports import Store, Vectors
 from memolith.engine.recall import Recall
-from memolith.engine.times import SystemClock
 from memolith.retrieval import rank
 from memolith.retrieval.vectors import VectorIndex, quantised
 from memolith.storage import terms
@@ -34,7 +34,7 @@ def open_store(address: str) -> Store:
     return PostgresStore(address)
 
 
-def keys_on(store: Store) -> ClientKeys:
+def keys_on(store: Store) -> StoredKeys:
     """The client keys that lie in a store."""
     return StoredKeys(store)
 
@@ -43,7 +43,7 @@ def vectors_on(store: Store, model: str, dimension: int) -> Vectors:
     """The vector stage that belongs to a store."""
     if isinstance(store, SqliteStore):
         return VectorIndex(store.folder, model, dimension)
-    from memolith.storage.postgres_vectors import PostgresVectors
+    from memolith.storage.postgres_read import PostgresVectors
     return PostgresVectors(model, dimension)
 
 
@@ -51,7 +51,7 @@ def row_on(store: Store, vector: bytes) -> bytes:
     """A vector in the form in which the store keeps it."""
     if isinstance(store, SqliteStore):
         return quantised(vector)
-    from memolith.storage.postgres_vectors import halved
+    from memolith.storage.postgres_read import halved
     return halved(vector)
 
 
@@ -64,7 +64,14 @@ def numbers(row: bytes | None) -> list[float]:
 def engine_on(store: Store, secrets: str = "allow") -> Engine:
     """Memory on a store, searching by words."""
     search = Recall(store, terms, rank, lambda: None, lambda tenant, budget_s: None)
-    return Engine(store, SystemClock(), secrets=secrets, search=search)
+    return Engine(store, SystemClock(), secrets=secrets, search=search, cipher=lambda: pytest.fail("no vault here"),
+                  analysts=(), manual=Caller, repository=lambda path: None, shelf=lambda: pytest.fail("no files here"))
+
+
+def tags_of(rows: Any, tenant: str, id: str) -> tuple[str, ...]:
+    """The tags of an item as the filters see them."""
+    row = next(rows.find("item", tenant=tenant, id=id))[0]
+    return tuple(sorted(tag for _, tag, _ in rows.find("tag", tenant=tenant, item=row)))
 
 
 def dump(store: Store) -> Dump:
@@ -81,7 +88,7 @@ def dump_tenant(store: Store, tenant: str) -> dict[str, list[dict[str, Any]]]:
         numbers = rows.statistics(tenant, ())
         found = {
             "item": items, "passage": [one for item in items for one in rows.passages(tenant, item.id)],
-            "tag": [{"item": item.id, "tags": rows.tags_of(tenant, item.id)} for item in items],
+            "tag": [{"item": item.id, "tags": tags_of(rows, tenant, item.id)} for item in items],
             "link": list(rows.all_links(tenant)), "event": list(rows.events_after(tenant, 0)),
             "sums": [{"seq": rows.last_seq(tenant), "passages": numbers.passages, "length": numbers.mean_length}],
             "access": [{"item": id, "read": read} for id, read in

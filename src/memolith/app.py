@@ -8,7 +8,7 @@ import re
 import threading
 import time
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,10 +19,9 @@ from memolith.adapters.repository import checkout
 from memolith.engine.documents import Shelf
 from memolith.engine.engine import Engine
 from memolith.engine.intake import Limits
-from memolith.engine.model import Block, Caller, Draft
+from memolith.engine.model import Block, Caller, Draft, SystemClock
 from memolith.engine.ports import Allowance, Analyst, Blobs, Bounds, Cipher, Embedder, Meaning, Store
 from memolith.engine.recall import Recall
-from memolith.engine.times import SystemClock
 from memolith.engine.upkeep import carry_rest, follow, unequal, unsound
 from memolith.errors import InvalidInput, MemolithError, StoreCorrupt, StoreGone
 from memolith.retrieval import rank
@@ -37,15 +36,14 @@ from memolith.storage.store import StoredKeys
 if TYPE_CHECKING:
     from memolith.adapters.sandbox.runners import LinuxSandbox
     from memolith.registry import Family, Registry
-    from memolith.storage.postgres_vectors import PostgresStage
+    from memolith.storage.postgres_read import PostgresStage
     from memolith.storage.shards import Shards
 
-__all__ = ["App", "at_address", "copy_everything", "families", "library_version", "open_app", "open_store",
-           "restore_backup"]
+__all__ = ["App", "StoredKeys", "at_address", "copy_everything", "families", "library_version", "open_app",
+           "open_store", "restore_backup"]
 PACKAGE = Path(__file__).parent
 DOCS = PACKAGE / "docs" if (PACKAGE / "docs").is_dir() else PACKAGE.parents[1] / "docs"
-EVERY_S = 2.0
-UPKEEP_ROUNDS = 300
+EVERY_S, UPKEEP_ROUNDS = 2.0, 300
 log = logging.getLogger(__name__)
 
 
@@ -53,16 +51,13 @@ class App:
     """A data folder with everything that works on it; opened when first used, so that a list needs no database."""
 
     def __init__(self, settings: Settings, background: bool = False) -> None:
-        self.settings = settings
-        self.clock = SystemClock()
+        self.settings, self._in_background = settings, background
+        self.clock, self._builtin = SystemClock(), MiniLM()
+        self._lock, self._stopping = threading.RLock(), threading.Event()
         self.address = settings.public_url
         """Where clients reach the server, once there is one."""
-        self._in_background = background
-        self._builtin = MiniLM()
-        self._lock = threading.RLock()
         self._opened: Engine | None = None
         self._settled = self._queued = False
-        self._stopping = threading.Event()
         self._threads: list[threading.Thread] = []
 
     @property
@@ -75,36 +70,33 @@ class App:
                                 tags=chosen.max_tags)
                 self._store = store = open_store(chosen)
                 if isinstance(store, SqliteStore):
-                    self._stage: LocalStage | PostgresStage = LocalStage(chosen.data, store.reading, store.prune)
+                    self._stage: LocalStage | PostgresStage = LocalStage(chosen.data, store.reading, store.writing)
                 else:
                     chosen.data.mkdir(mode=0o700, parents=True, exist_ok=True)
                     # The driver is an extra, which only who has chosen this store needs.
-                    from memolith.storage.postgres_vectors import PostgresStage
-                    self._stage = PostgresStage(store, chosen.own_index_from)
-                search = Recall(self._store, terms, rank, self._meaning,
-                                lambda tenant, budget_s: self._embed(self._store, tenant, budget_s))
-                self._opened = Engine(self._store, self.clock, limits, chosen.secrets, search,
-                                      lambda: self._stage.drop(self.embedder), self._cipher, self._analysts(),
-                                      self._manual, lambda path: checkout(Path(path or chosen.repo)), self._shelf)
+                    from memolith.storage.postgres_read import PostgresStage
+                    self._stage = PostgresStage(store.owning, chosen.own_index_from)
+                search = Recall(store, terms, rank, self._meaning, partial(self._embed, store))
+                self._opened = Engine(store, self.clock, limits, chosen.secrets, search=search, cipher=self._cipher,
+                                      after_erase=lambda: self._stage.drop(self.embedder), analysts=self._analysts(),
+                                      repository=lambda path: checkout(Path(path or chosen.repo)), manual=self._manual,
+                                      shelf=self._shelf)
                 if self._in_background:
                     self.start_background()
             return self._opened
 
     @property
     def store(self) -> SqliteStore | Shards:
-        """Where everything is kept."""
         assert self.engine
         return self._store
 
     @property
     def stage(self) -> LocalStage | PostgresStage:
-        """Where vectors are searched."""
         assert self.engine
         return self._stage
 
     @cached_property
     def embedder(self) -> Embedder | None:
-        """The model that makes vectors."""
         chosen = self.settings
         if chosen.embedder != "http":
             return self._builtin if chosen.embedder == "minilm" else None
@@ -115,9 +107,8 @@ class App:
 
     def _embed(self, store: Store, tenant: str | None = None, budget_s: float = 3600.0) -> int:
         """Make vectors of what waits in a store; returns how many streams were done."""
-        if self.embedder is None:
-            return 0
-        return EmbedWorker(store, self.embedder, self.clock, self.stage.row).drain(tenant, budget_s)
+        model = self.embedder
+        return EmbedWorker(store, model, self.clock, self.stage.row).drain(tenant, budget_s) if model else 0
 
     def _meaning(self) -> Meaning | None:
         """The chosen model, or the one before it until all is embedded anew."""
@@ -258,12 +249,10 @@ class App:
 
     @cached_property
     def keys(self) -> StoredKeys:
-        """The keys of HTTP clients."""
         return StoredKeys(self.store)
 
     @cached_property
     def registry(self) -> Registry:
-        """The tools of all families."""
         # pydantic and the surfaces, which only a call of a tool needs.
         from memolith.registry import Registry
         return Registry(families())
@@ -282,7 +271,6 @@ class App:
 
     @property
     def shards(self) -> Shards:
-        """The databases between which tenants move."""
         if isinstance(self.store, SqliteStore):
             raise InvalidInput("Tenants move between PostgreSQL databases; see the setting `database`.",
                                field="database")
@@ -310,11 +298,10 @@ class App:
 def families() -> list[Family]:
     """Every family of tools, in the order in which clients see them."""
     # Each family builds its tools when it is imported, which the command line need not wait for.
-    from memolith.surfaces.chatgpt import chatgpt
     from memolith.surfaces.core import core
     from memolith.surfaces.knowledge import knowledge
-    from memolith.surfaces.lanonasis import lanonasis
-    from memolith.surfaces.manage import manage
+    from memolith.surfaces.lanonasis.workplace import lanonasis
+    from memolith.surfaces.manage import chatgpt, manage
     from memolith.surfaces.memorylake import memorylake
     from memolith.surfaces.sekha import sekha
     from memolith.surfaces.subcog import subcog
@@ -322,7 +309,6 @@ def families() -> list[Family]:
 
 
 def open_store(chosen: Settings) -> SqliteStore | Shards:
-    """The store that the settings name."""
     if not chosen.database:
         return SqliteStore(chosen.data, chosen.busy_s)
     try:
@@ -369,7 +355,6 @@ def copy_everything(source: SqliteStore | Shards, target: SqliteStore | Shards,
 
 
 def open_app(settings: Settings) -> App:
-    """The app on the data folder of the settings, opened at once."""
     app = App(settings)
     assert app.engine
     return app

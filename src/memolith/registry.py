@@ -22,19 +22,14 @@ from memolith.schemas import Actions, Argument, Body, Effect, Function, Schema, 
 __all__ = ["PLAIN", "SCOPES", "Actions", "Argument", "Body", "Call", "Content", "Dialect", "Effect", "Family",
            "InputNeeded", "Outcome", "Prompt", "PromptArgument", "Prompts", "Registry", "Resource", "Resources",
            "Tool", "guarded", "shape"]
-
 log = logging.getLogger(__name__)
-
 ScopeName = Literal["read", "write", "admin", "run"]
 Listing = Literal["tools", "resources", "prompts"]
 Decorated = TypeVar("Decorated", bound=Function | Actions)
 Answer = TypeVar("Answer")
-
 SCOPES: frozenset[str] = frozenset(("read", "write", "admin", "run"))
 SCOPE_OF: dict[Effect, ScopeName] = {"reads": "read", "writes": "write", "runs": "run"}
-LONGEST_KEY = 200
-MAX_DEPTH = 64
-MAX_INTEGER = 2**63 - 1
+LONGEST_KEY, MAX_DEPTH, MAX_INTEGER = 200, 64, 2**63 - 1
 PAUSES_S = (0.1, 0.4, 1.0, 2.0)
 REPEATED = (StoreGone, OutcomeUnknown, TenantMoving)
 
@@ -120,8 +115,7 @@ class Tool:
 
     def __call__(self, arguments: Mapping[str, Any], call: Call) -> Body:
         if not self.scopes <= call.scopes:
-            missing = ", ".join(sorted(self.scopes - call.scopes))
-            raise Denied(f"`{self.name}` needs a key with the scope: {missing}.")
+            raise Denied(f"`{self.name}` needs a key with the scope: {', '.join(sorted(self.scopes - call.scopes))}.")
         check_clean(arguments)
         signature, values = self.shape.prepare(arguments)
         return self.dialect.success(signature.worded(signature.function(call, **values)))
@@ -247,8 +241,7 @@ class Registry:
     @cached_property
     def shown(self) -> tuple[Family, ...]:
         """The families with a tool here; their resources and prompts are offered too."""
-        names = {tool.family for tool in self.tools}
-        return tuple(family for family in self.families if family.name in names)
+        return tuple(family for family in self.families if any(tool.family == family.name for tool in self.tools))
 
     def choose(self, profile: str = "all", *, read_only: bool = False) -> Registry:
         """What an MCP client sees: `all`, or families and tools by name, separated by commas."""
@@ -263,14 +256,9 @@ class Registry:
             chosen |= dict.fromkeys(known[part])
         return Registry(self.families, (tool for tool in chosen if tool.read_only or not read_only), self.observe)
 
-    def reading(self) -> Registry:
-        """The same without what writes or runs."""
-        return Registry(self.families, (tool for tool in self.tools if tool.read_only), self.observe)
-
     def run(self, name: str, arguments: Mapping[str, Any], call: Call) -> Outcome:
         """Check, call and word the result or the error; only `InputNeeded` gets out."""
-        tool = self.find(name)
-        if tool is None:
+        if (tool := self.find(name)) is None:
             return self.refuse(name, NotFound(f"There is no tool named {name!r}.", id=name))
         started = time.perf_counter()
         # A database fails over in seconds, and a call that cannot be done twice need not fail with it.
@@ -285,8 +273,14 @@ class Registry:
         self.observe(name, outcome.error.type if outcome.error else "ok", time.perf_counter() - started)
         return outcome
 
+    def attempt(self, name: str, arguments: Mapping[str, Any], make: Callable[[], Call]) -> Outcome:
+        """Run a call that may fail to be made: a store that cannot be opened is told in the words of the family."""
+        try:
+            return self.run(name, arguments, make())
+        except MemolithError as error:
+            return self.refuse(name, error)
+
     def refuse(self, name: str, error: MemolithError) -> Outcome:
-        """The error in the words of the tool's family."""
         tool = self.find(name)
         return Outcome(False, (tool.dialect if tool else PLAIN).failure(error), error)
 

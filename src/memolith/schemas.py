@@ -18,7 +18,6 @@ Effect = Literal["reads", "writes", "runs"]
 Function = Callable[..., Body]
 Acting = TypeVar("Acting", bound=Function)
 Prepared = tuple["Signature", dict[str, Any]]
-
 STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, defer_build=True)
 NULL = {"type": "null"}
 NAMES = {str: "string", int: "integer", float: "number", bool: "boolean", dict: "object"}
@@ -90,12 +89,11 @@ class Signature:
 
     @cached_property
     def model(self) -> type[BaseModel]:
-        fields: dict[str, Any] = {}
         hints = get_type_hints(self.function, include_extras=True)
-        for name, parameter in list(inspect.signature(self.function).parameters.items())[1:]:
-            default = ... if parameter.default is parameter.empty else parameter.default
-            # An alias, so that an argument may be called `json` or `copy`, which a model has as methods.
-            fields[f"argument_{name}"] = (hints[name], Field(default, alias=name))
+        defaults = {name: ... if parameter.default is parameter.empty else parameter.default
+                    for name, parameter in list(inspect.signature(self.function).parameters.items())[1:]}
+        # An alias, so that an argument may be called `json` or `copy`, which a model has as methods.
+        fields: Schema = {f"argument_{name}": (hints[name], Field(defaults[name], alias=name)) for name in defaults}
         return create_model(self.function.__name__, __config__=STRICT, **fields)
 
     @cached_property
@@ -147,8 +145,6 @@ class Actions:
     actions: dict[str, Signature] = field(default_factory=dict)
 
     def action(self, name: str, gives: Schema, *, effect: Effect) -> Callable[[Acting], Acting]:
-        """Make a function the action of that name."""
-
         def add(function: Acting) -> Acting:
             self.actions[name] = Signature(function, gives, effect)
             return function
@@ -157,11 +153,10 @@ class Actions:
 
     @cached_property
     def input_schema(self) -> Schema:
-        choice: Schema = {"type": "string", "enum": list(self.actions), "description": self.about}
-        required = [self.key] if self.default is None else []
+        required, default = ([self.key], {}) if self.default is None else ([], {"default": self.default})
+        choice = {"type": "string", "enum": list(self.actions), "description": self.about, **default}
         flat = merged([action.input_schema for action in self.actions.values()])
-        shown = choice if required else {**choice, "default": self.default}
-        return {"additionalProperties": False, **an_object({self.key: shown, **flat["properties"]},
+        return {"additionalProperties": False, **an_object({self.key: choice, **flat["properties"]},
                                                            [*required, *flat.get("required", ())])}
 
     @cached_property
@@ -169,7 +164,6 @@ class Actions:
         return merged([action.output_schema for action in self.actions.values()])
 
     def prepare(self, arguments: Mapping[str, Any]) -> Prepared:
-        """The function that the action names, with its checked arguments."""
         name = arguments.get(self.key, self.default)
         if not isinstance(name, str) or name not in self.actions:
             raise Malformed(f"`{self.key}` must be one of: {', '.join(self.actions)}.", field=self.key, value=name)

@@ -1,7 +1,6 @@
 """One frozen set of settings: defaults, then a TOML file, then MEMOLITH_* variables, then flags."""
 
 import os
-import sys
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,19 +8,10 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from memolith.engine.places import data_folder
 from memolith.errors import InvalidInput
 
 PREFIX = "MEMOLITH_"
-
-
-def data_folder() -> Path:
-    """Where this platform keeps the data of programs."""
-    home = Path.home()
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA", home / "AppData" / "Local")) / "memolith"
-    if sys.platform == "darwin":
-        return home / "Library" / "Application Support" / "memolith"
-    return Path(os.environ.get("XDG_DATA_HOME") or home / ".local" / "share") / "memolith"
 
 
 class Settings(BaseModel):
@@ -87,9 +77,8 @@ class Settings(BaseModel):
     log_level: Literal["debug", "info", "warning", "error"] = Field("warning", description="how much is logged")
 
 
-def load(flags: Mapping[str, object] | None = None, environ: Mapping[str, str] | None = None) -> Settings:
+def load(flags: Mapping[str, object] | None = None, environ: Mapping[str, str] = os.environ) -> Settings:
     """The settings in force; an unknown name or a bad value is refused by name."""
-    environ = os.environ if environ is None else environ
     folder = Path(str((flags or {}).get("data") or environ.get(PREFIX + "DATA") or data_folder()))
     file = Path(environ.get(PREFIX + "CONFIG") or folder / "memolith.toml")
     try:

@@ -18,7 +18,6 @@ from mcp.server.streamable_http import EventCallback, EventMessage, EventStore
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
 from mcp.server.subscriptions import ListenHandler
 from mcp.shared.exceptions import MCPError
-from starlette.routing import Route
 
 from conformance.tools import BUS, IMAGE, PIXEL, TOOLS, Answer, embedded, form, needed, text
 from memolith.doors.mcp_server import Context, is_modern
@@ -140,11 +139,9 @@ def make_server() -> Server[Any]:
     return server
 
 
-class Conformance:
-    """The route of the fixtures, and the lifespan that it needs."""
+class Conformance(StreamableHTTPASGIApp):
+    """The fixtures, and the manager that their path needs."""
 
     def __init__(self) -> None:
-        manager = StreamableHTTPSessionManager(
-            make_server(), event_store=Replay(), retry_interval=RETRY_MS)
-        self.routes = [Route("/conformance", StreamableHTTPASGIApp(manager))]
-        self.run = manager.run
+        self.manager = StreamableHTTPSessionManager(make_server(), event_store=Replay(), retry_interval=RETRY_MS)
+        super().__init__(self.manager)

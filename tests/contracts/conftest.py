@@ -8,7 +8,8 @@ import pytest
 from contracts.choices import ITEMS, MODEL, vector_of
 from memolith.engine.engine import Engine
 from memolith.engine.model import Caller
-from memolith.engine.ports import ClientKeys, Store, Vectors
+from memolith.engine.ports import Store, Vectors
+from memolith.storage.store import StoredKeys
 from stores import engine_on, keys_on, open_store, row_on, vectors_on
 
 pytest.register_assert_rewrite("contracts.store")
@@ -41,7 +42,7 @@ def engine(store: Store) -> Engine:
 
 
 @pytest.fixture
-def keys(store: Store) -> ClientKeys:
+def keys(store: Store) -> StoredKeys:
     """The client keys of the fresh store."""
     return keys_on(store)
 
@@ -62,6 +63,6 @@ def zoo(new_address: Callable[[], str]) -> Iterator[Store]:
                 engine.remember(caller, draft)
                 with made.writing(caller.tenant) as rows:
                     row = row_on(made, vector_of(id))
-                    for passage in rows.unembedded(caller.tenant, id, MODEL):
-                        rows.put_vector(passage.ref, MODEL, b"digest of " + id.encode() * 6, row)
+                    for ref, _, _ in rows.unembedded(caller.tenant, id, MODEL):
+                        rows.put_vector(ref, MODEL, b"digest of " + id.encode() * 6, row)
         yield made

@@ -13,7 +13,7 @@ pytest.importorskip("memolith.storage.postgres", reason="the PostgreSQL store is
 from conftest import ME, note
 from contracts.store import StoreContract, listed, whole
 from memolith.engine.model import Filter
-from memolith.storage.postgres_vectors import LARGE, PostgresStage
+from memolith.storage.postgres_read import LARGE, PostgresStage
 from postgres import Server, a_cluster, prepare
 from stores import engine_on, open_store
 
@@ -73,7 +73,7 @@ def test_a_large_tenant_gets_an_index_of_its_own_that_is_used_and_right(address:
             db.execute("insert into embedding select 'local', 'eight', cast(g as bigint) << 20, '', cast(cast((select "
                        "array_agg(random() - 0.5 + x * 0) from generate_series(1 + g * 0, 8) x) as real[]) as halfvec) "
                        "from generate_series(1, %s) g", (LARGE,))
-        stage = PostgresStage(store, LARGE + 1)
+        stage = PostgresStage(store.owning, LARGE + 1)
         assert not stage.renew(model)
         query = array("f", [random.uniform(-1, 1) for _ in range(8)]).tobytes()
 
@@ -82,7 +82,7 @@ def test_a_large_tenant_gets_an_index_of_its_own_that_is_used_and_right(address:
                 return [ref for ref, _ in stage.vectors(model).nearest(rows, ME, Filter(), query, 100)]
 
         exact = best()
-        stage = PostgresStage(store, LARGE)
+        stage = PostgresStage(store.owning, LARGE)
         assert stage.renew(model)
         assert not stage.renew(model)
         found = best()

@@ -28,7 +28,7 @@ class TestSqlite(StoreContract):
     ("text_sizes", "PRIMARY KEY (rowid>? AND rowid<?)"), ("events_of", "event_stream (tenant=? AND stream=?)"),
     ("link_streams", "event_source (tenant=? AND <expr>=?)"), ("queue_missing", "event_stream (tenant=? AND stream=?)"),
     ("alike", "SEARCH s USING PRIMARY KEY (tenant=? AND mark=?)"),
-    ("outbox_due", "outbox_order (consumer=? AND tenant=? AND status=?)"),
+    ("outbox_due", "SEARCH outbox USING PRIMARY KEY (tenant=? AND consumer=?)"),
     ("passages_at", "SEARCH p USING INTEGER PRIMARY KEY (rowid=?)"),
     ("blocks_at", "SEARCH passage USING INTEGER PRIMARY KEY (rowid=?)")])
 def test_what_concerns_one_item_is_read_without_a_walk_through_the_tenant(tmp_path, name, used):

@@ -26,6 +26,7 @@ SOURCES = [None, "src/main.rs", "src/db/pool.rs", "docs/a b.md", "we[ir]d*.txt",
 BRANCHES = [None, "main", "feature/auth", "feature/pool", "fix-1"]
 PROJECTS = [None, "github.com/acme/widgets", "github.com/acme/gears", "gitlab.com/other/widgets"]
 ENTITIES = ["PostgreSQL", "Rust", "Ann Lee"]
+ALIASES = {"PostgreSQL": ["Postgres", "the Elephant"], "Rust": ["rustc"]}
 KEPT = [status for status in STATUSES if STATUSES[status]]
 
 
@@ -48,9 +49,10 @@ class Filled:
 @pytest.fixture(scope="module")
 def filled(at, tmp_path_factory) -> Iterator[Filled]:
     """An app with 120 memories that differ in everything, and their plain descriptions."""
-    app = open_app(at(tmp_path_factory.mktemp("filters")))
+    app = open_app(at(tmp_path_factory.mktemp("filters"), "minilm"))
     for name in ENTITIES:
-        app.engine.remember(ME, note("", id=name, kind="entity", title=name))
+        app.engine.remember(ME, note("", id=name, kind="entity", title=name,
+                                     attributes={"aliases": ALIASES[name]} if name in ALIASES else {}))
     names = [one for names in STORED.values() for one in names]
     found = []
     for n in range(120):
@@ -68,6 +70,7 @@ def filled(at, tmp_path_factory) -> Iterator[Filled]:
         if n % 9 == 0:
             item = app.engine.forget(ME, item.id).item
         found.append(Row(item, mentions))
+    app.engine.search.drain(ME.tenant, 60)
     yield Filled(app, found)
     app.close()
 
@@ -99,8 +102,8 @@ TIMES = ["7d", "24h", "2w", "1s", "90m", "2026-01-01", "2026-11-15T11:59:00Z", "
 TERMS = st.lists(st.one_of(
     keyed("ns", list(STORED)), keyed("tag", TAGS), keyed("tag", TAGS, "-"), keyed("source", globs(SOURCES)),
     keyed("path", globs(SOURCES)), keyed("branch", globs(BRANCHES)), keyed("project", [*PROJECTS[1:], "none/such"]),
-    keyed("entity", [*ENTITIES, "rust", "nobody"]), keyed("status", KEPT), keyed("since", TIMES),
-    keyed("before", TIMES)), max_size=5)
+    keyed("entity", [*ENTITIES, "rust", "nobody", "postgres", "Rustc", "the elephant"]), keyed("status", KEPT),
+    keyed("since", TIMES), keyed("before", TIMES)), max_size=5)
 
 
 def moment(text: str, now: str) -> datetime:
@@ -130,8 +133,8 @@ def holds(row: Row, terms: list[tuple[str, list[str]]], now: str) -> bool:
         "path": lambda: matches(item.attributes.get("source"), flat["path"]),
         "branch": lambda: matches(item.attributes.get("branch"), flat["branch"]),
         "project": lambda: item.scope.project in flat["project"],
-        "entity": lambda: all({one.lower() for one in group} & {name.lower() for name in row.mentions}
-                              for group in wanted["entity"]),
+        "entity": lambda: all({one.lower() for one in group} & {one.lower() for name in row.mentions for one in (
+            name, *ALIASES.get(name, ()))} for group in wanted["entity"]),
         "status": lambda: word in flat["status"],
         "since": lambda: all(created >= moment(one, now) for one in flat["since"]),
         "before": lambda: all(created < moment(one, now) for one in flat["before"])}
@@ -150,8 +153,9 @@ def test_a_random_filter_keeps_exactly_the_rows_that_a_plain_predicate_keeps(fil
     wanted = {row.item.id for row in found if holds(row, plain, now)}
     page = app.engine.listing(ME, chosen, limit=1000)
     assert ({item.id for item in page.items}, page.total) == (wanted, len(wanted)), text
-    hits = app.engine.recall(ME, Query("zebra", chosen, "text", limit=1000)).hits
-    assert {hit.item.id for hit in hits} == wanted, text
+    for mode in ("text", "vector", "hybrid"):
+        hits = app.engine.recall(ME, Query("zebra", chosen, mode, limit=1000)).hits
+        assert {hit.item.id for hit in hits} == wanted, (mode, text)
 
 
 ODD = st.text(st.sampled_from('ab:,"\\- \tnstagince7d*[]ß\x00\ud800'), min_size=1, max_size=25)

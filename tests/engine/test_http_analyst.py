@@ -140,3 +140,52 @@ def test_an_endpoint_that_is_not_there_is_no_obstacle(tmp_path):
     app = open_app(Settings(data=tmp_path, embedder="none", analyst_url="http://127.0.0.1:9/v1", analyst_model="m"))
     assert "cannot be reached" in suggest(app)["warnings"][0]
     app.close()
+
+
+def test_entities_come_from_the_endpoint_as_far_as_the_text_holds_them(asked, server):
+    text = "Zork talks to Mim. Bim sleeps."
+    said_so = {"label": "RelatesTo", "text": "Zork talks to Mim.", "confidence": 0.9, "support": ["Zork", "Mim"]}
+    server.script = [said([{**tag("Person", 0.9), "text": "Zork"}, {**tag("Concept", 0.7), "text": "Mim"},
+                           {**tag("Concept", 0.9), "text": "invented"}, {**tag("Animal", 0.9), "text": "Bim"}, said_so,
+                           {**said_so, "label": "Likes"}, {**said_so, "support": ["Zork"]},
+                           {**said_so, "text": "Mim is old."}, {**said_so, "support": ["Zork", "invented"]}])]
+    body = run(asked, "subcog_entities", action="extract", content=text)
+    assert [(one["entity_type"], one["name"]) for one in body["entities"]] == [("Person", "Zork"), ("Concept", "Mim")]
+    assert [(one["relationship_type"], one["evidence"]) for one in body["relationships"]] == [
+        ("RelatesTo", "Zork talks to Mim.")]
+    assert body["method"] == "http/m"
+    assert "Zork" in server.requests[0][1]["messages"][1]["content"]
+    server.script = [said("not json")]
+    body = run(asked, "subcog_entities", action="extract", content="Maria uses Redis.")
+    assert (body["method"], body["entity_count"]) == ("built-in", 2)
+    assert "not in the form" in body["warnings"][0]
+
+
+def wrote(text: str) -> tuple[int, dict[str, Any]]:
+    return said(json.dumps({"findings": [], "summary": text}))
+
+
+def captured(app: App, *texts: str) -> list[str]:
+    return [run(app, "subcog_capture", content=text, namespace="decisions")["id"] for text in texts]
+
+
+def test_a_merge_is_written_by_the_endpoint_once_so_that_the_plan_is_what_is_done(asked, server):
+    captured(asked, "The cache runs on 2 nodes.", "the cache  runs on 2 nodes.")
+    server.script = [wrote(" The cache runs on 2 nodes, all of them. ")]
+    planned, done = (run(asked, "subcog_consolidate", namespace="decisions", dry_run=dry_run)
+                     for dry_run in (True, False))
+    assert planned["candidate_merges"] == done["candidate_merges"]
+    assert run(asked, "subcog_get", memory_id=done["results"][0])["content"] == (
+        "The cache runs on 2 nodes, all of them.")
+    sent, = [body["messages"] for _, body in server.requests]
+    assert "the cache  runs on 2 nodes." in sent[1]["content"]
+
+
+@pytest.mark.parametrize("answer,why", [(wrote("The cache runs on 3 nodes."), "changed a fact"),
+                                        (said("not json"), "not in the form"), ((401, {}), "HTTP 401")], ids=str)
+def test_a_rewriting_that_cannot_be_trusted_is_done_by_the_built_in_analyst(asked, server, answer, why):
+    id, = captured(asked, "The cache runs on 2 nodes.")
+    server.script = [answer]
+    body = run(asked, "subcog_enrich", memory_id=id, enrich_tags=False)
+    assert why in " ".join(body["warnings"])
+    assert "2 nodes" in run(asked, "subcog_get", memory_id=id)["content"]

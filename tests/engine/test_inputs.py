@@ -12,7 +12,6 @@ import pytest
 
 from conftest import ME, note
 from memolith.app import App, open_app
-from memolith.engine.engine import Engine
 from memolith.engine.intake import Intake, Limits
 from memolith.engine.model import Audience, Block, Condition, Draft, Filter, Patch
 from memolith.engine.recall import Query
@@ -253,7 +252,7 @@ def test_nothing_of_a_refused_draft_is_in_the_message(shared):
 # Limits
 
 def test_an_item_cannot_grow_over_its_limit_by_appending(app):
-    engine = Engine(app.store, app.clock, Limits(item_bytes=100))
+    engine = replace(app.engine, limits=Limits(item_bytes=100))
     engine.remember(ME, note("x" * 60, id="a"))
     with pytest.raises(TooLarge) as caught:
         engine.append(ME, "a", [Block("y" * 60)])
@@ -265,7 +264,7 @@ def test_an_item_cannot_grow_over_its_limit_by_appending(app):
                                            (Limits(item_bytes=100), Draft(blocks=(Block("é" * 30),) * 2))])
 def test_a_limit_in_bytes_counts_bytes_however_small_it_is(app, limits, draft):
     with pytest.raises(TooLarge) as caught:
-        Engine(app.store, app.clock, limits).remember(ME, draft)
+        replace(app.engine, limits=limits).remember(ME, draft)
     assert caught.value.field == "content"
 
 

@@ -12,7 +12,7 @@ from memolith.engine.model import Audience, Block, Caller, Draft, Item, Link, Pa
 from memolith.engine.past import Step
 from memolith.engine.recall import Query
 from memolith.errors import InvalidInput, NotFound, NotUndoable
-from stores import each_store
+from stores import each_store, tags_of
 
 pytestmark = each_store
 ANN, BOB = Caller("acme", "ann"), Caller("acme", "bob")
@@ -28,7 +28,7 @@ def state(app: App, id: str) -> State:
         assert item is not None
         # A number and a truth value are equal in Python, but not in the bytes of their JSON.
         return (replace(item, version=0, updated_at=""), json.dumps(dict(item.attributes), sort_keys=True),
-                rows.tags_of(ME.tenant, id), rows.passages(ME.tenant, id))
+                tags_of(rows, ME.tenant, id), rows.passages(ME.tenant, id))
 
 
 def links(app: App) -> list[Link]:

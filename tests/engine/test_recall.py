@@ -8,7 +8,7 @@ import pytest
 
 from conftest import ME, At, note
 from memolith.app import App, open_app
-from memolith.engine.chunks import weigh
+from memolith.engine.events import weigh
 from memolith.engine.intake import Intake, Limits
 from memolith.engine.model import Audience, Block, Caller, Condition, Draft, Filter, Found, Hit, Patch
 from memolith.engine.recall import STRONG, Query
@@ -479,14 +479,14 @@ def test_the_citations_of_a_pack_are_where_its_parts_come_from(talk):
         head, body = part.split("\n", 1)
         assert head.startswith(f"[{citation.number}]")
         assert citation.title in head
-        assert citation.locator in head
+        assert citation.cite in head
         _, blocks = talk.engine.read(ME, citation.id)
         spoken = [f"{block.speaker}: {block.text}" if block.speaker else block.text for block in blocks]
         assert body in spoken
         assert citation.score >= 0.70
         if citation.id != "camp":
-            assert re.fullmatch(r"message \d, 2023-0\d-\d\d", citation.locator)
-            assert spoken[int(citation.locator[8]) - 1] == body
+            assert re.fullmatch(r"message \d, 2023-0\d-\d\d", citation.cite)
+            assert spoken[int(citation.cite[8]) - 1] == body
     assert "camp" in [citation.id for citation in pack.citations]
 
 

@@ -59,8 +59,8 @@ class Shelf:
         """Set the vectors of items."""
         with self.app.store.writing(caller.tenant) as store:
             for id, row in rows.items():
-                for passage in store.unembedded(caller.tenant, id, self.model):
-                    store.put_vector(passage.ref, self.model, os.urandom(16), quantised(row.tobytes()))
+                for ref, _, _ in store.unembedded(caller.tenant, id, self.model):
+                    store.put_vector(ref, self.model, os.urandom(16), quantised(row.tobytes()))
         self.rows |= {id: unit(np.frombuffer(quantised(row.tobytes()), "i1").astype("f4")) for id, row in rows.items()}
         self.unrounded |= rows
 
@@ -447,7 +447,8 @@ def test_a_snapshot_that_cannot_be_written_leaves_nothing_behind(shelf):
 def prune(shelf: Shelf) -> None:
     with shelf.app.store.reading(None) as rows:
         newest = rows.row("slot_marks")[1]
-    shelf.app.store.prune(newest)
+    with shelf.app.store.writing(None) as rows:
+        rows.do("slots_prune", seq=newest)
 
 
 @pytest.mark.parametrize("snapshot", ["none", "old", "new"])
@@ -538,7 +539,7 @@ def test_a_long_item_with_many_passages_is_one_item_with_many_places(shelf):
     id = shelf.app.engine.remember(ME, draft).item.id
     rows = random_rows(50, 1)
     with shelf.app.store.writing(ME.tenant) as store:
-        refs = [passage.ref for passage in store.unembedded(ME.tenant, id, MODEL)]
+        refs = [ref for ref, _, _ in store.unembedded(ME.tenant, id, MODEL)]
         for ref, row in zip(refs, rows, strict=True):
             store.put_vector(ref, MODEL, os.urandom(16), quantised(row.tobytes()))
     index = shelf.index()

@@ -7,7 +7,6 @@ import pytest
 
 from conftest import ME, note
 from memolith.app import App, open_app
-from memolith.engine.engine import Engine
 from memolith.engine.model import Audience, Block, Caller, Draft, Filter, Link, Patch
 from memolith.engine.recall import Query
 from memolith.errors import (
@@ -424,7 +423,7 @@ def test_a_value_is_not_lost_as_a_whole_for_a_word_inside_it(app):
 
 @pytest.mark.parametrize("place", DRAFTS)
 def test_where_secrets_are_blocked_nothing_is_written(app, place):
-    error = refused(BlockedContent, Engine(app.store, app.clock, secrets="block").remember, ME, DRAFTS[place])
+    error = refused(BlockedContent, replace(app.engine, secrets="block").remember, ME, DRAFTS[place])
     assert error.field
     assert TOKEN not in str(error)
     assert length(app) == 0
@@ -432,5 +431,5 @@ def test_where_secrets_are_blocked_nothing_is_written(app, place):
 
 
 def test_where_secrets_are_allowed_they_stay(app):
-    written = Engine(app.store, app.clock, secrets="allow").remember(ME, DRAFTS["content"])
+    written = replace(app.engine, secrets="allow").remember(ME, DRAFTS["content"])
     assert (texts(app, written.item.id), written.redactions) == ([f"key {TOKEN}"], {})

@@ -8,7 +8,10 @@ import sys
 # Not from `typing`: the front's start is measured with this program.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
     from typing import Any
+
+    from starlette.applications import Starlette
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
@@ -79,15 +82,27 @@ class DemoAccess:
 
 
 def serve_http(port: str, *flags: str) -> None:
+    from contextlib import AsyncExitStack, asynccontextmanager
+
     import uvicorn
     from starlette.applications import Starlette
     from starlette.middleware import Middleware
+    from starlette.routing import Route
 
-    from memolith.doors.mcp_http import McpHttp
+    from memolith.doors.serve import mcp_doors
 
     app = App()
-    doors = McpHttp(app.registry, lambda: app.engine, read_only="--read-only" in flags)
-    web = Starlette(routes=doors.routes, middleware=[Middleware(DemoAccess)], lifespan=lambda _: doors.run())
+    doors = mcp_doors(app.registry, lambda: app.engine, read_only="--read-only" in flags)
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        async with AsyncExitStack() as stack:
+            for door in doors.values():
+                await stack.enter_async_context(door.manager.run())
+            yield
+
+    web = Starlette(routes=[Route(path, door) for path, door in doors.items()], middleware=[Middleware(DemoAccess)],
+                    lifespan=lifespan)
     uvicorn.run(web, host="127.0.0.1", port=int(port), log_level="warning", timeout_graceful_shutdown=1)
 
 

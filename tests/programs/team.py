@@ -20,7 +20,7 @@ from tests.programs.children import TIMEOUT_S, Child, wait_for
 from tests.programs.served import ENVELOPE, INSIDE, MODERN
 
 from memolith.doors.auth import make_key
-from memolith.engine.times import SystemClock
+from memolith.engine.model import SystemClock
 from memolith.storage.postgres import PostgresStore
 from memolith.storage.shards import Shards
 from memolith.storage.store import StoredKeys

@@ -11,6 +11,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,6 @@ import pytest
 from tests.programs.children import CLI, HERE, Child, ask, cli, environment, in_memory
 
 from memolith.app import App, open_app
-from memolith.engine.engine import Engine
 from memolith.engine.model import Block, Caller, Draft, Patch
 from memolith.engine.recall import Query
 from memolith.errors import MemolithError, NotFound
@@ -334,7 +334,7 @@ class StoppedClock:
 
 def test_a_clock_that_goes_backwards_does_no_harm(tmp_path):
     app, clock = opened(tmp_path / "data"), StoppedClock()
-    engine = Engine(app.store, clock)
+    engine = replace(app.engine, clock=clock)
     id = engine.remember(ME, note("first words")).item.id
     clock.time = "2026-06-01T09:00:00.000000Z"
     changed = engine.revise(ME, id, Patch(blocks=(Block("second words"),)))
@@ -358,7 +358,7 @@ def test_a_clock_that_goes_backwards_does_no_harm(tmp_path):
 def test_what_was_written_under_a_clock_of_tomorrow_is_embedded_today(tmp_path):
     app, clock = opened(tmp_path / "data", embedder="minilm"), StoppedClock()
     clock.time = "2999-01-01T00:00:00.000000Z"
-    Engine(app.store, clock).remember(ME, note("Maria prefers tea to coffee"))
+    replace(app.engine, clock=clock).remember(ME, note("Maria prefers tea to coffee"))
     app.do_upkeep()
     hits = app.engine.recall(ME, Query("beverages that she likes", mode="vector")).hits
     app.close()

@@ -172,7 +172,8 @@ def test_every_client_has_a_sample_and_a_page():
     for name, client in CLIENTS.items():
         section = next(part for part in sections.values() if f"memolith install {name}\n" in part)
         shown = [client.form.read(text) for text in re.findall(r"```(?:json|toml)\n(.*?)```", section, re.DOTALL)]
-        wanted = client.entry("/home/you/.local/bin/memolith", ["stdio", "--tools", client.profile])
+        wanted = {**({"type": "stdio"} if client.typed else {}), "command": "/home/you/.local/bin/memolith",
+                  "args": ["stdio", "--tools", client.profile]}
         assert {client.key: {"memolith": wanted}} in shown
 
 
@@ -641,5 +642,75 @@ def test_the_written_command_is_this_very_program_and_starts_the_server(tmp_path
 def test_without_a_script_the_interpreter_is_named(monkeypatch, tmp_path):
     monkeypatch.setattr(sys, "argv", [str(tmp_path / "main.py")])
     monkeypatch.setattr(sys, "executable", str(tmp_path / "bin" / "python"))
-    assert install.launch("core", None) == (str(tmp_path / "bin" / "python"),
-                                            ["-m", "memolith.doors.main", "stdio", "--tools", "core"])
+    assert install.launch(["stdio", "--tools", "core"], None) == [
+        str(tmp_path / "bin" / "python"), "-m", "memolith.doors.main", "stdio", "--tools", "core"]
+
+
+# The hooks of Claude Code
+
+OTHERS = """{
+  "model": "opus", // mine
+  "hooks": {
+    "PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": "check"}]}],
+    "Stop": [{"hooks": [{"type": "command", "command": "cd memolith && make hook"}]}]
+  }
+}
+"""
+
+
+def settings_file(home: Path, text: str) -> Path:
+    file = home / ".claude" / "settings.json"
+    file.parent.mkdir()
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+def test_hooks_are_added_to_those_of_others_and_go_without_a_trace(home, capsys):
+    file = settings_file(home, OTHERS)
+    assert run("install", "claude-code", "--hooks", "--yes", "--data", "/tmp/my data") == 0
+    said = JSON.read(file.read_text(encoding="utf-8"))
+    before = JSON.read(OTHERS)
+    assert (said["model"], said["hooks"]["PreToolUse"]) == (before["model"], before["hooks"]["PreToolUse"])
+    assert said["hooks"]["Stop"][:1] == before["hooks"]["Stop"]
+    assert {event: groups[-1]["hooks"][0]["command"].rpartition(" hook ")[2] for event, groups in said["hooks"].items()
+            if event != "PreToolUse"} == {
+        "SessionStart": "session-start --data '/tmp/my data'", "UserPromptSubmit": "prompt --data '/tmp/my data'",
+        "PreCompact": "pre-compact --data '/tmp/my data'", "Stop": "stop --data '/tmp/my data'"}
+    assert "// mine" in file.read_text(encoding="utf-8")
+    once = file.read_bytes()
+    assert run("install", "claude-code", "--hooks", "--yes", "--data", "/tmp/my data") == 0
+    assert file.read_bytes() == once
+    assert run("install", "claude-code", "--hooks", "--yes") == 0
+    assert len(JSON.read(file.read_text(encoding="utf-8"))["hooks"]["Stop"]) == 2
+    assert run("uninstall", "claude-code", "--hooks", "--yes") == 0
+    assert everything(home) == {".claude/settings.json": OTHERS.encode()}
+
+
+def test_what_was_changed_meanwhile_stays_when_the_hooks_go(home):
+    file = settings_file(home, '{"model": "opus"}')
+    assert run("install", "claude-code", "--hooks", "--yes") == 0
+    file.write_text(file.read_text(encoding="utf-8").replace("opus", "sonnet"), encoding="utf-8")
+    assert run("uninstall", "claude-code", "--hooks", "--yes") == 0
+    assert JSON.read(file.read_text(encoding="utf-8")) == {"model": "sonnet", "hooks": {}}
+
+
+def test_hooks_come_and_go_where_there_were_no_settings_and_for_a_project(home):
+    for scope in ("user", "project"):
+        (folder := home if scope == "user" else Path.cwd()).joinpath(".claude").mkdir()
+        assert run("install", "claude-code", "--hooks", "--yes", "--scope", scope) == 0
+        assert list(everything(folder)) == [".claude/settings.json"]
+        assert run("uninstall", "claude-code", "--hooks", "--yes", "--scope", scope) == 0
+        assert everything(folder) == {}
+
+
+def test_hooks_are_refused_for_other_clients_and_for_a_broken_file(home):
+    with pytest.raises(InvalidInput) as error:
+        run("install", "cursor", "--hooks", "--yes")
+    assert error.value.field == "client"
+    for text in ("{", '{"hooks": []}', '{"hooks": {"Stop": 3}}'):
+        file = home / ".claude" / "settings.json"
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+        with pytest.raises(InvalidInput, match="settings file"):
+            run("install", "claude-code", "--hooks", "--yes")
+        assert file.read_text(encoding="utf-8") == text

@@ -27,7 +27,7 @@ from tests.programs.pipes import (
     wait_until_it_listens,
 )
 
-from memolith.doors.mcp_http import McpHttp
+from memolith.doors.serve import mcp_doors
 
 ACCEPT = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
 ERAS = pytest.mark.parametrize("mode", ["legacy", "auto"])
@@ -253,7 +253,7 @@ def test_a_plain_call_is_answered_as_the_sdk_would(url, given):
 
 
 def test_plain_calls_are_taken_from_the_sdk_on_the_path_of_all_tools_alone():
-    doors = {route.path: route.endpoint for route in McpHttp(registry(), lambda: None).routes}
+    doors = mcp_doors(registry(), lambda: None)
     fitting = {b"mcp-protocol-version": MODERN.encode(), b"mcp-method": b"tools/call", b"content-length": b"9",
                b"content-type": b"application/json", b"accept": b"application/json, text/event-stream"}
     assert [path for path, door in doors.items() if door.fits(fitting)] == ["/mcp"]

@@ -151,8 +151,8 @@ def shelved(folder: Path, count: int) -> App:
     item = app.engine.remember(ME, Draft("conversation", blocks=tuple(Block(f"m {n}") for n in range(count)))).item
     rows = np.random.default_rng(1).normal(size=(count, 384)).astype("<f4")
     with app.store.writing(ME.tenant) as store:
-        for passage, row in zip(store.unembedded(ME.tenant, item.id, MiniLM.id), rows, strict=True):
-            store.put_vector(passage.ref, MiniLM.id, os.urandom(16), quantised(row.tobytes()))
+        for (ref, _, _), row in zip(store.unembedded(ME.tenant, item.id, MiniLM.id), rows, strict=True):
+            store.put_vector(ref, MiniLM.id, os.urandom(16), quantised(row.tobytes()))
         for job in store.lease("embed", app.clock.now(), 10, 60):
             store.done(job)
     return app

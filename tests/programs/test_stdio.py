@@ -38,8 +38,7 @@ from tests.programs.pipes import (
 )
 
 from memolith.doors.frames import IDEMPOTENCY_KEY, PREPARED, prepared_answers
-from memolith.doors.plain_calls import answer
-from memolith.doors.stdio_front import Front, Wire
+from memolith.doors.stdio_front import Front, Wire, answer
 from memolith.registry import Body, Call, Family, Registry
 
 NO_FILE = os.path.join(os.devnull, "missing")
@@ -214,6 +213,28 @@ def test_a_tool_that_must_reach_the_client_is_left_to_the_sdk(prepared):
     assert b"done" in tried(tool(1, "count"))
     assert tried(request(1, "tools/call", name="count", _meta={"progressToken": 1})) is None
     assert tried(tool(1, "ask")) is None
+
+
+def test_a_changed_list_is_told_also_by_a_call_that_comes_before_the_sdk(prepared):
+    family = Family("changing")
+
+    @family.tool(SAID)
+    def save(call: Call) -> Body:
+        """Change what is listed."""
+        call.changed("prompts")
+        return {"text": "done"}
+
+    inlet, outlet = os.pipe()
+    front = Front(Wire(0, outlet), prepared_answers(prepared, "all", False))
+    front.version = HANDSHAKES[-1]
+    for modern in (True, False):
+        answered = answer(front, SimpleNamespace(engine=None), Registry([family]), tool(1, "save", modern))
+        assert answered is not None
+        assert b"done" in answered
+    os.close(outlet)
+    told = os.read(inlet, 1000)
+    os.close(inlet)
+    assert json.loads(told) == {"jsonrpc": "2.0", "method": "notifications/prompts/list_changed"}
 
 
 @pytest.mark.parametrize(("arguments", "tools"), [

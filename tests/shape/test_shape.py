@@ -16,10 +16,11 @@ LAYERS = {
     "storage": {"errors", "engine"},
     "retrieval": {"errors", "engine"},
     "adapters": {"errors", "engine"},
+    "quick": {"errors", "engine", "storage", "retrieval", "adapters"},
     "schemas": {"errors"},
     "registry": {"errors", "engine", "schemas"},
     "surfaces": {"errors", "engine", "registry", "schemas"},
-    "doors": {"errors", "engine", "registry", "schemas", "settings", "app"},
+    "doors": {"errors", "engine", "registry", "schemas", "settings", "app", "quick"},
     "app": {"errors", "engine", "settings", "storage", "retrieval", "adapters", "registry", "surfaces"},
 }
 DRIVERS = {"apsw": "storage", "psycopg": "storage", "mcp": "doors", "starlette": "doors", "uvicorn": "doors",

@@ -81,7 +81,15 @@ GOOD: dict[str, dict[str, Any]] = {
     "subcog_update": {"memory_id": "one", "tags": ["striped"]}, "subcog_delete": {"memory_id": "one"},
     "subcog_namespaces": {}, "subcog_status": {}, "subcog_gc": {"purge": True}, "subcog_reindex": {},
     "subcog_consolidate": {"namespace": "testing", "strategy": "dedupe"}, "subcog_enrich": {"memory_id": "four"},
-    "subcog_sync": {}}
+    "subcog_sync": {},
+    "subcog_prompts": {"action": "save", "name": "herd", "content": "Count {{animals}}."},
+    "subcog_templates": {"action": "save", "name": "herds", "content": "{{#each memories}}{{this.content}}{{/each}}"},
+    "prompt_save": {"name": "foal", "content": "Feed {{it}}."}, "prompt_list": {}, "prompt_get": {"name": "greet"},
+    "prompt_run": {"name": "greet", "variables": {"name": "Zoe"}}, "prompt_delete": {"name": "bye", "domain": "user"},
+    "subcog_entities": {"action": "create", "name": "Okapi", "entity_type": "Concept"},
+    "subcog_relationships": {"action": "create", "from_entity": "zebra", "to_entity": "zoo",
+                             "relationship_type": "PartOf"},
+    "subcog_graph": {"operation": "stats"}}
 GOOD |= {
     "get_memorylake_metadata": {}, "fetch_memory": {"memory_ids": ["ds-zoo"]}, "list_files": {},
     "search_memory": {"parsed_query": {
@@ -115,6 +123,8 @@ def filled(settings: Settings) -> App:
     app.engine.link(ME, "herd", "foal", "includes")
     app.engine.link(ME, "herd", "foal", "relates_to")
     app.engine.remember(ME, note("The quagga is gone.", id="four"))
+    for name in ("zebra", "zoo"):
+        app.engine.remember(ME, Draft("entity", name, id=name, namespace="Concept"))
     for kind in ("project", "topic"):
         app.engine.remember(ME, Draft(kind, kind, id=kind))
     for id in ("first", "second"):
@@ -125,6 +135,8 @@ def filled(settings: Settings) -> App:
                                               "sheets": [], "warnings": [], "summary": "An old zebra."}))
     (settings.data / "young.txt").write_text("A young zebra.")
     app.blobs.put(key_of(ME.tenant, ME.user, "ds-zoo"), settings.data / "young.txt")
+    for name in ("greet", "bye"):
+        app.engine.remember(ME, note("Hello {{name}}.", id=f"prompt-{name}", kind="prompt", title=name))
     app.engine.vault.store(ME, Secret("Zoo", "api_key", "staging", "project", 90, {}, id="key"), "sk-…")
     return app
 

@@ -191,7 +191,6 @@ def test_profiles_choose_what_is_seen():
     assert names("all", read_only=True) == ["get_note", "list_notes", "coded_fail"]
     assert [family.name for family in DEMO.choose("coded").shown] == ["coded"]
     assert "tidy" in [tool.name for tool in DEMO.tools]
-    assert "tidy" not in [tool.name for tool in DEMO.reading().tools]
 
 
 @pytest.mark.parametrize("profile", ["manage", "tidy", "nope", "", "demo,,coded"])

@@ -192,6 +192,15 @@ def test_a_long_message_is_one_hit_however_many_passages_it_has(app):
     assert next(hit for hit in body["results"] if hit["message_id"].endswith("#0"))["content"] == long
 
 
+def test_the_total_counts_each_message_once_also_beyond_those_that_were_weighed(app):
+    for n in range(30):
+        store(app, f"Short {n}", *(f"The zebra of keeper {n} ate {m} apples." for m in range(5)))
+    store(app, "Long", *("The zebra ran. " + "It is a long story about grass and wind. " * 80 + "The zebra slept."
+                         for _ in range(4)))
+    assert run(app, "memory_search", query="zebra", limit=3)["total_results"] == 30 * 5 + 4
+    assert len(found(app, "zebra", limit=100)) == 100
+
+
 def test_a_search_that_cannot_be_done_is_an_error_and_not_an_empty_list(app):
     assert refused(app, "memory_search", query="x" * 10_001)[0] == 400
     assert "query" in refused(app, "memory_search", query=" ")[1]

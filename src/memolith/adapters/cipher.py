@@ -31,16 +31,13 @@ class AesCipher:
 
     def seal(self, value: str, context: str) -> str:
         """The value as text that tells which key opens it."""
-        mark, key = next(iter(self._keys.items()))
-        nonce = os.urandom(NONCE)
+        (mark, key), nonce = next(iter(self._keys.items())), os.urandom(NONCE)
         return f"{mark}.{base64.b64encode(nonce + key.encrypt(nonce, value.encode(), context.encode())).decode()}"
 
     def fits(self, sealed: str) -> bool:
-        """Whether one of the keys has sealed this."""
         return sealed.partition(".")[0] in self._keys
 
     def open(self, sealed: str, context: str) -> str:
-        """The value, if it was sealed by one of the keys for this context."""
         if not self.fits(sealed):
             raise Unavailable("The vault was sealed with another master key; set MEMOLITH_VAULT_KEY to that one.")
         mark, _, text = sealed.partition(".")
@@ -51,7 +48,6 @@ class AesCipher:
             raise StoreCorrupt("This value was changed or moved since it was sealed; restore a backup.") from None
 
     def fresh(self, type: str) -> str:
-        """A new random value of a form that suits the type."""
         if type not in ("ssh_key", "certificate"):
             return ("key_" if type == "api_key" else "") + secrets.token_urlsafe(36)
         key, pem = Ed25519PrivateKey.generate(), serialization.Encoding.PEM
@@ -80,7 +76,6 @@ class KeyPlace:
             self._ring = keyring
 
     def read(self) -> list[str]:
-        """The keys; none before the first was written."""
         if self._ring:
             return (self._ring.get_password("memolith", str(self._path)) or "").split()
         return self._path.read_text(encoding="ascii").split() if self._path.is_file() else []
@@ -125,7 +120,6 @@ def renew(chosen: str, folder: Path, given: str, reseal: Callable[[Cipher], int]
 
 
 def parsed(text: str) -> bytes:
-    """The 32 bytes that a key is written as."""
     with suppress(ValueError):
         key = bytes.fromhex(text) if len(text) == 64 else base64.b64decode(text, validate=True)
         if len(key) == 32:

@@ -4,17 +4,20 @@ import json
 import math
 import struct
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
+from typing import Annotated, get_args
 
 import httpx2
-from pydantic import BaseModel, Field, FiniteFloat, ValidationError
+from pydantic import BaseModel, Field, FiniteFloat, TypeAdapter
 
+from memolith.engine.model import EntityType, RelationType
 from memolith.engine.ports import Finding
 from memolith.errors import AnalystDown, EmbedderDown, Unavailable
 
 BATCH, SEARCH_S, LONGEST = 64, 5.0, 2000
 TRIES, BUSY, LONGEST_PAUSE_S, QUIET_FACTOR = 3, (429, 500, 502, 503, 504), 5.0, 2
+VECTORS = TypeAdapter(list[Annotated[list[FiniteFloat], Field(min_length=1)]])
 TASKS = {"merge": "Make one note of these notes that say nearly the same; leave nothing out.",
          "summarize": "Sum these notes up in a few sentences.",
          "structure": "Give this note a clear structure in Markdown; begin with what matters most.",
@@ -22,13 +25,11 @@ TASKS = {"merge": "Make one note of these notes that say nearly the same; leave 
 
 
 class Endpoint:
-    """Posts JSON, asks again while the server is busy, gives up when it is gone."""
+    """Posts JSON, asks again while the server is busy, gives up when it is gone; its settings are named by its part."""
 
     part: str
-    """By which the names of its settings begin."""
     failure: type[Unavailable]
     quiet_until = 0.0
-    """Until when it is better left alone, because it has just kept somebody waiting in vain."""
 
     def __init__(self, url: str, model: str, key: str, timeout_s: float) -> None:
         self._url, self._model, self._key, self._timeout_s = url, model, key, timeout_s
@@ -41,7 +42,6 @@ class Endpoint:
                              headers={"Authorization": f"Bearer {self._key}"} if self._key else {})
 
     def post(self, path: str, body: dict[str, object], timeout_s: float) -> bytes:
-        """What the server answers."""
         part = self.part
         for attempt in range(1, TRIES + 1):
             started = time.monotonic()
@@ -62,19 +62,6 @@ class Endpoint:
             raise self.failure(f"The {part} answered HTTP {answer.status_code}; check {part}_url, {part}_model and "
                                f"{part}_key.")
         return answer.content
-
-
-class Row(BaseModel):
-    """One vector of an answer."""
-
-    index: int
-    embedding: list[FiniteFloat] = Field(min_length=1)
-
-
-class Rows(BaseModel):
-    """What an embedder sends, as far as it matters here."""
-
-    data: list[Row]
 
 
 class HttpEmbedder(Endpoint):
@@ -98,7 +85,6 @@ class HttpEmbedder(Endpoint):
 
     @property
     def ready(self) -> bool:
-        """Whether the embedder has not just failed."""
         return time.monotonic() >= self.quiet_until
 
     def wait(self, timeout_s: float) -> bool:
@@ -124,12 +110,13 @@ class HttpEmbedder(Endpoint):
         patience = min(self._timeout_s, SEARCH_S) if len(texts) <= 4 else self._timeout_s
         answer = self.post("/embeddings", {"input": texts}, patience)
         try:
-            rows = sorted(Rows.model_validate_json(answer).data, key=lambda row: row.index)
-        except ValidationError as error:
+            found = sorted((int(row["index"]), row["embedding"]) for row in json.loads(answer)["data"])
+            vectors = VECTORS.validate_python([vector for _, vector in found])
+        except (ValueError, KeyError, TypeError) as error:
             raise EmbedderDown("The embedder's answer is not in OpenAI's form.") from error
-        if len(rows) != len(texts):
-            raise EmbedderDown(f"The embedder gave {len(rows)} vectors for {len(texts)} texts.")
-        return [row.embedding for row in rows]
+        if len(vectors) != len(texts):
+            raise EmbedderDown(f"The embedder gave {len(vectors)} vectors for {len(texts)} texts.")
+        return vectors
 
 
 class Found(BaseModel):
@@ -154,14 +141,11 @@ class HttpAnalyst(Endpoint):
     part, failure = "analyst", AnalystDown
 
     def __init__(self, url: str, model: str, key: str, budget: int, timeout_s: float) -> None:
-        self.name = f"http/{model}"
         super().__init__(url, model, key, timeout_s)
-        self._budget = budget
-        self._day, self._spent = "", 0
+        self.name, self._budget, self._day, self._spent = f"http/{model}", budget, "", 0
         self._written: dict[tuple[str, ...], str] = {}
 
     def tags(self, text: str, known: Sequence[str], most: int) -> list[Finding]:
-        """Tags that suit a text."""
         answer = self._ask(f"Suggest at most {most} short lower-case tags for the text, best first: the tag as label, "
                            f"the reason as text, nothing as support. Prefer tags of this list where they fit: "
                            f"{', '.join(known[:100])}", text[:10 * LONGEST])
@@ -177,6 +161,17 @@ class HttpAnalyst(Endpoint):
         return [Finding(one.label, one.text, one.confidence, tuple(one.support)) for one in answer.findings
                 if one.support and notes.keys() >= set(one.support)], answer.summary
 
+    def entities(self, text: str, known: Mapping[str, str]) -> list[Finding]:
+        """Entities and relations whose names and sentences are really in the text."""
+        answer = self._ask(
+            f"Find entities: the type ({', '.join(get_args(EntityType))}) as label, the name as written as text, "
+            f"no support. Then what sentences say of two of them: the type ({', '.join(get_args(RelationType))}) as "
+            "label, the sentence word for word as text, both names as support. Known already, as types by name: "
+            + json.dumps(dict(list(known.items())[:100]), ensure_ascii=False), text[:10 * LONGEST])
+        return [Finding(one.label, one.text, one.confidence, tuple(one.support)) for one in answer.findings
+                if one.label in get_args(RelationType if one.support else EntityType) and len(one.support) in (0, 2)
+                and all(part in text for part in (one.text, *one.support))]
+
     def rewrite(self, task: str, texts: Sequence[str]) -> str:
         """The text that was asked for; asked once, so that a plan is carried out as it was shown."""
         if (task, *texts) not in self._written:
@@ -189,11 +184,10 @@ class HttpAnalyst(Endpoint):
         self._day, self._spent = today, self._spent if today == self._day else 0
         if self._spent >= self._budget:
             raise AnalystDown("The budget of tokens for today is spent.")
-        body: dict[str, object] = {
+        form = {"name": "answer", "schema": Answer.model_json_schema()}
+        answer = self.post("/chat/completions", {
             "messages": [{"role": "system", "content": task}, {"role": "user", "content": text}],
-            "response_format": {"type": "json_schema", "json_schema": {
-                "name": "answer", "schema": Answer.model_json_schema()}}}
-        answer = self.post("/chat/completions", body, self._timeout_s)
+            "response_format": {"type": "json_schema", "json_schema": form}}, self._timeout_s)
         try:
             whole = json.loads(answer)
             self._spent += int((whole.get("usage") or {}).get("total_tokens") or 0)
@@ -201,5 +195,5 @@ class HttpAnalyst(Endpoint):
             if message.get("refusal"):
                 raise AnalystDown("The analyst refused.")
             return Answer.model_validate_json(message["content"])
-        except (ValueError, KeyError, IndexError, TypeError, AttributeError, ValidationError):
+        except (ValueError, KeyError, IndexError, TypeError, AttributeError):
             raise AnalystDown("The analyst's answer is not in the form that was asked for.") from None

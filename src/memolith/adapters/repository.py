@@ -1,7 +1,5 @@
 """The git repository around a folder, read from its files; no program is run."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from functools import partial
@@ -17,10 +15,8 @@ _PACKED = re.compile(r"^[0-9a-f]+ refs/(?:heads|remotes/[^/\n]+)/(.+)$", re.M)
 
 def checkout(start: Path) -> Checkout | None:
     """The repository that a folder lies in; each call looks anew."""
-    start = start.resolve()
-    for folder in (start, *start.parents):
-        git = folder / ".git"
-        if git.is_file():
+    for folder in (there := start.resolve(), *there.parents):
+        if (git := folder / ".git").is_file():
             # A worktree or a submodule: the file says where the rest is.
             git = (folder / _text(git).removeprefix("gitdir:").strip()).resolve()
         if head := _text(git / "HEAD"):
@@ -34,8 +30,7 @@ def project(common: Path) -> str:
     remotes = {name: url[1] for name, body in _REMOTE.findall(_text(common / "config")) if (url := _URL.search(body))}
     if not remotes:
         return f"{common.parent.name}-{hashlib.blake2b(str(common).encode(), digest_size=4).hexdigest()}"
-    address = remotes.get("origin") or min(remotes.values())
-    parts = _ADDRESS.match(address)
+    parts = _ADDRESS.match(address := remotes.get("origin") or min(remotes.values()))
     return (f"{parts[1].lower()}/{parts[2]}" if parts else address).strip("/").removesuffix(".git")
 
 

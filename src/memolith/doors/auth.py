@@ -1,7 +1,5 @@
 """Who calls over HTTP: Host and Origin first, then a key or a token, then how often."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import logging
@@ -23,31 +21,25 @@ from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from memolith.app import StoredKeys
 from memolith.doors.mcp_server import CALLER, REQUEST, SCOPES_KEY
 from memolith.engine.intake import identifier
-from memolith.engine.model import Caller
-from memolith.engine.ports import Allowance, ClientKey, ClientKeys
-from memolith.engine.times import new_id
+from memolith.engine.model import Caller, new_id
+from memolith.engine.ports import Allowance, ClientKey
 from memolith.errors import Denied, InvalidInput, MemolithError, RateLimited, TooLarge, Unauthenticated, Unavailable
 from memolith.registry import PLAIN, SCOPES
 from memolith.settings import Settings
 
 log = logging.getLogger(__name__)
-KEY_PREFIX = "mlk_"
-LOCAL_KEY = "local.key"
-PROJECT_HEADER = "x-memolith-project"
-LONGEST_LENGTH = 18
+KEY_PREFIX, LOCAL_KEY, PROJECT_HEADER = "mlk_", "local.key", "x-memolith-project"
 FRAME = 65_536
 """How many bytes an upload may have beside the file."""
-PORTIONS = 20
+PORTIONS, MOST_KNOWN, PAUSE_S = 20, 1000, 5.0
 DECIDING = frozenset((b"host", b"origin", b"content-length", b"authorization", b"x-api-key", PROJECT_HEADER.encode()))
-MOST_KNOWN = 1000
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "ES256", "ES384", "EdDSA")
 MCP_PATH = re.compile(r"/mcp(/(?!tools$)[a-z0-9_-]{1,64})?", re.ASCII)
-PAUSE_S = 5.0
 # What the reading of foreign bytes may raise beside the library's own errors.
 BROKEN = (ValueError, TypeError, RecursionError)
-
 Known = tuple[Caller, frozenset[str], str]
 
 
@@ -56,7 +48,7 @@ def digest(key: str) -> str:
     return hashlib.sha256(key.encode()).hexdigest()
 
 
-def make_key(keys: ClientKeys, now: str, name: str, user: str = "local", tenant: str = "local",
+def make_key(keys: StoredKeys, now: str, name: str, user: str = "local", tenant: str = "local",
              scopes: Sequence[str] = ("read", "write"), expires_at: str | None = None) -> tuple[str, ClientKey]:
     """A new key, to be shown once, and its record."""
     if unknown := sorted(set(scopes) - SCOPES):
@@ -68,14 +60,13 @@ def make_key(keys: ClientKeys, now: str, name: str, user: str = "local", tenant:
     return secret, record
 
 
-def local_key(folder: Path, keys: ClientKeys, now: str) -> str:
+def local_key(folder: Path, keys: StoredKeys, now: str) -> str:
     """The key of the person at this machine, made at the first start and kept in the data folder for him alone."""
     path = folder / LOCAL_KEY
     if path.is_file():
         path.chmod(0o600)
         secret = path.read_text(encoding="utf-8", errors="replace").strip()
-        known = keys.by_digest(digest(secret))
-        if known is not None and not known.revoked:
+        if (known := keys.by_digest(digest(secret))) and not known.revoked:
             return secret
         # A new file: the old one may be open in a program that has no business with the new key.
         path.unlink()
@@ -92,8 +83,7 @@ class Issuer(jwt.PyJWKClient):
         self.url, self.audience = chosen.oauth_issuer, chosen.oauth_audience
         if not self.audience or not chosen.oauth_jwks_url:
             raise InvalidInput("OAuth needs oauth_issuer, oauth_audience and oauth_jwks_url.", field="oauth_audience")
-        self.base = self.audience.rstrip("/")
-        self.down_until = 0.0
+        self.base, self.down_until = self.audience.rstrip("/"), 0.0
         # The set is kept for five minutes; single keys would be kept for ever, also when the issuer withdraws them.
         super().__init__(chosen.oauth_jwks_url, cache_keys=False, timeout=5)
 
@@ -120,8 +110,7 @@ class Issuer(jwt.PyJWKClient):
         except (jwt.PyJWTError, *BROKEN):
             # None: the token, or what it says, has no place in a log.
             raise Unauthenticated("This token is not valid here.") from None
-        scopes = frozenset(str(claims.get("scope", "")).split()) & SCOPES
-        if not scopes:
+        if not (scopes := frozenset(str(claims.get("scope", "")).split()) & SCOPES):
             raise Denied("This token carries none of the scopes read, write, admin, run.")
         tenant = str(claims.get("tenant") or claims.get("org_id") or "local")
         return Caller(identifier(tenant, "tenant"), identifier(str(claims["sub"]), "sub"), project,
@@ -148,7 +137,7 @@ class Access:
     """ASGI middleware around every route: nothing decides about a caller but this."""
 
     app: ASGIApp
-    keys: ClientKeys
+    keys: StoredKeys
     settings: Settings
     clock: Callable[[], str]
     issuer: Issuer | None = None
@@ -161,10 +150,8 @@ class Access:
         # A few threads of their own, so that a silent issuer does not take all there are.
         self.checkers = anyio.CapacityLimiter(4)
         self.minute = self.second = 0
-        self.used: Counter[str] = Counter()
-        self.taken: Counter[str] = Counter()
-        self.elsewhere: Counter[str] = Counter()
-        """Calls taken from the shared allowance, and those that other servers took, as of then."""
+        self.used, self.elsewhere = Counter[str](), Counter[str]()
+        """Calls by key here, and those that other servers took from the shared allowance when this one last did."""
         self.known: dict[tuple[object, ...], Known | None] = {}
         """Whom these headers let in at a path, for this second: what another process changes is known in the next."""
 
@@ -218,25 +205,21 @@ class Access:
         origins = headers.getlist("origin")
         if not all(any(matches(origin, allowed) for allowed in self.settings.origins) for origin in origins):
             raise Denied("Requests from this origin are not allowed; add it to the setting `origins`.", field="origin")
-        length = headers.get("content-length", "0")
-        if not (length.isascii() and length.isdecimal()):
-            raise InvalidInput("The length of the body must be a number.", field="content-length")
         most = self.settings.file_bytes + FRAME if path == "/files" else self.settings.body_bytes
-        if len(length) > LONGEST_LENGTH or int(length) > most:
+        # Only a number of up to 20 digits passes the parser of HTTP.
+        if int(headers.get("content-length", "0")) > most:
             raise TooLarge(f"A request has at most {most:,} bytes.")
         is_open = path in self.open_paths or path.startswith("/.well-known/")
         known[given] = None if is_open else await self.check_key(headers, path)
         return known[given]
 
     async def check_key(self, headers: Headers, path: str) -> Known:
-        secret = credential(headers)
-        if not secret:
+        if not (secret := credential(headers)):
             raise Unauthenticated("A key is needed: send `Authorization: Bearer KEY`.")
         project = headers.get(PROJECT_HEADER)
         if (issuer := self.issuer) and not secret.startswith(KEY_PREFIX):
             # The issuer's keys may have to be fetched first, and nobody with a key shall wait for that.
-            caller, scopes = await anyio.to_thread.run_sync(issuer.caller, secret, path, project,
-                                                            limiter=self.checkers)
+            caller, scopes = await anyio.to_thread.run_sync(issuer.caller, secret, path, project, limiter=self.checkers)
             return caller, scopes, f"token:{caller.tenant}:{caller.user}"
         # The look-up is by hash, so how long it takes tells nothing about the key.
         key = await anyio.to_thread.run_sync(self.keys.by_digest, digest(secret))
@@ -253,14 +236,14 @@ class Access:
         """Count the call; the headers tell how many are left in this minute."""
         minute, limit = self.second // 60, self.settings.calls_per_minute
         if minute != self.minute:
-            self.minute, self.used, self.taken, self.elsewhere = minute, Counter(), Counter(), Counter()
+            self.minute, self.used, self.elsewhere = minute, Counter(), Counter()
+        own, portion = self.used[id], max(1, limit // PORTIONS)
         self.used[id] += 1
-        if self.allowance and self.used[id] > self.taken[id]:
-            self.taken[id] += (portion := max(1, limit // PORTIONS))
+        if self.allowance and own % portion == 0:
             # Servers share the limit by portions; while the database is away each counts for itself.
             with suppress(MemolithError):
                 total = await anyio.to_thread.run_sync(self.allowance, id, minute, portion)
-                self.elsewhere[id] = max(0, total - self.taken[id])
+                self.elsewhere[id] = max(0, total - own - portion)
         used, reset = self.used[id] + self.elsewhere[id], (minute + 1) * 60
         extra += ((b"x-ratelimit-limit", b"%d" % limit), (b"x-ratelimit-reset", b"%d" % reset),
                   (b"x-ratelimit-remaining", b"%d" % max(0, limit - used)))
@@ -270,7 +253,6 @@ class Access:
 
 
 def credential(headers: Headers) -> str:
-    """The key or token that came with the request."""
     kind, _, token = headers.get("authorization", "").partition(" ")
     return token.strip() if kind.lower() == "bearer" else headers.get("x-api-key", "")
 

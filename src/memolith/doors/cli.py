@@ -1,9 +1,4 @@
-"""The command line, and the commands about what is remembered: nouns and verbs, tables for people, JSON for programs.
-
-Most commands are tools, and take and give what the tool does through every other door.
-"""
-
-from __future__ import annotations
+"""The command line, and the commands about what is remembered; most are tools, as through every other door."""
 
 import argparse
 import errno
@@ -11,26 +6,13 @@ import json
 import logging
 import os
 import sys
+from contextlib import closing
 from typing import Any
 
 from memolith import __version__
 from memolith.app import App, families
 from memolith.doors import cli_server, install
-from memolith.doors.commands import (
-    DATA,
-    JSON,
-    REPO,
-    YES,
-    Commands,
-    Options,
-    confirm,
-    end_bars,
-    into,
-    note,
-    option,
-    out,
-    tell,
-)
+from memolith.doors.commands import DATA, JSON, REPO, YES, Commands, Options, confirm, into, note, option, out, tell
 from memolith.engine.events import block_data
 from memolith.engine.graph import FORMATS, draw
 from memolith.engine.intake import json_object
@@ -53,13 +35,10 @@ TOOLS = {
     "erase": ("erase_item", "Remove every byte of an item for good."),
     "call": ("", "Call a tool: memolith call TOOL --json '{…}', or a flag per argument."),
 }
-# What a tool wants to be told, and a person need not say.
-ASSUMED = {"budget_tokens": "1000"}
 OBJECT = option("--json", dest="object", metavar="OBJECT", help="all arguments as one JSON object")
 
 
 def parser() -> argparse.ArgumentParser:
-    """Every command with its options."""
     top = argparse.ArgumentParser(prog="memolith", description="One memory server for AI agents.")
     top.add_argument("--version", action="version", version=f"memolith {__version__}")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
@@ -71,6 +50,8 @@ def parser() -> argparse.ArgumentParser:
         one.set_defaults(run=run)
         for names, details in (DATA, JSON, *options):
             one.add_argument(*names, **details)
+    commands.add_parser("hook", add_help=False, help="Answer a hook of a coding agent: session-start, prompt, "
+                        "pre-compact or stop, with its JSON on standard input.")
     return top
 
 
@@ -78,8 +59,7 @@ def run(arguments: list[str]) -> int:
     """Run one command; a failure is told on standard error in plain words."""
     options = argparse.Namespace(json=True)
     try:
-        is_tool = bool(arguments) and arguments[0] in TOOLS
-        options = tool_options(arguments) if is_tool else parser().parse_args(arguments)
+        options = tool_options(arguments) if arguments and arguments[0] in TOOLS else parser().parse_args(arguments)
         return command(options)
     except MemolithError as error:
         failure = error
@@ -93,8 +73,6 @@ def run(arguments: list[str]) -> int:
     except OSError as error:
         told = Unavailable(f"{error.filename or 'A file'} cannot be used: {error.strerror}.")
         failure = DiskFull() if error.errno in (errno.ENOSPC, errno.EDQUOT) else told
-    finally:
-        end_bars()
     field = f" ({failure.field})" if failure.field else ""
     note(json.dumps(PLAIN.failure(failure), ensure_ascii=False) if options.json
          else f"memolith: {failure.message}{field}")
@@ -102,25 +80,20 @@ def run(arguments: list[str]) -> int:
 
 
 def command(options: argparse.Namespace) -> int:
-    """Run what was asked for, with an app that it may use."""
     settings = load({name: getattr(options, name, None) for name in ("data", "repo", "host", "port")})
     # Only our own words: libraries that log whole answers would write people's memories into the log.
     logging.basicConfig(stream=sys.stderr, level="WARNING", format="%(asctime)s %(levelname)s %(name)s %(message)s")
     logging.getLogger("memolith").setLevel(settings.log_level.upper())
-    app = App(settings)
-    try:
+    with closing(App(settings)) as app:
         if (told := options.run(app, options)) is not None:
             tell(options, told)
-    finally:
-        app.close()
     sys.stdout.flush()
     return 1 if isinstance(told, dict) and told.get("problems") else 0
 
 
 def tool_parser(command: str, tool_name: str) -> argparse.ArgumentParser:
     """A flag for each argument of the tool; of a command of its own, what is required needs none."""
-    tool = Registry(families()).find(tool_name)
-    if tool is None:
+    if (tool := Registry(families()).find(tool_name)) is None:
         raise NotFound(f"There is no tool {tool_name[:60]!r}; `memolith tools` lists them.", field="tool")
     calling, schema = command == "call", tool.input_schema
     made = argparse.ArgumentParser(prog=f"memolith {command}" + f" {tool_name}" * calling, description=tool.description)
@@ -129,7 +102,8 @@ def tool_parser(command: str, tool_name: str) -> argparse.ArgumentParser:
         made.add_argument(*names, **details)
     for name, entry in schema["properties"].items():
         if name not in ("data", "json"):
-            assumed = None if calling else ASSUMED.get(name)
+            # What the tool wants to be told, and a person need not say.
+            assumed = "1000" if name == "budget_tokens" and not calling else None
             bare = not calling and not assumed and name in schema.get("required", ())
             made.add_argument(*([] if bare else [f"--{name.replace('_', '-')}"]), dest=f"argument {name}",
                               default=assumed, action="append" if entry.get("type") == "array" else "store",
@@ -138,7 +112,6 @@ def tool_parser(command: str, tool_name: str) -> argparse.ArgumentParser:
 
 
 def tool_options(arguments: list[str]) -> Options:
-    """What to call, and with which arguments: one object, or a flag for each argument of the tool."""
     command, *rest = arguments
     if command == "call" and (not rest or rest[0].startswith("-")):
         raise InvalidInput("Say which tool to call; `memolith tools` lists them.", field="tool")
@@ -146,8 +119,7 @@ def tool_options(arguments: list[str]) -> Options:
     options = tool_parser(command, name).parse_args(rest)
     options.given = json_object(options.object, "--json", "json") if options.object else {}
     for argument, schema in options.schema["properties"].items():
-        text = getattr(options, f"argument {argument}", None)
-        if text is not None:
+        if (text := getattr(options, f"argument {argument}", None)) is not None:
             options.given[argument] = typed(text, schema.get("type"))
     return options
 
@@ -166,7 +138,6 @@ def typed(text: Any, kind: str | None) -> Any:
 
 
 def from_stream(text: str) -> str:
-    """The text itself, or standard input for `-`."""
     return sys.stdin.buffer.read().decode("utf-8", errors="replace") if text == "-" else text
 
 
@@ -240,7 +211,6 @@ def undo(app: App, options: Options) -> object:
 
 
 def item_fields(item: Item) -> dict[str, Json]:
-    """An item without its text."""
     scope = item.scope
     return {"id": item.id, "kind": item.kind, "title": item.title, "status": item.status, "tags": list(item.tags),
             "metadata": dict(item.attributes), "owner": scope.owner, "audience": scope.audience.value,

@@ -1,7 +1,5 @@
 """Commands for whoever runs memolith: they serve, look after the data, and care for keys and tenants."""
 
-from __future__ import annotations
-
 import glob
 import json
 import os
@@ -12,27 +10,14 @@ import sys
 import threading
 import time
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 from typing import TextIO, cast
 
 from memolith import __version__
-from memolith import app as root
-from memolith.app import App, at_address, copy_everything, library_version, wait_for
+from memolith.app import App, at_address, copy_everything, library_version, restore_backup, wait_for
 from memolith.doors import stdio_front
-from memolith.doors.commands import (
-    REPO,
-    TENANT,
-    YES,
-    Commands,
-    Options,
-    confirm,
-    into,
-    note,
-    option,
-    out,
-    progress,
-    tell,
-)
+from memolith.doors.commands import REPO, YES, Commands, Options, confirm, into, note, option, out, progress, tell
 from memolith.doors.frames import VERSION_KEY, parsed
 from memolith.engine.conversations import NOTHING, Report, take
 from memolith.engine.intake import when
@@ -43,6 +28,7 @@ from memolith.registry import Tool
 COMMANDS: Commands = {}
 FILE = option("file", type=Path)
 FILE_OR_STREAM = option("file", nargs="?", default="-")
+TENANT = option("--tenant", default="local")
 SAFE_SQLITE, WATCH_S = (3, 51, 3), 1.0
 ADDRESS = {"required": True, "metavar": "ADDRESS", "help": "sqlite:FOLDER or postgres:URL"}
 READ_ONLY = option("--read-only", action="store_true", help="hide and refuse every writing tool")
@@ -85,9 +71,9 @@ def backup(app: App, options: Options) -> object:
 
 
 @into(COMMANDS, FILE)
-def restore_backup(app: App, options: Options) -> object:
+def restore_backup_(app: App, options: Options) -> object:
     """Put a backup into an empty data folder."""
-    root.restore_backup(options.file, app.settings.data)
+    restore_backup(options.file, app.settings.data)
     files = _beside(options.file)
     for path in files.glob("*/*"):
         app.blobs.put(path.relative_to(files).as_posix(), path)
@@ -117,8 +103,7 @@ def doctor(app: App, options: Options) -> object:
             model = f"{app.embedder.id} (works)"
         except EmbedderDown as error:
             model, down = f"{chosen.embedder} (down)", [error.message]
-    free = shutil.disk_usage(chosen.data).free
-    old = tuple(int(part) for part in version.split(".")) < SAFE_SQLITE
+    free, old = shutil.disk_usage(chosen.data).free, tuple(map(int, version.split("."))) < SAFE_SQLITE
     problems = [
         *([f"SQLite {version} can lose data when several processes write; update the package apsw."] if old else []),
         *([f"Only {free:,} bytes are free on the disk of the data folder."] if free < 100_000_000 else []),
@@ -126,14 +111,12 @@ def doctor(app: App, options: Options) -> object:
         *(f"database file: {text}; restore a backup with `memolith restore-backup`." for text in app.store.check())]
     return {
         "memolith": __version__, "python": sys.version.split()[0], "system": platform.platform(),
-        "sqlite": version, "store": "PostgreSQL" if chosen.database else "SQLite",
-        "data": str(chosen.data), "secrets": chosen.secrets,
-        "sizes": ", ".join(f"{name} {size:,}" for name, size in app.store.sizes().items()),
+        "sqlite": version, "store": "PostgreSQL" if chosen.database else "SQLite", "data": str(chosen.data),
+        "secrets": chosen.secrets, "sizes": ", ".join(f"{name} {size:,}" for name, size in app.store.sizes().items()),
         "events": ", ".join(tenants) or "none", "pending": ", ".join(work) or "none",
         "vault": f"{keys} keys; the master key is in {place}" if keys else "empty",
         "model": model, "vectors": ", ".join(vectors) or "none",
-        "code runner": ": ".join(filter(None, app.sandbox.state)),
-        "problems": problems}
+        "code runner": ": ".join(filter(None, app.sandbox.state)), "problems": problems}
 
 
 @into(COMMANDS, option("action", choices=["reveal", "rekey"]), TENANT, YES,
@@ -384,9 +367,6 @@ def tenant(app: App, options: Options) -> object:
 @into(COMMANDS, option("--from", dest="source", **ADDRESS), option("--to", dest="target", **ADDRESS))
 def copy(app: App, options: Options) -> object:
     """Copy everything from one store to another and compare them; repeat it to go on where it stopped."""
-    source, target = at_address(options.source, app.settings), at_address(options.target, app.settings)
-    try:
+    with (closing(at_address(options.source, app.settings)) as source,
+          closing(at_address(options.target, app.settings)) as target):
         return copy_everything(source, target, lambda name: progress(f"copying {name[:30]}"))
-    finally:
-        source.close()
-        target.close()

@@ -1,9 +1,4 @@
-"""A command is a function: its name and its docstring are those of the command, its options stand above it.
-
-What it gives is printed as JSON for programs, and as fields, tables and wrapped texts for people.
-"""
-
-from __future__ import annotations
+"""A command is a function: its name and its docstring are those of the command, its options stand above it."""
 
 import argparse
 import json
@@ -27,7 +22,6 @@ _open_bars: set[str] = set()
 
 
 def option(*names: str, **details: Any) -> Option:
-    """An argument or flag, in the words of argparse."""
     return names, details
 
 
@@ -35,7 +29,6 @@ DATA = option("--data", metavar="DIR", type=Path, help="the data folder (or MEMO
 REPO = option("--repo", metavar="DIR", help="the git repository that captures belong to (or MEMOLITH_REPO)")
 JSON = option("--json", action="store_true", help="print JSON")
 YES = option("--yes", action="store_true", help="do not ask")
-TENANT = option("--tenant", default="local")
 
 
 def into(commands: Commands, *options: Option) -> Callable[[Run], Run]:
@@ -69,7 +62,7 @@ def end_bars() -> None:
 
 
 def tell(options: Options, told: object) -> None:
-    """Print what a command gave: one JSON document, or words for people."""
+    """Print what a command gave: one JSON document for programs, or words for people."""
     out(json.dumps(told, ensure_ascii=False, indent=2) if options.json else "\n".join(words(told)))
 
 
@@ -116,7 +109,6 @@ def has_rows(value: object) -> bool:
 
 
 def cell(value: object) -> str:
-    """A value in one line."""
     if isinstance(value, list):
         return "; ".join(map(cell, value)) or "none"
     if isinstance(value, dict):

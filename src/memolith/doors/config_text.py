@@ -1,14 +1,10 @@
-"""Puts one entry into the text of a config file, or takes it out, and leaves every other byte alone.
-
-The file belongs to somebody else: comments, order, indentation and line ends are his, so nothing is written anew.
-"""
-
-from __future__ import annotations
+"""Puts one entry into the text of somebody's config file, or takes it out; comments, order and line ends stay his."""
 
 import json
 import re
 import tomllib
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 Entry = dict[str, Any]
@@ -21,6 +17,7 @@ _SPARE_COMMA = re.compile(_STRING + r"|(,)(?=\s*[}\]])", re.DOTALL)
 _TOML_ASIDE = re.compile(r"""("{3}(?:\\.|[^\\])*?"{3}|'{3}.*?'{3}|#[^\r\n]*|\A\ufeff)"""
                          r"""|"(?:\\.|[^"\\\r\n])*"|'[^'\r\n]*'""", re.DOTALL)
 _DECODER = json.JSONDecoder()
+_rendered = partial(json.dumps, ensure_ascii=False)
 
 
 class Form(NamedTuple):
@@ -48,8 +45,7 @@ def _plain(text: str) -> str:
 
 def _members(plain: str, start: int) -> dict[str, Member]:
     """The members of the object that begins there; of two with the same key the last counts, as for every parser."""
-    members = {}
-    at = _solid(plain, start + 1)
+    members, at = dict[str, Member](), _solid(plain, start + 1)
     while plain[at] != "}":
         key, end = _DECODER.raw_decode(plain, at)
         value = _solid(plain, plain.index(":", end) + 1)
@@ -58,24 +54,6 @@ def _members(plain: str, start: int) -> dict[str, Member]:
         at = _solid(plain, stop)
         at = _solid(plain, at + 1) if plain[at] == "," else at
     return members
-
-
-def _found(plain: str, key: str, name: str) -> tuple[Member | None, Member | None]:
-    """The servers, and ours among them."""
-    servers = _members(plain, _solid(plain, 0)).get(key)
-    return servers, _members(plain, servers[1]).get(name) if servers else None
-
-
-def _rendered(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False)
-
-
-def _inserted(text: str, start: int, key: str, value: object) -> str:
-    """The text with a new first member in the object that begins there; a line of its own if the next one has one."""
-    first = _solid(_plain(text), start + 1)
-    lead = text[len(text[:first].rstrip()):first]
-    after = "" if text[first] == "}" else "," + (lead or " ")
-    return f"{text[:first]}{_rendered(key)}: {_rendered(value)}{after}{text[first:]}"
 
 
 def _read_json(text: str) -> Entry:
@@ -87,21 +65,24 @@ def _read_json(text: str) -> Entry:
 
 
 def _put_json(text: str, key: str, name: str, entry: Entry) -> str:
+    """The text with a new first server, on a line of its own if the next one has one."""
+    text = _drop_json(text, key, name)
     plain = _plain(text)
     if not plain.strip():
-        return text + json.dumps({key: {name: entry}}, ensure_ascii=False, indent=2) + "\n"
-    servers, ours = _found(plain, key, name)
-    if servers is None:
-        return _inserted(text, _solid(plain, 0), key, {name: entry})
-    if ours is None:
-        return _inserted(text, servers[1], name, entry)
-    _, value, stop = ours
-    return text[:value] + _rendered(entry) + text[stop:]
+        return text + _rendered({key: {name: entry}}, indent=2) + "\n"
+    top = _solid(plain, 0)
+    servers = _members(plain, top).get(key)
+    start, added, value = (servers[1], name, entry) if servers else (top, key, {name: entry})
+    first = _solid(plain, start + 1)
+    lead = text[len(text[:first].rstrip()):first]
+    after = "" if text[first] == "}" else "," + (lead or " ")
+    return f"{text[:first]}{_rendered(added)}: {_rendered(value)}{after}{text[first:]}"
 
 
 def _drop_json(text: str, key: str, name: str) -> str:
     plain = _plain(text)
-    _, ours = _found(plain, key, name)
+    servers = _members(plain, _solid(plain, 0)).get(key) if plain.strip() else None
+    ours = _members(plain, servers[1]).get(name) if servers else None
     if ours is None:
         return text
     start, _, stop = ours

@@ -1,4 +1,4 @@
-"""Frames of the stdio door as the quick front sees them, and prepared answers, with the standard library alone."""
+"""Frames, prepared answers, and calls that need nothing of the SDK, with the standard library alone."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from memolith import __version__
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+    from memolith.registry import Outcome, Registry, Tool
 
     Answers = dict[str, dict[str, bytes]]
     Json = dict[str, Any]
@@ -56,12 +58,10 @@ def are_capabilities(value: object) -> bool:
 
 
 def framed(message: Json, result: bytes) -> bytes:
-    """The answer to a request."""
     return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (json.dumps(message["id"]).encode(), result)
 
 
 def entry_name(profile: str, read_only: bool) -> str:
-    """The name under which the answers of a profile are kept."""
     return profile + (" read-only" if read_only else "")
 
 
@@ -76,9 +76,8 @@ def prepared_answers(path: str, profile: str, read_only: bool) -> Answers:
         found = [any(os.path.isdir(os.path.join(path, folder)) for path in sys.path) for folder in folders]
         if header["product"] != __version__ or not all(found):
             return {}
-        chosen = header["profiles"][entry_name(profile, read_only)]
         return {version: {method: answers[number] for method, number in methods.items()}
-                for version, methods in chosen.items()}
+                for version, methods in header["profiles"][entry_name(profile, read_only)].items()}
     except (OSError, ValueError, LookupError):
         return {}
 
@@ -99,3 +98,29 @@ def answer_to(message: Json, version: str | None, prepared: Answers) -> bytes | 
     elif VERSION_KEY in meta:
         version = MODERN if is_envelope(meta) else None
     return prepared.get(version or "", {}).get(method)
+
+
+def plain_call(registry: Registry, message: Json) -> tuple[Tool, Json, Json] | None:
+    """The tool, the arguments and the metadata of a call without anything unusual; None for any other message."""
+    params = message.get("params")
+    if message.get("method") != "tools/call" or not is_request(message) or not isinstance(params, dict):
+        return None
+    name, arguments, meta = params.get("name"), params.get("arguments", {}), params.get("_meta", {})
+    tool = registry.find(name) if isinstance(name, str) else None
+    if tool is None or not isinstance(arguments, dict) or not isinstance(meta, dict):
+        return None
+    unusual = params.keys() - {"name", "arguments", "_meta"} or IDEMPOTENCY_KEY in meta
+    return None if unusual or (VERSION_KEY in meta and not is_envelope(meta)) else (tool, arguments, meta)
+
+
+def worded(outcome: Outcome, described: Json) -> bytes:
+    """The outcome as the SDK would send it; the newer protocol adds who the server is."""
+    result = {"content": [{"text": outcome.text, "type": "text"}], "isError": not outcome.ok,
+              **({"structuredContent": outcome.body} if outcome.ok else {}),
+              **({"resultType": "complete", "_meta": described} if described else {})}
+    return json.dumps(result, ensure_ascii=False, separators=(",", ":")).encode(errors="backslashreplace")
+
+
+def description(prepared: Answers) -> Json:
+    """Who the server says it is, from its prepared answers."""
+    return dict(json.loads(prepared.get(MODERN, {}).get("server/discover", "{}")).get("_meta", {}))

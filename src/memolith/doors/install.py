@@ -1,44 +1,37 @@
 """The commands that put memolith into a client's config file and take it out again, and the clients that they know."""
 
-from __future__ import annotations
-
 import difflib
 import os
 import re
+import shlex
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from glob import glob
 from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
+from typing import Any, NamedTuple
 
 from memolith.app import App
 from memolith.doors.commands import YES, Commands, Options, confirm, into, note, option, out
 from memolith.doors.config_text import JSON, TOML, Entry, Form
+from memolith.doors.hooks import EVENTS
 from memolith.errors import AlreadyExists, Conflict, InvalidInput
 
 
-@dataclass(frozen=True)
-class Client:
-    """A program that can start memolith.
-
-    A place is a template: `{home}`, `{apps}`, `{config}` and `{local}` are folders of the platform, names in capitals
-    are environment variables. Places stand in the order in which the client's newest version looks for them.
-    """
+class Client(NamedTuple):
+    """A program that can start memolith."""
 
     name: str
     title: str
     form: Form
     key: str
     user: tuple[str, ...]
+    """Templates of places, in the order in which its newest version looks for them: `{home}`, `{apps}`, `{config}` and
+    `{local}` are folders of the platform, names in capitals are environment variables."""
     project: str | None = None
     profile: str = "core"
     typed: bool = False
-
-    def entry(self, command: str, arguments: list[str]) -> Entry:
-        """What the client is told about a server that it starts itself."""
-        return ({"type": "stdio"} if self.typed else {}) | {"command": command, "args": arguments}
 
 
 _CLINE = "settings/cline_mcp_settings.json"
@@ -63,8 +56,10 @@ CLIENTS: Mapping[str, Client] = {client.name: client for client in (
            ("{GEMINI_CLI_HOME}/.gemini/settings.json", "{home}/.gemini/settings.json"), ".gemini/settings.json"),
     # Windsurf became Devin Desktop in June 2026 and moved its file.
     Client("windsurf", "Windsurf (Devin Desktop)", JSON, "mcpServers",
-           ("{config}/devin/mcp_config.json", "{home}/.codeium/windsurf/mcp_config.json"), ".devin/mcp_config.json"),
-)}
+           ("{config}/devin/mcp_config.json", "{home}/.codeium/windsurf/mcp_config.json"), ".devin/mcp_config.json"))}
+# The hooks of Claude Code stand in another file than its servers.
+SETTINGS = Client("claude-code", "Claude Code", JSON, "hooks",
+                  ("{CLAUDE_CONFIG_DIR}/settings.json", "{home}/.claude/settings.json"), ".claude/settings.json")
 COMMANDS: Commands = {}
 # What every client takes: Gemini CLI stumbles over underscores, Cursor over server and tool names of 60 characters.
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,29}")
@@ -72,6 +67,7 @@ SHARED = (
     option("client", choices=list(CLIENTS), metavar="CLIENT", help=", ".join(CLIENTS)),
     option("--scope", default="user", choices=("user", "project"), help="for you, or for the project in this folder"),
     option("--name", default="memolith", help="the name of the entry"), YES,
+    option("--hooks", action="store_true", help="the hooks of Claude Code in its settings, not the server"),
     option("--dry-run", action="store_true", help="show the change and write nothing"))
 
 
@@ -103,36 +99,44 @@ def places(client: Client, platform: str, env: Mapping[str, str], home: str) -> 
                                 help="which tools it offers; by default what suits the client"))
 def install(app: App, options: Options) -> object:
     """Put memolith into the config file of a client."""
-    client = CLIENTS[options.client]
+    client = client_of(options)
     profile = options.profile or client.profile
     # A client tells little when a server does not start, so an unknown profile is refused here.
     app.registry.choose(profile)
-    file = chosen(candidates(client, options.scope))
-    return carry_out(client, file, client.entry(*launch(profile, options.data)), options)
+    starts = {event: launch(["hook", name], options.data) for name, event in EVENTS.items()}
+    hooks: Entry = {event: [{"hooks": [{"type": "command", "timeout": 10, "command": shlex.join(words)}]}]
+                    for event, words in starts.items()}
+    program, *arguments = launch(["stdio", "--tools", profile], options.data)
+    entry = ({"type": "stdio"} if client.typed else {}) | {"command": program, "args": arguments}
+    return carry_out(client, chosen(candidates(client, options.scope)), hooks if options.hooks else entry, options)
 
 
 @into(COMMANDS, *SHARED)
 def uninstall(app: App, options: Options) -> object:
     """Take memolith out of the config file of a client."""
-    client = CLIENTS[options.client]
+    client = client_of(options)
     files = candidates(client, options.scope)
     holding = [file for file in files if options.name.encode() in (content(file) or b"")]
     return carry_out(client, chosen(holding or files), None, options)
 
 
-def launch(profile: str, data: Path | None) -> tuple[str, list[str]]:
-    """The command that starts this very installation as a stdio server."""
+def client_of(options: Options) -> Client:
+    if options.hooks and options.client != SETTINGS.name:
+        raise InvalidInput(f"Only {SETTINGS.name} has hooks.", field="client")
+    return SETTINGS if options.hooks else CLIENTS[options.client]
+
+
+def launch(words: list[str], data: Path | None) -> list[str]:
+    """The command that starts this very installation."""
     program = sys.argv[0] if Path(sys.argv[0]).stem == "memolith" else "memolith"
     # Beside the interpreter, not on the PATH: there a script of another installation may come first.
     beside = None if program == sys.argv[0] else os.path.dirname(sys.executable)
     script = shutil.which(program, path=beside)
     start = [os.path.abspath(script)] if script else [sys.executable, "-m", "memolith.doors.main"]
-    place = ["--data", os.path.abspath(data.expanduser())] if data else []
-    return start[0], [*start[1:], "stdio", "--tools", profile, *place]
+    return [*start, *words, *(["--data", os.path.abspath(data.expanduser())] if data else [])]
 
 
 def candidates(client: Client, scope: str) -> list[Path]:
-    """The files in question on this machine."""
     if scope == "user":
         return expanded(places(client, sys.platform, os.environ, str(Path.home())))
     if client.project is None:
@@ -152,12 +156,10 @@ def chosen(files: list[Path]) -> Path:
 
 
 def backup_of(file: Path) -> Path:
-    """Where the bytes of a file from before the install are kept."""
     return file.with_name(file.name + ".memolith-backup")
 
 
 def content(file: Path) -> bytes | None:
-    """The bytes of a file, None if there is none."""
     return file.read_bytes() if file.exists() else None
 
 
@@ -208,12 +210,30 @@ def edited(client: Client, file: Path, name: str, entry: Entry | None) -> tuple[
     return None if emptied else after.encode(), backup
 
 
+def hooked(file: Path, groups: Entry | None) -> tuple[bytes | None, bytes | None]:
+    """As `edited`, for the hooks of each event: those of others stay, before ours."""
+    before, backup = content(file), content(backup_of(file))
+    text, form = (before or b"").decode(), SETTINGS.form
+    for word, event in reversed(EVENTS.items()):
+        try:
+            present: Any = [*read(SETTINGS, text.encode())[2].get(event, ())]
+        except (ValueError, TypeError) as error:
+            raise InvalidInput(f"{file} is no valid settings file ({error}); mend it first.", field="file") from error
+        wanted: Any = [group for group in present if not re.search(rf"memolith\S* hook {word}\b", str(group))]
+        wanted += groups[event] if groups else []
+        if wanted != present:
+            text = form.put(text, "hooks", event, wanted) if wanted else form.drop(text, "hooks", event)
+    left = {key: value for key, value in form.read(text).items() if value or key != "hooks"}
+    if groups is None and left == form.read((backup or b"").decode()):
+        return backup, None
+    return text.encode(), before if backup is None and text.encode() != before else backup
+
+
 def carry_out(client: Client, file: Path, entry: Entry | None, options: Options) -> object:
-    """Show, ask, write and tell."""
     name, before, spare = options.name, content(file), backup_of(file)
     if not NAME.fullmatch(name):
         raise InvalidInput("A name is made of letters, digits and hyphens, 30 at most.", field="name")
-    after, kept = edited(client, file, name, entry)
+    after, kept = hooked(file, entry) if client is SETTINGS else edited(client, file, name, entry)
     old, new = ((side or b"").decode().splitlines() for side in (before, after))
     was, will = (str(file) if side is not None else "no file" for side in (before, after))
     diff = "\n".join(difflib.unified_diff(old, new, was, will, lineterm="", n=2))

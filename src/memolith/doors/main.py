@@ -1,8 +1,7 @@
 """The command `memolith`; it imports only what the command at hand needs."""
 
-from __future__ import annotations
-
 import sys
+from getopt import GetoptError, getopt
 
 from memolith.errors import MemolithError
 
@@ -13,11 +12,14 @@ if TYPE_CHECKING:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command and return its exit code."""
     arguments = sys.argv[1:] if arguments is None else arguments
     for stream, errors in ((sys.stdin, "strict"), (sys.stdout, "backslashreplace"), (sys.stderr, "backslashreplace")):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors=errors)
+    if arguments[:1] == ["hook"]:
+        # The client waits for every hook, so nothing else is imported.
+        from memolith.doors.hooks import run as hook
+        return hook(arguments[1:])
     chosen = plain_options(arguments[1:]) if arguments[:1] == ["stdio"] else None
     if chosen is None:
         # argparse, pydantic and the engine would make a client of the stdio server wait longer.
@@ -26,7 +28,7 @@ def main(arguments: list[str] | None = None) -> int:
     # The quick front alone; the app and the SDK follow once it has answered.
     from memolith.doors.stdio_front import serve
 
-    def opened() -> App:
+    def opened() -> "App":
         # Only now, after the list of tools is answered.
         from memolith.app import App
         from memolith.settings import load
@@ -44,16 +46,11 @@ def main(arguments: list[str] | None = None) -> int:
 
 def plain_options(arguments: list[str]) -> dict[str, str] | None:
     """The options of `stdio` in their plain form; None leaves them to the full parser."""
-    chosen: dict[str, str] = {}
-    rest = iter(arguments)
-    for name in rest:
-        if name == "--read-only":
-            chosen[name] = "yes"
-        elif name in ("--tools", "--data", "--repo") and (value := next(rest, "")) and not value.startswith("-"):
-            chosen[name] = value
-        else:
-            return None
-    return chosen
+    try:
+        chosen, rest = getopt(arguments, "", ["tools=", "data=", "repo=", "read-only"])
+    except GetoptError:
+        return None
+    return None if rest or any(value.startswith("-") for _, value in chosen) else dict(chosen)
 
 
 if __name__ == "__main__":

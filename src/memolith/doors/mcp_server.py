@@ -1,15 +1,10 @@
-"""A registry as an MCP server of the official SDK: lists, calls, resources, prompts, and how they look on the wire.
-
-A request becomes a `Call`: who asks, and the ways back to the client while a worker thread runs the tool.
-"""
-
-from __future__ import annotations
+"""A registry as an MCP server of the official SDK: lists, calls, resources, prompts, and how they look on the wire."""
 
 import asyncio
 import base64
 import json
 import secrets
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import copy_context
@@ -27,7 +22,6 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from memolith import __version__
 from memolith.doors.frames import IDEMPOTENCY_KEY
-from memolith.doors.plain_calls import outcome_of
 from memolith.engine.engine import Engine
 from memolith.engine.model import Caller
 from memolith.errors import Denied, MemolithError, NotFound
@@ -37,12 +31,7 @@ from memolith.schemas import Schema
 Context = ServerRequestContext[Any, Any]
 Answer = TypeVar("Answer")
 Listed = TypeVar("Listed")
-Lister = Callable[[Context, types.PaginatedRequestParams | None], Awaitable[Any]]
-
-CALLER = "memolith.caller"
-SCOPES_KEY = "memolith.scopes"
-REQUEST = "memolith.request"
-LOCAL = Caller()
+CALLER, SCOPES_KEY, REQUEST = "memolith.caller", "memolith.scopes", "memolith.request"
 # Not anyio's worker threads, which take twice as long to hand a call over and back.
 WORKERS = ThreadPoolExecutor(40, thread_name_prefix="memolith call")
 # What is told on the bus of the newer protocol, and to a client of the older one.
@@ -51,8 +40,7 @@ CHANGES: dict[str, tuple[Callable[[], subscriptions.ServerEvent], Callable[[], t
     "resources": (subscriptions.ResourcesListChanged, types.ResourceListChangedNotification),
     "prompts": (subscriptions.PromptsListChanged, types.PromptListChangedNotification),
 }
-STEADY = CacheHint(ttl_ms=300_000, scope="private")
-CHANGING = CacheHint(ttl_ms=0, scope="private")
+STEADY, CHANGING = CacheHint(ttl_ms=300_000, scope="private"), CacheHint(ttl_ms=0, scope="private")
 NO_RESOURCE = -32002
 """A code that the older protocol has for this, one document promises for something else, and the newer forbids."""
 MOST_COMPLETIONS = 100
@@ -62,9 +50,8 @@ PAGE = 250
 
 def caller_of(ctx: Context) -> tuple[Caller, frozenset[str]]:
     """Over HTTP whom the key stands for; without HTTP the local user."""
-    if ctx.request is None:
-        return LOCAL, SCOPES
-    return ctx.request.scope[CALLER], ctx.request.scope[SCOPES_KEY]
+    request = ctx.request
+    return (request.scope[CALLER], request.scope[SCOPES_KEY]) if request is not None else (Caller(), SCOPES)
 
 
 def is_modern(ctx: Context) -> bool:
@@ -72,16 +59,13 @@ def is_modern(ctx: Context) -> bool:
 
 
 class Client:
-    """The client of one request, as seen from the worker thread."""
+    """The client of one request, and the ways back to him while a worker thread runs the tool."""
 
     def __init__(self, ctx: Context, bus: subscriptions.SubscriptionBus,
                  params: types.InputResponseRequestParams | None = None) -> None:
-        self.ctx = ctx
-        self.bus = bus
-        self.loop = asyncio.get_running_loop()
-        self.stopped = False
+        self.ctx, self.bus, self.loop = ctx, bus, asyncio.get_running_loop()
+        self.stopped, self.questions = False, 0
         self.sending: Future[Any] | None = None
-        self.questions = 0
         self.answers: dict[str, types.ElicitResult] = {}
         if params is not None:
             # Of all rounds; the client could have given any of them, so none needs a seal.
@@ -131,8 +115,7 @@ class Client:
         if self.stopped or self.loop.is_closed():
             sending.close()
             raise CancelledError
-        future: Future[Answer] = asyncio.run_coroutine_threadsafe(sending, self.loop)
-        self.sending = future
+        self.sending = future = asyncio.run_coroutine_threadsafe(sending, self.loop)
         if self.stopped:
             future.cancel()
         return future.result()
@@ -186,10 +169,10 @@ class MemolithServer(Server[Any]):
         super().__init__(
             "memolith", version=__version__, title="memolith", description="One memory server for AI agents.",
             instructions="\n\n".join(family.instructions for family in registry.shown if family.instructions) or None,
-            cache_hints={
-                "tools/list": STEADY, "resources/templates/list": STEADY, "server/discover": STEADY,
-                "resources/list": CHANGING, "resources/read": CHANGING, "prompts/list": CHANGING},
-            get_tool_input_schema=self.header_schema, **found)
+            cache_hints={"tools/list": STEADY, "resources/templates/list": STEADY, "server/discover": STEADY,
+                         "resources/list": CHANGING, "resources/read": CHANGING, "prompts/list": CHANGING},
+            # No tool takes arguments from headers, so the SDK need not look for such.
+            get_tool_input_schema=lambda _: None, **found)
         # The SDK's tracing, which nothing here collects, costs more than a whole pass through the registry.
         self.middleware.clear()
 
@@ -204,9 +187,8 @@ class MemolithServer(Server[Any]):
         shown = []
         for tool in self.registry.tools:
             # Only what differs from the protocol's defaults: every hint costs a model tokens.
-            hints = {"read_only_hint": True} if tool.read_only else {"destructive_hint": tool.destructive}
-            if tool.idempotent and not tool.read_only:
-                hints["idempotent_hint"] = True
+            hints = {"read_only_hint": True} if tool.read_only else {
+                "destructive_hint": tool.destructive, **({"idempotent_hint": True} if tool.idempotent else {})}
             shown.append((tool, types.Tool(
                 name=tool.name, description=tool.description, input_schema=tool.input_schema,
                 output_schema=tool.output_schema, annotations=types.ToolAnnotations(**hints))))
@@ -217,22 +199,15 @@ class MemolithServer(Server[Any]):
         tools, cursor = page([shown for tool, shown in self.listed if tool.scopes <= scopes], params)
         return types.ListToolsResult(tools=tools, next_cursor=cursor)
 
-    def header_schema(self, name: str) -> Schema | None:
-        """The schema of a tool that takes arguments from headers; for any other the SDK need not look into it."""
-        tool = self.registry.find(name)
-        arguments = tool.input_schema["properties"].values() if tool is not None else ()
-        return tool.input_schema if tool and any("x-mcp-header" in argument for argument in arguments) else None
-
     async def call_tool(self, ctx: Context,
                         params: types.CallToolRequestParams) -> types.CallToolResult | types.InputRequiredResult:
-        tool = self.registry.find(params.name)
-        if tool is None:
+        if (tool := self.registry.find(params.name)) is None:
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name}")
         client = Client(ctx, self.bus, params)
         try:
             # The store may be damaged or locked; then the list is still served and each call says what is wrong.
-            outcome = await client.work(lambda: outcome_of(self.registry, params.name, params.arguments or {},
-                                                           lambda: client.call(self.engine())))
+            outcome = await client.work(lambda: self.registry.attempt(params.name, params.arguments or {},
+                                                                      lambda: client.call(self.engine())))
         except InputNeeded as needed:
             form = types.ElicitRequestFormParams(message=needed.message, requested_schema=needed.schema)
             # Answers of earlier rounds travel with the question, because they are not sent again.
@@ -268,7 +243,7 @@ class MemolithServer(Server[Any]):
             raise MCPError(code, error.message) from None
 
     def lister(self, result: type, name: str, shown: Callable[..., object],
-               entries: Callable[[Call], list[Any]]) -> Lister:
+               entries: Callable[[Call], list[Any]]) -> Callable[..., Coroutine[Any, Any, Any]]:
         """Lists what the families offer; the fields bear the protocol's names, and empty ones are left out."""
         async def lists(ctx: Context, params: types.PaginatedRequestParams | None) -> Any:
             found, cursor = page(await self.ask(ctx, entries), params)
@@ -292,14 +267,12 @@ class MemolithServer(Server[Any]):
         text = await self.ask(ctx, lambda call: first(each.get(call, params.name, values) for each in self.prompts))
         if text is None:
             raise MCPError(types.INVALID_PARAMS, f"Unknown prompt: {params.name}")
-        return types.GetPromptResult(messages=[
-            types.PromptMessage(role="user", content=types.TextContent(text=text))])
+        return types.GetPromptResult(messages=[types.PromptMessage(role="user", content=types.TextContent(text=text))])
 
     async def complete(self, ctx: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
-        name, beginning = params.argument.name, params.argument.value
-        of_prompt = isinstance(params.ref, types.PromptReference)
-        offers: Sequence[Resources | Prompts] = self.prompts if of_prompt else self.resources
-        what = params.ref.name if isinstance(params.ref, types.PromptReference) else params.ref.uri
+        ref, name, beginning = params.ref, params.argument.name, params.argument.value
+        what = ref.name if isinstance(ref, types.PromptReference) else ref.uri
+        offers: Sequence[Resources | Prompts] = self.prompts if ref.type == "ref/prompt" else self.resources
         values = await self.ask(ctx, lambda call: [
             value for each in offers for value in each.complete(call, what, name, beginning)])
         return types.CompleteResult(completion=types.Completion(
@@ -307,7 +280,6 @@ class MemolithServer(Server[Any]):
 
 
 def page(entries: Sequence[Listed], params: types.PaginatedRequestParams | None) -> tuple[list[Listed], str | None]:
-    """The entries of the page that was asked for, and the cursor of the next, if there is one."""
     cursor = params.cursor if params is not None else None
     start = int(cursor) if cursor and cursor.isascii() and cursor.isdecimal() and len(cursor) < 10 else 0
     if cursor is not None and not 0 < start < len(entries):

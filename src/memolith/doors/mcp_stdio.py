@@ -28,18 +28,13 @@ if TYPE_CHECKING:
     from memolith.registry import Registry
 
 DRAIN_S = 1.0
-CANCELLED = "notifications/cancelled"
-UNANSWERED = frozenset(("subscriptions/listen",))
-"""Requests that stay open for as long as the client is there."""
 
 
 class Lanes:
     """One run of the server for each era: routes frames to them, and knows which requests are still unanswered."""
 
     def __init__(self, front: Front, server: Server[Any], group: TaskGroup) -> None:
-        self.front = front
-        self.server = server
-        self.group = group
+        self.front, self.server, self.group = front, server, group
         self.inboxes: dict[str, MemoryObjectSendStream[SessionMessage | Exception]] = {}
         self.unanswered: set[tuple[str, types.RequestId | None]] = set()
 
@@ -58,21 +53,20 @@ class Lanes:
         message = message_of(line)
         if message is None:
             # What is no message but has an id is answered, so that nobody waits for ever; the SDK drops the rest too.
-            request = (parsed(line) or {}).get("id")
-            if type(request) in (int, str):
+            if type(request := (parsed(line) or {}).get("id")) in (int, str):
                 fault = types.ErrorData(code=types.INVALID_REQUEST, message="This is not a valid JSON-RPC message.")
-                answer = types.JSONRPCError(jsonrpc="2.0", id=request, error=fault)
-                self.group.start_soon(self.send, "none", answer)
+                self.group.start_soon(self.send, "none", types.JSONRPCError(jsonrpc="2.0", id=request, error=fault))
             return
         # Requests of the new era say so themselves; answers and notifications without an envelope are of the old one.
         meta: object = None
         if isinstance(message, types.JSONRPCRequest | types.JSONRPCNotification) and message.method != "initialize":
             meta = (message.params or {}).get("_meta")
         eras = ["envelope" if isinstance(meta, dict) and VERSION_KEY in meta else "handshake"]
-        if isinstance(message, types.JSONRPCNotification) and message.method == CANCELLED:
+        if isinstance(message, types.JSONRPCNotification) and message.method == "notifications/cancelled":
             # It names a request of either era, and carries no envelope.
             eras = list(self.inboxes)
-        if isinstance(message, types.JSONRPCRequest) and message.method not in UNANSWERED:
+        # A request to listen stays open for as long as the client is there.
+        if isinstance(message, types.JSONRPCRequest) and message.method != "subscriptions/listen":
             self.unanswered.add((eras[0], message.id))
         for era in eras:
             if era not in self.inboxes:
@@ -97,7 +91,6 @@ class Lanes:
 
 
 def message_of(line: bytes) -> types.JSONRPCMessage | None:
-    """The frame as a message; None if it is none."""
     with suppress(ValueError):
         return types.jsonrpc_message_adapter.validate_json(line.decode("utf-8", "replace"), by_name=False)
     with suppress(ValueError):
@@ -128,10 +121,8 @@ async def run(front: Front, server: Server[Any]) -> None:
 
 
 def serve(front: Front, app: App, registry: Registry) -> None:
-    """Take over from the front and serve until the client leaves."""
     if sys.platform == "win32":
         from mcp.os.win32.utilities import rebind_std_handle_to_fd  # there is no such function elsewhere
-
         rebind_std_handle_to_fd(0)
         rebind_std_handle_to_fd(1)
     anyio.run(run, front, MemolithServer(registry, lambda: app.engine))

@@ -1,7 +1,6 @@
-"""The HTTP server: REST for every tool, what runs a server needs, MCP on its paths, access control around all."""
+"""The HTTP server: REST for every tool, MCP on its paths, what runs a server needs, access control around all."""
 
-from __future__ import annotations
-
+import asyncio
 import html
 import json
 import logging
@@ -13,12 +12,18 @@ import threading
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
+from dataclasses import dataclass
+from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import uvicorn
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import AccessToken
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.server.subscriptions import InMemorySubscriptionBus
 from starlette.applications import Starlette
 from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
@@ -27,25 +32,21 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import FileResponse, HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
-from starlette.types import ASGIApp, Message
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from memolith import __version__
 from memolith.app import App
+from memolith.doors import frames
 from memolith.doors.auth import FRAME, Access, Issuer, challenge
-from memolith.doors.mcp_http import McpHttp
-from memolith.doors.mcp_server import CALLER, REQUEST, SCOPES_KEY
+from memolith.doors.mcp_server import CALLER, REQUEST, SCOPES_KEY, WORKERS, MemolithServer
 from memolith.engine.documents import described
+from memolith.engine.engine import Engine
 from memolith.engine.intake import json_object
 from memolith.engine.model import Caller, Item
 from memolith.errors import Denied, InvalidInput, MemolithError, NotFound, TooLarge, Unavailable, of_system
 from memolith.registry import PLAIN, SCOPES, Call, Registry
 
 log = logging.getLogger(__name__)
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
-STATUSES = {400: "The input is not valid.", 401: "A valid key is needed.", 403: "The key does not allow this.",
-            404: "There is no such thing.", 409: "The present state does not allow it.",
-            413: "The request is too large.", 429: "Too many calls.", 503: "A part does not work right now.",
-            507: "The disk is full."}
 PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>memolith: tools</title>
 <style>body{font:16px/1.5 system-ui;max-width:50rem;margin:2rem auto;padding:0 1rem} pre{overflow:auto}</style>
 <h1>memolith: tools over REST</h1><p><code>POST /mcp/tools/NAME</code> with a JSON object and
@@ -61,15 +62,14 @@ class Rest:
         self.lock = threading.Lock()
         self.calls: Counter[tuple[str, str]] = Counter()
         self.seconds: dict[str, float] = defaultdict(float)
-        self.everything = Registry(app.registry.families, observe=self.count)
-        self.registry = registry = self.everything.reading() if read_only else self.everything
+        shown = (tool for tool in app.registry.tools if tool.read_only or not read_only)
+        self.registry = registry = Registry(app.registry.families, shown, self.count)
         self.routes = [
-            Route("/mcp/tools/{tool}", self.call, methods=["POST"]),
+            Route("/mcp/tools/{tool}", self.call, methods=["POST"]), Route("/health", self.health),
             Route("/files/content", self.give_file),
             *([] if read_only else [Route("/files", self.take_file, methods=["POST"])]),
-            Route("/health", self.health), Route("/metrics", self.metrics),
+            Route("/metrics", self.metrics), Route("/docs", lambda _: HTMLResponse(page(registry))),
             Route("/openapi.json", lambda _: JSONResponse(openapi(registry))),
-            Route("/docs", lambda _: HTMLResponse(page(registry))),
             Route("/.well-known/oauth-protected-resource", self.resource_metadata),
             Route("/.well-known/oauth-protected-resource/{path:path}", self.resource_metadata)]
 
@@ -79,10 +79,9 @@ class Rest:
             self.seconds[tool] += seconds
 
     def word(self, error: MemolithError, path: str) -> dict[str, Any]:
-        """How the family that a path belongs to words an error."""
-        if tool := self.everything.find(path.removeprefix("/mcp/tools/")):
+        if tool := self.app.registry.find(path.removeprefix("/mcp/tools/")):
             return tool.dialect.failure(error)
-        dialects = [family.dialect for family in self.everything.families if path == f"/mcp/{family.name}"]
+        dialects = [family.dialect for family in self.registry.families if path == f"/mcp/{family.name}"]
         coded = dialects[0].jsonrpc(error) if dialects else None
         if coded is None:
             return PLAIN.failure(error)
@@ -91,8 +90,7 @@ class Rest:
     async def call(self, request: Request) -> Response:
         """Run one tool; whatever is raised before that is worded as the tool's family does."""
         name, scope = request.path_params["tool"], request.scope
-        tool = self.registry.find(name)
-        if tool is None:
+        if (tool := self.registry.find(name)) is None:
             raise NotFound("There is no such tool.", field="tool")
         body, most = bytearray(), self.app.settings.body_bytes
         try:
@@ -163,7 +161,6 @@ class Rest:
         return JSONResponse({"status": "healthy", "version": __version__, "embeddings": state["embeddings"]})
 
     def metrics(self, request: Request) -> Response:
-        """Everything in the form that Prometheus reads."""
         state = self.app.engine.health()
         gauges = {"embeddings_pending": int(state["pending"]), "embeddings_failed": int(state["failed"])}
         with self.lock:
@@ -188,9 +185,9 @@ class Rest:
 
 
 def openapi(registry: Registry) -> dict[str, Any]:
-    """The whole REST door as OpenAPI 3.1."""
-    errors = {str(status): {"description": text, "content": {"application/json": {"schema": {"type": "object"}}}}
-              for status, text in STATUSES.items()}
+    body = {"application/json": {"schema": {"type": "object"}}}
+    errors = {str(kind.status): {"description": kind.__doc__, "content": body}
+              for kind in MemolithError.__subclasses__()}
     paths: dict[str, Any] = {"/health": {"get": {"summary": "Whether the server works.", "security": [],
                                                  "responses": {"200": {"description": "It does."}}}}}
     for tool in registry.tools:
@@ -213,7 +210,6 @@ def openapi(registry: Registry) -> dict[str, Any]:
 
 
 def page(registry: Registry) -> str:
-    """The tools as a page to read."""
     return PAGE + "".join(
         f"<h2>{html.escape(tool.name)} <small>{html.escape(tool.family)}</small></h2>"
         f"<p>{html.escape(tool.description)}</p><p>Arguments: {html.escape(', '.join(tool.input_schema['properties']))}"
@@ -222,35 +218,104 @@ def page(registry: Registry) -> str:
         for tool in registry.tools)
 
 
+@dataclass(eq=False)
+class McpDoor:
+    """One path: ties sessions to the caller whom the access layer has let in."""
+
+    manager: StreamableHTTPSessionManager
+    registry: Registry
+    engine: Callable[[], Engine]
+    described: dict[str, Any]
+    """How the server describes itself; where that is known, plain calls that read are answered without the SDK."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = dict(scope["headers"])
+        if self.fits(headers):
+            first, rest = await receive(), receive
+            waiting = [first]
+            whole = not first.get("more_body") and first["type"] == "http.request"
+            answer = await self.answer(scope, headers.get(b"mcp-name", b""), first["body"]) if whole else None
+            if answer is not None:
+                await answer(scope, receive, send)
+                return
+
+            async def again() -> Message:
+                return waiting.pop() if waiting else await rest()
+
+            receive = again
+        scope["user"] = known_as(scope[CALLER].tenant, scope[CALLER].user)
+        await self.manager.asgi_app(scope, receive, send)
+
+    def fits(self, headers: dict[bytes, bytes]) -> bool:
+        """Whether the headers are those of a plain call; its body must come in one piece."""
+        accepted = headers.get(b"accept", b"")
+        return (bool(self.described) and headers.get(b"mcp-protocol-version") == frames.MODERN.encode()
+                and headers.get(b"mcp-method") == b"tools/call" and b"content-length" in headers
+                and headers.get(b"content-type", b"").startswith(b"application/json")
+                and b"application/json" in accepted and b"text/event-stream" in accepted)
+
+    async def answer(self, scope: Scope, name: bytes, body: bytes) -> Response | None:
+        message = frames.parsed(body)
+        plain = frames.plain_call(self.registry, message) if message else None
+        if message is None or plain is None:
+            return None
+        tool, arguments, meta = plain
+        if (frames.VERSION_KEY not in meta or "progressToken" in meta or meta.get(frames.CAPABILITIES_KEY)
+                or not tool.read_only or not tool.scopes <= scope[SCOPES_KEY] or name != tool.name.encode()):
+            return None
+        outcome = await asyncio.get_running_loop().run_in_executor(
+            WORKERS, self.registry.attempt, tool.name, arguments,
+            lambda: Call(scope[CALLER], self.engine(), scope.get(REQUEST, ""), scopes=scope[SCOPES_KEY]))
+        return Response(frames.framed(message, frames.worded(outcome, self.described)), 200, None, "application/json")
+
+
+@lru_cache(1000)
+def known_as(tenant: str, user: str) -> AuthenticatedUser:
+    """The caller as the SDK knows him: it answers "no such session" to anybody but the one who opened it."""
+    return AuthenticatedUser(AccessToken(token="", client_id=json.dumps([tenant, user]), scopes=[]))
+
+
+def mcp_doors(registry: Registry, engine: Callable[[], Engine], *, read_only: bool = False, stateless: bool = False,
+              most_body_bytes: int = 4 << 20) -> dict[str, McpDoor]:
+    """MCP by path; their managers are to be run in the lifespan of the whole app."""
+    bus, doors = InMemorySubscriptionBus(), dict[str, McpDoor]()
+    described = frames.description(frames.prepared_answers(frames.PREPARED, "all", read_only))
+    for name in ("all", *(family.name for family in registry.families if family.listed_over_mcp)):
+        chosen = registry.choose(name, read_only=read_only)
+        server = MemolithServer(chosen, engine, codes=name != "all", bus=bus)
+        manager = StreamableHTTPSessionManager(server, stateless=stateless, max_request_body_size=most_body_bytes)
+        # The other paths word errors as their documents do, which the SDK must send.
+        path, plain = ("/mcp", described) if name == "all" else (f"/mcp/{name}", {})
+        doors[path] = McpDoor(manager, chosen, engine, plain)
+    return doors
+
+
 def build(app: App, *, read_only: bool = False, conformance: bool = False) -> ASGIApp:
-    """The whole server as one ASGI app."""
     settings = app.settings
     issuer = Issuer(settings) if settings.oauth_issuer else None
     rest = Rest(app, issuer, read_only)
     # Several servers on one database know no sessions of each other, so there each request stands for itself.
-    mcp = McpHttp(rest.everything, lambda: app.engine, read_only=read_only, stateless=bool(settings.database),
-                  most_body_bytes=settings.body_bytes)
-    doors = [mcp, *([conformance_fixtures(settings.host)] if conformance else [])]
+    doors: dict[str, Any] = conformance_fixtures(settings.host) if conformance else {}
+    doors |= mcp_doors(rest.registry, lambda: app.engine, read_only=read_only, stateless=bool(settings.database),
+                       most_body_bytes=settings.body_bytes)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
-            for door in doors:
-                await stack.enter_async_context(door.run())
+            for door in doors.values():
+                await stack.enter_async_context(door.manager.run())
             app.start_background()
             yield
-
-    routes = [*rest.routes, *(route for door in doors for route in door.routes)]
 
     async def refused(request: Request, error: Exception) -> Response:
         ours = error if isinstance(error, MemolithError) else NotFound("There is no such path here.")
         return JSONResponse(rest.word(ours, request.url.path), ours.status)
 
     async def other_method(request: Request, error: Exception) -> Response:
-        body = PLAIN.failure(InvalidInput("This path takes another method."))
-        return JSONResponse(body, 405, getattr(error, "headers", None))
+        problem = InvalidInput("This path takes another method.")
+        return JSONResponse(PLAIN.failure(problem), 405, getattr(error, "headers", None))
 
-    server = Starlette(routes=routes, lifespan=lifespan,
+    server = Starlette(routes=[*rest.routes, *(Route(path, door) for path, door in doors.items())], lifespan=lifespan,
                        exception_handlers={404: refused, 405: other_method, MemolithError: refused})
     # A path is what it says, and a redirect would lose the body.
     server.router.redirect_slashes = False
@@ -258,23 +323,22 @@ def build(app: App, *, read_only: bool = False, conformance: bool = False) -> AS
                   frozenset(("/health", "/files/content", *(["/conformance"] if conformance else []))))
 
 
-def conformance_fixtures(host: str) -> Any:
+def conformance_fixtures(host: str) -> dict[str, Any]:
     """What the official MCP suite asks for; it lies beside the tests, for nobody else needs it."""
-    if host not in LOOPBACK:
+    if host not in ("127.0.0.1", "localhost", "::1"):
         raise InvalidInput("The conformance fixtures need no key, so they are served on loopback only.", field="host")
     tests = Path(__file__).parents[3] / "tests"
     if not (tests / "conformance").is_dir():
         raise InvalidInput("--conformance needs a checkout of the project; its fixtures are not in the package.",
                            field="conformance")
     sys.path.insert(0, str(tests))
-    return import_module("conformance.server").Conformance()
+    return {"/conformance": import_module("conformance.server").Conformance()}
 
 
 def listen(host: str, port: int) -> socket.socket:
     """A listening socket, so that the address is known before anything is said."""
     try:
-        listener = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET,
-                                        backlog=128)
+        listener = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     except OSError as error:
         raise Unavailable(f"Cannot listen on {host}:{port}: {error.strerror}.") from error
     # Every connection inherits it: with Nagle's algorithm an answer in two writes waits 40 ms.

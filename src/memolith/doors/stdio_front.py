@@ -15,7 +15,7 @@ import sys
 import threading
 from queue import SimpleQueue
 
-from memolith.doors.frames import PREPARED, answer_to, framed, parsed, prepared_answers
+from memolith.doors import frames
 
 # Not from `typing`, whose import takes a seventh of the whole start.
 TYPE_CHECKING = False
@@ -24,17 +24,14 @@ if TYPE_CHECKING:
 
     from memolith.app import App
     from memolith.doors.frames import Answers, Json
-
-CHUNK = 1 << 16
+    from memolith.registry import Registry
 
 
 class Wire:
     """The pipe to the client, as bytes."""
 
     def __init__(self, inlet: int, outlet: int) -> None:
-        self.inlet = inlet
-        self.outlet = outlet
-        self.lock = threading.Lock()
+        self.inlet, self.outlet, self.lock = inlet, outlet, threading.Lock()
 
     @classmethod
     def of_process(cls) -> Wire:
@@ -42,7 +39,6 @@ class Wire:
         inlet, outlet = os.dup(0), os.dup(1)
         if sys.platform == "win32":
             import msvcrt  # there is no such module elsewhere
-
             msvcrt.setmode(inlet, os.O_BINARY)
             msvcrt.setmode(outlet, os.O_BINARY)
         else:
@@ -69,15 +65,12 @@ class Front:
     """Decides about each frame until the SDK takes over, and passes all on after that."""
 
     def __init__(self, wire: Wire, prepared: Answers) -> None:
-        self.wire = wire
-        self.prepared = prepared
-        self.lock = threading.Lock()
-        self.wake = threading.Event()
+        self.wire, self.prepared = wire, prepared
+        self.lock, self.wake = threading.Lock(), threading.Event()
         self.kept: list[bytes] = []
         self.requests: SimpleQueue[tuple[bytes, Json]] = SimpleQueue()
         self.feed: Callable[[bytes | None], object] | None = None
-        self.ended = self.asked = False
-        self.waiting = 0
+        self.ended, self.asked, self.waiting = False, False, 0
         self.version: str | None = None
         self.handshake: int | str | None = None
         """The id of the `initialize` that was answered here, until the SDK's answer to it has been dropped."""
@@ -89,13 +82,11 @@ class Front:
             if self.feed is not None:
                 self.feed(line)
                 return
-            message = parsed(line)
-            if message is None:
+            if (message := frames.parsed(line)) is None:
                 return
-            method = message.get("method")
-            answer = answer_to(message, self.version, self.prepared)
+            method, answer = message.get("method"), frames.answer_to(message, self.version, self.prepared)
             if answer is not None:
-                self.wire.write(framed(message, answer))
+                self.wire.write(frames.framed(message, answer))
             if answer is not None and method == "initialize":
                 self.version, self.handshake = message["params"]["protocolVersion"], message["id"]
             if answer is None or method == "initialize":
@@ -108,10 +99,7 @@ class Front:
                 self.wake.set()
 
     def try_calls(self, call: Callable[[Json], bytes | None]) -> None:
-        """Answer calls in their order, until the SDK takes over or one must be left to it; none overtakes that one.
-
-        A call that is tried is kept no longer, so that it runs once whoever takes over meanwhile.
-        """
+        """Answer calls in their order, until the SDK takes over or one must be left to it; none overtakes that one."""
         answer: bytes | None = b""
         try:
             while answer is not None:
@@ -119,13 +107,14 @@ class Front:
                 with self.lock:
                     if self.feed is not None or message["method"] != "tools/call":
                         return
+                    # A call that is tried is kept no longer, so that it runs once whoever takes over meanwhile.
                     place = self.kept.index(line)
                     del self.kept[place]
                 answer = call(message)
                 with self.lock:
                     if answer is not None:
                         self.waiting -= 1
-                        self.wire.write(framed(message, answer))
+                        self.wire.write(frames.framed(message, answer))
                     elif self.feed is not None:
                         self.feed(line)
                     else:
@@ -137,7 +126,7 @@ class Front:
         """Read frames until the client leaves; whatever ends this ends the process."""
         pieces: list[bytes] = []
         try:
-            while chunk := os.read(self.wire.inlet, CHUNK):
+            while chunk := os.read(self.wire.inlet, 1 << 16):
                 head, *lines = chunk.split(b"\n")
                 pieces.append(head)
                 for line in lines:
@@ -173,10 +162,41 @@ class Front:
         return self.ended and not self.waiting and self.feed is None
 
 
+def answer(front: Front, app: App, registry: Registry, message: Json) -> bytes | None:
+    """The result of a plain call; None leaves the call to the SDK."""
+    # pydantic, which the opening must not wait for
+    from memolith.engine.model import Caller
+    from memolith.registry import Call, InputNeeded, quiet
+    plain = frames.plain_call(registry, message)
+    if plain is None or not front.prepared:
+        return None
+    tool, arguments, meta = plain
+    # The results of the oldest versions have other fields.
+    if frames.VERSION_KEY not in meta and (front.version or "") < "2025-06-18":
+        return None
+    if not tool.read_only and (tool.effect == "runs" or "progressToken" in meta):
+        return None
+
+    def leave(*_: object) -> None:
+        # Nothing was written, so the SDK, which can do this, may run the call once more.
+        raise InputNeeded("", "", {})
+
+    progress = leave if "progressToken" in meta else quiet
+    # In the newer protocol only who listens is told, and the SDK hears of him first.
+    changed: Callable[[str], None] = quiet if frames.VERSION_KEY in meta else lambda listing: front.wire.write(
+        b'{"jsonrpc":"2.0","method":"notifications/%s/list_changed"}' % listing.encode())
+    try:
+        outcome = registry.attempt(tool.name, arguments, lambda: Call(
+            Caller(), app.engine, progress=progress, elicit=leave, changed=changed, local=True))
+    except InputNeeded:
+        return None
+    return frames.worded(outcome, frames.description(front.prepared) if frames.VERSION_KEY in meta else {})
+
+
 def serve(open_app: Callable[[], App], profile: str = "all", *, read_only: bool = False,
-          prepared: str = PREPARED) -> None:
+          prepared: str = frames.PREPARED) -> None:
     """Serve MCP over stdin and stdout until the client leaves; the app is opened once it is needed."""
-    front = Front(Wire.of_process(), prepared_answers(prepared, profile, read_only))
+    front = Front(Wire.of_process(), frames.prepared_answers(prepared, profile, read_only))
 
     def read() -> None:
         front.read()
@@ -195,13 +215,10 @@ def serve(open_app: Callable[[], App], profile: str = "all", *, read_only: bool 
     app = open_app()
     try:
         registry = app.registry.choose(profile, read_only=read_only)
-        from memolith.doors.plain_calls import answer  # pydantic, which the opening must not wait for
-
         trying = threading.Thread(target=front.try_calls, daemon=True,
                                   args=(lambda message: answer(front, app, registry, message),))
         trying.start()
         from memolith.doors import mcp_stdio  # the SDK, half a CPU second that the first calls must not wait for
-
         gc.freeze()
         gc.enable()
         sys.setswitchinterval(0.005)

@@ -54,7 +54,6 @@ class Configuration(NamedTuple):
         return {name: json.loads(chosen[name]) if name in chosen else key.default for name, key in KEYS.items()}
 
     def number(self, tenant: str, name: str, given: float = SET) -> float:
-        """What the caller gave, or the value of the key."""
         return float(self.values(tenant)[name]) if given == SET else given
 
     def set(self, caller: Caller, name: str, text: str) -> Event:
@@ -82,7 +81,6 @@ class Configuration(NamedTuple):
 
 
 def known_key(name: str) -> Key:
-    """The key of that name."""
     if name not in KEYS:
         raise NotFound(f"There is no key {name[:60]!r}; there are {', '.join(KEYS)}.", field="key", id=name)
     return KEYS[name]

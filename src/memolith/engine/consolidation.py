@@ -7,20 +7,18 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from memolith.engine.duplicates import contradicts
+from memolith.engine.claims import contradicts
 from memolith.engine.insights import ALIKE, ON_TOPIC
 from memolith.engine.intake import Intake
-from memolith.engine.model import Block, Caller, Condition, Draft, Filter, Item, Json, Scope
+from memolith.engine.model import Block, Caller, Condition, Draft, Filter, Item, Json, Scope, new_id
 from memolith.engine.ports import MOST_LISTED
 from memolith.engine.recall import SIDE, Query
 from memolith.engine.secrets import redact
-from memolith.engine.times import new_id
 from memolith.errors import Unavailable, VersionConflict
 
 if TYPE_CHECKING:
     from memolith.engine.engine import Engine
 
-DRAIN_S = 30.0
 # Memories that belong together, the oldest first, how similar they are at least, and what is made of them.
 Group = tuple[list[Item], float, str]
 
@@ -37,11 +35,10 @@ def plan(engine: Engine, caller: Caller, chosen: Filter, strategy: str, query: s
     least = ALIKE if summing else engine.configuration.number(caller.tenant, "duplicate_threshold")
     with suppress(Unavailable):
         # A plan without the newest memories would not be what is then done.
-        engine.search.drain(caller.tenant, DRAIN_S)
+        engine.search.drain(caller.tenant, 30.0)
     near, warnings = engine.insights.duplicates(caller, chosen, least, tell)
     items = {item.id: item for item in engine.listing(caller, chosen, descending=False, limit=MOST_LISTED).items}
-    whole = engine.read_many(caller, list(items))
-    texts = {item.id: "\n".join(block.text for block in blocks) for item, blocks in whole}
+    texts = {item.id: "\n".join(block.text for block in blocks) for item, blocks in engine.read_many(caller, [*items])}
     first: dict[tuple[Scope, str], Item] = {}
     same = [(first.setdefault((item.scope, " ".join(texts[id].casefold().split())), item), item, 1.0)
             for id, item in items.items()]
@@ -74,7 +71,7 @@ def carry_out(engine: Engine, caller: Caller, groups: Sequence[Group], strategy:
     left, events, summing = [], [], strategy == "summarize"
     with engine.store.writing(caller.tenant) as rows:
         for items, _, content in groups:
-            stands, sources = items[0], items[1:]
+            stands, *sources = items
             if strategy != "dedupe":
                 kept = {name: value for name, value in stands.attributes.items()
                         if all(item.attributes.get(name) == value for item in items)}

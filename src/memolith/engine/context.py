@@ -1,16 +1,17 @@
 """A pack of passages for a prompt: within a budget, without repetition, each with its source."""
 
+from dataclasses import replace
+from itertools import accumulate
 from typing import NamedTuple
 
-from memolith.engine.chunks import weigh
-from memolith.engine.duplicates import facts, shingles
+from memolith.engine.claims import facts, shingles
+from memolith.engine.events import text_of, weigh
 from memolith.engine.model import Caller, Filter, Hit
+from memolith.engine.ports import Store
 from memolith.engine.recall import Query, Recall
 from memolith.errors import InvalidInput
 
-MOST = 100
-FAINT = 0.70
-REPEATED = 0.8
+MOST, FAINT, REPEATED = 100, 0.70, 0.8
 
 
 class Citation(NamedTuple):
@@ -19,7 +20,7 @@ class Citation(NamedTuple):
     number: int
     id: str
     title: str
-    locator: str
+    cite: str
     score: float
 
 
@@ -29,7 +30,7 @@ class Pack(NamedTuple):
     text: str
     citations: tuple[Citation, ...]
     tokens: int
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[str, ...]
 
 
 def cite(hit: Hit) -> str:
@@ -40,6 +41,19 @@ def cite(hit: Hit) -> str:
     if hit.item.kind == "conversation":
         return f"message {passage.block + 1}, {passage.at[:10]}"
     return f"part {passage.ordinal + 1} of {hit.item.passages}" if hit.item.passages > 1 else ""
+
+
+def newest(store: Store, caller: Caller, budget: int, chosen: Filter) -> str:
+    """What changed last in the caller's project, then in none, a line with its namespace each, as many as fit."""
+    ways = [replace(chosen, projects=(caller.project,))] if caller.project else []
+    with store.reading(caller.tenant) as rows:
+        items = {item.id: item for way in (*ways, chosen) for item in rows.listing(
+            caller, way, "updated_at", True, MOST, counted=False).items if item.scope.project in (None, caller.project)}
+        texts = rows.passages_of(caller.tenant, items)
+    lines = [f"- {item.scope.namespace or item.kind}: {' '.join(text_of(texts[id]).split())[:300]}"
+             for id, item in items.items()]
+    sums = accumulate(map(weigh, lines))
+    return "\n".join(line for line, total in zip(lines, sums, strict=True) if total <= budget)
 
 
 def pack(recall: Recall, caller: Caller, text: str, budget: int, chosen: Filter = Filter()) -> Pack:
@@ -56,10 +70,9 @@ def pack(recall: Recall, caller: Caller, text: str, budget: int, chosen: Filter 
         if hit.score < FAINT or (len(new & told) > REPEATED * len(new) and known.telling <= words):
             continue
         source = Citation(len(parts) + 1, hit.item.id, hit.item.title, cite(hit), hit.score)
-        head = f"[{source.number}] {', '.join(filter(None, (source.title, source.locator)))}".rstrip()
+        head = f"[{source.number}] {', '.join(filter(None, (source.title, source.cite)))}".rstrip()
         part = f"{head}\n{f'{hit.passage.speaker}: ' * bool(hit.passage.speaker)}{hit.passage.text.strip()}"
-        size = weigh(part)
-        if used + size > budget:
+        if used + (size := weigh(part)) > budget:
             continue
         parts.append(part)
         citations.append(source)

@@ -6,14 +6,14 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from itertools import groupby, islice
 from typing import TextIO, cast
 from uuid import NAMESPACE_URL, uuid5
 
 from memolith.engine.engine import Engine
 from memolith.engine.intake import Intake, folder_path, when
-from memolith.engine.model import NO_ATTRIBUTES, Attributes, Block, Caller, Condition, Draft, Filter, Item, Json
+from memolith.engine.model import DAY_S, Block, Caller, Condition, Draft, Filter, Item, Json, shifted
 from memolith.engine.ports import Place
 from memolith.engine.secrets import redact
 from memolith.errors import AlreadyExists, InvalidInput, TooLarge
@@ -46,9 +46,7 @@ Turn = tuple[str, tuple[str, int], str, Block]
 def stale(engine: Engine, caller: Caller, age_days: int, importance: float, most: int) -> tuple[
         list[tuple[Item, float, str, int, str, str]], int, int]:
     """What can go: its importance, last access, tokens, beginning and what to do; how many there are, all tokens."""
-    now = datetime.fromisoformat(engine.clock.now())
-    before, long_ago = (when("at", (now - timedelta(days=days)).isoformat())
-                        for days in (age_days, max(2 * age_days, LONG_DAYS)))
+    before, long_ago = (shifted(engine.clock.now(), -DAY_S * days) for days in (age_days, max(2 * age_days, LONG_DAYS)))
     chosen = Filter(kinds=("conversation",), statuses=("active",), where=(
         Condition("importance_score", "le", importance), Condition("importance_score", "lt", PINNED)))
     with engine.store.reading(caller.tenant) as rows:
@@ -86,8 +84,7 @@ def take(engine: Engine, caller: Caller, file: TextIO, name: str, folder: str, r
         longer: dict[str, tuple[Block, ...]] = {}
         with engine.store.writing(caller.tenant) as rows:
             for draft in batch:
-                item = rows.item(caller.tenant, id := str(draft.id))
-                if item:
+                if item := rows.item(caller.tenant, id := str(draft.id)):
                     more = () if item.forgotten else draft.blocks[item.blocks:]
                     longer |= {id: more} if more else {}
                     report["known"] += not more
@@ -136,10 +133,9 @@ def _values(file: TextIO, lines: bool, report: Report) -> Iterator[Object]:
         buffer, start = buffer + more, 0
         with suppress(ValueError, RecursionError):
             while (start := _BETWEEN.match(buffer, start).end()) < len(buffer):  # type: ignore[union-attr]
-                value, end = decoder.raw_decode(buffer, start)
+                value, start = decoder.raw_decode(buffer, start)
                 listed = _object(value).get("conversations")
                 yield from map(_object, listed if isinstance(listed, list) else [value])
-                start = end
         buffer = buffer[start:]
         if lines and buffer:
             report["skipped: a line that is not JSON"] += 1
@@ -185,7 +181,7 @@ def _line(value: Object, name: str, report: Report) -> Iterator[Turn]:
         yield source, (id, 0), "", block
 
 
-def _blocks(role: str, content: Json, time: Json, report: Report, extra: Attributes = NO_ATTRIBUTES) -> Iterator[Block]:
+def _blocks(role: str, content: Json, time: Json, report: Report, extra: Object | None = None) -> Iterator[Block]:
     """A message, in several pieces if it is very long; nothing if nothing is said in it."""
     at = None
     with suppress(InvalidInput, ValueError, OverflowError, OSError):
@@ -196,7 +192,7 @@ def _blocks(role: str, content: Json, time: Json, report: Report, extra: Attribu
     if speaker in ("tool", "developer") or text.startswith(("<environment_context>", "<user_instructions>")):
         report[f"skipped: a {speaker} message for the program"] += 1
     elif text.strip():
-        yield from (Block(text[start:start + LONGEST_MESSAGE], speaker or "user", at, attributes=extra)
+        yield from (Block(text[start:start + LONGEST_MESSAGE], speaker or "user", at, attributes=extra or {})
                     for start in range(0, len(text), LONGEST_MESSAGE))
 
 
@@ -216,8 +212,7 @@ def _texts(content: Json, report: Report, depth: int = 6) -> Iterator[str]:
 
 def _markdown(text: str, name: str) -> Iterator[Turn]:
     """A conversation in one document: a turn begins with a heading, a name in bold or one before a colon."""
-    turns: list[tuple[str, list[str]]] = [("user", [])]
-    fenced = False
+    turns, fenced = [("user", list[str]())], False
     for line in text.splitlines():
         fenced ^= line.lstrip().startswith("```")
         if not fenced and (found := _TURN.match(line)):
@@ -227,8 +222,7 @@ def _markdown(text: str, name: str) -> Iterator[Turn]:
             turns[-1][1].append(line)
     title = next((line[2:].strip() for line in turns[0][1] if line.startswith("# ")), name)
     for role, lines in turns[1:] or turns:
-        said = "\n".join(lines).strip()
-        timed = _TIMED.match(said)
+        timed = _TIMED.match(said := "\n".join(lines).strip())
         for block in _blocks(role, said[timed.end():].strip() if timed else said, timed and timed[1], Counter()):
             yield "markdown", (f"{name}: {text[:150]}", 0), title, block
 

@@ -1,25 +1,22 @@
 """All of memory behind one value: the verbs, the past, the search and the upkeep."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import NoReturn
+from dataclasses import dataclass
 
-from memolith.engine import context
+from memolith.engine.claims import contradicts, same
 from memolith.engine.configuration import Configuration
+from memolith.engine.context import Pack, pack
 from memolith.engine.documents import Documents, Shelf
-from memolith.engine.duplicates import contradicts, same
 from memolith.engine.events import join_blocks, text_of
-from memolith.engine.graph import DEEPEST, MOST, Neighbourhood, walk
+from memolith.engine.graph import DEEPEST, MOST, NOW, Moment, Neighbourhood, seen, standing, walk
 from memolith.engine.insights import Insights
-from memolith.engine.intake import Limits
 from memolith.engine.matching import checked
 from memolith.engine.model import Block, Caller, Direction, Filter, Found, Item, Page, Similar
 from memolith.engine.past import Past
-from memolith.engine.ports import MOST_LISTED, Analyst, Checkout, Cipher, Clock, Store
+from memolith.engine.ports import MOST_LISTED, Analyst, Checkout, Cipher
 from memolith.engine.recall import Query, Recall
 from memolith.engine.upkeep import Upkeep
 from memolith.engine.vault import Vault
@@ -29,40 +26,27 @@ from memolith.errors import DiskFull, InvalidInput, Unavailable
 FLUSH_WAIT_S = 0.5
 
 
-def missing() -> NoReturn:
-    """Stands for a part that this engine was made without."""
-    raise AssertionError("this engine was made without that part")
-
-
+@dataclass(eq=False, kw_only=True)
 class Engine(Verbs):
     """What the surfaces call: beside the verbs, all that reads."""
 
     search: Recall
-    insights: Insights
+    cipher: Callable[[], Cipher]
+    analysts: Sequence[Analyst]
+    manual: Callable[[], Caller]
+    """Whose memory the documentation is; it is learned when first asked for, and anew when it changes."""
+    repository: Callable[[str], Checkout | None]
+    """The repository around a folder; an empty path stands for where this server works."""
+    shelf: Callable[[], Shelf]
 
-    def __init__(self, store: Store, clock: Clock, limits: Limits = Limits(), secrets: str = "redact",
-                 search: Recall | None = None, after_erase: Callable[[], None] = lambda: None,
-                 cipher: Callable[[], Cipher] = missing, analysts: Sequence[Analyst] = (),
-                 manual: Callable[[], Caller] = missing,
-                 repository: Callable[[str], Checkout | None] = lambda path: None,
-                 shelf: Callable[[], Shelf] = missing) -> None:
-        super().__init__(store, clock, limits, secrets, after_erase)
-        self.past = Past(self)
-        self.upkeep = Upkeep(self)
-        self.configuration = Configuration(self)
-        self.vault = Vault(self, cipher)
-        self.documents = Documents(self, shelf, cipher)
-        self.before_erase = self.documents.drop
-        self.manual = manual
-        """Whose memory the documentation is; it is learned when first asked for, and anew when it changes."""
-        self.repository = repository
-        """The repository around a folder; an empty path stands for where this server works."""
+    def __post_init__(self) -> None:
+        self.past, self.upkeep, self.configuration = Past(self), Upkeep(self), Configuration(self)
+        self.vault, self.documents = Vault(self, self.cipher), Documents(self, self.shelf, self.cipher)
+        self.insights, self.before_erase = Insights(self, self.search, self.analysts), self.documents.drop
         self.started = time.monotonic()
         self._reads = deque[tuple[str, str, str]]()
         """Tenant, item and time of each access that is not written yet."""
         self._flushing = threading.Lock()
-        if search:
-            self.search, self.insights = search, Insights(self, search, analysts)
 
     def read(self, caller: Caller, id: str, forgotten: bool = False) -> tuple[Item, list[Block]]:
         """The item and its blocks, if the caller may see it; forgotten ones only where asked for."""
@@ -80,7 +64,6 @@ class Engine(Verbs):
 
     def listing(self, caller: Caller, chosen: Filter = Filter(), sort: str = "created_at", descending: bool = True,
                 limit: int = 20, offset: int = 0) -> Page:
-        """A page of the items that the caller sees and the filter keeps."""
         if not 1 <= limit <= MOST_LISTED:
             raise InvalidInput(f"The limit must lie between 1 and {MOST_LISTED:,}.", field="limit")
         if not 0 <= offset < 2**62:
@@ -89,29 +72,27 @@ class Engine(Verbs):
             return rows.listing(caller, checked(chosen), sort, descending, limit, offset)
 
     def counts(self, caller: Caller, by: str, chosen: Filter = Filter()) -> dict[str, int]:
-        """How many items the caller sees per kind, status, namespace, project or tag."""
         with self.store.reading(caller.tenant) as rows:
             return rows.counts(caller, checked(chosen), by)
 
     def explore(self, caller: Caller, id: str, depth: int = 1, types: Collection[str] = (),
-                toward: Direction = Direction.BOTH, chosen: Filter = Filter(), most: int = MOST) -> Neighbourhood:
-        """Everything within so many links of an item, itself first."""
+                toward: Direction = "both", chosen: Filter = Filter(), most: int = MOST,
+                moment: Moment = NOW) -> Neighbourhood:
         if not 0 <= depth <= DEEPEST:
             raise InvalidInput(f"The depth must lie between 0 and {DEEPEST}.", field="depth", value=depth)
         with self.store.reading(caller.tenant) as rows:
-            distance, _, cut = walk(rows, caller, id, depth, types, toward, chosen, most)
-            found = rows.items(caller.tenant, distance)
-            links = rows.neighbours(caller.tenant, [one for one in distance if distance[one] < depth], toward, types)
-        return Neighbourhood(tuple(found[one] for one in distance), tuple(
+            distance, _, cut = walk(rows, caller, id, depth, types, toward, chosen, most, moment)
+            found = seen(rows, caller, distance, Filter(forgotten=None), moment)
+            links = standing(rows, caller.tenant, [one for one in distance if distance[one] < depth], toward, types,
+                             moment)
+        return Neighbourhood(tuple(found[one] for one in distance if one in found), tuple(
             link for link in links if {link.source, link.target} <= distance.keys()), distance, cut)
 
     def recall(self, caller: Caller, query: Query) -> Found:
-        """One page of hits, best first."""
         return self.search.recall(caller, query)
 
-    def context(self, caller: Caller, text: str, budget: int, chosen: Filter = Filter()) -> context.Pack:
-        """The best passages that fit into a budget of tokens, with their sources."""
-        return context.pack(self.search, caller, text, budget, chosen)
+    def context(self, caller: Caller, text: str, budget: int, chosen: Filter = Filter()) -> Pack:
+        return pack(self.search, caller, text, budget, chosen)
 
     def similar(self, caller: Caller, text: str, threshold: float = 0.9, chosen: Filter = Filter(),
                 limit: int = 10) -> list[Similar]:
@@ -120,9 +101,8 @@ class Engine(Verbs):
                                          by_similarity=True, per_item=True, verbatim=True)).hits
         with self.store.reading(caller.tenant) as rows:
             passages = rows.passages_of(caller.tenant, [hit.item.id for hit in hits])
-        found = [(hit, text_of(passages[hit.item.id])) for hit in hits]
-        return [Similar(hit.item.id, hit.item.title, hit.score, same(text, other))
-                for hit, other in found if not contradicts(text, other)][:limit]
+        return [Similar(hit.item.id, hit.item.title, hit.score, same(text, other)) for hit in hits
+                if not contradicts(text, other := text_of(passages[hit.item.id]))][:limit]
 
     def health(self) -> dict[str, str]:
         """How the parts are; asking starts to load the model."""
@@ -146,7 +126,6 @@ class Engine(Verbs):
         return found
 
     def flush_reads(self) -> None:
-        """Write the access counts of this process."""
         with self._flushing:
             reads = [self._reads.popleft() for _ in range(len(self._reads))]
             for tenant in {read[0] for read in reads}:
@@ -160,6 +139,5 @@ class Engine(Verbs):
 
 def _counted(reads: Iterable[tuple[str, str, str]], tenant: str) -> dict[str, tuple[int, str]]:
     """How often and when last each item of a tenant is among the reads."""
-    latest = {id: at for its, id, at in sorted(reads) if its == tenant}
     counts = Counter(id for its, id, _ in reads if its == tenant)
-    return {id: (counts[id], at) for id, at in latest.items()}
+    return {id: (counts[id], at) for its, id, at in sorted(reads) if its == tenant}

@@ -1,14 +1,12 @@
-"""Events and their fold: what happened, and what that means for the rows of every store."""
+"""Events and their fold: what happened, what that means for the rows of every store, and how a text is cut."""
 
-from __future__ import annotations
-
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import groupby, takewhile
 from operator import attrgetter
-from typing import cast
+from typing import Self, cast
 
-from memolith.engine.chunks import chunk
 from memolith.engine.model import Attributes, Audience, Block, Item, Json, Link, Passage, Scope
 from memolith.errors import StoreCorrupt
 
@@ -17,6 +15,11 @@ ITEM_EVENTS = ("remembered", "revised", "tagged", "appended", "forgotten", "rest
 LINK_EVENTS = ("linked", "relinked", "unlinked")
 # These tell of records that are no items; the log keeps who and when, and no row follows from them.
 RECORD_EVENTS = ("configured", "stored", "rotated", "revoked", "revealed")
+# Passages have about so many model tokens; the version changes with the way they are cut.
+CHUNKER, TARGET = 1, 200
+_SENTENCE = re.compile(r"[^.!?。！？\n]*(?:[.!?。！？]+[\"')\]”’]*(?:\s+|(?<=[。！？])|$)|[.!?]+|\n+|$)")
+_TOKEN = re.compile(r"[A-Za-z0-9]+|[^\sA-Za-z0-9]|\s+")
+_PIECE = re.compile(r"[A-Za-z0-9]{1,6}|[^\sA-Za-z0-9]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +56,6 @@ class Changes:
 
 
 def fold(before: Item | Link | None, event: Event) -> Changes:
-    """The row changes that the event means, given the row as it was."""
     try:
         if event.type in ("erased", "unlinked"):
             return Changes(before=before if isinstance(before, Item) else None, gone=event.stream)
@@ -124,7 +126,6 @@ def _blank(event: Event) -> Item:
 
 
 def _filled(before: Item | None, item: Item, event: Event) -> Changes:
-    """The passages of an event that brings blocks."""
     raw = cast("list[dict[str, str]]", event.data.get("blocks") or [])
     at, blocks, keep, new = item.created_at, 0, 0, [Block(**block) for block in raw]  # type: ignore[arg-type]
     if event.type == "appended":
@@ -140,8 +141,7 @@ def _filled(before: Item | None, item: Item, event: Event) -> Changes:
 
 
 def _texts(data: Data, name: str, otherwise: Iterable[str] = ()) -> Iterable[str]:
-    value = data.get(name)
-    if value is not None and not isinstance(value, list):
+    if not isinstance(value := data.get(name), list | None):
         raise ValueError("tags are a list")
     return otherwise if value is None else cast("list[str]", value)
 
@@ -154,7 +154,6 @@ class Replay:
     passages: list[Passage] = field(default_factory=list)
 
     def apply(self, event: Event) -> Changes:
-        """Fold one more event into the state."""
         changes = fold(self.row, event)
         if changes.keep is not None:
             self.passages = [*self.passages[:changes.keep], *changes.passages]
@@ -164,12 +163,55 @@ class Replay:
         return changes
 
     @classmethod
-    def of(cls, events: Iterable[Event], until: str | None = None) -> Replay:
+    def of(cls, events: Iterable[Event], until: str | None = None) -> Self:
         """The state that the events up to a time have left; nothing is left of an erased stream."""
-        listed = list(takewhile(lambda event: until is None or event.at <= until, events))
-        state = cls()
+        listed, state = list(events), cls()
         if listed and listed[-1].type == "erased":
             return state
-        for event in listed:
+        for event in takewhile(lambda event: until is None or event.at <= until, listed):
             state.apply(event)
         return state
+
+
+def weigh(text: str) -> int:
+    """About how many tokens the model will see; counted rather too high than too low."""
+    return len(_PIECE.findall(text))
+
+
+def embedded(title: str, speaker: str | None, text: str, before: str = "") -> str:
+    """What the model gets to see of a passage: title or speaker, the end of the passage before it, and its text."""
+    tail = before[-120:].split(" ", 1)[-1].strip() if before else ""
+    body = f"{tail} {text}".strip()
+    if speaker:
+        return f"{speaker}: {body}"
+    return f"{title}. {body}" if title and not body.startswith(title) else body or title
+
+
+def chunk(text: str) -> list[str]:
+    """The pieces of the text, which joined are the text, cut at sentence ends where there are any."""
+    if len(text) <= TARGET or weigh(text) <= TARGET:
+        return [text]
+    pieces, current, weight = list[str](), "", 0
+    for sentence in (piece for whole in _SENTENCE.findall(text) for piece in (
+            _cut(whole) if len(whole) > TARGET and weigh(whole) > TARGET else (whole,))):
+        size = weigh(sentence)
+        if weight and weight + size > TARGET:
+            pieces.append(current)
+            current, weight = "", 0
+        current, weight = current + sentence, weight + size
+    return [*pieces, current] if current else pieces
+
+
+def _cut(sentence: str) -> Iterator[str]:
+    """Pieces of a sentence that is too long by itself, cut between words, or inside one that never ends."""
+    start, weight, limit = 0, 0, 6 * TARGET
+    for match in _TOKEN.finditer(sentence):
+        weight += weigh(match.group())
+        if weight > TARGET and match.start() > start:
+            yield sentence[start:match.start()]
+            start, weight = match.start(), weigh(match.group())
+        while match.end() - start > limit:
+            yield sentence[start:start + limit]
+            start, weight = start + limit, 1 + (match.end() - start - limit) // 6
+    if start < len(sentence):
+        yield sentence[start:]

@@ -1,20 +1,15 @@
 """The filter language: `ns:decisions tag:a,b -tag:old since:7d source:src/*`, read into what the stores filter by."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
-from memolith.engine.intake import storable, when
-from memolith.engine.model import Condition, Filter
-from memolith.engine.times import UNITS_S, seconds, shifted
+from memolith.engine.intake import UNITS_S, seconds, storable, when
+from memolith.engine.model import Condition, Filter, shifted
 from memolith.errors import InvalidInput
 
-KEYS = {name: names.split()[0] for names in (
-    "ns namespace", "tag", "since", "before", "source src", "project repo", "branch", "path file", "status", "entity",
-    ) for name in names.split()}
-GLOBBED = {"source": "source", "path": "source", "branch": "branch"}
+KEYS = {name: names.split()[0] for names in ("ns namespace", "tag", "since", "before", "source src", "project repo",
+                                             "branch", "path file", "status", "entity") for name in names.split()}
 _HEAD = re.compile(r'(-?)([^\s:",]+):')
 _VALUE = re.compile(r'"((?:[^"\\]|\\.)*)"|([^\s,"]+)', re.S)
 Words = Mapping[str, tuple[str, ...]]
@@ -34,14 +29,13 @@ def parse(text: str, namespaces: Words, statuses: Words, now: str) -> Filter:
         raise fault(every["status"][0][1], "what was deleted cannot be asked for together with other statuses")
     tags = [[tag for tag, _ in values] for values in terms["tag"]]
     return Filter(
-        kinds=("memory",), statuses=tuple(sum(words, ())), forgotten=bool(words) and not words[0],
-        namespaces=tuple(sum((_known(*value, namespaces) for value in every["ns"]), ())),
+        kinds=("memory",), statuses=sum(words, ()), forgotten=bool(words) and not words[0],
+        namespaces=sum((_known(*value, namespaces) for value in every["ns"]), ()), projects=named.get("project", ()),
         tags_all=tuple(group[0] for group in tags if len(group) == 1), tags_none=named.get("-tag", ()),
-        projects=named.get("project", ()), since=max(since, default=None),
-        until=shifted(min(before), -1e-6) if before else None,
+        since=max(since, default=None), until=shifted(min(before), -1e-6) if before else None,
         where=(*(Condition("scope.tags", "tagged", [*group]) for group in tags if len(group) > 1),
                *(Condition(name, "glob", [glob.replace("[", "[[]") for glob in named[key]])
-                 for key, name in GLOBBED.items() if key in named),
+                 for key, name in (("source", "source"), ("path", "source"), ("branch", "branch")) if key in named),
                # A name is known in this spelling and in small letters.
                *(Condition("MentionedIn", "linked", [one for name, _ in values for one in (name, name.lower())])
                  for values in terms["entity"])))
@@ -49,8 +43,7 @@ def parse(text: str, namespaces: Words, statuses: Words, now: str) -> Filter:
 
 def read(text: str) -> Iterator[tuple[str, Values]]:
     """The key and the values of each part, `-tag` for tags to exclude; what cannot be read is refused by its place."""
-    at = next((at for at, character in enumerate(text) if not storable(character)), None)
-    if at is not None:
+    for at in (at for at, character in enumerate(text) if not storable(character)):
         raise fault(at, "this character cannot be stored, so nothing has it")
     at = len(text) - len(text.lstrip())
     while at < len(text):

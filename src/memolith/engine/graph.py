@@ -1,23 +1,41 @@
-"""Walking along links: level by level, one statement per level, only over what the caller sees; and drawing them."""
+"""The graph: walking along links over what the caller sees, drawing it, and its entities: found, joined, linked."""
 
 from __future__ import annotations
 
+import json
+import re
 import time
-from collections.abc import Collection
-from typing import NamedTuple
+from collections import Counter, defaultdict
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from itertools import combinations
+from typing import TYPE_CHECKING, NamedTuple, cast, get_args
 
-from memolith.engine.model import Caller, Direction, Filter, Item, Link
-from memolith.engine.ports import Reader, Store
-from memolith.engine.verbs import visible
+from memolith.engine.events import Replay
+from memolith.engine.intake import Intake
+from memolith.engine.matching import item_matches
+from memolith.engine.model import Caller, Condition, Direction, Draft, Filter, Item, Json, Link, RelationType
+from memolith.engine.ports import MOST_LISTED, Finding, Reader, Store
+from memolith.engine.recall import Query
+from memolith.engine.verbs import gone, visible
+from memolith.errors import InvalidInput, NotFound
 
-DEEPEST = 6
-MOST = 500
-MOST_VISITED, LONGEST_S = 200_000, 2.0
+if TYPE_CHECKING:
+    from memolith.engine.engine import Engine
+
+DEEPEST, MOST, MOST_VISITED, LONGEST_S = 6, 500, 200_000, 2.0
+MENTION, READ, TOGETHER = "MentionedIn", 50, 0.5
+ENTITIES, MEMORIES = Filter(kinds=("entity",)), Filter(kinds=("memory",))
+_SENTENCE = re.compile(r"(?<!Dr\.)(?<!Mr\.)(?<!Ms\.)(?<!Mrs\.)(?<!vs\.)(?<!e\.g\.)(?<!i\.e\.)(?<=[.!?])\s+|\s*\n\s*")
+# Findings, who found them, and warnings.
+Said = tuple[list[Finding], str, list[str]]
 Way = tuple[tuple[str, str], ...]
 # The head, an item, a link, the end, and what begins the code of a character that is neither letter nor digit.
 FORMATS = {
     "mermaid": ("graph LR", '  n{n}["{name}"]', "  n{a} -->|{type}| n{b}", "", "#"),
     "dot": ("digraph memory {{", '  n{n} [label="{name}"];', '  n{a} -> n{b} [label="{type}"];', "}}", "&#"),
+    "ascii": ("", "{name}", "{source} --{type}--> {target}", "", ""),
     "svg": ('<svg xmlns="http://www.w3.org/2000/svg" viewBox="-{r} -20 {w} {h}" font-family="sans-serif">',
             '<text x="8" y="{n}4">{name}</text>', '<path d="M0 {a}0A1 1 0 0 {turn} 0 {b}0" fill="none" stroke="#888">'
             "<title>{type}</title></path>", "</svg>", "&#")}
@@ -32,15 +50,65 @@ class Neighbourhood(NamedTuple):
     cut: bool = False
 
 
+class Moment(NamedTuple):
+    """When links are looked at: as the log knew them then, and as far as they held then; None is now, and ever."""
+
+    as_of: str | None = None
+    valid_at: str | None = None
+
+
+NOW = Moment()
+
+
+def standing(rows: Reader, tenant: str, frontier: Collection[str], toward: Direction, types: Collection[str],
+             moment: Moment) -> list[Link]:
+    """Every link that left the frontier in that direction at the moment."""
+    as_of, valid_at = moment
+    links = rows.neighbours(tenant, frontier, toward, types) if as_of is None else []
+    for stream in sorted({stream for id in frontier for stream in rows.link_streams(tenant, id)}) if as_of else ():
+        link = Replay.of(rows.events(tenant, stream), as_of).row
+        if isinstance(link, Link) and (not types or link.type in types) and _ways(link, frontier, toward):
+            links.append(link)
+    return [link for link in links if valid_at is None or (
+        str(link.attributes.get("valid_from") or "") <= valid_at < str(link.attributes.get("valid_to") or "9999"))]
+
+
+def _ways(link: Link, frontier: Collection[str], toward: Direction) -> list[tuple[str, str, str]]:
+    """Here, there and type of each way that the link leads from the frontier in that direction."""
+    ways = [(link.source, link.target, link.type)] * (toward != "incoming")
+    ways += [(link.target, link.source, link.type)] * (toward != "outgoing")
+    return [way for way in ways if way[0] in frontier]
+
+
+def seen(rows: Reader, caller: Caller, ids: Collection[str], chosen: Filter, moment: Moment = NOW) -> dict[str, Item]:
+    """Those of the items that the caller sees and that passed the filter at the moment, as they were."""
+    found = {id: item for id, item in rows.items(caller.tenant, ids).items() if item.scope.admits(caller)}
+    if moment.as_of is not None:
+        states = {id: Replay.of(rows.events(caller.tenant, id), moment.as_of).row for id in found}
+        found = {id: item for id, item in states.items() if isinstance(item, Item) and item.scope.admits(caller)}
+    return {id: item for id, item in found.items() if item_matches(item, chosen)}
+
+
+def _steps(rows: Reader, caller: Caller, chosen: Filter, frontier: Collection[str], toward: Direction,
+           types: Collection[str], moment: Moment) -> list[tuple[str, str, str, str]]:
+    """Here, there, type and the title there, as the reader gives them, at the moment."""
+    if moment == NOW:
+        return rows.steps(caller, chosen, frontier, toward, types)
+    links = standing(rows, caller.tenant, frontier, toward, types, moment)
+    ways = [way for link in links for way in _ways(link, frontier, toward)]
+    there = seen(rows, caller, {way[1] for way in ways}, chosen, moment)
+    return [(*way, there[way[1]].title) for way in ways if way[1] in there]
+
+
 def walk(rows: Reader, caller: Caller, id: str, depth: int, types: Collection[str], toward: Direction,
-         chosen: Filter, most: int) -> tuple[dict[str, int], dict[str, str], bool]:
+         chosen: Filter, most: int, moment: Moment = NOW) -> tuple[dict[str, int], dict[str, str], bool]:
     """How far each item is and its title, along what passes the filter, nearest first; and whether there is more."""
-    titles, distance, frontier = {id: visible(rows, caller, id).title}, {id: 0}, [id]
+    titles, distance, frontier = {id: visible(rows, caller, id, moment.as_of is not None).title}, {id: 0}, [id]
     started = time.monotonic()
     for step in range(1, depth + 1):
         if not frontier or _enough(len(distance), most, started):
             break
-        reached = {there: title for _, there, _, title in rows.steps(caller, chosen, frontier, toward, types)
+        reached = {there: title for _, there, _, title in _steps(rows, caller, chosen, frontier, toward, types, moment)
                    if there not in distance}
         frontier = list(reached)[:most - len(distance)]
         distance, titles = distance | dict.fromkeys(frontier, step), titles | reached
@@ -48,30 +116,45 @@ def walk(rows: Reader, caller: Caller, id: str, depth: int, types: Collection[st
 
 
 def path(store: Store, caller: Caller, start: str, end: str, longest: int,
-         chosen: Filter) -> list[tuple[str, str, str]]:
+         chosen: Filter, moment: Moment = NOW) -> list[tuple[str, str, str]]:
     """The shortest way along links in either direction: id, title, and the type of the link to the next."""
     # The way back from each place: the next place and the type of the link to it, and so on to the end.
     back: tuple[dict[str, Way], dict[str, Way]] = ({start: ()}, {end: ()})
     frontiers, met, started = [[start], [end]], {start} & {end}, time.monotonic()
     with store.reading(caller.tenant) as rows:
-        titles = {id: visible(rows, caller, id).title for id in (start, end)}
+        titles = {id: visible(rows, caller, id, moment.as_of is not None).title for id in (start, end)}
         for _ in range(longest):
             # Whole levels, always of the smaller side: so the first place where both meet is on a shortest way.
             side = int(len(frontiers[1]) < len(frontiers[0]))
             if met or not frontiers[side] or _enough(len(titles), MOST_VISITED, started):
                 break
             reached: dict[str, Way] = {}
-            for here, there, type, title in rows.steps(caller, chosen, frontiers[side], Direction.BOTH):
+            for here, there, type, title in _steps(rows, caller, chosen, frontiers[side], "both", (), moment):
                 if there not in back[side]:
                     reached.setdefault(there, ((here, type), *back[side][here]))
                     titles[there] = title
             back[side].update(reached)
-            frontiers[side] = list(reached)
-            met = reached.keys() & back[1 - side].keys()
+            frontiers[side], met = list(reached), reached.keys() & back[1 - side].keys()
     if not met:
         return []
     ids, types = zip(*reversed(back[0][min(met)]), (min(met), ""), *back[1][min(met)], strict=True)
     return [(id, titles[id], type) for id, type in zip(ids, (*filter(None, types), ""), strict=True)]
+
+
+def survey(rows: Reader, caller: Caller, chosen: Filter, reach: Filter, types: Collection[str], most: int,
+           moment: Moment = NOW) -> Neighbourhood:
+    """The items that pass the filter, the most linked first, and their links to what passes the other one."""
+    known = chosen if moment.as_of is None else replace(chosen, forgotten=None)
+    listed = rows.listing(caller, known, "created_at", False, MOST_LISTED, counted=False).items
+    items = seen(rows, caller, [item.id for item in listed], chosen, moment)
+    links = standing(rows, caller.tenant, items, "outgoing", types, moment)
+    ends = seen(rows, caller, {link.target for link in links}, reach, moment)
+    links = [link for link in links if link.target in ends]
+    degree = Counter(end for link in links for end in (link.source, link.target))
+    shown = dict.fromkeys(sorted(items, key=lambda id: (-degree[id], items[id].seq))[:most], 0)
+    return Neighbourhood(tuple(items[id] for id in shown), tuple(
+        link for link in links if link.source in shown and (link.target in shown or link.target not in items)), shown,
+        len(items) > most or len(listed) == MOST_LISTED)
 
 
 def _enough(visited: int, most: int, started: float) -> bool:
@@ -79,13 +162,166 @@ def _enough(visited: int, most: int, started: float) -> bool:
 
 
 def draw(around: Neighbourhood, format: str) -> str:
-    """The items and links as text in one of the formats."""
     head, node, edge, end, mark = FORMATS[format]
     numbers = {item.id: n * (2 if format == "svg" else 1) for n, item in enumerate(around.items)}
+    # A name in plain text stands in quotes, so that none can pass for a link.
     names = {item.id: "".join(c if c.isalnum() or c == " " else f"{mark}{ord(c)};" for c in item.title or item.id)
-             for item in around.items}
+             if mark else json.dumps(item.title, ensure_ascii=False) for item in around.items}
+    if format == "dot":
+        # Graphviz reads escapes also in what was coded.
+        names = {id: name.replace("&#92;", "&#92;&#92;") for id, name in names.items()}
     lines = [head.format(r=10 * len(names) + 10, w=10 * len(names) + 700, h=20 * len(names) + 40)]
     lines += [node.format(n=numbers[id], name=name) for id, name in names.items()]
-    ends = [(numbers[link.source], numbers[link.target], link.type) for link in around.links]
-    lines += [edge.format(a=a, b=b, type=type, turn=int(a > b)) for a, b, type in ends]
-    return "\n".join([*lines, end.format()]).rstrip() + "\n"
+    ends = [(numbers[link.source], numbers[link.target], link) for link in around.links]
+    lines += [edge.format(a=a, b=b, type=link.type, turn=int(a > b), source=names[link.source],
+                          target=names[link.target]) for a, b, link in ends]
+    return "\n".join([*lines, end.format()]).strip() + "\n"
+
+
+class _Preview(Exception):
+    """Takes everything back that was done to see what would be."""
+
+
+def find(engine: Engine, caller: Caller, name: str, field: str, chosen: Filter = ENTITIES) -> Item:
+    """The entity with that id, or the only one with that name or alias."""
+    # The documented ids look like `entity_alice`.
+    spelled = (name, name.removeprefix("entity_").replace("_", " "))
+    ways = [way for one in spelled for way in (
+        replace(chosen, title=one), replace(chosen, where=(Condition("aliases", "has", one),)))]
+    with engine.store.reading(caller.tenant) as rows:
+        found = seen(rows, caller, [name], chosen) or {
+            item.id: item for way in ways for item in rows.listing(caller, way, limit=MOST_LISTED).items
+            if _names(item) & {one.casefold() for one in spelled}}
+    if len(found) > 1:
+        told = ", ".join(f"{item.id} ({item.scope.namespace})" for item in found.values())
+        raise InvalidInput(f"Several entities are called {name[:100]!r}; use the id: {told[:400]}.", field=field)
+    if not found:
+        raise NotFound(f"There is no entity {name[:100]!r}.", field=field, id=name)
+    return found.popitem()[1]
+
+
+def relationship(engine: Engine, caller: Caller, id: str) -> Link:
+    with engine.store.reading(caller.tenant) as rows:
+        link = rows.link(caller.tenant, id=id)
+        if link is None or link.type not in get_args(RelationType) or not _stands(rows, caller, link):
+            raise NotFound(f"There is no relationship {id[:100]!r}.", field="relationship_id", id=id)
+    return link
+
+
+def _stands(rows: Reader, caller: Caller, link: Link) -> bool:
+    ends = rows.items(caller.tenant, (link.source, link.target)).values()
+    return len(ends) == 2 and all(end.scope.admits(caller) and not gone(end) for end in ends)
+
+
+def forget(engine: Engine, caller: Caller, id: str) -> int:
+    """Take an entity out of every read path and cut its links, which are counted."""
+    with engine.store.writing(caller.tenant) as rows:
+        for link in (links := rows.neighbours(caller.tenant, [id], "both")):
+            engine.tell(rows, caller, link.id, "unlinked", {}, link)
+        engine.tell(rows, caller, id, "forgotten", {}, visible(rows, caller, id))
+    return len(links)
+
+
+def merge(engine: Engine, caller: Caller, items: Sequence[Item], name: str, dry_run: bool) -> tuple[Item, list[Link]]:
+    """Make one of several: the one that has the name, else the first, takes over names, properties and links; returns
+    it and the links it got."""
+    kept = next((item for item in items if item.title == name), items[0])
+    lost, links = {item.id: item for item in items if item.id != kept.id}, list[Link]()
+    title = Intake(engine.limits, engine.secrets).title(name) or kept.title
+    aliases = dict.fromkeys(one for item in (kept, *lost.values()) for one in _spelled(item) if one != title)
+    properties = (cast("dict[str, Json]", item.attributes.get("properties", {})) for item in (*lost.values(), kept))
+    with suppress(_Preview), engine.store.writing(caller.tenant) as rows:
+        for link in [one for one in rows.neighbours(caller.tenant, lost, "both") if _stands(rows, caller, one)]:
+            engine.tell(rows, caller, link.id, "unlinked", {}, link)
+            source, target = (kept.id if end in lost else end for end in (link.source, link.target))
+            present = rows.link(caller.tenant, source=source, target=target, type=link.type)
+            if source != target and not (present and present.strength >= link.strength):
+                links.append(engine.link(caller, source, target, link.type, link.strength, link.attributes,
+                                         again=True, within=rows))
+        for id in lost:
+            engine.tell(rows, caller, id, "forgotten", {}, visible(rows, caller, id))
+        engine.tell(rows, caller, kept.id, "revised", {"title": title, "attributes": {
+            "aliases": list(aliases), "properties": {key: one[key] for one in properties for key in one}}},
+            visible(rows, caller, kept.id))
+        merged = visible(rows, caller, kept.id)
+        if dry_run:
+            raise _Preview
+    return merged, links
+
+
+def extract(engine: Engine, caller: Caller, text: str, least: float) -> Said:
+    with engine.store.reading(caller.tenant) as rows:
+        known = {name: str(item.scope.namespace) for item in _known(rows, caller) for name in _spelled(item)}
+    found, method, warnings = engine.insights.ask(lambda analyst: analyst.entities(text, known))
+    names = {one.text for one in found if not one.support and one.confidence >= least}
+    return [one for one in found if one.confidence >= least and names.issuperset(one.support)], method, warnings
+
+
+def keep(engine: Engine, caller: Caller, place: Draft, found: Sequence[Finding], memory: str | None) -> dict[str, str]:
+    """Store what was found as far as it is new, mentioned in the memory; ids by name."""
+    intake, ids = Intake(engine.limits, engine.secrets), dict[str, str]()
+    with engine.store.writing(caller.tenant) as rows:
+        known = {(name, item.scope.namespace): item.id for item in _known(rows, caller) for name in _names(item)}
+        for one in found:
+            if not one.support:
+                draft = replace(place, title=one.text, namespace=one.label, attributes={"confidence": one.confidence})
+                ids[one.text] = known.get((one.text.casefold(), one.label)) or engine.remember_in(
+                    rows, caller, draft, intake).item.id
+            type, said = (one.label, one.support) if one.support else (MENTION, (one.text, memory or ""))
+            source, target, held = ids.get(said[0], said[0]), ids.get(said[1], said[1]), "".join(said[2:]) or memory
+            if target not in ("", source) and not rows.link(caller.tenant, source=source, target=target, type=type):
+                # The text of a memory is kept in no other place, so that it can be erased.
+                engine.link(caller, source, target, type, one.confidence,
+                            {"memory_id": held} if held else {"evidence": one.text}, within=rows)
+    return ids
+
+
+def infer(engine: Engine, caller: Caller, items: Sequence[Item], least: float) -> Said:
+    """What memories say of pairs of these entities; pairs that they only name together relate to each other."""
+    names, near = {name: item.id for item in items for name in _names(item)}, defaultdict[str, set[str]](set)
+    with engine.store.reading(caller.tenant) as rows:
+        for link in rows.neighbours(caller.tenant, [item.id for item in items], "outgoing", [MENTION]):
+            near[link.target].add(link.source)
+        found = set(seen(rows, caller, near, MEMORIES))
+    for item in items:
+        query = Query(f'"{item.title}"', MEMORIES, mode="text", limit=READ, per_item=True)
+        found |= {hit.item.id for hit in engine.recall(caller, query).hits}
+    texts, known = engine.insights.texts(caller, sorted(found)), {one.title: str(one.scope.namespace) for one in items}
+    stated, method, warnings = engine.insights.ask(lambda one: one.entities("\n".join(texts.values()), known))
+    said: dict[tuple[str, ...], Finding] = {}
+    for one in stated:
+        ends = [names[name.casefold()] for name in one.support if name.casefold() in names]
+        if len(set(ends)) == 2:
+            _add(said, one._replace(support=(*ends, next((id for id, text in texts.items() if one.text in text), ""))))
+    clear = {frozenset(key[:2]) for key in said}
+    for id, text in texts.items():
+        told = [(one, {names[name] for name in names if name in one.casefold()}) for one in sentences(text)]
+        here = near[id].union(*(named for _, named in told))
+        for pair in combinations([item.id for item in items if item.id in here], 2):
+            if frozenset(pair) not in clear:
+                sentence = next((one for one, named in told if named.issuperset(pair)), told[0][0])
+                _add(said, Finding("RelatesTo", sentence, TOGETHER, (*pair, id)))
+    sure = sorted((one for one in said.values() if one.confidence >= least), key=lambda one: -one.confidence)
+    return sure, method, warnings
+
+
+def sentences(text: str) -> list[str]:
+    return [one for one in _SENTENCE.split(text) if one.strip()]
+
+
+def _add(said: dict[tuple[str, ...], Finding], one: Finding) -> None:
+    """Each further sentence takes a part of the doubt away; the first stays as evidence."""
+    before = said.get(key := (*one.support[:2], one.label), one._replace(confidence=0.0))
+    said[key] = before._replace(confidence=round(1 - (1 - before.confidence) * (1 - one.confidence), 3))
+
+
+def _known(rows: Reader, caller: Caller) -> tuple[Item, ...]:
+    return rows.listing(caller, ENTITIES, "created_at", False, MOST_LISTED, counted=False).items
+
+
+def _spelled(item: Item) -> list[str]:
+    return [item.title, *cast("list[str]", item.attributes.get("aliases", []))]
+
+
+def _names(item: Item) -> set[str]:
+    return {name.casefold() for name in _spelled(item)}

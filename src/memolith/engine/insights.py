@@ -2,21 +2,20 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import date, timedelta
 from typing import NamedTuple, TypeVar
 
-from memolith.engine.chunks import embedded
-from memolith.engine.duplicates import NEAR, contradicts, overlap
-from memolith.engine.events import text_of
+from memolith.engine.claims import NEAR, contradicts, overlap
+from memolith.engine.events import embedded, text_of
 from memolith.engine.model import Caller, Filter, Item
-from memolith.engine.ports import MOST_LISTED, Analyst, Finding
+from memolith.engine.ports import NO_LIMIT, Analyst, Finding
 from memolith.engine.recall import Query, Recall
 from memolith.engine.verbs import Verbs
 from memolith.errors import Unavailable
 
 MOST_PAIRS = 2000
-ALIKE, ON_TOPIC = 0.78, 0.5
-STEADY = 0.25
+ALIKE, ON_TOPIC, STEADY = 0.78, 0.5, 0.25
 Answer = TypeVar("Answer")
 
 
@@ -63,9 +62,7 @@ class Insights(NamedTuple):
         else:
             with self.engine.store.reading(caller.tenant) as rows:
                 ids = [item.id for item in rows.listing(caller, chosen, limit=most, counted=False).items]
-        texts = self.texts(caller, ids)
-        warnings: list[str] = []
-        group = {id: {id} for id in ids}
+        texts, warnings, group = self.texts(caller, ids), list[str](), {id: {id} for id in ids}
         if ids:
             narrow = Filter(kinds=chosen.kinds, ids=tuple(ids))
             pairs, warnings = self.search.pairs(caller, narrow, ALIKE, MOST_PAIRS, lambda done, total: None)
@@ -82,14 +79,9 @@ class Insights(NamedTuple):
     def habits(self, caller: Caller, chosen: Filter,
                days: int) -> tuple[list[tuple[str, int]], str, list[int], Counter[str | None]]:
         """What a user wrote about in the last days, the trend, at which hours, and in which namespaces."""
-        today = date.fromisoformat(self.engine.clock.now()[:10])
-        first = today - timedelta(days=days - 1)
-        items: list[Item] = []
+        first = date.fromisoformat(self.engine.clock.now()[:10]) - timedelta(days=days - 1)
         with self.engine.store.reading(caller.tenant) as rows:
-            while len(page := rows.listing(caller, chosen, limit=MOST_LISTED, offset=len(items)).items):
-                items += [item for item in page if item.created_at >= first.isoformat()]
-                if page[-1].created_at < first.isoformat():
-                    break
+            items = rows.listing(caller, replace(chosen, since=first.isoformat()), limit=NO_LIMIT, counted=False).items
             named = rows.items(caller.tenant, {str(item.attributes.get("topic_id")) for item in items})
         topics = Counter(topic.title for item in items if (topic := named.get(str(item.attributes.get("topic_id")))))
         topics.update(tag for item in items for tag in item.tags)

@@ -1,6 +1,7 @@
 """What comes in is checked and freed of secrets here, before anything is written."""
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -8,7 +9,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import NamedTuple, TypeVar, cast
 
-from memolith.engine.model import KINDS, Attributes, Audience, Block, Draft, Json, Patch
+from memolith.engine.model import DAY_S, KINDS, Attributes, Audience, Block, Draft, Json, Patch
 from memolith.engine.secrets import redact
 from memolith.errors import BlockedContent, InvalidInput, TooLarge
 
@@ -16,6 +17,7 @@ NEEDS_TEXT = ("memory", "conversation", "concept")
 DEFAULT_NAMESPACE = {"memory": "context"}
 DEFAULT_ATTRIBUTES: dict[str, Attributes] = {"conversation": {"folder": "/", "importance_score": 5}}
 DEEPEST = 100
+UNITS_S, LONGEST_S = {"s": 1, "m": 60, "h": 3600, "d": DAY_S, "w": 7 * DAY_S}, 100 * 365 * DAY_S
 Change = TypeVar("Change", Draft, Patch)
 
 
@@ -41,13 +43,12 @@ class Intake:
     redactions: Counter[str] = field(default_factory=Counter)
 
     def draft(self, draft: Draft) -> Draft:
-        """The draft, checked, tidied and without secrets."""
         one_of("kind", draft.kind, KINDS)
         clean = self.patch(replace(draft, namespace=draft.namespace or DEFAULT_NAMESPACE.get(draft.kind)), draft.kind)
         return replace(clean, attributes={**DEFAULT_ATTRIBUTES.get(draft.kind, {}), **clean.attributes})
 
     def patch(self, patch: Change, kind: str) -> Change:
-        """The patch, or a draft, checked, tidied and without secrets."""
+        """The patch, or the draft, checked, tidied and without secrets."""
         if patch.namespace == "":
             patch = replace(patch, namespace=DEFAULT_NAMESPACE.get(kind, ""))
         checks: dict[str, Callable[..., object]] = {
@@ -70,7 +71,6 @@ class Intake:
                                           for name, value in clean.attributes.items()})
 
     def blocks(self, blocks: Sequence[Block]) -> tuple[Block, ...]:
-        """The blocks with their texts, times and attributes checked."""
         if len(blocks) > self.limits.blocks:
             raise TooLarge(f"One item holds at most {self.limits.blocks:,} blocks.", field="content")
         for block in blocks:
@@ -90,7 +90,6 @@ class Intake:
             raise TooLarge(f"One item holds at most {self.limits.item_bytes:,} bytes.", field="content")
 
     def title(self, title: str) -> str:
-        """A title in one line."""
         return self._short("title", " ".join(plain("title", title).split()), self.limits.title)
 
     def tags(self, tags: Sequence[str]) -> tuple[str, ...]:
@@ -112,7 +111,6 @@ class Intake:
         return self._free(name, text)
 
     def attributes(self, attributes: Attributes) -> Attributes:
-        """The attributes, if they can be kept as JSON."""
         if not isinstance(attributes, Mapping):
             raise InvalidInput("The metadata must be an object with names.", field="metadata")
         clean = cast(Attributes, self.without_secrets(attributes))
@@ -126,7 +124,6 @@ class Intake:
         return clean
 
     def without_secrets(self, value: Json | Attributes, name: str = "", depth: int = 0) -> Json:
-        """A JSON value with every text in it checked and free of secrets."""
         if depth > DEEPEST:
             raise InvalidInput(f"The metadata is nested more than {DEEPEST} levels deep.", field="metadata")
         if isinstance(value, str):
@@ -156,7 +153,6 @@ class Intake:
 
 
 def json_object(text: str | bytes | bytearray, what: str, field: str) -> dict[str, Json]:
-    """The object that a JSON text holds."""
     try:
         value: Json = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -167,7 +163,6 @@ def json_object(text: str | bytes | bytearray, what: str, field: str) -> dict[st
 
 
 def plain(name: str, text: str) -> str:
-    """The text, if it is one that every store can keep."""
     if not isinstance(text, str):
         raise InvalidInput(f"{name} must be text.", field=name)
     if "\x00" in text:
@@ -187,7 +182,6 @@ def storable(text: str) -> bool:
 
 
 def word(name: str, value: str) -> str:
-    """A status or a type, if it is one word."""
     if not isinstance(value, str) or len(value) > 40 or not value.replace("_", "").replace("-", "").isalnum():
         raise InvalidInput(f"{name} must be one word of at most 40 letters.", field=name)
     return value
@@ -201,7 +195,6 @@ def identifier(id: str, name: str = "id") -> str:
 
 
 def one_of(name: str, value: str, choices: tuple[str, ...]) -> str:
-    """The value, if it is one of the choices."""
     if value not in choices:
         raise InvalidInput(f"There is no such {name}; use one of {', '.join(choices)}.", field=name)
     return value
@@ -224,3 +217,11 @@ def when(name: str, value: str) -> str:
     except (ValueError, OverflowError, TypeError) as error:
         raise InvalidInput(f"{name} is not a time; write it like 2026-07-28T12:00:00Z.", field=name) from error
     return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ").rjust(27, "0")
+
+
+def seconds(field: str, text: str) -> int:
+    """How long `90s`, `15m`, `24h`, `7d` or `2w` is, up to a hundred years."""
+    found = re.fullmatch(r"([0-9]{1,12})([smhdw])", text)
+    if found is None or (length := int(found[1]) * UNITS_S[found[2]]) > LONGEST_S:
+        raise InvalidInput(f"{field} is no duration; write it like 90s, 15m, 24h, 7d or 2w.", field=field, value=text)
+    return length

@@ -1,7 +1,5 @@
 """The filter in plain Python, for what is in no table: states of the past, neighbours of a hit."""
 
-from __future__ import annotations
-
 import fnmatch
 import math
 import operator
@@ -17,7 +15,6 @@ _TEXTS = {"kinds": "kinds", "tags_all": "tags", "tags_any": "tags", "tags_none":
           "projects": "project", "namespaces": "namespace", "topics": "topic_id", "speakers": "speakers", "ids": "ids",
           "titles": "label"}
 OPS = ("eq", "ne", "lt", "le", "gt", "ge", "glob", "in", "under", "has", "is_or_lacks", "sure", "tagged", "linked")
-LISTED = ("in", "tagged", "linked")
 
 
 def checked(chosen: Filter) -> Filter:
@@ -36,7 +33,7 @@ def _check(condition: Condition) -> None:
     plain("where", condition.name)
     if condition.op not in OPS:
         raise InvalidInput(f"There is no such filter operator; use one of {', '.join(OPS)}.", field="where")
-    many = condition.op in LISTED or (condition.op == "glob" and isinstance(condition.value, list))
+    many = condition.op in ("in", "tagged", "linked") or (condition.op == "glob" and isinstance(condition.value, list))
     values = condition.value if many else [condition.value]
     if not isinstance(values, list | tuple):
         raise InvalidInput(f"The operator `{condition.op}` needs a list.", field="where")
@@ -48,7 +45,6 @@ def _check(condition: Condition) -> None:
 
 
 def item_matches(item: Item, chosen: Filter) -> bool:
-    """Whether the item passes all of the filter that is about items."""
     tags, scope = set(item.tags), item.scope
     known: Attributes = {**item.attributes, "scope.tags": list(item.tags)}
     values = ((chosen.kinds, item.kind), (chosen.statuses, item.status), (chosen.projects, scope.project),
@@ -63,7 +59,6 @@ def item_matches(item: Item, chosen: Filter) -> bool:
 
 
 def passage_matches(passage: Passage, chosen: Filter) -> bool:
-    """Whether the passage passes all of the filter that is about passages."""
     return ((chosen.since is None or passage.at >= chosen.since)
             and (chosen.until is None or passage.at <= chosen.until)
             and (not chosen.speakers or passage.speaker in chosen.speakers))

@@ -1,30 +1,65 @@
-"""The values of the engine: frozen, comparable, without behaviour of their own."""
-
-from __future__ import annotations
+"""The values of the engine, frozen and comparable; ids that sort by time, and the clock."""
 
 import json
+import os
+import threading
+import time
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from enum import StrEnum
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 Json = str | int | float | bool | None | list["Json"] | dict[str, "Json"]
 Attributes = Mapping[str, Json]
+Direction = Literal["incoming", "outgoing", "both"]
 NO_ATTRIBUTES: Attributes = MappingProxyType({})
 
 KINDS = ("memory", "conversation", "concept", "document", "entity", "prompt", "template", "project", "topic")
+EntityType = Literal["Person", "Organization", "Technology", "Concept", "File"]
+RelationType = Literal["WorksAt", "Created", "Uses", "Implements", "PartOf", "RelatesTo", "MentionedIn", "Supersedes",
+                       "ConflictsWith"]
+DAY_S = 86_400
+_lock, _last = threading.Lock(), 0
 
 
 def exact(value: object) -> str:
     """JSON text that is equal for equal values only: 1 and true differ here."""
-    return json.dumps(value, sort_keys=True, default=_entries)
+    return json.dumps(value, sort_keys=True, default=lambda one: dict(one) if isinstance(one, Mapping) else {
+        name: getattr(one, name) for name in getattr(one, "__dataclass_fields__", {})})
 
 
-def _entries(value: object) -> object:
-    if isinstance(value, Mapping):
-        return dict(value)
-    return {name: getattr(value, name) for name in getattr(value, "__dataclass_fields__", {})}
+def new_id() -> str:
+    """A UUIDv7; ids made one after the other in a process are in order."""
+    global _last
+    with _lock:
+        _last = max(_last + 1, time.time_ns() * 4096 // 1_000_000)
+        stamp = _last
+    high = (stamp >> 12 << 16) | 0x7000 | (stamp & 0xFFF)
+    low = (int.from_bytes(os.urandom(8), "big") & (1 << 62) - 1) | 1 << 63
+    return str(uuid.UUID(int=high << 64 | low))
+
+
+class SystemClock:
+    """The time of this machine, never standing still or going back within a process."""
+
+    _last = 0
+
+    def now(self) -> str:
+        with _lock:
+            self._last = max(self._last + 1, time.time_ns() // 1000)
+            return iso(self._last)
+
+
+def iso(microseconds: int) -> str:
+    """Microseconds since 1970 as text."""
+    return (datetime(1970, 1, 1) + timedelta(microseconds=microseconds)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def shifted(at: str, seconds: float) -> str:
+    return (datetime.fromisoformat(at) + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%S.%fZ").rjust(27, "0")
 
 
 class Audience(StrEnum):
@@ -33,14 +68,6 @@ class Audience(StrEnum):
     USER = "user"
     PROJECT = "project"
     ORG = "org"
-
-
-class Direction(StrEnum):
-    """Which way a link is followed."""
-
-    OUT = "out"
-    IN = "in"
-    BOTH = "both"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +91,9 @@ class Scope:
     namespace: str | None = None
 
     def admits(self, caller: Caller) -> bool:
-        """Whether the caller may see what lies in this scope."""
-        if caller.tenant != self.tenant:
-            return False
-        if caller.admin or caller.user == self.owner or self.audience is Audience.ORG:
-            return True
-        return self.audience is Audience.PROJECT and self.project is not None and caller.project == self.project
+        return caller.tenant == self.tenant and (
+            caller.admin or caller.user == self.owner or self.audience is Audience.ORG
+            or (self.audience is Audience.PROJECT and self.project is not None and caller.project == self.project))
 
 
 @dataclass(frozen=True, slots=True)

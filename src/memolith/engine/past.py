@@ -44,7 +44,6 @@ class Past(NamedTuple):
         return sorted((step for step in steps if step.event.at <= until), key=lambda step: step.event.seq)
 
     def as_of(self, caller: Caller, id: str, at: str) -> tuple[Item, list[Block]]:
-        """The item and its blocks as they were at that time."""
         at = when("as_of", at)
         with self.engine.store.reading(caller.tenant) as rows:
             events = _events(rows, caller, id)
@@ -56,7 +55,6 @@ class Past(NamedTuple):
         return state.row, join_blocks(state.passages)
 
     def last(self, caller: Caller, id: str) -> Event:
-        """The newest event of an item."""
         with self.engine.store.reading(caller.tenant) as rows:
             return next(event for event in reversed(_events(rows, caller, id)) if event.type != "appraised")
 
@@ -103,8 +101,7 @@ def _steps(caller: Caller, events: list[Event]) -> list[Step]:
     """The events with what they changed, as far as the caller could see the item at the time."""
     if events[-1].type == "erased":
         return [Step(event, ()) for event in events]
-    state, steps = Replay(), []
-    before: dict[str, Json] = {}
+    state, steps, before = Replay(), list[Step](), dict[str, Json]()
     for event in events:
         state.apply(event)
         seen = not isinstance(state.row, Item) or state.row.scope.admits(caller)
@@ -124,16 +121,15 @@ def _changed(before: dict[str, Json], after: dict[str, Json]) -> list[str]:
 
 def picture(state: Replay) -> dict[str, Json]:
     """Everything about an item or a link that a change can be told by."""
-    row = state.row
-    if row is None:
+    if (row := state.row) is None:
         return {}
     if isinstance(row, Link):
         return {"source": row.source, "target": row.target, "type": row.type, "strength": row.strength,
                 "attributes": dict(row.attributes)}
     scope, blocks = row.scope, join_blocks(state.passages)
     # The text of an item as a person thinks of it: messages, one text, or parts.
-    listed: list[Json] = [block_data(block) for block in blocks]
-    texts: dict[str, Json] = {"messages" if row.kind == "conversation" else "parts": listed}
+    texts: dict[str, Json] = {
+        "messages" if row.kind == "conversation" else "parts": [block_data(block) for block in blocks]}
     if row.kind != "conversation" and len(blocks) == 1 and set(block_data(blocks[0])) == {"text", "at"}:
         texts = {"text": blocks[0].text, "at": blocks[0].at}
     # A computed certainty follows from the rest; undo brings the rest back.

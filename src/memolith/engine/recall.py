@@ -1,7 +1,5 @@
 """Finding what was remembered: by words, by meaning, or both, always within the caller's scope and filter."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
@@ -9,8 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import NamedTuple
 
-from memolith.engine.chunks import embedded
-from memolith.engine.events import LINK_EVENTS, Replay
+from memolith.engine.events import Replay, embedded
 from memolith.engine.intake import plain, when
 from memolith.engine.matching import checked, item_matches, passage_matches
 from memolith.engine.model import Caller, Filter, Found, Hit, Item, Passage
@@ -18,13 +15,12 @@ from memolith.engine.ports import Asked, Candidate, Evidence, Lexicon, Meaning, 
 from memolith.errors import DiskFull, EmbedderDown, InvalidInput, Unavailable
 
 MODES = ("hybrid", "vector", "text")
-SIDE = 1000
-POOL, BESIDE = 60, 40
+SIDE, NEAR = 1000, 100
+POOL, BESIDE = 40, 20
 STRONG = 0.79
-COMMON_SHARE, COMMON_LEAST = 0.05, 2000
-MAX_QUERY = 10_000
+COMMON_SHARE, COMMON_LEAST = 0.02, 2000
 MODEL_WAIT_S, DRAIN_S = 5.0, 0.15
-MOST_BYGONE = 200
+MAX_QUERY, MOST_BYGONE = 10_000, 200
 OFF = "Search by meaning is switched off"
 ROLES = frozenset(("user", "assistant", "system", "tool", "human", "ai", "developer"))
 
@@ -51,6 +47,13 @@ class Query:
     entities: tuple[str, ...] = ()
 
 
+class Dense(NamedTuple):
+    """The query as a vector, and where to look for others."""
+
+    vector: bytes
+    meaning: Meaning
+
+
 @dataclass(frozen=True, slots=True)
 class Recall:
     """Searches the store; without a model it searches by words and says so."""
@@ -62,26 +65,23 @@ class Recall:
     drain: Callable[[str, float], object]
 
     def recall(self, caller: Caller, query: Query) -> Found:
-        """One page of hits, best first."""
         query = replace(check(query), filter=checked(query.filter))
         warnings: list[str] = []
         meaning = None if query.mode == "text" else self._ready(query, warnings)
         with self.store.reading(caller.tenant) as rows:
-            waiting = rows.waiting(caller.tenant, "embed") if meaning else 0
-            if not waiting:
-                return self._answer(rows, caller, query, meaning, waiting, warnings)
+            if not meaning or not rows.waiting(caller.tenant, "embed"):
+                return self._answer(rows, caller, query, meaning, warnings)
         # Whoever cannot write can still search.
         with suppress(DiskFull, Unavailable):
             self.drain(caller.tenant, DRAIN_S)
-        if meaning and not meaning.embedder.ready:
+        if not meaning.embedder.ready:
             meaning = self._ready(query, warnings)
         with self.store.reading(caller.tenant) as rows:
-            waiting = rows.waiting(caller.tenant, "embed") if meaning else 0
-            return self._answer(rows, caller, query, meaning, waiting, warnings)
+            warnings += _lacking(rows.waiting(caller.tenant, "embed") if meaning else 0)
+            return self._answer(rows, caller, query, meaning, warnings)
 
-    def _answer(self, rows: Reader, caller: Caller, query: Query, meaning: Meaning | None, waiting: int,
+    def _answer(self, rows: Reader, caller: Caller, query: Query, meaning: Meaning | None,
                 warnings: list[str]) -> Found:
-        warnings += _lacking(waiting)
         search = Search(rows, caller, query, self.lexicon, self.ranker)
         dense = self._dense(meaning, query.meant or search.stripped, query, warnings) if meaning else None
         ranked, full = search.run(dense)
@@ -94,8 +94,7 @@ class Recall:
               tell: Callable[[int, int], None]) -> tuple[list[tuple[Item, Item, float]], list[str]]:
         """The most similar pairs of items by the meaning of how they begin, and what the caller should know."""
         warnings: list[str] = []
-        meaning = self._ready(Query(""), warnings)
-        if meaning is None:
+        if (meaning := self._ready(Query(""), warnings)) is None:
             return [], warnings
         with suppress(DiskFull, Unavailable):
             self.drain(caller.tenant, DRAIN_S)
@@ -143,26 +142,17 @@ class Recall:
         return None if vector is None else Dense(vector, meaning)
 
 
-class Dense(NamedTuple):
-    """The query as a vector, and where to look for others."""
-
-    vector: bytes
-    meaning: Meaning
-
-
 class Search:
     """One search inside one read transaction."""
 
     def __init__(self, rows: Reader, caller: Caller, query: Query, lexicon: Lexicon, ranker: Ranker) -> None:
-        self._rows = rows
-        self._caller = caller
-        self._query = query
-        self._lexicon = lexicon
-        self._ranker = ranker
-        quoted = re.findall(r'"([^"]+)"', query.text)
-        self._phrases = [phrase for text in quoted if (phrase := lexicon.terms(text))]
+        self._rows, self._caller, self._query = rows, caller, query
+        self._lexicon, self._ranker = lexicon, ranker
+        self._phrases = [phrase for text in re.findall(r'"([^"]+)"', query.text) if (phrase := lexicon.terms(text))]
         self._terms = lexicon.query_terms(query.text)
-        self._named = self._speakers_named()
+        words = set(re.findall(r"\w+", query.text.lower()))
+        self._named = tuple(name for name in rows.speakers(caller.tenant)
+                            if name.lower() not in ROLES and words & set(re.findall(r"\w+", name.lower())))
         self._items: dict[int, Item] = {}
         self._read: dict[Place, Passage] = {}
         self._near: dict[int, float] = {}
@@ -190,8 +180,10 @@ class Search:
         words = [] if query.mode == "vector" and dense else self._by_words(asked)
         # What has none of the telling words is as similar as its vector says; what it said once may be another matter.
         least = self._ranker.cosine(query.threshold) if query.threshold and query.as_of is None else -1.0
+        # Without a bound on what counts as near, everything is; so many are as far as anyone would turn pages.
+        bounded = query.mode == "hybrid" and not (query.threshold or query.by_similarity or query.per_item)
         near = dense.meaning.vectors.nearest(self._rows, self._caller, query.filter, dense.vector,
-                                             SIDE, least) if dense else []
+                                             NEAR if bounded else SIDE, least) if dense else []
         self._near = dict(near)
         if self._phrases:
             kept = dict(words)
@@ -240,7 +232,7 @@ class Search:
         blocks = {(one.place.item, one.passage.block) for one in ranked} if query.per_block else set()
         beyond = query.offset + query.limit > (len(blocks) or len(ranked))
         if not (beyond or query.threshold or query.by_similarity or query.per_item or query.as_of):
-            self.unread = len(self._rows.blocks_at(rest) - blocks if query.per_block else rest)
+            self.unread = self._rows.blocks_at(rest, blocks) if query.per_block else len(rest)
             return ranked
         return ranked + self._alone(asked, self._weigh(self._passages(set(map(Place.of, rest))), dense))
 
@@ -275,13 +267,7 @@ class Search:
                 for place, passage in passages.items()]
 
     def _words(self, item: Item, passage: Passage) -> tuple[str, ...]:
-        terms = self._lexicon.terms
-        return tuple(terms(passage.text) + terms(self._lexicon.extra(item, passage)))
-
-    def _speakers_named(self) -> tuple[str, ...]:
-        words = set(re.findall(r"\w+", self._query.text.lower()))
-        return tuple(name for name in self._rows.speakers(self._caller.tenant)
-                     if name.lower() not in ROLES and words & set(re.findall(r"\w+", name.lower())))
+        return tuple(self._lexicon.terms(f"{passage.text}\n{self._lexicon.extra(item, passage)}"))
 
     def _cut(self, ranked: list[Ranked]) -> list[Ranked]:
         """Without what is below the threshold, and one hit per item or per block where asked."""
@@ -316,9 +302,12 @@ class Search:
 
     def hits(self, chosen: Sequence[Ranked]) -> tuple[Hit, ...]:
         """Ranked passages as the caller gets to see them, each with those within the reach, itself included."""
-        reach = self._query.reach
-        around = {one.place: [Place(one.place.item, ordinal) for ordinal in range(
-            max(0, one.place.ordinal - reach), one.place.ordinal + reach + 1)] for one in chosen if reach}
+        around: dict[Place, list[Place]] = {}
+        for one in chosen if self._query.reach else ():
+            item, ordinal = one.place
+            # Where no message was split, the next passage is the next message.
+            reach = min(self._query.reach, 1 + self._items[item].passages - self._items[item].blocks)
+            around[one.place] = [Place(item, n) for n in range(max(0, ordinal - reach), ordinal + reach + 1)]
         found = self._passages(set(chain.from_iterable(around.values()))) if around else {}
         return tuple(Hit(
             item=self._items[one.place.item], passage=one.passage, score=one.similarity,
@@ -331,22 +320,15 @@ def _bygone(rows: Reader, caller: Caller, chosen: Filter, streams: Collection[st
             at: str) -> list[tuple[Item, Passage]]:
     """The passages that the caller would have seen then, of items that have changed since."""
     found: list[tuple[Item, Passage]] = []
-    for stream in sorted(streams):
-        events = rows.events(caller.tenant, stream)
-        if events[0].type in LINK_EVENTS or events[-1].type == "erased":
-            continue
-        current = rows.item(caller.tenant, stream)
-        if current is None or not current.scope.admits(caller):
-            continue
-        state = Replay.of(events, until=at)
-        item = state.row
-        if isinstance(item, Item) and item.scope.admits(caller) and item_matches(item, chosen):
-            found += [(item, passage) for passage in state.passages if passage_matches(passage, chosen)]
+    for id, current in sorted(rows.items(caller.tenant, streams).items()):
+        if current.scope.admits(caller):
+            state = Replay.of(rows.events(caller.tenant, id), until=at)
+            if isinstance(item := state.row, Item) and item.scope.admits(caller) and item_matches(item, chosen):
+                found += [(item, passage) for passage in state.passages if passage_matches(passage, chosen)]
     return found
 
 
 def check(query: Query) -> Query:
-    """Refuse what cannot be searched for."""
     plain("query", query.text)
     faults = (
         ("mode", query.mode not in MODES, f"There is no mode {query.mode!r}; use one of {', '.join(MODES)}."),

@@ -5,7 +5,6 @@ from collections import Counter
 from typing import NamedTuple
 
 MARK = "[REDACTED]"
-
 # Taking one secret away may bare its neighbour; two passes were always enough, and a bound ends any surprise.
 _PASSES = 4
 # A longer value without a space is a secret unweighed: nobody writes such placeholders, and weighing a long value
@@ -64,9 +63,7 @@ _VENDORS = (
     ("docker-token", "dckr_pat_", r"dckr_pat_[\w-]{27,}"),
     ("grafana-token", "glsa_ glc_", r"gl(?:sa|c)_[\w+/]{32,}={0,2}"),
     ("atlassian-token", "ATATT3", r"ATATT3[\w-]{60,}(?:=\w{8})?"),
-    ("jwt", "eyJ", r"(?<![\w-])eyJ[\w-]{8,}+\.(?:eyJ[\w-]{8,}+(?:\.[\w-]*+)?|[\w-]*+(?:\.[\w-]++){3})"),
-)
-
+    ("jwt", "eyJ", r"(?<![\w-])eyJ[\w-]{8,}+\.(?:eyJ[\w-]{8,}+(?:\.[\w-]*+)?|[\w-]*+(?:\.[\w-]++){3})"))
 _PEM = r"-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----"
 _PEM_BODY = r"(?:[^-]|-(?!----))"
 _PEM_WHOLE = rf"(?={_PEM_BODY}{{0,400}}?[\w+/]{{16}}){_PEM_BODY}{{1,40000}}+-----END [A-Z0-9 ]{{0,40}}-----"
@@ -90,9 +87,7 @@ _CONTEXTS = (
     ("password", "machine",
      r"\bmachine\s{1,4}\S{1,80}\s{1,4}login\s{1,4}\S{1,80}\s{1,4}password\s{1,4}[\"']?([^\s\"']{4,200})"),
     ("password", "phrase mnemonic", r"(?im)(?:passphrase|mnemonic|(?:seed|recovery) phrase)(?: is)?[ ]?[:=][ ]?"
-     r"((?:[a-z]{3,12} ){3,23}[a-z]{3,12})(?=[.\"']?[ ]{0,4}$)"),
-)
-
+     r"((?:[a-z]{3,12} ){3,23}[a-z]{3,12})(?=[.\"']?[ ]{0,4}$)"))
 # Alternatives that begin with a letter each are what the regex engine scans for fastest; _KEY then looks closer.
 _STEM = re.compile("pass|pw|secret|token|key|credential|kennwort|contrase|senha|пароль|密码|:_auth")
 _KEY_OWNERS = "api access private encryption signing auth master account shared admin app"
@@ -153,11 +148,8 @@ _STRONG = re.compile(r"(?s)(?=.*[^\W\d_])(?=.*[\d!@#$%^&~])")
 _PROSE = re.compile(r"(?i)(?<!\S)(?:the|is|are|be|of|to|your?|must|enter|for|and|or|not|it|an?|in|with|was)\s")
 _PLAIN = re.compile(r"[A-Za-z][a-z]+(?:-[a-z]+)*|[A-Z]+|\d+")
 _LINE_ENDS = re.compile(r"""[ \t.]{0,8}(?:[\r\n#;&"'`}]|,["']|</|<br|\\[nr]|\Z)""")
-
-_VENDOR_HINTS = [
-    (hint, (kind, rf"(?a)(?<![A-Za-z0-9])(?:{pattern})(?![A-Za-z0-9])"))
-    for kind, hints, pattern in _VENDORS for hint in hints.split()
-]
+_VENDOR_HINTS = [(hint, (kind, rf"(?a)(?<![A-Za-z0-9])(?:{pattern})(?![A-Za-z0-9])"))
+                 for kind, hints, pattern in _VENDORS for hint in hints.split()]
 _CONTEXT_HINTS = [(hint, (kind, pattern)) for kind, hints, pattern in _CONTEXTS for hint in hints.split()]
 
 
@@ -169,9 +161,8 @@ def find(text: str) -> list[Finding]:
     vendors = dict.fromkeys([rule for hint, rule in _VENDOR_HINTS if hint in words])
     contexts = dict.fromkeys([rule for hint, rule in _CONTEXT_HINTS if hint in lowered])
     rules = [*(rule for rule in vendors if re.search(rule[1], words)), *contexts]
-    spans = [(kind, match.span(match.lastindex or 0)) for kind, pattern in rules
-             for match in re.finditer(pattern, text)]
-    found = [Finding(kind, start, end) for kind, (start, end) in spans if not _stands_in(text[start:end])]
+    found = [Finding(kind, *match.span(match.lastindex or 0)) for kind, pattern in rules
+             for match in re.finditer(pattern, text) if not _stands_in(match[match.lastindex or 0])]
     done = 0
     for stem in _STEM.finditer(lowered):
         key = _KEY.match(lowered, stem.start()) if stem.start() >= done else None
@@ -192,8 +183,7 @@ def redact(text: str) -> tuple[str, dict[str, int]]:
     """The text with a mark in place of every secret, and how many of each kind there were."""
     counts: Counter[str] = Counter()
     for _ in range(_PASSES):
-        findings = find(text)
-        if not findings:
+        if not (findings := find(text)):
             break
         counts.update(finding.kind for finding in findings)
         ends = [0, *(finding.end for finding in findings)]
@@ -204,8 +194,7 @@ def redact(text: str) -> tuple[str, dict[str, int]]:
 
 def _assigned(text: str, lowered: str, key: re.Match[str]) -> Finding | None:
     """The value after a word like `password`, if it can be believed to be a secret."""
-    before = (max(0, key.start() - 24), key.start())
-    separator = _SEPARATOR.match(text, key.end())
+    before, separator = (max(0, key.start() - 24), key.start()), _SEPARATOR.match(text, key.end())
     if not separator or _NO_CREDENTIAL.search(lowered, *before):
         return None
     value = _VALUE.match(text, separator.end())
@@ -218,9 +207,8 @@ def _assigned(text: str, lowered: str, key: re.Match[str]) -> Finding | None:
     if len(secret) < _SHORTEST_VALUE[kind] or (" " in secret and kind != "password"):
         return None
     # What stands between two strings begins or ends like this, a string does not.
-    if secret[0] in " ,);:}]" or secret[-1] == " " or (value["bare"] and _CODE.match(secret)):
-        return None
-    if _stands_in(secret) or secret.lower() in _WORDS or _REFERENCE.fullmatch(secret):
+    between = secret[0] in " ,);:}]" or secret[-1] == " " or (value["bare"] and _CODE.match(secret))
+    if between or _stands_in(secret) or secret.lower() in _WORDS or _REFERENCE.fullmatch(secret):
         return None
     if _STRONG.match(secret):
         return found

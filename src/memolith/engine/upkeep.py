@@ -13,10 +13,9 @@ from memolith.engine.ports import Reader, Store, Writer
 from memolith.engine.verbs import Verbs, refuse_unsound
 from memolith.errors import Conflict, InvalidInput, MemolithError, StoreCorrupt
 
-FORMAT = 1
+FORMAT, BATCH = 1, 500
 # Events hold blocks which hold attributes: so many levels above what a caller may nest.
 OUTER = -5
-BATCH = 500
 LEFT_OUT = ("vault values", "client keys", "embedding vectors (made anew after import)")
 Progress = Callable[[int, int], None]
 
@@ -163,8 +162,7 @@ def differences(rows: Reader, tenant: str) -> Iterator[tuple[int, list[str]]]:
         else:
             items.add(stream)
             pairs = {"item": (rows.item(tenant, stream), state.row),
-                     "passages of": (rows.passages(tenant, stream), state.passages),
-                     "tags of": (rows.tags_of(tenant, stream), getattr(state.row, "tags", ()))}
+                     "passages of": (rows.passages(tenant, stream), state.passages)}
         found = [f"{name} {stream} differs from the log" for name, (here, there) in pairs.items()
                  if exact(here) != exact(there)]
         if [event.version for event in events] != list(range(1, len(events) + 1)):
@@ -216,7 +214,6 @@ def carry_rest(source: Store, target: Store, tenant: str) -> None:
 
 
 def unequal(source: Store, target: Store, tenant: str) -> list[str]:
-    """What differs between the two; empty when all is well."""
     parts: dict[str, Callable[[Reader], Iterator[object]]] = {
         "events": lambda rows: rows.events_after(tenant, 0), "items": lambda rows: rows.all_items(tenant),
         "links": lambda rows: rows.all_links(tenant)}

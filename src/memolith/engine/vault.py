@@ -3,13 +3,11 @@
 import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
-from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from memolith.engine.intake import Intake, when
-from memolith.engine.model import Attributes, Caller
+from memolith.engine.intake import Intake
+from memolith.engine.model import DAY_S, Attributes, Caller, new_id, shifted
 from memolith.engine.ports import Cipher, Reader, Writer
-from memolith.engine.times import new_id
 from memolith.engine.verbs import Verbs, visible
 from memolith.errors import Conflict, NotFound, Unavailable
 
@@ -36,8 +34,7 @@ class Secret:
     @property
     def expires_at(self) -> str:
         """When the value should be replaced."""
-        since = datetime.fromisoformat(self.last_rotated or self.created_at)
-        return when("at", (since + timedelta(days=self.rotation_frequency)).isoformat())
+        return shifted(self.last_rotated or self.created_at, DAY_S * self.rotation_frequency)
 
     def context(self, tenant: str) -> str:
         """What the ciphertext is bound to: in another record or tenant it cannot be opened."""
@@ -65,7 +62,6 @@ class Vault(NamedTuple):
         return found
 
     def store(self, caller: Caller, draft: Secret, value: str) -> Secret:
-        """Keep a new key for a project that is there."""
         intake = Intake(self.engine.limits, self.engine.secrets)
         secret = replace(draft, name=intake.title(draft.name), metadata=intake.attributes(draft.metadata),
                          id=draft.id or new_id(), owner=caller.user, created_at=self.engine.clock.now())
@@ -85,9 +81,8 @@ class Vault(NamedTuple):
         """The key, which from now on can be read about but not used."""
         with self.engine.store.writing(caller.tenant) as rows:
             secret = self.get(caller, id)
-            if secret.revoked_at:
-                return secret
-            return self._put(rows, caller, replace(secret, revoked_at=self.engine.clock.now()), "revoked")
+            return secret if secret.revoked_at else self._put(
+                rows, caller, replace(secret, revoked_at=self.engine.clock.now()), "revoked")
 
     def reveal(self, caller: Caller, id: str) -> str:
         """The value itself; for the person at this machine alone."""
@@ -101,14 +96,13 @@ class Vault(NamedTuple):
 
     def rekey(self, cipher: Cipher) -> int:
         """Seal every value anew, all or none; returns how many."""
-        count, old = 0, self.cipher()
+        old = self.cipher()
         with self.engine.store.writing(None) as rows:
-            for tenant in rows.tenants():
-                for one in _records(rows, tenant):
-                    sealed = cipher.seal(old.open(one.sealed, one.context(tenant)), one.context(tenant))
-                    rows.put_record(tenant, FOLDER + one.id, json.dumps(asdict(replace(one, sealed=sealed))))
-                    count += 1
-        return count
+            every = [(tenant, one) for tenant in rows.tenants() for one in _records(rows, tenant)]
+            for tenant, one in every:
+                sealed = cipher.seal(old.open(one.sealed, one.context(tenant)), one.context(tenant))
+                rows.put_record(tenant, FOLDER + one.id, json.dumps(asdict(replace(one, sealed=sealed))))
+        return len(every)
 
     def examine(self) -> tuple[int, list[str]]:
         """How many keys there are, and what is wrong with them."""

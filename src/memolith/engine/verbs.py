@@ -1,25 +1,22 @@
 """The verbs of memory: every one makes events, and every event is durable when the verb returns."""
 
-from __future__ import annotations
-
 import hashlib
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from typing import NamedTuple, cast
+from typing import NamedTuple, Self, cast
 
-from memolith.engine import chunks, model
-from memolith.engine.certainty import appraise_again, completed, shaken
-from memolith.engine.duplicates import known
-from memolith.engine.events import Changes, Event, Replay, block_data, fold, join_blocks
+from memolith.engine import model
+from memolith.engine.claims import appraise_again, completed, known, shaken
+from memolith.engine.events import CHUNKER, Changes, Event, Replay, block_data, fold, join_blocks
 from memolith.engine.intake import Intake, Limits, identifier, plain, word
 from memolith.engine.model import NO_ATTRIBUTES, Attributes, Block, Caller, Draft, Item, Json, Link, Patch, Written
 from memolith.engine.ports import Clock, Reader, Store, Writer
-from memolith.engine.times import iso, new_id, shifted
 from memolith.errors import AlreadyExists, Conflict, Denied, InvalidInput, NotFound, VersionConflict
 
 # The kinds whose title is a name that may stand only once, and the attributes that go with it.
-UNIQUE: dict[str, tuple[str, ...]] = {"concept": ("area", "topic"), "project": ()}
+UNIQUE = {"concept": ("area", "topic"), **dict.fromkeys(("project", "prompt", "template", "entity"), ())}
 
 
 class Receipt(NamedTuple):
@@ -29,7 +26,7 @@ class Receipt(NamedTuple):
     request: str = ""
 
     @classmethod
-    def of(cls, key: str | None, *parts: object) -> Receipt:
+    def of(cls, key: str | None, *parts: object) -> Self:
         """The receipt of a request that consists of these parts; an empty one without a key."""
         if key is None:
             return cls()
@@ -53,8 +50,7 @@ class Verbs:
                  check: Callable[[Reader], None] = lambda rows: None) -> Written:
         """Keep something new if the check lets it; with a key, a repeated call returns the first outcome."""
         intake = Intake(self.limits, self.secrets)
-        draft = intake.draft(draft)
-        receipt = Receipt.of(key, "remember", draft)
+        receipt = Receipt.of(key, "remember", draft := intake.draft(draft))
         with self.store.writing(caller.tenant) as rows:
             written = self._repeated(rows, caller, receipt)
             if written is None:
@@ -63,7 +59,7 @@ class Verbs:
         if len(draft.blocks) != 1:
             return written
         with self.store.reading(caller.tenant) as before:
-            return replace(written, similar=known(before, caller, written.item, draft.blocks[0].text))
+            return replace(written, similar=known(before, caller, draft.kind, draft.blocks[0].text, written.item.id))
 
     def remember_in(self, rows: Writer, caller: Caller, draft: Draft, intake: Intake) -> Written:
         """Keep something new as part of a larger write."""
@@ -82,12 +78,12 @@ class Verbs:
                   receipt: Receipt = Receipt()) -> Written:
         if draft.id and rows.events(caller.tenant, draft.id):
             raise AlreadyExists("There is an item with this id already.", field="id", id=draft.id)
-        until: dict[str, Json] = {"expires_at": shifted(self.clock.now(), draft.ttl_s)} if draft.ttl_s else {}
+        until: dict[str, Json] = {"expires_at": model.shifted(self.clock.now(), draft.ttl_s)} if draft.ttl_s else {}
         data: dict[str, Json] = {
             "kind": draft.kind, "title": draft.title, "status": draft.status, "owner": caller.user,
             "audience": draft.audience.value, "project": draft.project or None, "namespace": draft.namespace or None,
             "tags": list(draft.tags), "attributes": {**draft.attributes, **until}, **_text(draft.blocks)}
-        return self._change(rows, caller, draft.id or new_id(), "remembered", data, intake, receipt)
+        return self._change(rows, caller, draft.id or model.new_id(), "remembered", data, intake, receipt)
 
     def revise(self, caller: Caller, id: str, patch: Patch, expected: int | None = None,
                key: str | None = None) -> Written:
@@ -98,12 +94,10 @@ class Verbs:
                 return first
             item = self._live(rows, caller, id, expected)
             data = _difference(item, join_blocks(rows.passages(caller.tenant, id)), intake.patch(patch, item.kind))
-            if not data:
-                return Written(item, rows.last_seq(caller.tenant))
-            return self._change(rows, caller, item, "revised", data, intake, receipt)
+            return self._change(rows, caller, item, "revised", data, intake, receipt) if data else Written(
+                item, rows.last_seq(caller.tenant))
 
     def tag(self, caller: Caller, id: str, add: Sequence[str] = (), remove: Sequence[str] = ()) -> Written:
-        """Add and remove tags."""
         intake = Intake(self.limits, self.secrets)
         added, removed = intake.tags(add), {plain("tags", tag) for tag in remove}
         if both := removed & set(added):
@@ -111,12 +105,10 @@ class Verbs:
         with self.store.writing(caller.tenant) as rows:
             item = self._live(rows, caller, id)
             tags = intake.tags(tuple({*item.tags, *added} - removed))
-            if tags == item.tags:
-                return Written(item, rows.last_seq(caller.tenant))
-            return self._change(rows, caller, item, "tagged", {"tags": list(tags)}, intake)
+            return Written(item, rows.last_seq(caller.tenant)) if tags == item.tags else self._change(
+                rows, caller, item, "tagged", {"tags": list(tags)}, intake)
 
     def append(self, caller: Caller, id: str, blocks: Sequence[Block], key: str | None = None) -> Written:
-        """Add messages or other blocks at the end."""
         intake = Intake(self.limits, self.secrets)
         clean = intake.blocks(blocks)
         if not any(block.text.strip() for block in clean):
@@ -144,7 +136,6 @@ class Verbs:
                     if item.kind == kind and item.scope.admits(caller) and not gone(item)]
 
     def restore(self, caller: Caller, id: str, key: str | None = None) -> Written:
-        """Bring a forgotten item back as it was."""
         receipt = Receipt.of(key, "restore", id)
         with self.store.writing(caller.tenant) as rows:
             if first := self._repeated(rows, caller, receipt):
@@ -172,15 +163,16 @@ class Verbs:
         return clean
 
     def link(self, caller: Caller, source: str, target: str, type: str, strength: float = 1.0,
-             attributes: Attributes = NO_ATTRIBUTES, id: str | None = None, again: bool = False) -> Link:
-        """Connect two items; a second link of the type is refused, or replaces the first where asked."""
+             attributes: Attributes = NO_ATTRIBUTES, id: str | None = None, again: bool = False,
+             within: Writer | None = None) -> Link:
+        """Connect two items, also within a larger write; a second link of a type is refused, or replaces the first."""
         word("type", type)
         if isinstance(strength, bool) or not isinstance(strength, int | float) or not 0 <= strength <= 1:
             raise InvalidInput("The strength must lie between 0 and 1.", field="strength", value=strength)
         strength, attributes = float(strength), Intake(self.limits, self.secrets).attributes(attributes)
         if source == target:
             raise InvalidInput("An item cannot be linked to itself.", field="target")
-        with self.store.writing(caller.tenant) as rows:
+        with nullcontext(within) if within else self.store.writing(caller.tenant) as rows:
             for end in (source, target):
                 visible(rows, caller, end)
             present = rows.link(caller.tenant, source=source, target=target, type=type)
@@ -190,12 +182,10 @@ class Verbs:
                 return present
             if id is not None and rows.events(caller.tenant, identifier(id)):
                 raise AlreadyExists("There is something with this id already.", field="id", id=id)
-            stream = present.id if present else id or f"rel-{new_id()}"
-            _, changes = self._record(rows, present, stream, "relinked" if present else "linked", {
+            stream = present.id if present else id or f"rel-{model.new_id()}"
+            return cast(Link, self._record(rows, present, stream, "relinked" if present else "linked", {
                 "source": source, "target": target, "type": type, "strength": strength,
-                "attributes": dict(attributes)}, caller)
-        assert changes.link is not None
-        return changes.link
+                "attributes": dict(attributes)}, caller)[1].link)
 
     def unlink(self, caller: Caller, id: str) -> Link:
         """Cut a link; it can come back by undo."""
@@ -215,9 +205,7 @@ class Verbs:
                 caller: Caller, receipt: Receipt = Receipt(), version: int | None = None) -> tuple[Event, Changes]:
         if version is None:
             version = before.version if before else 0
-        if receipt.request:
-            data = data | {"request": receipt.request}
-        now = self.clock.now()
+        now, data = self.clock.now(), data | ({"request": receipt.request} if receipt.request else {})
         event = completed(rows, before, rows.stamp(stream, version + 1, type, data, caller.user, now, receipt.key))
         changes = fold(before, event)
         refuse_unsound(rows, changes)
@@ -254,8 +242,7 @@ class Verbs:
 
 def _written(event: Event, row: Item | Link | None, repeated: bool = False) -> Written:
     assert isinstance(row, Item)
-    redactions = cast("dict[str, int]", event.data.get("redactions") or {})
-    return Written(row, event.seq, redactions, repeated=repeated)
+    return Written(row, event.seq, cast("dict[str, int]", event.data.get("redactions") or {}), repeated=repeated)
 
 
 def visible(rows: Reader, caller: Caller, id: str, forgotten: bool = False) -> Item:
@@ -268,7 +255,7 @@ def visible(rows: Reader, caller: Caller, id: str, forgotten: bool = False) -> I
 
 def gone(item: Item) -> bool:
     """Whether the item was forgotten, or has outlived its time."""
-    return item.forgotten or str(item.attributes.get("expires_at") or "~") <= iso(time.time_ns() // 1000)
+    return item.forgotten or str(item.attributes.get("expires_at") or "~") <= model.iso(time.time_ns() // 1000)
 
 
 def sees_both(rows: Reader, caller: Caller, link: Link) -> bool:
@@ -288,23 +275,22 @@ def refuse_unsound(rows: Reader, changes: Changes) -> None:
             raise InvalidInput("An item without text needs a title.", field="title")
     if item.scope.audience is model.Audience.PROJECT and not item.scope.project:
         raise InvalidInput("An item for a project needs to name the project.", field="project")
-    if item.kind not in UNIQUE or item.forgotten or not item.title:
-        return
-    if before is None or before.forgotten or _named(before) != _named(item):
+    named = item.kind in UNIQUE and item.title and not item.forgotten
+    if named and (before is None or before.forgotten or _named(before) != _named(item)):
         for other in rows.namesakes(item.scope.tenant, item.kind, item.title):
             if other.id != item.id and _named(other) == _named(item):
-                raise AlreadyExists(f"There is a {item.kind} {item.title!r} here already.", field="title", id=other.id)
+                raise AlreadyExists(f"Another {item.kind} here is called {item.title!r}.", field="title", id=other.id)
 
 
 def _named(item: Item) -> tuple[object, ...]:
     scope = item.scope
     among = {"user": scope.owner, "project": scope.project}.get(scope.audience)
-    return (item.title, scope.audience, among, *(item.attributes.get(name) for name in UNIQUE[item.kind]))
+    type = scope.namespace if item.kind == "entity" else None
+    return (item.title, scope.audience, among, type, *(item.attributes.get(name) for name in UNIQUE[item.kind]))
 
 
 def _text(blocks: Sequence[Block]) -> dict[str, Json]:
-    """Blocks as the data of an event, and how they are cut into passages."""
-    return {"blocks": [block_data(block) for block in blocks], "chunker": chunks.VERSION}
+    return {"blocks": [block_data(block) for block in blocks], "chunker": CHUNKER}
 
 
 def _difference(item: Item, blocks: list[Block], patch: Patch) -> dict[str, Json]:
@@ -317,9 +303,8 @@ def _difference(item: Item, blocks: list[Block], patch: Patch) -> dict[str, Json
                              if new is not None and new != old}
     if patch.tags is not None and patch.tags != item.tags:
         data["tags"] = list(patch.tags)
-    changed = {name: value for name, value in (patch.attributes or {}).items()
-               if name not in item.attributes or model.exact(item.attributes[name]) != model.exact(value)}
-    if changed:
+    if changed := {name: value for name, value in (patch.attributes or {}).items()
+                   if name not in item.attributes or model.exact(item.attributes[name]) != model.exact(value)}:
         data["attributes"] = changed
     if dropped := [name for name in patch.dropped if name in item.attributes]:
         data["dropped"] = list(dropped)

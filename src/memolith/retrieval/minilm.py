@@ -17,33 +17,27 @@ from memolith.retrieval.wordpiece import UNKNOWN, WordPiece, share
 MODEL_FOLDER = Path(__file__).parent / "model"
 MODEL_FILE, MODEL_DIGEST = "model_nb8.onnx", "55ccc9ed1cb6eb7ab5c465f10761bab5eab3c1a7862b1f2c6a616c814d8e60bd"
 VOCAB_FILE, VOCAB_DIGEST = "vocab.txt", "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3"
-MAX_TOKENS = 256
-MAX_UNKNOWN = 0.3
+MAX_TOKENS, MAX_UNKNOWN = 256, 0.3
 # Arabic, Cyrillic or Korean become lone letters rather than [UNK]; a foreign name in an English text may stay.
 MAX_FOREIGN = 0.7
 BATCH_ROWS = 32
 # Larger batches are no faster, for the kernel of the 8-bit weights is bound by arithmetic, but 2048 cost 80 MB more.
 BATCH_TOKENS = 256
-# A query need not wait for the batches of documents, while many threads together cannot fill the memory.
 BULK_THREADS = 2
-RUNS_AT_ONCE = BULK_THREADS + 1
 # Below this a second thread saves less than it costs.
 BULK_BATCHES = 4
 # A pad costs as much as a token and a run as much as a few, so rows that differ by more do not share a run.
 BATCH_PADDING = 2
-RECENT_TEXTS = 512
-LOG_ERRORS = 3
+RECENT_TEXTS, LOG_ERRORS = 512, 3
 
 
 class MiniLM:
     """Vectors of English text from the model in the package, loaded on first need."""
 
-    id = "all-MiniLM-L6-v2/nb8"
-    dimension = 384
+    id, dimension = "all-MiniLM-L6-v2/nb8", 384
 
     def __init__(self, folder: Path | None = None) -> None:
-        self._folder = folder or MODEL_FOLDER
-        self._lock = threading.Lock()
+        self._folder, self._lock = folder or MODEL_FOLDER, threading.Lock()
         self._loader = ThreadPoolExecutor(1, "load-model")
         self._loading: Future[Model] | None = None
         self._recent: dict[bytes, bytes | None] = {}
@@ -51,7 +45,6 @@ class MiniLM:
 
     @property
     def ready(self) -> bool:
-        """Whether the model is loaded."""
         return self._loading is not None and self._loading.done() and not failed(self._loading)
 
     def wait(self, timeout_s: float) -> bool:
@@ -104,7 +97,8 @@ class Model:
         kinds = vars(onnxruntime.capi.onnxruntime_pybind11_state).values()
         self._errors = tuple(kind for kind in kinds if isinstance(kind, type) and issubclass(kind, Exception))
         self._array = numpy.array
-        self._slots = threading.BoundedSemaphore(RUNS_AT_ONCE)
+        # A query need not wait for the batches of documents, while many threads together cannot fill the memory.
+        self._slots = threading.BoundedSemaphore(BULK_THREADS + 1)
         with translated(self._errors, f"onnxruntime {onnxruntime.__version__} cannot load {path}; update it"):
             options = onnxruntime.SessionOptions()
             options.intra_op_num_threads = options.inter_op_num_threads = 1
@@ -116,22 +110,19 @@ class Model:
             self._session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
 
     def embed(self, texts: Sequence[str]) -> list[bytes | None]:
-        """One vector or None per text, in order."""
         rows = [self._tokenizer.ids(text, MAX_TOKENS) for text in texts]
         planned = list(batches({place: len(row) for place, row in enumerate(rows)
                                 if share(row, {UNKNOWN}) <= MAX_UNKNOWN
                                 and share(row, self._tokenizer.foreign) <= MAX_FOREIGN}))
         # Many batches go on two threads, for the network itself keeps to one. Never on the caller's thread: the end of
         # the process waits for a pool, and would abort in native code.
-        threads = BULK_THREADS if len(planned) >= BULK_BATCHES else 1
         with translated(RuntimeError, "Nothing can be embedded while the program ends"), \
-                ThreadPoolExecutor(threads, "memolith-embed") as pool:
+                ThreadPoolExecutor(BULK_THREADS if len(planned) >= BULK_BATCHES else 1, "memolith-embed") as pool:
             found = list(pool.map(self._vectors, [[rows[place] for place in batch] for batch in planned]))
         made = dict(zip(chain.from_iterable(planned), chain.from_iterable(found), strict=True))
         return [made.get(place) for place in range(len(rows))]
 
     def _vectors(self, rows: Sequence[Sequence[int]]) -> list[bytes]:
-        """The vector of each row of token ids."""
         width = max(map(len, rows))
         ids = [[*row, *[0] * (width - len(row))] for row in rows]
         mask = [[1] * len(row) + [0] * (width - len(row)) for row in rows]
@@ -143,7 +134,6 @@ class Model:
 
 @contextmanager
 def translated(foreign: type[Exception] | tuple[type[Exception], ...], message: str) -> Iterator[None]:
-    """Turns errors of files and libraries into ours."""
     try:
         yield
     except foreign as error:

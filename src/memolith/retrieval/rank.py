@@ -1,7 +1,5 @@
 """How a hit gets its place: text and meaning weighed together, then neighbours, names, dates and groups."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections import defaultdict
@@ -16,11 +14,9 @@ Days = list[tuple[date, date]]
 K1, B = 0.9, 0.4
 ANSWER, BEFORE, AFTER = 0.5, 0.1, 0.1
 SPEAKER, DATE, WHEN, GROUP, ENTITIES = 0.2, 0.2, 0.1, 0.3, 0.5
-BOOSTED = 1.5
-FADE_DAYS = 14
-TEXT_SHARE = 0.6
+BOOSTED, FADE_DAYS, TEXT_SHARE = 1.5, 14, 0.6
 # Fitted to all-MiniLM-L6-v2: 0.70 drops what is clearly unrelated, 0.90 marks near-duplicates.
-ANCHORS = ((0.0, 0.0), (0.28, 0.70), (0.86, 0.90), (1.0, 1.0))
+STEPS = tuple(pairwise(((0.0, 0.0), (0.28, 0.70), (0.86, 0.90), (1.0, 1.0))))
 _WHEN = re.compile(r"\s*(when|how long|since when|what (year|month|date|day)|which (year|month|week|day)|in which)",
                    re.I)
 _MONTHS = {name: n + 1 for n, name in enumerate(
@@ -41,14 +37,16 @@ _TIME_WORDS = re.compile(
 
 def similarity(cosine: float) -> float:
     """What a cosine is worth by itself."""
-    return next((low + (high - low) * (max(cosine, 0.0) - left) / (right - left)
-                 for (left, low), (right, high) in pairwise(ANCHORS) if cosine <= right), 1.0)
+    for (left, low), (right, high) in STEPS:
+        if cosine <= right:
+            return low + (high - low) * (max(cosine, 0.0) - left) / (right - left)
+    return 1.0
 
 
 def cosine(similarity: float) -> float:
     """The least cosine that is worth so much, but for rounding."""
     return next(left + (right - left) * (similarity - low) / (high - low)
-                for (left, low), (right, high) in pairwise(ANCHORS) if similarity <= high) - 1e-6
+                for (left, low), (right, high) in STEPS if similarity <= high) - 1e-6
 
 
 def pairs(vectors: Sequence[tuple[Place, bytes]], threshold: float, most: int,
@@ -92,21 +90,17 @@ def rank(asked: Asked, pool: Sequence[Evidence]) -> list[Ranked]:
     # By how much an item with several good passages lifts them all.
     groups = {item: GROUP * sum(score * 0.5 ** n for n, score in enumerate(sorted(scores, reverse=True)[:5]))
               for item, scores in best.items()}
-    made = []
-    for one, total, boost in zip(judged, totals, boosts, strict=True):
-        group = groups[one.place.item]
-        reasons = {**one.reasons, **boost, "group": group}
-        made.append(Ranked(one.place, one.passage, total + group, one.similarity, reasons))
+    made = [Ranked(one.place, one.passage, total + groups[one.place.item], one.similarity,
+                   {**one.reasons, **boost, "group": groups[one.place.item]})
+            for one, total, boost in zip(judged, totals, boosts, strict=True)]
     return sorted(made, key=lambda one: (-one.order, one.place))
 
 
 def _judged(evidence: Evidence, weights: dict[str, float], mean: float, known: float, ideal: float) -> Ranked:
-    """A candidate by BM25 and cosine."""
-    words, cosine, raw = evidence.words, evidence.cosine, 0.0
+    words, cosine = evidence.words, evidence.cosine
     norm = K1 * (1 - B + B * len(words) / mean) if mean else K1
-    for term, weight in weights.items():
-        if times := words.count(term):
-            raw += weight * times * (K1 + 1) / (times + norm)
+    found = [word for word in words if word in weights]
+    raw = sum(weights[term] * times * (K1 + 1) / (times + norm) for term in weights if (times := found.count(term)))
     text = raw / known if known else 0.0
     share = min(1.0, raw / ideal) if ideal else 0.0
     # A passage without a vector is judged by its text alone.
@@ -140,8 +134,7 @@ def _boosts(asked: Asked, one: Ranked, places: Mapping[tuple[int, int], Ranked],
 
 def _named_days(question: str, years: list[int]) -> Days:
     """The stretches of days that a question names; without a year, that day or month of each of the years."""
-    text = question.lower()
-    found: Days = []
+    text, found = question.lower(), Days()
     for match in (match for pattern in _DAYS for match in pattern.finditer(text)):
         for year in [int(match["year"])] if match["year"] else years:
             with suppress(ValueError):

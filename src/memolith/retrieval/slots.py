@@ -1,7 +1,5 @@
 """Columns of vectors: in memory for the newest, mapped from a snapshot file for the rest."""
 
-from __future__ import annotations
-
 import json
 import math
 import os
@@ -16,12 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-MAGIC = b"memolith-vectors"
-FORMAT = 2
-HEADER = 4096
+MAGIC, FORMAT, HEADER = b"memolith-vectors", 3, 4096
 WORDS = ("tenant", "kind", "status", "owner", "sees", "project", "namespace")
 OF_ITEM = ("item", "forgotten", *WORDS)
-DTYPES = {"id": "<i8", "item": "<i8", "at": "<i8", **dict.fromkeys(WORDS, "<u4"), "forgotten": "u1",
+DTYPES = {"id": "<i8", "item": "<i8", "at": "<i8", **dict.fromkeys(("speaker", *WORDS), "<u4"), "forgotten": "u1",
           "gone": "u1", "norm": "<f4", "bits": "<u8", "rows": "i1"}
 Array = NDArray[Any]
 Row = tuple[Any, ...]
@@ -33,7 +29,6 @@ def code(value: str | None) -> int:
 
 
 def micros(at: str) -> int:
-    """A time as microseconds since 1970."""
     return round(datetime.fromisoformat(at).timestamp() * 1_000_000)
 
 
@@ -41,8 +36,7 @@ class Slots:
     """Rows of vectors, with room to grow, and the columns that filters need; `bits` holds their signs, word by word."""
 
     def __init__(self, dimension: int, room: int = 256, memory: Array | None = None) -> None:
-        self.dimension = dimension
-        self.count = 0
+        self.dimension, self.count = dimension, 0
         self._lay_out(room, memory)
 
     def _lay_out(self, room: int, memory: Array | None = None) -> None:
@@ -53,7 +47,6 @@ class Slots:
         self.bits, self.rows = self.columns["bits"], self.columns["rows"]
 
     def column(self, name: str) -> Array:
-        """The used part of a column."""
         return self.columns[name][:self.count]
 
     def add(self, slots: list[Row]) -> None:
@@ -66,9 +59,10 @@ class Slots:
             self._lay_out(max(here.stop, 2 * room))
             for name, column in old.items():
                 self.columns[name][tuple(map(slice, column.shape))] = column
-        ids, times, vectors, *items = zip(*slots, strict=True)
+        ids, times, speakers, vectors, *items = zip(*slots, strict=True)
         self.columns["id"][here] = ids
         self.columns["at"][here] = list(map(micros, times))
+        self.columns["speaker"][here] = list(map(code, speakers))
         for name, values in zip(OF_ITEM, items, strict=True):
             self.columns[name][here] = list(map(code, values)) if name in WORDS else values
         rows = np.frombuffer(b"".join(vectors), "i1").reshape(len(slots), self.dimension)
@@ -146,12 +140,10 @@ def open_snapshot(path: Path, dimension: int, expected: Mapping[str, object]) ->
         marks: dict[str, Any] = json.loads(head[len(MAGIC):])
         crc = marks.pop("crc")
         expected = {**expected, "format": FORMAT, "dimension": dimension}
-        fits = (head.startswith(MAGIC) and all(marks[name] == value for name, value in expected.items())
-                and len(memory) == layout(marks["rows"], dimension)[1]
-                and _checksum(marks, memory) == crc)
+        if not (head.startswith(MAGIC) and all(marks[name] == value for name, value in expected.items())
+                and len(memory) == layout(marks["rows"], dimension)[1] and _checksum(marks, memory) == crc):
+            return None
     except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError):
-        return None
-    if not fits:
         return None
     slots = Slots(dimension, marks["rows"], memory)
     slots.count = marks["rows"]

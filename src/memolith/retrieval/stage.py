@@ -23,10 +23,8 @@ class LocalStage:
     """Searches in this process, on files beside the database that all its processes share."""
 
     def __init__(self, folder: Path, reading: Callable[[None], AbstractContextManager[Any]],
-                 prune: Callable[[int], None]) -> None:
-        self._folder = folder
-        self._reading = reading
-        self._prune = prune
+                 writing: Callable[[None], AbstractContextManager[Any]]) -> None:
+        self._folder, self._reading, self._writing = folder, reading, writing
         self._indexes: dict[str, VectorIndex] = {}
         self._lock = threading.RLock()
 
@@ -40,7 +38,6 @@ class LocalStage:
             return self._indexes[embedder.id]
 
     def row(self, vector: bytes) -> bytes:
-        """A vector as the store keeps it."""
         # numpy costs 0.1 CPU seconds to import, and nothing before the first embedding needs it.
         from memolith.retrieval.vectors import quantised
         return quantised(vector)
@@ -60,7 +57,9 @@ class LocalStage:
             index.follow(rows)
             _, change = next(rows.rows("slot_marks"))
         index.tidy()
-        self._prune(change - KEPT_CHANGES)
+        with self._writing(None) as rows:
+            # The part of the feed that every snapshot covers goes, and vectors without a passage.
+            rows.do("slots_prune", seq=change - KEPT_CHANGES)
         return True
 
     def drop(self, embedder: Embedder | None) -> None:

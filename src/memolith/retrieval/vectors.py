@@ -1,12 +1,11 @@
 """The vector stage: filters first, then a scan of sign bits, then int8 scores, and the database has the last say."""
 
-from __future__ import annotations
-
 import json
 import threading
 import time
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +17,8 @@ from memolith.retrieval.slots import Array, Slots, code, micros, open_snapshot, 
 
 # The statements of the store by name: what this index follows is no concern of the engine, whose reader has none.
 Rows = Any
-BLOCK = 32_768
-NARROW = 20_000
-TAIL = 2_000
-SQUARE = 1024
+BLOCK, SQUARE = 32_768, 1024
+NARROW, TAIL = 20_000, 2_000
 ABANDONED_S = 3600
 
 
@@ -29,9 +26,7 @@ class VectorIndex:
     """Finds the nearest vectors of one model in one data folder."""
 
     def __init__(self, folder: Path, model: str, dimension: int) -> None:
-        self.folder = folder
-        self.model = model
-        self.dimension = dimension
+        self.folder, self.model, self.dimension = folder, model, dimension
         self._name = f"vectors-{code(model):08x}-"
         self._lock = threading.RLock()
         self._file: Path | None = None
@@ -40,15 +35,19 @@ class VectorIndex:
     def nearest(self, rows: Rows, caller: Caller, chosen: Filter, query: bytes, limit: int,
                 least: float = -1.0) -> list[Candidate]:
         """The best passages by cosine among those that pass the filter and are at least so near."""
-        vector = np.frombuffer(query, "<f4")
+        vector, widening = np.frombuffer(query, "<f4"), 2 if chosen.where else 1
+        # A name is looked up; to look through all items pays only where few of the nearest pass.
+        listed = bool(chosen.ids or chosen.titles)
         with self._lock:
             self.follow(rows)
-            found, complete = self._scan(rows, caller, chosen, vector, limit, None, least)
-            if len(found) < limit and not complete:
-                every = rows.filtered("passing_all", caller, chosen, "passage", model=self.model)
-                only = np.fromiter((id for (id,) in every), "i8")
-                found, _ = self._scan(rows, caller, chosen, vector, limit, only, least)
-        return found
+            items = self._few(rows, caller, chosen, listed)
+            while True:
+                found, complete = self._scan(rows, caller, chosen, vector, limit, items, least, widening)
+                if complete or len(found) >= limit:
+                    return found
+                if listed or items is not None:
+                    widening *= 8
+                items, listed = self._few(rows, caller, chosen, True) if not listed else items, True
 
     def cosines(self, rows: Rows, query: bytes, places: Collection[Place]) -> dict[Place, float]:
         """The cosine of each passage that has a vector, from the rows in the database."""
@@ -61,7 +60,6 @@ class VectorIndex:
         return dict(zip(found, scores.tolist(), strict=True))
 
     def cosine(self, query: bytes, vector: bytes) -> float:
-        """The cosine of two unit vectors."""
         return float(np.frombuffer(query, "<f4") @ np.frombuffer(vector, "<f4"))
 
     def beginnings(self, rows: Rows, caller: Caller, chosen: Filter) -> list[tuple[Place, bytes]]:
@@ -79,8 +77,7 @@ class VectorIndex:
     def snapshot(self, rows: Rows) -> Path:
         """Write everything into a new file beside the old ones, which live readers may still map."""
         vector, change = next(rows.rows("slot_marks"))
-        marks: dict[str, object] = {"database": rows.database(), "model": self.model, "vector": vector,
-                                    "change": change}
+        marks = {"database": rows.database(), "model": self.model, "vector": vector, "change": change}
         numbers = [int(path.stem[-10:]) for path in self._files()]
         # The clock, so that no name comes back after all files were removed: a reader knows its file by the name.
         path = self.folder / f"{self._name}{max([*numbers, int(time.time())]) + 1:010d}.snap"
@@ -157,24 +154,32 @@ class VectorIndex:
         self._vector, self._change = vector, change
         return True
 
+    def _few(self, rows: Rows, caller: Caller, chosen: Filter, listed: bool) -> Array | None:
+        """The only items that can pass by what no column tells, as far as the database finds them to be few."""
+        tagged = [[item for (item,) in rows.rows("items_tagged", tenant=caller.tenant, tag=tag, limit=NARROW + 1)]
+                  for tag in chosen.tags_all or chosen.tags_any]
+        if tagged:
+            # Of several that must all be there the rarest is enough, since the database has the last say.
+            found = min(tagged, key=len) if chosen.tags_all else [item for each in tagged for item in each]
+        elif listed and (chosen.where or chosen.title or chosen.titles or chosen.ids or chosen.topics):
+            told = replace(chosen, since=None, until=None, speakers=())
+            found = [row for (row,) in rows.filtered("items_passing", caller, told, limit=NARROW + 1)]
+        else:
+            return None
+        return np.array(found, "i8") if len(found) <= NARROW else None
+
     def _scan(self, rows: Rows, caller: Caller, chosen: Filter, vector: Array, limit: int,
-              only: Array | None, least: float) -> tuple[list[Candidate], bool]:
+              items: Array | None, least: float, widening: int) -> tuple[list[Candidate], bool]:
         """The best that pass, and whether everything that could pass was looked at."""
-        found = [[item for (item,) in rows.rows("items_tagged", tenant=caller.tenant, tag=tag, limit=NARROW + 1)]
-                 for tag in chosen.tags_all or chosen.tags_any]
-        # Of several that must all be there the rarest is enough, since the database has the last say.
-        tagged = min(found, key=len) if chosen.tags_all else [item for each in found for item in each]
         ids, scores, complete = [], [], True
         for slots in (self._old, self.tail):
             if slots.count:
                 mask = _mask(slots, caller, chosen)
-                if found and len(tagged) <= NARROW:
-                    mask &= np.isin(slots.column("item"), np.array(tagged, "i8"))
-                if only is not None:
-                    mask &= np.isin(slots.column("id"), only)
+                if items is not None:
+                    mask &= np.isin(slots.column("item"), items)
                 # So many keep the exact ten best among them in 98 of 100 cases, as measured.
                 wanted = 400 if slots.count < 50_000 else 1000 if slots.count < 300_000 else 2000
-                places, whole = _closest(slots, mask, vector, max(2 * limit, wanted))
+                places, whole = _closest(slots, mask, vector, max(2 * limit, wanted) * widening)
                 complete &= whole
                 ids.append(slots.column("id")[places])
                 # Not `@`: for so few rows its threads cost far more than they save.
@@ -191,15 +196,16 @@ class VectorIndex:
     def _checked(self, rows: Rows, caller: Caller, chosen: Filter, ids: Array, scores: Array,
                  limit: int) -> list[Candidate]:
         """Those that the database agrees to, best first."""
-        found: list[Candidate] = []
-        start, step = 0, limit
+        found, start, step = list[Candidate](), 0, limit
         while start < len(ids) and len(found) < limit:
             part = ids[start:start + step].tolist()
             passing: dict[int, int] = dict(rows.filtered("passing", caller, chosen, "passage", model=self.model,
                                                          ids=json.dumps(part)))
             found += [(passing[id], score) for id, score in
                       zip(part, scores[start:start + step].tolist(), strict=True) if id in passing]
-            start, step = start + step, step * 4
+            start += step
+            # As many as it takes to find the rest, if they pass at the rate of those before.
+            step = max(limit, start * (limit - len(found)) // max(1, len(found)) + limit // 4)
         return found[:limit]
 
 
@@ -207,13 +213,13 @@ def _mask(slots: Slots, caller: Caller, chosen: Filter) -> Array:
     """The slots that may pass: every column that the filter can be told by."""
     mask: Array = (slots.column("tenant") == code(caller.tenant)) & (slots.column("gone") == 0)
     if not caller.admin:
-        seen = slots.column("owner") == code(caller.user)
-        seen |= _any_of(slots.column("sees"), ["o", f"p{caller.project}"] if caller.project else ["o"])
-        mask &= seen
+        sees = ["o", f"p{caller.project}"] if caller.project else ["o"]
+        mask &= (slots.column("owner") == code(caller.user)) | _any_of(slots.column("sees"), sees)
     if chosen.forgotten is not None:
         mask &= slots.column("forgotten") == int(chosen.forgotten)
     for name, wanted in (("kind", chosen.kinds), ("status", chosen.statuses), ("project", chosen.projects),
-                         ("namespace", chosen.namespaces), ("owner", () if chosen.owner is None else (chosen.owner,))):
+                         ("namespace", chosen.namespaces), ("speaker", chosen.speakers),
+                         ("owner", () if chosen.owner is None else (chosen.owner,))):
         if wanted:
             mask &= _any_of(slots.column(name), wanted)
     if chosen.since is not None:
@@ -273,8 +279,7 @@ def _smallest(distances: Array, wanted: int) -> Array:
 def quantised(vector: bytes) -> bytes:
     """The vector as int8, scaled by its largest part; cosine cancels the scale."""
     values = np.frombuffer(vector, "<f4")
-    rounded: bytes = np.rint(values * (127 / np.abs(values).max())).astype("i1").tobytes()
-    return rounded
+    return bytes(np.rint(values * (127 / np.abs(values).max())).astype("i1"))
 
 
 def closest(vectors: Sequence[bytes], least: float, most: int, tell: Callable[[int, int], None]) -> Array:

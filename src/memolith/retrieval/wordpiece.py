@@ -7,18 +7,14 @@ from functools import lru_cache
 from pathlib import Path
 
 UNKNOWN, START, END = 100, 101, 102
-MAX_WORD_CHARS = 100
-CACHED_WORDS = 10_000
-CACHED_CHARS = 20_000
+MAX_WORD_CHARS, CACHED_WORDS, CACHED_CHARS = 100, 10_000, 20_000
 FIRST_GREEK = 0x370
-
 SPECIAL = re.compile(r"(\[(?:PAD|UNK|CLS|SEP|MASK)\])")
 # A block ends before a space, so that no word is torn and a long text is read only as far as it is needed.
 BLOCK = re.compile(r"(?s).{1,4000}[^ \t\r\n]*")
 IDEOGRAPHS = (
     range(0x3400, 0x4DC0), range(0x4E00, 0xA000), range(0xF900, 0xFB00), range(0x20000, 0x2A6E0),
-    range(0x2A700, 0x2B820), range(0x2B920, 0x2CEB0), range(0x2F800, 0x2FA20),
-)
+    range(0x2A700, 0x2B820), range(0x2B920, 0x2CEB0), range(0x2F800, 0x2FA20))
 
 
 class WordPiece:
@@ -53,8 +49,7 @@ class WordPiece:
                     yield from unicodedata.normalize("NFD", part).translate(self._folding).split()
 
     def _cut(self, word: str) -> tuple[int, ...]:
-        found: list[int] = []
-        start, mark = 0, ""
+        found, start, mark = list[int](), 0, ""
         while start < len(word):
             end = min(len(word), start + self._longest)
             while end > start and mark + word[start:end] not in self._pieces:

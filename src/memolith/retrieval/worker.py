@@ -1,20 +1,17 @@
 """Makes vectors for what was written, off the write path."""
 
-from __future__ import annotations
-
 import hashlib
 import logging
 import time
 from collections.abc import Callable
+from threading import main_thread
 from typing import NamedTuple
 
 from memolith.engine.ports import Clock, Embedder, Job, Store
 from memolith.errors import DiskFull, EmbedderDown, Unavailable
 
-LEASE_S = 60
-BATCH = 32
-TRIES = 8
-DOWN_STEP = 3
+LEASE_S, BATCH = 60, 32
+TRIES, DOWN_STEP = 8, 3
 log = logging.getLogger("memolith.worker")
 
 
@@ -32,8 +29,7 @@ class EmbedWorker(NamedTuple):
             # A look costs less than the write lock, and mostly there is nothing to do.
             if not rows.waiting(tenant, "embed", 1):
                 return 0
-        started, done = time.monotonic(), 0
-        size = 4 if budget_s < 1 else BATCH
+        started, done, size = time.monotonic(), 0, 4 if budget_s < 1 else BATCH
         while time.monotonic() - started < budget_s:
             with self.store.writing(tenant, budget_s) as rows:
                 jobs = rows.lease("embed", self.clock.now(), size, LEASE_S, tenant)
@@ -42,7 +38,8 @@ class EmbedWorker(NamedTuple):
             try:
                 done += self._attempt(jobs)
             except EmbedderDown as error:
-                log.warning("nothing can be embedded now: %s", error)
+                # What stops because the program ends is no fault, and waits for the next one.
+                log.log(logging.WARNING if main_thread().is_alive() else logging.DEBUG, "nothing embedded: %s", error)
                 self._put_back(jobs, error)
                 break
             size = min(size * 2, BATCH)
@@ -77,8 +74,7 @@ class EmbedWorker(NamedTuple):
 
     def _embed(self, jobs: list[Job]) -> None:
         model, tenants = self.embedder.id, {job.tenant for job in jobs}
-        due: dict[Job, dict[int, str]] = {}
-        made: dict[str, bytes | None] = {}
+        due, made = dict[Job, dict[int, str]](), dict[str, bytes | None]()
         for tenant in tenants:
             with self.store.reading(tenant) as rows:
                 for job in (job for job in jobs if job.tenant == tenant):

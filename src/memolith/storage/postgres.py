@@ -1,7 +1,5 @@
 """The PostgreSQL store: one database, many servers, a fence around every tenant."""
 
-from __future__ import annotations
-
 import json
 import re
 import threading
@@ -19,13 +17,11 @@ from memolith.engine.events import Changes, Event
 from memolith.engine.model import Item, Passage
 from memolith.storage.postgres_read import QUERIES, Connection, PostgresReader, posting
 from memolith.storage.queries import TO_SQLITE, Parameters, checksum, migrations, missing
-from memolith.storage.store import SqlStore
-from memolith.storage.writer import SqlWriter
+from memolith.storage.store import SqlStore, SqlWriter
 
 FOLDER = Path(__file__).with_name("migrations") / "postgres"
 LEAST_SERVER, LEAST_VECTOR = 150_000, (0, 8)
-CONNECT_S = 5
-LOOK_S = 1.0
+CONNECT_S, LOOK_S = 5, 1.0
 
 
 @contextmanager
@@ -81,7 +77,6 @@ class PostgresWriter(SqlWriter, PostgresReader):
             self.db.execute(part, values)
 
     def posting(self, item: Item, passage: Passage, sign: int) -> Parameters:
-        """What the text index holds of a passage, which from now on counts or counts no longer."""
         made = super().posting(item, passage, sign)
         body, extra, scope = (str(made[name]) for name in ("body", "extra", "scope"))
         for term in {*body.split(), *extra.split()}:
@@ -106,9 +101,7 @@ class PostgresStore(SqlStore):
     def __init__(self, url: str, connections: int = 10, busy_s: float = 20.0, statement_s: float = 60.0,
                  pooled: bool = False) -> None:
         super().__init__(busy_s)
-        self.url = url
-        self._timeout = f"{int(statement_s * 1000)}ms"
-        self._prepare = None if pooled else 5
+        self.url, self._timeout, self._prepare = url, f"{int(statement_s * 1000)}ms", None if pooled else 5
         self._free = threading.BoundedSemaphore(connections)
         with self.owning() as db:
             migrate(db)
@@ -142,7 +135,6 @@ class PostgresStore(SqlStore):
         raise ours.InvalidInput(f"A PostgreSQL database is backed up with pg_dump -Fc -f {target.name}.", field="file")
 
     def sizes(self) -> dict[str, int]:
-        """Bytes of the whole database."""
         with self.reading(None) as rows:
             return {"database": (rows.row("size") or (0,))[0]}
 
@@ -160,10 +152,9 @@ class PostgresStore(SqlStore):
     def take_calls(self, key: str, minute: int, amount: int) -> int:
         """Take so many calls of this minute; returns how many all servers took together."""
         with self.writing(None) as rows:
-            found = rows.row("allowance_take", tenant="", key=key, minute=minute, amount=amount)
+            (used,) = next(rows.rows("allowance_take", tenant="", key=key, minute=minute, amount=amount))
             rows.do("allowance_old", minute=minute - 1)
-        assert found is not None
-        return int(found[0])
+        return int(used)
 
     @contextmanager
     def transaction(self, tenant: str | None, writes: bool, wait_s: float) -> Iterator[Connection]:
@@ -230,9 +221,9 @@ class PostgresStore(SqlStore):
 @lru_cache(2000)
 def beginning(writes: bool, timeout: str, wait: str, tenant: str | None) -> bytes:
     """What begins a transaction of a tenant, or of all of them."""
-    text = sql.SQL(QUERIES["begin_writing" if writes else "begin_reading"])
-    return text.format(timeout=timeout, wait=wait, tenant=tenant or "",
-                       all="on" if tenant is None else "off").as_bytes(None)
+    level = sql.SQL("read committed" if writes else "repeatable read read only")
+    return sql.SQL(QUERIES["begin"]).format(level=level, timeout=timeout, wait=wait, tenant=tenant or "",
+                                            all="on" if tenant is None else "off").as_bytes(None)
 
 
 def migrate(db: Connection) -> None:

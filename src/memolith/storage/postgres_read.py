@@ -1,24 +1,29 @@
-"""Reading from one PostgreSQL connection, vectors included."""
+"""Reading from one PostgreSQL connection; the database scans vectors exactly, or by the tenant's own index."""
 
-from __future__ import annotations
-
+import hashlib
 import itertools
 import json
 import re
-from collections.abc import Iterator, Sequence
+from array import array
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import Any
+from functools import lru_cache
+from operator import itemgetter, mul
+from struct import unpack
+from typing import Any, NamedTuple
 
 import psycopg
+from psycopg import sql
 
 from memolith.engine.model import Caller, Filter, Json
-from memolith.storage.queries import TO_SQLITE, Parameter, Parameters, Queries, about_passages
+from memolith.engine.ports import Candidate, Embedder, Place, Reader, Vectors
+from memolith.storage.queries import TO_SQLITE, Parameter, Parameters, Queries, Row, about_passages
 from memolith.storage.reader import SqlReader
-from memolith.storage.rows import Row
 
 Connection = psycopg.Connection[Row]
 STREAMED = ("all_items", "all_links", "events_after", "passages_all")
-BATCH = 2000
+BATCH, LARGE = 2000, 10_000
 # Where each column of the text index begins among the positions of a tsvector, which end at 16383.
 STARTS = {"A": 1, "B": 9001, "C": 15001}
 _ELEMENTS = r"jsonb_array_elements_text(cast(:\1 as jsonb))"
@@ -38,8 +43,7 @@ def _number(value: Json) -> Json:
 
 def _pattern(glob: str) -> str:
     """The same as a regular expression."""
-    parts = re.findall(r"\*|\?|\[[\^!]?\]?[^\]]*\]|.", glob, re.S)
-    kinds = {"*": ".*", "?": "."}
+    parts, kinds = re.findall(r"\*|\?|\[[\^!]?\]?[^\]]*\]|.", glob, re.S), {"*": ".*", "?": "."}
     made = [kinds.get(part) or (re.sub(r"^\[!", "[^", part).replace("\\", "\\\\") if len(part) > 1 else
                                 re.escape(part)) for part in parts]
     return f"^(?:{''.join(made)})$"
@@ -75,8 +79,7 @@ class PostgresReader(SqlReader):
         return iter(cursor.execute(self.queries[name], values))
 
     def _execute(self, sql: str, values: Parameters, prepare: bool | None) -> Iterator[Row]:
-        return iter(self.db.execute(sql, {"tenant": self.tenant, **values}, prepare=prepare,
-                                    binary=True).fetchall())
+        return iter(self.db.execute(sql, {"tenant": self.tenant, **values}, prepare=prepare, binary=True).fetchall())
 
     def match(self, words: Sequence[str], phrases: Sequence[str], every: bool,
               scopes: Sequence[Sequence[str]]) -> str:
@@ -94,7 +97,6 @@ class PostgresReader(SqlReader):
         return self.filtered(name, caller, chosen, "passage", fill, limit=limit, **values)
 
     def stale(self, expected: dict[int, tuple[str, str, str]]) -> list[int]:
-        """Which passages the text index has otherwise; negative for what it has too much."""
         wanted = [{"ref": ref} | posting(*columns) for ref, columns in expected.items()]
         found = [ref for start in range(0, len(wanted), BATCH)
                  for (ref,) in self.rows("stale", wanted=json.dumps(wanted[start:start + BATCH]))]
@@ -107,3 +109,79 @@ def posting(body: str, extra: str, scope: str) -> dict[str, Any]:
     terms = " ".join(f"{term}:{start + n}{weight}" for (weight, start), column in
                      zip(STARTS.items(), (body, extra, scope), strict=True) for n, term in enumerate(column.split()))
     return {"terms": terms, "length": len(body.split()) + len(extra.split())}
+
+
+class PostgresVectors:
+    """Finds the nearest vectors of one model."""
+
+    def __init__(self, model: str, dimension: int) -> None:
+        self.model, self.dimension = model, dimension
+
+    def nearest(self, rows: Reader, caller: Caller, chosen: Filter, query: bytes, limit: int,
+                least: float = -1.0) -> list[Candidate]:
+        """The best passages by cosine among those that pass the filter."""
+        assert isinstance(rows, PostgresReader)
+        if (rows.head(caller.tenant) or (0, 0, 0))[2] >= LARGE:
+            # Rows behind the fence are guessed far too few for the planner to choose the tenant's own index by itself;
+            # nothing that a search reads after this is sorted by the database.
+            rows.db.execute(QUERIES["unsorted"])
+        found = rows.best("nearest", caller, chosen, {"{dimension}": str(self.dimension)}, limit, model=self.model,
+                          query=halved(query).decode())
+        # The index gives them nearly in order.
+        best = sorted(found, key=itemgetter(1), reverse=True)
+        return [(ref, score) for ref, score in best if score >= least] if least > -1 else best
+
+    def cosines(self, rows: Reader, query: bytes, places: Collection[Place]) -> dict[Place, float]:
+        """The cosine of each passage that has a vector."""
+        assert isinstance(rows, PostgresReader)
+        found = rows.rows("cosines", model=self.model, query=halved(query).decode(),
+                          ids=json.dumps([place.ref for place in places]))
+        return {Place.of(ref): cosine for ref, cosine in found}
+
+    def cosine(self, query: bytes, vector: bytes) -> float:
+        return float(sum(map(mul, array("f", query), array("f", vector))))
+
+    def beginnings(self, rows: Reader, caller: Caller, chosen: Filter) -> list[tuple[Place, bytes]]:
+        """The unit vectors of the first passages that pass the filter."""
+        assert isinstance(rows, PostgresReader)
+        form = f">4x{self.dimension}e"
+        return [(Place.of(ref), array("f", unpack(form, sent)).tobytes())
+                for ref, sent in rows.filtered("beginnings", caller, chosen, model=self.model)]
+
+
+@lru_cache(64)
+def halved(vector: bytes) -> bytes:
+    """The vector as pgvector reads it."""
+    return ("[" + ",".join(f"{part:.6g}" for part in array("f", vector)) + "]").encode()
+
+
+class PostgresStage(NamedTuple):
+    """Searches in the database, and gives large tenants an index of their own."""
+
+    owning: Callable[[], AbstractContextManager[Connection]]
+    least: int
+
+    def vectors(self, embedder: Embedder) -> Vectors:
+        return PostgresVectors(embedder.id, embedder.dimension)
+
+    def row(self, vector: bytes) -> bytes:
+        return halved(vector)
+
+    def renew(self, embedder: Embedder, always: bool = False) -> bool:
+        """Build the index of each tenant that has grown past the bound, while it goes on writing."""
+        made = False
+        with self.owning() as db:
+            for tenant, table in list(db.execute(QUERIES["large"], {"least": self.least, "model": embedder.id})):
+                mark = hashlib.blake2b(f"{tenant}:{embedder.id}".encode(), digest_size=12).hexdigest()
+                # A build that broke off leaves an index that is not valid, which is removed before the next try.
+                if next(iter(db.execute(QUERIES["own_index_state"], {"name": f"own_{mark}"})), None) == (True,):
+                    continue
+                names = {"name": sql.Identifier(f"own_{mark}"), "table": sql.Identifier(table), "tenant": tenant,
+                         "model": embedder.id, "dimension": embedder.dimension}
+                for name in ("own_index_drop", "own_index_make"):
+                    db.execute(sql.SQL(QUERIES[name]).format(**names))
+                made = True
+        return made
+
+    def drop(self, embedder: Embedder | None) -> None:
+        """Nothing: the vectors lie in the database alone."""

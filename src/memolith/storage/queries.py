@@ -1,16 +1,22 @@
-"""Reads files of named SQL and fills them in, and numbered migrations; no SQL is spelled in Python."""
+"""Named SQL, read from files and filled in; its rows as the engine's values and back; numbered migrations.
 
-from __future__ import annotations
+No SQL is spelled in Python, and the columns of a table stand in the order of the fields.
+"""
 
 import hashlib
 import json
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
+from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
-from memolith.engine.model import Caller, Filter, Json
+from memolith.engine.events import Event
+from memolith.engine.model import NO_ATTRIBUTES, Audience, Caller, Filter, Item, Json, Link, Passage, Scope
+from memolith.engine.ports import ClientKey, Job
 from memolith.errors import SchemaTooNew, StoreCorrupt
 
+Row = tuple[Any, ...]
 Parameter = str | int | float | bytes | None
 Parameters = dict[str, Parameter]
 Migration = tuple[int, str, str]
@@ -18,10 +24,9 @@ SHARED = Path(__file__).with_name("statements.sql")
 # What a statement says to one database alone; the other is not shown it.
 TO_POSTGRES = re.compile(r'::\w+| collate "C"| for update(?: skip locked)?')
 TO_SQLITE = re.compile(r" not indexed| indexed by [\w{}]+|cross (?=join \w+ \w+(?: not indexed)? on)| without rowid")
-_NAME = re.compile(r"^-- (name|statements|fragments): (\w+)\n", re.M)
+PLAIN = {str, int, float, type(None)}
+_GROUP = re.compile(r"^-- (statements|fragments): (\w+)\n", re.M)
 _ORDERS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">="}
-_SETS = ("topics", "tags_any", "tags_none")
-_TIMES = {"item": "i.created_at", "passage": "p.at"}
 
 
 class Queries(dict[str, str]):
@@ -31,13 +36,11 @@ class Queries(dict[str, str]):
                  prepared: Callable[[str], str]) -> None:
         super().__init__()
         for path in (SHARED, SHARED.with_name(file)):
-            parts = _NAME.split(path.read_text(encoding="utf-8"))
-            for form, name, text in zip(parts[1::3], parts[2::3], parts[3::3], strict=True):
-                found = [(name, text.strip())] if form == "name" else re.findall(r"^(\w+): (.+(?:\n .+)*)", text, re.M)
-                self |= {f"{name}_{one}" if form == "fragments" else one: prepared(part) for one, part in found}
-        self._attribute = attribute
-        self._value = value
-        self._prepared = prepared
+            parts = _GROUP.split(path.read_text(encoding="utf-8"))
+            for form, group, text in zip(parts[1::3], parts[2::3], parts[3::3], strict=True):
+                found = re.findall(r"^(\w+): (.+(?:\n .+)*)", text, re.M)
+                self |= {f"{group}_{name}" if form == "fragments" else name: prepared(part) for name, part in found}
+        self._attribute, self._value, self._prepared = attribute, value, prepared
 
     def about(self, name: str, table: str, columns: Collection[str], key: Collection[str] = ()) -> str:
         """A statement that is alike for every table, with the columns of this one."""
@@ -66,7 +69,7 @@ class Queries(dict[str, str]):
         wanted: list[tuple[str, str, Parameter]] = [
             *(("is", name, value) for name, value in same.items()),
             *(("in", name, _listed(found)) for name, found in among.items() if found),
-            *((name, name, _listed(getattr(chosen, name))) for name in _SETS),
+            *((name, name, _listed(getattr(chosen, name))) for name in ("topics", "tags_any", "tags_none")),
             (tags_all, "tags_all", _listed(chosen.tags_all)), ("title", "title_part", chosen.title.casefold() or None),
             (f"speakers_{place}", "speakers", _listed(chosen.speakers)), ("since", "since", chosen.since),
             ("until", "until", chosen.until)]
@@ -74,7 +77,7 @@ class Queries(dict[str, str]):
             if value is not None:
                 text = self[f"filter_{fragment}"]
                 parts.append(self.about(f"filter_{fragment}", "", (name,)) if "{columns}" in text else
-                             text.replace("{at}", _TIMES[place]))
+                             text.replace("{at}", "p.at" if place == "passage" else "i.created_at"))
                 values[name] = value
         for n, condition in enumerate(chosen.where):
             text = self["where_ordered" if condition.op in _ORDERS else f"where_{condition.op}"]
@@ -87,7 +90,6 @@ class Queries(dict[str, str]):
 
 
 def filled(text: str, marks: Mapping[str, str]) -> str:
-    """The text with its marks replaced."""
     for mark, value in marks.items():
         text = text.replace(mark, value)
     return text
@@ -102,6 +104,54 @@ def about_passages(chosen: Filter) -> bool:
     return chosen.since is not None or chosen.until is not None or bool(chosen.speakers)
 
 
+def columns(one: Event | Item | Scope | Passage | Link | ClientKey | Job) -> Parameters:
+    """The fields of a value, what has parts as JSON with sorted keys, so that equal values are equal bytes."""
+    made: Parameters = {}
+    for name in one.__match_args__:
+        value = getattr(one, name)
+        if type(value) in PLAIN:
+            made[name] = value
+        elif isinstance(value, Scope):
+            made |= columns(value)
+        elif isinstance(value, bool | StrEnum):
+            made[name] = value.value if isinstance(value, StrEnum) else int(value)
+        else:
+            made[name] = json.dumps(value if isinstance(value, tuple) else dict(value), ensure_ascii=False,
+                                    sort_keys=True, separators=(",", ":"))
+    return made
+
+
+def event_from(row: Row) -> Event:
+    try:
+        return Event(*(*row[:5], json.loads(row[5]), *row[6:9]))
+    except ValueError as error:
+        raise StoreCorrupt(f"Event {row[1]} of {row[2]} cannot be read.") from error
+
+
+def item_from(row: Row) -> Item:
+    (_, tenant, id_, kind, title, status, owner, audience, project, namespace, tags, attributes, version, seq, created,
+     updated, blocks, passages, forgotten) = row[:19]
+    try:
+        scope = Scope(tenant, owner, Audience(audience), project, namespace)
+        labels, parsed = json.loads(f"[{tags},{attributes}]")
+    except ValueError as error:
+        raise StoreCorrupt(f"The row of item {id_} cannot be read; `memolith rebuild` makes it anew.") from error
+    return Item(id_, kind, title, scope, status, tuple(labels), parsed, version, seq, created, updated, blocks,
+                passages, bool(forgotten))
+
+
+def passage_from(row: Row, item: str) -> Passage:
+    return Passage(item, *(*row[3:9], json.loads(row[9]) if row[9] else NO_ATTRIBUTES))
+
+
+def link_from(row: Row) -> Link:
+    return Link(*(*row[1:6], json.loads(row[6]), *row[7:11]))
+
+
+def key_from(row: Row) -> ClientKey:
+    return ClientKey(*(*row[:5], tuple(json.loads(row[5])), *row[6:9], bool(row[9])))
+
+
 def migrations(folder: Path) -> list[Migration]:
     """Number, name and text of each migration in order: the part that all stores share, then the store's own."""
     places = (folder.parent, folder)
@@ -111,15 +161,11 @@ def migrations(folder: Path) -> list[Migration]:
 
 
 def checksum(text: str) -> str:
-    """What tells one text of a migration from another."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def missing(done: Iterable[tuple[int, str, int]], known: list[Migration]) -> list[Migration]:
-    """What is still to be applied, if the rest has the text that it has now.
-
-    A newer schema is fine as long as it says that a program of this age can work with it.
-    """
+    """What is not applied yet; the rest must have the text of now, and a newer schema must allow so old a program."""
     texts, last = {number: checksum(text) for number, _, text in known}, known[-1][0]
     for number, applied, oldest in done:
         if oldest > last:

@@ -1,30 +1,23 @@
 """Reading inside one transaction: one class for every SQL store, whose own file of statements says how."""
 
-from __future__ import annotations
-
 import json
 import time
-from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from operator import itemgetter
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from memolith.engine.chunks import embedded
-from memolith.engine.events import Event
+from memolith.engine.events import Event, embedded
 from memolith.engine.intake import storable
-from memolith.engine.model import Caller, Direction, Filter, Item, Link, Page, Passage
-from memolith.engine.ports import NO_LIMIT, Candidate, Place, Statistics, Unembedded
-from memolith.engine.times import iso
+from memolith.engine.model import Caller, Direction, Filter, Item, Link, Page, Passage, iso
+from memolith.engine.ports import NO_LIMIT, Candidate, Place, Statistics
 from memolith.errors import InvalidInput
-from memolith.storage import rows
-from memolith.storage.queries import Parameter, Parameters, Queries, about_passages, filled
-from memolith.storage.rows import Row
+from memolith.storage import queries
+from memolith.storage.queries import Parameter, Parameters, Queries, Row, about_passages, filled
 from memolith.storage.terms import indexed, own, scope_tokens, sketch
 
-NARROW = 2000
-MOST_KNOWN = 2000
-WAYS = {"out": ("source", "target"), "in": ("target", "source")}
+NARROW, MOST_KNOWN = 2000, 2000
+WAYS = {"outgoing": ("source", "target", "out"), "incoming": ("target", "source", "in")}
 COUNTED = ("kind", "status", "namespace", "project", "tag")
 
 Value = TypeVar("Value")
@@ -38,13 +31,10 @@ class SqlReader:
     queries: Queries
 
     def __init__(self, db: Any, tenant: str | None, known: Known | None = None) -> None:
-        self.db = db
-        self.tenant = tenant or ""
-        self.known = known
+        self.db, self.tenant, self.known = db, tenant or "", known
         self.heads: dict[str, Row | None] = {}
 
     def run(self, sql: str, values: Parameters) -> Iterator[Row]:
-        """The rows of a statement."""
         raise NotImplementedError
 
     def match(self, words: Sequence[str], phrases: Sequence[str], every: bool,
@@ -57,11 +47,9 @@ class SqlReader:
         raise NotImplementedError
 
     def rows(self, name: str, /, **values: Parameter) -> Iterator[Row]:
-        """The rows of a named statement."""
         return self.run(self.queries[name], values)
 
     def row(self, name: str, /, **values: Parameter) -> Row | None:
-        """The first row of a named statement."""
         return next(self.rows(name, **values), None)
 
     def find(self, table: str, /, **key: str | int | None) -> Iterator[Row]:
@@ -98,33 +86,23 @@ class SqlReader:
         return int((self.head(tenant) or (0, 0))[1])
 
     def item(self, tenant: str, id: str) -> Item | None:
-        """The item with that id, forgotten or not."""
-        return self.one(rows.item_from, "item", tenant=tenant, id=id)
+        return self.one(queries.item_from, "item", tenant=tenant, id=id)
 
     def items(self, tenant: str, ids: Collection[str]) -> dict[str, Item]:
-        """Those of the items that exist, by id."""
         found = self.rows("items", tenant=tenant, ids=json.dumps([id for id in ids if storable(id)]))
-        return {item.id: item for item in map(rows.item_from, found)}
+        return {item.id: item for item in map(queries.item_from, found)}
 
     def all_items(self, tenant: str) -> Iterator[Item]:
-        """Every item of a tenant, by id."""
-        return map(rows.item_from, self.rows("all_items", tenant=tenant))
+        return map(queries.item_from, self.rows("all_items", tenant=tenant))
 
     def passages(self, tenant: str, id: str) -> list[Passage]:
-        """The passages of an item in order."""
         return self.passages_of(tenant, [id]).get(id, [])
 
     def passages_of(self, tenant: str, ids: Collection[str]) -> dict[str, list[Passage]]:
-        """The passages of several items, in order, by item."""
         found: dict[str, list[Passage]] = {id: [] for id in ids if storable(id)}
         for row in self.rows("passages_of_items", tenant=tenant, ids=json.dumps(list(found))):
-            found[row[-1]].append(rows.passage_from(row, row[-1]))
+            found[row[-1]].append(queries.passage_from(row, row[-1]))
         return found
-
-    def tags_of(self, tenant: str, id: str) -> tuple[str, ...]:
-        """The tags of an item as the filters see them."""
-        found = self.one(itemgetter(0), "item", tenant=tenant, id=id)
-        return tuple(sorted(tag for _, tag, _ in self.find("tag", tenant=tenant, item=found)))
 
     def index_differences(self, tenant: str) -> list[str]:
         """Where the text index or the sums are not what the passages say."""
@@ -132,40 +110,35 @@ class SqlReader:
         if head is None:
             return ["its head row is missing"]
         number, seq, passages, terms, _ = head
-        problems = [f"{name} belongs to no item" for (name,) in self.rows("orphans", tenant=tenant)]
+        problems, length = list[str](), 0
         if self.row("log_state", tenant=tenant) != (seq, min(seq, 1), seq):
             problems.append(f"the head says {seq} events; the log has others, or gaps")
-        marks: dict[int, set[int]] = defaultdict(set)
-        for _, mark, number_of_item in self.find("sketch", tenant=tenant):
-            marks[number_of_item].add(mark)
-        items = {item.id: item for item in self.all_items(tenant)}
-        expected: dict[int, tuple[str, str, str]] = {}
-        names: dict[int, str] = {}
-        length = 0
+        items = {row[0]: queries.item_from(row) for row in self.find("item", tenant=tenant)}
+        marks: set[tuple[str, str | int, int]] = {("tag", tag, row) for row, item in items.items() for tag in item.tags}
+        expected, names = dict[int, tuple[str, str, str]](), dict[int, str]()
         for row in self.rows("passages_all", tenant=tenant):
-            item = items[row[-1]]
-            if row[10] != rows.text_digest(row[5]):
-                problems.append(f"the digest of passage {row[3]} of {item.id} is not that of its text")
-            if row[3] == 0 and marks.pop(row[2], set()) != set(sketch(row[5])):
-                problems.append(f"the sketch of {item.id} is not that of its text")
-            body, extra, scope, size = indexed(number, item, rows.passage_from(row, item.id))
+            if (item := items.get(row[2])) is None:
+                problems.append(f"passage {row[0]} belongs to no item")
+                continue
+            if row[3] == 0:
+                marks |= {("sketch", mark, row[2]) for mark in sketch(row[5])}
+            body, extra, scope, size = indexed(number, item, queries.passage_from(row, item.id))
             expected[row[0]], names[row[0]] = (body, extra, scope), f"{item.id}, passage {row[3]}"
             length += size
+        found = {(table, *row[1:]) for table in ("tag", "sketch") for row in self.find(table, tenant=tenant)}
+        problems += sorted({f"the {table} rows of {items[row].id} differ from the log" if row in items else
+                            f"a {table} row belongs to row {row}, which is no item" for table, _, row in marks ^ found})
         problems += [f"text index of {names[ref]}, differs from its text" if ref in names else
                      f"text index holds row {-ref}, which is no passage" for ref in self.stale(expected)]
-        problems += [f"a sketch belongs to row {row}, which is no item" for row in marks]
         if (len(expected), length) != (passages, terms):
             problems.append(f"sums say {passages} passages with {terms} terms; there are {len(expected)} with {length}")
         return problems
 
-    def same_text(self, caller: Caller, first: str, passages: int, chosen: Filter) -> list[str]:
-        """Items of as many passages whose first passage is that text but for case and white space."""
-        found = self.filtered("passage_same", caller, chosen, digest=rows.text_digest(first), passages=passages)
-        return [id for (id,) in found]
-
-    def alike(self, caller: Caller, first: str, chosen: Filter) -> list[str]:
-        """Items whose first passage shares most of its words with a text, as far as their sketches tell."""
-        return [id for (id,) in self.filtered("alike", caller, chosen, marks=json.dumps(sketch(first)))]
+    def alike(self, caller: Caller, first: str, passages: int, chosen: Filter) -> set[str]:
+        """Items of as many passages that begin with this one, and those that share most of its words with it."""
+        same, *near = sketch(first)
+        return {id for marks, count in (([same], passages), (near, 0)) for (id,) in self.filtered(
+            "alike", caller, chosen, marks=json.dumps(marks), passages=count)}
 
     def text_sizes(self, tenant: str, ids: Collection[str]) -> dict[str, tuple[Place, int, int]]:
         """The first place of each item, and how many characters and bytes of text it has."""
@@ -174,21 +147,20 @@ class SqlReader:
 
     def link(self, tenant: str, **key: str) -> Link | None:
         """The link with that id, or with that source, target and type."""
-        return self.one(rows.link_from, "link", tenant=tenant, **key)
+        return self.one(queries.link_from, "link", tenant=tenant, **key)
 
     def link_streams(self, tenant: str, item: str) -> list[str]:
         """Every link that ever started or ended at the item, cut ones too."""
         return [stream for (stream,) in self.rows("link_streams", tenant=tenant, item=item)]
 
     def all_links(self, tenant: str) -> Iterator[Link]:
-        """Every link of a tenant, by id."""
-        return map(rows.link_from, self.rows("all_links", tenant=tenant))
+        return map(queries.link_from, self.rows("all_links", tenant=tenant))
 
     def neighbours(self, tenant: str, frontier: Collection[str], toward: Direction,
                    types: Collection[str] = ()) -> list[Link]:
         """Every link that leaves the frontier in that direction."""
         ids = json.dumps(list(frontier))
-        found = {row[1]: rows.link_from(row) for fill in _ways(toward)
+        found = {row[1]: queries.link_from(row) for fill in _ways(toward)
                  for row in self.run(filled(self.queries["links"], fill), {"tenant": tenant, "ids": ids})
                  if not types or row[4] in types}
         return sorted(found.values(), key=lambda link: link.seq)
@@ -201,17 +173,15 @@ class SqlReader:
 
     def events(self, tenant: str, stream: str) -> list[Event]:
         """The history of one item or link, oldest first."""
-        if not storable(stream):
-            return []
-        return list(map(rows.event_from, self.rows("events_of", tenant=tenant, stream=stream)))
+        found = self.rows("events_of", tenant=tenant, stream=stream) if storable(stream) else ()
+        return list(map(queries.event_from, found))
 
     def event(self, tenant: str, **key: str | int) -> Event | None:
         """The event with that number, or that an actor wrote under an idempotency key."""
-        return self.one(rows.event_from, "event", tenant=tenant, **key)
+        return self.one(queries.event_from, "event", tenant=tenant, **key)
 
     def events_after(self, tenant: str, seq: int, limit: int = NO_LIMIT) -> Iterator[Event]:
-        """The log from there on."""
-        return map(rows.event_from, self.rows("events_after", tenant=tenant, seq=seq, limit=limit))
+        return map(queries.event_from, self.rows("events_after", tenant=tenant, seq=seq, limit=limit))
 
     def streams(self, tenant: str, after: str = "") -> list[str]:
         """The streams of the log that have an event after that time."""
@@ -233,15 +203,13 @@ class SqlReader:
         order = {"{order}": ", ".join(f"{key} {way}" for key in keys), "{way}": way,
                  "{certainty}": self.queries["certainty"]}
         found = self.filtered("listing", caller, chosen, "item", order, limit=count, offset=start)
-        items = tuple(map(rows.item_from, found))[::-1 if back else 1]
+        items = tuple(map(queries.item_from, found))[::-1 if back else 1]
         return Page(items, total if counted else len(items))
 
     def counts(self, caller: Caller, chosen: Filter, by: str) -> dict[str, int]:
-        """How many items there are per kind, status, namespace, project or tag."""
         if by not in COUNTED:
             raise InvalidInput(f"Cannot count by {by!r}; use one of {', '.join(COUNTED)}.", field="by")
-        name = "tag_counts" if by == "tag" else "counts"
-        return dict(self.filtered(name, caller, chosen, "item", {"{column}": by}))
+        return dict(self.filtered("tag_counts" if by == "tag" else "counts", caller, chosen, "item", {"{column}": by}))
 
     def concept_tree(self, caller: Caller) -> list[tuple[str | None, str | None, str | None, int, int]]:
         """Per area, topic and subtopic: how many live concepts the caller sees, and the events of all."""
@@ -249,16 +217,19 @@ class SqlReader:
                 self.filtered("concept_tree", caller, Filter(forgotten=None))]
 
     def folders(self, caller: Caller, chosen: Filter) -> list[tuple[str, float, int]]:
-        """Per folder and importance: how many items there are."""
         return [(folder or "/", float(score or 5), n) for folder, score, n in self.filtered("folders", caller, chosen)]
 
-    def blocks_at(self, refs: Collection[int]) -> set[tuple[int, int]]:
-        """The blocks that passages belong to: the row of the item, and the number of the block."""
-        return {(item, block) for item, block in self.rows("blocks_at", ids=json.dumps(list(refs)))}
+    def blocks_at(self, refs: Collection[int], but: Collection[tuple[int, int]]) -> int:
+        """How many blocks passages belong to, without those given by the row of the item and their number."""
+        known = {item << 20 | block for item, block in but}
+        cut = {row for (row,) in self.lasting("cut_items", self.tenant)}
+        torn = [ref for ref in refs if ref >> 20 in cut]
+        # Elsewhere every block is one passage, whose number is that of the block.
+        found = next(self.rows("blocks_at", ids=json.dumps(torn), known=json.dumps([*known])))[0] if torn else 0
+        return int(found) + len({ref for ref in refs if ref >> 20 not in cut} - known)
 
     def namesakes(self, tenant: str, kind: str, title: str) -> list[Item]:
-        """Live items of a kind with exactly that title."""
-        return [rows.item_from(row) for row in self.rows("namesakes", tenant=tenant, kind=kind, title=title)]
+        return [queries.item_from(row) for row in self.rows("namesakes", tenant=tenant, kind=kind, title=title)]
 
     def statistics(self, tenant: str, words: Collection[str]) -> Statistics:
         """What BM25 needs to know of the tenant's passages and of these terms."""
@@ -285,9 +256,8 @@ class SqlReader:
 
     def best(self, name: str, caller: Caller, chosen: Filter, fill: dict[str, str], limit: int, /,
              **values: Parameter) -> Iterator[Row]:
-        """The best passages by a named statement, among those that pass the filter."""
         # The text index orders everything it finds by itself, which is too much where a filter leaves little of it.
-        fill = {"{rank}": "f.rank" if chosen == Filter() else "+f.rank", **fill}
+        fill = {"{rank}": "f.rank" if chosen == Filter() else "score desc", **fill}
         return self.filtered(name, caller, chosen, "passage", fill, limit=limit, **values)
 
     def head(self, tenant: str) -> Row | None:
@@ -331,16 +301,14 @@ class SqlReader:
     def places(self, places: Collection[Place]) -> dict[Place, tuple[Item, Passage]]:
         """The passages at these places with their items, as far as there are any."""
         found = list(self.rows("passages_at", ids=json.dumps([place.ref for place in places])))
-        items = {row[2]: row[10:] for row in found}
-        made = {number: rows.item_from(row) for number, row in items.items()}
-        return {Place.of(row[0]): (made[row[2]], rows.passage_from(row, made[row[2]].id)) for row in found}
+        made = {number: queries.item_from(row) for number, row in {row[2]: row[10:] for row in found}.items()}
+        return {Place.of(row[0]): (made[row[2]], queries.passage_from(row, made[row[2]].id)) for row in found}
 
     def speakers(self, tenant: str) -> list[str]:
         """Who speaks in the tenant's conversations, as far as they are few."""
         return [name for (name,) in self.lasting("speakers", tenant)]
 
     def access(self, tenant: str, ids: Collection[str]) -> dict[str, tuple[int, str]]:
-        """How often and when last the items were read."""
         found = self.rows("access_of", tenant=tenant, ids=json.dumps(list(ids)))
         return {id: (count, last) for id, count, last in found}
 
@@ -369,25 +337,23 @@ class SqlReader:
         return found[0] if found else None
 
     def models(self) -> dict[str, int]:
-        """How many passages have a vector of each model."""
         return dict(self.rows("models"))
 
-    def unembedded(self, tenant: str, stream: str, model: str) -> list[Unembedded]:
-        """The passages of an item with what their vectors were made from."""
+    def unembedded(self, tenant: str, stream: str, model: str) -> list[tuple[int, str, bytes | None]]:
+        """The passages of an item: number, what the embedder sees, digest of the text that its vector was made from."""
         item = next(self.find("item", tenant=tenant, id=stream), None)
         if item is None:
             return []
         digests: dict[int, bytes] = dict(self.rows("vector_digests", tenant=tenant, item=item[0], model=model))
-        found = []
-        block, before = -1, ""
+        found, block, before = list[tuple[int, str, bytes | None]](), -1, ""
         for row in self.rows("passages_of_items", tenant=tenant, ids=json.dumps([stream])):
             text = embedded(item[4], row[7], row[5], before if row[4] == block else "")
-            found.append(Unembedded(row[0], text, digests.get(row[0])))
+            found.append((row[0], text, digests.get(row[0])))
             block, before = row[4], row[5]
         return found
 
 
 def _ways(toward: Direction) -> list[dict[str, str]]:
     """How the statements about links are filled for each way that a direction allows."""
-    return [{"{here}": here, "{there}": there, "{way}": way} for way, (here, there) in WAYS.items()
-            if toward in (way, Direction.BOTH)]
+    return [{"{here}": here, "{there}": there, "{way}": way} for name, (here, there, way) in WAYS.items()
+            if toward in (name, "both")]

@@ -1,7 +1,5 @@
 """Several PostgreSQL databases as one store: a small map in the first says which tenant lives elsewhere."""
 
-from __future__ import annotations
-
 import random
 import threading
 import time
@@ -14,7 +12,7 @@ from memolith.engine.upkeep import carry_rest, follow, unequal, unsound
 from memolith.errors import Conflict, InvalidInput, NotFound, StoreCorrupt, TenantMoving
 from memolith.storage.postgres import PostgresStore
 from memolith.storage.postgres_read import Connection
-from memolith.storage.writer import SqlWriter
+from memolith.storage.store import SqlWriter
 
 FRESH_S = 1.0
 TABLES = ("event", "item", "tag", "passage", "posting", "term", "sketch", "link", "embedding", "outbox", "outbox_done",
@@ -32,12 +30,10 @@ class Shards(PostgresStore):
                              pooled=pooled)
         self._stores: dict[str, PostgresStore] = {}
         self._homes: dict[str, str] = {}
-        self._known_at = float("-inf")
-        self._lock = threading.Lock()
+        self._known_at, self._lock = float("-inf"), threading.Lock()
 
     @contextmanager
     def transaction(self, tenant: str | None, writes: bool, wait_s: float) -> Iterator[Connection]:
-        """As every store, where the tenant lives."""
         begin = home.transaction if (home := self.home(tenant)) else super().transaction
         with begin(tenant, writes, wait_s) as db:
             yield db
@@ -121,7 +117,7 @@ class Shards(PostgresStore):
                 if back:
                     rows.drop("home", tenant=tenant)
                 else:
-                    rows.put("home", ("tenant",), {"tenant": tenant, "url": url})
+                    rows.put("home", {"tenant": tenant, "url": url}, ("tenant",))
                 rows.do("notify")
             failed.pop_all()
         self.forget()
@@ -139,7 +135,6 @@ class Shards(PostgresStore):
             rows.change("head", ("tenant",), {"tenant": tenant, "seq": 0, "passages": 0, "terms": 0, "at": ""})
 
     def close(self) -> None:
-        """Close every connection to every database."""
         super().close()
         for store in self._stores.values():
             store.close()

@@ -1,7 +1,5 @@
 """The SQLite store: one file in WAL mode, many processes."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import os
@@ -18,23 +16,20 @@ import apsw
 from memolith import errors as ours
 from memolith.engine.model import Json
 from memolith.storage import queries
-from memolith.storage.queries import TO_POSTGRES, Parameter, Parameters, Queries
+from memolith.storage.queries import TO_POSTGRES, Parameter, Parameters, Queries, Row
 from memolith.storage.reader import SqlReader
-from memolith.storage.rows import Row
-from memolith.storage.store import SqlStore
-from memolith.storage.writer import SqlWriter
+from memolith.storage.store import SqlStore, SqlWriter
 
 FILE = "memolith.db"
 FOLDER = Path(__file__).with_name("migrations") / "sqlite"
 Progress = Callable[[int, int], None]
-MUCH_FREE = 1000
+MUCH_FREE, SHRED_TRIES = 1000, 20
 library_version = apsw.sqlite_lib_version
 _PRAGMAS = ("journal_mode=wal", "synchronous=full", "secure_delete=on", "temp_store=memory", "cache_size=-8000",
             "mmap_size=1073741824")
 # The kinds of pages that hold trees, where the header of the first one begins, and a byte that SQLite only locks.
 INTERIOR, LEAF = (2, 5), (10, 13)
 FIRST_HEADER, LOCKED_BYTE = 100, 2**30
-SHRED_TRIES = 20
 _MEANINGS: dict[type[Exception], type[ours.MemolithError]] = {
     apsw.FullError: ours.DiskFull, apsw.BusyError: ours.StoreBusy, apsw.LockedError: ours.StoreBusy,
     apsw.ConstraintError: ours.VersionConflict, UnicodeDecodeError: ours.StoreCorrupt,
@@ -62,18 +57,6 @@ def translated() -> Iterator[None]:
         raise ours.of_system(error) from error
 
 
-@contextmanager
-def transaction(db: apsw.Connection, begin: str = "begin immediate") -> Iterator[None]:
-    """Committed at the end, rolled back if that is not reached."""
-    db.execute(begin)
-    try:
-        yield
-        db.execute("commit")
-    finally:
-        if db.in_transaction:
-            db.execute("rollback")
-
-
 def _sql_value(op: str, value: Json) -> Parameter:
     value = [value] if op == "glob" and not isinstance(value, list) else value
     if isinstance(value, list | tuple | dict):
@@ -84,6 +67,7 @@ def _sql_value(op: str, value: Json) -> Parameter:
 def plain(text: str) -> str:
     """A statement as SQLite reads it."""
     text = TO_POSTGRES.sub("", text).replace("attribute(", "json_extract(").replace("bigint primary", "integer primary")
+    text = text.replace("jsonb_array_elements_text(", "json_each(")
     return re.sub(r"in (?:each|numbers)\(:([\w{}]+)\)", r"in (select value from json_each(:\1))", text)
 
 
@@ -97,7 +81,6 @@ class SqliteReader(SqlReader):
     queries = QUERIES
 
     def run(self, sql: str, values: Parameters) -> Iterator[Row]:
-        """The rows of a statement."""
         return self.db.execute(sql, {"tenant": self.tenant, **values})
 
     def match(self, words: Sequence[str], phrases: Sequence[str], every: bool,
@@ -110,7 +93,6 @@ class SqliteReader(SqlReader):
                              *(f"scope : ({' OR '.join(group)})" for group in scopes)])
 
     def stale(self, expected: dict[int, tuple[str, str, str]]) -> list[int]:
-        """Which passages the text index has otherwise; negative for what it has too much."""
         list(self.rows("instances"))
         found: dict[int, int] = defaultdict(int)
         for term, doc, column, offset in self.rows("instances_all"):
@@ -133,24 +115,18 @@ class SqliteStore(SqlStore):
 
     def __init__(self, folder: Path, busy_s: float = 20.0) -> None:
         super().__init__(busy_s)
-        self.folder = folder
-        self.file = folder / FILE
-        self._pid = os.getpid()
+        self.folder, self.file, self._pid = folder, folder / FILE, os.getpid()
         with translated():
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             with self._connection() as db:
                 _migrate(db)
 
-    def prune(self, seq: int) -> None:
-        """Drop the part of the feed that every snapshot covers, and vectors without a passage."""
-        with self.writing(None) as rows:
-            rows.do("slots_prune", seq=seq)
-
     @contextmanager
     def transaction(self, tenant: str | None, writes: bool, wait_s: float) -> Iterator[apsw.Connection]:
-        """As every store."""
-        with translated(), self._connection(wait_s) as db, transaction(db, "begin immediate" if writes else "begin"):
-            yield db
+        with translated(), self._connection(wait_s) as db:
+            db.transaction_mode = "immediate" if writes else "deferred"
+            with db:
+                yield db
 
     def shred(self) -> bool:
         """Leave no byte of what was erased in any file; False if readers or a full disk did not let us."""
@@ -160,7 +136,7 @@ class SqliteStore(SqlStore):
             for _ in range(SHRED_TRIES):
                 if db.pragma("wal_checkpoint", "truncate")[0]:
                     return False
-                with transaction(db):
+                with db:
                     if log.exists() and log.stat().st_size:
                         # Somebody wrote in between, so the file is not the whole truth yet.
                         continue
@@ -214,6 +190,7 @@ class SqliteStore(SqlStore):
     def _open(self) -> apsw.Connection:
         db = apsw.Connection(str(self.file))
         db.create_scalar_function("casefold", lambda *text: str(text[0]).casefold(), 1, deterministic=True)
+        db.transaction_mode = "immediate"
         wait = _patience(self._busy_s)
         db.set_busy_handler(wait)
         for pragma in _PRAGMAS:
@@ -235,8 +212,7 @@ def restore_backup(file: Path, folder: Path) -> None:
     if (folder / FILE).exists():
         raise ours.Conflict(f"{folder} holds a database already; restore into an empty folder.")
     with translated(), closing(apsw.Connection(str(file))) as source:
-        problems = [text for (text,) in source.execute("pragma integrity_check(5)") if text != "ok"]
-        if problems:
+        if problems := [text for (text,) in source.execute("pragma integrity_check(5)") if text != "ok"]:
             raise ours.StoreCorrupt(f"The backup is damaged: {problems[0]}")
         if not source.execute("select count(*) from sqlite_schema where name = 'migration'").get:
             raise ours.StoreCorrupt("This file is no backup of memolith.")
@@ -269,7 +245,7 @@ def _migrate(db: apsw.Connection) -> None:
     known = queries.migrations(FOLDER)
     if not _missing(db, known):
         return
-    with transaction(db):
+    with db:
         todo = _missing(db, known)
         db.execute("create table if not exists migration (number integer primary key, name text, checksum text)")
         for number, name, text in todo:
@@ -283,7 +259,7 @@ def _missing(db: apsw.Connection, known: list[queries.Migration]) -> list[querie
     tables = {name for (name,) in db.execute("select name from sqlite_schema")}
     if tables and "migration" not in tables:
         raise ours.StoreCorrupt("The database file belongs to another program.")
-    done = [(number, text) for number, text in db.execute("select number, checksum from migration")] if tables else []
+    done = db.execute("select number, checksum from migration") if tables else ()
     return queries.missing([(number, text, version) for number, text in done], known)
 
 

@@ -1,6 +1,6 @@
 -- Statements that read the same in every database, by name; the files beside this one have the others.
--- Short ones stand together by subject; `{filters}` is filled with fragments of the groups `filter` and `where`. Both
--- go on where a line is indented. `in each(:x)` and `in numbers(:x)` take a JSON array.
+-- They stand together by subject and go on where a line is indented; `{filters}` is filled with fragments of the groups
+-- `filter` and `where`. `in each(:x)` and `in numbers(:x)` take a JSON array.
 -- Casts (`::bigint`) and locks (`for update`) are for PostgreSQL, index hints and `cross join` for SQLite.
 
 -- statements: any_table
@@ -21,158 +21,110 @@ events_after: select * from event where tenant = :tenant and seq > :seq order by
 streams: select distinct stream from event where tenant = :tenant and at > :after
 log_state: select count(*), coalesce(min(seq), 0), coalesce(max(seq), 0) from event where tenant = :tenant
 scrub: update event set data = '{}', key = null where tenant = :tenant and stream = :stream and type <> 'erased'
-
--- name: link_streams
-select stream from event indexed by event_source
-where tenant = :tenant and type = 'linked' and data::jsonb ->> 'source' = :item
-union
-select stream from event indexed by event_target
-where tenant = :tenant and type = 'linked' and data::jsonb ->> 'target' = :item
+link_streams: select stream from event indexed by event_source
+    where tenant = :tenant and type = 'linked' and data::jsonb ->> 'source' = :item
+    union select stream from event indexed by event_target
+    where tenant = :tenant and type = 'linked' and data::jsonb ->> 'target' = :item
 
 -- statements: item
 items: select * from item where tenant = :tenant and id in each(:ids)
 all_items: select * from item where tenant = :tenant order by id
 namesakes: select * from item where tenant = :tenant and kind = :kind and title = :title and title <> ''
     and forgotten = 0
-blocks_at: select item, block from passage not indexed where tenant = :tenant and id in numbers(:ids)
+cut_items: select row from item where tenant = :tenant and passages <> blocks
+blocks_at: select count(distinct item << 20 | block) from passage not indexed
+    where tenant = :tenant and id in numbers(:ids) and not (item << 20 | block) in numbers(:known)
 
--- name: passages_of_items
-with i as materialized (select id, row, row << 20 as low, (row + 1) << 20 as high from item
-                        where tenant = :tenant and id in each(:ids))
-select p.*, i.id as item_id from i
-cross join passage p not indexed on p.tenant = :tenant and p.id >= i.low and p.id < i.high
-order by i.row, p.id
-
--- name: passages_all
-select p.*, i.id as item_id from passage p join item i on i.tenant = p.tenant and i.row = p.item
-where p.tenant = :tenant order by p.item
-
--- name: passages_at
-select p.id, p.tenant, p.item, p.ordinal, p.block, p.text, p.at, p.speaker, p.locator, p.attributes,
-       i.row, i.tenant, i.id, i.kind, i.title, i.status, i.owner, i.audience, i.project, i.namespace, i.tags,
-       i.attributes, i.version, i.seq, i.created_at, i.updated_at, i.blocks, i.passages, i.forgotten
-from passage p not indexed join item i on i.tenant = p.tenant and i.row = p.item
-where p.tenant = :tenant and p.id in numbers(:ids)
-
--- name: text_sizes
-with i as materialized (select id, row << 20 as low, (row + 1) << 20 as high from item
-                        where tenant = :tenant and id in each(:ids))
-select i.id, i.low, sum(length(p.text)), sum(octet_length(p.text)) from i
-cross join passage p not indexed on p.tenant = :tenant and p.id >= i.low and p.id < i.high group by 1, 2
-
--- name: passage_same
-select i.id from passage p cross join item i on i.tenant = p.tenant and i.row = p.item
-where p.tenant = :tenant and p.digest = :digest and p.ordinal = 0 and i.passages = :passages {filters}
-order by i.seq limit 20
-
--- name: alike
-select distinct i.id from sketch s cross join item i on i.tenant = s.tenant and i.row = s.item
-where s.tenant = :tenant and s.mark in numbers(:marks) {filters} limit 5
-
--- name: orphans
-select 'passage ' || id from passage p where tenant = :tenant
-and not exists (select 1 from item i where i.tenant = p.tenant and i.row = p.item)
-union all
-select 'tag ' || tag from tag t where tenant = :tenant
-and not exists (select 1 from item i where i.tenant = t.tenant and i.row = t.item)
-
--- name: empty_models
-delete from item;
-delete from tag;
-delete from sketch;
-delete from passage;
-delete from link;
-delete from outbox where consumer = 'embed';
-insert into head (tenant, seq, at) select tenant, max(seq), max(at) from event
-where true group by tenant order by min(at)
-on conflict (tenant) do update set seq = excluded.seq, at = excluded.at, passages = 0, terms = 0
+-- statements: passage
+passages_of_items: with i as materialized (select id, row, row << 20 as low, (row + 1) << 20 as high from item
+        where tenant = :tenant and id in each(:ids))
+    select p.*, i.id as item_id from i
+    cross join passage p not indexed on p.tenant = :tenant and p.id >= i.low and p.id < i.high order by i.row, p.id
+passages_at: select p.id, p.tenant, p.item, p.ordinal, p.block, p.text, p.at, p.speaker, p.locator, p.attributes,
+        i.row, i.tenant, i.id, i.kind, i.title, i.status, i.owner, i.audience, i.project, i.namespace, i.tags,
+        i.attributes, i.version, i.seq, i.created_at, i.updated_at, i.blocks, i.passages, i.forgotten
+    from passage p not indexed join item i on i.tenant = p.tenant and i.row = p.item
+    where p.tenant = :tenant and p.id in numbers(:ids)
+text_sizes: with i as materialized (select id, row << 20 as low, (row + 1) << 20 as high from item
+        where tenant = :tenant and id in each(:ids))
+    select i.id, i.low, sum(length(p.text)), sum(octet_length(p.text)) from i
+    cross join passage p not indexed on p.tenant = :tenant and p.id >= i.low and p.id < i.high group by 1, 2
+passages_all: select * from passage where tenant = :tenant
+alike: select i.id from sketch s cross join item i on i.tenant = s.tenant and i.row = s.item
+    where s.tenant = :tenant and s.mark in numbers(:marks) and (i.passages = :passages or :passages = 0) {filters}
+    limit 20
+empty_models: delete from item;
+    delete from tag;
+    delete from sketch;
+    delete from passage;
+    delete from link;
+    delete from outbox where consumer = 'embed';
+    insert into head (tenant, seq, at) select tenant, max(seq), max(at) from event where true
+    group by tenant order by min(at)
+    on conflict (tenant) do update set seq = excluded.seq, at = excluded.at, passages = 0, terms = 0
 
 -- statements: link
 all_links: select * from link where tenant = :tenant order by id
 links: select * from link indexed by link_{way} where tenant = :tenant and {here} in each(:ids)
-
--- name: steps
-select l.{here}, l.{there}, l.type, i.title from link l indexed by link_{way}
-cross join item i on i.tenant = l.tenant and i.id = l.{there}
-where l.tenant = :tenant and l.{here} in each(:frontier) and (:types = '[]' or l.type in each(:types)) {filters}
+steps: select l.{here}, l.{there}, l.type, i.title from link l indexed by link_{way}
+    cross join item i on i.tenant = l.tenant and i.id = l.{there}
+    where l.tenant = :tenant and l.{here} in each(:frontier) and (:types = '[]' or l.type in each(:types)) {filters}
 
 -- statements: listing
 listing: select i.* from item i where i.tenant = :tenant {filters} order by {order} limit :limit offset :offset
 listing_count: select count(*) from item i where i.tenant = :tenant {filters}
 counts: select i.{column}, count(*) from item i where i.tenant = :tenant {filters} group by 1 order by 2 desc, 1
-
--- name: tag_counts
-select t.tag, count(*) from tag t join item i on i.tenant = t.tenant and i.row = t.item
-where t.tenant = :tenant {filters} group by 1 order by 2 desc, 1
-
--- name: concept_tree
-select i.attributes::jsonb ->> 'area', i.attributes::jsonb ->> 'topic', i.attributes::jsonb ->> 'subtopic',
-    sum(1 - i.forgotten), sum(i.version)
-from item i where i.tenant = :tenant and i.kind = 'concept' {filters} group by 1, 2, 3
-
--- name: folders
-select i.attributes::jsonb ->> 'folder', i.attributes::jsonb ->> 'importance_score', count(*)
-from item i where i.tenant = :tenant {filters} group by 1, 2
+tag_counts: select t.tag, count(*) from tag t join item i on i.tenant = t.tenant and i.row = t.item
+    where t.tenant = :tenant {filters} group by 1 order by 2 desc, 1
+concept_tree: select i.attributes::jsonb ->> 'area', i.attributes::jsonb ->> 'topic',
+    i.attributes::jsonb ->> 'subtopic', sum(1 - i.forgotten), sum(i.version)
+    from item i where i.tenant = :tenant and i.kind = 'concept' {filters} group by 1, 2, 3
+folders: select i.attributes::jsonb ->> 'folder', i.attributes::jsonb ->> 'importance_score', count(*)
+    from item i where i.tenant = :tenant {filters} group by 1, 2
 
 -- statements: narrow
 wide: select 1 from {table} where tenant = :tenant and {column} = :value limit 1 offset :most
 owners: select (select min(owner) from item where tenant = :tenant),
     (select max(owner) from item where tenant = :tenant)
 expiring: select 1 from item i where i.tenant = :tenant and i.attributes::jsonb ->> 'expires_at' is not null limit 1
-
--- name: speakers
-with recursive speaker (name) as (
-    select min(speaker) from passage where tenant = :tenant and speaker is not null
-    union all
-    select (select min(p.speaker) from passage p where p.tenant = :tenant and p.speaker > speaker.name) from speaker
-    where speaker.name is not null
-)
-select name from speaker where name is not null limit 200
+speakers: with recursive speaker (name) as (
+        select min(speaker) from passage where tenant = :tenant and speaker is not null
+        union all select (select min(p.speaker) from passage p where p.tenant = :tenant and p.speaker > speaker.name)
+        from speaker where speaker.name is not null)
+    select name from speaker where name is not null limit 200
 
 -- statements: access
 access_of: select item, count, last from access where tenant = :tenant and item in each(:ids)
 access_again: update item set reads = a.count, last_read = a.last from access a
     where a.tenant = item.tenant and a.item = item.id
-
--- name: access_put
-insert into access (tenant, item, count, last)
-select :tenant, :item, :count, :last where exists (select 1 from item where tenant = :tenant and id = :item)
-on conflict (tenant, item) do update set count = access.count + excluded.count,
+access_put: insert into access (tenant, item, count, last)
+    select :tenant, :item, :count, :last where exists (select 1 from item where tenant = :tenant and id = :item)
+    on conflict (tenant, item) do update set count = access.count + excluded.count,
     last = case when excluded.last > access.last then excluded.last else access.last end;
-update item set (reads, last_read) = (select count, last from access where tenant = :tenant and item = :item)
-where tenant = :tenant and id = :item
-
--- name: vector_digests
-select passage, digest from embedding where tenant = :tenant and model = :model
-and passage >= :item::bigint << 20 and passage < (:item::bigint + 1) << 20
+    update item set (reads, last_read) = (select count, last from access where tenant = :tenant and item = :item)
+    where tenant = :tenant and id = :item
 
 -- statements: model
 models: select model, count(*) from embedding where passage > 0 group by 1
+vector_digests: select passage, digest from embedding where tenant = :tenant and model = :model
+    and passage >= :item::bigint << 20 and passage < (:item::bigint + 1) << 20
 vectors_of_others: delete from embedding where model <> :model
-
--- name: queue_missing
-insert into outbox (tenant, seq, consumer, stream, status, due)
-select i.tenant, (select max(seq) from event e indexed by event_stream where e.tenant = i.tenant and e.stream = i.id),
-       'embed', i.id, 'pending', :now
-from item i where (i.tenant, i.row) not in (select tenant, passage >> 20 from embedding where model = :model)
-on conflict do nothing
-
--- name: outbox_tenants
-with recursive waiting (tenant) as (
-    select min(tenant) from outbox where consumer = :consumer
-    union all
-    select (select min(o.tenant) from outbox o where o.consumer = :consumer and o.tenant > waiting.tenant) from waiting
-    where waiting.tenant is not null
-)
-select tenant from waiting where tenant is not null order by random()
-
--- name: outbox_due
-select seq, stream, attempts from outbox
-where tenant = :tenant and consumer = :consumer and status in ('pending', 'leased') and due <= :now
-and not exists (select 1 from head where tenant = :tenant and frozen)
-order by status desc, seq desc limit :limit for update skip locked
+queue_missing: insert into outbox (tenant, seq, consumer, stream, status, due)
+    select i.tenant, (select max(seq) from event e indexed by event_stream where e.tenant = i.tenant
+        and e.stream = i.id), 'embed', i.id, 'pending', :now
+    from item i where (i.tenant, i.row) not in (select tenant, passage >> 20 from embedding where model = :model)
+    on conflict do nothing
 
 -- statements: outbox
+outbox_tenants: with recursive waiting (tenant) as (
+        select min(tenant) from outbox where consumer = :consumer
+        union all select (select min(o.tenant) from outbox o where o.consumer = :consumer and o.tenant > waiting.tenant)
+        from waiting where waiting.tenant is not null)
+    select tenant from waiting where tenant is not null order by random()
+outbox_due: select seq, stream, attempts from outbox
+    where tenant = :tenant and consumer = :consumer and status in ('pending', 'leased') and due <= :now
+    and not exists (select 1 from head where tenant = :tenant and frozen)
+    order by seq desc limit :limit for update skip locked
 outbox_retry: update outbox set status = 'pending', attempts = 0, due = :now
     where consumer = :consumer and status = 'failed'
 outbox_waiting: select count(*) from (
@@ -180,17 +132,12 @@ outbox_waiting: select count(*) from (
 outbox_waiting_any: select count(*) from (select 1 from outbox where consumer = :consumer limit :limit) w
 outbox_errors: select tenant, stream, consumer, attempts, error from outbox
     where status = 'failed' order by due desc limit 20
-
--- name: outbox_counts
-select consumer, case status when 'failed' then 'failed' else 'pending' end, count(*) from outbox
-where cast(:tenant as text) is null or tenant = :tenant group by 1, 2
-union all
-select consumer, 'processed', sum(count) from outbox_done
-where cast(:tenant as text) is null or tenant = :tenant group by 1
-
--- name: outbox_count_done
-insert into outbox_done (tenant, consumer, count) values (:tenant, :consumer, 1)
-on conflict (tenant, consumer) do update set count = outbox_done.count + 1
+outbox_counts: select consumer, case status when 'failed' then 'failed' else 'pending' end, count(*) from outbox
+    where cast(:tenant as text) is null or tenant = :tenant group by 1, 2
+    union all select consumer, 'processed', sum(count) from outbox_done
+    where cast(:tenant as text) is null or tenant = :tenant group by 1
+outbox_count_done: insert into outbox_done (tenant, consumer, count) values (:tenant, :consumer, 1)
+    on conflict (tenant, consumer) do update set count = outbox_done.count + 1
 
 -- fragments: filter
 visible: (i.owner = :caller_user or i.audience = 'org'
@@ -210,9 +157,11 @@ unexpired: coalesce(i.attributes::jsonb ->> 'expires_at', '~') collate "C" > :no
 eq: attribute(i.attributes, :name{n}) is not distinct from :value{n}::jsonb
 ne: attribute(i.attributes, :name{n}) is distinct from :value{n}::jsonb
 tagged: exists (select 1 from tag t where t.tenant = :tenant and t.item = i.row and t.tag in each(:value{n}))
-linked: i.id in (select l.target from item s join link l on l.tenant = s.tenant and l.source = s.id
-    and l.type = :name{n} where s.tenant = :tenant and s.forgotten = 0 {seen}
-    and (s.title in each(:value{n}) or lower(s.title) in each(:value{n})))
+linked: i.id in (with s as materialized (select s.id from item s
+        where s.tenant = :tenant and s.kind = 'entity' and s.forgotten = 0 {seen}
+        and (s.title in each(:value{n}) or lower(s.title) in each(:value{n}) or exists (select 1
+            from jsonb_array_elements_text(s.attributes::jsonb -> 'aliases') where lower(value) in each(:value{n}))))
+    select l.target from s join link l on l.source = s.id where l.tenant = :tenant and l.type = :name{n})
 sure: {certainty} between (:value{n}::jsonb ->> 0)::numeric and (:value{n}::jsonb ->> 1)::numeric
 
 -- fragments: sort

@@ -1,7 +1,5 @@
 """Words as the text index knows them: stemmed, without accents, CJK runs as pairs of characters."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import re
@@ -38,8 +36,8 @@ def terms(text: str) -> list[str]:
     if tokenizer is None:
         # One tokenizer per thread: it belongs to a connection, and connections do not share.
         _local.connection = apsw.Connection(":memory:")
-        tokenizer = _local.connection.fts5_tokenizer("porter", ["unicode61", "remove_diacritics", "2"])
-        _local.tokenizer = tokenizer
+        tokenizer = _local.tokenizer = _local.connection.fts5_tokenizer(
+            "porter", ["unicode61", "remove_diacritics", "2"])
     found: list[str] = tokenizer(text.encode(), apsw.FTS5_TOKENIZE_DOCUMENT, None,
                                  include_offsets=False, include_colocated=False)
     return found
@@ -78,13 +76,15 @@ def indexed(number: int, item: Item, passage: Passage) -> tuple[str, str, str, i
     return own(number, body), own(number, beside), own(number, narrow), len(body) + len(beside)
 
 
-def sketch(text: str) -> list[int]:
-    """A few marks of a text, of which two texts that share most of their phrases nearly always share one."""
-    words = terms(text)
+@lru_cache(100)
+def sketch(text: str) -> tuple[int, ...]:
+    """Marks of a text: one of the whole but for case and white space, and a few of which near ones share one."""
+    plain, words = " ".join(text.casefold().split()), terms(text)
+    whole = int.from_bytes(hashlib.blake2b(plain.encode(), digest_size=8).digest(), "big", signed=True)
     # Phrases of three words: single words are so common that half of all texts would share a mark.
     codes = [" ".join(words[n:n + 3]).encode() for n in range(len(words) - 2)]
-    return [seed << 32 | min([zlib.crc32(code, seed * 7919) for code in codes])
-            for seed in range(SKETCHES)] if codes else []
+    return whole, *(seed << 32 | min([zlib.crc32(code, seed * 7919) for code in codes])
+                    for seed in range(SKETCHES) if codes)
 
 
 def own(number: int, words: Iterable[str]) -> str:
@@ -95,8 +95,7 @@ def own(number: int, words: Iterable[str]) -> str:
 @lru_cache(50_000)
 def _mark(number: int, word: str) -> str:
     """A token that tells nothing of the word; of the few that meet in one, the true scores are told apart later."""
-    digest = hashlib.blake2b(f"{number}:{word}".encode(), digest_size=5).digest()
-    return base64.b32encode(digest).decode().lower()
+    return base64.b32encode(hashlib.blake2b(f"{number}:{word}".encode(), digest_size=5).digest()).decode().lower()
 
 
 def scope_tokens(name: str, values: Iterable[str]) -> list[str]:

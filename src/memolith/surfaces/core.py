@@ -12,30 +12,24 @@ from memolith.errors import InvalidInput, NotFound
 from memolith.registry import Body, Call, Content, Family, Prompt, PromptArgument, Prompts, Resource, Resources, shape
 from memolith.surfaces.items import CHANGED, ITEM, bare_id, changed, spoken
 
-Limit = Annotated[int, Field(ge=1, le=100)]
 Texts = list[str] | None
 PROMPT = Prompt("with_memory", "Answer a question from what is remembered, with sources.",
                 (PromptArgument("question", "What to answer.", required=True),))
 
 
 def read_resource(call: Call, uri: str) -> Content | None:
-    """An item as text, by its address."""
     if not uri.startswith(ITEM):
         return None
     item, blocks = call.engine.read(call.caller, uri.removeprefix(ITEM))
-    head = f"# {item.title}\n\n" if item.title else ""
-    return Content(uri, head + spoken(blocks), "text/markdown")
+    return Content(uri, (f"# {item.title}\n\n" if item.title else "") + spoken(blocks), "text/markdown")
 
 
 def list_resources(call: Call) -> Sequence[Resource]:
-    """The newest items."""
-    page = call.engine.listing(call.caller, limit=50)
     return [Resource(ITEM + item.id, item.title or item.kind, f"{item.kind} of {item.created_at[:10]}", "text/markdown")
-            for item in page.items]
+            for item in call.engine.listing(call.caller, limit=50).items]
 
 
 def get_prompt(call: Call, name: str, values: Mapping[str, str]) -> str | None:
-    """The question together with what is known about it."""
     if name != PROMPT.name:
         return None
     if not values.get("question"):
@@ -57,8 +51,7 @@ def remember(call: Call, *, content: str, kind: str = "memory", title: str = "",
              project: str | None = None, metadata: dict[str, JsonValue] | None = None,
              idempotency_key: str | None = None) -> Body:
     """Keep a fact, decision or preference for later sessions."""
-    draft = Draft(kind=kind, title=title, blocks=(Block(content),), tags=tuple(tags or ()), project=project,
-                  attributes=metadata or {})
+    draft = Draft(kind, title, (Block(content),), tuple(tags or ()), metadata or {}, project=project)
     written = call.engine.remember(call.caller, draft, idempotency_key or call.idempotency_key)
     return {"id": written.item.id, "redactions": dict(written.redactions),
             "similar": [same.id for same in written.similar]}
@@ -66,11 +59,10 @@ def remember(call: Call, *, content: str, kind: str = "memory", title: str = "",
 
 @core.tool(shape(hits=[dict], total=int, warnings=[str]), read_only=True)
 def recall(call: Call, *, query: str, kinds: Texts = None, tags: Texts = None, project: str | None = None,
-           since: str | None = None, until: str | None = None, status: str | None = None,
-           as_of: str | None = None,
+           since: str | None = None, until: str | None = None, status: str | None = None, as_of: str | None = None,
            mode: Literal["hybrid", "vector", "text"] = "hybrid",
            depth: Annotated[int, Field(ge=0, le=2, description="links to follow")] = 0,
-           limit: Limit = 10, offset: Annotated[int, Field(ge=0)] = 0) -> Body:
+           limit: Annotated[int, Field(ge=1, le=100)] = 10, offset: Annotated[int, Field(ge=0)] = 0) -> Body:
     """Find memories by words or meaning. Weak hits may be unrelated."""
     chosen = _filter(kinds, tags, project, since, until, status)
     found = call.engine.recall(call.caller, Query(query, chosen, mode, limit, offset, as_of=as_of))
@@ -87,7 +79,7 @@ def recall(call: Call, *, query: str, kinds: Texts = None, tags: Texts = None, p
             if item.id not in shown and (item.id not in reached or reach[:2] > reached[item.id][:2]):
                 reached[item.id] = reach
     best = sorted(reached.values(), key=lambda entry: (-entry[0], entry[2].id))[:20]
-    ids = [item.id for _, _, item in best]
+    ids = [item.id for *_, item in best]
     texts = {item.id: blocks for item, blocks in call.engine.read_many(call.caller, ids)} if ids else {}
     hits += [{"id": item.id, "kind": item.kind, "title": item.title,
               "text": texts[item.id][0].text[:500] if texts.get(item.id) else "", "score": score, "strength": "weak",
@@ -100,9 +92,8 @@ def context(call: Call, *, query: str, budget_tokens: Annotated[int, Field(ge=20
             kinds: Texts = None, project: str | None = None) -> Body:
     """The best passages on a question, with sources."""
     pack = call.engine.context(call.caller, query, budget_tokens, _filter(kinds, None, project))
-    return {"text": pack.text, "tokens": pack.tokens, "warnings": list(pack.warnings), "citations": [
-        {"number": c.number, "id": c.id, "title": c.title, "cite": c.locator, "score": c.score}
-        for c in pack.citations]}
+    return {"text": pack.text, "citations": [source._asdict() for source in pack.citations], "tokens": pack.tokens,
+            "warnings": list(pack.warnings)}
 
 
 @core.tool(shape(items=[dict], warnings=[str]), read_only=True)
@@ -125,8 +116,7 @@ def revise(call: Call, *, id: str, content: str | None = None, title: str | None
     """Change an item; its history keeps the old text."""
     if content is None and title is None and tags is None:
         raise InvalidInput("Say what to change: content, title or tags.", field="content")
-    patch = Patch(title=title, blocks=None if content is None else (Block(content),),
-                  tags=None if tags is None else tuple(tags))
+    patch = Patch(title, None if content is None else (Block(content),), None if tags is None else tuple(tags))
     return changed(call.engine.revise(call.caller, bare_id(id), patch, expected_version, call.idempotency_key))
 
 
@@ -146,8 +136,7 @@ def restore(call: Call, *, id: str) -> Body:
 def link(call: Call, *, source: str, target: str, type: str,
          strength: Annotated[float, Field(ge=0, le=1)] = 1.0) -> Body:
     """Link two items, e.g. by `depends_on`."""
-    made = call.engine.link(call.caller, bare_id(source), bare_id(target), type, strength, again=True)
-    return {"link": _link(made)}
+    return {"link": _link(call.engine.link(call.caller, bare_id(source), bare_id(target), type, strength, again=True))}
 
 
 @core.tool(shape(items=[dict], links=[dict], warnings=[str]), read_only=True)
@@ -155,8 +144,7 @@ def explore(call: Call, *, id: str, depth: Annotated[int, Field(ge=1, le=6)] = 1
     """Items linked to an item."""
     around = call.engine.explore(call.caller, bare_id(id), depth, types or ())
     return {"items": [_item(item) | {"distance": around.distance[item.id]} for item in around.items],
-            "links": [_link(made) for made in around.links],
-            "warnings": ["There is more than is shown."] if around.cut else []}
+            "links": [_link(made) for made in around.links], "warnings": ["There is more than is shown."] * around.cut}
 
 
 @core.tool(shape(events=[dict]), read_only=True)
@@ -171,16 +159,14 @@ def history(call: Call, *, id: str, as_of: str | None = None) -> Body:
 @core.tool(shape(counts=dict, recent=[dict], health=dict), read_only=True)
 def overview(call: Call) -> Body:
     """Counts by kind, newest items, health."""
-    page = call.engine.listing(call.caller, limit=5)
-    return {"counts": call.engine.counts(call.caller, "kind"), "recent": [_item(item) for item in page.items],
-            "health": call.engine.health()}
+    return {"counts": call.engine.counts(call.caller, "kind"), "health": call.engine.health(),
+            "recent": [_item(item) for item in call.engine.listing(call.caller, limit=5).items]}
 
 
 def _filter(kinds: Texts, tags: Texts, project: str | None, since: str | None = None, until: str | None = None,
             status: str | None = None) -> Filter:
-    for kind in kinds or ():
-        if kind not in KINDS:
-            raise InvalidInput(f"There is no such kind; use one of {', '.join(KINDS)}.", field="kinds", value=kind)
+    if wrong := [kind for kind in kinds or () if kind not in KINDS]:
+        raise InvalidInput(f"There is no such kind; use one of {', '.join(KINDS)}.", field="kinds", value=wrong[0])
     gone = status in ("forgotten", "deleted")
     return Filter(kinds=tuple(kinds or ()), tags_all=tuple(tags or ()), projects=(project,) if project else (),
                   since=since, until=until, statuses=(status,) if status and not gone else (), forgotten=gone)

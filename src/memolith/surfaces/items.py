@@ -16,9 +16,7 @@ CHANGED = shape("redactions", id=str, version=int, event=int, redactions={"type"
 
 def bare_id(id: str) -> str:
     """The id itself; the last part of an address or a URN."""
-    if "://" in id:
-        return id.rsplit("/", 1)[-1]
-    return id.rsplit(":", 1)[-1] if id.startswith("urn:") else id
+    return id.rsplit("/", 1)[-1] if "://" in id else id.rsplit(":", 1)[-1] if id.startswith("urn:") else id
 
 
 def the(call: Call, kind: str, id: str, field: str | None = None, *, forgotten: bool = False) -> Item:
@@ -30,12 +28,10 @@ def the(call: Call, kind: str, id: str, field: str | None = None, *, forgotten: 
 
 
 def given(**values: JsonValue) -> dict[str, JsonValue]:
-    """Those of the values that are not empty."""
     return {name: value for name, value in values.items() if value}
 
 
 def changed(written: Written) -> Body:
-    """The item as a write has left it."""
     return {"id": written.item.id, "version": written.item.version, "event": written.seq,
             "redactions": dict(written.redactions)}
 

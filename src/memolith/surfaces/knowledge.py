@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, JsonValue
 
-from memolith.engine.certainty import CONCEPTS, certainty_of
+from memolith.engine.claims import CONCEPTS, certainty_of
 from memolith.engine.graph import MOST_VISITED, path, walk
 from memolith.engine.model import Audience, Block, Condition, Direction, Draft, Filter, Item, Page, Patch, Written
 from memolith.engine.recall import Query
@@ -14,13 +14,11 @@ from memolith.errors import InvalidInput, MemolithError, NotFound
 from memolith.registry import Body, Call, Content, Dialect, Family, Resource, Resources, shape
 from memolith.surfaces.items import given, the
 
-ADDRESS, MOST_LISTED = "concept://", 10_000
-WAYS = {"incoming": Direction.IN, "outgoing": Direction.OUT, "both": Direction.BOTH}
+ADDRESS, MOST = "concept://", 10_000
 PLACES = {"area": "Uncategorized", "topic": "General", "subtopic": "General"}
 MISSING = {"relationship_type": "relationship_not_found", "end_concept_id": "path_not_found"}
 FIELDS = {"title": "name", "content": "explanation", "target": "target_id"}
 WORDED = {409: "validation_error", 413: "validation_error", 503: "service_unavailable", 507: "database_error"}
-
 Id = Annotated[str, Field(description="The id of a concept.")]
 Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"\S", description="What the concept is called.")]
 Text = Annotated[str, Field(min_length=1, pattern=r"\S", description="What it means, in full.")]
@@ -31,22 +29,19 @@ Bound = Annotated[float, Field(ge=0, le=100, description="Only concepts within t
 Limit = Annotated[int, Field(ge=1, le=50)]
 Kind = Annotated[Literal["prerequisite", "relates_to", "includes"], Field(description="In upper or lower case."),
                  BeforeValidator(lambda given: given.lower() if isinstance(given, str) else given)]
-
 MAYBE = {"anyOf": [{"type": "string"}, {"type": "null"}]}
 ROW = {"properties": shape(
     concept_id=str, name=str, similarity=float, area=MAYBE, topic=MAYBE, subtopic=MAYBE, certainty_score=float,
     created_at=str, relationship_type=str, direction=str, strength=float, notes=MAYBE, depth=int,
     relationship_to_next=MAYBE)["properties"], "type": "object"}
 COUNT = shape(name=str, concept_count=int)
-TOPIC = shape(name=str, concept_count=int, subtopics=[COUNT])
-AREA = shape(name=str, concept_count=int, topics=[TOPIC])
+AREA = shape(name=str, concept_count=int, topics=[shape(name=str, concept_count=int, subtopics=[COUNT])])
 DONE = shape("redactions", success=bool, concept_id=str, message=str, redactions=dict[str, int], warnings=[str])
 TIED = shape(success=bool, relationship_id=str, message=str)
 ROWS = shape(success=bool, results=[ROW], total=int, message=str, warnings=[str])
 
 
 def failure(error: MemolithError) -> Body:
-    """The documented error body."""
     told = {"field": FIELDS.get(error.field or "", error.field), "resource_id": error.id,
             "invalid_value": None if error.value is None else str(error.value)[:50]}
     kind = MISSING.get(error.field or "", "concept_not_found") if error.status == 404 else WORDED.get(
@@ -56,7 +51,6 @@ def failure(error: MemolithError) -> Body:
 
 
 def read_resource(call: Call, uri: str) -> Content | None:
-    """A concept with its history as JSON."""
     if not uri.startswith(ADDRESS):
         return None
     concept = get_concept(call, concept_id=uri, include_history=True)["concept"]
@@ -96,10 +90,9 @@ def get_tool_availability(call: Call) -> Body:
     mode = call.engine.documents.shelf().sandbox.state[0]
     names = sorted(tool.name for tool in knowledge.tools)
     return {"success": True, "available": names, "unavailable": [], "total_tools": len(names), "service_status": {
-        "concept_tools": {"repository": True, "confidence_service": True},
+        "concept_tools": {"repository": True, "confidence_service": True}, "analytics_tools": {"neo4j_service": True},
         "search_tools": {"neo4j_service": True, "chromadb_service": meaning, "embedding_service": meaning},
         "relationship_tools": {"neo4j_service": True, "event_store": True, "outbox": True},
-        "analytics_tools": {"neo4j_service": True},
         "runner_tools": {"sandbox": mode != "none", "namespace": mode == "namespace", "landlock": mode == "landlock"}}}
 
 
@@ -162,16 +155,15 @@ def search_concepts_exact(call: Call, *, name: Annotated[str, Field(description=
                           area: Wanted = None, topic: Wanted = None, subtopic: Wanted = None,
                           min_certainty: Bound = 0, limit: Annotated[int, Field(ge=1, le=100)] = 20) -> Body:
     """Find concepts by part of their name and by where they belong, the newest first."""
-    page = call.engine.listing(call.caller, _chosen(min_certainty, 100, name, area=area, topic=topic,
-                                                    subtopic=subtopic), limit=limit)
+    chosen = _chosen(min_certainty, 100, name, area=area, topic=topic, subtopic=subtopic)
+    page = call.engine.listing(call.caller, chosen, limit=limit)
     return _page(call, page, f"Found {page.total} concepts matching criteria")
 
 
 @knowledge.tool(ROWS, read_only=True)
 def get_recent_concepts(call: Call, *, limit: Limit = 20) -> Body:
     """The concepts that were added last."""
-    page = call.engine.listing(call.caller, CONCEPTS, limit=limit)
-    return _page(call, page, "Found", "area", "topic", "created_at")
+    return _page(call, call.engine.listing(call.caller, CONCEPTS, limit=limit), "Found", "area", "topic", "created_at")
 
 
 @knowledge.tool(TIED)
@@ -187,8 +179,7 @@ def create_relationship(call: Call, *, source_id: Id, target_id: Id, relationshi
 def delete_relationship(call: Call, *, source_id: Id, target_id: Id, relationship_type: Kind) -> Body:
     """Cut one relationship between two concepts."""
     source, target = _concept(call, source_id), _concept(call, target_id)
-    around = call.engine.explore(call.caller, source, 1, [relationship_type], Direction.OUT, most=MOST_VISITED)
-    for link in around.links:
+    for link in call.engine.explore(call.caller, source, 1, [relationship_type], "outgoing", most=MOST_VISITED).links:
         if link.target == target:
             call.engine.unlink(call.caller, link.id)
             return {"success": True, "relationship_id": link.id, "message": "Relationship deleted"}
@@ -196,11 +187,11 @@ def delete_relationship(call: Call, *, source_id: Id, target_id: Id, relationshi
 
 
 @knowledge.tool(ROWS, read_only=True)
-def get_related_concepts(call: Call, *, concept_id: Id, direction: Literal["incoming", "outgoing", "both"] = "both",
+def get_related_concepts(call: Call, *, concept_id: Id, direction: Direction = "both",
                          relationship_type: Kind | None = None, limit: Limit = 20) -> Body:
     """The concepts one step away, the strongest relationship first."""
     center, types = _concept(call, concept_id), (relationship_type,) if relationship_type else ()
-    around = call.engine.explore(call.caller, center, 1, types, WAYS[direction], CONCEPTS, MOST_VISITED)
+    around = call.engine.explore(call.caller, center, 1, types, direction, CONCEPTS, MOST_VISITED)
     items = {item.id: item for item in around.items}
     links = sorted(around.links, key=lambda link: (-link.strength, link.seq))
     return {"success": True, "message": f"Found {len(links)} related concepts", "total": len(links), "results": [
@@ -214,12 +205,11 @@ def get_prerequisites(call: Call, *, concept_id: Id, depth: Annotated[int, Field
     """What to understand before a concept, step by step back from it."""
     target = _concept(call, concept_id)
     with call.engine.store.reading(call.caller.tenant) as rows:
-        distance, titles, cut = walk(rows, call.caller, target, depth, ("prerequisite",), Direction.IN, CONCEPTS,
-                                     MOST_LISTED)
+        distance, titles, cut = walk(rows, call.caller, target, depth, ("prerequisite",), "incoming", CONCEPTS, MOST)
     found = sorted((steps, titles[id].casefold(), id) for id, steps in distance.items() if steps)
     return {"success": True, "message": f"Found {len(found)} prerequisites", "total": len(found), "prerequisites": [
         {"concept_id": id, "name": titles[id], "depth": steps} for steps, _, id in found],
-        "warnings": ["There is more than is shown."] if cut else []}
+        "warnings": ["There is more than is shown."] * cut}
 
 
 @knowledge.tool(shape(success=bool, path=[ROW], length=int, message=str), read_only=True)
@@ -230,8 +220,7 @@ def get_concept_chain(call: Call, *, start_concept_id: Id, end_concept_id: Id,
     found = path(call.engine.store, call.caller, start, end, max_depth, CONCEPTS)
     if not found:
         raise NotFound(f"No path of at most {max_depth} relationships joins these concepts.", field="end_concept_id")
-    length = len(found) - 1
-    return {"success": True, "message": f"Found path of length {length}", "length": length, "path": [
+    return {"success": True, "message": f"Found path of length {len(found) - 1}", "length": len(found) - 1, "path": [
         {"concept_id": id, "name": name, "relationship_to_next": type.upper() or None} for id, name, type in found]}
 
 
@@ -248,8 +237,8 @@ def list_hierarchy(call: Call) -> Body:
             {"name": leaf, "concept_count": count} for leaf, count in sorted(leaves.items())]}
         for topic, leaves in sorted(topics.items())]} for area, topics in sorted(tree.items())]
     total = sum(leaves.total() for topics in tree.values() for leaves in topics.values())
-    return {"success": True, "message": f"Hierarchy contains {len(areas)} areas with {total} concepts",
-            "areas": areas, "total_concepts": total}
+    return {"success": True, "areas": areas, "total_concepts": total,
+            "message": f"Hierarchy contains {len(areas)} areas with {total} concepts"}
 
 
 @knowledge.tool(ROWS, read_only=True)
@@ -272,10 +261,8 @@ def _concept(call: Call, id: str) -> str:
 def _attributes(score: float | None, **places: str | None) -> tuple[dict[str, JsonValue], tuple[str, ...]]:
     """What to set, and which places to take away."""
     clean = {name: " ".join(place.split()) for name, place in places.items() if place is not None}
-    found: dict[str, JsonValue] = {name: place for name, place in clean.items() if place}
-    if score is not None:
-        found |= {"certainty_score": score, "certainty_source": "given"}
-    return found, tuple(name for name, place in clean.items() if not place)
+    sure: dict[str, JsonValue] = {} if score is None else {"certainty_score": score, "certainty_source": "given"}
+    return given(**clean) | sure, tuple(name for name, place in clean.items() if not place)
 
 
 def _done(message: str, written: Written) -> Body:

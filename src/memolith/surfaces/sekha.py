@@ -15,8 +15,6 @@ from memolith.registry import Argument, Body, Call, Dialect, Family, shape
 from memolith.surfaces.items import bare_id, given, the
 
 REACH, EXCERPT, MOST_SUGGESTED, END_OF_DAY = 8, 200, 1000, "T23:59:59.999999"
-FIELDS = {"title": "label", "content": "messages"}
-
 Id = Annotated[str, Field(description="The id of the conversation.")]
 Label = Annotated[str, Field(min_length=1, max_length=500, pattern=r"\S", description="What it is called.")]
 Folder = Annotated[str, Field(description="A path like /projects/api.")]
@@ -30,7 +28,6 @@ Most = Annotated[float, Field(ge=0, le=10, description="At most so important.")]
 Page = Annotated[int, Field(ge=1, le=100)]
 Offset = Annotated[int, Field(ge=0, le=10**9)]
 Status = Literal["active", "archived"]
-
 ABOUT = {"label": str, "status": str, "folder": str, "importance_score": float, "word_count": int,
          "session_count": int, "created_at": str, "updated_at": str}
 RESULT = shape(conversation_id=str, message_id=str, score=float, content=str, label=str, folder=str, timestamp=str,
@@ -49,7 +46,6 @@ class Message(Argument):
     metadata: dict[str, JsonValue] | None = None
 
     def block(self) -> Block:
-        """The message as the engine keeps it."""
         at = self.timestamp and when("messages.timestamp", self.timestamp)
         return Block(self.content, self.role, at, attributes=self.metadata or {})
 
@@ -68,7 +64,6 @@ class Filters(Argument):
     conversation_id: Annotated[str | None, Field(description="Only this conversation.")] = None
 
     def chosen(self) -> Filter:
-        """The same for the engine."""
         since = self.date_from and when("filters.date_from", self.date_from)
         until = self.date_to and when("filters.date_to", self.date_to + END_OF_DAY * (len(self.date_to) <= 10))
         path = folder_path(self.folder or "")
@@ -82,9 +77,9 @@ class Filters(Argument):
 
 def failure(error: MemolithError) -> Body:
     """The documented envelope; it has no place for a field, so the message names it."""
-    field = FIELDS.get(error.field or "", error.field or "")
-    named = field.split(".")[-1] in error.message
-    return {"success": False, "data": None, "error": error.message if named else f"{field}: {error.message}"}
+    field = {"title": "label", "content": "messages"}.get(error.field or "", error.field or "")
+    told = error.message if field.split(".")[-1] in error.message else f"{field}: {error.message}"
+    return {"success": False, "data": None, "error": told}
 
 
 sekha = Family("sekha", Dialect(
@@ -147,10 +142,9 @@ def memory_prune(call: Call, *, threshold_days: Days = 30, importance_threshold:
     found, total, savings = talks.stale(call.engine, call.caller, threshold_days, importance_threshold, MOST_SUGGESTED)
     return {"threshold_days": threshold_days, "importance_threshold": importance_threshold,
             "total_suggestions": total, "estimated_token_savings": savings, "suggestions": [
-                {"conversation_id": item.id, "conversation_label": item.title, "last_accessed": last,
-                 "message_count": item.blocks, "token_estimate": tokens, "preview": preview,
-                 "importance_score": score, "recommendation": advice}
-                for item, score, last, tokens, preview, advice in found],
+                {"conversation_id": item.id, "conversation_label": item.title, "message_count": item.blocks,
+                 "importance_score": score, "last_accessed": last, "token_estimate": tokens, "preview": preview,
+                 "recommendation": advice} for item, score, last, tokens, preview, advice in found],
             "warnings": [f"The first {len(found):,} are shown."] * (len(found) < total)}
 
 
@@ -168,9 +162,8 @@ def memory_export(call: Call, *, conversation_id: Id, format: Literal["json", "m
     """A whole conversation, also as a Markdown document; counts as reading it."""
     item, blocks, about = _read(call, conversation_id)
     head = {"id": item.id, **about} if include_metadata else {}
-    messages: list[Body] = [
-        {"role": block.speaker or "user", "content": block.text, "timestamp": block.at,
-         **given(metadata=dict(block.attributes) if include_metadata else None)} for block in blocks]
+    messages: list[Body] = [{"role": block.speaker or "user", "content": block.text, "timestamp": block.at, **given(
+        metadata=dict(block.attributes) if include_metadata else None)} for block in blocks]
     body: Body = {**({"conversation": head} if head else {}), "messages": messages, "format": format,
                   "include_metadata": include_metadata}
     if format == "markdown":
@@ -208,8 +201,7 @@ def _read(call: Call, id: str) -> tuple[Item, list[Block], Body]:
     for event in reversed(events):
         undone |= {event.data.get("undoes")} if event.seq not in undone else set()
     appended = sum(event.type == "appended" and event.seq not in undone for event in events)
-    return item, blocks, {
-        "label": item.title, "status": item.status, "folder": item.attributes.get("folder", "/"),
+    return item, blocks, {"label": item.title, "status": item.status, "folder": item.attributes.get("folder", "/"),
         "importance_score": item.attributes.get("importance_score", 5), "created_at": item.created_at,
         "updated_at": item.updated_at, "session_count": 1 + appended,
         "word_count": sum(len(talks.WORD.findall(block.text)) for block in blocks)}

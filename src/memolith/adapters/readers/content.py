@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from memolith.engine.chunks import chunk
+from memolith.engine.events import chunk
 
 Blocks = list[tuple[str, str]]
 LONGEST_PLACE, LONGEST_SUMMARY, SENTENCES, BEST = 200, 600, 4000, 50

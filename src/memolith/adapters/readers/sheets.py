@@ -12,7 +12,7 @@ from typing import BinaryIO, NamedTuple, cast
 from python_calamine import CalamineError, CalamineWorkbook, PasswordError, SheetVisibleEnum
 
 from memolith.adapters.readers.content import Blocks, Content
-from memolith.engine.chunks import TARGET, weigh
+from memolith.engine.events import TARGET, weigh
 from memolith.errors import InvalidInput
 
 Cell = str | float | bool | date | time | timedelta

@@ -18,7 +18,7 @@ import charset_normalizer
 
 from memolith.adapters.readers.content import Blocks, Content, pieces, sections
 from memolith.adapters.readers.sheets import Grid, join
-from memolith.engine.chunks import chunk
+from memolith.engine.events import chunk
 from memolith.errors import InvalidInput
 
 with suppress(ImportError):

@@ -32,35 +32,32 @@ create index item_project on item (tenant, project) where project is not null;
 create index item_topic on item (tenant, (attributes::jsonb ->> 'topic_id'))
     where attributes::jsonb ->> 'topic_id' is not null;
 create index item_expiring on item (tenant) where attributes::jsonb ->> 'expires_at' is not null;
+create index item_cut on item (tenant) where passages <> blocks;
 create index item_name on item (tenant, kind, title) where title <> '';
 
 -- The id is the item's row times 2^20 plus the ordinal, so a hit tells its item and its neighbours without a look-up.
 create table passage (
     id bigint primary key, tenant text collate "C" not null, item bigint not null, ordinal integer not null,
     block integer not null, text text not null, at text collate "C" not null, speaker text collate "C", locator text,
-    attributes text, digest bigint not null
+    attributes text
 );
-create index passage_digest on passage (tenant, digest);
 create index passage_speaker on passage (tenant, speaker) where speaker is not null;
 
 create table tag (
     tenant text collate "C" not null, tag text collate "C" not null, item bigint not null,
     primary key (tenant, tag, item)
 ) without rowid;
-create index tag_item on tag (tenant, item);
 
--- A few marks of the first passage of each item; near-identical texts share at least one.
+-- Marks of the first passage of each item: the same text has the same first one, near-identical ones share another.
 create table sketch (
-    tenant text collate "C" not null, mark bigint not null, item bigint not null,
-    primary key (tenant, mark, item)
+    tenant text collate "C" not null, mark bigint not null, item bigint not null, primary key (tenant, mark, item)
 ) without rowid;
 
 create table link (
     tenant text collate "C" not null, id text collate "C" not null, source text collate "C" not null,
     target text collate "C" not null, type text collate "C" not null, strength double precision not null,
     attributes text not null, version integer not null, seq bigint not null, created_at text collate "C" not null,
-    updated_at text collate "C" not null,
-    primary key (tenant, id)
+    updated_at text collate "C" not null, primary key (tenant, id)
 ) without rowid;
 create unique index link_out on link (tenant, source, type, target);
 create index link_in on link (tenant, target, type, source);
@@ -68,10 +65,8 @@ create index link_in on link (tenant, target, type, source);
 create table outbox (
     tenant text collate "C" not null, seq bigint not null, consumer text collate "C" not null,
     stream text collate "C" not null, status text not null, attempts integer not null default 0,
-    due text collate "C" not null, error text,
-    primary key (tenant, seq, consumer)
+    due text collate "C" not null, error text, primary key (tenant, consumer, seq)
 ) without rowid;
-create index outbox_order on outbox (consumer, tenant, status, seq);
 create table outbox_done (
     tenant text collate "C" not null, consumer text collate "C" not null, count bigint not null,
     primary key (tenant, consumer)
@@ -79,8 +74,7 @@ create table outbox_done (
 
 create table access (
     tenant text collate "C" not null, item text collate "C" not null, count bigint not null,
-    last text collate "C" not null,
-    primary key (tenant, item)
+    last text collate "C" not null, primary key (tenant, item)
 ) without rowid;
 
 create table client_key (
@@ -90,6 +84,5 @@ create table client_key (
 ) without rowid;
 
 create table setting (
-    tenant text collate "C" not null, name text collate "C" not null, value text not null,
-    primary key (tenant, name)
+    tenant text collate "C" not null, name text collate "C" not null, value text not null, primary key (tenant, name)
 ) without rowid;

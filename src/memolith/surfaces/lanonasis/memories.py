@@ -22,7 +22,6 @@ MemoryType = Literal["context", "project", "knowledge", "reference", "personal",
 Status = Literal["active", "archived", "draft", "deleted"]
 MemoryId = Annotated[str, Field(description="The id of the memory.")]
 UserId = Annotated[str, Field(description="Whose memories; another user's id needs an admin key.")]
-
 # Left out, it is what the tenant has set; the schema shows what that is at first.
 Share = Annotated[float, Field(ge=0, le=1, json_schema_extra={"default": 0.7})]
 TopicId = Annotated[str | None, Field(description="The id of a topic.")]
@@ -39,16 +38,14 @@ TYPES: dict[str, tuple[str, ...]] = {
     "context": ("context",), "project": ("project", "decisions", "tech-debt", "blockers", "progress"),
     "knowledge": ("knowledge", "patterns", "learnings", "security", "performance"),
     "reference": ("reference", "apis", "config"), "personal": ("personal",), "workflow": ("workflow", "testing")}
-TYPE_OF = {name: type for type, names in TYPES.items() for name in names}
 STATUSES = {"active": ("active",), "archived": ("archived", "superseded", "consolidated"),
             "draft": ("draft", "pending"), "deleted": ()}
 STATUS_OF = {name: status for status, names in STATUSES.items() for name in names}
 OWN, QUERY = ("topic_id", "summary", "metadata"), 1000
-CODES = {
-    errors.Malformed: (-32602, "Invalid Params"), errors.Unauthenticated: (-32001, "Authentication Required"),
-    errors.Denied: (-32002, "Permission Denied"), errors.RateLimited: (-32003, "Rate Limit Exceeded"),
-    errors.NotFound: (-32004, "Resource Not Found"), errors.Unavailable: (-32000, "Server Error"),
-    errors.DiskFull: (-32000, "Server Error")}
+CODES = {errors.Malformed: (-32602, "Invalid Params"), errors.Unauthenticated: (-32001, "Authentication Required"),
+         errors.Denied: (-32002, "Permission Denied"), errors.RateLimited: (-32003, "Rate Limit Exceeded"),
+         errors.NotFound: (-32004, "Resource Not Found"), errors.Unavailable: (-32000, "Server Error"),
+         errors.DiskFull: (-32000, "Server Error")}
 FIELDS: dict[str, object] = {
     "id": str, "title": str, "content": str, "memory_type": {"enum": list(TYPES)}, "tags": [str], "created_at": str,
     "updated_at": str, "status": {"enum": list(STATUSES)}, "summary": str, "topic_id": str, "project_ref": str,
@@ -87,8 +84,7 @@ def update_memory(call: Call, *, memory_id: MemoryId, title: Named | None = None
                   project_ref: Change = "", status: Status | None = None, metadata: Object | None = None,
                   summary: str | None = None) -> Body:
     """Change a memory: what is given takes the place of what was there, which stays in its history."""
-    given = (title, content, memory_type, tags, status, metadata, summary, topic_id or None, project_ref or None)
-    if all(one is None for one in given) and topic_id is not None and project_ref is not None:
+    if [title, content, memory_type, tags, status, metadata, summary, topic_id, project_ref] == [None] * 7 + [""] * 2:
         raise errors.InvalidInput("Say what to change.", field="title")
     item = the(call, "memory", memory_id, "memory_id")
     measured(call, tags, title=title, content=content, summary=summary, project_ref=project_ref)
@@ -96,9 +92,8 @@ def update_memory(call: Call, *, memory_id: MemoryId, title: Named | None = None
     kept = {name: value for name, value in (("metadata", metadata), ("summary", summary), ("topic_id", topic))
             if value is not None}
     dropped = [] if metadata is None else [name for name in item.attributes if name not in OWN]
-    patch = Patch(title=title, blocks=None if content is None else (Block(content),), attributes=kept,
-                  tags=None if tags is None else tuple(tags), status=None if status == "deleted" else status,
-                  dropped=(*dropped, "topic_id") if topic_id is None else tuple(dropped),
+    patch = Patch(title, None if content is None else (Block(content),), None if tags is None else tuple(tags), kept,
+                  (*dropped, *["topic_id"] * (topic_id is None)), None if status == "deleted" else status,
                   project="" if project_ref is None else project_ref or None,
                   namespace=None if type_for(item.scope.namespace) == memory_type else memory_type)
     written = call.engine.revise(call.caller, item.id, patch, key=call.idempotency_key)
@@ -167,9 +162,8 @@ def intelligence_health_check(call: Call) -> Body:
 
 @lanonasis.tool(shape(memory_id=str, suggestions=[shape(tag=str, confidence=float, reason=str)], existing_tags=[str],
                       method=str, warnings=[str]), read_only=True, inert=("user_id",))
-def intelligence_suggest_tags(call: Call, *, memory_id: MemoryId, user_id: UserId,
-                              max_suggestions: Annotated[int, Field(ge=1, le=20)] = 5,
-                              include_existing_tags: Elsewhere = True) -> Body:
+def intelligence_suggest_tags(call: Call, *, memory_id: MemoryId, user_id: UserId, max_suggestions: Annotated[
+        int, Field(ge=1, le=20)] = 5, include_existing_tags: Elsewhere = True) -> Body:
     """Tags that would suit a memory and that it does not have yet."""
     call = acting_for(call, user_id)
     item, engine = the(call, "memory", memory_id, "memory_id"), call.engine
@@ -184,9 +178,8 @@ def intelligence_suggest_tags(call: Call, *, memory_id: MemoryId, user_id: UserI
 
 @lanonasis.tool(shape(source_memory_id=str, related=[SCORED], method=str, warnings=[str]), read_only=True,
                 inert=("user_id",))
-def intelligence_find_related(call: Call, *, memory_id: MemoryId, user_id: UserId,
-                              limit: Annotated[int, Field(ge=1, le=50)] = 10,
-                              similarity_threshold: Share = SET) -> Body:
+def intelligence_find_related(call: Call, *, memory_id: MemoryId, user_id: UserId, limit: Annotated[
+        int, Field(ge=1, le=50)] = 10, similarity_threshold: Share = SET) -> Body:
     """Memories that are about the same as a memory."""
     call = acting_for(call, user_id)
     item, engine = the(call, "memory", memory_id, "memory_id"), call.engine
@@ -203,8 +196,7 @@ def intelligence_find_related(call: Call, *, memory_id: MemoryId, user_id: UserI
                       total_pairs=int, threshold_used=float, method=str, warnings=[str]),
                 read_only=True, inert=("user_id",))
 def intelligence_detect_duplicates(call: Call, *, user_id: UserId, similarity_threshold: Annotated[
-        float, Field(ge=0, le=1, json_schema_extra={"default": 0.9})] = SET,
-        max_pairs: Annotated[int, Field(ge=1, le=100)] = 20) -> Body:
+        float, Field(ge=0, le=1, json_schema_extra={"default": 0.9})] = SET, max_pairs: Limit = 20) -> Body:
     """Pairs of memories that say nearly the same; a changed number, date, name or negation is no duplicate."""
     call = acting_for(call, user_id)
     least = call.engine.configuration.number(call.caller.tenant, "duplicate_threshold", similarity_threshold)
@@ -215,8 +207,7 @@ def intelligence_detect_duplicates(call: Call, *, user_id: UserId, similarity_th
         call.progress(done, total, "comparing memories")
 
     found, warnings = call.engine.insights.duplicates(call.caller, mine(call.caller), least, tell)
-    ids = list(dict.fromkeys(item.id for pair in found[:max_pairs] for item in pair[:2]))
-    whole = {one["id"]: one for one in shown(call, ids)}
+    whole = {one["id"]: one for one in shown(call, [*{item.id for pair in found[:max_pairs] for item in pair[:2]}])}
     return {"duplicate_pairs": [{"memory_1": whole[one.id], "memory_2": whole[two.id], "similarity_score": score}
                                 for one, two, score in found[:max_pairs]],
             "total_pairs": len(found), "threshold_used": least, "method": "built-in", "warnings": list(warnings)}
@@ -226,16 +217,14 @@ def intelligence_detect_duplicates(call: Call, *, user_id: UserId, similarity_th
                       summary=str, topic=str, memories_analyzed=int, method=str, warnings=[str]),
                 read_only=True, inert=("user_id",))
 def intelligence_extract_insights(call: Call, *, user_id: UserId, topic: str | None = None,
-                                  memory_type: MemoryType | None = None,
-                                  max_memories: Annotated[int, Field(ge=1, le=100)] = 50) -> Body:
+                                  memory_type: MemoryType | None = None, max_memories: Limit = 50) -> Body:
     """Themes, decisions, open questions and gaps in a user's memories, with the memories behind each."""
     caller = acting_for(call, user_id).caller
     chosen = replace(mine(caller), namespaces=TYPES.get(memory_type or "", ()))
     found, summary, count, method, warnings = call.engine.insights.themes(caller, chosen, topic or "", max_memories)
     return {"insights": [{"category": one.label, "insight": one.text, "supporting_memories": list(one.support),
-                          "confidence": one.confidence} for one in found],
-            "summary": summary, "topic": topic or "", "memories_analyzed": count, "method": method,
-            "warnings": list(warnings)}
+                          "confidence": one.confidence} for one in found], "summary": summary, "topic": topic or "",
+            "memories_analyzed": count, "method": method, "warnings": list(warnings)}
 
 
 @lanonasis.tool(shape(time_range_days=int, method=str, patterns=shape(
@@ -255,8 +244,7 @@ def _filter(types: Sequence[str], topic_id: str | None, project_ref: str | None,
             tags: Tags) -> Filter:
     return Filter(kinds=("memory",), namespaces=tuple(name for type in types for name in TYPES[type]),
                   topics=(bare_id(topic_id),) if topic_id else (), projects=(project_ref,) if project_ref else (),
-                  tags_all=tuple(tags or ()), statuses=STATUSES[status] if status else (),
-                  forgotten=status == "deleted")
+                  tags_all=tuple(tags or ()), statuses=STATUSES.get(status or "", ()), forgotten=status == "deleted")
 
 
 def _room(call: Call, rows: Reader) -> None:
@@ -270,34 +258,28 @@ def shown(call: Call, ids: Sequence[str], scores: Mapping[str, float] | None = N
     """The memories as they are now, forgotten or not, with how often they were read and how similar they are."""
     found, reads = call.engine.read_many(call.caller, ids, forgotten=True), call.engine.accesses(call.caller, ids)
     return [{
-        "id": item.id, "title": item.title or blocks[0].text.strip().splitlines()[0][:80],
+        "id": item.id, "title": item.title or blocks[0].text.strip().splitlines()[0][:80], "user_id": item.scope.owner,
         "content": "\n\n".join(block.text for block in blocks), "memory_type": type_for(item.scope.namespace),
         "tags": list(item.tags), "status": "deleted" if item.forgotten else STATUS_OF.get(item.status, "active"),
         "summary": item.attributes.get("summary"), "topic_id": item.attributes.get("topic_id"),
-        "project_ref": item.scope.project, "user_id": item.scope.owner,
         "metadata": {name: value for name, value in item.attributes.items() if name not in OWN} | cast(
             Object, item.attributes.get("metadata") or {}),
         "access_count": reads.get(item.id, (0, None))[0], "last_accessed": reads.get(item.id, (0, None))[1],
-        "created_at": item.created_at, "updated_at": item.updated_at,
+        "project_ref": item.scope.project, "created_at": item.created_at, "updated_at": item.updated_at,
         **({"similarity_score": scores[item.id]} if scores else {})} for item, blocks in found]
 
 
 def mine(caller: Caller) -> Filter:
-    """The memories of the caller himself."""
     return Filter(kinds=("memory",), owner=caller.user)
 
 
 def type_for(namespace: str | None) -> str:
     """The type, also where another family wrote the memory."""
-    return TYPE_OF.get(namespace or "", "context")
+    return next((type for type, names in TYPES.items() if namespace in names), "context")
 
 
 def by_type(namespaces: Mapping[str, int] | Mapping[str | None, int]) -> dict[str, int]:
-    """How many memories there are of each type."""
-    types: dict[str, int] = dict.fromkeys(TYPES, 0)
-    for name, count in namespaces.items():
-        types[type_for(name)] += count
-    return types
+    return {type: sum(count for name, count in namespaces.items() if type_for(name) == type) for type in TYPES}
 
 
 def acting_for(call: Call, user_id: str | None) -> Call:

@@ -17,13 +17,13 @@ from memolith.surfaces.items import bare_id, given, the
 from memolith.surfaces.lanonasis import memories
 from memolith.surfaces.lanonasis.memories import Named, Object, UserId, acting_for, lanonasis, mine
 
+__all__ = ["lanonasis"]
 ConfigKey = Annotated[str, Field(description=", ".join(KEYS))]
 KeyId = Annotated[str, Field(description="The id of the key.")]
 KeyType = Literal["api_key", "oauth_token", "certificate", "ssh_key"]
 Environment = Literal["development", "staging", "production"]
 Name = Annotated[str, Field(min_length=1, max_length=255)]
 MOST, EXCERPT = 1000, 300
-
 BY_TYPE = shape(**dict.fromkeys(memories.TYPES, int))
 WELL = {"enum": ["healthy", "unhealthy"]}
 PROJECT = shape("description", id=str, name=str, description=str, organization_id=str, status=str, created_at=str,
@@ -91,11 +91,11 @@ def set_config(call: Call, *, key: ConfigKey, value: str) -> Body:
 def create_project(call: Call, *, name: Name, description: str | None = None, organization_id: Annotated[
         str | None, Field(description="If given, all of the organisation see it.")] = None) -> Body:
     """Start a project, for yourself or for your whole organisation."""
-    title = " ".join(name.split())
-    if not title:
+    if not (title := " ".join(name.split())):
         raise InvalidInput("A project needs a name.", field="name")
-    draft = Draft(kind="project", title=title, attributes=given(description=description),
-                  audience=Audience.ORG if _own(call.caller, organization_id) else Audience.USER)
+    _own(call.caller, organization_id)
+    draft = Draft("project", title, attributes=given(description=description),
+                  audience=Audience.ORG if organization_id else Audience.USER)
     return _project(call.engine.remember(call.caller, draft, call.idempotency_key).item)
 
 
@@ -110,17 +110,16 @@ def list_projects(call: Call, *, organization_id: str | None = None) -> Body:
 @lanonasis.tool(shape(id=str, name=str, plan=str, settings=dict, limits=dict, usage=dict), read_only=True)
 def get_organization_info(call: Call, *, organization_id: str) -> Body:
     """What your organisation has set, what it may use, and what it uses."""
-    tenant, engine = _own(call.caller, organization_id), call.engine
-    assert tenant is not None
-    started = {"embedding_model": engine.search.state()[1], "secrets": engine.secrets}
-    values = engine.configuration.values(tenant) | started
+    _own(call.caller, organization_id)
+    tenant, engine = call.caller.tenant, call.engine
+    values = engine.configuration.values(tenant) | {"embedding_model": engine.search.state()[1],
+                                                    "secrets": engine.secrets}
     with engine.store.reading(tenant) as rows:
-        kinds = rows.counts(Caller(tenant, admin=True), Filter(), "kind")
-        keys = len(rows.records(tenant, "vault/"))
+        kinds, keys = rows.counts(Caller(tenant, admin=True), Filter(), "kind"), rows.records(tenant, "vault/")
     return {"id": tenant, "name": tenant, "plan": "self-hosted",
             "settings": {name: value for name, value in values.items() if not name.startswith("max_")},
             "limits": {name: value for name, value in values.items() if name.startswith("max_")},
-            "usage": {"memories": kinds.get("memory", 0), "projects": kinds.get("project", 0), "api_keys": keys}}
+            "usage": {"memories": kinds.get("memory", 0), "projects": kinds.get("project", 0), "api_keys": len(keys)}}
 
 
 @lanonasis.tool(KEY)
@@ -175,11 +174,10 @@ def search_lanonasis_docs(call: Call, *, query: Named, section: Literal["all", "
          "excerpt": " ".join(hit.passage.text.split())[:EXCERPT], "score": hit.score} for hit in found.hits]}
 
 
-def _own(caller: Caller, organisation: str | None) -> str | None:
-    """The caller's organisation, which is the only one that he can name, or none."""
+def _own(caller: Caller, organisation: str | None) -> None:
+    """Refuse any organisation but the caller's."""
     if organisation not in (None, caller.tenant):
         raise NotFound("There is no such organisation, or it is not yours.", field="organization_id")
-    return organisation
 
 
 def _project(item: Item) -> Body:

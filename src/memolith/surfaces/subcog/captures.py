@@ -1,7 +1,5 @@
 """Captures, which are memories with a namespace: keep, find, read, change, delete them, and their addresses."""
 
-from __future__ import annotations
-
 import fnmatch
 import json
 from collections.abc import Sequence
@@ -14,14 +12,19 @@ from pydantic import BeforeValidator, Field
 
 from memolith.engine.consolidation import headline
 from memolith.engine.filters import parse
-from memolith.engine.model import Block, Draft, Filter, Item, Patch
+from memolith.engine.intake import seconds
+from memolith.engine.model import Audience, Block, Caller, Draft, Filter, Item, Patch
+from memolith.engine.namespaces import NAMESPACES
+from memolith.engine.ports import Checkout
 from memolith.engine.recall import Query
-from memolith.engine.times import seconds
-from memolith.errors import InvalidInput, NotFound
-from memolith.registry import Body, Call, Content, Resource, Resources, shape
-from memolith.surfaces.items import given, spoken, the
-from memolith.surfaces.subcog.family import Domain, checkout_of, here, placed, subcog
+from memolith.errors import AnalystDown, BlockedContent, Denied, InvalidInput, Malformed, NotFound, PromptNotFound
+from memolith.registry import Body, Call, Content, Family, Resource, Resources, shape
+from memolith.surfaces.items import coded, given, spoken, the
 
+Domain = Literal["project", "user", "org"]
+CODES = {Malformed: (-32602, "Invalid parameters"), BlockedContent: (-32605, "Content blocked"),
+         PromptNotFound: (-32607, "Prompt not found"), NotFound: (-32604, "Memory not found"),
+         AnalystDown: (-32606, "LLM provider error"), Denied: (-32600, "Permission denied")}
 ADDRESS, MEDIUM, MOST = "subcog://", 200, 1000
 Namespace = Annotated[Literal[
     "decisions", "patterns", "learnings", "context", "tech-debt", "blockers", "progress", "apis", "config", "security",
@@ -30,19 +33,6 @@ MemoryId = Annotated[str, Field(description="Its id, URN or address.")]
 Tags = list[str] | None
 Text = Annotated[str, Field(min_length=1)]
 Who = Annotated[str | None, Field(max_length=60)]
-NAMESPACES: dict[str, tuple[str, list[str]]] = {
-    "decisions": ("What was decided about design and architecture, and why", ["decided", "chose", "going with"]),
-    "patterns": ("How things are done here", ["always", "never", "convention"]),
-    "learnings": ("What was found out the hard way", ["TIL", "learned", "discovered"]),
-    "context": ("What one must know to understand the rest", ["because", "constraint", "requirement"]),
-    "tech-debt": ("What should be done better later", ["TODO", "FIXME", "temporary", "hack"]),
-    "blockers": ("What stands in the way", ["blocked", "waiting", "depends on"]),
-    "progress": ("What is done", ["completed", "milestone", "shipped"]),
-    "apis": ("How to call things and what they answer", ["endpoint", "request", "response"]),
-    "config": ("How things are set up", ["environment", "setting", "variable"]),
-    "security": ("What is dangerous and how it is prevented", ["vulnerability", "CVE", "auth"]),
-    "performance": ("What is slow and what made it faster", ["benchmark", "latency", "throughput"]),
-    "testing": ("What is tested and how", ["test", "edge case", "coverage"])}
 # What other families call the same.
 OURS = {"project": "progress", "knowledge": "learnings", "reference": "apis", "workflow": "patterns",
         "personal": "context"}
@@ -59,6 +49,9 @@ OFFERS = [Resource(ADDRESS + path, path, about, "application/json") for path, ab
     "{domain}/{namespace}/{id}": "One memory by its URN.", "_/{namespace}": "The memories of a namespace.",
     "topics/{topic}": "The memories with a tag.", "search/{query}": "The memories that a search finds."}.items()]
 
+subcog = Family("subcog", coded(CODES, (-32608, "Validation error")),
+                instructions="Memories of coding sessions by namespace, prompts and templates, a graph of entities.")
+
 
 @subcog.tool(shape("redactions", id=str, urn=str, redactions=dict[str, int], warnings=[str]))
 def subcog_capture(call: Call, *, content: Text, namespace: Namespace, tags: Tags = None,
@@ -67,14 +60,13 @@ def subcog_capture(call: Call, *, content: Text, namespace: Namespace, tags: Tag
                    user_id: Who = None, agent_id: Who = None) -> Body:
     """Keep what a session found worth knowing, with the project and branch it belongs to."""
     caller, audience, project = placed(call, domain)
-    around = checkout_of(call) if project else None
+    around = checkout(call) if project else None
     if around and source and Path(source).is_relative_to(around.path):
         source = Path(source).relative_to(around.path).as_posix()
+    kept = given(source=source, branch=around.branch if around else None, user_id=user_id, agent_id=agent_id)
     written = call.engine.remember(caller, Draft(
-        title=headline(content), blocks=(Block(content),), namespace=namespace, audience=audience, project=project,
-        tags=(*(tags or ()), *marks(user_id, agent_id)), ttl_s=0 if ttl == "0" else seconds("ttl", ttl),
-        attributes=given(source=source, branch=around.branch if around else None, user_id=user_id, agent_id=agent_id),
-        ), call.idempotency_key)
+        "memory", headline(content), (Block(content),), (*(tags or ()), *marks(user_id, agent_id)), kept, "active",
+        audience, project, namespace, ttl_s=0 if ttl == "0" else seconds("ttl", ttl)), call.idempotency_key)
     return {"id": written.item.id, "urn": urn(written.item), "redactions": dict(written.redactions),
             "warnings": [f"{same.title!r} ({same.id}) says nearly the same." for same in written.similar]}
 
@@ -141,6 +133,24 @@ def subcog_namespaces(call: Call) -> Body:
                            for name, (about, signals) in NAMESPACES.items()]}
 
 
+def checkout(call: Call, path: str = "") -> Checkout | None:
+    """The repository around a local server, or around a folder of its machine; over HTTP no folder counts."""
+    return call.engine.repository(path) if call.local else None
+
+
+def here(call: Call) -> Call:
+    """The call of somebody who works in the project that he states, else in that of the repository around him."""
+    around = None if call.caller.project else checkout(call)
+    return replace(call, caller=replace(call.caller, project=around.project)) if around else call
+
+
+def placed(call: Call, domain: Domain) -> tuple[Caller, Audience, str | None]:
+    """Who acts for a domain, who sees what he writes there, and in which project; outside of one it is the user's."""
+    caller = here(call).caller
+    audience = Audience.USER if domain == "project" and caller.project is None else Audience(domain)
+    return caller, audience, caller.project if audience is Audience.PROJECT else None
+
+
 def wanted(call: Call, filter: str = "", namespace: str | None = None, tags: Sequence[str] = ()) -> Filter:
     """The memories that a filter means, in a namespace if one is given; what was superseded only if asked for."""
     chosen = parse(filter, STORED, STATUSES, call.engine.clock.now())
@@ -158,15 +168,13 @@ def memory(call: Call, id: str, forgotten: bool = False) -> Item:
 
 
 def rows(call: Call, items: Sequence[Item], detail: str) -> list[Body]:
-    """The memories as they are listed, with as much of each as was asked for."""
     whole, found = texts(call, [item.id for item in items]), list[Body]()
     for item in items:
         address, text = urn(item), whole[item.id]
         found.append({"id": item.id, "urn": address, "uri": f"{ADDRESS}memory/{item.id}", "tags": list(item.tags),
                       "namespace": address.split("/")[3]})
         if detail != "light":
-            cut = detail == "medium" and len(text) > MEDIUM
-            found[-1]["content"] = text[:MEDIUM] + "…" if cut else text
+            found[-1]["content"] = text[:MEDIUM] + "…" if detail == "medium" and len(text) > MEDIUM else text
         if detail == "everything":
             status = next((word for word, stored in STATUSES.items() if item.status in stored), item.status)
             found[-1] |= {"status": "tombstoned" if item.forgotten else status, "domain": item.scope.audience.value,
@@ -187,12 +195,10 @@ def urn(item: Item) -> str:
 
 
 def marks(user: str | None, agent: str | None) -> list[str]:
-    """The tags that say for whom and by whom a memory was kept."""
     return [f"{name}:{id}" for name, id in (("user", user), ("agent", agent)) if id]
 
 
 def read_resource(call: Call, uri: str) -> Content | None:
-    """What stands at an address, as JSON."""
     return Content(uri, json.dumps(_body(call, uri), ensure_ascii=False), "application/json") if uri.startswith(
         ADDRESS) else None
 
@@ -211,23 +217,20 @@ def _body(call: Call, uri: str) -> Body:
             return {"prompts": [{"name": item.title, "domain": item.scope.audience.value, "tags": list(item.tags),
                                  "description": item.attributes.get("description")} for item in page.items]}
         case ["_", *spaces] if len(spaces) < 2 and {*spaces} <= NAMESPACES.keys():
-            return _listed(call, "", "".join(f"ns:{space}" for space in spaces))
+            query, filter = "", "".join(f"ns:{space}" for space in spaces)
         case ["topics", topic] if topic:
-            return _listed(call, "", f"tag:{json.dumps(topic, ensure_ascii=False)}")
+            query, filter = "", f"tag:{json.dumps(topic, ensure_ascii=False)}"
         case ["search", query]:
-            return _listed(call, query, "")
+            filter = ""
         case ["memory", _] | [_, _, _]:
             return rows(call, [memory(call, uri)], "everything")[0]
-    raise NotFound(f"There is nothing at {uri[:200]!r}; {ADDRESS}help tells what there is.", id=uri)
-
-
-def _listed(call: Call, query: str, filter: str) -> Body:
+        case _:
+            raise NotFound(f"There is nothing at {uri[:200]!r}; {ADDRESS}help tells what there is.", id=uri)
     found = subcog_recall(call, query=query, filter=filter, limit=MOST, detail="light")
     return {"count": found["total"], "memories": found["results"]}
 
 
 def complete(call: Call, pattern: str, argument: str, beginning: str) -> list[str]:
-    """Namespaces, domains and tags that begin so."""
     tags = call.engine.counts(here(call).caller, "tag", wanted(call)) if argument == "topic" else {}
     known = {"namespace": [*NAMESPACES], "domain": ["project", "user", "org"], "topic": [*tags]}
     return [value for value in known.get(argument, ()) if pattern.startswith(ADDRESS) and value.startswith(beginning)]

@@ -1,7 +1,5 @@
 """Looking after memories: status, clearing up after branches, reindexing, consolidating and enriching."""
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from typing import Annotated, Literal
@@ -9,16 +7,15 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from memolith.engine.consolidation import carry_out, plan, rewritten
-from memolith.engine.model import Block, Filter, Item, Patch
+from memolith.engine.intake import seconds
+from memolith.engine.model import Block, Filter, Item, Patch, shifted
 from memolith.engine.ports import NO_LIMIT
 from memolith.engine.recall import Query
-from memolith.engine.times import seconds, shifted
 from memolith.engine.verbs import gone
 from memolith.errors import InvalidInput
 from memolith.registry import Body, Call, shape
 from memolith.surfaces.items import given
-from memolith.surfaces.subcog.captures import OURS, MemoryId, Namespace, memory, texts, wanted
-from memolith.surfaces.subcog.family import checkout_of, here, subcog
+from memolith.surfaces.subcog.captures import OURS, MemoryId, Namespace, checkout, here, memory, subcog, texts, wanted
 
 SHOWN, RELATED, ALIKE = 10, 3, 0.6
 MEMORIES = Filter(kinds=("memory",), forgotten=None)
@@ -31,18 +28,17 @@ Age = Annotated[str | None, Field(description="Erase only what was deleted so lo
     recent_topics=[str], top_tags=[shape(tag=str, count=int)])), read_only=True)
 def subcog_status(call: Call) -> Body:
     """Where this server works, how it keeps memories, and what they are about."""
-    around, engine, caller, chosen = checkout_of(call), call.engine, here(call).caller, wanted(call)
+    around, engine, caller, chosen = checkout(call), call.engine, here(call).caller, wanted(call)
     spaces = Counter[str]()
     for name, count in engine.counts(caller, "namespace", chosen).items():
         spaces[OURS.get(name, name)] += count
-    recent = dict.fromkeys(tag for item in engine.listing(caller, chosen).items for tag in item.tags)
+    recent = [*dict.fromkeys(tag for item in engine.listing(caller, chosen).items for tag in item.tags)][:SHOWN]
     most = Counter(engine.counts(caller, "tag", chosen)).most_common(SHOWN)
-    tags = [{"tag": tag, "count": count} for tag, count in most]
     place = {"path": around.path, "branch": around.branch} if around else {"path": None, "branch": None}
     return {"repository": {**place, "project_id": caller.project}, "storage": {
         "persistence": engine.store.name, "index": engine.store.name, "vector": engine.search.state()[1]},
-        "statistics": {"total_count": spaces.total(), "namespace_counts": dict(spaces),
-                       "recent_topics": [*recent][:SHOWN], "top_tags": tags}}
+        "statistics": {"total_count": spaces.total(), "namespace_counts": dict(spaces), "recent_topics": recent,
+                       "top_tags": [{"tag": tag, "count": count} for tag, count in most]}}
 
 
 @subcog.tool(shape(stale_branches=[str], memories_affected=int, purged=int, dry_run=bool, status=str), destructive=True)
@@ -50,7 +46,7 @@ def subcog_gc(call: Call, *, dry_run: DryRun = False, branch: Annotated[str | No
         description="Only memories of this branch.")] = None, purge: Annotated[bool, Field(
             description="Also erase what was deleted.")] = False, older_than: Age = None) -> Body:
     """Delete your memories of branches that the repository around the server no longer has."""
-    around, caller = checkout_of(call), here(call).caller
+    around, caller = checkout(call), here(call).caller
     if older_than is not None and not purge:
         raise InvalidInput("older_than belongs to purge; give both.", field="older_than")
     until = shifted(call.engine.clock.now(), -seconds("older_than", older_than)) if older_than else "~"
@@ -79,7 +75,7 @@ def subcog_gc(call: Call, *, dry_run: DryRun = False, branch: Annotated[str | No
 def subcog_reindex(call: Call, *, repo_path: Annotated[str | None, Field(
         description="Count only memories of the repository there.")] = None) -> Body:
     """Make the search index anew from the log, and count the memories in it."""
-    started, around = time.perf_counter(), checkout_of(call, repo_path) if repo_path else None
+    started, around = time.perf_counter(), checkout(call, repo_path) if repo_path else None
     if repo_path and not around:
         raise InvalidInput("There is no git repository there that you may name.", field="repo_path")
     call.engine.upkeep.rebuild(lambda done, total: call.progress(done, total, "replaying the log"))
@@ -113,20 +109,19 @@ def subcog_enrich(call: Call, *, memory_id: MemoryId, enrich_tags: bool = True, 
     """Give a memory more tags, a clearer structure and its context, and tell what changed."""
     call, item, engine = here(call), memory(call, memory_id), call.engine
     text, known = texts(call, [item.id])[item.id], [*engine.counts(call.caller, "tag", wanted(call))]
-    found, _, warnings = engine.insights.ask(lambda analyst: analyst.tags(text, known, 5 + len(item.tags)))
-    added = [one.label for one in found if one.label not in item.tags][:5] if enrich_tags else []
+    found, _, warnings = engine.insights.ask(
+        lambda analyst: analyst.tags(text, known, 5 + len(item.tags)) if enrich_tags else [])
+    added = [one.label for one in found if one.label not in item.tags][:5]
     better, more = rewritten(engine, "structure", [text]) if enrich_structure else (text, [])
     context, others = rewritten(engine, "context", [text, *_around(call, item, text)]) if add_context else (None, [])
-    written = engine.revise(call.caller, item.id, Patch(
-        blocks=(Block(better),), tags=(*item.tags, *added), attributes=given(context=context)), item.version,
-        call.idempotency_key)
+    patch = Patch(None, (Block(better),), (*item.tags, *added), given(context=context))
+    written = engine.revise(call.caller, item.id, patch, item.version, call.idempotency_key)
     return {"memory_id": item.id, "redactions": dict(written.redactions), "changes": {
         "tags_added": added, "structure_improved": better != text, "context_added": context},
         "warnings": list(dict.fromkeys((*warnings, *more, *others)))}
 
 
 def _around(call: Call, item: Item, text: str) -> list[str]:
-    """What is known of where a memory comes from, and what it is related to."""
     places = "".join(f", {name} {value}" for name in ("branch", "source") if (value := item.attributes.get(name)))
     near = call.engine.recall(call.caller, Query(text[:1000], wanted(call), limit=RELATED + 1, threshold=ALIKE,
                                                  per_item=True, verbatim=True)).hits

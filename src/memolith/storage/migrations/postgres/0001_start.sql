@@ -26,8 +26,7 @@ create table term (
 -- Narrow, so that an exact scan of a tenant reads little else than vectors.
 create table embedding (
     tenant text collate "C" not null, model text collate "C" not null, passage bigint not null, digest bytea not null,
-    v halfvec not null,
-    primary key (tenant, model, passage)
+    v halfvec not null, primary key (tenant, model, passage)
 ) partition by hash (tenant);
 create index embedding_digest on embedding (tenant, digest);
 

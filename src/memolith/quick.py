@@ -1,0 +1,15 @@
+"""The least of the app: search by words in a data folder, without the imports that make a start slow."""
+
+from pathlib import Path
+
+from memolith.adapters.repository import checkout
+from memolith.engine.ports import Checkout
+from memolith.engine.recall import Recall
+from memolith.retrieval import rank
+from memolith.storage import terms
+from memolith.storage.sqlite import SqliteStore
+
+
+def recall(folder: Path, cwd: str, wait_s: float = 2.0) -> tuple[Recall, Checkout | None]:
+    """The search over what lies in the folder, where nobody waits long for a writer, and the repository around."""
+    return Recall(SqliteStore(folder, wait_s), terms, rank, lambda: None, lambda *_: 0), checkout(Path(cwd))
