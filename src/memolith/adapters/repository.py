@@ -15,8 +15,10 @@ _PACKED = re.compile(r"^[0-9a-f]+ refs/(?:heads|remotes/[^/\n]+)/(.+)$", re.M)
 
 def checkout(start: Path) -> Checkout | None:
     """The repository that a folder lies in; each call looks anew."""
-    for folder in (there := start.resolve(), *there.parents):
-        if (git := folder / ".git").is_file():
+    start = start.resolve()
+    for folder in (start, *start.parents):
+        git = folder / ".git"
+        if git.is_file():
             # A worktree or a submodule: the file says where the rest is.
             git = (folder / _text(git).removeprefix("gitdir:").strip()).resolve()
         if head := _text(git / "HEAD"):
@@ -30,7 +32,8 @@ def project(common: Path) -> str:
     remotes = {name: url[1] for name, body in _REMOTE.findall(_text(common / "config")) if (url := _URL.search(body))}
     if not remotes:
         return f"{common.parent.name}-{hashlib.blake2b(str(common).encode(), digest_size=4).hexdigest()}"
-    parts = _ADDRESS.match(address := remotes.get("origin") or min(remotes.values()))
+    address = remotes.get("origin") or min(remotes.values())
+    parts = _ADDRESS.match(address)
     return (f"{parts[1].lower()}/{parts[2]}" if parts else address).strip("/").removesuffix(".git")
 
 

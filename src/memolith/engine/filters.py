@@ -43,7 +43,8 @@ def parse(text: str, namespaces: Words, statuses: Words, now: str) -> Filter:
 
 def read(text: str) -> Iterator[tuple[str, Values]]:
     """The key and the values of each part, `-tag` for tags to exclude; what cannot be read is refused by its place."""
-    for at in (at for at, character in enumerate(text) if not storable(character)):
+    at = next((at for at, character in enumerate(text) if not storable(character)), None)
+    if at is not None:
         raise fault(at, "this character cannot be stored, so nothing has it")
     at = len(text) - len(text.lstrip())
     while at < len(text):

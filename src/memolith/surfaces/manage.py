@@ -1,4 +1,4 @@
-"""What the documented tools leave out, for REST, the command line and the web; and the two that ChatGPT looks for."""
+"""What the documented tools leave out: for REST, the command line and the web, not listed over MCP."""
 
 from io import StringIO
 from typing import Annotated, cast
@@ -9,15 +9,13 @@ from memolith.engine.conversations import NOTHING, Report, take
 from memolith.engine.documents import FILES, described
 from memolith.engine.events import block_data
 from memolith.engine.model import Condition, Draft, Filter, Patch
-from memolith.engine.recall import Query
 from memolith.errors import Conflict, InvalidInput
 from memolith.registry import Body, Call, Family, shape
-from memolith.surfaces.items import CHANGED, ITEM, bare_id, changed, given, spoken, the
+from memolith.surfaces.items import CHANGED, bare_id, changed, given, the
 from memolith.surfaces.memorylake import SAMPLE
 from memolith.surfaces.sekha import Below, Filters, Folder, Message, Offset, Page, Status
 
 manage = Family("manage", listed_over_mcp=False)
-chatgpt = Family("chatgpt", apart=True, instructions="Search the user's memory, then fetch what looks right.")
 Id = Annotated[str, Field(description="The id of the item.")]
 TopicName = Annotated[str, Field(min_length=1, max_length=100)]
 TopicText = Annotated[str | None, Field(max_length=500)]
@@ -169,21 +167,3 @@ def verify_store(call: Call) -> Body:
     """Prove that tables and indexes equal a replay of the log."""
     problems = call.engine.upkeep.verify()
     return {"equal": not problems, "problems": problems}
-
-
-@chatgpt.tool(shape(results=[shape(id=str, title=str, url=str)]), read_only=True)
-def search(call: Call, *, query: Annotated[str, Field(description="What to look for.")]) -> Body:
-    """Search everything that is remembered and get ids to fetch."""
-    found = call.engine.recall(call.caller, Query(query, limit=10, per_item=True))
-    return {"results": [{"id": hit.item.id, "title": hit.item.title or hit.passage.text[:80],
-                         "url": ITEM + hit.item.id} for hit in found.hits]}
-
-
-@chatgpt.tool(shape(id=str, title=str, text=str, url=str, metadata=dict[str, str]), read_only=True)
-def fetch(call: Call, *, id: Annotated[str, Field(description="An id that `search` gave.")]) -> Body:
-    """The whole text of one search result."""
-    item, blocks = call.engine.read(call.caller, bare_id(id))
-    call.engine.note_read(call.caller, item.id)
-    text = spoken(blocks)
-    return {"id": item.id, "title": item.title or text[:80], "text": text, "url": ITEM + item.id,
-            "metadata": {"kind": item.kind, "created_at": item.created_at, "tags": ", ".join(item.tags)}}

@@ -84,7 +84,8 @@ def update_memory(call: Call, *, memory_id: MemoryId, title: Named | None = None
                   project_ref: Change = "", status: Status | None = None, metadata: Object | None = None,
                   summary: str | None = None) -> Body:
     """Change a memory: what is given takes the place of what was there, which stays in its history."""
-    if [title, content, memory_type, tags, status, metadata, summary, topic_id, project_ref] == [None] * 7 + [""] * 2:
+    given = (title, content, memory_type, tags, status, metadata, summary, topic_id or None, project_ref or None)
+    if all(one is None for one in given) and topic_id is not None and project_ref is not None:
         raise errors.InvalidInput("Say what to change.", field="title")
     item = the(call, "memory", memory_id, "memory_id")
     measured(call, tags, title=title, content=content, summary=summary, project_ref=project_ref)
@@ -92,8 +93,9 @@ def update_memory(call: Call, *, memory_id: MemoryId, title: Named | None = None
     kept = {name: value for name, value in (("metadata", metadata), ("summary", summary), ("topic_id", topic))
             if value is not None}
     dropped = [] if metadata is None else [name for name in item.attributes if name not in OWN]
-    patch = Patch(title, None if content is None else (Block(content),), None if tags is None else tuple(tags), kept,
-                  (*dropped, *["topic_id"] * (topic_id is None)), None if status == "deleted" else status,
+    patch = Patch(title=title, blocks=None if content is None else (Block(content),), attributes=kept,
+                  tags=None if tags is None else tuple(tags), status=None if status == "deleted" else status,
+                  dropped=(*dropped, "topic_id") if topic_id is None else tuple(dropped),
                   project="" if project_ref is None else project_ref or None,
                   namespace=None if type_for(item.scope.namespace) == memory_type else memory_type)
     written = call.engine.revise(call.caller, item.id, patch, key=call.idempotency_key)
@@ -162,8 +164,9 @@ def intelligence_health_check(call: Call) -> Body:
 
 @lanonasis.tool(shape(memory_id=str, suggestions=[shape(tag=str, confidence=float, reason=str)], existing_tags=[str],
                       method=str, warnings=[str]), read_only=True, inert=("user_id",))
-def intelligence_suggest_tags(call: Call, *, memory_id: MemoryId, user_id: UserId, max_suggestions: Annotated[
-        int, Field(ge=1, le=20)] = 5, include_existing_tags: Elsewhere = True) -> Body:
+def intelligence_suggest_tags(call: Call, *, memory_id: MemoryId, user_id: UserId,
+                              max_suggestions: Annotated[int, Field(ge=1, le=20)] = 5,
+                              include_existing_tags: Elsewhere = True) -> Body:
     """Tags that would suit a memory and that it does not have yet."""
     call = acting_for(call, user_id)
     item, engine = the(call, "memory", memory_id, "memory_id"), call.engine
@@ -178,8 +181,9 @@ def intelligence_suggest_tags(call: Call, *, memory_id: MemoryId, user_id: UserI
 
 @lanonasis.tool(shape(source_memory_id=str, related=[SCORED], method=str, warnings=[str]), read_only=True,
                 inert=("user_id",))
-def intelligence_find_related(call: Call, *, memory_id: MemoryId, user_id: UserId, limit: Annotated[
-        int, Field(ge=1, le=50)] = 10, similarity_threshold: Share = SET) -> Body:
+def intelligence_find_related(call: Call, *, memory_id: MemoryId, user_id: UserId,
+                              limit: Annotated[int, Field(ge=1, le=50)] = 10,
+                              similarity_threshold: Share = SET) -> Body:
     """Memories that are about the same as a memory."""
     call = acting_for(call, user_id)
     item, engine = the(call, "memory", memory_id, "memory_id"), call.engine
