@@ -1,25 +1,34 @@
 """Reads workbooks and tables of text: blocks of rows under their header, and what each column holds."""
 
-from __future__ import annotations
-
 import re
 import zipfile
 from collections.abc import Iterator, Sequence
 from datetime import date, datetime, time, timedelta
 from itertools import groupby
-from typing import BinaryIO, NamedTuple, cast
+from typing import BinaryIO, NamedTuple, Self, cast
 
 from python_calamine import CalamineError, CalamineWorkbook, PasswordError, SheetVisibleEnum
 
-from memolith.adapters.readers.content import Blocks, Content
 from memolith.engine.events import TARGET, weigh
 from memolith.errors import InvalidInput
 
+Blocks = list[tuple[str, str]]
 Cell = str | float | bool | date | time | timedelta
 FEW_VALUES, MOST_COLUMNS, LONGEST_SUMMARY, LONGEST_CELL = 8, 60, 1500, 2000
 RANGED: dict[type, str] = {float: "number", date: "date", datetime: "date", time: "time", timedelta: "duration"}
 _NO_VALUE = re.compile(rb"(?:</f>|<f[^>]*/>)(?:<v\s*/>|<v></v>)?</c>")
 _DRAWN = re.compile(r"xl/(?:charts/chart|media/)[^/]*$")
+
+
+class Content(NamedTuple):
+    """What a file holds: texts, each with its place before it, counts, what the reader noticed, and a summary."""
+
+    blocks: Blocks
+    tables: int = 0
+    figures: int = 0
+    sheets: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    summary: str = ""
 
 
 class Grid(NamedTuple):
@@ -35,14 +44,14 @@ class Grid(NamedTuple):
         first, last = letters(self.left), letters(self.left + len(self.rows[0]) - 1)
         return f"{self.sheet}{'!' * bool(self.sheet)}{first}{self.top + start + 1}:{last}{self.top + end}"
 
-    def tables(self) -> Iterator[Grid]:
+    def tables(self) -> Iterator[Self]:
         """The parts between empty rows, without empty columns around them."""
         for filled, group in groupby(range(len(self.rows)), lambda n: any(cell != "" for cell in self.rows[n])):
             if filled:
                 rows = [self.rows[first := next(group)], *(self.rows[n] for n in group)]
                 full = [n for n, column in enumerate(zip(*rows, strict=True)) if any(cell != "" for cell in column)]
                 kept = [row[full[0]:full[-1] + 1] for row in rows]
-                yield Grid(self.sheet, kept, self.top + first, self.left + full[0])
+                yield self._replace(rows=kept, top=self.top + first, left=self.left + full[0])
 
     def told(self) -> Blocks:
         """The table in words if it is one; then its rows, as many as fit one passage, each time under the header."""
