@@ -148,7 +148,6 @@ class App:
 
     @cached_property
     def blobs(self) -> Blobs:
-        """Where files are kept."""
         place = self.settings.files
         return BucketBlobs(place) if place.startswith("s3://") else FolderBlobs(self.files)
 
@@ -159,7 +158,6 @@ class App:
 
     @cached_property
     def sandbox(self) -> LinuxSandbox:
-        """Where files are read and the code of users runs."""
         # Only who does that, or asks whether it could be done, needs it.
         from memolith.adapters.sandbox.runners import LinuxSandbox
         limits = {name.removeprefix("runner_"): value for name, value in self.settings if name.startswith("runner_")}

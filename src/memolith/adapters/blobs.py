@@ -1,7 +1,5 @@
 """Keeps files by their keys: below one folder, or in a bucket that speaks S3."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager

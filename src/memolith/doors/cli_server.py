@@ -66,7 +66,7 @@ def backup(app: App, options: Options) -> object:
         raise InvalidInput(f"There is no folder {options.file.parent}.", field="file")
     app.store.backup(options.file, progress("copying"))
     if app.files.is_dir():
-        shutil.copytree(app.files, _beside(options.file))
+        shutil.copytree(app.files, f"{options.file}.files")
     return {"file": str(options.file), "bytes": options.file.stat().st_size}
 
 
@@ -74,14 +74,10 @@ def backup(app: App, options: Options) -> object:
 def restore_backup_(app: App, options: Options) -> object:
     """Put a backup into an empty data folder."""
     restore_backup(options.file, app.settings.data)
-    files = _beside(options.file)
+    files = Path(f"{options.file}.files")
     for path in files.glob("*/*"):
         app.blobs.put(path.relative_to(files).as_posix(), path)
     return {"data": str(app.settings.data)}
-
-
-def _beside(backup: Path) -> Path:
-    return backup.with_name(backup.name + ".files")
 
 
 @into(COMMANDS)

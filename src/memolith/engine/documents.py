@@ -1,7 +1,5 @@
 """Files as memory: what a reader finds in them is a document, and the file itself is kept beside it."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -1,7 +1,5 @@
 """The MemoryLake family: files found by what they say and given back whole, and Python that runs beside them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 from typing import Annotated

@@ -11,10 +11,10 @@ import sys
 import threading
 import traceback
 import types
-from code import InteractiveInterpreter
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
+from typing import Self
 
 from memolith.adapters.sandbox import kernel
 
@@ -79,43 +79,38 @@ def become(mode: str, folder: str, memory_mb: int, scratch_mb: int, threads: int
     os.chdir(scratch)
     if not os.access(sys.prefix, os.R_OK) or not os.access(sys.base_prefix, os.R_OK):
         raise PermissionError(f"the user nobody cannot read {sys.base_prefix}")
-    if namespace:
-        kernel.restrict_files(["/"], ["/scratch", "/dev/null"])
-    else:
-        kernel.restrict_files([*kernel.readable(), memory, *kernel.DEVICES[1:]], [scratch, "/dev/null"])
+    seen = ["/"] if namespace else [*kernel.readable(), memory, *kernel.DEVICES[1:]]
+    kernel.restrict_files(seen, [scratch, "/dev/null"])
     kernel.limit_resources(memory_mb, scratch_mb, threads if namespace and not root else None)
     kernel.filter_calls(marks=namespace)
     os.close(4)
     serve(socket.socket(fileno=3))
 
 
-class Session(InteractiveInterpreter):
-    """Runs code, keeps its variables, and keeps as text what went wrong."""
+class Attempt:
+    """Lets what runs within it be interrupted, and keeps as text what went wrong there."""
 
     error = ""
 
-    def showtraceback(self) -> None:
-        """Keep the exception, from the first line that is not ours."""
-        kind, error, trace = sys.exc_info()
-        self.error = "".join(traceback.format_exception(kind, error, trace and trace.tb_next))[-LONGEST_ERROR:]
+    def __enter__(self) -> Self:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        return self
 
-    def perform(self, source: str, name: str) -> str:
-        """What went wrong, if anything."""
-        self.error = ""
-        linecache.cache[name] = (len(source), None, source.splitlines(True), name)
-        try:
-            self.runcode(compile(source, name, "exec"))
-        except SystemExit as end:
-            self.error = f"SystemExit: {end.code}"
-        except (SyntaxError, ValueError, OverflowError, MemoryError, RecursionError):
-            self.showtraceback()
-        return self.error
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                 trace: types.TracebackType | None) -> bool:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        if isinstance(error, SystemExit):
+            self.error = f"SystemExit: {error.code}"
+        elif trace:
+            # The first line is ours.
+            self.error = "".join(traceback.format_exception(kind, error, trace.tb_next))[-LONGEST_ERROR:]
+        return True
 
 
 def serve(control: socket.socket) -> None:
     """Run one code after the other, told in lines of JSON (number, kind, text); only then can it be interrupted."""
-    lines, asking, main = control.makefile("rw", encoding="utf-8"), threading.Lock(), types.ModuleType("__main__")
-    session, number = Session(vars(main)), 0
+    lines, asking, number = control.makefile("rw", encoding="utf-8"), threading.Lock(), 0
+    sys.modules["__main__"] = main = types.ModuleType("__main__")
 
     def send(kind: str, text: str) -> None:
         lines.write(json.dumps([number, kind, text]) + "\n")
@@ -129,19 +124,20 @@ def serve(control: socket.socket) -> None:
             raise FileNotFoundError(text)
         return Path(text)
 
-    sys.modules["__main__"], vars(main)["get_memory_path"] = main, get_memory_path
+    vars(main)["get_memory_path"] = get_memory_path
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     while True:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
         number, _, code = json.loads(lines.readline() or os._exit(0))
         sys.stdout, sys.stderr = streams = [
             open(one, "w", 1, "utf-8", "backslashreplace", closefd=False) for one in (1, 2)]  # noqa: SIM115
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        error = session.perform(code, f"<memory_code {number}>")
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        name = f"<memory_code {number}>"
+        linecache.cache[name] = len(code), None, code.splitlines(True), name
+        with Attempt() as attempt:
+            exec(compile(code, name, "exec"), vars(main))
         for stream in streams:
             with suppress(OSError, ValueError):
                 stream.flush()
-        send("done", error)
+        send("done", attempt.error)
 
 
 if __name__ == "__main__":
