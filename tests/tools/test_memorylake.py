@@ -246,6 +246,13 @@ def test_only_the_owner_sees_a_file(app, tmp_path):
         assert (name, path.read_text()) == ("a.txt", "The zebra is striped.")
 
 
+def test_a_document_that_is_no_file_is_not_shown_as_one(app):
+    id = run(app, "remember", kind="document", content="The zebra is striped.")["id"]
+    for tool in ("show_file", "delete_file", "reread_file"):
+        outcome = app.registry.run(tool, {"memory_id": id}, Call(ME, app.engine))
+        assert outcome.error.status == 404
+
+
 def test_a_stored_file_keeps_its_base_name_whatever_path_came_with_it(app, tmp_path):
     path = write(tmp_path, "a.txt", "The zebra is striped.")
     for name, wanted in (("../../etc/passwd", "passwd"), ("C:\\tmp\\plan.txt", "plan.txt"), ("..", "file"),

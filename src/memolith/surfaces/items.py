@@ -19,10 +19,12 @@ def bare_id(id: str) -> str:
     return id.rsplit("/", 1)[-1] if "://" in id else id.rsplit(":", 1)[-1] if id.startswith("urn:") else id
 
 
-def the(call: Call, kind: str, id: str, field: str | None = None, *, forgotten: bool = False) -> Item:
+def the(call: Call, kind: str, id: str, field: str | None = None, *, forgotten: bool = False,
+        namespace: str | None = None) -> Item:
     """The item of that kind, or an error that says which argument named none."""
     with suppress(NotFound), call.engine.store.reading(call.caller.tenant) as rows:
-        if (item := visible(rows, call.caller, bare_id(id), forgotten)).kind == kind:
+        item = visible(rows, call.caller, bare_id(id), forgotten)
+        if item.kind == kind and namespace in (None, item.scope.namespace):
             return item
     raise NotFound(f"There is no {kind} {id[:100]!r}.", field=field, id=id)
 

@@ -6,7 +6,7 @@ from typing import Annotated, cast
 from pydantic import Field
 
 from memolith.engine.conversations import NOTHING, Report, take
-from memolith.engine.documents import FILES, described
+from memolith.engine.documents import FILES, SPACE, described
 from memolith.engine.events import block_data
 from memolith.engine.model import Condition, Draft, Filter, Patch
 from memolith.errors import Conflict, InvalidInput
@@ -92,7 +92,7 @@ def list_files(call: Call, *, limit: Page = 20, offset: Offset = 0) -> Body:
 @manage.tool(shape(file=SAMPLE, summary=str, chunks=[dict], total=int), read_only=True)
 def show_file(call: Call, *, memory_id: Id, limit: Page = 20, offset: Offset = 0) -> Body:
     """What was read in a file, piece by piece, each with its place."""
-    item, blocks = call.engine.read(call.caller, the(call, "document", memory_id, "memory_id").id)
+    item, blocks = call.engine.read(call.caller, the(call, "document", memory_id, "memory_id", namespace=SPACE).id)
     return {"file": described(item), "summary": item.attributes["summary"], "total": len(blocks),
             "chunks": [block_data(block) for block in blocks[offset:offset + limit]]}
 
@@ -100,7 +100,8 @@ def show_file(call: Call, *, memory_id: Id, limit: Page = 20, offset: Offset = 0
 @manage.tool(CHANGED, destructive=True)
 def delete_file(call: Call, *, memory_id: Id) -> Body:
     """Take a file out of every list and search; `restore_item` brings it back, `erase_item` removes its bytes."""
-    file = the(call, "document", memory_id, "memory_id", forgotten=bool(call.idempotency_key))
+    again = bool(call.idempotency_key)
+    file = the(call, "document", memory_id, "memory_id", forgotten=again, namespace=SPACE)
     return changed(call.engine.forget(call.caller, file.id, key=call.idempotency_key))
 
 
