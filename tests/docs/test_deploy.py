@@ -87,8 +87,10 @@ def test_the_proxy_file_is_well_formed_and_lets_requests_through_as_large_as_the
     parsed = crossplane.parse(str(whole), strict=True)
     assert parsed["errors"] == []
     server = next(block for block in parsed["config"][1]["parsed"] if block["directive"] == "server")
-    largest = next(line["args"][0] for line in server["block"] if line["directive"] == "client_max_body_size")
-    assert int(largest.removesuffix("m")) * 2**20 == Settings.model_fields["body_bytes"].default
+    files = next(line for line in server["block"] if line["directive"] == "location" and line["args"][-1] == "/files")
+    largest = [int(line["args"][0].removesuffix("m")) * 2**20 for block in (server, files) for line in block["block"]
+               if line["directive"] == "client_max_body_size"]
+    assert largest == [Settings.model_fields["body_bytes"].default, Settings.model_fields["file_bytes"].default + 2**20]
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.name)
