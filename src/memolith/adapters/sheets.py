@@ -95,7 +95,6 @@ def read(file: BinaryIO) -> Content:
 
 
 def join(grids: Sequence[Grid]) -> Content:
-    """All tables of all grids."""
     blocks = [block for grid in grids for table in grid.tables() for block in table.told()]
     words = [text for place, text in blocks if text.startswith(f"Table {place}: ")]
     summary = "\n".join(words) or " ".join(text for _, text in blocks)

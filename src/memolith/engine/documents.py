@@ -73,7 +73,6 @@ class Documents:
 
     @contextmanager
     def stored(self, caller: Caller, id: str) -> Iterator[tuple[str, Path]]:
-        """The name of a file and where it lies meanwhile."""
         with self._engine.store.reading(caller.tenant) as rows:
             item = visible(rows, caller, id)
         if item.scope.namespace != SPACE:
@@ -131,7 +130,6 @@ def key_of(tenant: str, owner: str, id: str) -> str:
 
 
 def described(item: Item) -> dict[str, Json]:
-    """A file as it is listed."""
     about = item.attributes
     return {"id": item.id, "name": item.title, "type": about["type"], "num_chunks": item.blocks,
             "num_figures": about["figures"], "num_tables": about["tables"], "warnings": about["warnings"],

@@ -39,7 +39,6 @@ class ParsedQuery(Argument):
     rewritten_query_for_dense_model: Annotated[str, Field(max_length=MAX_QUERY // 4, description="It as a sentence.")]
 
     def asked(self) -> Query:
-        """The same for the engine."""
         words, meant = self.bm25_cleaned_query.strip(), self.rewritten_query_for_dense_model.strip()
         entities = self.named_entities or [word for word in (*self.bm25_keywords, *self.bm25_boost_keywords)
                                            if word[:1].isupper()]

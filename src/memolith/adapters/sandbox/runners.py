@@ -78,7 +78,6 @@ class Child:
             signal.pidfd_send_signal(self.handle, number)
 
     def close(self) -> None:
-        """Kill it and take its folder away."""
         self.alive = False
         self.signal(signal.SIGKILL)
         for one in (self.control.detach(), self.handle):
@@ -291,7 +290,6 @@ class LinuxSandbox:
         return said
 
     def tidy(self) -> None:
-        """End what was not used for long."""
         with self.lock:
             for id, child in list(self.runners.items()):
                 if time.monotonic() - child.used_at > self.idle_s and not child.lock.locked():
@@ -300,7 +298,6 @@ class LinuxSandbox:
                 self.close()
 
     def close(self) -> None:
-        """End everything."""
         with self.lock:
             while self.runners:
                 self.runners.popitem()[1].close()
