@@ -29,7 +29,7 @@ run: venv
 	$(BIN)/memolith serve --data .cache/demo
 
 test: venv
-	$(BIN)/python -m pytest -m "not full" -n 2 --dist loadscope --durations=10 tests
+	$(BIN)/python -m pytest -m "not full" -n 2 --dist loadscope --no-loadscope-reorder --durations=10 tests
 
 test-all: venv check
 	$(BIN)/python -m pytest tests

@@ -57,8 +57,7 @@ def main() -> None:
                 "role": "user", "content": SAID.format(word, run)}}) + "\n" for word in WORDS[:3]), encoding="utf-8")
             for name, given in inputs.items():
                 # The very command that `memolith install claude-code --hooks` writes.
-                program, words = launch(["hook", name], data)
-                found[name].append(timed([program, *words], json.dumps(given).encode()))
+                found[name].append(timed(launch(["hook", name], data), json.dumps(given).encode()))
         floor = statistics.median(wall for wall, _ in found["python -c pass"])
         print(f"{MEMORIES:,} memories; bar {BAR_MS} ms")
         print(f"{'':16} {'wall ms':>8} {'worst':>8} {'CPU ms':>8}   of the floor")

@@ -19,6 +19,17 @@ pytest_plugins = ["postgres"]
 ME = Caller()
 
 
+# The longest first, so that none of them begins when the other worker has nothing left to do.
+LONGEST = ("test_derived", "test_fuzz", "test_soak", "test_docs", "test_team", "test_inspector", "test_drawings",
+           "test_search_text", "test_recall", "test_stdio")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the modules that take longest."""
+    ranks = {name: n for n, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: ranks.get(item.path.stem, len(LONGEST)))
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run a test on each of the stores that its nearest mark names."""
     mark = metafunc.definition.get_closest_marker("stores")

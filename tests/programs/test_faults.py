@@ -132,7 +132,8 @@ def test_a_vector_snapshot_on_a_full_disk_does_not_kill_the_process(tmp_path):
 
 UNPRIVILEGED = """
 import os, sys
-import memolith.doors.cli, memolith.doors.main
+import memolith.app, memolith.doors.cli, memolith.doors.main
+memolith.app.families()
 if os.getuid() == 0:
     os.setgroups([])
     os.setresgid(65534, 65534, 65534)

@@ -7,7 +7,14 @@ import subprocess
 import sys
 import threading
 from collections.abc import AsyncIterator, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from contextlib import (
+    AbstractAsyncContextManager,
+    asynccontextmanager,
+    contextmanager,
+    redirect_stderr,
+    redirect_stdout,
+)
+from io import StringIO
 from typing import Any
 
 import anyio
@@ -23,6 +30,7 @@ from scripts.snap import pages, schemas
 from conftest import ME, At, note
 from memolith.app import App, families, open_app
 from memolith.doors.auth import local_key
+from memolith.doors.main import main
 from memolith.doors.serve import build, listen
 from memolith.engine.documents import key_of
 from memolith.engine.model import Audience, Block, Draft
@@ -255,14 +263,21 @@ def over_rest(url: str, key: str, name: str, arguments: dict[str, Any]) -> tuple
     return answer.status_code == 200, answer.json()
 
 
-def over_cli(settings: Settings, name: str, arguments: dict[str, Any]) -> tuple[bool, Any]:
-    ran = subprocess.run([sys.executable, "-m", "memolith.doors.main", "call", name, "--json", json.dumps(arguments),
-                          "--data", str(settings.data)], capture_output=True, text=True, encoding="utf-8", timeout=60,
-                         env=environment(settings))
-    return ran.returncode == 0, json.loads(ran.stdout or ran.stderr)
+def over_cli(settings: Settings, name: str, arguments: dict[str, Any], process: bool) -> tuple[bool, Any]:
+    words = ["call", name, "--json", json.dumps(arguments), "--data", str(settings.data)]
+    if process:
+        ran = subprocess.run([sys.executable, "-m", "memolith.doors.main", *words], capture_output=True, text=True,
+                             encoding="utf-8", timeout=60, env=environment(settings))
+        return ran.returncode == 0, json.loads(ran.stdout or ran.stderr)
+    with redirect_stdout(StringIO()) as out, redirect_stderr(StringIO()) as err:
+        try:
+            code: object = main(words)
+        except SystemExit as ended:
+            code = ended.code
+    return code == 0, json.loads(out.getvalue() or err.getvalue())
 
 
-def test_every_tool_gives_the_same_answer_and_the_same_error_through_every_door(at, tmp_path):
+def test_every_tool_gives_the_same_answer_and_the_same_error_through_every_door(at, tmp_path, monkeypatch):
     # Every tool comes twice: once well, once with an argument that is refused; each door has a folder of its own.
     calls = [(tool.name, good(tool) | extra) for extra in ({}, {"surprise": True}) for tool in SHARED]
     listed = [call for call in calls if Registry(families()).choose("all").find(call[0])]
@@ -279,12 +294,14 @@ def test_every_tool_gives_the_same_answer_and_the_same_error_through_every_door(
         assert [steady(answer) for answer in over_mcp(connected(url + "/mcp", key), listed)] == wanted_listed
     with server_on(at(tmp_path / "rest")) as (url, key):
         assert [steady(over_rest(url, key, *call)) for call in calls] == wanted
-    # A process for each call takes its time, and the command line does not know the store: there every tool comes once
-    # well, and the last of each family once refused.
+    # The command line does not know the store, and a process for each call takes its time: every tool comes once well,
+    # the last of each family in a process of its own, and there also refused.
     if not (shell := at(tmp_path / "shell")).database:
-        refused = {tool.family: n for n, tool in enumerate(SHARED, len(SHARED))}.values()
-        tried = [*range(len(SHARED)), *refused]
-        assert [steady(over_cli(shell, *calls[n])) for n in tried] == [wanted[n] for n in tried]
+        for name in ("MEMOLITH_EMBEDDER", "MEMOLITH_REPO"):
+            monkeypatch.setenv(name, environment(shell)[name])
+        last = {tool.family: n for n, tool in enumerate(SHARED)}.values()
+        tried = [*((n, n in last) for n in range(len(SHARED))), *((len(SHARED) + n, True) for n in last)]
+        assert [steady(over_cli(shell, *calls[n], process)) for n, process in tried] == [wanted[n] for n, _ in tried]
 
 
 def in_process(settings: Settings, calls: list[tuple[str, dict[str, Any]]]) -> list[tuple[bool, Any]]:

@@ -238,8 +238,15 @@ class SqlReader:
             return Statistics(0, 0.0, {})
         number, _, passages, total, _ = found
         marks = {own(number, [word]): word for word in words}
-        counts = self.rows("frequencies", tenant=tenant, terms=json.dumps(list(marks)))
-        frequencies = {marks[mark]: count for mark, count in counts}
+        # To count a common word takes a walk along its whole list, so counts are kept while nothing is written.
+        at, kept = (self.known or {}).get(("frequencies", tenant), (None, []))
+        counts: dict[str, int] = dict(kept) if at == found and len(kept) < MOST_KNOWN else {}
+        if missing := list(marks.keys() - counts.keys()):
+            rows = self.rows("frequencies", tenant=tenant, terms=json.dumps(missing))
+            counts |= dict.fromkeys(missing, 0) | dict(rows)
+            if self.known is not None:
+                self.known["frequencies", tenant] = found, [*counts.items()]
+        frequencies = {word: counts[mark] for mark, word in marks.items() if counts[mark]}
         return Statistics(passages, total / passages if passages else 0.0, frequencies)
 
     def search_text(self, caller: Caller, chosen: Filter, terms: Sequence[str], phrases: Sequence[Sequence[str]],

@@ -159,8 +159,9 @@ def history(call: Call, *, id: str, as_of: str | None = None) -> Body:
 @core.tool(shape(counts=dict, recent=[dict], health=dict), read_only=True)
 def overview(call: Call) -> Body:
     """Counts by kind, newest items, health."""
-    return {"counts": call.engine.counts(call.caller, "kind"), "health": call.engine.health(),
-            "recent": [_item(item) for item in call.engine.listing(call.caller, limit=5).items]}
+    newest = call.engine.listing(call.caller, limit=5).items
+    return {"counts": call.engine.counts(call.caller, "kind"), "recent": [_item(item) for item in newest],
+            "health": call.engine.health()}
 
 
 def _filter(kinds: Texts, tags: Texts, project: str | None, since: str | None = None, until: str | None = None,

@@ -90,9 +90,10 @@ def get_tool_availability(call: Call) -> Body:
     mode = call.engine.documents.shelf().sandbox.state[0]
     names = sorted(tool.name for tool in knowledge.tools)
     return {"success": True, "available": names, "unavailable": [], "total_tools": len(names), "service_status": {
-        "concept_tools": {"repository": True, "confidence_service": True}, "analytics_tools": {"neo4j_service": True},
+        "concept_tools": {"repository": True, "confidence_service": True},
         "search_tools": {"neo4j_service": True, "chromadb_service": meaning, "embedding_service": meaning},
         "relationship_tools": {"neo4j_service": True, "event_store": True, "outbox": True},
+        "analytics_tools": {"neo4j_service": True},
         "runner_tools": {"sandbox": mode != "none", "namespace": mode == "namespace", "landlock": mode == "landlock"}}}
 
 
@@ -237,8 +238,8 @@ def list_hierarchy(call: Call) -> Body:
             {"name": leaf, "concept_count": count} for leaf, count in sorted(leaves.items())]}
         for topic, leaves in sorted(topics.items())]} for area, topics in sorted(tree.items())]
     total = sum(leaves.total() for topics in tree.values() for leaves in topics.values())
-    return {"success": True, "areas": areas, "total_concepts": total,
-            "message": f"Hierarchy contains {len(areas)} areas with {total} concepts"}
+    return {"success": True, "message": f"Hierarchy contains {len(areas)} areas with {total} concepts",
+            "areas": areas, "total_concepts": total}
 
 
 @knowledge.tool(ROWS, read_only=True)

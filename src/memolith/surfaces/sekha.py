@@ -142,9 +142,10 @@ def memory_prune(call: Call, *, threshold_days: Days = 30, importance_threshold:
     found, total, savings = talks.stale(call.engine, call.caller, threshold_days, importance_threshold, MOST_SUGGESTED)
     return {"threshold_days": threshold_days, "importance_threshold": importance_threshold,
             "total_suggestions": total, "estimated_token_savings": savings, "suggestions": [
-                {"conversation_id": item.id, "conversation_label": item.title, "message_count": item.blocks,
-                 "importance_score": score, "last_accessed": last, "token_estimate": tokens, "preview": preview,
-                 "recommendation": advice} for item, score, last, tokens, preview, advice in found],
+                {"conversation_id": item.id, "conversation_label": item.title, "last_accessed": last,
+                 "message_count": item.blocks, "token_estimate": tokens, "preview": preview,
+                 "importance_score": score, "recommendation": advice}
+                for item, score, last, tokens, preview, advice in found],
             "warnings": [f"The first {len(found):,} are shown."] * (len(found) < total)}
 
 

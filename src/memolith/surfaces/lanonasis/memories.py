@@ -262,14 +262,15 @@ def shown(call: Call, ids: Sequence[str], scores: Mapping[str, float] | None = N
     """The memories as they are now, forgotten or not, with how often they were read and how similar they are."""
     found, reads = call.engine.read_many(call.caller, ids, forgotten=True), call.engine.accesses(call.caller, ids)
     return [{
-        "id": item.id, "title": item.title or blocks[0].text.strip().splitlines()[0][:80], "user_id": item.scope.owner,
+        "id": item.id, "title": item.title or blocks[0].text.strip().splitlines()[0][:80],
         "content": "\n\n".join(block.text for block in blocks), "memory_type": type_for(item.scope.namespace),
         "tags": list(item.tags), "status": "deleted" if item.forgotten else STATUS_OF.get(item.status, "active"),
         "summary": item.attributes.get("summary"), "topic_id": item.attributes.get("topic_id"),
+        "project_ref": item.scope.project, "user_id": item.scope.owner,
         "metadata": {name: value for name, value in item.attributes.items() if name not in OWN} | cast(
             Object, item.attributes.get("metadata") or {}),
         "access_count": reads.get(item.id, (0, None))[0], "last_accessed": reads.get(item.id, (0, None))[1],
-        "project_ref": item.scope.project, "created_at": item.created_at, "updated_at": item.updated_at,
+        "created_at": item.created_at, "updated_at": item.updated_at,
         **({"similarity_score": scores[item.id]} if scores else {})} for item, blocks in found]
 
 
