@@ -297,7 +297,7 @@ def test_every_tool_gives_the_same_answer_and_the_same_error_through_every_door(
     # The command line does not know the store, and a process for each call takes its time: every tool comes once well,
     # the last of each family in a process of its own, and there also refused.
     if not (shell := at(tmp_path / "shell")).database:
-        for name in ("MEMOLITH_EMBEDDER", "MEMOLITH_REPO"):
+        for name in ("MEMOLITH_EMBEDDER", "MEMOLITH_REPO", "MEMOLITH_RUNNER_PRELOAD"):
             monkeypatch.setenv(name, environment(shell)[name])
         last = {tool.family: n for n, tool in enumerate(SHARED)}.values()
         tried = [*((n, n in last) for n in range(len(SHARED))), *((len(SHARED) + n, True) for n in last)]
