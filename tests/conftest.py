@@ -25,8 +25,11 @@ LONGEST = ("test_derived", "test_fuzz", "test_soak", "test_docs", "test_team", "
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the modules that take longest."""
+    """Begin with the modules that take longest; thousands of items on PostgreSQL are for the full run."""
     ranks = {name: n for n, name in enumerate(LONGEST)}
+    for item in items:
+        if "crowd" in getattr(item, "fixturenames", ()) and "[postgres" in item.name:
+            item.add_marker(pytest.mark.full)
     items.sort(key=lambda item: ranks.get(item.path.stem, len(LONGEST)))
 
 

@@ -29,7 +29,7 @@ create table item (
 );
 create index item_owner on item (tenant, owner);
 create index item_project on item (tenant, project) where project is not null;
-create index item_topic on item (tenant, (attributes::jsonb ->> 'topic_id'))
+create index item_topic on item (tenant, kind, (attributes::jsonb ->> 'topic_id'), seq)
     where attributes::jsonb ->> 'topic_id' is not null;
 create index item_expiring on item (tenant) where attributes::jsonb ->> 'expires_at' is not null;
 create index item_cut on item (tenant) where passages <> blocks;
