@@ -168,7 +168,7 @@ def test_the_rest_door_keeps_what_its_description_promises(served, tmp_path):
     ran = subprocess.run(
         [sys.executable, "-c", "from schemathesis.cli import schemathesis; schemathesis()", "run",
          served.url + "/openapi.json", "--header", f"Authorization: Bearer {served.admin}", "--seed", "1",
-         "--max-examples", "4", "--phases", "coverage,fuzzing", "--exclude-checks", "positive_data_acceptance",
+         "--max-examples", "2", "--phases", "coverage,fuzzing", "--exclude-checks", "positive_data_acceptance",
          "--generation-database", "none", "--no-color"],
         capture_output=True, timeout=TIMEOUT_S, cwd=tmp_path, env=environment(PYTHONUTF8="1"), check=False)
     assert ran.returncode == 0, (ran.stdout + ran.stderr).decode()[-4000:]

@@ -80,6 +80,14 @@ def test_the_documented_example_extracts_and_stores_with_what_the_sentence_says(
     assert ask(app, "entities", action="list")["entity_count"] == 4
 
 
+def test_what_two_sentences_say_is_told_once_and_is_surer(app):
+    once = ask(app, "entities", action="extract", content="Alice works at Anthropic.")["relationships"]
+    twice = ask(app, "entities", action="extract", content="Alice works at Anthropic. Alice from Anthropic wrote it.")
+    assert [link["relationship_type"] for link in twice["relationships"]] == ["WorksAt"]
+    assert twice["relationships"][0]["evidence"] == "Alice works at Anthropic."
+    assert once[0]["confidence"] < twice["relationships"][0]["confidence"] < 1
+
+
 def test_extraction_stores_only_where_asked_and_keeps_to_the_confidence(app):
     text = "Oyelaran said that Kafka is down."
     shown = ask(app, "entities", action="extract", content=text)

@@ -253,8 +253,14 @@ def extract(engine: Engine, caller: Caller, text: str, least: float) -> Said:
     with engine.store.reading(caller.tenant) as rows:
         known = {name: str(item.scope.namespace) for item in _known(rows, caller) for name in _spelled(item)}
     found, method, warnings = engine.insights.ask(lambda analyst: analyst.entities(text, known))
-    names = {one.text for one in found if not one.support and one.confidence >= least}
-    return [one for one in found if one.confidence >= least and names.issuperset(one.support)], method, warnings
+    said: dict[tuple[str, ...], Finding] = {}
+    for one in found:
+        if one.support:
+            _add(said, one)
+    entities = [one for one in found if not one.support and one.confidence >= least]
+    names = {one.text for one in entities}
+    stated = [one for one in said.values() if one.confidence >= least and names.issuperset(one.support)]
+    return entities + stated, method, warnings
 
 
 def keep(engine: Engine, caller: Caller, place: Draft, found: Sequence[Finding], memory: str | None) -> dict[str, str]:

@@ -45,9 +45,10 @@ class VectorIndex:
                 found, complete = self._scan(rows, caller, chosen, vector, limit, items, least, widening)
                 if complete or len(found) >= limit:
                     return found
-                if listed or items is not None:
+                if listed:
                     widening *= 8
-                items, listed = self._few(rows, caller, chosen, True) if not listed else items, True
+                else:
+                    items, listed = self._few(rows, caller, chosen, True), True
 
     def cosines(self, rows: Rows, query: bytes, places: Collection[Place]) -> dict[Place, float]:
         """The cosine of each passage that has a vector, from the rows in the database."""
