@@ -18,7 +18,7 @@ from conftest import ME, note
 from memolith.app import open_app
 from memolith.doors.hooks import EVENTS, MOST_KEPT, signals
 from memolith.engine.model import Audience, Caller, Filter
-from memolith.engine.namespaces import NAMESPACES
+from memolith.engine.tables import NAMESPACES
 from memolith.settings import Settings
 
 BASE = {"session_id": "s", "cwd": "/somewhere", "permission_mode": "default"}

@@ -13,8 +13,8 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from memolith.engine.namespaces import NAMESPACES
 from memolith.engine.places import data_folder
+from memolith.engine.tables import NAMESPACES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

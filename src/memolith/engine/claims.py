@@ -11,18 +11,11 @@ from memolith.engine.events import Event, chunk, fold, text_of
 from memolith.engine.intake import plain, when
 from memolith.engine.model import Attributes, Caller, Filter, Item, Json, Link, Passage, Similar
 from memolith.engine.ports import Reader, Writer
+from memolith.engine.tables import WORDS
 from memolith.errors import InvalidInput
 
 _WORD = re.compile(r"[^\W_]+(?:['’.,:/-][^\W_]+)*")
-_NEGATIONS = frozenset("not no never none nobody nothing neither nor cannot without hardly dont doesnt didnt isnt "
-                       "wasnt cant wont no-one nowhere unable".split())
-_DATES = frozenset("january february march april may june july august september october november december monday "
-                   "tuesday wednesday thursday friday saturday sunday today yesterday tomorrow morning evening night "
-                   "spring summer autumn winter".split())
-_NUMBERS = frozenset("zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
-                     "sixteen seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety "
-                     "hundred thousand million billion first second third fourth fifth sixth once twice half quarter "
-                     "dozen".split())
+_NEGATIONS, _DATES, _NUMBERS = (frozenset(WORDS[name].split()) for name in ("negations", "dates", "numbers"))
 SHINGLE, NEAR, TWIN, RIVAL = 3, 0.6, 0.9, 0.7
 HALF_LIFE_DAYS = 365
 CONCEPTS = Filter(kinds=("concept",))

@@ -2,7 +2,10 @@
 
 import re
 from collections import Counter
+from functools import reduce
 from typing import NamedTuple
+
+from memolith.engine.tables import parts, rows
 
 MARK = "[REDACTED]"
 # Taking one secret away may bare its neighbour; two passes were always enough, and a bound ends any surprise.
@@ -23,71 +26,6 @@ class Finding(NamedTuple):
     end: int
 
 
-# Kind, hints, pattern. A hint is a plain word that must occur before the pattern is tried: `in` is far cheaper than a
-# regex. A pattern takes the whole run of its characters or is bounded, so that none reads a text many times.
-_VENDORS = (
-    ("aws-access-key", "AKIA ASIA", r"A[KS]IA[A-Z0-9]{16}"),
-    ("github-token", "ghp_ gho_ ghu_ ghs_ ghr_ github_pat_", r"(?:gh[pousr]_\w{30,}|github_pat_\w{22,})"),
-    ("gitlab-token", "glpat- gldt- glrt- glptt- glcbt-", r"gl(?:pat|dt|rt|ptt|cbt)-[\w.-]{20,}"),
-    ("anthropic-key", "sk-ant-", r"sk-ant-[\w-]{20,}"),
-    ("openai-key", "sk-", r"sk-(?!ant-)(?=[\w-]{0,80}?[A-Z])(?=[\w-]{0,80}?\d)[\w-]{20,}"),
-    ("openai-key", "sk-", r"sk-(?:or-v1-)?(?=[a-z]{0,40}\d)[a-z0-9]{32,}"),
-    ("google-key", "AIza ya29. GOCSPX-", r"(?:AIza[\w-]{35}|(?:ya29\.|GOCSPX-)[\w-]{20,})"),
-    ("slack-token", "xox xapp-", r"(?:xox[a-z](?:\.xox[a-z])?|xapp)-[\w-]{10,}"),
-    ("slack-webhook", "hooks.slack.com/", r"hooks\.slack\.com/(?:services|workflows|triggers)/([\w/-]{20,})"),
-    ("stripe-key", "k_live_ k_test_ whsec_", r"(?:[sr]k_(?:live|test)|whsec)_[A-Za-z0-9]{16,}"),
-    ("twilio-key", "SK", r"SK[0-9a-f]{32}"),
-    ("sendgrid-key", "SG.", r"SG\.[\w-]{16,32}\.[\w-]{16,64}"),
-    ("npm-token", "npm_", r"npm_[A-Za-z0-9]{36}"),
-    ("pypi-token", "pypi-", r"pypi-A[\w-]{40,}"),
-    ("huggingface-token", "hf_", r"hf_[A-Za-z0-9]{30,}"),
-    ("azure-key", "AccountKey= SharedAccessKey=", r"(?:Account|SharedAccess)Key=([\w/+]{40,88}={0,2})"),
-    ("azure-key", "sig=", r"sig=([\w%/+-]{40,90}(?:%3[Dd]|=))"),
-    ("digitalocean-token", "_v1_", r"do[opr]_v1_[0-9a-f]{64}"),
-    ("telegram-token", ":AA", r"\d{8,10}:AA[\w-]{33}"),
-    ("discord-token", ".", r"[MNO][\w-]{23,27}\.[\w-]{6}\.[\w-]{27,40}"),
-    ("discord-webhook", "/webhooks/", r"discord(?:app)?\.com/api/webhooks/\d{15,22}/([\w-]{50,})"),
-    ("mailgun-key", "key-", r"(?<![\w-])key-[0-9a-f]{32}"),
-    ("square-token", "sq0 EAAA", r"(?:sq0(?:atp|csp)-[\w-]{22,43}|EAAA[\w-]{60})"),
-    ("shopify-token", "shpat_ shpca_ shppa_ shpss_", r"shp(?:at|ca|pa|ss)_[0-9a-fA-F]{32}"),
-    ("databricks-token", "dapi", r"dapi[0-9a-f]{32}(?:-\d)?"),
-    ("linear-key", "lin_api_ lin_oauth_", r"lin_(?:api|oauth)_[A-Za-z0-9]{32,}"),
-    ("notion-token", "ntn_ secret_", r"(?:ntn_[A-Za-z0-9]{40,}|secret_[A-Za-z0-9]{43})"),
-    ("vault-token", "hvs. hvb. hvr.", r"hv[sbr]\.[\w-]{24,}"),
-    ("doppler-token", "dp.", r"dp\.(?:pt|st|ct|sa|scim|audit)\.(?:[\w-]{1,40}\.)?[A-Za-z0-9]{40,44}"),
-    ("age-key", "AGE-SECRET-KEY-1", r"AGE-SECRET-KEY-1[A-Z0-9]{58}"),
-    ("groq-key", "gsk_", r"gsk_[A-Za-z0-9]{40,}"),
-    ("xai-key", "xai-", r"xai-[A-Za-z0-9]{60,}"),
-    ("perplexity-key", "pplx-", r"pplx-[A-Za-z0-9]{40,}"),
-    ("replicate-token", "r8_", r"r8_[A-Za-z0-9]{37}"),
-    ("docker-token", "dckr_pat_", r"dckr_pat_[\w-]{27,}"),
-    ("grafana-token", "glsa_ glc_", r"gl(?:sa|c)_[\w+/]{32,}={0,2}"),
-    ("atlassian-token", "ATATT3", r"ATATT3[\w-]{60,}(?:=\w{8})?"),
-    ("jwt", "eyJ", r"(?<![\w-])eyJ[\w-]{8,}+\.(?:eyJ[\w-]{8,}+(?:\.[\w-]*+)?|[\w-]*+(?:\.[\w-]++){3})"))
-_PEM = r"-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----"
-_PEM_BODY = r"(?:[^-]|-(?!----))"
-_PEM_WHOLE = rf"(?={_PEM_BODY}{{0,400}}?[\w+/]{{16}}){_PEM_BODY}{{1,40000}}+-----END [A-Z0-9 ]{{0,40}}-----"
-_PEM_GAP = r"(?:\s|\\[nr])"
-_PEM_CUT = (rf"(?:{_PEM_GAP}*+[\w-]{{3,20}}: [^\n\\]{{1,80}}){{0,4}}+(?:{_PEM_GAP}*+[A-Za-z0-9+/=]{{16,}}+)++"
-            rf"(?:{_PEM_GAP}++[A-Za-z0-9+/=]{{1,15}}+(?=[ \t]{{0,8}}(?:[\r\n\"'\\]|\Z)))?")
-_HEADER = r"(?i)authorization\\?[\"']?[ \t]{0,3}[:=,][ \t]{0,3}\\?[\"']?"
-_NOT_A_WORD = r"(?-i:(?![A-Z]?[a-z.-]++(?![\w~+/=:])))"
-_URL_USER = r"://[^\s/?#:@\"'<>`]{0,100}+:(?!//|\d{1,5}[/?#,])"
-_URL_PASSWORD = r"(?:([^\s/?#\"'<>`]+)|([^\s@\"'<>`]{1,128}))@(?=[\w\[$.{<-])"
-_CONTEXTS = (
-    ("private-key", "private", f"{_PEM}(?:{_PEM_WHOLE}|{_PEM_CUT})"),
-    ("aws-secret-key", "akia asia", r"A[KS]IA[A-Z0-9]{16}[\s,:;|\"']{1,8}([\w/+]{40})(?![\w/+=])"),
-    ("bearer-token", "authorization",
-     _HEADER + r"(?:bearer|token|api-?key)[ \t:=]{1,3}" + _NOT_A_WORD + r"([\w.~+/=:-]{8,})"),
-    ("bearer-token", "bearer", r"(?i)bearer[ \t]{1,3}(?=[a-z._~+/=-]{0,200}\d)([\w.~+/=-]{16,})"),
-    ("basic-auth", "authorization", _HEADER + r"basic[ \t]{1,3}" + _NOT_A_WORD + r"([\w+/]{8,}={0,2})"),
-    ("basic-auth", "curl", r" (?:-u|--user)[ =]{0,2}[\"']?[^\s:\"']{1,80}:(?!\d{1,9}\b)([^\s\"']{3,200})"),
-    ("url-password", "://", _URL_USER + _URL_PASSWORD),
-    ("mailgun-key", "mailgun", r"\b[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}\b"),
-    ("password", "machine",
-     r"\bmachine\s{1,4}\S{1,80}\s{1,4}login\s{1,4}\S{1,80}\s{1,4}password\s{1,4}[\"']?([^\s\"']{4,200})"),
-    ("password", "phrase mnemonic", r"(?im)(?:passphrase|mnemonic|(?:seed|recovery) phrase)(?: is)?[ ]?[:=][ ]?"
-     r"((?:[a-z]{3,12} ){3,23}[a-z]{3,12})(?=[.\"']?[ ]{0,4}$)"))
 # Alternatives that begin with a letter each are what the regex engine scans for fastest; _KEY then looks closer.
 _STEM = re.compile("pass|pw|secret|token|key|credential|kennwort|contrase|senha|пароль|密码|:_auth")
 _KEY_OWNERS = "api access private encryption signing auth master account shared admin app"
@@ -129,12 +67,6 @@ _PLACEHOLDER = re.compile(r"""(?xis)
   | (.)\1* | your.* | (?:.*[\W_])?(?:your|placeholder|redacted|change[-_ ]?me|example|dummy|sample|todo)(?:[\W_].*)?
   | (?:[a-z.>$_-]*[._>-])?(?:password|passwd|pass|pwd|pw|passphrase|secret|token|api[-_]?key|key|credentials?)
 """)
-_WORDS = frozenset("""
-    str string bytes text any object self this none null nil undefined true false n/a yes no on off empty unset missing
-    hidden masked required mandatory optional invalid incorrect wrong valid expired denied failed stored hashed
-    encrypted disabled enabled unknown default basic bearer bcrypt scrypt input value prompt varchar bool boolean
-    integer number include omit same-origin never always see 1password bitwarden keychain keyring vault
-""".split())
 _REFERENCE = re.compile(r"""(?xs)
     (?i: (?:sha|md|aes|rsa|hs|rs|es|ed|base|utf|pbkdf|argon|oauth)(?:-?\d{1,5}){1,2}(?:-[a-z]+)* )
   | (?:u?int|bytes|float|[uif])\d{1,3} | [vx]\d+(?:\.\d+)* | 0x[0-9a-fA-F]{1,40} | \d{1,3}[A-Z]{0,3}(?:-[a-z]{3,})+
@@ -148,9 +80,13 @@ _STRONG = re.compile(r"(?s)(?=.*[^\W\d_])(?=.*[\d!@#$%^&~])")
 _PROSE = re.compile(r"(?i)(?<!\S)(?:the|is|are|be|of|to|your?|must|enter|for|and|or|not|it|an?|in|with|was)\s")
 _PLAIN = re.compile(r"[A-Za-z][a-z]+(?:-[a-z]+)*|[A-Z]+|\d+")
 _LINE_ENDS = re.compile(r"""[ \t.]{0,8}(?:[\r\n#;&"'`}]|,["']|</|<br|\\[nr]|\Z)""")
+_TABLES = parts("secrets.txt")
+_HARMLESS = frozenset(_TABLES["harmless"].split())
+_CONTEXTS = reduce(lambda text, piece: text.replace(f"{{{piece[0]}}}", piece[1]), rows(_TABLES["pieces"]),
+                   _TABLES["contexts"])
 _VENDOR_HINTS = [(hint, (kind, rf"(?a)(?<![A-Za-z0-9])(?:{pattern})(?![A-Za-z0-9])"))
-                 for kind, hints, pattern in _VENDORS for hint in hints.split()]
-_CONTEXT_HINTS = [(hint, (kind, pattern)) for kind, hints, pattern in _CONTEXTS for hint in hints.split()]
+                 for kind, hints, pattern in rows(_TABLES["vendors"]) for hint in hints.split()]
+_CONTEXT_HINTS = [(hint, (kind, pattern)) for kind, hints, pattern in rows(_CONTEXTS) for hint in hints.split()]
 
 
 def find(text: str) -> list[Finding]:
@@ -208,7 +144,7 @@ def _assigned(text: str, lowered: str, key: re.Match[str]) -> Finding | None:
         return None
     # What stands between two strings begins or ends like this, a string does not.
     between = secret[0] in " ,);:}]" or secret[-1] == " " or (value["bare"] and _CODE.match(secret))
-    if between or _stands_in(secret) or secret.lower() in _WORDS or _REFERENCE.fullmatch(secret):
+    if between or _stands_in(secret) or secret.lower() in _HARMLESS or _REFERENCE.fullmatch(secret):
         return None
     if _STRONG.match(secret):
         return found

@@ -14,9 +14,9 @@ from memolith.engine.consolidation import headline
 from memolith.engine.filters import parse
 from memolith.engine.intake import seconds
 from memolith.engine.model import Audience, Block, Caller, Draft, Filter, Item, Patch
-from memolith.engine.namespaces import NAMESPACES
 from memolith.engine.ports import Checkout
 from memolith.engine.recall import Query
+from memolith.engine.tables import NAMESPACES
 from memolith.errors import AnalystDown, BlockedContent, Denied, InvalidInput, Malformed, NotFound, PromptNotFound
 from memolith.registry import Body, Call, Content, Family, Resource, Resources, shape
 from memolith.surfaces.items import coded, given, spoken, the

@@ -1,0 +1,18 @@
+"""Tables of words and patterns: text files beside the code, in parts with titles; and the namespaces among them."""
+
+import re
+from pathlib import Path
+
+
+def parts(name: str) -> dict[str, str]:
+    _, *found = re.split(r"^\[(.+)\]\n", Path(__file__).with_name(name).read_text(encoding="utf-8"), flags=re.M)
+    return dict(zip(found[::2], found[1::2], strict=True))
+
+
+def rows(part: str) -> list[list[str]]:
+    return [line.split(" | ", 2) for line in part.strip().splitlines()]
+
+
+WORDS = parts("words.txt")
+# Of what is learned while coding: what each is for, and the words that give it away.
+NAMESPACES = {name: (about, words.split(", ")) for name, about, words in rows(WORDS["namespaces"])}
