@@ -11,11 +11,11 @@ from memolith.engine.events import Event, chunk, fold, text_of
 from memolith.engine.intake import plain, when
 from memolith.engine.model import Attributes, Caller, Filter, Item, Json, Link, Passage, Similar
 from memolith.engine.ports import Reader, Writer
-from memolith.engine.tables import WORDS
+from memolith.engine.tables import TABLES
 from memolith.errors import InvalidInput
 
 _WORD = re.compile(r"[^\W_]+(?:['’.,:/-][^\W_]+)*")
-_NEGATIONS, _DATES, _NUMBERS = (frozenset(WORDS[name].split()) for name in ("negations", "dates", "numbers"))
+_NEGATIONS, _DATES, _NUMBERS = (frozenset(TABLES[name].split()) for name in ("negations", "dates", "numbers"))
 SHINGLE, NEAR, TWIN, RIVAL = 3, 0.6, 0.9, 0.7
 HALF_LIFE_DAYS = 365
 CONCEPTS = Filter(kinds=("concept",))

@@ -30,7 +30,8 @@ ENTITIES, MEMORIES = Filter(kinds=("entity",)), Filter(kinds=("memory",))
 _SENTENCE = re.compile(r"(?<!Dr\.)(?<!Mr\.)(?<!Ms\.)(?<!Mrs\.)(?<!vs\.)(?<!e\.g\.)(?<!i\.e\.)(?<=[.!?])\s+|\s*\n\s*")
 # Findings, who found them, and warnings.
 Said = tuple[list[Finding], str, list[str]]
-Way = tuple[tuple[str, str], ...]
+# The id and title of an item on a way, and the type of the link to the next.
+Stop = tuple[str, str, str]
 # The head, an item, a link, the end, and what begins the code of a character that is neither letter nor digit.
 FORMATS = {
     "mermaid": ("graph LR", '  n{n}["{name}"]', "  n{a} -->|{type}| n{b}", "", "#"),
@@ -115,30 +116,28 @@ def walk(rows: Reader, caller: Caller, id: str, depth: int, types: Collection[st
     return distance, titles, _enough(len(distance), most, started)
 
 
-def path(store: Store, caller: Caller, start: str, end: str, longest: int,
-         chosen: Filter, moment: Moment = NOW) -> list[tuple[str, str, str]]:
-    """The shortest way along links in either direction: id, title, and the type of the link to the next."""
-    # The way back from each place: the next place and the type of the link to it, and so on to the end.
-    back: tuple[dict[str, Way], dict[str, Way]] = ({start: ()}, {end: ()})
+def path(store: Store, caller: Caller, start: str, end: str, longest: int, chosen: Filter,
+         moment: Moment = NOW) -> Sequence[Stop]:
+    """The shortest way along links in either direction."""
     frontiers, met, started = [[start], [end]], {start} & {end}, time.monotonic()
     with store.reading(caller.tenant) as rows:
-        titles = {id: visible(rows, caller, id, moment.as_of is not None).title for id in (start, end)}
+        # The way from the start to each place, and from each place to the end.
+        ways: list[dict[str, tuple[Stop, ...]]] = [
+            {id: ((id, visible(rows, caller, id, moment.as_of is not None).title, ""),)} for id in (start, end)]
         for _ in range(longest):
             # Whole levels, always of the smaller side: so the first place where both meet is on a shortest way.
             side = int(len(frontiers[1]) < len(frontiers[0]))
-            if met or not frontiers[side] or _enough(len(titles), MOST_VISITED, started):
+            if met or not frontiers[side] or _enough(sum(map(len, ways)), MOST_VISITED, started):
                 break
-            reached: dict[str, Way] = {}
+            reached: dict[str, tuple[Stop, ...]] = {}
             for here, there, type, title in _steps(rows, caller, chosen, frontiers[side], "both", (), moment):
-                if there not in back[side]:
-                    reached.setdefault(there, ((here, type), *back[side][here]))
-                    titles[there] = title
-            back[side].update(reached)
-            frontiers[side], met = list(reached), reached.keys() & back[1 - side].keys()
-    if not met:
-        return []
-    ids, types = zip(*reversed(back[0][min(met)]), (min(met), ""), *back[1][min(met)], strict=True)
-    return [(id, titles[id], type) for id, type in zip(ids, (*filter(None, types), ""), strict=True)]
+                if there not in ways[side] and there not in reached:
+                    *before, last = way = ways[side][here]
+                    reached[there] = ((there, title, type), *way) if side else (
+                        *before, (*last[:2], type), (there, title, ""))
+            ways[side] |= reached
+            frontiers[side], met = list(reached), reached.keys() & ways[1 - side].keys()
+    return [*ways[0][min(met)][:-1], *ways[1][min(met)]] if met else []
 
 
 def survey(rows: Reader, caller: Caller, chosen: Filter, reach: Filter, types: Collection[str], most: int,

@@ -5,7 +5,7 @@ from collections import Counter
 from functools import reduce
 from typing import NamedTuple
 
-from memolith.engine.tables import parts, rows
+from memolith.engine.tables import entries, parts
 
 MARK = "[REDACTED]"
 # Taking one secret away may bare its neighbour; two passes were always enough, and a bound ends any surprise.
@@ -82,11 +82,11 @@ _PLAIN = re.compile(r"[A-Za-z][a-z]+(?:-[a-z]+)*|[A-Z]+|\d+")
 _LINE_ENDS = re.compile(r"""[ \t.]{0,8}(?:[\r\n#;&"'`}]|,["']|</|<br|\\[nr]|\Z)""")
 _TABLES = parts("secrets.txt")
 _HARMLESS = frozenset(_TABLES["harmless"].split())
-_CONTEXTS = reduce(lambda text, piece: text.replace(f"{{{piece[0]}}}", piece[1]), rows(_TABLES["pieces"]),
+_CONTEXTS = reduce(lambda text, piece: text.replace(f"{{{piece[0]}}}", piece[1]), entries(_TABLES["pieces"]),
                    _TABLES["contexts"])
 _VENDOR_HINTS = [(hint, (kind, rf"(?a)(?<![A-Za-z0-9])(?:{pattern})(?![A-Za-z0-9])"))
-                 for kind, hints, pattern in rows(_TABLES["vendors"]) for hint in hints.split()]
-_CONTEXT_HINTS = [(hint, (kind, pattern)) for kind, hints, pattern in rows(_CONTEXTS) for hint in hints.split()]
+                 for kind, hints, pattern in entries(_TABLES["vendors"]) for hint in hints.split()]
+_CONTEXT_HINTS = [(hint, (kind, pattern)) for kind, hints, pattern in entries(_CONTEXTS) for hint in hints.split()]
 
 
 def find(text: str) -> list[Finding]:

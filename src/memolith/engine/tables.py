@@ -9,10 +9,10 @@ def parts(name: str) -> dict[str, str]:
     return dict(zip(found[::2], found[1::2], strict=True))
 
 
-def rows(part: str) -> list[list[str]]:
+def entries(part: str) -> list[list[str]]:
     return [line.split(" | ", 2) for line in part.strip().splitlines()]
 
 
-WORDS = parts("words.txt")
+TABLES = parts("tables.txt")
 # Of what is learned while coding: what each is for, and the words that give it away.
-NAMESPACES = {name: (about, words.split(", ")) for name, about, words in rows(WORDS["namespaces"])}
+NAMESPACES = {name: (about, words.split(", ")) for name, about, words in entries(TABLES["namespaces"])}
