@@ -110,8 +110,8 @@ def keep(search: Recall, verbs: Verbs | None, caller: Caller, branch: str | None
     """Capture what in a transcript sounds worth it and is not known yet; how much of what."""
     # Only here is anything written.
     from memolith.engine.claims import known
-    from memolith.engine.consolidation import headline
     from memolith.engine.model import Audience, Block, Draft, SystemClock
+    from memolith.engine.secrets import headline
     from memolith.engine.verbs import Verbs
     verbs, kept = verbs or Verbs(search.store, SystemClock()), dict[str, int]()
     for text in said(transcript):

@@ -1,23 +1,18 @@
 """Memories that say the same become one, or get a summary: planned first, then done exactly as planned."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from memolith.engine.claims import contradicts
-from memolith.engine.insights import ALIKE, ON_TOPIC
+from memolith.engine.engine import Engine
+from memolith.engine.insights import ALIKE, ON_TOPIC, grouped
 from memolith.engine.intake import Intake
 from memolith.engine.model import Block, Caller, Condition, Draft, Filter, Item, Json, Scope, new_id
 from memolith.engine.ports import MOST_LISTED
 from memolith.engine.recall import SIDE, Query
-from memolith.engine.secrets import redact
+from memolith.engine.secrets import headline
 from memolith.errors import Unavailable, VersionConflict
-
-if TYPE_CHECKING:
-    from memolith.engine.engine import Engine
 
 # Memories that belong together, the oldest first, how similar they are at least, and what is made of them.
 Group = tuple[list[Item], float, str]
@@ -43,27 +38,15 @@ def plan(engine: Engine, caller: Caller, chosen: Filter, strategy: str, query: s
     same = [(first.setdefault((item.scope, " ".join(texts[id].casefold().split())), item), item, 1.0)
             for id, item in items.items()]
     planned: list[Group] = []
-    for ids, similarity in _grouped([*same, *near], texts):
-        told = [texts[id] for id in ids]
-        content, more = (told[0], []) if strategy == "dedupe" else rewritten(engine, strategy, told)
-        planned.append(([items[id] for id in ids], similarity, content))
-        warnings += [warning for warning in more if warning not in warnings]
+    alike = [*same, *(pair for pair in near if pair[0].scope == pair[1].scope)]
+    # Each may be like the next, and yet the last contradict the first.
+    for ids, similarity in grouped(texts, alike, lambda ours, theirs: not any(
+            contradicts(texts[mine], texts[other]) for mine in ours for other in theirs)):
+        if len(told := [texts[id] for id in ids]) > 1:
+            content, more = (told[0], []) if strategy == "dedupe" else rewritten(engine, strategy, told)
+            planned.append(([items[id] for id in ids], similarity, content))
+            warnings += [warning for warning in more if warning not in warnings]
     return planned, warnings
-
-
-def _grouped(pairs: Sequence[tuple[Item, Item, float]], texts: dict[str, str]) -> list[tuple[list[str], float]]:
-    """The ids that belong together, in the order of the texts, and the least similarity that brought them together."""
-    groups, scores = {id: {id} for id in texts}, dict.fromkeys(texts, 1.0)
-    for one, two, score in pairs:
-        ours, theirs = groups.get(one.id, set()), groups.get(two.id, set())
-        # Each may be like the next, and yet the last contradict the first.
-        if ours is not theirs and one.scope == two.scope and not any(
-                contradicts(texts[mine], texts[other]) for mine in ours for other in theirs):
-            ours |= theirs
-            groups |= dict.fromkeys(theirs, ours)
-            scores |= dict.fromkeys(ours, min(score, *(scores[id] for id in ours)))
-    listed = {id: [other for other in texts if other in group] for id, group in groups.items() if len(group) > 1}
-    return [(ids, scores[id]) for id, ids in listed.items() if ids[0] == id]
 
 
 def carry_out(engine: Engine, caller: Caller, groups: Sequence[Group], strategy: str) -> tuple[list[str], list[int]]:
@@ -102,8 +85,3 @@ def rewritten(engine: Engine, task: str, texts: Sequence[str]) -> tuple[str, lis
     if name == builtin.name or not any(contradicts(made, text) for text in texts):
         return made, warnings
     return builtin.rewrite(task, texts), [*warnings, f"{name} changed a fact; done by the built-in analyst."]
-
-
-def headline(text: str) -> str:
-    """The first line, cut to what a title holds; half of a secret would no longer be known as one."""
-    return redact(text)[0].strip().split("\n", 1)[0].strip()[:80]

@@ -18,7 +18,7 @@ from memolith.engine.matching import item_matches
 from memolith.engine.model import Caller, Condition, Direction, Draft, Filter, Item, Json, Link, RelationType
 from memolith.engine.ports import MOST_LISTED, Finding, Reader, Store
 from memolith.engine.recall import Query
-from memolith.engine.verbs import gone, visible
+from memolith.engine.verbs import sees_both, visible
 from memolith.errors import InvalidInput, NotFound
 
 if TYPE_CHECKING:
@@ -163,18 +163,16 @@ def _enough(visited: int, most: int, started: float) -> bool:
 def draw(around: Neighbourhood, format: str) -> str:
     head, node, edge, end, mark = FORMATS[format]
     numbers = {item.id: n * (2 if format == "svg" else 1) for n, item in enumerate(around.items)}
-    # A name in plain text stands in quotes, so that none can pass for a link.
-    names = {item.id: "".join(c if c.isalnum() or c == " " else f"{mark}{ord(c)};" for c in item.title or item.id)
+    # A name in plain text stands in quotes, so that none can pass for a link. Graphviz reads escapes also in codes.
+    twice = "\\" if format == "dot" else ""
+    names = {item.id: "".join(c if c.isalnum() or c == " " else f"{mark}{ord(c)};" * (2 if c == twice else 1)
+                              for c in item.title or item.id)
              if mark else json.dumps(item.title, ensure_ascii=False) for item in around.items}
-    if format == "dot":
-        # Graphviz reads escapes also in what was coded.
-        names = {id: name.replace("&#92;", "&#92;&#92;") for id, name in names.items()}
-    lines = [head.format(r=10 * len(names) + 10, w=10 * len(names) + 700, h=20 * len(names) + 40)]
-    lines += [node.format(n=numbers[id], name=name) for id, name in names.items()]
-    ends = [(numbers[link.source], numbers[link.target], link) for link in around.links]
-    lines += [edge.format(a=a, b=b, type=link.type, turn=int(a > b), source=names[link.source],
-                          target=names[link.target]) for a, b, link in ends]
-    return "\n".join([*lines, end.format()]).strip() + "\n"
+    nodes = [node.format(n=numbers[id], name=name) for id, name in names.items()]
+    edges = [edge.format(a=(a := numbers[link.source]), b=(b := numbers[link.target]), type=link.type, turn=int(a > b),
+                         source=names[link.source], target=names[link.target]) for link in around.links]
+    sizes = {"r": 10 * len(names) + 10, "w": 10 * len(names) + 700, "h": 20 * len(names) + 40}
+    return "\n".join([head.format(**sizes), *nodes, *edges, end.format()]).strip() + "\n"
 
 
 class _Preview(Exception):
@@ -202,14 +200,9 @@ def find(engine: Engine, caller: Caller, name: str, field: str, chosen: Filter =
 def relationship(engine: Engine, caller: Caller, id: str) -> Link:
     with engine.store.reading(caller.tenant) as rows:
         link = rows.link(caller.tenant, id=id)
-        if link is None or link.type not in get_args(RelationType) or not _stands(rows, caller, link):
+        if link is None or link.type not in get_args(RelationType) or not sees_both(rows, caller, link, False):
             raise NotFound(f"There is no relationship {id[:100]!r}.", field="relationship_id", id=id)
     return link
-
-
-def _stands(rows: Reader, caller: Caller, link: Link) -> bool:
-    ends = rows.items(caller.tenant, (link.source, link.target)).values()
-    return len(ends) == 2 and all(end.scope.admits(caller) and not gone(end) for end in ends)
 
 
 def forget(engine: Engine, caller: Caller, id: str) -> int:
@@ -225,17 +218,18 @@ def merge(engine: Engine, caller: Caller, items: Sequence[Item], name: str, dry_
     """Make one of several: the one that has the name, else the first, takes over names, properties and links; returns
     it and the links it got."""
     kept = next((item for item in items if item.title == name), items[0])
-    lost, links = {item.id: item for item in items if item.id != kept.id}, list[Link]()
+    lost, moved = {item.id: item for item in items if item.id != kept.id}, list[Link]()
     title = Intake(engine.limits, engine.secrets).title(name) or kept.title
     aliases = dict.fromkeys(one for item in (kept, *lost.values()) for one in _spelled(item) if one != title)
     properties = (cast("dict[str, Json]", item.attributes.get("properties", {})) for item in (*lost.values(), kept))
     with suppress(_Preview), engine.store.writing(caller.tenant) as rows:
-        for link in [one for one in rows.neighbours(caller.tenant, lost, "both") if _stands(rows, caller, one)]:
+        links = rows.neighbours(caller.tenant, lost, "both")
+        for link in [one for one in links if sees_both(rows, caller, one, False)]:
             engine.tell(rows, caller, link.id, "unlinked", {}, link)
             source, target = (kept.id if end in lost else end for end in (link.source, link.target))
             present = rows.link(caller.tenant, source=source, target=target, type=link.type)
             if source != target and not (present and present.strength >= link.strength):
-                links.append(engine.link(caller, source, target, link.type, link.strength, link.attributes,
+                moved.append(engine.link(caller, source, target, link.type, link.strength, link.attributes,
                                          again=True, within=rows))
         for id in lost:
             engine.tell(rows, caller, id, "forgotten", {}, visible(rows, caller, id))
@@ -245,20 +239,16 @@ def merge(engine: Engine, caller: Caller, items: Sequence[Item], name: str, dry_
         merged = visible(rows, caller, kept.id)
         if dry_run:
             raise _Preview
-    return merged, links
+    return merged, moved
 
 
 def extract(engine: Engine, caller: Caller, text: str, least: float) -> Said:
     with engine.store.reading(caller.tenant) as rows:
         known = {name: str(item.scope.namespace) for item in _known(rows, caller) for name in _spelled(item)}
     found, method, warnings = engine.insights.ask(lambda analyst: analyst.entities(text, known))
-    said: dict[tuple[str, ...], Finding] = {}
-    for one in found:
-        if one.support:
-            _add(said, one)
     entities = [one for one in found if not one.support and one.confidence >= least]
     names = {one.text for one in entities}
-    stated = [one for one in said.values() if one.confidence >= least and names.issuperset(one.support)]
+    stated = _sure([one for one in found if one.support and names.issuperset(one.support)], least)
     return entities + stated, method, warnings
 
 
@@ -293,31 +283,31 @@ def infer(engine: Engine, caller: Caller, items: Sequence[Item], least: float) -
         found |= {hit.item.id for hit in engine.recall(caller, query).hits}
     texts, known = engine.insights.texts(caller, sorted(found)), {one.title: str(one.scope.namespace) for one in items}
     stated, method, warnings = engine.insights.ask(lambda one: one.entities("\n".join(texts.values()), known))
-    said: dict[tuple[str, ...], Finding] = {}
-    for one in stated:
-        ends = [names[name.casefold()] for name in one.support if name.casefold() in names]
-        if len(set(ends)) == 2:
-            _add(said, one._replace(support=(*ends, next((id for id, text in texts.items() if one.text in text), ""))))
-    clear = {frozenset(key[:2]) for key in said}
+    ends = [tuple(names.get(name.casefold(), "") for name in one.support) for one in stated]
+    said = [one._replace(support=(*two, next((id for id, text in texts.items() if one.text in text), "")))
+            for one, two in zip(stated, ends, strict=True) if len({*two} - {""}) == 2]
+    clear = {frozenset(one.support[:2]) for one in said}
     for id, text in texts.items():
         told = [(one, {names[name] for name in names if name in one.casefold()}) for one in sentences(text)]
         here = near[id].union(*(named for _, named in told))
         for pair in combinations([item.id for item in items if item.id in here], 2):
             if frozenset(pair) not in clear:
                 sentence = next((one for one, named in told if named.issuperset(pair)), told[0][0])
-                _add(said, Finding("RelatesTo", sentence, TOGETHER, (*pair, id)))
-    sure = sorted((one for one in said.values() if one.confidence >= least), key=lambda one: -one.confidence)
-    return sure, method, warnings
+                said.append(Finding("RelatesTo", sentence, TOGETHER, (*pair, id)))
+    return sorted(_sure(said, least), key=lambda one: -one.confidence), method, warnings
 
 
 def sentences(text: str) -> list[str]:
     return [one for one in _SENTENCE.split(text) if one.strip()]
 
 
-def _add(said: dict[tuple[str, ...], Finding], one: Finding) -> None:
+def _sure(found: Sequence[Finding], least: float) -> list[Finding]:
     """Each further sentence takes a part of the doubt away; the first stays as evidence."""
-    before = said.get(key := (*one.support[:2], one.label), one._replace(confidence=0.0))
-    said[key] = before._replace(confidence=round(1 - (1 - before.confidence) * (1 - one.confidence), 3))
+    said: dict[tuple[str, ...], Finding] = {}
+    for one in found:
+        before = said.get(key := (*one.support[:2], one.label), one._replace(confidence=0.0))
+        said[key] = before._replace(confidence=round(1 - (1 - before.confidence) * (1 - one.confidence), 3))
+    return [one for one in said.values() if one.confidence >= least]
 
 
 def _known(rows: Reader, caller: Caller) -> tuple[Item, ...]:

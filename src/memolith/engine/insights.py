@@ -1,7 +1,7 @@
 """What memories have in common: tags, duplicates, themes and habits, found by an analyst and by counting."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from datetime import date, timedelta
 from typing import NamedTuple, TypeVar
@@ -17,6 +17,8 @@ from memolith.errors import Unavailable
 MOST_PAIRS = 2000
 ALIKE, ON_TOPIC, STEADY = 0.78, 0.5, 0.25
 Answer = TypeVar("Answer")
+# Two memories, and how similar they are.
+Pair = tuple[Item, Item, float]
 
 
 class Insights(NamedTuple):
@@ -43,7 +45,7 @@ class Insights(NamedTuple):
         return {id: embedded(items[id].title, None, text_of(passages[id])) for id in ids}
 
     def duplicates(self, caller: Caller, chosen: Filter, threshold: float,
-                   tell: Callable[[int, int], None]) -> tuple[list[tuple[Item, Item, float]], list[str]]:
+                   tell: Callable[[int, int], None]) -> tuple[list[Pair], list[str]]:
         """Pairs that say nearly the same and do not contradict each other, the most similar first."""
         near, warnings = self.search.pairs(caller, chosen, threshold, MOST_PAIRS, tell)
         texts = self.texts(caller, list({item.id for pair in near for item in pair[:2]}))
@@ -62,16 +64,9 @@ class Insights(NamedTuple):
         else:
             with self.engine.store.reading(caller.tenant) as rows:
                 ids = [item.id for item in rows.listing(caller, chosen, limit=most, counted=False).items]
-        texts, warnings, group = self.texts(caller, ids), list[str](), {id: {id} for id in ids}
-        if ids:
-            narrow = Filter(kinds=chosen.kinds, ids=tuple(ids))
-            pairs, warnings = self.search.pairs(caller, narrow, ALIKE, MOST_PAIRS, lambda done, total: None)
-            for one, two, _ in pairs:
-                if group[one.id] is not group[two.id]:
-                    group[one.id] |= group[two.id]
-                    group |= dict.fromkeys(group[two.id], group[one.id])
-        groups = [[(id, texts[id]) for id in ids if id in members]
-                  for members in {min(members): members for members in group.values()}.values()]
+        texts, narrow = self.texts(caller, ids), Filter(kinds=chosen.kinds, ids=tuple(ids))
+        pairs, warnings = self.search.pairs(caller, narrow, ALIKE, MOST_PAIRS, lambda *_: None) if ids else ([], [])
+        groups = [[(id, texts[id]) for id in members] for members, _ in grouped(ids, pairs)]
         groups.sort(key=len, reverse=True)
         (insights, summary), method, more = self.ask(lambda analyst: analyst.insights(groups, topic))
         return insights, summary, len(ids), method, [*warnings, *more]
@@ -87,11 +82,23 @@ class Insights(NamedTuple):
         topics.update(tag for item in items for tag in item.tags)
         per_day = Counter((date.fromisoformat(item.created_at[:10]) - first).days for item in items)
         # Whether a straight line through the days rises or falls by more than a quarter of their mean.
-        middle, mean = (days - 1) / 2, sum(per_day[day] for day in range(days)) / days
-        spread = sum((day - middle) ** 2 for day in range(days))
-        slope = sum((day - middle) * (per_day[day] - mean) for day in range(days)) / spread if spread else 0.0
-        steady = not mean or abs(slope * days) < STEADY * mean
-        trend = "stable" if steady else "increasing" if slope > 0 else "decreasing"
+        offsets, mean = {day: day - (days - 1) / 2 for day in range(days)}, per_day.total() / days
+        rise = days * sum(per_day[day] * x for day, x in offsets.items()) / (sum(x * x for x in offsets.values()) or 1)
+        trend = "stable" if abs(rise) <= STEADY * mean else "increasing" if rise > 0 else "decreasing"
         hours = Counter(int(item.created_at[11:13]) for item in items)
         return (topics.most_common(10), trend, sorted(hour for hour, _ in hours.most_common(3)),
                 Counter(item.scope.namespace for item in items))
+
+
+def grouped(ids: Collection[str], pairs: Iterable[Pair],
+            fit: Callable[[set[str], set[str]], bool] = lambda ours, theirs: True) -> list[tuple[list[str], float]]:
+    """All ids with those they belong to, in their order, and the least similarity that brought them together."""
+    groups, scores, order = {id: {id} for id in ids}, dict.fromkeys(ids, 1.0), {id: n for n, id in enumerate(ids)}
+    for one, two, score in pairs:
+        ours, theirs = groups.get(one.id, set()), groups.get(two.id, set())
+        if ours and theirs and ours is not theirs and fit(ours, theirs):
+            ours |= theirs
+            groups |= dict.fromkeys(theirs, ours)
+            scores |= dict.fromkeys(ours, min(score, *(scores[id] for id in ours)))
+    return [(sorted(groups[id], key=order.__getitem__), scores[id]) for id in ids
+            if order[id] == min(order[other] for other in groups[id])]

@@ -258,10 +258,10 @@ def gone(item: Item) -> bool:
     return item.forgotten or str(item.attributes.get("expires_at") or "~") <= model.iso(time.time_ns() // 1000)
 
 
-def sees_both(rows: Reader, caller: Caller, link: Link) -> bool:
+def sees_both(rows: Reader, caller: Caller, link: Link, forgotten: bool = True) -> bool:
     """Whether the caller may see both ends of a link, forgotten or not."""
-    ends = rows.items(caller.tenant, (link.source, link.target))
-    return len(ends) == 2 and all(end.scope.admits(caller) for end in ends.values())
+    ends = rows.items(caller.tenant, (link.source, link.target)).values()
+    return len(ends) == 2 and all(end.scope.admits(caller) and (forgotten or not gone(end)) for end in ends)
 
 
 def refuse_unsound(rows: Reader, changes: Changes) -> None:

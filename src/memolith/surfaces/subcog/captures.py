@@ -10,12 +10,12 @@ from urllib.parse import unquote
 
 from pydantic import BeforeValidator, Field
 
-from memolith.engine.consolidation import headline
 from memolith.engine.filters import parse
 from memolith.engine.intake import seconds
 from memolith.engine.model import Audience, Block, Caller, Draft, Filter, Item, Patch
 from memolith.engine.ports import Checkout
 from memolith.engine.recall import Query
+from memolith.engine.secrets import headline
 from memolith.engine.tables import NAMESPACES
 from memolith.errors import AnalystDown, BlockedContent, Denied, InvalidInput, Malformed, NotFound, PromptNotFound
 from memolith.registry import Body, Call, Content, Family, Resource, Resources, shape

@@ -8,10 +8,10 @@ from typing import Annotated, Literal, cast
 
 from pydantic import Field, JsonValue
 
-from memolith.engine.consolidation import headline
 from memolith.engine.model import Audience, Block, Draft, Filter, Found, Item, Json, Patch
 from memolith.engine.ports import MOST_LISTED
 from memolith.engine.recall import Query
+from memolith.engine.secrets import headline
 from memolith.engine.templates import NAME, Template, as_json, as_xml
 from memolith.errors import InvalidInput, PromptNotFound
 from memolith.registry import Actions, Argument, Body, Call, Prompt, PromptArgument, Prompts, shape
