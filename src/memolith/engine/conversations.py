@@ -28,8 +28,9 @@ CHUNK, LARGEST, BATCH = 1 << 20, 1 << 26, 20
 LONGEST_MESSAGE, LONGEST_CHAT = 200_000, 2_000_000
 WHOLE = {"mapping", "chat_messages", "messages"}
 SPOKEN = ("text", "input_text", "output_text", "multimodal_text", "code")
-MEANT = {"human": "user", "you": "user", **dict.fromkeys("chatgpt claude gemini ai".split(), "assistant")}
-_NAME = rf"(user|assistant|system|{'|'.join(MEANT)})(?: said)?"
+MEANT = {"system": "system", "user": "user", "human": "user", "you": "user",
+         **dict.fromkeys("assistant chatgpt claude gemini ai".split(), "assistant")}
+_NAME = rf"({'|'.join(MEANT)})(?: said)?"
 _TURN = re.compile(rf"#+\W*(?:\d+\.\W*)?{_NAME}\W*$|#+ \d+\. (\S.*)$|\*\*{_NAME}:?\*\*:?\s*(.*)$|{_NAME}:(?:\s+(.*))?$",
                    re.I)
 _TIMED = re.compile(r"\*(\d{4}-\d\d-\d\d[T ][^*\s]+)\*\s*(?:\n|$)")
@@ -39,7 +40,7 @@ Object = dict[str, Json]
 Report = Counter[str]
 """How many chats were taken, extended and known, how many messages, and what was skipped or redacted and why."""
 NOTHING = dict.fromkeys(("taken", "extended", "known", "messages"), 0)
-Turn = tuple[str, tuple[str, int], str, Block]
+Turn = tuple[str, tuple[str, int], str, Object]
 """Which program, which conversation and where it stands if it stands whole, its title if it has one, and a message."""
 
 
@@ -79,19 +80,19 @@ def take(engine: Engine, caller: Caller, file: TextIO, name: str, folder: str, r
         turns = (turn for number, value in values for turn in (
             _conversation(value, number, report) if value.keys() & WHOLE else _line(value, name, report)))
     # One by one, with no more than one of them in memory.
-    stream = _parts(turns, caller.user, folder and folder_path(folder))
+    stream = _parts(turns, caller.user, folder and folder_path(folder), report)
     for batch in iter(lambda: list(islice(stream, BATCH)), []):
         longer: dict[str, tuple[Block, ...]] = {}
         with engine.store.writing(caller.tenant) as rows:
             for draft in batch:
-                if item := rows.item(caller.tenant, id := str(draft.id)):
-                    more = () if item.forgotten else draft.blocks[item.blocks:]
-                    longer |= {id: more} if more else {}
-                    report["known"] += not more
-                    continue
                 try:
-                    written = engine.remember_in(rows, caller, draft, Intake(engine.limits, engine.secrets))
-                    _count(report, "taken", draft.blocks, written.redactions)
+                    if (item := rows.item(caller.tenant, str(draft.id))) is None:
+                        written = engine.remember_in(rows, caller, draft, Intake(engine.limits, engine.secrets))
+                        _count(report, "taken", draft.blocks, written.redactions)
+                    elif more := () if item.forgotten else draft.blocks[item.blocks:]:
+                        longer[item.id] = more
+                    else:
+                        report["known"] += 1
                 except AlreadyExists:
                     report["known"] += 1
                 except (InvalidInput, TooLarge) as error:
@@ -106,16 +107,18 @@ def _count(report: Report, what: str, blocks: tuple[Block, ...], redacted: Mappi
     report.update({what: 1, "messages": len(blocks), **{f"redacted: {k}": n for k, n in redacted.items()}})
 
 
-def _parts(turns: Iterable[Turn], user: str, folder: str) -> Iterator[Draft]:
+def _parts(turns: Iterable[Turn], user: str, folder: str, report: Report) -> Iterator[Draft]:
     """Conversations of turns that follow each other, cut where too long; an id follows from where a chat comes from."""
     sizes, seen = Counter[tuple[str, int]](), Counter[tuple[str, int]]()
 
-    def part(turn: Turn) -> tuple[str, tuple[str, int], int]:
+    def part(turn: tuple[str, tuple[str, int], str, Block]) -> tuple[str, tuple[str, int], int]:
         source, place, _, block = turn
         sizes[place] += len(block.text)
         return source, place, sizes[place] // LONGEST_CHAT
 
-    for (source, place, _), group in groupby(turns, part):
+    said = ((source, place, title, block) for source, place, title, message in turns
+            for block in _blocks(message, source == "memolith", report))
+    for (source, place, _), group in groupby(said, part):
         _, _, titles, blocks = zip(*group, strict=True)
         seen[place] += 1
         more = f" ({seen[place]})" * (seen[place] > 1)
@@ -144,7 +147,7 @@ def _values(file: TextIO, lines: bool, report: Report) -> Iterator[Object]:
         report[f"skipped: the rest from {buffer[:40]!r} on, which is no JSON"] += 1
 
 
-def _conversation(value: Object, number: int, report: Report) -> Iterator[Turn]:
+def _conversation(value: Object, number: int, report: Report) -> list[Turn]:
     """The turns of a conversation that stands in one value."""
     source = "chatgpt" if "mapping" in value else "claude" if "chat_messages" in value else "memolith"
     listed = value.get("chat_messages") or value.get("messages")
@@ -160,15 +163,10 @@ def _conversation(value: Object, number: int, report: Report) -> Iterator[Turn]:
     about = value | _object(value.get("conversation"))
     title = _first(about, "title", "name", "label")
     id = _first(about, "conversation_id", "uuid", "id") or f"{title}: {str(listed)[:150]}"
-    for message in map(_object, listed if isinstance(listed, list) else []):
-        role = _first(_object(message.get("author")), "role") or _first(message, "sender", "role")
-        time = message.get("create_time") or message.get("created_at") or message.get("timestamp")
-        extra = _object(message.get("metadata")) if source == "memolith" else {}
-        for block in _blocks(role, message.get("content") or message.get("text"), time, report, extra):
-            yield source, (id, number), title, block
+    return [(source, (id, number), title, _object(message)) for message in (listed if isinstance(listed, list) else [])]
 
 
-def _line(value: Object, name: str, report: Report) -> Iterator[Turn]:
+def _line(value: Object, name: str, report: Report) -> list[Turn]:
     """The turn that a line of a transcript holds; Codex has its id in the first line only, and in the file's name."""
     message, inner = _object(value.get("message")), _object(value.get("payload")) or value
     source, id = "claude-code", _first(value, "sessionId")
@@ -176,23 +174,24 @@ def _line(value: Object, name: str, report: Report) -> Iterator[Turn]:
         source, id, message = "codex", name, inner
     if not id or not message or value.get("isMeta") or value.get("isSidechain"):
         report[f"skipped: a line of type {str(inner.get('type') or value.get('type'))[:40]}"] += 1
-        return
-    for block in _blocks(_first(message, "role"), message.get("content"), value.get("timestamp"), report):
-        yield source, (id, 0), "", block
+        return []
+    return [(source, (id, 0), "", message | {"timestamp": value.get("timestamp")})]
 
 
-def _blocks(role: str, content: Json, time: Json, report: Report, extra: Object | None = None) -> Iterator[Block]:
+def _blocks(message: Object, own: bool, report: Report) -> Iterator[Block]:
     """A message, in several pieces if it is very long; nothing if nothing is said in it."""
-    at = None
+    role = _first(_object(message.get("author")), "role") or _first(message, "sender", "role")
+    at, time = None, message.get("create_time") or message.get("created_at") or message.get("timestamp")
     with suppress(InvalidInput, ValueError, OverflowError, OSError):
         # A time is a text, or seconds since 1970.
         at = when("at", time if isinstance(time, str) else datetime.fromtimestamp(float(str(time)), UTC).isoformat())
-    speaker = MEANT.get(role.lower(), role.lower() if role.lower() in ("user", "assistant", "system") else role[:100])
+    speaker, content = MEANT.get(role.lower(), role[:100]), message.get("content") or message.get("text")
     text = "\n\n".join(_texts(content, report)).replace("\0", "").encode("utf-8", "replace").decode()
     if speaker in ("tool", "developer") or text.startswith(("<environment_context>", "<user_instructions>")):
         report[f"skipped: a {speaker} message for the program"] += 1
     elif text.strip():
-        yield from (Block(text[start:start + LONGEST_MESSAGE], speaker or "user", at, attributes=extra or {})
+        extra = _object(message.get("metadata")) if own else {}
+        yield from (Block(text[start:start + LONGEST_MESSAGE], speaker or "user", at, attributes=extra)
                     for start in range(0, len(text), LONGEST_MESSAGE))
 
 
@@ -223,8 +222,8 @@ def _markdown(text: str, name: str) -> Iterator[Turn]:
     title = next((line[2:].strip() for line in turns[0][1] if line.startswith("# ")), name)
     for role, lines in turns[1:] or turns:
         timed = _TIMED.match(said := "\n".join(lines).strip())
-        for block in _blocks(role, said[timed.end():].strip() if timed else said, timed and timed[1], Counter()):
-            yield "markdown", (f"{name}: {text[:150]}", 0), title, block
+        yield "markdown", (f"{name}: {text[:150]}", 0), title, {
+            "role": role, "timestamp": timed and timed[1], "text": said[timed.end():].strip() if timed else said}
 
 
 def _object(value: Json) -> Object:
