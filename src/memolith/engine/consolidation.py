@@ -8,7 +8,7 @@ from memolith.engine.claims import contradicts
 from memolith.engine.engine import Engine
 from memolith.engine.insights import ALIKE, ON_TOPIC, grouped
 from memolith.engine.intake import Intake
-from memolith.engine.model import Block, Caller, Condition, Draft, Filter, Item, Json, Scope, new_id
+from memolith.engine.model import Block, Caller, Condition, Draft, Filter, Item, Json, Scope
 from memolith.engine.ports import MOST_LISTED
 from memolith.engine.recall import SIDE, Query
 from memolith.engine.secrets import headline
@@ -65,15 +65,14 @@ def carry_out(engine: Engine, caller: Caller, groups: Sequence[Group], strategy:
                     stands.scope.project, stands.scope.namespace), Intake(engine.limits, engine.secrets))
                 stands, sources = written.item, items
                 events.append(written.seq)
-            link: dict[str, Json] = {"source": stands.id, "type": "RelatesTo" if summing else "Supersedes",
-                                     "strength": 1.0, "attributes": {}}
             change: dict[str, Json] = {"attributes": {"summarized_in": stands.id}} if summing else {
                 "status": "superseded"}
             for source in sources:
                 if (now := rows.item(caller.tenant, source.id)) is None or now.version != source.version:
                     raise VersionConflict(id=source.id)
-                events += [engine.tell(rows, caller, f"rel-{new_id()}", "linked", link | {"target": source.id}).seq,
-                           engine.tell(rows, caller, source.id, "revised", change, now).seq]
+                link = engine.link(caller, stands.id, source.id, "RelatesTo" if summing else "Supersedes", again=True,
+                                   within=rows)
+                events += [link.seq, engine.tell(rows, caller, source.id, "revised", change, now).seq]
             left.append(stands.id)
     return left, events
 

@@ -61,20 +61,6 @@ _VALUE = re.compile(r"""(?xs)
         | (?! [,;&.:)\]}|*]{1,8}(?:\s|\Z|["'`<]|\\[nrt"']) | [,;&)\]}|]{1,8}\w{1,40}["']?[=:] | <[/a-zA-Z] | \\[nrt"'])
           [^\s"'`] )++ )
 """)
-_PLACEHOLDER = re.compile(r"""(?xis)
-    [\[({<].*[\])}>]s? | \[REDACTED.* | %[a-z_]+%? | \$(?:env:)?[a-z_]+\d?(?:/.*)?
-  | .*(?: \$\{ | \$\( | \{\{ | \{[a-z_][\w.]*\} | <[a-z][\w\ -]*> | x{6} | \*{3} | \.{3} | … ).*
-  | (.)\1* | your.* | (?:.*[\W_])?(?:your|placeholder|redacted|change[-_ ]?me|example|dummy|sample|todo)(?:[\W_].*)?
-  | (?:[a-z.>$_-]*[._>-])?(?:password|passwd|pass|pwd|pw|passphrase|secret|token|api[-_]?key|key|credentials?)
-""")
-_REFERENCE = re.compile(r"""(?xs)
-    (?i: (?:sha|md|aes|rsa|hs|rs|es|ed|base|utf|pbkdf|argon|oauth)(?:-?\d{1,5}){1,2}(?:-[a-z]+)* )
-  | (?:u?int|bytes|float|[uif])\d{1,3} | [vx]\d+(?:\.\d+)* | 0x[0-9a-fA-F]{1,40} | \d{1,3}[A-Z]{0,3}(?:-[a-z]{3,})+
-  | [A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+ | [A-Za-z_$]+(?:(?:\.|->|::)[A-Za-z_$]+)+ | [a-z]+(?:Password|Token|Secret|Key)
-  | [a-z][a-z0-9+.-]*://.* | (?:arn|op|ssm|file|env|data):.* | ENC\[.*
-  | (?:~|\.{1,2}|[A-Za-z]:)?(?:[/\\]{1,2}+(?:[A-Z](?=[a-z]))?+[a-z0-9_.-]{0,32}+)++
-  | [\w./-]+\.(?:pem|key|txt|json|ya?ml|env|crt|p12|pub|toml|ini|conf)
-""")
 _CODE = re.compile(r"[$A-Za-z_][\w.:>-]*[(\[{]|[&*!][A-Za-z_]+\Z|[A-Z][a-z]+(?:[A-Z][a-z]+)+\Z")
 _STRONG = re.compile(r"(?s)(?=.*[^\W\d_])(?=.*[\d!@#$%^&~])")
 _PROSE = re.compile(r"(?i)(?<!\S)(?:the|is|are|be|of|to|your?|must|enter|for|and|or|not|it|an?|in|with|was)\s")
@@ -82,6 +68,8 @@ _PLAIN = re.compile(r"[A-Za-z][a-z]+(?:-[a-z]+)*|[A-Z]+|\d+")
 _LINE_ENDS = re.compile(r"""[ \t.]{0,8}(?:[\r\n#;&"'`}]|,["']|</|<br|\\[nr]|\Z)""")
 _TABLES = parts("secrets.txt")
 _HARMLESS = frozenset(_TABLES["harmless"].split())
+_PLACEHOLDER, _REFERENCE = (re.compile(flags + "|".join(_TABLES[name].strip().split("\n")))
+                            for name, flags in (("placeholders", "(?is)"), ("references", "(?s)")))
 _CONTEXTS = reduce(lambda text, piece: text.replace(f"{{{piece[0]}}}", piece[1]), entries(_TABLES["pieces"]),
                    _TABLES["contexts"])
 _VENDOR_HINTS = [(hint, (kind, rf"(?a)(?<![A-Za-z0-9])(?:{pattern})(?![A-Za-z0-9])"))
