@@ -30,6 +30,10 @@ class Facts(NamedTuple):
     words: tuple[str, ...]
     negations: tuple[str, ...]
 
+    @property
+    def telling(self) -> frozenset[str]:
+        return frozenset((*self.numbers, *self.dates, *self.names, *self.negations))
+
 
 def facts(text: str) -> Facts:
     words = _WORD.findall(text.replace("’", "'"))
@@ -136,8 +140,7 @@ def appraise_again(rows: Writer, ids: Iterable[str], actor: str, now: str) -> No
 def _worth(rows: Reader, item: Item, passages: Sequence[Passage]) -> dict[str, Json]:
     told = facts(text := text_of(passages))
     length = 1 - 2 ** (-len(told.words) / 30)
-    telling = len({*told.numbers, *told.dates, *told.names, *told.negations})
-    specific = (min(telling / 6, 1) + len(set(told.words)) / max(len(told.words), 1)) / 2
+    specific = (min(len(told.telling) / 6, 1) + len(set(told.words)) / max(len(told.words), 1)) / 2
     links = rows.steps(Caller(item.scope.tenant, admin=True), Filter(forgotten=None), [item.id], "both")
     worth = 15 + 35 * length + 20 * specific + 30 * (1 - 2 ** (-len(links) / 4))
     for other in rows.passages_of(item.scope.tenant, _alike(rows, item, passages)).values():

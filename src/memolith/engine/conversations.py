@@ -23,9 +23,8 @@ PINNED, CHARACTERS_PER_TOKEN, PREVIEW = 10, 4, 100
 TRIFLING, LONG_DAYS = 2, 180
 # Scripts without spaces between words count by the character.
 WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\s\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
-CHUNK, LARGEST, BATCH = 1 << 20, 1 << 26, 20
-# A longer message is kept as several, a longer conversation in parts.
-LONGEST_MESSAGE, LONGEST_CHAT = 200_000, 2_000_000
+# A longer message is kept as several.
+CHUNK, LARGEST, BATCH, LONGEST_MESSAGE = 1 << 20, 1 << 26, 20, 200_000
 WHOLE = {"mapping", "chat_messages", "messages"}
 SPOKEN = ("text", "input_text", "output_text", "multimodal_text", "code")
 MEANT = {"system": "system", "user": "user", "human": "user", "you": "user",
@@ -80,7 +79,7 @@ def take(engine: Engine, caller: Caller, file: TextIO, name: str, folder: str, r
         turns = (turn for number, value in values for turn in (
             _conversation(value, number, report) if value.keys() & WHOLE else _line(value, name, report)))
     # One by one, with no more than one of them in memory.
-    stream = _parts(turns, caller.user, folder and folder_path(folder), report)
+    stream = _chats(turns, caller.user, folder and folder_path(folder), report)
     for batch in iter(lambda: list(islice(stream, BATCH)), []):
         longer: dict[str, tuple[Block, ...]] = {}
         with engine.store.writing(caller.tenant) as rows:
@@ -107,18 +106,11 @@ def _count(report: Report, what: str, blocks: tuple[Block, ...], redacted: Mappi
     report.update({what: 1, "messages": len(blocks), **{f"redacted: {k}": n for k, n in redacted.items()}})
 
 
-def _parts(turns: Iterable[Turn], user: str, folder: str, report: Report) -> Iterator[Draft]:
-    """Conversations of turns that follow each other, cut where too long; an id follows from where a chat comes from."""
-    sizes, seen = Counter[tuple[str, int]](), Counter[tuple[str, int]]()
-
-    def part(turn: tuple[str, tuple[str, int], str, Block]) -> tuple[str, tuple[str, int], int]:
-        source, place, _, block = turn
-        sizes[place] += len(block.text)
-        return source, place, sizes[place] // LONGEST_CHAT
-
-    said = ((source, place, title, block) for source, place, title, message in turns
-            for block in _blocks(message, source == "memolith", report))
-    for (source, place, _), group in groupby(said, part):
+def _chats(turns: Iterable[Turn], user: str, folder: str, report: Report) -> Iterator[Draft]:
+    """Conversations of turns that follow each other; an id follows from where a chat comes from."""
+    seen, said = Counter[tuple[str, int]](), ((*where, block) for *where, message in turns
+                                              for block in _blocks(message, where[0] == "memolith", report))
+    for (source, place), group in groupby(said, lambda turn: turn[:2]):
         _, _, titles, blocks = zip(*group, strict=True)
         seen[place] += 1
         more = f" ({seen[place]})" * (seen[place] > 1)
