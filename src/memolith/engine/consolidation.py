@@ -16,6 +16,7 @@ from memolith.errors import Unavailable, VersionConflict
 
 # Memories that belong together, the oldest first, how similar they are at least, and what is made of them.
 Group = tuple[list[Item], float, str]
+LINKS = {"merge": "Supersedes", "dedupe": "Supersedes", "summarize": "RelatesTo"}
 
 
 def plan(engine: Engine, caller: Caller, chosen: Filter, strategy: str, query: str,
@@ -65,14 +66,12 @@ def carry_out(engine: Engine, caller: Caller, groups: Sequence[Group], strategy:
                     stands.scope.project, stands.scope.namespace), Intake(engine.limits, engine.secrets))
                 stands, sources = written.item, items
                 events.append(written.seq)
-            change: dict[str, Json] = {"attributes": {"summarized_in": stands.id}} if summing else {
-                "status": "superseded"}
+            new: dict[str, Json] = {"attributes": {"summarized_in": stands.id}} if summing else {"status": "superseded"}
             for source in sources:
                 if (now := rows.item(caller.tenant, source.id)) is None or now.version != source.version:
                     raise VersionConflict(id=source.id)
-                link = engine.link(caller, stands.id, source.id, "RelatesTo" if summing else "Supersedes", again=True,
-                                   within=rows)
-                events += [link.seq, engine.tell(rows, caller, source.id, "revised", change, now).seq]
+                link = engine.link(caller, stands.id, source.id, LINKS[strategy], again=True, within=rows)
+                events += [link.seq, engine.tell(rows, caller, source.id, "revised", new, now).seq]
             left.append(stands.id)
     return left, events
 

@@ -151,9 +151,8 @@ def survey(rows: Reader, caller: Caller, chosen: Filter, reach: Filter, types: C
     links = [link for link in links if link.target in ends]
     degree = Counter(end for link in links for end in (link.source, link.target))
     shown = dict.fromkeys(sorted(items, key=lambda id: (-degree[id], items[id].seq))[:most], 0)
-    return Neighbourhood(tuple(items[id] for id in shown), tuple(
-        link for link in links if link.source in shown and (link.target in shown or link.target not in items)), shown,
-        len(items) > most or len(listed) == MOST_LISTED)
+    return Neighbourhood(tuple(items[id] for id in shown), tuple(link for link in links if link.source in shown and (
+        link.target in shown or link.target not in items)), shown, len(items) > most or len(listed) == MOST_LISTED)
 
 
 def _enough(visited: int, most: int, started: float) -> bool:
@@ -215,8 +214,7 @@ def forget(engine: Engine, caller: Caller, id: str) -> int:
 
 
 def merge(engine: Engine, caller: Caller, items: Sequence[Item], name: str, dry_run: bool) -> tuple[Item, list[Link]]:
-    """Make one of several: the one that has the name, else the first, takes over names, properties and links; returns
-    it and the links it got."""
+    """The one that has the name, else the first, takes over names, properties and links; and the links it got."""
     kept = next((item for item in items if item.title == name), items[0])
     lost, moved = {item.id: item for item in items if item.id != kept.id}, list[Link]()
     title = Intake(engine.limits, engine.secrets).title(name) or kept.title

@@ -51,9 +51,8 @@ class Insights(NamedTuple):
         texts = self.texts(caller, list({item.id for pair in near for item in pair[:2]}))
         if len(near) == MOST_PAIRS:
             warnings.append(f"There are more than {MOST_PAIRS:,} similar pairs; the closest of them were looked at.")
-        return [(one, two, score) for one, two, score in near
-                if not contradicts(first := texts[one.id], second := texts[two.id])
-                and (one.passages == two.passages == 1 or overlap(first, second) >= NEAR)], warnings
+        return [(one, two, score) for one, two, score in near if not contradicts(texts[one.id], texts[two.id]) and (
+            one.passages == two.passages == 1 or overlap(texts[one.id], texts[two.id]) >= NEAR)], warnings
 
     def themes(self, caller: Caller, chosen: Filter, topic: str,
                most: int) -> tuple[list[Finding], str, int, str, list[str]]:

@@ -1,11 +1,4 @@
-r"""A small template language, checked as a whole before anything is filled in.
-
-`{{name}}` and `{{user.name}}` are values; `{{#each notes}} {{note.text}}, {{this.text}} {{/each}}` repeats, and
-`{{#if name}} … {{else}} … {{/if}}` chooses. `\{\{` and `\}\}` stand for braces; fenced code is left as it is. A value
-is text and nothing else: braces in it are never looked at.
-"""
-
-from __future__ import annotations
+"""A small template language (docs/how-to/prompts.md), checked as a whole before anything is filled in."""
 
 import json
 import re
@@ -37,8 +30,8 @@ class Part(NamedTuple):
     kind: str
     path: tuple[str, ...]
     free: bool
-    body: list[Part | str]
-    other: list[Part | str]
+    body: "list[Part | str]"
+    other: "list[Part | str]"
 
     @property
     def one(self) -> str:
