@@ -77,16 +77,6 @@ own_index_drop: drop index concurrently if exists {name}
 own_index_make: create index concurrently {name} on {table}
     using hnsw ((cast(v as halfvec({dimension}))) halfvec_cosine_ops) where tenant = {tenant} and model = {model}
 
--- statements: vector
-vector_put: insert into embedding (tenant, model, passage, digest, v)
-    select :tenant, :model, :passage, :digest, cast(convert_from(:row, 'UTF8') as halfvec)
-    where exists (select 1 from passage where tenant = :tenant and id = :passage)
-vector_same: select convert_to(cast(v as text), 'UTF8') from embedding
-    where tenant = :tenant and digest = :digest and model = :model limit 1
-beginnings: select v.passage, halfvec_send(v.v) from item i
-    join embedding v on v.tenant = i.tenant and v.passage = i.row << 20 and v.model = :model
-    where i.tenant = :tenant {filters}
-
 -- statements: server
 allowance_take: insert into allowance (tenant, key, minute, used) values (:tenant, :key, :minute, :amount)
     on conflict (tenant, key, minute) do update set used = allowance.used + excluded.used returning used

@@ -126,7 +126,7 @@ class PostgresVectors:
             # nothing that a search reads after this is sorted by the database.
             rows.db.execute(QUERIES["unsorted"])
         found = rows.best("nearest", caller, chosen, {"{dimension}": str(self.dimension)}, limit, model=self.model,
-                          query=halved(query).decode())
+                          query=halved(query))
         # The index gives them nearly in order.
         best = sorted(found, key=itemgetter(1), reverse=True)
         return [(ref, score) for ref, score in best if score >= least] if least > -1 else best
@@ -134,7 +134,7 @@ class PostgresVectors:
     def cosines(self, rows: Reader, query: bytes, places: Collection[Place]) -> dict[Place, float]:
         """The cosine of each passage that has a vector."""
         assert isinstance(rows, PostgresReader)
-        found = rows.rows("cosines", model=self.model, query=halved(query).decode(),
+        found = rows.rows("cosines", model=self.model, query=halved(query),
                           ids=json.dumps([place.ref for place in places]))
         return {Place.of(ref): cosine for ref, cosine in found}
 
@@ -150,9 +150,9 @@ class PostgresVectors:
 
 
 @lru_cache(64)
-def halved(vector: bytes) -> bytes:
+def halved(vector: bytes) -> str:
     """The vector as pgvector reads it."""
-    return ("[" + ",".join(f"{part:.6g}" for part in array("f", vector)) + "]").encode()
+    return "[" + ",".join(f"{part:.6g}" for part in array("f", vector)) + "]"
 
 
 class PostgresStage(NamedTuple):
@@ -164,7 +164,7 @@ class PostgresStage(NamedTuple):
     def vectors(self, embedder: Embedder) -> Vectors:
         return PostgresVectors(embedder.id, embedder.dimension)
 
-    def row(self, vector: bytes) -> bytes:
+    def row(self, vector: bytes) -> str:
         return halved(vector)
 
     def renew(self, embedder: Embedder, always: bool = False) -> bool:

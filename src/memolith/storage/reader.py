@@ -338,7 +338,7 @@ class SqlReader:
         return [f"{tenant}/{stream}: {consumer} failed {attempts} times: {error}"
                 for tenant, stream, consumer, attempts, error in self.rows("outbox_errors")]
 
-    def vector_by_digest(self, tenant: str, digest: bytes, model: str) -> bytes | None:
+    def vector_by_digest(self, tenant: str, digest: bytes, model: str) -> str | bytes | None:
         """The vector that the same text got before."""
         found = self.row("vector_same", tenant=tenant, digest=digest, model=model)
         return found[0] if found else None

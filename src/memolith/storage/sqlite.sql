@@ -25,8 +25,7 @@ passing: select v.id, v.passage from embedding v cross join item i on i.row = v.
 passing_passage: select v.id, v.passage from embedding v
     cross join passage p on p.id = v.passage cross join item i on i.row = p.item
     where v.id in each(:ids) and i.tenant = :tenant and v.model = :model {filters}
-vectors_of: select passage, row from embedding where model = :model and passage in each(:ids)
-vector_same: select row from embedding where digest = :digest and tenant = :tenant and model = :model limit 1
+vectors_of: select passage, v from embedding where model = :model and passage in each(:ids)
 items_passing: select i.row from item i where i.tenant = :tenant {filters} limit :limit
 items_tagged: select item from tag where tenant = :tenant and tag = :tag limit :limit
 slot_changes: select seq, vector, item from slot_change where seq > :seq order by seq
@@ -34,11 +33,7 @@ slot_marks: select coalesce((select seq from sqlite_sequence where name = 'embed
     coalesce((select seq from sqlite_sequence where name = 'slot_change'), 0)
 slots_prune: delete from embedding where passage < 0;
     delete from slot_change where seq <= :seq
-vector_put: insert into embedding (tenant, passage, model, digest, row)
-    select :tenant, :passage, :model, :digest, :row where exists (select 1 from passage where id = :passage)
-beginnings: select v.passage, v.row from item i join embedding v on v.passage = i.row << 20 and v.model = :model
-    where i.tenant = :tenant {filters}
-slots: select v.id, p.at, p.speaker, v.row, i.row, i.forgotten, i.tenant, i.kind, i.status, i.owner,
+slots: select v.id, p.at, p.speaker, v.v, i.row, i.forgotten, i.tenant, i.kind, i.status, i.owner,
     case i.audience when 'org' then 'o' when 'project' then 'p' || i.project else 'u' || i.owner end,
     i.project, i.namespace from embedding v join passage p on p.id = v.passage join item i on i.row = p.item
     where v.id > :after and v.id <= :upto and v.model = :model order by v.id

@@ -108,6 +108,13 @@ access_put: insert into access (tenant, item, count, last)
 models: select model, count(*) from embedding where passage > 0 group by 1
 vector_digests: select passage, digest from embedding where tenant = :tenant and model = :model
     and passage >= :item::bigint << 20 and passage < (:item::bigint + 1) << 20
+vector_same: select v::text from embedding where tenant = :tenant and digest = :digest and model = :model limit 1
+vector_put: insert into embedding (tenant, passage, model, digest, v)
+    select :tenant, :passage, :model, :digest, :v::halfvec
+    where exists (select 1 from passage where tenant = :tenant and id = :passage)
+beginnings: select v.passage, v.v from item i
+    join embedding v on v.tenant = i.tenant and v.passage = i.row << 20 and v.model = :model
+    where i.tenant = :tenant {filters}
 vectors_of_others: delete from embedding where model <> :model
 queue_missing: insert into outbox (tenant, seq, consumer, stream, status, due)
     select i.tenant, (select max(seq) from event e indexed by event_stream where e.tenant = i.tenant

@@ -188,11 +188,11 @@ class SqlWriter(SqlReader):
             "tenant": job.tenant, "seq": job.seq, "consumer": job.consumer, "error": error,
             "status": "failed" if job.attempts >= tries else "pending", "due": shifted(now, pause)})
 
-    def put_vector(self, ref: int, model: str, digest: bytes, row: bytes | None) -> None:
+    def put_vector(self, ref: int, model: str, digest: bytes, v: str | bytes | None) -> None:
         """Give a passage its vector, or none if the model understands too little of it."""
         self.drop("embedding", passage=ref, model=model)
-        if row is not None:
-            self.do("vector_put", tenant=self.tenant, passage=ref, model=model, digest=digest, row=row)
+        if v is not None:
+            self.do("vector_put", tenant=self.tenant, passage=ref, model=model, digest=digest, v=v)
 
 
 class SqlStore(ABC):

@@ -2,9 +2,8 @@
 -- The tables that are the same in every database; the file of this name in its folder has the others.
 -- The log: the truth. Items, passages, tags, sketches and links are a fold of it. The tenant comes first in every key.
 create table event (
-    tenant text collate "C" not null, seq bigint not null, stream text collate "C" not null, version integer not null,
-    type text not null, data text not null, actor text not null, at text collate "C" not null, key text,
-    primary key (tenant, seq)
+    tenant text collate "C", seq bigint, stream text collate "C" not null, version integer not null, type text not null,
+    data text not null, actor text not null, at text collate "C" not null, key text, primary key (tenant, seq)
 ) without rowid;
 create unique index event_stream on event (tenant, stream, version);
 create unique index event_key on event (tenant, actor, key) where key is not null;
@@ -14,9 +13,8 @@ create index event_target on event (tenant, (data::jsonb ->> 'target')) where ty
 -- A `bigint primary key` is one in SQLite alone. One row per tenant: the last sequence number, the sums that ranking
 -- needs, and whether writes are refused because the tenant moves to another database.
 create table head (
-    tenant text collate "C" not null, number bigint primary key, seq bigint not null,
-    passages bigint not null default 0, terms bigint not null default 0, at text collate "C" not null default '',
-    frozen boolean not null default false
+    number bigint primary key, tenant text collate "C", seq bigint not null, passages bigint not null default 0,
+    terms bigint not null default 0, at text collate "C" not null default '', frozen boolean not null default false
 );
 
 create table item (
@@ -44,45 +42,37 @@ create table passage (
 create index passage_speaker on passage (tenant, speaker) where speaker is not null;
 
 create table tag (
-    tenant text collate "C" not null, tag text collate "C" not null, item bigint not null,
-    primary key (tenant, tag, item)
+    tenant text collate "C", tag text collate "C", item bigint, primary key (tenant, tag, item)
 ) without rowid;
-
 -- Marks of the first passage of each item: the same text has the same first one, near-identical ones share another.
-create table sketch (
-    tenant text collate "C" not null, mark bigint not null, item bigint not null, primary key (tenant, mark, item)
-) without rowid;
+create table sketch (tenant text collate "C", mark bigint, item bigint, primary key (tenant, mark, item)) without rowid;
 
 create table link (
-    tenant text collate "C" not null, id text collate "C" not null, source text collate "C" not null,
-    target text collate "C" not null, type text collate "C" not null, strength double precision not null,
-    attributes text not null, version integer not null, seq bigint not null, created_at text collate "C" not null,
+    tenant text collate "C", id text collate "C", source text collate "C" not null, target text collate "C" not null,
+    type text collate "C" not null, strength double precision not null, attributes text not null,
+    version integer not null, seq bigint not null, created_at text collate "C" not null,
     updated_at text collate "C" not null, primary key (tenant, id)
 ) without rowid;
 create unique index link_out on link (tenant, source, type, target);
 create index link_in on link (tenant, target, type, source);
 
 create table outbox (
-    tenant text collate "C" not null, seq bigint not null, consumer text collate "C" not null,
-    stream text collate "C" not null, status text not null, attempts integer not null default 0,
-    due text collate "C" not null, error text, primary key (tenant, consumer, seq)
+    tenant text collate "C", seq bigint, consumer text collate "C", stream text collate "C" not null,
+    status text not null, attempts integer not null default 0, due text collate "C" not null, error text,
+    primary key (tenant, consumer, seq)
 ) without rowid;
 create table outbox_done (
-    tenant text collate "C" not null, consumer text collate "C" not null, count bigint not null,
-    primary key (tenant, consumer)
+    tenant text collate "C", consumer text collate "C", count bigint not null, primary key (tenant, consumer)
 ) without rowid;
-
 create table access (
-    tenant text collate "C" not null, item text collate "C" not null, count bigint not null,
-    last text collate "C" not null, primary key (tenant, item)
+    tenant text collate "C", item text collate "C", count bigint not null, last text collate "C" not null,
+    primary key (tenant, item)
 ) without rowid;
-
 create table client_key (
     id text collate "C" primary key, digest text not null unique, name text not null, tenant text not null,
     "user" text not null, scopes text not null, created_at text collate "C" not null, expires_at text, last_used text,
     revoked integer not null
 ) without rowid;
-
 create table setting (
-    tenant text collate "C" not null, name text collate "C" not null, value text not null, primary key (tenant, name)
+    tenant text collate "C", name text collate "C", value text not null, primary key (tenant, name)
 ) without rowid;

@@ -14,19 +14,17 @@ create index passage_at on passage (tenant, at) include (id, item);
 
 -- Terms are stemmed and hashed together with the tenant's number, so tenants share no posting list.
 create table posting (
-    tenant text collate "C" not null, id bigint not null, length integer not null, terms tsvector not null,
-    primary key (tenant, id)
+    tenant text collate "C", id bigint, length integer not null, terms tsvector not null, primary key (tenant, id)
 );
 create index posting_terms on posting using gin (terms) with (fastupdate = off);
 create table term (
-    tenant text collate "C" not null, term text collate "C" not null, passages bigint not null,
-    primary key (tenant, term)
+    tenant text collate "C", term text collate "C", passages bigint not null, primary key (tenant, term)
 );
 
 -- Narrow, so that an exact scan of a tenant reads little else than vectors.
 create table embedding (
-    tenant text collate "C" not null, model text collate "C" not null, passage bigint not null, digest bytea not null,
-    v halfvec not null, primary key (tenant, model, passage)
+    tenant text collate "C", model text collate "C", passage bigint, digest bytea not null, v halfvec not null,
+    primary key (tenant, model, passage)
 ) partition by hash (tenant);
 create index embedding_digest on embedding (tenant, digest);
 
@@ -36,8 +34,7 @@ insert into setting values ('', 'database', replace(gen_random_uuid()::text, '-'
 create table home (tenant text collate "C" primary key, url text not null);
 -- Calls of a key in a minute, over all servers; nothing is lost if this is.
 create unlogged table allowance (
-    tenant text collate "C" not null, key text collate "C" not null, minute bigint not null, used integer not null,
-    primary key (tenant, key, minute)
+    tenant text collate "C", key text collate "C", minute bigint, used integer, primary key (tenant, key, minute)
 );
 
 -- The attribute as a filter sees it: a missing one is null, true is 1.
