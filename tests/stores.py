@@ -47,7 +47,7 @@ def vectors_on(store: Store, model: str, dimension: int) -> Vectors:
     return PostgresVectors(model, dimension)
 
 
-def row_on(store: Store, vector: bytes) -> bytes:
+def row_on(store: Store, vector: bytes) -> str | bytes:
     """A vector in the form in which the store keeps it."""
     if isinstance(store, SqliteStore):
         return quantised(vector)
@@ -55,10 +55,10 @@ def row_on(store: Store, vector: bytes) -> bytes:
     return halved(vector)
 
 
-def numbers(row: bytes | None) -> list[float]:
+def numbers(row: str | bytes | None) -> list[float]:
     """What a kept row says, whatever its form."""
     assert row is not None
-    return json.loads(row) if row.startswith(b"[") else list(memoryview(row).cast("b"))
+    return json.loads(row) if isinstance(row, str) else list(memoryview(row).cast("b"))
 
 
 def engine_on(store: Store, secrets: str = "allow") -> Engine:

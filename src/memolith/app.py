@@ -36,8 +36,8 @@ from memolith.storage.store import StoredKeys
 if TYPE_CHECKING:
     from memolith.adapters.sandbox.runners import LinuxSandbox
     from memolith.registry import Family, Registry
+    from memolith.storage.postgres import PostgresStore
     from memolith.storage.postgres_read import PostgresStage
-    from memolith.storage.shards import Shards
 
 __all__ = ["App", "StoredKeys", "at_address", "copy_everything", "families", "library_version", "open_app",
            "open_store", "restore_backup"]
@@ -86,7 +86,7 @@ class App:
             return self._opened
 
     @property
-    def store(self) -> SqliteStore | Shards:
+    def store(self) -> SqliteStore | PostgresStore:
         assert self.engine
         return self._store
 
@@ -268,7 +268,7 @@ class App:
         return self.shards.move(tenant, url, lambda target: self._embed(target, tenant), progress)
 
     @property
-    def shards(self) -> Shards:
+    def shards(self) -> PostgresStore:
         if isinstance(self.store, SqliteStore):
             raise InvalidInput("Tenants move between PostgreSQL databases; see the setting `database`.",
                                field="database")
@@ -307,19 +307,19 @@ def families() -> list[Family]:
     return [core, lanonasis, sekha, memorylake, knowledge, subcog, manage, chatgpt]
 
 
-def open_store(chosen: Settings) -> SqliteStore | Shards:
+def open_store(chosen: Settings) -> SqliteStore | PostgresStore:
     if not chosen.database:
         return SqliteStore(chosen.data, chosen.busy_s)
     try:
         # The driver is an extra, which only who has chosen this store needs.
-        from memolith.storage.shards import Shards
+        from memolith.storage.postgres import PostgresStore
     except ImportError as error:
         raise InvalidInput("PostgreSQL needs a driver: pip install 'memolith[postgres]'.", field="database") from error
-    return Shards(chosen.database, chosen.database_connections, chosen.busy_s, chosen.statement_s,
-                  chosen.database_pooler)
+    return PostgresStore(chosen.database, chosen.database_connections, chosen.busy_s, chosen.statement_s,
+                         chosen.database_pooler, leads=True)
 
 
-def at_address(address: str, chosen: Settings) -> SqliteStore | Shards:
+def at_address(address: str, chosen: Settings) -> SqliteStore | PostgresStore:
     """The store at `sqlite:FOLDER` or `postgres:URL`."""
     kind, _, place = address.partition(":")
     if kind == "sqlite" and place:
@@ -330,14 +330,14 @@ def at_address(address: str, chosen: Settings) -> SqliteStore | Shards:
     raise InvalidInput("An address is sqlite:FOLDER or postgres:URL.", field="address")
 
 
-def every_tenant(store: SqliteStore | Shards) -> dict[str, bool]:
+def every_tenant(store: SqliteStore | PostgresStore) -> dict[str, bool]:
     """Every tenant of a store, and whether it lives in another database."""
     away = () if isinstance(store, SqliteStore) else store.homes()
     with store.reading(None) as rows:
         return {tenant: tenant in away for tenant in [*rows.tenants(), *away]}
 
 
-def copy_everything(source: SqliteStore | Shards, target: SqliteStore | Shards,
+def copy_everything(source: SqliteStore | PostgresStore, target: SqliteStore | PostgresStore,
                     progress: Callable[[str], Callable[[int, int], None]]) -> dict[str, int]:
     """Carry every tenant and key to another store and prove that both are equal; events per tenant."""
     copied = {}

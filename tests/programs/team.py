@@ -22,7 +22,6 @@ from tests.programs.served import ENVELOPE, INSIDE, MODERN
 from memolith.doors.auth import make_key
 from memolith.engine.model import SystemClock
 from memolith.storage.postgres import PostgresStore
-from memolith.storage.shards import Shards
 from memolith.storage.store import StoredKeys
 from stores import engine_on
 
@@ -246,7 +245,7 @@ def under_load(team: Team, tenants: dict[str, int], *, patient: bool = False,
 def settle(account: Account, database: str) -> list[str]:
     """What is wrong in the end: errors, writes that were lost or doubled, rows that differ from the log."""
     problems = list(account.errors[:10])
-    with closing(Shards(database)) as store:
+    with closing(PostgresStore(database, leads=True)) as store:
         counts: Counter[str] = Counter()
         for tenant in {tenant for tenant, _ in account.kept.values()}:
             with store.reading(tenant) as rows:

@@ -140,6 +140,6 @@ def test_a_newer_schema_is_refused_and_left_as_it_is(tmp_path, healthy):
 
 def foreign_version(file: Path, version: int) -> None:
     db = apsw.Connection(str(file))
-    db.execute(f"pragma user_version = {version}")
+    db.execute("update migration set oldest = ?", (version,))
     db.execute("pragma wal_checkpoint(truncate)").fetchall()
     db.close()

@@ -45,7 +45,7 @@ def database(server: Server) -> str:
                                                           tags=("colour",))).item.id for n in range(2))
             engine.link(caller, first, second, "about")
             with store.writing(tenant) as rows:
-                rows.put_vector(rows.unembedded(tenant, first, "model")[0][0], "model", b"d" * 16, b"[1,0]")
+                rows.put_vector(rows.unembedded(tenant, first, "model")[0][0], "model", b"d" * 16, "[1,0]")
                 rows.touch({first: (1, "2026-01-01T00:00:00Z")})
                 rows.done(rows.lease("embed", "2030-01-01T00:00:00Z", 1, 60, tenant)[0])
     name = urlsplit(url).path.strip("/")

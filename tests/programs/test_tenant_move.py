@@ -16,7 +16,7 @@ from tests.programs.team import MAIN, Account, Team, Voice, a_team, settle, unde
 
 from conftest import note
 from memolith.engine.model import Caller
-from memolith.storage.shards import Shards
+from memolith.storage.postgres import PostgresStore
 from memolith.storage.sqlite import SqliteStore
 from postgres import Cluster, Server, a_cluster, prepare
 from stores import dump, dump_tenant, engine_on, open_store
@@ -166,7 +166,7 @@ def test_a_move_that_was_killed_loses_nothing_and_is_finished_by_the_next(
     assert len(before["event"]) == 52
     assert command(here, tmp_path, "move", "roaming", "--to", there)["events"] == 52
     assert seen(there, "roaming") == before
-    with closing(Shards(here)) as store:
+    with closing(PostgresStore(here, leads=True)) as store:
         assert engine_on(store).remember(Caller("roaming"), note("goes on")).seq == 53
 
 
@@ -261,6 +261,6 @@ def test_two_processes_that_move_at_once_do_not_part_a_tenant(server: Server, ot
     movers = [Child(*MAIN, "tenant", "move", "roaming", "--to", url, "--data", tmp_path, MEMOLITH_DATABASE=here)
               for url in targets]
     assert min(mover.end() for mover in movers) == 0
-    with closing(Shards(here)) as store:
+    with closing(PostgresStore(here, leads=True)) as store:
         assert dump_tenant(store, "roaming") == before
         assert engine_on(store).remember(Caller("roaming"), note("goes on")).seq == 33

@@ -201,7 +201,7 @@ class VectorIndex:
         while start < len(ids) and len(found) < limit:
             part = ids[start:start + step].tolist()
             passing: dict[int, int] = dict(rows.filtered("passing", caller, chosen, "passage", model=self.model,
-                                                         ids=json.dumps(part)))
+                                                         vectors=json.dumps(part)))
             found += [(passing[id], score) for id, score in
                       zip(part, scores[start:start + step].tolist(), strict=True) if id in passing]
             start += step

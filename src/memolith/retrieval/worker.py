@@ -21,7 +21,7 @@ class EmbedWorker(NamedTuple):
     store: Store
     embedder: Embedder
     clock: Clock
-    quantised: Callable[[bytes], bytes]
+    quantised: Callable[[bytes], str | bytes]
 
     def drain(self, tenant: str | None = None, budget_s: float = 3600.0) -> int:
         """Embed what is due, newest first, for at most that long; returns how many streams were done."""
@@ -74,7 +74,7 @@ class EmbedWorker(NamedTuple):
 
     def _embed(self, jobs: list[Job]) -> None:
         model, tenants = self.embedder.id, {job.tenant for job in jobs}
-        due, made = dict[Job, dict[int, str]](), dict[str, bytes | None]()
+        due, made = dict[Job, dict[int, str]](), dict[str, str | bytes | None]()
         for tenant in tenants:
             with self.store.reading(tenant) as rows:
                 for job in (job for job in jobs if job.tenant == tenant):

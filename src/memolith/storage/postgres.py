@@ -1,12 +1,15 @@
-"""The PostgreSQL store: one database, many servers, a fence around every tenant."""
+"""The PostgreSQL store: many servers on one database or on several, and a fence around every tenant."""
 
 import json
+import random
 import re
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from functools import lru_cache
+from operator import itemgetter
 from pathlib import Path
 
 import psycopg
@@ -14,14 +17,29 @@ from psycopg import errors, sql
 
 from memolith import errors as ours
 from memolith.engine.events import Changes, Event
-from memolith.engine.model import Item, Passage
+from memolith.engine.upkeep import Progress, carry_rest, follow, unequal, unsound
 from memolith.storage.postgres_read import QUERIES, Connection, PostgresReader, posting
-from memolith.storage.queries import TO_SQLITE, Parameters, checksum, migrations, missing
+from memolith.storage.queries import TO_SQLITE, Parameters, missing
 from memolith.storage.store import SqlStore, SqlWriter
 
 FOLDER = Path(__file__).with_name("migrations") / "postgres"
 LEAST_SERVER, LEAST_VECTOR = 150_000, (0, 8)
-CONNECT_S, LOOK_S = 5, 1.0
+CONNECT_S, LOOK_S, FRESH_S = 5, 1.0, 1.0
+TABLES = ("event", "item", "tag", "passage", "posting", "term", "sketch", "link", "embedding", "outbox", "outbox_done",
+          "access", "setting")
+
+
+# The first that fits the code of an error, or the server's words where a connection failed without a code.
+_MEANINGS: tuple[tuple[str, type[ours.MemolithError], str], ...] = (
+    ("53[12]00", ours.DiskFull, "The disk of the database server is full; nothing was written."),
+    # A lock or a statement that took too long, a deadlock, a conflict of transactions, too many connections.
+    ("55P03|57014|40P01|40001|53300", ours.StoreBusy, ""), ("23505", ours.VersionConflict, ""),
+    ("25006", ours.StoreReadOnly, "The database is a read-only replica; write to the primary server."),
+    ("28P01|28000|42501|.*(password|authentication|role)", ours.StoreDenied, ""),
+    ("42P01|42703|42883|XX001", ours.StoreCorrupt, "The database does not have the tables of memolith ({})."),
+    ("54000", ours.Unavailable, "A name is too long for an index of the database; shorten it."),
+    (".*does not exist", ours.StoreDenied,
+     "There is no such database on the server; create it, or mend the setting `database`."))
 
 
 @contextmanager
@@ -29,32 +47,12 @@ def translated() -> Iterator[None]:
     """No error of the driver gets past this, and none shows an address or a password."""
     try:
         yield
-    except (errors.DiskFull, errors.OutOfMemory) as error:
-        raise ours.DiskFull("The disk of the database server is full; nothing was written.") from error
-    except (errors.LockNotAvailable, errors.QueryCanceled, errors.DeadlockDetected,
-            errors.SerializationFailure, errors.TooManyConnections) as error:
-        raise ours.StoreBusy from error
-    except errors.UniqueViolation as error:
-        raise ours.VersionConflict from error
-    except errors.ReadOnlySqlTransaction as error:
-        raise ours.StoreReadOnly("The database is a read-only replica; write to the primary server.") from error
-    except (errors.InvalidPassword, errors.InvalidAuthorizationSpecification, errors.InsufficientPrivilege) as error:
-        raise ours.StoreDenied from error
-    except (errors.UndefinedTable, errors.UndefinedColumn, errors.UndefinedFunction, errors.DataCorrupted) as error:
-        raise ours.StoreCorrupt(f"The database does not have the tables of memolith ({error.sqlstate}).") from error
-    except psycopg.OperationalError as error:
-        # The driver gives no code for a failed connection, only the server's words.
-        text = str(error)
-        if error.sqlstate == "54000":
-            raise ours.Unavailable("A name is too long for an index of the database; shorten it.") from error
-        if "password" in text or "authentication" in text or "role" in text:
-            raise ours.StoreDenied from error
-        if "does not exist" in text:
-            raise ours.StoreDenied("There is no such database on the server; create it, or mend the setting "
-                                   "`database`.") from error
-        raise ours.StoreGone from error
     except psycopg.DatabaseError as error:
-        raise ours.Unavailable(f"The database refuses this ({error.sqlstate or type(error).__name__}).") from error
+        lost, code = isinstance(error, psycopg.OperationalError), error.sqlstate or type(error).__name__
+        for pattern, meaning, words in _MEANINGS:
+            if re.match(pattern, f"{code} {error if lost else ''}", re.S):
+                raise meaning(words.format(code)) from error
+        raise (ours.StoreGone() if lost else ours.Unavailable(f"The database refuses this ({code}).")) from error
 
 
 class PostgresWriter(SqlWriter, PostgresReader):
@@ -73,12 +71,11 @@ class PostgresWriter(SqlWriter, PostgresReader):
 
     def execute(self, sql: str, values: Parameters) -> None:
         """Run statements for what they do; inside a journey, what is wrong with them shows at the end."""
-        for part in sql.split(";\n"):
+        for part in sql.split(";"):
             self.db.execute(part, values)
 
-    def posting(self, item: Item, passage: Passage, sign: int) -> Parameters:
-        made = super().posting(item, passage, sign)
-        body, extra, scope = (str(made[name]) for name in ("body", "extra", "scope"))
+    def posting(self, body: str, extra: str, scope: str, sign: int) -> Parameters:
+        super().posting(body, extra, scope, sign)
         for term in {*body.split(), *extra.split()}:
             self._counts[term] += sign
         return posting(body, extra, scope)
@@ -94,23 +91,21 @@ class PostgresWriter(SqlWriter, PostgresReader):
 
 
 class PostgresStore(SqlStore):
-    """All that is remembered, in one database."""
+    """All that is remembered, in one database; one that leads also knows which tenants live in others."""
 
     name, reader, writer = "postgres", PostgresReader, PostgresWriter
 
     def __init__(self, url: str, connections: int = 10, busy_s: float = 20.0, statement_s: float = 60.0,
-                 pooled: bool = False) -> None:
+                 pooled: bool = False, leads: bool = False) -> None:
         super().__init__(busy_s)
+        self._leads, self._limits = leads, (connections, busy_s, statement_s, pooled)
+        self._stores: dict[str, PostgresStore] = {}
+        self._homes: dict[str, str] = {}
+        self._known_at, self._lock = float("-inf"), threading.Lock()
         self.url, self._timeout, self._prepare = url, f"{int(statement_s * 1000)}ms", None if pooled else 5
         self._free = threading.BoundedSemaphore(connections)
         with self.owning() as db:
             migrate(db)
-
-    @contextmanager
-    def owning(self) -> Iterator[Connection]:
-        """A connection with the rights of who logged in, for work on tables and indexes."""
-        with translated(), self._connection() as db:
-            yield db
 
     def shred(self) -> bool:
         """Give the pages of what was erased free; False if this role may not."""
@@ -152,24 +147,14 @@ class PostgresStore(SqlStore):
     def take_calls(self, key: str, minute: int, amount: int) -> int:
         """Take so many calls of this minute; returns how many all servers took together."""
         with self.writing(None) as rows:
-            (used,) = next(rows.rows("allowance_take", tenant="", key=key, minute=minute, amount=amount))
-            rows.do("allowance_old", minute=minute - 1)
-        return int(used)
+            return int(next(rows.rows("allowance_take", key=key, minute=minute, amount=amount))[0])
 
     @contextmanager
     def transaction(self, tenant: str | None, writes: bool, wait_s: float) -> Iterator[Connection]:
         """As every store; where the commit breaks off, nobody knows whether it was done."""
         text = beginning(writes, self._timeout, f"{max(1, int(wait_s * 1000))}ms", tenant)
-        with translated(), self._connection(text) as db:
-            whole = False
-            try:
-                yield db
-                whole = True
-            finally:
-                if not whole:
-                    # A connection that cannot even do this is thrown away, and the server rolls back by itself.
-                    with suppress(psycopg.Error):
-                        db.execute("rollback")
+        with (self.home(tenant) or self).owning(text) as db:
+            yield db
             try:
                 db.execute("commit")
             except psycopg.OperationalError as error:
@@ -177,23 +162,28 @@ class PostgresStore(SqlStore):
                     raise ours.OutcomeUnknown from error
 
     @contextmanager
-    def _connection(self, first: bytes | None = None) -> Iterator[Connection]:
-        """A connection that has carried out the first statement; one that died while it was idle is replaced."""
+    def owning(self, first: bytes = b"") -> Iterator[Connection]:
+        """A connection with the rights of who logged in, which has carried out a first statement."""
         if not self._free.acquire(timeout=self._busy_s):
             raise ours.StoreBusy("All connections to the database are in use; try again.")
-        try:
+        with translated(), ExitStack() as used:
+            used.callback(self._free.release)
             db = self._begun(first)
-            try:
-                yield db
-            finally:
-                if db.closed or self._closed or db.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
-                    db.close()
-                else:
-                    self._idle.append(db)
-        finally:
-            self._free.release()
+            used.callback(self._give_back, db)
+            yield db
 
-    def _begun(self, first: bytes | None) -> Connection:
+    def _give_back(self, db: Connection) -> None:
+        # A connection that cannot even roll back is thrown away, and the server does it by itself.
+        with suppress(psycopg.Error):
+            if db.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
+                db.execute("rollback")
+        if self._closed or db.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
+            db.close()
+        else:
+            self._idle.append(db)
+
+    def _begun(self, first: bytes) -> Connection:
+        """An idle connection that still answers, or a new one."""
         db: Connection
         while True:
             try:
@@ -201,8 +191,7 @@ class PostgresStore(SqlStore):
             except IndexError:
                 db, fresh = self._connect(), True
             try:
-                if first is not None:
-                    db.execute(first)
+                db.execute(first)
                 return db
             except psycopg.OperationalError:
                 db.close()
@@ -216,6 +205,108 @@ class PostgresStore(SqlStore):
         except psycopg.ProgrammingError as error:
             raise ours.InvalidInput("This is not an address of PostgreSQL; write "
                                     "postgresql://USER:PASSWORD@HOST/DATABASE.", field="database") from error
+
+    @contextmanager
+    def writing(self, tenant: str | None, wait_s: float | None = None) -> Iterator[SqlWriter]:
+        """Writes of one tenant where it lives; if it has just moved, in its new home."""
+        with ExitStack() as stack:
+            try:
+                rows = stack.enter_context(super().writing(tenant, wait_s))
+            except ours.TenantMoving:
+                self.forget()
+                rows = stack.enter_context(super().writing(tenant, wait_s))
+            yield rows
+
+    def forget(self) -> None:
+        """Read the map anew with the next call, because it has changed."""
+        self._known_at = float("-inf")
+
+    def home(self, tenant: str | None) -> "PostgresStore | None":
+        """The other database that a tenant lives in; what another process changed is known here within a second."""
+        if tenant is None or not self._leads:
+            return None
+        if time.monotonic() - self._known_at > FRESH_S:
+            with self.reading(None) as rows:
+                self._homes = dict(rows.find("home"))
+            self._known_at = time.monotonic()
+        url = self._homes.get(tenant)
+        return self._at(url) if url else None
+
+    def _at(self, url: str) -> "PostgresStore":
+        with self._lock:
+            if url not in self._stores:
+                self._stores[url] = PostgresStore(url, *self._limits)
+            return self._stores[url]
+
+    def homes(self) -> dict[str, str]:
+        """Where the tenants of other databases live."""
+        self.forget()
+        self.home("")
+        return dict(self._homes)
+
+    def elsewhere(self) -> Iterator["PostgresStore"]:
+        """The other databases in which tenants live, in any order, so that one which is gone holds up none for long."""
+        urls = sorted(set(self.homes().values()))
+        yield from map(self._at, random.sample(urls, len(urls)))
+
+    def move(self, tenant: str, url: str, embed: Callable[["PostgresStore"], object],
+             progress: Progress | None = None) -> int:
+        """Carry a tenant to another database; its writes are refused only while the last few events are copied."""
+        with self.writing(None) as alone:
+            if alone.row("move_lock", tenant=tenant) != (True,):
+                raise ours.Conflict("Somebody else moves this tenant right now; nothing was done.")
+            self.forget()
+            here, back = self.home(tenant) or PostgresStore(self.url), url == self.url
+            target = PostgresStore(url) if back else self._at(url)
+            with here.reading(None) as old, target.reading(None) as new:
+                if not (count := old.last_seq(tenant)):
+                    raise ours.NotFound(f"There is no tenant {tenant[:60]!r}.", field="tenant")
+                if old.database() == new.database():
+                    raise ours.InvalidInput("The tenant lives in this database already.", field="to")
+            target.freeze(tenant, False)
+            follow(here, target, tenant, progress)
+            embed(target)
+            if problems := unsound(target, tenant):
+                raise ours.StoreCorrupt(f"The copy does not equal its log, so nothing was changed: {problems[0]}")
+            follow(here, target, tenant, progress)
+            # Waits for the writer at work. A tenant that an earlier move left behind frozen is one like any other here.
+            here.freeze(tenant, True)
+            with ExitStack() as failed:
+                failed.callback(here.freeze, tenant, False)
+                follow(here, target, tenant, progress)
+                carry_rest(here, target, tenant)
+                if problems := unequal(here, target, tenant):
+                    raise ours.StoreCorrupt(f"The copy is not equal, so nothing was changed: {problems[0]}")
+                with self.writing(None) as rows:
+                    if back:
+                        rows.drop("home", tenant=tenant)
+                    else:
+                        rows.put("home", {"tenant": tenant, "url": url}, ("tenant",))
+                    rows.do("notify")
+                failed.pop_all()
+            self.forget()
+            return count
+
+    def freeze(self, tenant: str, frozen: bool) -> None:
+        """Refuse a tenant's writes here, or let them in again."""
+        with self.writing(None) as rows:
+            rows.change("head", ("tenant",), {"tenant": tenant, "frozen": frozen})
+
+    def purge(self, tenant: str, url: str) -> None:
+        """Remove what is left of a tenant in a database that it has moved away from."""
+        self.forget()
+        home = self.home(tenant) or self
+        with closing(PostgresStore(url)) as store, home.reading(None) as here, store.writing(None) as rows:
+            if rows.database() == here.database() or rows.one(itemgetter(6), "head", tenant=tenant) is not True:
+                raise ours.Conflict("The tenant lives there, or never did; nothing was removed.")
+            for table in TABLES:
+                rows.drop(table, tenant=tenant)
+            rows.change("head", ("tenant",), {"tenant": tenant, "seq": 0, "passages": 0, "terms": 0, "at": ""})
+
+    def close(self) -> None:
+        super().close()
+        for store in self._stores.values():
+            store.close()
 
 
 @lru_cache(2000)
@@ -234,17 +325,16 @@ def migrate(db: Connection) -> None:
     if vector and tuple(int(part) for part in vector.split(".")[:2]) < LEAST_VECTOR:
         raise ours.Unavailable(f"pgvector 0.8 or newer is needed; this database has {vector}. "
                                "Update it with: alter extension vector update")
-    known = migrations(FOLDER)
-    if (set_up and not missing(db.execute(QUERIES["migrations"]), known)) or replica:
+    done = QUERIES.about("find", "migration", ())
+    if (set_up and not missing(db.execute(done), FOLDER)) or replica:
         return
     try:
         with db.transaction():
-            db.execute(QUERIES["migration_table"])
-            for number, name, text in missing(list(db.execute(QUERIES["migrations"])), known):
+            for name in ("migration_lock", "migration"):
+                db.execute(QUERIES[name])
+            for row, text in missing(db.execute(done), FOLDER):
                 db.execute(TO_SQLITE.sub("", text).replace("bigint primary key", "bigint not null"))
-                oldest = re.match(r"-- oldest: (\d+)", text)
-                db.execute(QUERIES["migration_add"], {"number": number, "name": name, "checksum": checksum(text),
-                                                      "oldest": int(oldest[1]) if oldest else number})
+                db.execute(QUERIES.about("add", "migration", row), row)
     except (errors.UndefinedFile, errors.FeatureNotSupported) as error:
         raise ours.Unavailable("The server lacks the extension pgvector; install it there (0.8 or newer).") from error
     except errors.InsufficientPrivilege as error:

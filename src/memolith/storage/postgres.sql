@@ -9,14 +9,9 @@ begin: begin isolation level {level};
     set_config('work_mem', '64MB', true), set_config('memolith.tenant', {tenant}, true),
     set_config('memolith.all', {all}, true)
 versions: select current_setting('server_version_num')::integer, current_setting('server_version'),
-    coalesce((select extversion from pg_extension where extname = 'vector'),
-             (select default_version from pg_available_extensions where name = 'vector')),
-    to_regclass('migration') is not null, pg_is_in_recovery()
-migration_table: select pg_advisory_xact_lock(7236548190273645);
-    create table if not exists migration (number integer primary key, name text not null, checksum text not null,
-    oldest integer not null)
-migrations: select number, checksum, oldest from migration order by number
-migration_add: insert into migration (number, name, checksum, oldest) values (:number, :name, :checksum, :oldest)
+    coalesce((select extversion from pg_extension where extname = 'vector'), (select default_version
+    from pg_available_extensions where name = 'vector')), to_regclass('migration') is not null, pg_is_in_recovery()
+migration_lock: select pg_advisory_xact_lock(7236548190273645)
 clean: vacuum (index_cleanup on, truncate off) event, item, tag, passage, posting, term, sketch, link,
     embedding, outbox, access
 size: select pg_database_size(current_database())
@@ -26,12 +21,10 @@ tenants: select tenant from head where seq > 0 order by number
 posting_add: insert into posting (tenant, id, length, terms) values (:tenant, :id, :length, cast(:terms as tsvector))
 posting_drop: delete from posting where tenant = :tenant and id = :id
 postings: select id from posting where tenant = :tenant
-stale: select wanted.ref
-    from jsonb_to_recordset(cast(:wanted as jsonb)) as wanted (ref bigint, terms text, length integer)
-    left join posting p on p.tenant = :tenant and p.id = wanted.ref
-    where p.id is null or p.terms <> cast(wanted.terms as tsvector) or p.length <> wanted.length
-empty_index: delete from posting;
-    delete from term
+stale: select w.ref from jsonb_to_recordset(cast(:wanted as jsonb)) as w (ref bigint, terms text, length integer)
+    left join posting p on p.tenant = :tenant and p.id = w.ref
+    where p.id is null or p.terms <> cast(w.terms as tsvector) or p.length <> w.length
+empty_index: delete from posting; delete from term
 terms_count: insert into term (tenant, term, passages)
     select :tenant, key, cast(value as bigint) from jsonb_each_text(cast(:counts as jsonb)) order by key
     on conflict (tenant, term) do update set passages = term.passages + excluded.passages
@@ -44,11 +37,9 @@ terms_wrong: select coalesce(t.term, c.term) from (select term, passages from te
 frequencies: select term, passages from term where tenant = :tenant and term in each(:terms)
 
 -- statements: search
-search_text: select m.id, m.score from matching(cast(nullif(:match, '') as tsquery),
-        array(select jsonb_array_elements_text(cast(:words as jsonb)))) m
-    where ({kept}) is true order by m.score desc, m.id limit :limit
-nearest: select id, 1 - distance from (
-        select m.id, {v} <=> cast(:query as halfvec({dimension})) as distance
+search_text: select m.id, m.score from matching(cast(nullif(:match, '') as tsquery), array(
+    select jsonb_array_elements_text(:words::jsonb))) m where ({kept}) is true order by m.score desc, m.id limit :limit
+nearest: select id, 1 - distance from (select m.id, {v} <=> cast(:query as halfvec({dimension})) as distance
         from (select passage as id, tenant, model, v from embedding) m
         where m.tenant = :tenant and m.model = :model and ({kept}) is true order by distance limit :limit) nearest
 cosines: select passage, 1 - (v <=> cast(:query as halfvec)) from embedding
@@ -57,62 +48,43 @@ unsorted: set local enable_sort = off
 certainty: certainty(i.attributes, i.created_at)
 
 -- Inside `is true` these are a look into a hash table, if it fits work_mem; a join would be planned for too few rows.
--- fragments: kept
+-- fragments: best
 item: m.id >> 20 in (select i.row from item i where i.tenant = :tenant {filters})
 passage: m.id in (select p.id from passage p join item i on i.tenant = p.tenant and i.row = p.item
     where p.tenant = :tenant {filters})
 all: m.id >> 20 not in (select i.row from item i where i.tenant = :tenant and i.forgotten <> 0)
-
--- fragments: vector
 indexed: cast(m.v as halfvec({dimension}))
 exact: m.v
 
--- statements: own_index
-large: select h.tenant, cast(cast((select tableoid from embedding v
-        where v.tenant = h.tenant and v.model = :model limit 1) as regclass) as text)
-    from head h where h.passages >= :least
-    and exists (select 1 from embedding v where v.tenant = h.tenant and v.model = :model)
+-- statements: server
+large: select h.tenant, v.tableoid::regclass::text from head h cross join lateral (
+        select tableoid from embedding where tenant = h.tenant and model = :model limit 1) v where h.passages >= :least
 own_index_state: select indisvalid from pg_index where indexrelid = to_regclass(cast(:name as text))
 own_index_drop: drop index concurrently if exists {name}
 own_index_make: create index concurrently {name} on {table}
     using hnsw ((cast(v as halfvec({dimension}))) halfvec_cosine_ops) where tenant = {tenant} and model = {model}
-
--- statements: vector
-vector_put: insert into embedding (tenant, model, passage, digest, v)
-    select :tenant, :model, :passage, :digest, cast(convert_from(:row, 'UTF8') as halfvec)
-    where exists (select 1 from passage where tenant = :tenant and id = :passage)
-vector_same: select convert_to(cast(v as text), 'UTF8') from embedding
-    where tenant = :tenant and digest = :digest and model = :model limit 1
-beginnings: select v.passage, halfvec_send(v.v) from item i
-    join embedding v on v.tenant = i.tenant and v.passage = i.row << 20 and v.model = :model
-    where i.tenant = :tenant {filters}
-
--- statements: server
-allowance_take: insert into allowance (tenant, key, minute, used) values (:tenant, :key, :minute, :amount)
+allowance_take: with old as (delete from allowance where minute < :minute - 1)
+    insert into allowance (tenant, key, minute, used) values ('', :key, :minute, :amount)
     on conflict (tenant, key, minute) do update set used = allowance.used + excluded.used returning used
 listen: listen memolith
 notify: select pg_notify('memolith', '')
 move_lock: select pg_try_advisory_xact_lock(723654819, hashtext(:tenant))
-allowance_old: delete from allowance where minute < :minute
 
 -- fragments: filter
 tags_any: i.row in (select t.item from tag t where t.tenant = :tenant and t.tag in each(:tags_any))
 tags_none: i.row not in (select t.item from tag t where t.tenant = :tenant and t.tag in each(:tags_none))
-title: strpos(lower(i.title), :title_part) > 0
+title: strpos(lower(i.title), lower(:title)) > 0
 
 -- fragments: where
-ordered: case
-    when jsonb_typeof(attribute(i.attributes, :name{n})) = 'string' and jsonb_typeof(:value{n}::jsonb) = 'string'
-    then (attribute(i.attributes, :name{n}) #>> '{}') collate "C" {op} (:value{n}::jsonb #>> '{}') collate "C"
-    when jsonb_typeof(attribute(i.attributes, :name{n})) = 'number' and jsonb_typeof(:value{n}::jsonb) = 'number'
-    then attribute(i.attributes, :name{n}) {op} :value{n}::jsonb else false end
+ordered: jsonb_typeof(attribute(i.attributes, :name{n})) = jsonb_typeof(:value{n}::jsonb)
+    and case jsonb_typeof(:value{n}::jsonb) when 'number' then attribute(i.attributes, :name{n}) {op} :value{n}::jsonb
+    when 'string' then (attribute(i.attributes, :name{n}) #>> '{}') collate "C" {op} (:value{n}::jsonb #>> '{}') end
 glob: (attribute(i.attributes, :name{n}) #>> '{}') ~ (:value{n}::jsonb #>> '{}')
 in: attribute(i.attributes, :name{n}) <> 'null'
     and attribute(i.attributes, :name{n}) in (select jsonb_array_elements(:value{n}::jsonb))
 under: ((attribute(i.attributes, :name{n}) #>> '{}') = rtrim(:value{n}::jsonb #>> '{}', '/')
     or starts_with(attribute(i.attributes, :name{n}) #>> '{}', rtrim(:value{n}::jsonb #>> '{}', '/') || '/'))
 has: jsonb_typeof(attribute(i.attributes, :name{n})) = 'array' and exists (
-    select 1 from jsonb_array_elements(attribute(i.attributes, :name{n})) e
-    where case when jsonb_typeof(e) = 'boolean' then to_jsonb(cast(cast(e as boolean) as integer)) else e end
-    = :value{n}::jsonb)
+    select 1 from jsonb_array_elements(attribute(i.attributes, :name{n})) e where :value{n}::jsonb
+    = case when jsonb_typeof(e) = 'boolean' then to_jsonb(cast(cast(e as boolean) as integer)) else e end)
 is_or_lacks: attribute(i.attributes, :name{n}) in ('null', :value{n}::jsonb)

@@ -5,7 +5,7 @@ import itertools
 import json
 import re
 from array import array
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import lru_cache
@@ -17,9 +17,9 @@ import psycopg
 from psycopg import sql
 
 from memolith.engine.model import Caller, Filter, Json
-from memolith.engine.ports import Candidate, Embedder, Place, Reader, Vectors
+from memolith.engine.ports import Candidate, Embedder, Place, Vectors
 from memolith.storage.queries import TO_SQLITE, Parameter, Parameters, Queries, Row, about_passages
-from memolith.storage.reader import SqlReader
+from memolith.storage.reader import SqlReader, Strings
 
 Connection = psycopg.Connection[Row]
 STREAMED = ("all_items", "all_links", "events_after", "passages_all")
@@ -31,14 +31,11 @@ _names = itertools.count()
 
 
 def _value(op: str, value: Json) -> Parameter:
+    many = value if isinstance(value, list | tuple) else [value]
     if op == "glob":
-        return json.dumps("|".join(_pattern(str(one)) for one in (value if isinstance(value, list) else [value])))
-    flat = [_number(one) for one in value] if op == "in" and isinstance(value, list | tuple) else _number(value)
-    return json.dumps(flat, ensure_ascii=False)
-
-
-def _number(value: Json) -> Json:
-    return int(value) if isinstance(value, bool) else value
+        return json.dumps("|".join(_pattern(str(one)) for one in many))
+    flat = [int(one) if isinstance(one, bool) else one for one in many]
+    return json.dumps(flat if op == "in" else value if many is value else flat[0], ensure_ascii=False)
 
 
 def _pattern(glob: str) -> str:
@@ -65,24 +62,20 @@ class PostgresReader(SqlReader):
     db: Connection
     queries = QUERIES
 
-    def run(self, sql: str, values: Parameters) -> Iterator[Row]:
+    def run(self, sql: str, values: Parameters, prepare: bool | None = False) -> Iterator[Row]:
         """The rows of a statement, planned for these values: what suits one tenant may be wrong for another."""
-        return self._execute(sql, values, False)
+        return iter(self.db.execute(sql, {"tenant": self.tenant, **values}, prepare=prepare, binary=True).fetchall())
 
     def rows(self, name: str, /, **values: Parameter) -> Iterator[Row]:
         """The rows of a named statement; those of a whole tenant come in portions."""
         if name not in STREAMED:
             # A newer server may add a column, after which a prepared `select *` would fail for good.
-            return self._execute(self.queries[name], values, False if "*" in self.queries[name] else None)
+            return self.run(self.queries[name], values, False if "*" in self.queries[name] else None)
         cursor = self.db.cursor(f"rows_{next(_names)}")
         cursor.itersize = BATCH
         return iter(cursor.execute(self.queries[name], values))
 
-    def _execute(self, sql: str, values: Parameters, prepare: bool | None) -> Iterator[Row]:
-        return iter(self.db.execute(sql, {"tenant": self.tenant, **values}, prepare=prepare, binary=True).fetchall())
-
-    def match(self, words: Sequence[str], phrases: Sequence[str], every: bool,
-              scopes: Sequence[Sequence[str]]) -> str:
+    def match(self, words: Strings, phrases: Strings, every: bool, scopes: Collection[Strings]) -> str:
         """The same as a tsquery, without what `matching` sees to itself: that one of the words is there."""
         groups = [" <-> ".join(phrase.split()) for phrase in phrases] + [" & ".join(words)] * every
         return " & ".join(f"({group})" for group in [*groups, *(" | ".join(scope) for scope in scopes)] if group)
@@ -92,8 +85,8 @@ class PostgresReader(SqlReader):
         """The best passages; the index of a large tenant serves who sees most of it, a narrow filter an exact scan."""
         most = replace(chosen, kinds=(), statuses=(), tags_none=()) == Filter() and self.sees_all(caller)
         kept = "all" if most and chosen == Filter() else "passage" if about_passages(chosen) else "item"
-        fill = {"{kept}": self.queries[f"kept_{kept}"],
-                "{v}": self.queries["vector_indexed" if most else "vector_exact"], **fill}
+        fill = {"{kept}": self.queries[f"best_{kept}"],
+                "{v}": self.queries["best_indexed" if most else "best_exact"], **fill}
         return self.filtered(name, caller, chosen, "passage", fill, limit=limit, **values)
 
     def stale(self, expected: dict[int, tuple[str, str, str]]) -> list[int]:
@@ -112,47 +105,44 @@ def posting(body: str, extra: str, scope: str) -> dict[str, Any]:
 
 
 class PostgresVectors:
-    """Finds the nearest vectors of one model."""
+    """Finds the nearest vectors of one model; the rows are those of the reader here, whose statements it knows."""
 
     def __init__(self, model: str, dimension: int) -> None:
         self.model, self.dimension = model, dimension
 
-    def nearest(self, rows: Reader, caller: Caller, chosen: Filter, query: bytes, limit: int,
+    def nearest(self, rows: Any, caller: Caller, chosen: Filter, query: bytes, limit: int,
                 least: float = -1.0) -> list[Candidate]:
         """The best passages by cosine among those that pass the filter."""
-        assert isinstance(rows, PostgresReader)
         if (rows.head(caller.tenant) or (0, 0, 0))[2] >= LARGE:
             # Rows behind the fence are guessed far too few for the planner to choose the tenant's own index by itself;
             # nothing that a search reads after this is sorted by the database.
             rows.db.execute(QUERIES["unsorted"])
         found = rows.best("nearest", caller, chosen, {"{dimension}": str(self.dimension)}, limit, model=self.model,
-                          query=halved(query).decode())
+                          query=halved(query))
         # The index gives them nearly in order.
         best = sorted(found, key=itemgetter(1), reverse=True)
         return [(ref, score) for ref, score in best if score >= least] if least > -1 else best
 
-    def cosines(self, rows: Reader, query: bytes, places: Collection[Place]) -> dict[Place, float]:
+    def cosines(self, rows: Any, query: bytes, places: Collection[Place]) -> dict[Place, float]:
         """The cosine of each passage that has a vector."""
-        assert isinstance(rows, PostgresReader)
-        found = rows.rows("cosines", model=self.model, query=halved(query).decode(),
+        found = rows.rows("cosines", model=self.model, query=halved(query),
                           ids=json.dumps([place.ref for place in places]))
         return {Place.of(ref): cosine for ref, cosine in found}
 
     def cosine(self, query: bytes, vector: bytes) -> float:
         return float(sum(map(mul, array("f", query), array("f", vector))))
 
-    def beginnings(self, rows: Reader, caller: Caller, chosen: Filter) -> list[tuple[Place, bytes]]:
+    def beginnings(self, rows: Any, caller: Caller, chosen: Filter) -> list[tuple[Place, bytes]]:
         """The unit vectors of the first passages that pass the filter."""
-        assert isinstance(rows, PostgresReader)
         form = f">4x{self.dimension}e"
         return [(Place.of(ref), array("f", unpack(form, sent)).tobytes())
                 for ref, sent in rows.filtered("beginnings", caller, chosen, model=self.model)]
 
 
 @lru_cache(64)
-def halved(vector: bytes) -> bytes:
+def halved(vector: bytes) -> str:
     """The vector as pgvector reads it."""
-    return ("[" + ",".join(f"{part:.6g}" for part in array("f", vector)) + "]").encode()
+    return "[" + ",".join(f"{part:.6g}" for part in array("f", vector)) + "]"
 
 
 class PostgresStage(NamedTuple):
@@ -164,7 +154,7 @@ class PostgresStage(NamedTuple):
     def vectors(self, embedder: Embedder) -> Vectors:
         return PostgresVectors(embedder.id, embedder.dimension)
 
-    def row(self, vector: bytes) -> bytes:
+    def row(self, vector: bytes) -> str:
         return halved(vector)
 
     def renew(self, embedder: Embedder, always: bool = False) -> bool:

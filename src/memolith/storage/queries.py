@@ -19,7 +19,6 @@ from memolith.errors import SchemaTooNew, StoreCorrupt
 Row = tuple[Any, ...]
 Parameter = str | int | float | bytes | None
 Parameters = dict[str, Parameter]
-Migration = tuple[int, str, str]
 SHARED = Path(__file__).with_name("statements.sql")
 # What a statement says to one database alone; the other is not shown it.
 TO_POSTGRES = re.compile(r'::\w+| collate "C"| for update(?: skip locked)?')
@@ -49,36 +48,23 @@ class Queries(dict[str, str]):
             self[full] = self._prepared(filled(self[name], {
                 "{table}": table, "{columns}": ", ".join(f'"{one}"' for one in columns),
                 "{values}": ", ".join(f":{one}" for one in columns), "{key}": ", ".join(key),
-                "{all}": " and ".join(f"{one} = :{one}" for one in columns) or "true",
-                "{known}": " and ".join(f"{one} = :{one}" for one in key),
-                "{changed}": ", ".join(f"{one} = :{one}" for one in columns if one not in key),
-                "{changes}": ", ".join(f"{one} = excluded.{one}" for one in columns if one not in key)}))
+                "{known}": " and ".join(f"{one} = :{one}" for one in key) or "true",
+                "{changed}": ", ".join(f"{one} = :{one}" for one in columns if one not in key)}))
         return self[full]
 
     def where(self, caller: Caller, chosen: Filter, place: str) -> tuple[str, Parameters]:
-        """The filter as SQL and its parameters; `place` says whether times belong to the item or the passage."""
+        """The filter as SQL and its parameters: a fragment for each field, for some another one about passages."""
         parts = [] if caller.admin else [self["filter_visible"]]
         values: Parameters = {"caller_user": caller.user, "caller_project": caller.project}
-        # Only an equality lets an index give the rows in the order of the listing.
-        kind, kinds = (chosen.kinds[0], ()) if len(chosen.kinds) == 1 else (None, chosen.kinds)
-        forgotten = None if chosen.forgotten is None else int(chosen.forgotten)
-        same: Parameters = {"kind": kind, "owner": chosen.owner, "forgotten": forgotten}
-        among = {"kind": kinds, "status": chosen.statuses, "project": chosen.projects, "namespace": chosen.namespaces,
-                 "id": chosen.ids, "title": chosen.titles}
-        tags_all = "tags_all_passage" if place == "passage" and "filter_tags_all_passage" in self else "tags_all"
-        wanted: list[tuple[str, str, Parameter]] = [
-            *(("is", name, value) for name, value in same.items()),
-            *(("in", name, _listed(found)) for name, found in among.items() if found),
-            *((name, name, _listed(getattr(chosen, name))) for name in ("topics", "tags_any", "tags_none")),
-            (tags_all, "tags_all", _listed(chosen.tags_all)), ("title", "title_part", chosen.title.casefold() or None),
-            (f"speakers_{place}", "speakers", _listed(chosen.speakers)), ("since", "since", chosen.since),
-            ("until", "until", chosen.until)]
-        for fragment, name, value in wanted:
-            if value is not None:
-                text = self[f"filter_{fragment}"]
-                parts.append(self.about(f"filter_{fragment}", "", (name,)) if "{columns}" in text else
-                             text.replace("{at}", "p.at" if place == "passage" else "i.created_at"))
+        for name in chosen.__match_args__[:-1]:
+            value = getattr(chosen, name)
+            if isinstance(value, tuple):
+                value = json.dumps(list(dict.fromkeys(value))) if value else None
+            if value not in (None, ""):
                 values[name] = value
+                # Only an equality lets an index give the rows in the order of the listing.
+                form = "kind" if len(chosen.kinds) == 1 and name == "kinds" else name
+                parts.append(self.get(f"filter_{form}_{place}") or self[f"filter_{form}"])
         for n, condition in enumerate(chosen.where):
             text = self["where_ordered" if condition.op in _ORDERS else f"where_{condition.op}"]
             seen = "" if caller.admin else "and " + self["filter_visible"].replace("i.", "s.")
@@ -93,10 +79,6 @@ def filled(text: str, marks: Mapping[str, str]) -> str:
     for mark, value in marks.items():
         text = text.replace(mark, value)
     return text
-
-
-def _listed(values: tuple[str, ...]) -> str | None:
-    return json.dumps(list(dict.fromkeys(values))) if values else None
 
 
 def about_passages(chosen: Filter) -> bool:
@@ -152,24 +134,18 @@ def key_from(row: Row) -> ClientKey:
     return ClientKey(*(*row[:5], tuple(json.loads(row[5])), *row[6:9], bool(row[9])))
 
 
-def migrations(folder: Path) -> list[Migration]:
-    """Number, name and text of each migration in order: the part that all stores share, then the store's own."""
-    places = (folder.parent, folder)
-    names = sorted({path.name for place in places for path in place.glob("[0-9][0-9][0-9][0-9]_*.sql")})
-    return [(int(name[:4]), name.removesuffix(".sql"), "".join(
-        path.read_text(encoding="utf-8") for place in places if (path := place / name).exists())) for name in names]
-
-
-def checksum(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def missing(done: Iterable[tuple[int, str, int]], known: list[Migration]) -> list[Migration]:
-    """What is not applied yet; the rest must have the text of now, and a newer schema must allow so old a program."""
-    texts, last = {number: checksum(text) for number, _, text in known}, known[-1][0]
-    for number, applied, oldest in done:
+def missing(done: Iterable[Row], folder: Path) -> list[tuple[Parameters, str]]:
+    """Row and text of each migration, shared part first, that is not applied yet; the rest must be as it was."""
+    places, todo = (folder.parent, folder), dict[int, tuple[Parameters, str]]()
+    for name in sorted({path.name for place in places for path in place.glob("[0-9]*.sql")}):
+        text = "".join(path.read_text(encoding="utf-8") for place in places if (path := place / name).exists())
+        # The first line says how old a program may be that works on what this leaves.
+        todo[int(name[:4])] = {"number": int(name[:4]), "name": name[:-4], "oldest": int(text.split(maxsplit=3)[2]),
+                               "checksum": hashlib.sha256(text.encode()).hexdigest()}, text
+    last = max(todo)
+    for number, _, checksum, oldest in done:
         if oldest > last:
             raise SchemaTooNew(f"The data has schema {number}, this memolith knows {last}; update the program.")
-        if texts.pop(number, applied) != applied:
+        if number in todo and todo.pop(number)[0]["checksum"] != checksum:
             raise StoreCorrupt(f"Migration {number} was applied with another text than it has now.")
-    return [one for one in known if one[0] in texts]
+    return list(todo.values())

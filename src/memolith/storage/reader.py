@@ -4,7 +4,6 @@ import json
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from operator import itemgetter
-from types import MappingProxyType
 from typing import Any, TypeVar
 
 from memolith.engine.events import Event, embedded
@@ -17,10 +16,12 @@ from memolith.storage.queries import Parameter, Parameters, Queries, Row, about_
 from memolith.storage.terms import indexed, own, scope_tokens, sketch
 
 NARROW, MOST_KNOWN = 2000, 2000
-WAYS = {"outgoing": ("source", "target", "out"), "incoming": ("target", "source", "in")}
+OUT, IN = {"{here}": "source", "{there}": "target"}, {"{here}": "target", "{there}": "source"}
+WAYS = {"outgoing": [OUT], "incoming": [IN], "both": [OUT, IN]}
 COUNTED = ("kind", "status", "namespace", "project", "tag")
 
 Value = TypeVar("Value")
+Strings = Collection[str]
 Known = dict[tuple[str, str], tuple[Row | None, list[Row]]]
 """What was found out about a tenant, and the head that it had then."""
 
@@ -29,22 +30,15 @@ class SqlReader:
     """What can be read; every answer comes from the same moment."""
 
     queries: Queries
+    run: Callable[[str, Parameters], Iterator[Row]]
+    match: Callable[[Strings, Strings, bool, Collection[Strings]], str]
+    """A full-text expression: all phrases, any (or every) word, and one of each group of scope tokens."""
+    stale: Callable[[dict[int, tuple[str, str, str]]], list[int]]
+    """Which passages the text index has otherwise; negative for what it has too much."""
 
     def __init__(self, db: Any, tenant: str | None, known: Known | None = None) -> None:
-        self.db, self.tenant, self.known = db, tenant or "", known
+        self.db, self.tenant, self.known = db, tenant or "", {} if known is None else known
         self.heads: dict[str, Row | None] = {}
-
-    def run(self, sql: str, values: Parameters) -> Iterator[Row]:
-        raise NotImplementedError
-
-    def match(self, words: Sequence[str], phrases: Sequence[str], every: bool,
-              scopes: Sequence[Sequence[str]]) -> str:
-        """A full-text expression: all phrases, any (or every) word, and one of each group of scope tokens."""
-        raise NotImplementedError
-
-    def stale(self, expected: dict[int, tuple[str, str, str]]) -> list[int]:
-        """Which passages the text index has otherwise; negative for what it has too much."""
-        raise NotImplementedError
 
     def rows(self, name: str, /, **values: Parameter) -> Iterator[Row]:
         return self.run(self.queries[name], values)
@@ -56,21 +50,21 @@ class SqlReader:
         """The rows of a table that have these values; what no store can keep is in none."""
         possible = all(storable(value) if isinstance(value, str) else value is None or abs(value) < 2**63
                        for value in key.values())
-        return self.run(self.queries.about("find", table, key), {**key}) if possible else iter(())
+        return self.run(self.queries.about("find", table, key, key), {**key}) if possible else iter(())
 
     def one(self, made: Callable[[Row], Value], table: str, /, **key: str | int | None) -> Value | None:
         """The value that a row of a table stands for, if there is one."""
         return next(map(made, self.find(table, **key)), None)
 
     def filtered(self, name: str, caller: Caller, chosen: Filter, place: str = "item",
-                 fill: Mapping[str, str] = MappingProxyType({}), /, **values: Parameter) -> Iterator[Row]:
+                 fill: Mapping[str, str] | None = None, /, **values: Parameter) -> Iterator[Row]:
         """The rows of a named statement with the filter in it; some have another form to look at passages."""
         filters, bound = self.queries.where(caller, chosen, place)
         if chosen.forgotten is False and self.lasting("expiring", caller.tenant):
             filters += "\nand " + self.queries["filter_unexpired"]
             bound["now"] = iso(time.time_ns() // 1000)
         text = self.queries.get(f"{name}_passage") if about_passages(chosen) else None
-        return self.run(filled(text or self.queries[name], {**fill, "{filters}": filters}),
+        return self.run(filled(text or self.queries[name], {**(fill or {}), "{filters}": filters}),
                         {"tenant": caller.tenant, **bound, **values})
 
     def database(self) -> str:
@@ -88,7 +82,7 @@ class SqlReader:
     def item(self, tenant: str, id: str) -> Item | None:
         return self.one(queries.item_from, "item", tenant=tenant, id=id)
 
-    def items(self, tenant: str, ids: Collection[str]) -> dict[str, Item]:
+    def items(self, tenant: str, ids: Strings) -> dict[str, Item]:
         found = self.rows("items", tenant=tenant, ids=json.dumps([id for id in ids if storable(id)]))
         return {item.id: item for item in map(queries.item_from, found)}
 
@@ -98,7 +92,7 @@ class SqlReader:
     def passages(self, tenant: str, id: str) -> list[Passage]:
         return self.passages_of(tenant, [id]).get(id, [])
 
-    def passages_of(self, tenant: str, ids: Collection[str]) -> dict[str, list[Passage]]:
+    def passages_of(self, tenant: str, ids: Strings) -> dict[str, list[Passage]]:
         found: dict[str, list[Passage]] = {id: [] for id in ids if storable(id)}
         for row in self.rows("passages_of_items", tenant=tenant, ids=json.dumps(list(found))):
             found[row[-1]].append(queries.passage_from(row, row[-1]))
@@ -115,20 +109,19 @@ class SqlReader:
             problems.append(f"the head says {seq} events; the log has others, or gaps")
         items = {row[0]: queries.item_from(row) for row in self.find("item", tenant=tenant)}
         marks: set[tuple[str, str | int, int]] = {("tag", tag, row) for row, item in items.items() for tag in item.tags}
-        expected, names = dict[int, tuple[str, str, str]](), dict[int, str]()
+        expected = dict[int, tuple[str, str, str]]()
         for row in self.rows("passages_all", tenant=tenant):
             if (item := items.get(row[2])) is None:
                 problems.append(f"passage {row[0]} belongs to no item")
                 continue
             if row[3] == 0:
                 marks |= {("sketch", mark, row[2]) for mark in sketch(row[5])}
-            body, extra, scope, size = indexed(number, item, queries.passage_from(row, item.id))
-            expected[row[0]], names[row[0]] = (body, extra, scope), f"{item.id}, passage {row[3]}"
-            length += size
+            expected[row[0]] = indexed(number, item, queries.passage_from(row, item.id))
+            length += sum(len(text.split()) for text in expected[row[0]][:2])
         found = {(table, *row[1:]) for table in ("tag", "sketch") for row in self.find(table, tenant=tenant)}
         problems += sorted({f"the {table} rows of {items[row].id} differ from the log" if row in items else
                             f"a {table} row belongs to row {row}, which is no item" for table, _, row in marks ^ found})
-        problems += [f"text index of {names[ref]}, differs from its text" if ref in names else
+        problems += [f"text index of {items[ref >> 20].id} differs from its text" if ref in expected else
                      f"text index holds row {-ref}, which is no passage" for ref in self.stale(expected)]
         if (len(expected), length) != (passages, terms):
             problems.append(f"sums say {passages} passages with {terms} terms; there are {len(expected)} with {length}")
@@ -140,7 +133,7 @@ class SqlReader:
         return {id for marks, count in (([same], passages), (near, 0)) for (id,) in self.filtered(
             "alike", caller, chosen, marks=json.dumps(marks), passages=count)}
 
-    def text_sizes(self, tenant: str, ids: Collection[str]) -> dict[str, tuple[Place, int, int]]:
+    def text_sizes(self, tenant: str, ids: Strings) -> dict[str, tuple[Place, int, int]]:
         """The first place of each item, and how many characters and bytes of text it has."""
         found = self.rows("text_sizes", tenant=tenant, ids=json.dumps([id for id in ids if storable(id)]))
         return {id: (Place.of(first), int(length), int(size)) for id, first, length, size in found}
@@ -156,19 +149,17 @@ class SqlReader:
     def all_links(self, tenant: str) -> Iterator[Link]:
         return map(queries.link_from, self.rows("all_links", tenant=tenant))
 
-    def neighbours(self, tenant: str, frontier: Collection[str], toward: Direction,
-                   types: Collection[str] = ()) -> list[Link]:
+    def neighbours(self, tenant: str, frontier: Strings, toward: Direction, types: Strings = ()) -> list[Link]:
         """Every link that leaves the frontier in that direction."""
         ids = json.dumps(list(frontier))
-        found = {row[1]: queries.link_from(row) for fill in _ways(toward)
-                 for row in self.run(filled(self.queries["links"], fill), {"tenant": tenant, "ids": ids})
-                 if not types or row[4] in types}
+        found = {row[1]: queries.link_from(row) for fill in WAYS[toward] for row in self.run(
+            filled(self.queries["links"], fill), {"tenant": tenant, "ids": ids}) if not types or row[4] in types}
         return sorted(found.values(), key=lambda link: link.seq)
 
-    def steps(self, caller: Caller, chosen: Filter, frontier: Collection[str], toward: Direction,
-              types: Collection[str] = ()) -> list[tuple[str, str, str, str]]:
+    def steps(self, caller: Caller, chosen: Filter, frontier: Strings, toward: Direction,
+              types: Strings = ()) -> list[tuple[str, str, str, str]]:
         """Here, there, type and the title there of every link from the frontier to what passes the filter."""
-        return [(start, end, type, title) for fill in _ways(toward) for start, end, type, title in self.filtered(
+        return [(start, end, type, title) for fill in WAYS[toward] for start, end, type, title in self.filtered(
             "steps", caller, chosen, "item", fill, frontier=json.dumps(list(frontier)), types=json.dumps(list(types)))]
 
     def events(self, tenant: str, stream: str) -> list[Event]:
@@ -231,7 +222,7 @@ class SqlReader:
     def namesakes(self, tenant: str, kind: str, title: str) -> list[Item]:
         return [queries.item_from(row) for row in self.rows("namesakes", tenant=tenant, kind=kind, title=title)]
 
-    def statistics(self, tenant: str, words: Collection[str]) -> Statistics:
+    def statistics(self, tenant: str, words: Strings) -> Statistics:
         """What BM25 needs to know of the tenant's passages and of these terms."""
         found = self.head(tenant)
         if found is None:
@@ -239,13 +230,12 @@ class SqlReader:
         number, _, passages, total, _ = found
         marks = {own(number, [word]): word for word in words}
         # To count a common word takes a walk along its whole list, so counts are kept while nothing is written.
-        at, kept = (self.known or {}).get(("frequencies", tenant), (None, []))
+        at, kept = self.known.get(("frequencies", tenant), (None, []))
         counts: dict[str, int] = dict(kept) if at == found and len(kept) < MOST_KNOWN else {}
         if missing := list(marks.keys() - counts.keys()):
             rows = self.rows("frequencies", tenant=tenant, terms=json.dumps(missing))
             counts |= dict.fromkeys(missing, 0) | dict(rows)
-            if self.known is not None:
-                self.known["frequencies", tenant] = found, [*counts.items()]
+            self.known["frequencies", tenant] = found, [*counts.items()]
         frequencies = {word: counts[mark] for mark, word in marks.items() if counts[mark]}
         return Statistics(passages, total / passages if passages else 0.0, frequencies)
 
@@ -268,15 +258,13 @@ class SqlReader:
         return self.filtered(name, caller, chosen, "passage", fill, limit=limit, **values)
 
     def head(self, tenant: str) -> Row | None:
-        """What the tenant's log has come to, read once; a writer forgets it with every event."""
+        """What the tenant's log has come to, read once; a writer knows it."""
         if tenant not in self.heads:
             self.heads[tenant] = self.row("head", tenant=tenant)
         return self.heads[tenant]
 
     def lasting(self, name: str, tenant: str) -> list[Row]:
         """The rows of a named statement about a tenant, which stay the same until it has another event."""
-        if self.known is None:
-            return list(self.rows(name, tenant=tenant))
         head, known = self.head(tenant), self.known.get((name, tenant))
         if known is None or known[0] != head:
             if len(self.known) >= MOST_KNOWN:
@@ -315,7 +303,7 @@ class SqlReader:
         """Who speaks in the tenant's conversations, as far as they are few."""
         return [name for (name,) in self.lasting("speakers", tenant)]
 
-    def access(self, tenant: str, ids: Collection[str]) -> dict[str, tuple[int, str]]:
+    def access(self, tenant: str, ids: Strings) -> dict[str, tuple[int, str]]:
         found = self.rows("access_of", tenant=tenant, ids=json.dumps(list(ids)))
         return {id: (count, last) for id, count, last in found}
 
@@ -330,15 +318,15 @@ class SqlReader:
 
     def waiting(self, tenant: str | None, consumer: str, most: int = 1000) -> int:
         """How much work is not done yet, counted up to so much."""
-        name = "outbox_waiting" if tenant else "outbox_waiting_any"
+        name = "waiting" if tenant else "waiting_any"
         return int((self.row(name, tenant=tenant, consumer=consumer, limit=most) or (0,))[0])
 
     def outbox_errors(self) -> list[str]:
         """What went wrong with work that was given up, newest first."""
-        return [f"{tenant}/{stream}: {consumer} failed {attempts} times: {error}"
-                for tenant, stream, consumer, attempts, error in self.rows("outbox_errors")]
+        newest = sorted(self.find("outbox", status="failed"), key=itemgetter(6), reverse=True)[:20]
+        return [f"{row[0]}/{row[3]}: {row[2]} failed {row[5]} times: {row[7]}" for row in newest]
 
-    def vector_by_digest(self, tenant: str, digest: bytes, model: str) -> bytes | None:
+    def vector_by_digest(self, tenant: str, digest: bytes, model: str) -> str | bytes | None:
         """The vector that the same text got before."""
         found = self.row("vector_same", tenant=tenant, digest=digest, model=model)
         return found[0] if found else None
@@ -358,9 +346,3 @@ class SqlReader:
             found.append((row[0], text, digests.get(row[0])))
             block, before = row[4], row[5]
         return found
-
-
-def _ways(toward: Direction) -> list[dict[str, str]]:
-    """How the statements about links are filled for each way that a direction allows."""
-    return [{"{here}": here, "{there}": there, "{way}": way} for name, (here, there, way) in WAYS.items()
-            if toward in (name, "both")]

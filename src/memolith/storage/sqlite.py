@@ -7,7 +7,7 @@ import random
 import re
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
@@ -15,9 +15,8 @@ import apsw
 
 from memolith import errors as ours
 from memolith.engine.model import Json
-from memolith.storage import queries
-from memolith.storage.queries import TO_POSTGRES, Parameter, Parameters, Queries, Row
-from memolith.storage.reader import SqlReader
+from memolith.storage.queries import TO_POSTGRES, Parameter, Parameters, Queries, Row, missing
+from memolith.storage.reader import SqlReader, Strings
 from memolith.storage.store import SqlStore, SqlWriter
 
 FILE = "memolith.db"
@@ -34,8 +33,7 @@ _MEANINGS: dict[type[Exception], type[ours.MemolithError]] = {
     apsw.FullError: ours.DiskFull, apsw.BusyError: ours.StoreBusy, apsw.LockedError: ours.StoreBusy,
     apsw.ConstraintError: ours.VersionConflict, UnicodeDecodeError: ours.StoreCorrupt,
     apsw.CorruptError: ours.StoreCorrupt, apsw.NotADBError: ours.StoreCorrupt, apsw.ReadOnlyError: ours.StoreReadOnly,
-    apsw.CantOpenError: ours.StoreReadOnly, apsw.PermissionsError: ours.StoreReadOnly,
-    apsw.AuthError: ours.StoreReadOnly}
+    **dict.fromkeys((apsw.CantOpenError, apsw.PermissionsError, apsw.AuthError), ours.StoreReadOnly)}
 _WRITE_FAULTS = (apsw.SQLITE_IOERR_WRITE, apsw.SQLITE_IOERR_SHMSIZE, apsw.SQLITE_IOERR_TRUNCATE)
 
 
@@ -83,8 +81,7 @@ class SqliteReader(SqlReader):
     def run(self, sql: str, values: Parameters) -> Iterator[Row]:
         return self.db.execute(sql, {"tenant": self.tenant, **values})
 
-    def match(self, words: Sequence[str], phrases: Sequence[str], every: bool,
-              scopes: Sequence[Sequence[str]]) -> str:
+    def match(self, words: Strings, phrases: Strings, every: bool, scopes: Collection[Strings]) -> str:
         """An FTS5 expression over body and extra, and over the scope column."""
         groups = [f'"{phrase}"' for phrase in phrases]
         if words:
@@ -93,9 +90,8 @@ class SqliteReader(SqlReader):
                              *(f"scope : ({' OR '.join(group)})" for group in scopes)])
 
     def stale(self, expected: dict[int, tuple[str, str, str]]) -> list[int]:
-        list(self.rows("instances"))
         found: dict[int, int] = defaultdict(int)
-        for term, doc, column, offset in self.rows("instances_all"):
+        for term, doc, column, offset in self.rows("instances"):
             found[doc] += hash((term, column, offset))
         wrong = [ref for ref, columns in expected.items() if found.pop(ref, 0) != sum(
             hash((term, name, offset)) for name, text in zip(("body", "extra", "scope"), columns, strict=True)
@@ -242,25 +238,17 @@ def _copied(source: apsw.Connection, file: Path,
 
 def _migrate(db: apsw.Connection) -> None:
     """Bring the schema up to date; a schema from the future or of another program is refused untouched."""
-    known = queries.migrations(FOLDER)
-    if not _missing(db, known):
-        return
-    with db:
-        todo = _missing(db, known)
-        db.execute("create table if not exists migration (number integer primary key, name text, checksum text)")
-        for number, name, text in todo:
-            db.execute(plain(text)).fetchall()
-            db.execute("insert into migration values (?, ?, ?)", (number, name, queries.checksum(text)))
-        db.execute(f"pragma user_version = {known[-1][0]}")
-
-
-def _missing(db: apsw.Connection, known: list[queries.Migration]) -> list[queries.Migration]:
-    version = db.pragma("user_version")
     tables = {name for (name,) in db.execute("select name from sqlite_schema")}
     if tables and "migration" not in tables:
         raise ours.StoreCorrupt("The database file belongs to another program.")
-    done = db.execute("select number, checksum from migration") if tables else ()
-    return queries.missing([(number, text, version) for number, text in done], known)
+    done = QUERIES.about("find", "migration", ())
+    if tables and not missing(db.execute(done), FOLDER):
+        return
+    with db:
+        db.execute(QUERIES["migration"])
+        for row, text in missing(list(db.execute(done)), FOLDER):
+            db.execute(plain(text)).fetchall()
+            db.execute(QUERIES.about("add", "migration", row), row)
 
 
 def _blank(file: Path, size: int) -> None:

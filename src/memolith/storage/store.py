@@ -1,6 +1,5 @@
 """What every SQL store has in common: writing inside one transaction, the store itself, and the keys of clients."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, NamedTuple, Self
@@ -35,6 +34,7 @@ class SqlWriter(SqlReader):
             head = self.row("head_locked", tenant=tenant)
         if head is None:
             raise TenantMoving
+        self.heads = {self.tenant: head}
         self._number, self._seq, self._passages, self._terms, self._at = head
         return self
 
@@ -72,7 +72,7 @@ class SqlWriter(SqlReader):
 
     def finish(self) -> None:
         """Write the sums; to be called after `apply` without `append`."""
-        self.heads.clear()
+        self.heads = {self.tenant: (self._number, self._seq, self._passages, self._terms, self._at)}
         self.change("head", ("tenant",), {"tenant": self.tenant, "seq": self._seq, "passages": self._passages,
                                           "terms": self._terms, "at": self._at})
 
@@ -80,11 +80,10 @@ class SqlWriter(SqlReader):
         """Ask for derived work on a stream, due at once whatever the clocks say."""
         self._put_job(Job(self.tenant, seq, consumer, stream, 0), "pending", "")
 
-    def posting(self, item: Item, passage: Passage, sign: int) -> Parameters:
+    def posting(self, body: str, extra: str, scope: str, sign: int) -> Parameters:
         """What the text index holds of a passage, which from now on counts or counts no longer."""
-        body, extra, scope, length = indexed(self._number, item, passage)
         self._passages += sign
-        self._terms += sign * length
+        self._terms += sign * (len(body.split()) + len(extra.split()))
         return {"body": body, "extra": extra, "scope": scope}
 
     def _put(self, changes: Changes, item: Item) -> None:
@@ -126,7 +125,8 @@ class SqlWriter(SqlReader):
             self.drop("embedding", passage=ref)
 
     def _index(self, name: str, ref: int, item: Item, passage: Passage) -> None:
-        self.do(name, tenant=self.tenant, id=ref, **self.posting(item, passage, 1 if name == "posting_add" else -1))
+        made = self.posting(*indexed(self._number, item, passage), 1 if name == "posting_add" else -1)
+        self.do(name, tenant=self.tenant, id=ref, **made)
 
     def row_of(self, item: Item) -> int:
         return item.seq if self.row_is_seq else int(next(self.find("item", tenant=self.tenant, id=item.id))[0])
@@ -149,7 +149,7 @@ class SqlWriter(SqlReader):
     def drop(self, table: str, /, **key: Parameter) -> None:
         """Remove the rows of the tenant that have these values."""
         values: Parameters = {"tenant": self.tenant, **key}
-        self.execute(self.queries.about("drop", table, values), values)
+        self.execute(self.queries.about("drop", table, values, values), values)
 
     def touch(self, reads: Mapping[str, tuple[int, str]]) -> None:
         """Add to the counts of how often items were read."""
@@ -188,27 +188,25 @@ class SqlWriter(SqlReader):
             "tenant": job.tenant, "seq": job.seq, "consumer": job.consumer, "error": error,
             "status": "failed" if job.attempts >= tries else "pending", "due": shifted(now, pause)})
 
-    def put_vector(self, ref: int, model: str, digest: bytes, row: bytes | None) -> None:
+    def put_vector(self, ref: int, model: str, digest: bytes, v: str | bytes | None) -> None:
         """Give a passage its vector, or none if the model understands too little of it."""
         self.drop("embedding", passage=ref, model=model)
-        if row is not None:
-            self.do("vector_put", tenant=self.tenant, passage=ref, model=model, digest=digest, row=row)
+        if v is not None:
+            self.do("vector_put", tenant=self.tenant, passage=ref, model=model, digest=digest, v=v)
 
 
-class SqlStore(ABC):
+class SqlStore:
     """A database and the connections to it that are idle."""
 
     reader: type[SqlReader]
     writer: type[SqlWriter]
+    transaction: Callable[[str | None, bool, float], AbstractContextManager[Any]]
+    """A connection in a transaction of its own, for a tenant, to write or not, which waits so long for locks."""
 
     def __init__(self, busy_s: float) -> None:
         self._busy_s, self._closed = busy_s, False
         self._idle: list[Any] = []
         self._known: Known = {}
-
-    @abstractmethod
-    def transaction(self, tenant: str | None, writes: bool, wait_s: float) -> AbstractContextManager[Any]:
-        """A connection in a transaction of its own, which waits at most so long for locks."""
 
     @contextmanager
     def reading(self, tenant: str | None) -> Iterator[SqlReader]:

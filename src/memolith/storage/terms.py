@@ -14,10 +14,9 @@ import apsw
 
 from memolith.engine.model import Audience, Item, Passage
 
-STOP_WORDS = frozenset(
-    "a an the and or but if of at by for with about to from in on is are was were be been do does did have has had "
-    "i you he she it we they me him her us them my your his its our their this that what when where who whom which "
-    "why how s t".split())
+STOP_WORDS = frozenset("a an the and or but if of at by for with about to from in on is are was were be been do does "
+                       "did have has had i you he she it we they me him her us them my your his its our their this "
+                       "that what when where who whom which why how s t".split())
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7af]+")
 _MONTHS = ("", "january", "february", "march", "april", "may", "june", "july", "august", "september", "october",
            "november", "december")
@@ -64,16 +63,15 @@ def extra(item: Item, passage: Passage) -> str:
     return " ".join(parts)
 
 
-def indexed(number: int, item: Item, passage: Passage) -> tuple[str, str, str, int]:
-    """The three columns of the index, and how many terms there are in all."""
-    body, beside, scope = terms(passage.text), terms(extra(item, passage)), item.scope
+def indexed(number: int, item: Item, passage: Passage) -> tuple[str, str, str]:
+    """The three columns of the index: what a passage says, what is searched beside it, and where it belongs."""
+    scope = item.scope
     sees = {Audience.USER: f"u{scope.owner}", Audience.PROJECT: f"p{scope.project}", Audience.ORG: "o"}[scope.audience]
     # What lets a filter narrow the posting lists.
-    tokens = {"see": (sees, f"u{scope.owner}"), "kind": (item.kind,), "tag": item.tags,
-              "project": () if scope.project is None else (scope.project,),
-              "namespace": () if scope.namespace is None else (scope.namespace,)}
+    tokens = {"see": (sees, f"u{scope.owner}"), "kind": (item.kind,), "tag": item.tags, "project": (scope.project,),
+              "namespace": (scope.namespace,)}
     narrow = [token for name, values in tokens.items() for token in scope_tokens(name, dict.fromkeys(values))]
-    return own(number, body), own(number, beside), own(number, narrow), len(body) + len(beside)
+    return own(number, terms(passage.text)), own(number, terms(extra(item, passage))), own(number, narrow)
 
 
 @lru_cache(100)
@@ -98,6 +96,6 @@ def _mark(number: int, word: str) -> str:
     return base64.b32encode(hashlib.blake2b(f"{number}:{word}".encode(), digest_size=5).digest()).decode().lower()
 
 
-def scope_tokens(name: str, values: Iterable[str]) -> list[str]:
+def scope_tokens(name: str, values: Iterable[str | None]) -> list[str]:
     """The scope tokens that items with one of the values have."""
-    return [name + hashlib.blake2b(value.encode(), digest_size=6).hexdigest() for value in values]
+    return [name + hashlib.blake2b(value.encode(), digest_size=6).hexdigest() for value in values if value is not None]

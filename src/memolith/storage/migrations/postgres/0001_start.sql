@@ -13,32 +13,23 @@ alter table passage add primary key (tenant, id);
 create index passage_at on passage (tenant, at) include (id, item);
 
 -- Terms are stemmed and hashed together with the tenant's number, so tenants share no posting list.
-create table posting (
-    tenant text collate "C" not null, id bigint not null, length integer not null, terms tsvector not null,
-    primary key (tenant, id)
-);
+create table posting (tenant text collate "C", id bigint, length integer not null, terms tsvector not null,
+    primary key (tenant, id));
 create index posting_terms on posting using gin (terms) with (fastupdate = off);
-create table term (
-    tenant text collate "C" not null, term text collate "C" not null, passages bigint not null,
-    primary key (tenant, term)
-);
+create table term (tenant text collate "C", term text collate "C", passages bigint not null,
+    primary key (tenant, term));
 
 -- Narrow, so that an exact scan of a tenant reads little else than vectors.
-create table embedding (
-    tenant text collate "C" not null, model text collate "C" not null, passage bigint not null, digest bytea not null,
-    v halfvec not null, primary key (tenant, model, passage)
-) partition by hash (tenant);
+create table embedding (tenant text collate "C", model text collate "C", passage bigint, digest bytea not null,
+    v halfvec not null, primary key (tenant, model, passage)) partition by hash (tenant);
 create index embedding_digest on embedding (tenant, digest);
-
 insert into setting values ('', 'database', replace(gen_random_uuid()::text, '-', ''));
 
 -- Which database a tenant lives in, if not in this one.
 create table home (tenant text collate "C" primary key, url text not null);
 -- Calls of a key in a minute, over all servers; nothing is lost if this is.
-create unlogged table allowance (
-    tenant text collate "C" not null, key text collate "C" not null, minute bigint not null, used integer not null,
-    primary key (tenant, key, minute)
-);
+create unlogged table allowance (tenant text collate "C", key text collate "C", minute bigint, used integer,
+    primary key (tenant, key, minute));
 
 -- The attribute as a filter sees it: a missing one is null, true is 1.
 create function attribute(attributes text, name text) returns jsonb language sql immutable parallel safe as $$
@@ -49,11 +40,10 @@ $$;
 
 -- How sure a concept is today: as it was said, or as it was computed and has faded since its last review.
 create function certainty(attributes text, created_at text) returns numeric language sql stable parallel safe as $$
-    select case when a ->> 'certainty_source' = 'given' then cast(a ->> 'certainty_score' as numeric)
-           else round(cast(cast(a ->> 'certainty_score' as double precision) * power(0.5, greatest(0,
-                cast(now() at time zone 'UTC' as date) - cast(left(coalesce(a ->> 'reviewed_at', created_at), 10) as date)
-           ) / 365.0) as numeric), 2) end
-    from (select cast(attributes as jsonb)) one (a)
+    select case when a ->> 'certainty_source' = 'given' then (a ->> 'certainty_score')::numeric
+           else round(((a ->> 'certainty_score')::float8 * power(0.5, greatest(0, (now() at time zone 'UTC')::date
+                - left(coalesce(a ->> 'reviewed_at', created_at), 10)::date) / 365.0))::numeric, 2) end
+    from (select attributes::jsonb) one (a)
 $$;
 
 -- Row-level security would keep the text index from being used, since a tsvector match could leak; so this runs with
@@ -81,8 +71,7 @@ $$;
 
 -- The role of running servers owns nothing and sees the rows of one tenant, or of all where upkeep says so.
 do $$
-declare
-    name text;
+declare name text;
 begin
     for n in 0..15 loop
         execute format('create table embedding_%s partition of embedding for values with (modulus 16, remainder %s)', n, n);
