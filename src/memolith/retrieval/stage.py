@@ -55,7 +55,7 @@ class LocalStage:
                 log.warning("no vector snapshot was written: %s", error)
                 return False
             index.follow(rows)
-            _, change = next(rows.rows("slot_marks"))
+            _, change, _ = next(rows.rows("slot_marks"))
         index.tidy()
         with self._writing(None) as rows:
             # The part of the feed that every snapshot covers goes, and vectors without a passage.

@@ -3,9 +3,11 @@
 import json
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import reduce
+from operator import or_
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +15,11 @@ import numpy as np
 
 from memolith.engine.model import Caller, Filter
 from memolith.engine.ports import Candidate, Place
-from memolith.retrieval.slots import Array, Slots, code, micros, open_snapshot, signs, write_snapshot
+from memolith.retrieval.slots import SIZE, Array, Slots, code, micros, open_snapshot, signs, write_snapshot
 
 # The statements of the store by name: what this index follows is no concern of the engine, whose reader has none.
 Rows = Any
-BLOCK, SQUARE = 32_768, 1024
-NARROW, TAIL = 20_000, 2_000
-ABANDONED_S = 3600
+SQUARE, SAMPLE, NARROW, TAIL, ABANDONED_S = 1024, 8192, 20_000, 2_000, 3600
 
 
 class VectorIndex:
@@ -29,8 +29,7 @@ class VectorIndex:
         self.folder, self.model, self.dimension = folder, model, dimension
         self._name = f"vectors-{code(model):08x}-"
         self._lock = threading.RLock()
-        self._file: Path | None = None
-        self._forget(-1, -1)
+        self.close()
 
     def nearest(self, rows: Rows, caller: Caller, chosen: Filter, query: bytes, limit: int,
                 least: float = -1.0) -> list[Candidate]:
@@ -54,11 +53,11 @@ class VectorIndex:
         """The cosine of each passage that has a vector, from the rows in the database."""
         ids = json.dumps([place.ref for place in places])
         found = {Place.of(ref): row for ref, row in rows.rows("vectors_of", model=self.model, ids=ids)}
-        if not found:
-            return {}
-        matrix = np.frombuffer(b"".join(found.values()), "i1").reshape(len(found), -1).astype("f4")
-        scores = np.vecdot(matrix, np.frombuffer(query, "<f4")) / np.sqrt(np.vecdot(matrix, matrix))
+        scores = _cosines(self._matrix(found.values()), np.frombuffer(query, "<f4"))
         return dict(zip(found, scores.tolist(), strict=True))
+
+    def _matrix(self, rows: Iterable[bytes]) -> Array:
+        return np.frombuffer(b"".join(rows), "i1").reshape(-1, self.dimension).astype("f4")
 
     def cosine(self, query: bytes, vector: bytes) -> float:
         return float(np.frombuffer(query, "<f4") @ np.frombuffer(vector, "<f4"))
@@ -66,7 +65,7 @@ class VectorIndex:
     def beginnings(self, rows: Rows, caller: Caller, chosen: Filter) -> list[tuple[Place, bytes]]:
         """The unit vectors of the first passages that pass the filter."""
         found = list(rows.filtered("beginnings", caller, chosen, model=self.model))
-        matrix = np.frombuffer(b"".join(row for _, row in found), "i1").reshape(len(found), self.dimension).astype("f4")
+        matrix = self._matrix(row for _, row in found)
         matrix /= np.linalg.norm(matrix, axis=1)[:, None]
         return [(Place.of(ref), row.tobytes()) for (ref, _), row in zip(found, matrix, strict=True)]
 
@@ -77,13 +76,12 @@ class VectorIndex:
 
     def snapshot(self, rows: Rows) -> Path:
         """Write everything into a new file beside the old ones, which live readers may still map."""
-        vector, change = next(rows.rows("slot_marks"))
+        vector, change, _ = next(rows.rows("slot_marks"))
         marks = {"database": rows.database(), "model": self.model, "vector": vector, "change": change}
         numbers = [int(path.stem[-10:]) for path in self._files()]
         # The clock, so that no name comes back after all files were removed: a reader knows its file by the name.
         path = self.folder / f"{self._name}{max([*numbers, int(time.time())]) + 1:010d}.snap"
-        slots = rows.rows("slots", after=0, upto=vector, model=self.model)
-        write_snapshot(path, self.dimension, rows.models().get(self.model, 0), slots, marks)
+        write_snapshot(path, self.dimension, rows.rows("slots", after=0, upto=vector, model=self.model), marks)
         return path
 
     def tidy(self) -> None:
@@ -96,7 +94,12 @@ class VectorIndex:
     def close(self) -> None:
         """Let go of the mapped file; the next search begins anew."""
         with self._lock:
-            self._forget(-1, -1)
+            self._begin(None, Slots(self.dimension), -1, -1)
+
+    def _begin(self, file: Path | None, old: Slots, vector: int, change: int) -> None:
+        """Stand where a snapshot does; the tail has the rows that are newer."""
+        self._file, self._old, self._vector, self._change = file, old, vector, change
+        self.tail = Slots(self.dimension)
 
     def _files(self) -> list[Path]:
         return sorted(self.folder.glob(f"{self._name}{'[0-9]' * 10}.snap"))
@@ -104,56 +107,34 @@ class VectorIndex:
     def follow(self, rows: Rows) -> None:
         """Catch up with what other threads and processes wrote."""
         with self._lock:
-            vector, change = next(rows.rows("slot_marks"))
+            vector, change, cut = next(rows.rows("slot_marks"))
             if vector <= self._vector and change <= self._change:
                 # A reader that began earlier than another sees less than the index has; the database has the last say.
                 return
-            if self._vector < 0 or self.wants_snapshot:
-                self._reopen(rows, vector, change)
-            if not self._catch_up(rows, vector, change):
-                self._forget(change)
-                self._reopen(rows, vector, change)
-                if not self._catch_up(rows, vector, change):
-                    self._forget(change)
-                    self._catch_up(rows, vector, change)
+            if self._change < cut or self.wants_snapshot:
+                self._reopen(rows, vector, change, cut)
+            self.tail.add(list(rows.rows("slots", after=self._vector, upto=vector, model=self.model)))
+            changes = list(rows.rows("slot_changes", seq=self._change))
+            moved = json.dumps(list({item for _, _, item in changes if item is not None}))
+            touched = list(rows.rows("slot_items", rows=moved))
+            for slots in (self._old, self.tail) if changes else ():
+                slots.bury([gone for _, gone, _ in changes if gone is not None])
+                slots.update(touched)
+            self._vector, self._change = vector, change
 
-    def _reopen(self, rows: Rows, vector: int, change: int) -> None:
-        """Map the newest good snapshot, if it is newer than what there is."""
+    def _reopen(self, rows: Rows, vector: int, change: int, cut: int) -> None:
+        """Map the newest good snapshot that is newer than what there is, and than where the feed of changes begins."""
         expected = {"database": rows.database(), "model": self.model}
         for path in reversed(self._files()):
             if path == self._file:
-                return
+                break
             opened = open_snapshot(path, self.dimension, expected)
             # A snapshot from the future is that of a database which was put back to an earlier state.
-            if opened and opened[1]["vector"] <= vector and opened[1]["change"] <= change:
-                self._old, marks = opened
-                self.tail = Slots(self.dimension)
-                self._file, self._vector, self._change = path, marks["vector"], marks["change"]
-                return
-        if self._vector < 0:
-            self._forget(change)
-
-    def _forget(self, change: int, vector: int = 0) -> None:
-        """Begin with nothing, to be filled from the table; the tail has the rows that are newer than the snapshot."""
-        self._old, self.tail = Slots(self.dimension), Slots(self.dimension)
-        self._file, self._vector, self._change = None, vector, change
-
-    def _catch_up(self, rows: Rows, vector: int, change: int) -> bool:
-        """Apply what is new; False if the feed of changes was cut off before it was read."""
-        changes = list(rows.rows("slot_changes", seq=self._change))
-        if change > self._change and (not changes or changes[0][0] != self._change + 1):
-            return False
-        self.tail.add(list(rows.rows("slots", after=self._vector, upto=vector, model=self.model)))
-        buried = np.array([gone for _, gone, _ in changes if gone is not None], "i8")
-        moved = json.dumps(list({item for _, _, item in changes if item is not None}))
-        touched = list(rows.rows("slot_items", rows=moved))
-        for slots in (self._old, self.tail):
-            if len(buried):
-                slots.column("gone")[np.isin(slots.column("id"), buried)] = 1
-            if touched:
-                slots.update(touched)
-        self._vector, self._change = vector, change
-        return True
+            if opened and opened[1]["vector"] <= vector and cut <= opened[1]["change"] <= change:
+                self._begin(path, opened[0], opened[1]["vector"], opened[1]["change"])
+                break
+        if self._change < cut:
+            self._begin(None, Slots(self.dimension), 0, change)
 
     def _few(self, rows: Rows, caller: Caller, chosen: Filter, listed: bool) -> Array | None:
         """The only items that can pass by what no column tells, as far as the database finds them to be few."""
@@ -173,20 +154,17 @@ class VectorIndex:
               items: Array | None, least: float, widening: int) -> tuple[list[Candidate], bool]:
         """The best that pass, and whether everything that could pass was looked at."""
         ids, scores, complete = [], [], True
-        for slots in (self._old, self.tail):
-            if slots.count:
-                mask = _mask(slots, caller, chosen)
-                if items is not None:
-                    mask &= np.isin(slots.column("item"), items)
-                # So many keep the exact ten best among them in 98 of 100 cases, as measured.
-                wanted = 400 if slots.count < 50_000 else 1000 if slots.count < 300_000 else 2000
-                places, whole = _closest(slots, mask, vector, max(2 * limit, wanted) * widening)
-                complete &= whole
-                ids.append(slots.column("id")[places])
-                # Not `@`: for so few rows its threads cost far more than they save.
-                scores.append(np.vecdot(slots.rows[places].astype("f4"), vector) / slots.column("norm")[places])
-        if not ids:
-            return [], True
+        for blocks in (self._old.blocks, self.tail.blocks):
+            mask = _mask(blocks, caller, chosen)
+            if items is not None:
+                mask &= np.isin(blocks["item"], items)
+            # So many keep the exact ten best among them in 98 of 100 cases, as measured.
+            wanted = 400 if mask.size < 50_000 else 1000 if mask.size < 300_000 else 2000
+            places, whole = _closest(blocks, mask, vector, max(2 * limit, wanted) * widening)
+            complete &= whole
+            here = np.divmod(places, SIZE)
+            ids.append(blocks["id"][here])
+            scores.append(_cosines(blocks["rows"][here].astype("f4"), vector))
         all_ids, all_scores = np.concatenate(ids), np.concatenate(scores)
         best = np.argsort(-all_scores, kind="stable")
         best = best[all_scores[best] >= least]
@@ -210,71 +188,50 @@ class VectorIndex:
         return found[:limit]
 
 
-def _mask(slots: Slots, caller: Caller, chosen: Filter) -> Array:
+def _mask(blocks: Array, caller: Caller, chosen: Filter) -> Array:
     """The slots that may pass: every column that the filter can be told by."""
-    mask: Array = (slots.column("tenant") == code(caller.tenant)) & (slots.column("gone") == 0)
+    mask: Array = blocks["tenant"] == code(caller.tenant)
     if not caller.admin:
         sees = ["o", f"p{caller.project}"] if caller.project else ["o"]
-        mask &= (slots.column("owner") == code(caller.user)) | _any_of(slots.column("sees"), sees)
+        mask &= (blocks["owner"] == code(caller.user)) | _any_of(blocks["sees"], sees)
     if chosen.forgotten is not None:
-        mask &= slots.column("forgotten") == int(chosen.forgotten)
+        mask &= blocks["forgotten"] == int(chosen.forgotten)
     for name, wanted in (("kind", chosen.kinds), ("status", chosen.statuses), ("project", chosen.projects),
                          ("namespace", chosen.namespaces), ("speaker", chosen.speakers),
                          ("owner", () if chosen.owner is None else (chosen.owner,))):
-        if wanted:
-            mask &= _any_of(slots.column(name), wanted)
+        mask = mask & _any_of(blocks[name], wanted) if wanted else mask
     if chosen.since is not None:
-        mask &= slots.column("at") >= micros(chosen.since)
+        mask &= blocks["at"] >= micros(chosen.since)
     if chosen.until is not None:
-        mask &= slots.column("at") <= micros(chosen.until)
+        mask &= blocks["at"] <= micros(chosen.until)
     return mask
 
 
 def _any_of(column: Array, words: Sequence[str]) -> Array:
     """Where a column has the code of any of the words; for a few words faster than numpy's `isin`."""
-    found: Array = column == code(words[0])
-    for word in words[1:]:
-        found |= column == code(word)
-    return found
+    return reduce(or_, (column == code(word) for word in words))
 
 
-def _closest(slots: Slots, mask: Array, vector: Array, wanted: int) -> tuple[Array, bool]:
+def _closest(blocks: Array, mask: Array, vector: Array, wanted: int) -> tuple[Array, bool]:
     """The slots whose signs are closest to the query's, and whether these are all that the mask has."""
-    passing = int(np.count_nonzero(mask))
-    if passing <= 2 * wanted:
+    if np.count_nonzero(mask) <= 2 * wanted:
         return np.flatnonzero(mask), True
-    query = signs(vector)[:, 0]
-    if passing < slots.count // 3:
-        places = np.flatnonzero(mask)
-        return places[_smallest(_distances(slots.bits[:, places], query), wanted)], False
-    distances = _distances(slots.bits[:, :slots.count], query)
+    distances, query = np.empty(mask.shape, "u2"), signs(vector).T
+    for bits, found in zip(blocks["bits"], distances, strict=True):
+        np.bitwise_count(bits ^ query).sum(0, "u2", found)
     distances[~mask] = np.iinfo("u2").max
-    return _smallest(distances, wanted), False
+    # The bound that a sample gives spares most of the sorting.
+    flat, step = distances.ravel(), max(1, distances.size // SAMPLE)
+    k = min(len(flat) // step - 1, 2 * wanted // step + 8)
+    bound = np.partition(flat[::step], k)[k]
+    near = np.flatnonzero(flat <= bound)
+    return near[np.argpartition(flat[near], min(wanted, len(near)) - 1)[:wanted]], False
 
 
-def _distances(bits: Array, query: Array) -> Array:
-    """Hamming distances, in blocks that stay in the processor's cache."""
-    count = bits.shape[1]
-    total = np.empty(count, "u2")
-    for start in range(0, count, BLOCK):
-        here = slice(start, start + BLOCK)
-        total[here] = np.bitwise_count(bits[0, here] ^ query[0])
-        for word in range(1, len(query)):
-            total[here] += np.bitwise_count(bits[word, here] ^ query[word])
-    return total
-
-
-def _smallest(distances: Array, wanted: int) -> Array:
-    """Where the smallest distances stand; a sampled threshold spares most of the sorting."""
-    count = len(distances)
-    if count > BLOCK:
-        step = count // 8192
-        sample = distances[::step]
-        bound = np.partition(sample, k := min(len(sample) - 1, 2 * wanted // step + 8))[k]
-        near = np.flatnonzero(distances <= bound)
-        if len(near) >= wanted:
-            return near[np.argpartition(distances[near], wanted - 1)[:wanted]]
-    return np.argpartition(distances, wanted - 1)[:wanted]
+def _cosines(rows: Array, vector: Array) -> Array:
+    # Not `@`: for so few rows its threads cost far more than they save.
+    found: Array = np.vecdot(rows, vector) / np.sqrt(np.vecdot(rows, rows))
+    return found
 
 
 def quantised(vector: bytes) -> bytes:
