@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from memolith.engine.ports import Cipher
-from memolith.errors import InvalidInput, StoreCorrupt, Unavailable
+from memolith.errors import InvalidInput, StoreCorrupt, Unavailable, translated
 
 NONCE = 12
 
@@ -41,11 +41,10 @@ class AesCipher:
         if not self.fits(sealed):
             raise Unavailable("The vault was sealed with another master key; set MEMOLITH_VAULT_KEY to that one.")
         mark, _, text = sealed.partition(".")
-        try:
+        with translated((InvalidTag, binascii.Error), StoreCorrupt,
+                        "This value was changed or moved since it was sealed; restore a backup."):
             data = base64.b64decode(text, validate=True)
             return self._keys[mark].decrypt(data[:NONCE], data[NONCE:], context.encode()).decode()
-        except (InvalidTag, binascii.Error):
-            raise StoreCorrupt("This value was changed or moved since it was sealed; restore a backup.") from None
 
     def fresh(self, type: str) -> str:
         if type not in ("ssh_key", "certificate"):
@@ -68,11 +67,10 @@ class KeyPlace:
         self._path = folder / "vault.key"
         self._ring: Any = None
         if chosen == "keyring":
-            try:
+            missing = "There is no keyring here; get it with `pip install memolith[keyring]`."
+            with translated(ImportError, Unavailable, missing):
                 # Only who has chosen it needs the package.
                 import keyring
-            except ImportError:
-                raise Unavailable("There is no keyring here; get it with `pip install memolith[keyring]`.") from None
             self._ring = keyring
 
     def read(self) -> list[str]:

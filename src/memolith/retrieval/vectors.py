@@ -3,7 +3,7 @@
 import json
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import reduce
@@ -19,7 +19,7 @@ from memolith.retrieval.slots import SIZE, Array, Slots, code, micros, open_snap
 
 # The statements of the store by name: what this index follows is no concern of the engine, whose reader has none.
 Rows = Any
-SQUARE, SAMPLE, NARROW, TAIL, ABANDONED_S = 1024, 8192, 20_000, 2_000, 3600
+SAMPLE, NARROW, TAIL, ABANDONED_S = 8192, 20_000, 2_000, 3600
 
 
 class VectorIndex:
@@ -58,9 +58,6 @@ class VectorIndex:
 
     def _matrix(self, rows: Iterable[bytes]) -> Array:
         return np.frombuffer(b"".join(rows), "i1").reshape(-1, self.dimension).astype("f4")
-
-    def cosine(self, query: bytes, vector: bytes) -> float:
-        return float(np.frombuffer(query, "<f4") @ np.frombuffer(vector, "<f4"))
 
     def beginnings(self, rows: Rows, caller: Caller, chosen: Filter) -> list[tuple[Place, bytes]]:
         """The unit vectors of the first passages that pass the filter."""
@@ -238,18 +235,3 @@ def quantised(vector: bytes) -> bytes:
     """The vector as int8, scaled by its largest part; cosine cancels the scale."""
     values = np.frombuffer(vector, "<f4")
     return bytes(np.rint(values * (127 / np.abs(values).max())).astype("i1"))
-
-
-def closest(vectors: Sequence[bytes], least: float, most: int, tell: Callable[[int, int], None]) -> Array:
-    """The closest pairs of unit vectors as rows of two numbers and a cosine, closest first, compared in squares."""
-    matrix, best = np.frombuffer(b"".join(vectors), "<f4").reshape(len(vectors), -1), np.empty((0, 3))
-    for start in range(0, len(matrix), SQUARE):
-        for other in range(start, len(matrix), SQUARE):
-            cosines = matrix[start:start + SQUARE] @ matrix[other:other + SQUARE].T
-            first, second = np.nonzero(np.triu(cosines, start - other + 1) >= max(least, 1e-6))
-            best = np.concatenate((best, np.column_stack((first + start, second + other, cosines[first, second]))))
-            if len(best) > most:
-                best = best[np.argsort(-best[:, 2], kind="stable")[:most]]
-                least = best[-1, 2]
-        tell(min(start + SQUARE, len(matrix)), len(matrix))
-    return best[np.argsort(-best[:, 2], kind="stable")]
