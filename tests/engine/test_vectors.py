@@ -19,8 +19,7 @@ from memolith.engine.model import Audience, Block, Caller, Condition, Draft, Fil
 from memolith.engine.ports import Place
 from memolith.errors import Unavailable
 from memolith.retrieval.minilm import MiniLM
-from memolith.retrieval.slots import HEADER, header, signs
-from memolith.retrieval.vectors import TAIL, VectorIndex, quantised
+from memolith.retrieval.vectors import HEADER, TAIL, VectorIndex, header, quantised, signs
 from memolith.settings import Settings
 
 MODEL, DIMENSION = "test/model", 384
