@@ -61,7 +61,7 @@ class Slots:
         ids, times, speakers, vectors, *items = zip(*slots, strict=True)
         rows = np.frombuffer(b"".join(vectors), "i1").reshape(len(slots), -1)
         made = {"id": ids, "at": list(map(micros, times)), "speaker": speakers, "rows": rows,
-                **dict(zip(OF_ITEM, items, strict=True))}
+                "norm": np.linalg.norm(rows.astype("f4"), axis=1), **dict(zip(OF_ITEM, items, strict=True))}
         for name, values in made.items():
             self.blocks[name][number, place] = list(map(code, values)) if name in WORDS else values
         self.blocks["bits"][number, :, place] = signs(rows)
@@ -82,8 +82,8 @@ class Slots:
 
 def block(dimension: int) -> np.dtype[np.void]:
     numbers = [(name, "<i8", SIZE) for name in ("id", "item", "at")] + [(name, "<u4", SIZE) for name in WORDS]
-    return np.dtype([*numbers, ("forgotten", "u1", SIZE), ("bits", "<u8", (-(-dimension // 64), SIZE)),
-                     ("rows", "i1", (SIZE, dimension))])
+    return np.dtype([*numbers, ("forgotten", "u1", SIZE), ("norm", "<f4", SIZE),
+                     ("bits", "<u8", (-(-dimension // 64), SIZE)), ("rows", "i1", (SIZE, dimension))])
 
 
 def signs(rows: Array) -> Array:
@@ -166,7 +166,8 @@ class VectorIndex:
         """The cosine of each passage that has a vector, from the rows in the database."""
         ids = json.dumps([place.ref for place in places])
         found = {Place.of(ref): row for ref, row in rows.rows("vectors_of", model=self.model, ids=ids)}
-        scores = _cosines(self._matrix(found.values()), np.frombuffer(query, "<f4"))
+        matrix = self._matrix(found.values())
+        scores = np.vecdot(matrix, np.frombuffer(query, "<f4")) / np.sqrt(np.vecdot(matrix, matrix))
         return dict(zip(found, scores.tolist(), strict=True))
 
     def _matrix(self, rows: Iterable[bytes]) -> Array:
@@ -263,8 +264,8 @@ class VectorIndex:
     def _scan(self, rows: Rows, caller: Caller, chosen: Filter, vector: Array, limit: int,
               items: Array | None, least: float, widening: int) -> tuple[list[Candidate], bool]:
         """The best that pass, and whether everything that could pass was looked at."""
-        ids, scores, complete = [], [], True
-        for blocks in (self._old.blocks, self.tail.blocks):
+        ids, scores, complete = [np.zeros(0, "i8")], [np.zeros(0, "f4")], True
+        for blocks in filter(len, (self._old.blocks, self.tail.blocks)):
             mask = _mask(blocks, caller, chosen)
             if items is not None:
                 mask &= np.isin(blocks["item"], items)
@@ -274,7 +275,8 @@ class VectorIndex:
             complete &= whole
             here = np.divmod(places, SIZE)
             ids.append(blocks["id"][here])
-            scores.append(_cosines(blocks["rows"][here].astype("f4"), vector))
+            # Not `@`: for so few rows its threads cost far more than they save.
+            scores.append(np.vecdot(blocks["rows"][here].astype("f4"), vector) / blocks["norm"][here])
         all_ids, all_scores = np.concatenate(ids), np.concatenate(scores)
         best = np.argsort(-all_scores, kind="stable")
         best = best[all_scores[best] >= least]
@@ -328,7 +330,7 @@ def _closest(blocks: Array, mask: Array, vector: Array, wanted: int) -> tuple[Ar
         return np.flatnonzero(mask), True
     distances, query = np.empty(mask.shape, "u2"), signs(vector).T
     for bits, found in zip(blocks["bits"], distances, strict=True):
-        np.bitwise_count(bits ^ query).sum(0, "u2", found)
+        np.add.reduce(np.bitwise_count(bits ^ query), 0, "u2", found)
     distances[~mask] = np.iinfo("u2").max
     # The bound that a sample gives spares most of the sorting.
     flat, step = distances.ravel(), max(1, distances.size // SAMPLE)
@@ -336,12 +338,6 @@ def _closest(blocks: Array, mask: Array, vector: Array, wanted: int) -> tuple[Ar
     bound = np.partition(flat[::step], k)[k]
     near = np.flatnonzero(flat <= bound)
     return near[np.argpartition(flat[near], min(wanted, len(near)) - 1)[:wanted]], False
-
-
-def _cosines(rows: Array, vector: Array) -> Array:
-    # Not `@`: for so few rows its threads cost far more than they save.
-    found: Array = np.vecdot(rows, vector) / np.sqrt(np.vecdot(rows, rows))
-    return found
 
 
 def quantised(vector: bytes) -> bytes:
