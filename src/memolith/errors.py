@@ -15,6 +15,8 @@ MemolithError
 
 import errno
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 
 class MemolithError(Exception):
@@ -145,3 +147,13 @@ def of_system(error: OSError) -> MemolithError:
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
         return StoreReadOnly()
     return Unavailable(f"The data folder cannot be used: {error.strerror}.")
+
+
+@contextmanager
+def translated(foreign: type[Exception] | tuple[type[Exception], ...], kind: type[MemolithError], message: str,
+               field: str | None = None) -> Iterator[None]:
+    """What others raise as one of these becomes ours; {error} in the message stands for what they said."""
+    try:
+        yield
+    except foreign as error:
+        raise kind(message.replace("{error}", str(error)), field=field) from error

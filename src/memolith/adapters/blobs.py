@@ -5,13 +5,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import NamedTuple
 from urllib.parse import quote
 
-from memolith.errors import InvalidInput, NotFound, Unavailable, of_system
+from memolith.errors import InvalidInput, NotFound, Unavailable, of_system, translated
 
 
 @contextmanager
-def translated(*faults: type[Exception]) -> Iterator[None]:
+def guarded(*faults: type[Exception]) -> Iterator[None]:
     """No error of the file system, nor of these kinds, gets past this."""
     try:
         yield
@@ -23,14 +24,13 @@ def translated(*faults: type[Exception]) -> Iterator[None]:
         raise Unavailable(f"The bucket of the files cannot be used: {error}.") from error
 
 
-class FolderBlobs:
+class FolderBlobs(NamedTuple):
     """Files below one folder."""
 
-    def __init__(self, root: Path) -> None:
-        self.root = root
+    root: Path
 
     def put(self, key: str, source: Path) -> None:
-        with translated():
+        with guarded():
             (self.root / key).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(source, self.root / key)
 
@@ -41,7 +41,7 @@ class FolderBlobs:
         yield self.root / key
 
     def drop(self, key: str) -> None:
-        with translated():
+        with guarded():
             (self.root / key).unlink(missing_ok=True)
 
     def url(self, key: str, name: str, seconds: int) -> str | None:
@@ -53,36 +53,34 @@ class BucketBlobs:
     """Objects below s3://BUCKET/PREFIX; the AWS_* variables tell the endpoint, the region and the keys."""
 
     def __init__(self, address: str) -> None:
-        try:
+        with translated(ImportError, InvalidInput, "S3 needs a library: pip install 'memolith[s3]'.", "files"):
             # An extra, which only who has chosen this place needs.
             from boto3 import client, exceptions
             from botocore.exceptions import BotoCoreError, ClientError
-        except ImportError as error:
-            raise InvalidInput("S3 needs a library: pip install 'memolith[s3]'.", field="files") from error
         self.bucket, _, prefix = address.removeprefix("s3://").partition("/")
         self.prefix = prefix and prefix.rstrip("/") + "/"
         self.faults = exceptions.Boto3Error, BotoCoreError, ClientError
-        with translated(*self.faults):
+        with guarded(*self.faults):
             self.client = client("s3")
 
     def put(self, key: str, source: Path) -> None:
-        with translated(*self.faults):
+        with guarded(*self.faults):
             self.client.upload_file(str(source), self.bucket, self.prefix + key)
 
     @contextmanager
     def opened(self, key: str) -> Iterator[Path]:
         with TemporaryDirectory() as folder:
-            with translated(*self.faults):
+            with guarded(*self.faults):
                 self.client.download_file(self.bucket, self.prefix + key, f"{folder}/file")
             yield Path(folder, "file")
 
     def drop(self, key: str) -> None:
-        with translated(*self.faults):
+        with guarded(*self.faults):
             self.client.delete_object(Bucket=self.bucket, Key=self.prefix + key)
 
     def url(self, key: str, name: str, seconds: int) -> str | None:
         """Signed here, given by the bucket, and saved under the name of the file."""
         chosen = {"Bucket": self.bucket, "Key": self.prefix + key,
                   "ResponseContentDisposition": f"attachment; filename*=UTF-8''{quote(name)}"}
-        with translated(*self.faults):
+        with guarded(*self.faults):
             return str(self.client.generate_presigned_url("get_object", chosen, seconds))

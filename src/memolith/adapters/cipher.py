@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from memolith.engine.ports import Cipher
-from memolith.errors import InvalidInput, StoreCorrupt, Unavailable
+from memolith.errors import InvalidInput, StoreCorrupt, Unavailable, translated
 
 NONCE = 12
 
@@ -41,11 +41,10 @@ class AesCipher:
         if not self.fits(sealed):
             raise Unavailable("The vault was sealed with another master key; set MEMOLITH_VAULT_KEY to that one.")
         mark, _, text = sealed.partition(".")
-        try:
+        with translated((InvalidTag, binascii.Error), StoreCorrupt,
+                        "This value was changed or moved since it was sealed; restore a backup."):
             data = base64.b64decode(text, validate=True)
             return self._keys[mark].decrypt(data[:NONCE], data[NONCE:], context.encode()).decode()
-        except (InvalidTag, binascii.Error):
-            raise StoreCorrupt("This value was changed or moved since it was sealed; restore a backup.") from None
 
     def fresh(self, type: str) -> str:
         if type not in ("ssh_key", "certificate"):
@@ -61,61 +60,52 @@ class AesCipher:
         return made.public_bytes(pem).decode() + private
 
 
-class KeyPlace:
-    """Where master keys are kept, the newest first: in a file for its owner alone, or in the system's keyring."""
+def _ring() -> Any:
+    with translated(ImportError, Unavailable, "There is no keyring here; get it with `pip install memolith[keyring]`."):
+        # Only who has chosen it needs the package.
+        import keyring
+    return keyring
 
-    def __init__(self, chosen: str, folder: Path) -> None:
-        self._path = folder / "vault.key"
-        self._ring: Any = None
-        if chosen == "keyring":
-            try:
-                # Only who has chosen it needs the package.
-                import keyring
-            except ImportError:
-                raise Unavailable("There is no keyring here; get it with `pip install memolith[keyring]`.") from None
-            self._ring = keyring
 
-    def read(self) -> list[str]:
-        if self._ring:
-            return (self._ring.get_password("memolith", str(self._path)) or "").split()
-        return self._path.read_text(encoding="ascii").split() if self._path.is_file() else []
+def _kept(chosen: str, path: Path) -> list[str]:
+    """The master keys, the newest first: in a file for its owner alone, or in the system's keyring."""
+    if chosen:
+        return (_ring().get_password("memolith", str(path)) or "").split()
+    return path.read_text(encoding="ascii").split() if path.is_file() else []
 
-    def write(self, *keys: str) -> None:
-        """Keep these keys; the first of all only if no other process was faster."""
-        if self._ring:
-            self._ring.set_password("memolith", str(self._path), "\n".join(keys))
-            return
-        part, first = self._path.with_suffix(f".{os.getpid()}"), not self._path.is_file()
-        with open(os.open(part, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "w", encoding="ascii") as file:
-            file.write("\n".join(keys) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-        if first:
-            with suppress(FileExistsError):
-                os.link(part, self._path)
-            part.unlink()
-        else:
-            os.replace(part, self._path)
+
+def _keep(chosen: str, path: Path, *keys: str) -> None:
+    """Keep these keys; the first of all only if no other process was faster."""
+    if chosen:
+        _ring().set_password("memolith", str(path), "\n".join(keys))
+        return
+    part, put = path.with_suffix(f".{os.getpid()}"), os.replace if path.is_file() else os.link
+    with open(os.open(part, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "w", encoding="ascii") as file:
+        file.write("\n".join(keys) + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+    with suppress(FileExistsError):
+        put(part, path)
+    part.unlink(missing_ok=True)
 
 
 def load(chosen: str, folder: Path) -> AesCipher:
     """The cipher with the master key of the settings; where they leave it to us, it is made at first need."""
     if chosen not in ("", "keyring"):
         return AesCipher([parsed(chosen)])
-    place = KeyPlace(chosen, folder)
-    if not place.read():
-        place.write(base64.b64encode(os.urandom(32)).decode())
-    return AesCipher([parsed(key) for key in place.read()])
+    if not _kept(chosen, path := folder / "vault.key"):
+        _keep(chosen, path, base64.b64encode(os.urandom(32)).decode())
+    return AesCipher([parsed(key) for key in _kept(chosen, path)])
 
 
 def renew(chosen: str, folder: Path, given: str, reseal: Callable[[Cipher], int]) -> int:
     """Seal everything with another master key; if this is cut short, both keys are there and both are tried."""
     if chosen not in ("", "keyring"):
         return reseal(AesCipher([parsed(given)]))
-    place, key = KeyPlace(chosen, folder), base64.b64encode(os.urandom(32)).decode()
-    place.write(key, *place.read())
+    path, key = folder / "vault.key", base64.b64encode(os.urandom(32)).decode()
+    _keep(chosen, path, key, *_kept(chosen, path))
     count = reseal(AesCipher([parsed(key)]))
-    place.write(key)
+    _keep(chosen, path, key)
     return count
 
 

@@ -4,8 +4,10 @@ import json
 import math
 import struct
 import time
+import tomllib
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import Annotated, get_args
 
 import httpx2
@@ -13,15 +15,12 @@ from pydantic import BaseModel, Field, FiniteFloat, TypeAdapter
 
 from memolith.engine.model import EntityType, RelationType
 from memolith.engine.ports import Finding
-from memolith.errors import AnalystDown, EmbedderDown, Unavailable
+from memolith.errors import AnalystDown, EmbedderDown, Unavailable, translated
 
 BATCH, SEARCH_S, LONGEST = 64, 5.0, 2000
 TRIES, BUSY, LONGEST_PAUSE_S, QUIET_FACTOR = 3, (429, 500, 502, 503, 504), 5.0, 2
 VECTORS = TypeAdapter(list[Annotated[list[FiniteFloat], Field(min_length=1)]])
-TASKS = {"merge": "Make one note of these notes that say nearly the same; leave nothing out.",
-         "summarize": "Sum these notes up in a few sentences.",
-         "structure": "Give this note a clear structure in Markdown; begin with what matters most.",
-         "context": "Say in one or two sentences what the first note bears on, given what the others tell of it."}
+TASKS = tomllib.loads(Path(__file__).with_name("tasks.toml").read_text(encoding="utf-8"))
 
 
 class Endpoint:
@@ -109,11 +108,10 @@ class HttpEmbedder(Endpoint):
         # Somebody waits for a search; a bulk may take its time.
         patience = min(self._timeout_s, SEARCH_S) if len(texts) <= 4 else self._timeout_s
         answer = self.post("/embeddings", {"input": texts}, patience)
-        try:
+        with translated((ValueError, KeyError, TypeError), EmbedderDown,
+                        "The embedder's answer is not in OpenAI's form."):
             found = sorted((int(row["index"]), row["embedding"]) for row in json.loads(answer)["data"])
             vectors = VECTORS.validate_python([vector for _, vector in found])
-        except (ValueError, KeyError, TypeError) as error:
-            raise EmbedderDown("The embedder's answer is not in OpenAI's form.") from error
         if len(vectors) != len(texts):
             raise EmbedderDown(f"The embedder gave {len(vectors)} vectors for {len(texts)} texts.")
         return vectors
@@ -146,54 +144,47 @@ class HttpAnalyst(Endpoint):
         self._written: dict[tuple[str, ...], str] = {}
 
     def tags(self, text: str, known: Sequence[str], most: int) -> list[Finding]:
-        answer = self._ask(f"Suggest at most {most} short lower-case tags for the text, best first: the tag as label, "
-                           f"the reason as text, nothing as support. Prefer tags of this list where they fit: "
-                           f"{', '.join(known[:100])}", text[:10 * LONGEST])
-        return sorted((Finding(one.label, one.text, one.confidence) for one in answer.findings),
-                      key=lambda one: -one.confidence)[:most]
+        found, _ = self._ask("tags", text[:10 * LONGEST], most=most, known=", ".join(known[:100]))
+        return sorted(found, key=lambda one: -one.confidence)[:most]
 
     def insights(self, groups: Sequence[Sequence[tuple[str, str]]], topic: str) -> tuple[list[Finding], str]:
         """Insights that name memories which are really there."""
         notes = {id: text[:LONGEST] for group in groups for id, text in group}
-        answer = self._ask("Find themes, decisions, open questions and gaps in these memories (an object of texts by "
-                           f"id){f' about {topic}' if topic else ''}: the category as label, the insight as text, the "
-                           "ids behind it as support. Then sum up.", json.dumps(notes, ensure_ascii=False))
-        return [Finding(one.label, one.text, one.confidence, tuple(one.support)) for one in answer.findings
-                if one.support and notes.keys() >= set(one.support)], answer.summary
+        found, summary = self._ask("insights", json.dumps(notes, ensure_ascii=False), about=topic and f" about {topic}")
+        return [one for one in found if one.support and notes.keys() >= set(one.support)], summary
 
     def entities(self, text: str, known: Mapping[str, str]) -> list[Finding]:
         """Entities and relations whose names and sentences are really in the text."""
-        answer = self._ask(
-            f"Find entities: the type ({', '.join(get_args(EntityType))}) as label, the name as written as text, "
-            f"no support. Then what sentences say of two of them: the type ({', '.join(get_args(RelationType))}) as "
-            "label, the sentence word for word as text, both names as support. Known already, as types by name: "
-            + json.dumps(dict(list(known.items())[:100]), ensure_ascii=False), text[:10 * LONGEST])
-        return [Finding(one.label, one.text, one.confidence, tuple(one.support)) for one in answer.findings
-                if one.label in get_args(RelationType if one.support else EntityType) and len(one.support) in (0, 2)
+        found, _ = self._ask("entities", text[:10 * LONGEST], entities=", ".join(get_args(EntityType)),
+                             relations=", ".join(get_args(RelationType)),
+                             known=json.dumps(dict(list(known.items())[:100]), ensure_ascii=False))
+        return [one for one in found if len(one.support) in (0, 2)
+                and one.label in get_args(RelationType if one.support else EntityType)
                 and all(part in text for part in (one.text, *one.support))]
 
     def rewrite(self, task: str, texts: Sequence[str]) -> str:
         """The text that was asked for; asked once, so that a plan is carried out as it was shown."""
         if (task, *texts) not in self._written:
-            answer = self._ask(f"{TASKS[task]} Change no fact. The text as summary, no findings.", json.dumps(texts))
-            self._written[task, *texts] = answer.summary.strip() or texts[0]
+            _, said = self._ask("rewrite", json.dumps(texts), aim=TASKS["rewritings"][task])
+            self._written[task, *texts] = said.strip() or texts[0]
         return self._written[task, *texts]
 
-    def _ask(self, task: str, text: str) -> Answer:
+    def _ask(self, task: str, text: str, **named: object) -> tuple[list[Finding], str]:
+        """What the model found, and its summary."""
         today = time.strftime("%Y-%m-%d", time.gmtime())
         self._day, self._spent = today, self._spent if today == self._day else 0
         if self._spent >= self._budget:
             raise AnalystDown("The budget of tokens for today is spent.")
         form = {"name": "answer", "schema": Answer.model_json_schema()}
         answer = self.post("/chat/completions", {
-            "messages": [{"role": "system", "content": task}, {"role": "user", "content": text}],
+            "messages": [{"role": "system", "content": TASKS[task].format(**named)}, {"role": "user", "content": text}],
             "response_format": {"type": "json_schema", "json_schema": form}}, self._timeout_s)
-        try:
+        with translated((ValueError, KeyError, IndexError, TypeError, AttributeError), AnalystDown,
+                        "The analyst's answer is not in the form that was asked for."):
             whole = json.loads(answer)
             self._spent += int((whole.get("usage") or {}).get("total_tokens") or 0)
             message = whole["choices"][0]["message"]
             if message.get("refusal"):
                 raise AnalystDown("The analyst refused.")
-            return Answer.model_validate_json(message["content"])
-        except (ValueError, KeyError, IndexError, TypeError, AttributeError):
-            raise AnalystDown("The analyst's answer is not in the form that was asked for.") from None
+            made = Answer.model_validate_json(message["content"])
+        return [Finding(one.label, one.text, one.confidence, tuple(one.support)) for one in made.findings], made.summary

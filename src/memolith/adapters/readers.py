@@ -6,25 +6,28 @@ import json
 import re
 import zipfile
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from datetime import date, datetime, time, timedelta
+from functools import partial
 from html import unescape
-from itertools import zip_longest
-from typing import BinaryIO
+from itertools import groupby, zip_longest
+from typing import BinaryIO, NamedTuple, Self, cast
 from xml.etree.ElementTree import Element, ParseError
 
 import charset_normalizer
 import pypdfium2
 import pypdfium2.raw as raw
+from python_calamine import CalamineError, CalamineWorkbook, PasswordError, SheetVisibleEnum
 
-from memolith.adapters import sheets
-from memolith.adapters.sheets import Blocks, Content, Grid
-from memolith.engine.events import chunk
-from memolith.errors import InvalidInput
+from memolith.engine.events import TARGET, chunk, weigh
+from memolith.errors import InvalidInput, translated
 
 with suppress(ImportError):
     from defusedxml.ElementTree import fromstring
 
+Blocks = list[tuple[str, str]]
+Cell = str | float | bool | date | time | timedelta
 Line = tuple[float, float, float, float]
 Lines = Iterator[tuple[int, str]]
 KNOWN = "xlsx, xls, csv, tsv, pdf, txt, md, html, json, and docx and pptx with memolith[office]"
@@ -32,6 +35,8 @@ PARTS = {"xl/workbook.xml": "xlsx", "word/document.xml": "docx", "ppt/presentati
 MOST_UNPACKED, LONGEST_PLACE, LONGEST_SUMMARY, SENTENCES, BEST = 400_000_000, 200, 600, 4000, 50
 NEAR, THIN, FEW_LETTERS, MOST_LINES = 2.0, 2.5, 20, 2000
 SAMPLE, LONGEST_FIELD = 50, 300
+FEW_VALUES, MOST_COLUMNS, LONGEST_TABLES, LONGEST_CELL = 8, 60, 1500, 2000
+RANGED: dict[type, str] = {float: "number", date: "date", datetime: "date", time: "time", timedelta: "duration"}
 HEADINGS = {"title": 1, **{f"h{n}": n for n in range(1, 7)}}
 BREAKS = {*HEADINGS, *"p div li tr br ul ol table section article pre blockquote dt dd".split()}
 _WORD = re.compile(r"[^\W\d_]{4,}|[\u3400-\u9fff]{2}")
@@ -45,17 +50,69 @@ _RULE = re.compile(r"^\s*\|?(?:\s*:?-{2,}:?\s*\|)+\s*(?::?-{2,}:?)?\s*$", re.M)
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 _STYLE = re.compile(r"'(?:(?:Heading|berschrift)(\d)|Title)'")
 _PART = re.compile(r"word/document\.xml|ppt/slides/slide(\d+)\.xml")
-_FIGURE = re.compile(r"(?:word|ppt)/(?:media/|charts/chart)")
+_FIGURE = re.compile(r"(?:word|ppt|xl)/(?:media/|charts/chart)[^/]*$")
+_NO_VALUE = re.compile(rb"(?:</f>|<f[^>]*/>)(?:<v\s*/>|<v></v>)?</c>")
+refused = partial(translated, kind=InvalidInput, field="file")
+
+
+class Content(NamedTuple):
+    """What a file holds: texts, each with its place before it, counts, what the reader noticed, and a summary."""
+
+    blocks: Blocks
+    tables: int = 0
+    figures: int = 0
+    sheets: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    summary: str = ""
+
+
+class Grid(NamedTuple):
+    """Rows of cells, the sheet they are of, and the row and column they start at."""
+
+    sheet: str
+    rows: Sequence[Sequence[Cell]]
+    top: int = 0
+    left: int = 0
+
+    def place(self, start: int, end: int) -> str:
+        """The range of some of the rows, as a spreadsheet names it."""
+        first, last = letters(self.left), letters(self.left + len(self.rows[0]) - 1)
+        return f"{self.sheet}{'!' * bool(self.sheet)}{first}{self.top + start + 1}:{last}{self.top + end}"
+
+    def tables(self) -> Iterator[Self]:
+        """The parts between empty rows, without empty columns around them."""
+        for filled, group in groupby(range(len(self.rows)), lambda n: any(cell != "" for cell in self.rows[n])):
+            if filled:
+                rows = [self.rows[first := next(group)], *(self.rows[n] for n in group)]
+                full = [n for n, column in enumerate(zip(*rows, strict=True)) if any(cell != "" for cell in column)]
+                kept = [row[full[0]:full[-1] + 1] for row in rows]
+                yield self._replace(rows=kept, top=self.top + first, left=self.left + full[0])
+
+    def told(self) -> Blocks:
+        """The table in words if it is one; then its rows, as many as fit one passage, each time under the header."""
+        is_table = len(self.rows) > 1 < len(self.rows[0])
+        headed = int(is_table and all(isinstance(cell, str) for cell in self.rows[0]))
+        columns = [f"{shown(column[0]) if headed else letters(self.left + n)} ({described(column[headed:])})"
+                   for n, column in enumerate(zip(*self.rows, strict=True)) if is_table and n < MOST_COLUMNS]
+        place = self.place(0, len(self.rows))
+        words = f"Table {place}: {len(self.rows) - headed:,} rows; columns {', '.join(columns)}."
+        blocks = [(place, words)] if is_table else []
+        lines = [" | ".join(map(shown, row)) for row in self.rows]
+        head, start, weight = (lines[0] + "\n") * headed, headed, 0
+        for end, size in enumerate([*map(weigh, lines[headed:]), TARGET], headed):
+            if end > start and weight + size > TARGET - weigh(head):
+                blocks.append((self.place(start, end), head + "\n".join(lines[start:end])))
+                start, weight = end, 0
+            weight += size
+        return blocks
 
 
 def read(file: BinaryIO) -> dict[str, object]:
     """What the file holds, as plain values."""
     start = file.read(1024)
     format = "pdf" if b"%PDF-" in start else "xls" if start.startswith(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1") else ""
-    try:
+    with refused((zipfile.BadZipFile, EOFError, ValueError), message="The file is damaged: its archive does not open."):
         parts = zipfile.ZipFile(file).infolist() if start.startswith(b"PK\x03\x04") else []
-    except (zipfile.BadZipFile, EOFError, ValueError) as error:
-        raise InvalidInput("The file is damaged: its archive cannot be opened.", field="file") from error
     if (unpacked := sum(part.file_size for part in parts)) > MOST_UNPACKED:
         raise InvalidInput(f"The file unpacks to {unpacked:,} bytes; at most {MOST_UNPACKED:,} are read.", field="file")
     format = next((PARTS[part.filename] for part in parts if part.filename in PARTS), format)
@@ -63,7 +120,7 @@ def read(file: BinaryIO) -> dict[str, object]:
     if format == "pdf":
         type, content = "pdf_file", _pdf(file)
     elif format in ("xls", "xlsx"):
-        type, content = "excel_file", sheets.read(file)
+        type, content = "excel_file", _workbook(file)
     elif format:
         type, content = "doc_file", _office(file)
     else:
@@ -180,7 +237,7 @@ def _text(text: str) -> tuple[str, Content]:
     if delimiter := _delimiter(text):
         columns = zip_longest(*csv.reader(text.splitlines(), delimiter=delimiter), fillvalue="")
         numbers = [[float(cell) if _NUMBER.fullmatch(cell) else cell for cell in column] for column in columns]
-        return "tsv" if delimiter == "\t" else "csv", sheets.join([Grid("", list(zip(*numbers, strict=True)))])
+        return "tsv" if delimiter == "\t" else "csv", _joined([Grid("", list(zip(*numbers, strict=True)))])
     if re.search(r"^#{1,6}\s", text, re.M):
         return "md", Content(_sections(_markdown(text)), len(_RULE.findall(text)), text.count("!["))
     blocks, line = Blocks(), 1
@@ -226,16 +283,13 @@ def _office(file: BinaryIO) -> Content:
         raise InvalidInput("Word and PowerPoint files need an extra: pip install 'memolith[office]'.", field="file")
     archive, lines, tables = zipfile.ZipFile(file), list[tuple[int, str]](), 0
     names = archive.namelist()
-    try:
+    with refused(ValueError, message="The file declares XML entities, which are not read here."), \
+            refused((ParseError, zipfile.BadZipFile), message="The file is damaged: its text cannot be read."):
         for found in sorted(filter(None, map(_PART.fullmatch, names)), key=lambda found: int(found[1] or 0)):
             root = fromstring(archive.read(found[0]))
             lines += [*([(1, f"slide {found[1]}")] if found[1] else []), *_paragraphs(root)]
             tables += sum(one.tag.endswith("}tbl") for one in root.iter())
-    except ValueError as error:
-        raise InvalidInput("The file declares XML entities, which are not read here.", field="file") from error
-    except (ParseError, zipfile.BadZipFile) as error:
-        raise InvalidInput("The file is damaged: its text cannot be read.", field="file") from error
-    return Content(_sections(lines), tables, sum(bool(_FIGURE.match(name)) for name in names))
+    return Content(_sections(lines), tables, sum(map(bool, map(_FIGURE.match, names))))
 
 
 def _paragraphs(element: Element) -> Lines:
@@ -249,3 +303,52 @@ def _paragraphs(element: Element) -> Lines:
             yield (int(found[1] or 1) if found else 0), "".join(texts)
         else:
             yield from _paragraphs(one)
+
+
+def _workbook(file: BinaryIO) -> Content:
+    """A workbook of either format, sheet by sheet, hidden ones too; charts and pictures are counted by their parts."""
+    archive = zipfile.ZipFile(file) if zipfile.is_zipfile(file) else None
+    names = archive.namelist() if archive else []
+    empty = sum(len(_NO_VALUE.findall(archive.read(name))) for name in names
+                if archive and name.startswith("xl/worksheets/sheet"))
+    file.seek(0)
+    with refused(CalamineError, message="The workbook is damaged or no workbook at all: {error}."), \
+            refused(PasswordError, message="The workbook needs a password; remove it first."):
+        book = CalamineWorkbook.from_filelike(file)
+        sheets = [book.get_sheet_by_name(name) for name in book.sheet_names]
+        grids = [Grid(one.name, cast("list[list[Cell]]", one.to_python()), *(one.start or ())) for one in sheets]
+    hidden = ", ".join(one.name for one in book.sheets_metadata if one.visible is not SheetVisibleEnum.Visible)
+    warnings = {f"{empty:,} formulas have no stored value, so their cells are empty here; open and save the file in a "
+                "spreadsheet program.": empty, f"Hidden sheets are searched too: {hidden}.": hidden}
+    return _joined(grids)._replace(sheets=tuple(book.sheet_names), figures=sum(map(bool, map(_FIGURE.match, names))),
+                                   warnings=tuple(text for text, reason in warnings.items() if reason))
+
+
+def _joined(grids: Sequence[Grid]) -> Content:
+    blocks = [block for grid in grids for table in grid.tables() for block in table.told()]
+    words = [text for place, text in blocks if text.startswith(f"Table {place}: ")]
+    summary = "\n".join(words) or " ".join(text for _, text in blocks)
+    return Content(blocks, len(words), summary=summary[:LONGEST_TABLES])
+
+
+def described(cells: Sequence[Cell]) -> str:
+    """The type of a column, and its range or its few values."""
+    values = [cell for cell in cells if cell != ""]
+    kinds = {type(value) for value in values}
+    if len(kinds) == 1 and kinds <= RANGED.keys():
+        return f"{RANGED[kinds.pop()]} from {shown(min(values))} to {shown(max(values))}"
+    texts = dict.fromkeys(map(shown, values))
+    few = "text: " + ", ".join(texts) if texts else "empty"
+    return few if len(texts) <= FEW_VALUES else f"text, {len(texts):,} different values"
+
+
+def shown(cell: Cell) -> str:
+    """A cell as people read it, in one line."""
+    if type(cell) is float:
+        return f"{cell:.15g}"
+    return " ".join(cell[:LONGEST_CELL].replace("\0", "").split()) if isinstance(cell, str) else str(cell)
+
+
+def letters(column: int) -> str:
+    """The name of a column: 0 is A, 26 is AA."""
+    return (letters(column // 26 - 1) if column >= 26 else "") + chr(65 + column % 26)

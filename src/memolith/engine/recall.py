@@ -1,10 +1,12 @@
 """Finding what was remembered: by words, by meaning, or both, always within the caller's scope and filter."""
 
 import re
+from array import array
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain
+from operator import mul
 from typing import NamedTuple
 
 from memolith.engine.events import Replay, embedded
@@ -290,7 +292,7 @@ class Search:
         # In no index: their vectors are made on the spot, for the first so many.
         texts = [embedded(item.title, passage.speaker, passage.text) for item, passage in past[:MOST_BYGONE]]
         vectors = dense.meaning.embedder.embed(texts) if dense else []
-        cosines = {n: dense.meaning.vectors.cosine(dense.vector, vector)
+        cosines = {n: sum(map(mul, array("f", dense.vector), array("f", vector)))
                    for n, vector in enumerate(vectors) if dense and vector is not None}
         pool: list[Evidence] = []
         for n, (item, passage) in enumerate(past):

@@ -7,11 +7,10 @@ import os
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 
-from memolith.errors import EmbedderDown
+from memolith.errors import EmbedderDown, translated
 from memolith.retrieval.wordpiece import UNKNOWN, WordPiece, share
 
 MODEL_FOLDER = Path(__file__).parent / "model"
@@ -28,7 +27,7 @@ BULK_THREADS = 2
 BULK_BATCHES = 4
 # A pad costs as much as a token and a run as much as a few, so rows that differ by more do not share a run.
 BATCH_PADDING = 2
-RECENT_TEXTS, LOG_ERRORS = 512, 3
+RECENT_TEXTS, LOG_ERRORS, ENDING = 512, 3, "Nothing can be embedded while the program ends ({error})."
 
 
 class MiniLM:
@@ -45,7 +44,7 @@ class MiniLM:
 
     @property
     def ready(self) -> bool:
-        return self._loading is not None and self._loading.done() and not failed(self._loading)
+        return self._loading is not None and self._loading.done() and self._loading.exception() is None
 
     def wait(self, timeout_s: float) -> bool:
         """Load if need be and say whether the model is ready in that time; `embed` then raises why it is not."""
@@ -74,8 +73,8 @@ class MiniLM:
     def _load(self) -> Future[Model]:
         """The model on its way, from a thread of its own; after a failure anew, for its cause may be repaired."""
         with self._lock:
-            if self._loading is None or failed(self._loading):
-                with translated(RuntimeError, "Nothing can be embedded while the program ends"):
+            if self._loading is None or (self._loading.done() and not self.ready):
+                with translated(RuntimeError, EmbedderDown, ENDING):
                     self._loading = self._loader.submit(Model, self._folder)
             return self._loading
 
@@ -89,7 +88,8 @@ class Model:
         self._tokenizer = WordPiece(folder / VOCAB_FILE)
         # From 1.29 on, onnxruntime reports home and writes into the home folder unless told not to.
         os.environ["ORT_DISABLE_TELEMETRY"] = "1"
-        with translated(ImportError, "The embedding model needs numpy and onnxruntime; reinstall memolith"):
+        missing = "The embedding model needs numpy and onnxruntime; reinstall memolith ({error})."
+        with translated(ImportError, EmbedderDown, missing):
             # Here and not above: these cost 0.15 s and 35 MB, which a program that embeds nothing must not pay.
             import numpy
             import onnxruntime
@@ -99,7 +99,8 @@ class Model:
         self._array = numpy.array
         # A query need not wait for the batches of documents, while many threads together cannot fill the memory.
         self._slots = threading.BoundedSemaphore(BULK_THREADS + 1)
-        with translated(self._errors, f"onnxruntime {onnxruntime.__version__} cannot load {path}; update it"):
+        unfit = f"onnxruntime {onnxruntime.__version__} cannot load {path}; update it ({{error}})."
+        with translated(self._errors, EmbedderDown, unfit):
             options = onnxruntime.SessionOptions()
             options.intra_op_num_threads = options.inter_op_num_threads = 1
             options.log_severity_level = LOG_ERRORS
@@ -116,7 +117,7 @@ class Model:
                                 and share(row, self._tokenizer.foreign) <= MAX_FOREIGN}))
         # Many batches go on two threads, for the network itself keeps to one. Never on the caller's thread: the end of
         # the process waits for a pool, and would abort in native code.
-        with translated(RuntimeError, "Nothing can be embedded while the program ends"), \
+        with translated(RuntimeError, EmbedderDown, ENDING), \
                 ThreadPoolExecutor(BULK_THREADS if len(planned) >= BULK_BATCHES else 1, "memolith-embed") as pool:
             found = list(pool.map(self._vectors, [[rows[place] for place in batch] for batch in planned]))
         made = dict(zip(chain.from_iterable(planned), chain.from_iterable(found), strict=True))
@@ -126,29 +127,16 @@ class Model:
         width = max(map(len, rows))
         ids = [[*row, *[0] * (width - len(row))] for row in rows]
         mask = [[1] * len(row) + [0] * (width - len(row)) for row in rows]
-        with self._slots, translated(self._errors, "The embedding model could not run; try again"):
+        with self._slots, translated(self._errors, EmbedderDown, "The embedding model cannot run now ({error})."):
             inputs = {"input_ids": self._array(ids, "int64"), "attention_mask": self._array(mask, "int64")}
             found = self._session.run(["embedding"], inputs)[0]
         return [vector.astype("<f4").tobytes() for vector in found]
 
 
-@contextmanager
-def translated(foreign: type[Exception] | tuple[type[Exception], ...], message: str) -> Iterator[None]:
-    try:
-        yield
-    except foreign as error:
-        raise EmbedderDown(f"{message} ({error}).") from error
-
-
-def failed(loading: Future[Model]) -> bool:
-    """Whether that attempt is over and has left no model."""
-    return loading.done() and loading.exception() is not None
-
-
 def verify(path: Path, digest: str) -> None:
     """Raises EmbedderDown unless the file is there and has that sha256."""
-    with translated(OSError, f"The model file {path} cannot be read; reinstall memolith"), path.open("rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
+    with translated(OSError, EmbedderDown, f"The model file {path} cannot be read; reinstall memolith ({{error}})."):
+        found = hashlib.sha256(path.read_bytes()).hexdigest()
     if found != digest:
         raise EmbedderDown(f"The model file {path} is damaged or of another version; reinstall memolith.")
 

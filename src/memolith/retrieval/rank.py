@@ -14,7 +14,7 @@ Days = list[tuple[date, date]]
 K1, B = 0.9, 0.4
 ANSWER, BEFORE, AFTER = 0.5, 0.1, 0.1
 SPEAKER, DATE, WHEN, GROUP, ENTITIES = 0.2, 0.2, 0.1, 0.3, 0.5
-BOOSTED, FADE_DAYS, TEXT_SHARE = 1.5, 14, 0.6
+BOOSTED, FADE_DAYS, TEXT_SHARE, SQUARE = 1.5, 14, 0.6, 1024
 # Fitted to all-MiniLM-L6-v2: 0.70 drops what is clearly unrelated, 0.90 marks near-duplicates.
 STEPS = tuple(pairwise(((0.0, 0.0), (0.28, 0.70), (0.86, 0.90), (1.0, 1.0))))
 _WHEN = re.compile(r"\s*(when|how long|since when|what (year|month|date|day)|which (year|month|week|day)|in which)",
@@ -51,13 +51,24 @@ def cosine(similarity: float) -> float:
 
 def pairs(vectors: Sequence[tuple[Place, bytes]], threshold: float, most: int,
           tell: Callable[[int, int], None]) -> list[tuple[Place, Place, float]]:
-    """The most similar pairs, with what their cosine is worth."""
+    """The most similar pairs, with what their cosine is worth; all are compared, in squares."""
     if not vectors:
         return []
     # numpy costs 0.1 CPU seconds to import, and nothing before the first comparison needs it.
-    from memolith.retrieval.vectors import closest
-    found = closest([row for _, row in vectors], cosine(threshold), most, tell)
-    return [(vectors[int(one)][0], vectors[int(two)][0], similarity(near)) for one, two, near in found.tolist()]
+    import numpy as np
+    least, best = max(cosine(threshold), 1e-6), np.empty((0, 3))
+    matrix = np.frombuffer(b"".join(row for _, row in vectors), "<f4").reshape(len(vectors), -1)
+    for start in range(0, len(matrix), SQUARE):
+        for other in range(start, len(matrix), SQUARE):
+            cosines = matrix[start:start + SQUARE] @ matrix[other:other + SQUARE].T
+            first, second = np.nonzero(np.triu(cosines, start - other + 1) >= least)
+            best = np.concatenate((best, np.column_stack((first + start, second + other, cosines[first, second]))))
+            if len(best) > most:
+                best = best[np.argsort(-best[:, 2], kind="stable")[:most]]
+                least = best[-1, 2]
+        tell(min(start + SQUARE, len(matrix)), len(matrix))
+    return [(vectors[int(one)][0], vectors[int(two)][0], similarity(near))
+            for one, two, near in best[np.argsort(-best[:, 2], kind="stable")].tolist()]
 
 
 def judge(asked: Asked, pool: Sequence[Evidence]) -> list[Ranked]:

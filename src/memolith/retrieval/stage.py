@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
@@ -26,16 +25,13 @@ class LocalStage:
                  writing: Callable[[None], AbstractContextManager[Any]]) -> None:
         self._folder, self._reading, self._writing = folder, reading, writing
         self._indexes: dict[str, VectorIndex] = {}
-        self._lock = threading.RLock()
 
     def vectors(self, embedder: Embedder) -> VectorIndex:
         """The index of a model, made when first needed."""
         # numpy costs 0.1 CPU seconds, and nothing before the first search by meaning needs it.
         from memolith.retrieval.vectors import VectorIndex
-        with self._lock:
-            if embedder.id not in self._indexes:
-                self._indexes[embedder.id] = VectorIndex(self._folder, embedder.id, embedder.dimension)
-            return self._indexes[embedder.id]
+        return self._indexes.get(embedder.id) or self._indexes.setdefault(
+            embedder.id, VectorIndex(self._folder, embedder.id, embedder.dimension))
 
     def row(self, vector: bytes) -> bytes:
         # numpy costs 0.1 CPU seconds to import, and nothing before the first embedding needs it.
@@ -55,7 +51,7 @@ class LocalStage:
                 log.warning("no vector snapshot was written: %s", error)
                 return False
             index.follow(rows)
-            _, change = next(rows.rows("slot_marks"))
+            _, change, _ = next(rows.rows("slot_marks"))
         index.tidy()
         with self._writing(None) as rows:
             # The part of the feed that every snapshot covers goes, and vectors without a passage.
@@ -65,9 +61,8 @@ class LocalStage:
     def drop(self, embedder: Embedder | None) -> None:
         """Remove the snapshots and write what is left anew."""
         had = list(self._folder.glob("vectors-*"))
-        with self._lock:
-            for index in self._indexes.values():
-                index.close()
+        for index in list(self._indexes.values()):
+            index.close()
         for path in had:
             # Windows keeps a mapped file until its last reader is gone; the next snapshot removes it then.
             with suppress(PermissionError):
@@ -80,4 +75,4 @@ class LocalStage:
     @property
     def lagging(self) -> bool:
         """Whether a snapshot would pay."""
-        return any(index.wants_snapshot for index in self._indexes.values())
+        return any(index.wants_snapshot for index in list(self._indexes.values()))

@@ -40,7 +40,11 @@ class EmbedWorker(NamedTuple):
             except EmbedderDown as error:
                 # What stops because the program ends is no fault, and waits for the next one.
                 log.log(logging.WARNING if main_thread().is_alive() else logging.DEBUG, "nothing embedded: %s", error)
-                self._put_back(jobs, error)
+                for job in jobs:
+                    # They wait for the embedder, never so long that its return goes unnoticed.
+                    with self.store.writing(job.tenant) as rows:
+                        held = job._replace(attempts=min(job.attempts, DOWN_STEP))
+                        rows.postpone(held, self.clock.now(), error.message, TRIES)
                 break
             size = min(size * 2, BATCH)
         return done
@@ -64,13 +68,6 @@ class EmbedWorker(NamedTuple):
                 rows.postpone(jobs[0], self.clock.now(), f"{type(error).__name__}: {error}", TRIES)
             return 0
         return len(jobs)
-
-    def _put_back(self, jobs: list[Job], error: EmbedderDown) -> None:
-        """Let the jobs wait for the embedder, never so long that its return goes unnoticed."""
-        for job in jobs:
-            with self.store.writing(job.tenant) as rows:
-                held = job._replace(attempts=min(job.attempts, DOWN_STEP))
-                rows.postpone(held, self.clock.now(), error.message, TRIES)
 
     def _embed(self, jobs: list[Job]) -> None:
         model, tenants = self.embedder.id, {job.tenant for job in jobs}

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import lru_cache
-from operator import itemgetter, mul
+from operator import itemgetter
 from struct import unpack
 from typing import Any, NamedTuple
 
@@ -128,9 +128,6 @@ class PostgresVectors:
         found = rows.rows("cosines", model=self.model, query=halved(query),
                           ids=json.dumps([place.ref for place in places]))
         return {Place.of(ref): cosine for ref, cosine in found}
-
-    def cosine(self, query: bytes, vector: bytes) -> float:
-        return float(sum(map(mul, array("f", query), array("f", vector))))
 
     def beginnings(self, rows: Any, caller: Caller, chosen: Filter) -> list[tuple[Place, bytes]]:
         """The unit vectors of the first passages that pass the filter."""

@@ -27,8 +27,9 @@ vectors_of: select passage, v from embedding where model = :model and passage in
 items_passing: select i.row from item i where i.tenant = :tenant {filters} limit :limit
 items_tagged: select item from tag where tenant = :tenant and tag = :tag limit :limit
 slot_changes: select seq, vector, item from slot_change where seq > :seq order by seq
-slot_marks: select coalesce((select seq from sqlite_sequence where name = 'embedding'), 0),
-    coalesce((select seq from sqlite_sequence where name = 'slot_change'), 0)
+slot_marks: select coalesce((select seq from sqlite_sequence where name = 'embedding'), 0), last,
+    coalesce((select min(seq) - 1 from slot_change), last)
+    from (select coalesce((select seq from sqlite_sequence where name = 'slot_change'), 0) as last)
 slots_prune: delete from embedding where passage < 0; delete from slot_change where seq <= :seq
 slots: select v.id, p.at, p.speaker, v.v, i.row, i.forgotten, i.tenant, i.kind, i.status, i.owner,
     case i.audience when 'org' then 'o' when 'project' then 'p' || i.project else 'u' || i.owner end,
