@@ -199,6 +199,7 @@ def test_an_entity_that_the_caller_cannot_see_is_no_key_to_what_mentions_it(app)
     assert [app.engine.listing(caller, chosen).total for caller in (ann, bob, replace(bob, admin=True))] == [1, 0, 1]
 
 
-def test_what_was_linked_in_the_past_cannot_be_searched_for(app):
+@pytest.mark.parametrize("condition", [Condition("MentionedIn", "linked", ["x"]), Condition("n", "eq", 1)])
+def test_the_past_is_not_searched_by_links_or_metadata(app, condition):
     with pytest.raises(InvalidInput, match="past"):
-        app.engine.recall(ME, Query("x", Filter(where=(Condition("MentionedIn", "linked", ["x"]),)), as_of=NOW))
+        app.engine.recall(ME, Query("x", Filter(where=(condition,)), as_of=NOW))

@@ -16,6 +16,7 @@ from memolith.engine.events import Replay
 from memolith.engine.intake import Intake
 from memolith.engine.matching import item_matches
 from memolith.engine.model import Caller, Condition, Direction, Draft, Filter, Item, Json, Link, RelationType
+from memolith.engine.past import then
 from memolith.engine.ports import MOST_LISTED, Finding, Reader, Store
 from memolith.engine.recall import Query
 from memolith.engine.verbs import gone, visible
@@ -82,11 +83,9 @@ def _ways(link: Link, frontier: Collection[str], toward: Direction) -> list[tupl
 
 def seen(rows: Reader, caller: Caller, ids: Collection[str], chosen: Filter, moment: Moment = NOW) -> dict[str, Item]:
     """Those of the items that the caller sees and that passed the filter at the moment, as they were."""
-    found = {id: item for id, item in rows.items(caller.tenant, ids).items() if item.scope.admits(caller)}
-    if moment.as_of is not None:
-        states = {id: Replay.of(rows.events(caller.tenant, id), moment.as_of).row for id in found}
-        found = {id: item for id, item in states.items() if isinstance(item, Item) and item.scope.admits(caller)}
-    return {id: item for id, item in found.items() if item_matches(item, chosen)}
+    found = rows.items(caller.tenant, ids) if moment.as_of is None else {
+        id: item for id, (item, _) in then(rows, caller, ids, moment.as_of).items()}
+    return {id: item for id, item in found.items() if item.scope.admits(caller) and item_matches(item, chosen)}
 
 
 def _steps(rows: Reader, caller: Caller, chosen: Filter, frontier: Collection[str], toward: Direction,

@@ -22,6 +22,8 @@ EntityType = Literal["Person", "Organization", "Technology", "Concept", "File"]
 RelationType = Literal["WorksAt", "Created", "Uses", "Implements", "PartOf", "RelatesTo", "MentionedIn", "Supersedes",
                        "ConflictsWith"]
 DAY_S = 86_400
+ORDINAL_BITS = 20
+"""Stores know a passage by one number: the row of its item, and in the last so many bits its own number there."""
 _lock, _last = threading.Lock(), 0
 
 

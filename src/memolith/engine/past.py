@@ -1,10 +1,11 @@
 """What happened: the history of an item, its state at a time, and undo."""
 
+from collections.abc import Collection
 from typing import NamedTuple, cast
 
 from memolith.engine.events import Event, Replay, block_data, join_blocks
 from memolith.engine.intake import when
-from memolith.engine.model import Block, Caller, Item, Json, Link, exact
+from memolith.engine.model import Block, Caller, Item, Json, Link, Passage, exact
 from memolith.engine.ports import Reader
 from memolith.engine.verbs import Verbs, sees_both, visible
 from memolith.errors import InvalidInput, NotFound, NotUndoable
@@ -46,13 +47,10 @@ class Past(NamedTuple):
     def as_of(self, caller: Caller, id: str, at: str) -> tuple[Item, list[Block]]:
         at = when("as_of", at)
         with self.engine.store.reading(caller.tenant) as rows:
-            events = _events(rows, caller, id)
-        if events[-1].type == "erased":
-            raise NotFound("This item was erased; its past is gone too.", id=id)
-        state = Replay.of(events, until=at)
-        if not isinstance(state.row, Item) or not state.row.scope.admits(caller):
-            raise NotFound(f"At {at} this item was not there for you.", id=id)
-        return state.row, join_blocks(state.passages)
+            found = then(rows, caller, [id], at)
+        if id not in found:
+            raise NotFound(f"There was no item {id[:100]!r} for you at {at}, or it was erased since.", id=id)
+        return found[id][0], join_blocks(found[id][1])
 
     def last(self, caller: Caller, id: str) -> Event:
         with self.engine.store.reading(caller.tenant) as rows:
@@ -78,6 +76,14 @@ class Past(NamedTuple):
                 return self.engine.tell(rows, caller, event.stream, type, data | {"undoes": seq}, row)
             except InvalidInput as error:
                 raise NotUndoable(f"Without this event: {error.message}", id=event.stream) from error
+
+
+def then(rows: Reader, caller: Caller, ids: Collection[str], at: str) -> dict[str, tuple[Item, list[Passage]]]:
+    """Those of the items that the caller sees and saw at that time, as they were."""
+    now = [id for id, item in rows.items(caller.tenant, ids).items() if item.scope.admits(caller)]
+    states = {id: Replay.of(rows.events(caller.tenant, id), at) for id in sorted(now)}
+    return {id: (state.row, state.passages) for id, state in states.items()
+            if isinstance(state.row, Item) and state.row.scope.admits(caller)}
 
 
 def _events(rows: Reader, caller: Caller, id: str) -> list[Event]:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from memolith.engine.model import Caller, Filter
-from memolith.engine.ports import Candidate, Place
+from memolith.engine.ports import Candidate
 from memolith.retrieval.slots import Array, Slots, code, micros, open_snapshot, signs, write_snapshot
 
 # The statements of the store by name: what this index follows is no concern of the engine, whose reader has none.
@@ -50,25 +50,21 @@ class VectorIndex:
                 else:
                     items, listed = self._few(rows, caller, chosen, True), True
 
-    def cosines(self, rows: Rows, query: bytes, places: Collection[Place]) -> dict[Place, float]:
+    def cosines(self, rows: Rows, query: bytes, refs: Collection[int]) -> dict[int, float]:
         """The cosine of each passage that has a vector, from the rows in the database."""
-        ids = json.dumps([place.ref for place in places])
-        found = {Place.of(ref): row for ref, row in rows.rows("vectors_of", model=self.model, ids=ids)}
+        found = dict(rows.rows("vectors_of", model=self.model, ids=json.dumps([*refs])))
         if not found:
             return {}
         matrix = np.frombuffer(b"".join(found.values()), "i1").reshape(len(found), -1).astype("f4")
         scores = np.vecdot(matrix, np.frombuffer(query, "<f4")) / np.sqrt(np.vecdot(matrix, matrix))
         return dict(zip(found, scores.tolist(), strict=True))
 
-    def cosine(self, query: bytes, vector: bytes) -> float:
-        return float(np.frombuffer(query, "<f4") @ np.frombuffer(vector, "<f4"))
-
-    def beginnings(self, rows: Rows, caller: Caller, chosen: Filter) -> list[tuple[Place, bytes]]:
+    def beginnings(self, rows: Rows, caller: Caller, chosen: Filter) -> list[tuple[int, bytes]]:
         """The unit vectors of the first passages that pass the filter."""
         found = list(rows.filtered("beginnings", caller, chosen, model=self.model))
         matrix = np.frombuffer(b"".join(row for _, row in found), "i1").reshape(len(found), self.dimension).astype("f4")
         matrix /= np.linalg.norm(matrix, axis=1)[:, None]
-        return [(Place.of(ref), row.tobytes()) for (ref, _), row in zip(found, matrix, strict=True)]
+        return [(ref, row.tobytes()) for (ref, _), row in zip(found, matrix, strict=True)]
 
     @property
     def wants_snapshot(self) -> bool:

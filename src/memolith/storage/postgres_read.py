@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import lru_cache
-from operator import itemgetter, mul
+from operator import itemgetter
 from struct import unpack
 from typing import Any, NamedTuple
 
@@ -17,7 +17,7 @@ import psycopg
 from psycopg import sql
 
 from memolith.engine.model import Caller, Filter, Json
-from memolith.engine.ports import Candidate, Embedder, Place, Reader, Vectors
+from memolith.engine.ports import Candidate, Embedder, Reader, Vectors
 from memolith.storage.queries import TO_SQLITE, Parameter, Parameters, Queries, Row, about_passages
 from memolith.storage.reader import SqlReader
 
@@ -131,21 +131,16 @@ class PostgresVectors:
         best = sorted(found, key=itemgetter(1), reverse=True)
         return [(ref, score) for ref, score in best if score >= least] if least > -1 else best
 
-    def cosines(self, rows: Reader, query: bytes, places: Collection[Place]) -> dict[Place, float]:
+    def cosines(self, rows: Reader, query: bytes, refs: Collection[int]) -> dict[int, float]:
         """The cosine of each passage that has a vector."""
         assert isinstance(rows, PostgresReader)
-        found = rows.rows("cosines", model=self.model, query=halved(query).decode(),
-                          ids=json.dumps([place.ref for place in places]))
-        return {Place.of(ref): cosine for ref, cosine in found}
+        return dict(rows.rows("cosines", model=self.model, query=halved(query).decode(), ids=json.dumps([*refs])))
 
-    def cosine(self, query: bytes, vector: bytes) -> float:
-        return float(sum(map(mul, array("f", query), array("f", vector))))
-
-    def beginnings(self, rows: Reader, caller: Caller, chosen: Filter) -> list[tuple[Place, bytes]]:
+    def beginnings(self, rows: Reader, caller: Caller, chosen: Filter) -> list[tuple[int, bytes]]:
         """The unit vectors of the first passages that pass the filter."""
         assert isinstance(rows, PostgresReader)
         form = f">4x{self.dimension}e"
-        return [(Place.of(ref), array("f", unpack(form, sent)).tobytes())
+        return [(ref, array("f", unpack(form, sent)).tobytes())
                 for ref, sent in rows.filtered("beginnings", caller, chosen, model=self.model)]
 
 

@@ -6,8 +6,8 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any, NamedTuple, Self
 
 from memolith.engine.events import Changes, Data, Event
-from memolith.engine.model import Item, Passage, shifted
-from memolith.engine.ports import ClientKey, Job, Place
+from memolith.engine.model import ORDINAL_BITS, Item, Passage, shifted
+from memolith.engine.ports import ClientKey, Job
 from memolith.errors import TenantMoving
 from memolith.storage.queries import Parameter, Parameters, columns, key_from
 from memolith.storage.reader import Known, SqlReader
@@ -96,13 +96,13 @@ class SqlWriter(SqlReader):
             self._drop_passages(number, before, before.passages if changes.keep is None else changes.keep)
             altered = (before.title, before.tags, before.scope) != (item.title, item.tags, item.scope)
             for passage in self.passages(self.tenant, item.id) if altered else ():
-                ref = Place(number, passage.ordinal).ref
+                ref = number << ORDINAL_BITS | passage.ordinal
                 self._index("posting_drop", ref, before, passage)
                 self._index("posting_add", ref, item, passage)
                 if before.title != item.title:
                     self.drop("embedding", passage=ref)
         for passage in changes.passages:
-            ref = Place(number, passage.ordinal).ref
+            ref = number << ORDINAL_BITS | passage.ordinal
             made = columns(passage) | {"tenant": self.tenant, "id": ref, "item": number}
             # Empty attributes take no room.
             self.put("passage", made if passage.attributes else made | {"attributes": None})
@@ -118,7 +118,7 @@ class SqlWriter(SqlReader):
 
     def _drop_passages(self, number: int, item: Item, first: int) -> None:
         for passage in self.passages(self.tenant, item.id)[first:] if first < item.passages else ():
-            ref = Place(number, passage.ordinal).ref
+            ref = number << ORDINAL_BITS | passage.ordinal
             self._index("posting_drop", ref, item, passage)
             for mark in sketch(passage.text) if passage.ordinal == 0 else ():
                 self.drop("sketch", mark=mark, item=number)
