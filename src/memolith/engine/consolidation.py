@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from memolith.engine.claims import contradicts
 from memolith.engine.insights import ALIKE, ON_TOPIC
-from memolith.engine.intake import Intake
 from memolith.engine.model import Block, Caller, Condition, Draft, Filter, Item, Json, Scope, new_id
 from memolith.engine.ports import MOST_LISTED
 from memolith.engine.recall import SIDE, Query
@@ -79,7 +78,7 @@ def carry_out(engine: Engine, caller: Caller, groups: Sequence[Group], strategy:
                 written = engine.remember_in(rows, caller, Draft(
                     "memory", headline(content), (Block(content),), tuple(tags),
                     kept | {"is_summary": True} if summing else kept, "active", stands.scope.audience,
-                    stands.scope.project, stands.scope.namespace), Intake(engine.limits, engine.secrets))
+                    stands.scope.project, stands.scope.namespace), engine.intake())
                 stands, sources = written.item, items
                 events.append(written.seq)
             link: dict[str, Json] = {"source": stands.id, "type": "RelatesTo" if summing else "Supersedes",

@@ -12,7 +12,7 @@ from typing import TextIO, cast
 from uuid import NAMESPACE_URL, uuid5
 
 from memolith.engine.engine import Engine
-from memolith.engine.intake import Intake, folder_path, when
+from memolith.engine.intake import folder_path, when
 from memolith.engine.model import DAY_S, Block, Caller, Condition, Draft, Filter, Item, Json, shifted
 from memolith.engine.secrets import redact
 from memolith.errors import AlreadyExists, InvalidInput, TooLarge
@@ -89,7 +89,7 @@ def take(engine: Engine, caller: Caller, file: TextIO, name: str, folder: str, r
                     report["known"] += not more
                     continue
                 try:
-                    written = engine.remember_in(rows, caller, draft, Intake(engine.limits, engine.secrets))
+                    written = engine.remember_in(rows, caller, draft, engine.intake())
                     _count(report, "taken", draft.blocks, written.redactions)
                 except AlreadyExists:
                     report["known"] += 1

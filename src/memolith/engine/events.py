@@ -58,7 +58,7 @@ class Changes:
 def fold(before: Item | Link | None, event: Event) -> Changes:
     try:
         if event.type in ("erased", "unlinked"):
-            return Changes(before=before if isinstance(before, Item) else None, gone=event.stream)
+            return Changes(before=before if isinstance(before, Item) else None, keep=0, gone=event.stream)
         if event.type in LINK_EVENTS:
             return Changes(link=_linked(before, event))
         return Changes() if event.type in RECORD_EVENTS else _changed(before, event)
@@ -113,9 +113,8 @@ def _changed(before: Item | Link | None, event: Event) -> Changes:
                     attributes=kept | dict(cast(Attributes, data.get("attributes") or {})),
                     updated_at=item.updated_at if event.type == "appraised" else event.at,
                     forgotten=event.type == "forgotten" or (item.forgotten and event.type != "restored"))
-    if event.type == "remembered":
-        return _filled(None, after, event)
-    return _filled(item, after, event) if "blocks" in data else Changes(before=item, item=after)
+    known = None if event.type == "remembered" else item
+    return _filled(known, after, event) if "blocks" in data or known is None else Changes(before=item, item=after)
 
 
 def _blank(event: Event) -> Item:
@@ -157,8 +156,6 @@ class Replay:
         changes = fold(self.row, event)
         if changes.keep is not None:
             self.passages = [*self.passages[:changes.keep], *changes.passages]
-        if changes.gone is not None:
-            self.passages = []
         self.row = changes.item or changes.link
         return changes
 

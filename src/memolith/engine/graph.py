@@ -13,7 +13,6 @@ from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple, cast, get_args
 
 from memolith.engine.events import Replay
-from memolith.engine.intake import Intake
 from memolith.engine.matching import item_matches
 from memolith.engine.model import Caller, Condition, Direction, Draft, Filter, Item, Json, Link, RelationType
 from memolith.engine.past import then
@@ -226,7 +225,7 @@ def merge(engine: Engine, caller: Caller, items: Sequence[Item], name: str, dry_
     it and the links it got."""
     kept = next((item for item in items if item.title == name), items[0])
     lost, links = {item.id: item for item in items if item.id != kept.id}, list[Link]()
-    title = Intake(engine.limits, engine.secrets).title(name) or kept.title
+    title = engine.intake().title(name) or kept.title
     aliases = dict.fromkeys(one for item in (kept, *lost.values()) for one in _spelled(item) if one != title)
     properties = (cast("dict[str, Json]", item.attributes.get("properties", {})) for item in (*lost.values(), kept))
     with suppress(_Preview), engine.store.writing(caller.tenant) as rows:
@@ -264,7 +263,7 @@ def extract(engine: Engine, caller: Caller, text: str, least: float) -> Said:
 
 def keep(engine: Engine, caller: Caller, place: Draft, found: Sequence[Finding], memory: str | None) -> dict[str, str]:
     """Store what was found as far as it is new, mentioned in the memory; ids by name."""
-    intake, ids = Intake(engine.limits, engine.secrets), dict[str, str]()
+    intake, ids = engine.intake(), dict[str, str]()
     with engine.store.writing(caller.tenant) as rows:
         known = {(name, item.scope.namespace): item.id for item in _known(rows, caller) for name in _names(item)}
         for one in found:

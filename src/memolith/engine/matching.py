@@ -26,14 +26,13 @@ def checked(chosen: Filter) -> Filter:
 
 
 def _check(condition: Condition) -> None:
-    plain("where", condition.name)
-    if condition.op not in OPS:
+    name, op, given = condition
+    plain("where", name)
+    if op not in OPS:
         raise InvalidInput(f"There is no such filter operator; use one of {', '.join(OPS)}.", field="where")
-    many = condition.op in ("in", "tagged", "linked") or (condition.op == "glob" and isinstance(condition.value, list))
-    values = condition.value if many else [condition.value]
-    if not isinstance(values, list | tuple):
-        raise InvalidInput(f"The operator `{condition.op}` needs a list.", field="where")
-    for value in values:
+    if op in ("in", "tagged", "linked") and not isinstance(given, list):
+        raise InvalidInput(f"The operator `{op}` needs a list.", field="where")
+    for value in given if isinstance(given, list) else [given]:
         if isinstance(value, str):
             plain("where", value)
         elif isinstance(value, int | float) and (not math.isfinite(value) or abs(value) >= 2**63):

@@ -14,19 +14,11 @@ _SIMPLE = {"remembered": "forgotten", "forgotten": "restored", "restored": "forg
 _FIELDS = ("title", "status", "audience", "project", "namespace", "tags", "strength", "attributes")
 
 
-class Change(NamedTuple):
-    """One field of an item before and after an event."""
-
-    field: str
-    old: Json
-    new: Json
-
-
 class Step(NamedTuple):
-    """An event of an item's history and what it changed."""
+    """An event of an item's history, and what each field that it changed was before and after it."""
 
     event: Event
-    changes: tuple[Change, ...]
+    changes: dict[str, tuple[Json, Json]]
 
 
 class Past(NamedTuple):
@@ -106,15 +98,14 @@ def _seen(rows: Reader, caller: Caller, events: list[Event]) -> bool:
 def _steps(caller: Caller, events: list[Event]) -> list[Step]:
     """The events with what they changed, as far as the caller could see the item at the time."""
     if events[-1].type == "erased":
-        return [Step(event, ()) for event in events]
+        return [Step(event, {}) for event in events]
     state, steps, before = Replay(), list[Step](), dict[str, Json]()
     for event in events:
         state.apply(event)
         seen = not isinstance(state.row, Item) or state.row.scope.admits(caller)
         after = picture(state) if seen else {}
         if seen:
-            steps.append(Step(event, tuple(Change(name, before.get(name), after.get(name))
-                                           for name in _changed(before, after))))
+            steps.append(Step(event, {name: (before.get(name), after.get(name)) for name in _changed(before, after)}))
         before = after
     return steps
 

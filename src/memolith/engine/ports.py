@@ -49,13 +49,8 @@ class Asked(NamedTuple):
     entities: tuple[frozenset[str], ...] = ()
 
 
-class Evidence(NamedTuple):
-    """A candidate with all that its score depends on."""
-
-    ref: int
-    passage: Passage
-    words: tuple[str, ...]
-    cosine: float | None
+Evidence = tuple[int, Passage, tuple[str, ...], float | None]
+"""A candidate with all that its score depends on: its number, the passage, its words, and how near it is."""
 
 
 class Ranked(NamedTuple):
@@ -75,8 +70,6 @@ class Embedder(Protocol):
     def id(self) -> str: ...
     @property
     def dimension(self) -> int: ...
-    @property
-    def ready(self) -> bool: ...
     def wait(self, timeout_s: float) -> bool: ...
     def embed(self, texts: Sequence[str]) -> list[bytes | None]: ...
 

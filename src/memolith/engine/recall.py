@@ -5,7 +5,7 @@ from array import array
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, islice
 from operator import mul
 
 from memolith.engine.events import embedded
@@ -65,8 +65,8 @@ class Recall:
         query, warnings = check(query), list[str]()
         with self._reading(caller, query.mode, warnings) as (rows, meaning):
             search = Search(rows, caller, query, self.lexicon, self.ranker)
-            dense = _dense(meaning, query.meant or search.stripped, query.mode, warnings) if meaning else None
-            ranked, full = search.run(dense)
+            search.dense = _dense(meaning, query.meant or search.stripped, query.mode, warnings) if meaning else None
+            ranked, full = search.run()
             if full:
                 warnings.append(f"More than {SIDE} passages fit; the total counts the best of them.")
             hits = search.hits(ranked[query.offset:query.offset + query.limit])
@@ -145,10 +145,14 @@ class Search:
         self._rows, self._caller, self._query = rows, caller, query
         self._lexicon, self._ranker = lexicon, ranker
         self._phrases = [phrase for text in re.findall(r'"([^"]+)"', query.text) if (phrase := lexicon.terms(text))]
-        self._terms = lexicon.query_terms(query.text)
+        terms = lexicon.query_terms(query.text)
         words = set(re.findall(r"\w+", query.text.lower()))
-        self._named = tuple(name for name in rows.speakers(caller.tenant)
-                            if name.lower() not in ROLES and words & set(re.findall(r"\w+", name.lower())))
+        named = tuple(name for name in rows.speakers(caller.tenant)
+                      if name.lower() not in ROLES and words & set(re.findall(r"\w+", name.lower())))
+        self._asked = Asked(query.text, tuple(terms), rows.statistics(caller.tenant, terms), named,
+                            frozenset(lexicon.terms(" ".join(query.boosted))),
+                            tuple(frozenset(lexicon.terms(name)) for name in query.entities))
+        self.dense: Dense | None = None
         self._items: dict[int, Item] = {}
         self._read: dict[int, Passage] = {}
         self._near: dict[int, float] = {}
@@ -162,18 +166,14 @@ class Search:
         text = self._query.text
         if self._query.verbatim:
             return text
-        for word in {word for name in self._named for word in name.split()}:
+        for word in {word for name in self._asked.named for word in name.split()}:
             text = re.sub(rf"\b{re.escape(word)}('s)?\b", " ", text, flags=re.I)
         return " ".join(text.split()) or self._query.text
 
-    def run(self, dense: Dense | None) -> tuple[list[Ranked], bool]:
+    def run(self) -> tuple[list[Ranked], bool]:
         """Everything that was found in order, and whether a side was full."""
-        query = self._query
-        statistics = self._rows.statistics(self._caller.tenant, self._terms)
-        asked = Asked(query.text, tuple(self._terms), statistics, self._named,
-                      frozenset(self._lexicon.terms(" ".join(query.boosted))),
-                      tuple(frozenset(self._lexicon.terms(name)) for name in query.entities))
-        words = [] if query.mode == "vector" and dense else self._by_words(asked)
+        query, dense = self._query, self.dense
+        words = [] if query.mode == "vector" and dense else self._by_words()
         # What has none of the telling words is as similar as its vector says; what it said once may be another matter.
         least = self._ranker.cosine(query.threshold) if query.threshold and query.as_of is None else -1.0
         # Without a bound on what counts as near, everything is; so many are as far as anyone would turn pages.
@@ -184,18 +184,16 @@ class Search:
         if self._phrases:
             kept = dict(words)
             near = [candidate for candidate in near if candidate[0] in kept]
-        ranked = self._order(asked, words, near, dense)
+        ranked = self._order(words, near)
         if query.as_of is not None:
-            ranked = self._as_of(asked, ranked, query.as_of, dense)
-        full = len(words) >= SIDE or (len(near) >= SIDE and query.threshold > 0 and
-                                      self._ranker.similarity(near[-1][1]) >= query.threshold)
-        return self._cut(ranked), full
+            ranked = self._as_of(ranked, query.as_of)
+        return self._cut(ranked), len(words) >= SIDE or (len(near) >= SIDE and least > -1.0)
 
-    def _by_words(self, asked: Asked) -> list[Candidate]:
+    def _by_words(self) -> list[Candidate]:
         """Candidates that hold the telling words; very common ones do not choose, but still count for the order."""
-        frequencies = asked.statistics.frequencies
-        known = [term for term in asked.terms if frequencies.get(term)]
-        bound = max(COMMON_LEAST, COMMON_SHARE * asked.statistics.passages)
+        passages, _, frequencies = self._asked.statistics
+        known = [term for term in self._asked.terms if frequencies.get(term)]
+        bound = max(COMMON_LEAST, COMMON_SHARE * passages)
         telling: list[str] = []
         for term in sorted(known, key=lambda term: (frequencies[term], term)):
             # Several that are nearly too common are together as costly as one that is.
@@ -214,8 +212,7 @@ class Search:
         more = find(self._caller, self._query.filter, rarest[:1], [], False, SIDE)
         return together + [candidate for candidate in more if candidate[0] not in seen]
 
-    def _order(self, asked: Asked, words: list[Candidate], near: list[Candidate],
-               dense: Dense | None) -> list[Ranked]:
+    def _order(self, words: list[Candidate], near: list[Candidate]) -> list[Ranked]:
         """The best of both sides with their neighbours, weighed exactly; then the rest, each by itself."""
         query = self._query
         most = POOL if query.mode == "hybrid" else SIDE
@@ -225,19 +222,19 @@ class Search:
         wide = query.mode == "hybrid" and not self._phrases
         passages = {ref: passage for ref, passage in self._passages(best | beside if wide else best).items()
                     if ref in best or passage_matches(passage, query.filter)}
-        pool = self._weigh(passages, dense)
-        ranked = self._ranker.rank(asked, pool) if query.mode == "hybrid" else self._alone(asked, pool)
+        pool = self._weigh(passages)
+        ranked = self._ranker.rank(self._asked, pool) if query.mode == "hybrid" else self._alone(pool)
         rest = {ref for ref, _ in (*words, *near)} - passages.keys()
         blocks = {(one.ref >> ORDINAL_BITS, one.passage.block) for one in ranked} if query.per_block else set()
         beyond = query.offset + query.limit > (len(blocks) or len(ranked))
         if not (beyond or query.threshold or query.by_similarity or query.per_item or query.as_of):
             self.unread = self._rows.blocks_at(rest, blocks) if query.per_block else len(rest)
             return ranked
-        return ranked + self._alone(asked, self._weigh(self._passages(rest), dense))
+        return ranked + self._alone(self._weigh(self._passages(rest)))
 
-    def _alone(self, asked: Asked, pool: list[Evidence]) -> list[Ranked]:
+    def _alone(self, pool: list[Evidence]) -> list[Ranked]:
         """Each by itself, in the order of the mode."""
-        judged = self._ranker.judge(asked, pool)
+        judged = self._ranker.judge(self._asked, pool)
         if self._query.mode == "vector":
             judged = [one if (cosine := one.reasons.get("cosine")) is None else
                       one._replace(order=cosine, similarity=self._ranker.similarity(cosine)) for one in judged]
@@ -251,15 +248,12 @@ class Search:
         self._read |= {ref: passage for ref, (_, passage) in found.items()}
         return {ref: self._read[ref] for ref in sorted(refs & self._read.keys())}
 
-    def _weigh(self, passages: dict[int, Passage], dense: Dense | None) -> list[Evidence]:
-        cosines = {ref: self._near[ref] for ref in passages if ref in self._near}
-        if dense and (others := passages.keys() - cosines.keys()):
-            cosines |= dense[0].vectors.cosines(self._rows, dense[1], others)
-        return [Evidence(ref, passage, self._words(self._items[ref >> ORDINAL_BITS], passage), cosines.get(ref))
-                for ref, passage in passages.items()]
-
-    def _words(self, item: Item, passage: Passage) -> tuple[str, ...]:
-        return tuple(self._lexicon.terms(f"{passage.text}\n{self._lexicon.extra(item, passage)}"))
+    def _weigh(self, passages: dict[int, Passage]) -> list[Evidence]:
+        cosines, terms, extra = self._near, self._lexicon.terms, self._lexicon.extra
+        if self.dense and (others := passages.keys() - cosines.keys()):
+            cosines |= self.dense[0].vectors.cosines(self._rows, self.dense[1], others)
+        return [(ref, passage, tuple(terms(f"{passage.text}\n{extra(self._items[ref >> ORDINAL_BITS], passage)}")),
+                 cosines.get(ref)) for ref, passage in passages.items()]
 
     def _cut(self, ranked: list[Ranked]) -> list[Ranked]:
         """Without what is below the threshold, and one hit per item or per block where asked."""
@@ -274,22 +268,24 @@ class Search:
             kept = list(first.values())
         return kept
 
-    def _as_of(self, asked: Asked, ranked: list[Ranked], at: str, dense: Dense | None) -> list[Ranked]:
+    def _as_of(self, ranked: list[Ranked], at: str) -> list[Ranked]:
         """What was unchanged since comes from the index; what was not, from a replay of its log."""
         changed = set(self._rows.streams(self._caller.tenant, at))
         stay = [one for one in ranked if one.passage.item not in changed]
-        past = [(item, passage) for item, passages in then(self._rows, self._caller, changed, at).values()
-                if item_matches(item, self._query.filter)
-                for passage in passages if passage_matches(passage, self._query.filter)]
-        # In no index: their vectors are made on the spot, for the first so many.
-        texts = [embedded(item.title, passage.speaker, passage.text) for item, passage in past[:MOST_BYGONE]]
-        cosines = {n: sum(map(mul, array("f", dense[1]), array("f", vector))) for n, vector in enumerate(
-            dense[0].embedder.embed(texts)) if vector is not None} if dense else {}
+        past = [(item, passages) for item, passages in then(self._rows, self._caller, changed, at).values()
+                if item_matches(item, self._query.filter)]
         self._items |= {-1 - n: item for n, (item, _) in enumerate(past)}
-        pool = [Evidence(-1 - n << ORDINAL_BITS | passage.ordinal, passage, self._words(item, passage), cosines.get(n))
-                for n, (item, passage) in enumerate(past)]
-        made = self._alone(asked, pool)
-        return _sorted(stay + [one for one in made if one.reasons["text"] or one.reasons.get("cosine", 0.0) > 0])
+        found = {-1 - n << ORDINAL_BITS | one.ordinal: one for n, (_, passages) in enumerate(past)
+                 for one in passages if passage_matches(one, self._query.filter)}
+        if self.dense:
+            # In no index: their vectors are made on the spot, for the first so many.
+            texts = {ref: embedded(self._items[ref >> ORDINAL_BITS].title, one.speaker, one.text)
+                     for ref, one in islice(found.items(), MOST_BYGONE)}
+            made = zip(texts, self.dense[0].embedder.embed([*texts.values()]), strict=True)
+            self._near |= {ref: sum(map(mul, array("f", self.dense[1]), array("f", vector)))
+                           for ref, vector in made if vector is not None}
+        judged = self._alone(self._weigh(found))
+        return _sorted(stay + [one for one in judged if one.reasons["text"] or one.reasons.get("cosine", 0.0) > 0])
 
     def hits(self, chosen: Sequence[Ranked]) -> tuple[Hit, ...]:
         """Ranked passages as the caller gets to see them, each with those within the reach, itself included."""

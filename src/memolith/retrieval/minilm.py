@@ -43,10 +43,6 @@ class MiniLM:
         self._recent: dict[bytes, bytes | None] = {}
         """The results of the texts seen last, by the hash of the text; the latest stand at the end."""
 
-    @property
-    def ready(self) -> bool:
-        return self._loading is not None and self._loading.done() and not failed(self._loading)
-
     def wait(self, timeout_s: float) -> bool:
         """Load if need be and say whether the model is ready in that time; `embed` then raises why it is not."""
         try:

@@ -70,8 +70,8 @@ def judge(asked: Asked, pool: Sequence[Evidence]) -> list[Ranked]:
     known = sum(weight for term, weight in weights.items() if found.get(term))
     ideal = sum(weights.values())
     judged = [_judged(evidence, weights, asked.statistics.mean_length, known, ideal) for evidence in pool]
-    for n, evidence in enumerate(pool if asked.entities else ()):
-        share = ENTITIES * sum(map(frozenset(evidence.words).issuperset, asked.entities)) / len(asked.entities)
+    for n, (_, _, words, _) in enumerate(pool if asked.entities else ()):
+        share = ENTITIES * sum(map(frozenset(words).issuperset, asked.entities)) / len(asked.entities)
         one = judged[n]
         judged[n] = one._replace(order=one.order + share, reasons={**one.reasons, "entities": share})
     return judged
@@ -98,7 +98,7 @@ def rank(asked: Asked, pool: Sequence[Evidence]) -> list[Ranked]:
 
 
 def _judged(evidence: Evidence, weights: dict[str, float], mean: float, known: float, ideal: float) -> Ranked:
-    words, cosine = evidence.words, evidence.cosine
+    ref, passage, words, cosine = evidence
     norm = K1 * (1 - B + B * len(words) / mean) if mean else K1
     found = [word for word in words if word in weights]
     raw = sum(weights[term] * times * (K1 + 1) / (times + norm) for term in weights if (times := found.count(term)))
@@ -109,7 +109,7 @@ def _judged(evidence: Evidence, weights: dict[str, float], mean: float, known: f
     worth = similarity(1 - (1 - meaning) * (1 - TEXT_SHARE * share))
     reasons = {"text": text} if cosine is None else {"text": text, "cosine": cosine}
     order = (cosine if cosine is not None else share) + text
-    return Ranked(evidence.ref, evidence.passage, order, round(worth, 4), reasons)
+    return Ranked(ref, passage, order, round(worth, 4), reasons)
 
 
 def _boosts(asked: Asked, one: Ranked, places: Mapping[int, Ranked], days: Days,

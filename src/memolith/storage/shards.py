@@ -8,7 +8,7 @@ from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from operator import itemgetter
 
-from memolith.engine.upkeep import carry_rest, follow, unequal, unsound
+from memolith.engine.upkeep import carry_rest, differences, follow, unequal
 from memolith.errors import Conflict, InvalidInput, NotFound, StoreCorrupt, TenantMoving
 from memolith.storage.postgres import PostgresStore
 from memolith.storage.postgres_read import Connection
@@ -102,7 +102,7 @@ class Shards(PostgresStore):
         freeze(target, tenant, False)
         follow(here, target, tenant, progress)
         embed(target)
-        if problems := unsound(target, tenant):
+        if problems := differences(target, tenant):
             raise StoreCorrupt(f"The copy does not equal its log, so nothing was changed: {problems[0]}")
         follow(here, target, tenant, progress)
         # Waits for the writer at work. A tenant that an earlier move left behind frozen is one like any other here.
