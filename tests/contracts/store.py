@@ -273,7 +273,7 @@ class StoreContract:
                 assert item is not None
                 assert (item.title, item.status, item.tags) == ("U", "done", ("c", "ü"))
                 assert dict(item.attributes) == {"z": 1, "folder": "/", "importance_score": 5}
-                assert (item.scope.audience, item.scope.project, item.scope.namespace) == (Audience.ORG, "q", "m")
+                assert (item.audience, item.project, item.namespace) == (Audience.ORG, "q", "m")
                 assert (item.version, item.seq, item.blocks, item.passages, item.forgotten) == (5, 1, 2, 2, False)
                 assert [(one.text, one.speaker, one.locator, dict(one.attributes)) for one in passages] == [
                     ("hi", "ann", "p. 1", {"n": [1]}), ("bye", None, None, {})]

@@ -126,13 +126,13 @@ def holds(row: Row, terms: list[tuple[str, list[str]]], now: str) -> bool:
     created = datetime.fromisoformat(item.created_at)
     word = next(word for word, stored in STATUSES.items() if item.status in stored)
     tests = {
-        "ns": lambda: any(item.scope.namespace in STORED[one] for one in flat["ns"]),
+        "ns": lambda: any(item.namespace in STORED[one] for one in flat["ns"]),
         "tag": lambda: all(set(group) & set(item.tags) for group in wanted["tag"]),
         "-tag": lambda: not set(flat["-tag"]) & set(item.tags),
         "source": lambda: matches(item.attributes.get("source"), flat["source"]),
         "path": lambda: matches(item.attributes.get("source"), flat["path"]),
         "branch": lambda: matches(item.attributes.get("branch"), flat["branch"]),
-        "project": lambda: item.scope.project in flat["project"],
+        "project": lambda: item.project in flat["project"],
         "entity": lambda: all({one.lower() for one in group} & {one.lower() for name in row.mentions for one in (
             name, *ALIASES.get(name, ()))} for group in wanted["entity"]),
         "status": lambda: word in flat["status"],

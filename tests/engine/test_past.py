@@ -27,13 +27,13 @@ def state(app: App, id: str) -> State:
         item = rows.item(ME.tenant, id)
         assert item is not None
         # A number and a truth value are equal in Python, but not in the bytes of their JSON.
-        return (replace(item, version=0, updated_at=""), json.dumps(dict(item.attributes), sort_keys=True),
+        return (item._replace(version=0, updated_at=""), json.dumps(dict(item.attributes), sort_keys=True),
                 tags_of(rows, ME.tenant, id), rows.passages(ME.tenant, id))
 
 
 def links(app: App) -> list[Link]:
     with app.store.reading(None) as rows:
-        return [replace(link, version=0, updated_at="") for link in rows.all_links(ME.tenant)]
+        return [link._replace(version=0, updated_at="") for link in rows.all_links(ME.tenant)]
 
 
 def length(app: App) -> int:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from memolith.engine.claims import contradicts
 from memolith.engine.insights import ALIKE, ON_TOPIC
-from memolith.engine.model import Block, Caller, Condition, Draft, Filter, Item, Json, Scope, new_id
+from memolith.engine.model import Block, Caller, Condition, Draft, Filter, Item, Json, new_id
 from memolith.engine.ports import MOST_LISTED
 from memolith.engine.recall import SIDE, Query
 from memolith.engine.secrets import redact
@@ -38,8 +38,8 @@ def plan(engine: Engine, caller: Caller, chosen: Filter, strategy: str, query: s
     near, warnings = engine.insights.duplicates(caller, chosen, least, tell)
     items = {item.id: item for item in engine.listing(caller, chosen, descending=False, limit=MOST_LISTED).items}
     texts = {item.id: "\n".join(block.text for block in blocks) for item, blocks in engine.read_many(caller, [*items])}
-    first: dict[tuple[Scope, str], Item] = {}
-    same = [(first.setdefault((item.scope, " ".join(texts[id].casefold().split())), item), item, 1.0)
+    first: dict[tuple[str | None, ...], Item] = {}
+    same = [(first.setdefault((*_place(item), " ".join(texts[id].casefold().split())), item), item, 1.0)
             for id, item in items.items()]
     planned: list[Group] = []
     for ids, similarity in _grouped([*same, *near], texts):
@@ -50,13 +50,17 @@ def plan(engine: Engine, caller: Caller, chosen: Filter, strategy: str, query: s
     return planned, warnings
 
 
+def _place(item: Item) -> tuple[str | None, ...]:
+    return item.owner, item.audience, item.project, item.namespace
+
+
 def _grouped(pairs: Sequence[tuple[Item, Item, float]], texts: dict[str, str]) -> list[tuple[list[str], float]]:
     """The ids that belong together, in the order of the texts, and the least similarity that brought them together."""
     groups, scores = {id: {id} for id in texts}, dict.fromkeys(texts, 1.0)
     for one, two, score in pairs:
         ours, theirs = groups.get(one.id, set()), groups.get(two.id, set())
         # Each may be like the next, and yet the last contradict the first.
-        if ours is not theirs and one.scope == two.scope and not any(
+        if ours is not theirs and _place(one) == _place(two) and not any(
                 contradicts(texts[mine], texts[other]) for mine in ours for other in theirs):
             ours |= theirs
             groups |= dict.fromkeys(theirs, ours)
@@ -77,8 +81,8 @@ def carry_out(engine: Engine, caller: Caller, groups: Sequence[Group], strategy:
                 tags = sorted({tag for item in items for tag in item.tags})[:engine.limits.tags]
                 written = engine.remember_in(rows, caller, Draft(
                     "memory", headline(content), (Block(content),), tuple(tags),
-                    kept | {"is_summary": True} if summing else kept, "active", stands.scope.audience,
-                    stands.scope.project, stands.scope.namespace), engine.intake())
+                    kept | {"is_summary": True} if summing else kept, "active", stands.audience,
+                    stands.project, stands.namespace), engine.intake())
                 stands, sources = written.item, items
                 events.append(written.seq)
             link: dict[str, Json] = {"source": stands.id, "type": "RelatesTo" if summing else "Supersedes",

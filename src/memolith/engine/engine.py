@@ -56,7 +56,7 @@ class Engine(Verbs):
         """Those of the items that the caller may see, in the order asked for."""
         with self.store.reading(caller.tenant) as rows:
             found = rows.items(caller.tenant, ids)
-            items = [item for id in ids if (item := found.get(id)) and item.scope.admits(caller)
+            items = [item for id in ids if (item := found.get(id)) and item.admits(caller)
                      and (forgotten or not gone(item))]
             texts = rows.passages_of(caller.tenant, [item.id for item in items])
         return [(item, join_blocks(texts[item.id])) for item in items]

@@ -84,7 +84,7 @@ def seen(rows: Reader, caller: Caller, ids: Collection[str], chosen: Filter, mom
     """Those of the items that the caller sees and that passed the filter at the moment, as they were."""
     found = rows.items(caller.tenant, ids) if moment.as_of is None else {
         id: item for id, (item, _) in then(rows, caller, ids, moment.as_of).items()}
-    return {id: item for id, item in found.items() if item.scope.admits(caller) and item_matches(item, chosen)}
+    return {id: item for id, item in found.items() if item.admits(caller) and item_matches(item, chosen)}
 
 
 def _steps(rows: Reader, caller: Caller, chosen: Filter, frontier: Collection[str], toward: Direction,
@@ -191,7 +191,7 @@ def find(engine: Engine, caller: Caller, name: str, field: str, chosen: Filter =
             item.id: item for way in ways for item in rows.listing(caller, way, limit=MOST_LISTED).items
             if _names(item) & {one.casefold() for one in spelled}}
     if len(found) > 1:
-        told = ", ".join(f"{item.id} ({item.scope.namespace})" for item in found.values())
+        told = ", ".join(f"{item.id} ({item.namespace})" for item in found.values())
         raise InvalidInput(f"Several entities are called {name[:100]!r}; use the id: {told[:400]}.", field=field)
     if not found:
         raise NotFound(f"There is no entity {name[:100]!r}.", field=field, id=name)
@@ -208,7 +208,7 @@ def relationship(engine: Engine, caller: Caller, id: str) -> Link:
 
 def _stands(rows: Reader, caller: Caller, link: Link) -> bool:
     ends = rows.items(caller.tenant, (link.source, link.target)).values()
-    return len(ends) == 2 and all(end.scope.admits(caller) and not gone(end) for end in ends)
+    return len(ends) == 2 and all(end.admits(caller) and not gone(end) for end in ends)
 
 
 def forget(engine: Engine, caller: Caller, id: str) -> int:
@@ -249,7 +249,7 @@ def merge(engine: Engine, caller: Caller, items: Sequence[Item], name: str, dry_
 
 def extract(engine: Engine, caller: Caller, text: str, least: float) -> Said:
     with engine.store.reading(caller.tenant) as rows:
-        known = {name: str(item.scope.namespace) for item in _known(rows, caller) for name in _spelled(item)}
+        known = {name: str(item.namespace) for item in _known(rows, caller) for name in _spelled(item)}
     found, method, warnings = engine.insights.ask(lambda analyst: analyst.entities(text, known))
     said: dict[tuple[str, ...], Finding] = {}
     for one in found:
@@ -265,7 +265,7 @@ def keep(engine: Engine, caller: Caller, place: Draft, found: Sequence[Finding],
     """Store what was found as far as it is new, mentioned in the memory; ids by name."""
     intake, ids = engine.intake(), dict[str, str]()
     with engine.store.writing(caller.tenant) as rows:
-        known = {(name, item.scope.namespace): item.id for item in _known(rows, caller) for name in _names(item)}
+        known = {(name, item.namespace): item.id for item in _known(rows, caller) for name in _names(item)}
         for one in found:
             if not one.support:
                 draft = replace(place, title=one.text, namespace=one.label, attributes={"confidence": one.confidence})
@@ -290,7 +290,7 @@ def infer(engine: Engine, caller: Caller, items: Sequence[Item], least: float) -
     for item in items:
         query = Query(f'"{item.title}"', MEMORIES, mode="text", limit=READ, per_item=True)
         found |= {hit.item.id for hit in engine.recall(caller, query).hits}
-    texts, known = engine.insights.texts(caller, sorted(found)), {one.title: str(one.scope.namespace) for one in items}
+    texts, known = engine.insights.texts(caller, sorted(found)), {one.title: str(one.namespace) for one in items}
     stated, method, warnings = engine.insights.ask(lambda one: one.entities("\n".join(texts.values()), known))
     said: dict[tuple[str, ...], Finding] = {}
     for one in stated:

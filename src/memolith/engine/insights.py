@@ -94,4 +94,4 @@ class Insights(NamedTuple):
         trend = "stable" if steady else "increasing" if slope > 0 else "decreasing"
         hours = Counter(int(item.created_at[11:13]) for item in items)
         return (topics.most_common(10), trend, sorted(hour for hour, _ in hours.most_common(3)),
-                Counter(item.scope.namespace for item in items))
+                Counter(item.namespace for item in items))

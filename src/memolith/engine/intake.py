@@ -176,10 +176,8 @@ def json_object(text: str | bytes | bytearray, what: str, field: str) -> dict[st
 def plain(name: str, text: str) -> str:
     if not isinstance(text, str):
         raise InvalidInput(f"{name} must be text.", field=name)
-    if "\x00" in text:
-        raise InvalidInput(f"{name} holds a NUL character, which cannot be stored.", field=name)
     if not storable(text):
-        raise InvalidInput(f"{name} holds half of a surrogate pair, which is not valid Unicode.", field=name)
+        raise InvalidInput(f"{name} holds a NUL character or half of a surrogate pair; leave it out.", field=name)
     return text
 
 

@@ -41,12 +41,12 @@ def _check(condition: Condition) -> None:
 
 def item_matches(item: Item, chosen: Filter) -> bool:
     """Whether an item passes, but for the conditions, which only a store can tell."""
-    tags, scope = set(item.tags), item.scope
-    values = ((chosen.kinds, item.kind), (chosen.statuses, item.status), (chosen.projects, scope.project),
-              (chosen.namespaces, scope.namespace), (chosen.topics, item.attributes.get("topic_id")),
+    tags = set(item.tags)
+    values = ((chosen.kinds, item.kind), (chosen.statuses, item.status), (chosen.projects, item.project),
+              (chosen.namespaces, item.namespace), (chosen.topics, item.attributes.get("topic_id")),
               (chosen.ids, item.id), (chosen.titles, item.title))
     return (all(not wanted or value in wanted for wanted, value in values)
-            and chosen.forgotten in (None, item.forgotten) and chosen.owner in (None, scope.owner)
+            and chosen.forgotten in (None, item.forgotten) and chosen.owner in (None, item.owner)
             and tags.issuperset(chosen.tags_all) and tags.isdisjoint(chosen.tags_none)
             and (not chosen.tags_any or not tags.isdisjoint(chosen.tags_any))
             and chosen.title.casefold() in item.title.casefold())

@@ -72,10 +72,10 @@ class Past(NamedTuple):
 
 def then(rows: Reader, caller: Caller, ids: Collection[str], at: str) -> dict[str, tuple[Item, list[Passage]]]:
     """Those of the items that the caller sees and saw at that time, as they were."""
-    now = [id for id, item in rows.items(caller.tenant, ids).items() if item.scope.admits(caller)]
+    now = [id for id, item in rows.items(caller.tenant, ids).items() if item.admits(caller)]
     states = {id: Replay.of(rows.events(caller.tenant, id), at) for id in sorted(now)}
     return {id: (state.row, state.passages) for id, state in states.items()
-            if isinstance(state.row, Item) and state.row.scope.admits(caller)}
+            if isinstance(state.row, Item) and state.row.admits(caller)}
 
 
 def _events(rows: Reader, caller: Caller, id: str) -> list[Event]:
@@ -92,7 +92,7 @@ def _seen(rows: Reader, caller: Caller, events: list[Event]) -> bool:
     if isinstance(made, Link):
         return sees_both(rows, caller, made)
     item = rows.item(caller.tenant, events[0].stream)
-    return item is not None and item.scope.admits(caller)
+    return item is not None and item.admits(caller)
 
 
 def _steps(caller: Caller, events: list[Event]) -> list[Step]:
@@ -102,7 +102,7 @@ def _steps(caller: Caller, events: list[Event]) -> list[Step]:
     state, steps, before = Replay(), list[Step](), dict[str, Json]()
     for event in events:
         state.apply(event)
-        seen = not isinstance(state.row, Item) or state.row.scope.admits(caller)
+        seen = not isinstance(state.row, Item) or state.row.admits(caller)
         after = picture(state) if seen else {}
         if seen:
             steps.append(Step(event, {name: (before.get(name), after.get(name)) for name in _changed(before, after)}))
@@ -123,7 +123,7 @@ def picture(state: Replay) -> dict[str, Json]:
     if isinstance(row, Link):
         return {"source": row.source, "target": row.target, "type": row.type, "strength": row.strength,
                 "attributes": dict(row.attributes)}
-    scope, blocks = row.scope, join_blocks(state.passages)
+    blocks = join_blocks(state.passages)
     # The text of an item as a person thinks of it: messages, one text, or parts.
     texts: dict[str, Json] = {
         "messages" if row.kind == "conversation" else "parts": [block_data(block) for block in blocks]}
@@ -132,8 +132,8 @@ def picture(state: Replay) -> dict[str, Json]:
     # A computed certainty follows from the rest; undo brings the rest back.
     hidden = () if row.attributes.get("certainty_source") == "given" else ("certainty_score", "certainty_source")
     return {"kind": row.kind, "title": row.title, "status": row.status, "forgotten": row.forgotten,
-            "owner": scope.owner, "audience": scope.audience.value, "project": scope.project,
-            "namespace": scope.namespace, "tags": list(row.tags),
+            "owner": row.owner, "audience": row.audience.value, "project": row.project, "namespace": row.namespace,
+            "tags": list(row.tags),
             **{f"attributes.{name}": value for name, value in row.attributes.items() if name not in hidden}, **texts}
 
 

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict
 from itertools import chain, zip_longest
 from typing import NamedTuple, cast
 
@@ -58,7 +57,7 @@ class Upkeep(NamedTuple):
         """The tenant as JSON Lines: a header, then its log."""
         with self.engine.store.reading(tenant) as rows:
             head = {"memolith": FORMAT, "tenant": tenant, "events": rows.last_seq(tenant), "left_out": LEFT_OUT}
-            events = ({"event": {name: value for name, value in asdict(event).items() if name != "tenant"}}
+            events = ({"event": dict(zip(Event._fields[1:], event[1:], strict=True))}
                       for event in rows.events_after(tenant, 0))
             for record in chain([head], events):
                 yield json.dumps(record, ensure_ascii=False, sort_keys=True)
@@ -121,8 +120,8 @@ def _import_event(rows: Writer, raw: Json, versions: dict[str, int], intake: Int
     if item := changes.item:
         # What no verb would have made is refused.
         intake.draft(Draft(item.kind, item.title, (Block("text"),), item.tags, item.attributes, item.status,
-                           item.scope.audience, item.scope.project, item.scope.namespace))
-        plain("owner", item.scope.owner)
+                           item.audience, item.project, item.namespace))
+        plain("owner", item.owner)
         for passage in changes.passages:
             plain("text", passage.text)
             when("at", passage.at)

@@ -45,7 +45,7 @@ class Verbs:
         if len(draft.blocks) != 1:
             return written
         with self.store.reading(caller.tenant) as before:
-            return replace(written, similar=known(before, caller, draft.kind, draft.blocks[0].text, written.item.id))
+            return written._replace(similar=known(before, caller, draft.kind, draft.blocks[0].text, written.item.id))
 
     def remember_in(self, rows: Writer, caller: Caller, draft: Draft, intake: Intake) -> Written:
         """Keep something new as part of a larger write."""
@@ -120,7 +120,7 @@ class Verbs:
         with self.store.writing(caller.tenant) as rows:
             return [self._change(rows, caller, item, "forgotten", {}, self.intake()).item.id
                     for item in rows.items(caller.tenant, ids).values()
-                    if item.kind == kind and item.scope.admits(caller) and not gone(item)]
+                    if item.kind == kind and item.admits(caller) and not gone(item)]
 
     def restore(self, caller: Caller, id: str, key: str | None = None) -> Written:
         intake = self.intake().sign(key, "restore", id)
@@ -138,7 +138,7 @@ class Verbs:
         with self.store.writing(caller.tenant) as rows:
             for id in ids:
                 item = visible(rows, caller, id, forgotten=True)
-                if item.scope.owner != caller.user and not caller.admin:
+                if item.owner != caller.user and not caller.admin:
                     raise Denied("Only its owner or an admin can erase an item.", id=id)
                 for stream in rows.link_streams(caller.tenant, id):
                     self.tell(rows, caller, stream, "erased", {}, rows.link(caller.tenant, id=stream))
@@ -229,7 +229,7 @@ def _written(event: Event, row: Item | Link | None, repeated: bool = False) -> W
 def visible(rows: Reader, caller: Caller, id: str, forgotten: bool = False) -> Item:
     """The item, or the same answer for one that is not there and one that is not the caller's."""
     item = rows.item(caller.tenant, id)
-    if item is None or not item.scope.admits(caller) or (gone(item) and not forgotten):
+    if item is None or not item.admits(caller) or (gone(item) and not forgotten):
         raise NotFound(f"There is no item {id[:100]!r}, or it was forgotten.", id=id)
     return item
 
@@ -242,7 +242,7 @@ def gone(item: Item) -> bool:
 def sees_both(rows: Reader, caller: Caller, link: Link) -> bool:
     """Whether the caller may see both ends of a link, forgotten or not."""
     ends = rows.items(caller.tenant, (link.source, link.target))
-    return len(ends) == 2 and all(end.scope.admits(caller) for end in ends.values())
+    return len(ends) == 2 and all(end.admits(caller) for end in ends.values())
 
 
 def refuse_unsound(rows: Reader, changes: Changes) -> None:
@@ -251,23 +251,22 @@ def refuse_unsound(rows: Reader, changes: Changes) -> None:
     if item is None:
         return
     if not item.title and (before is None or before.title or changes.passages):
-        passages = changes.passages or rows.passages(item.scope.tenant, item.id)
+        passages = changes.passages or rows.passages(item.tenant, item.id)
         if not any(passage.text.strip() for passage in passages):
             raise InvalidInput("An item without text needs a title.", field="title")
-    if item.scope.audience is model.Audience.PROJECT and not item.scope.project:
+    if item.audience is model.Audience.PROJECT and not item.project:
         raise InvalidInput("An item for a project needs to name the project.", field="project")
     named = item.kind in UNIQUE and item.title and not item.forgotten
     if named and (before is None or before.forgotten or _named(before) != _named(item)):
-        for other in rows.namesakes(item.scope.tenant, item.kind, item.title):
+        for other in rows.namesakes(item.tenant, item.kind, item.title):
             if other.id != item.id and _named(other) == _named(item):
                 raise AlreadyExists(f"Another {item.kind} here is called {item.title!r}.", field="title", id=other.id)
 
 
 def _named(item: Item) -> tuple[object, ...]:
-    scope = item.scope
-    among = {"user": scope.owner, "project": scope.project}.get(scope.audience)
-    type = scope.namespace if item.kind == "entity" else None
-    return (item.title, scope.audience, among, type, *(item.attributes.get(name) for name in UNIQUE[item.kind]))
+    among = {"user": item.owner, "project": item.project}.get(item.audience)
+    type = item.namespace if item.kind == "entity" else None
+    return (item.title, item.audience, among, type, *(item.attributes.get(name) for name in UNIQUE[item.kind]))
 
 
 def _text(blocks: Sequence[Block]) -> dict[str, Json]:
@@ -276,10 +275,9 @@ def _text(blocks: Sequence[Block]) -> dict[str, Json]:
 
 def _difference(item: Item, blocks: list[Block], patch: Patch) -> dict[str, Json]:
     """The part of a patch that changes something, as the data of an event."""
-    scope = item.scope
     texts = {"title": (patch.title, item.title), "status": (patch.status, item.status),
-             "audience": (patch.audience, scope.audience), "project": (patch.project, scope.project or ""),
-             "namespace": (patch.namespace, scope.namespace or "")}
+             "audience": (patch.audience, item.audience), "project": (patch.project, item.project or ""),
+             "namespace": (patch.namespace, item.namespace or "")}
     data: dict[str, Json] = {name: new or ("" if name == "title" else None) for name, (new, old) in texts.items()
                              if new is not None and new != old}
     if patch.tags is not None and patch.tags != item.tags:

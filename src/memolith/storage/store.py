@@ -13,6 +13,8 @@ from memolith.storage.queries import Parameter, Parameters, columns, key_from
 from memolith.storage.reader import Known, SqlReader
 from memolith.storage.terms import indexed, sketch
 
+POSTED = ("title", "tags", "owner", "audience", "project", "namespace")
+"""What of an item the text index holds with each of its passages."""
 BACK_OFF_S = (1, 5, 30, 120, 600, 3600)
 
 
@@ -94,7 +96,7 @@ class SqlWriter(SqlReader):
         self._put_tags(number, before.tags if before else (), item.tags)
         if before is not None:
             self._drop_passages(number, before, before.passages if changes.keep is None else changes.keep)
-            altered = (before.title, before.tags, before.scope) != (item.title, item.tags, item.scope)
+            altered = any(getattr(before, name) != getattr(item, name) for name in POSTED)
             for passage in self.passages(self.tenant, item.id) if altered else ():
                 ref = number << ORDINAL_BITS | passage.ordinal
                 self._index("posting_drop", ref, before, passage)

@@ -66,12 +66,12 @@ def extra(item: Item, passage: Passage) -> str:
 
 def indexed(number: int, item: Item, passage: Passage) -> tuple[str, str, str, int]:
     """The three columns of the index, and how many terms there are in all."""
-    body, beside, scope = terms(passage.text), terms(extra(item, passage)), item.scope
-    sees = {Audience.USER: f"u{scope.owner}", Audience.PROJECT: f"p{scope.project}", Audience.ORG: "o"}[scope.audience]
+    body, beside = terms(passage.text), terms(extra(item, passage))
+    sees = {Audience.USER: f"u{item.owner}", Audience.PROJECT: f"p{item.project}", Audience.ORG: "o"}[item.audience]
     # What lets a filter narrow the posting lists.
-    tokens = {"see": (sees, f"u{scope.owner}"), "kind": (item.kind,), "tag": item.tags,
-              "project": () if scope.project is None else (scope.project,),
-              "namespace": () if scope.namespace is None else (scope.namespace,)}
+    tokens = {"see": (sees, f"u{item.owner}"), "kind": (item.kind,), "tag": item.tags,
+              "project": () if item.project is None else (item.project,),
+              "namespace": () if item.namespace is None else (item.namespace,)}
     narrow = [token for name, values in tokens.items() for token in scope_tokens(name, dict.fromkeys(values))]
     return own(number, body), own(number, beside), own(number, narrow), len(body) + len(beside)
 

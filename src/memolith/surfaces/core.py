@@ -176,7 +176,7 @@ def _filter(kinds: Texts, tags: Texts, project: str | None, since: str | None = 
 
 def _item(item: Item) -> Body:
     return {"id": item.id, "kind": item.kind, "title": item.title, "status": item.status, "tags": list(item.tags),
-            "project": item.scope.project, "version": item.version, "created_at": item.created_at,
+            "project": item.project, "version": item.version, "created_at": item.created_at,
             "updated_at": item.updated_at, **({"metadata": dict(item.attributes)} if item.attributes else {})}
 
 
