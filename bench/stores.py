@@ -24,8 +24,8 @@ from bench.sentences import question_vectors, questions, sentences, vectors
 from memolith.app import App, open_app
 from memolith.engine.events import embedded
 from memolith.engine.intake import Intake, Limits
-from memolith.engine.model import Block, Caller, Draft, Filter
-from memolith.engine.ports import Job, Place
+from memolith.engine.model import ORDINAL_BITS, Block, Caller, Draft, Filter
+from memolith.engine.ports import Job
 from memolith.engine.recall import SIDE, Query
 from memolith.retrieval.minilm import MiniLM
 from memolith.settings import Settings
@@ -44,7 +44,7 @@ class Filled:
     app: App
     postmaster: psutil.Process | None = None
     database: str = ""
-    places: dict[str, dict[Place, int]] = field(default_factory=dict)
+    places: dict[str, dict[int, int]] = field(default_factory=dict)
 
     def database_s(self) -> float:
         """CPU seconds that the backends of this database have used so far, without the server's own upkeep."""
@@ -73,10 +73,10 @@ def fill(filled: Filled, split: dict[str, range]) -> None:
         with app.store.writing(tenant) as store:
             for n in part:
                 item = app.engine.remember_in(store, Caller(tenant), draft(n, texts[n]), intake).item
-                place = Place(store.row_of(item), 0)
+                place = store.row_of(item) << ORDINAL_BITS
                 digest = hashlib.blake2b(embedded("", None, texts[n]).encode(), digest_size=16).digest()
                 with getattr(store.db, "pipeline", nullcontext)():
-                    store.put_vector(place.ref, MiniLM.id, digest, app.stage.row(rows[n].tobytes()))
+                    store.put_vector(place, MiniLM.id, digest, app.stage.row(rows[n].tobytes()))
                     store.done(Job(tenant, item.seq, "embed", item.id, 1))
                 filled.places.setdefault(tenant, {})[place] = n
 
@@ -217,7 +217,7 @@ def recall_at_10(filled: Filled, tenant: str, queries: int) -> float:
         exact = set(numbers[np.argpartition(-(matrix @ query), 10)[:10]].tolist())
         with filled.app.store.reading(tenant) as rows:
             near = stage.nearest(rows, Caller(tenant), Filter(), query.tobytes(), SIDE)[:10]
-        found += len(exact & {places.get(Place.of(ref), -1) for ref, _ in near})
+        found += len(exact & {places.get(ref, -1) for ref, _ in near})
     return found / 10 / len(looked)
 
 
@@ -236,8 +236,8 @@ def large(filled: Filled, count: int) -> None:
     with filled.app.store.owning() as db:
         for statement in LARGE.split(";"):
             db.execute(statement)
-        filled.places["large"] = {Place(n, 0): number for tenant, row, n in db.execute("select * from numbered")
-                                  if (number := filled.places[tenant].get(Place(row, 0))) is not None}
+        filled.places["large"] = {n << ORDINAL_BITS: number for tenant, row, n in db.execute("select * from numbered")
+                                  if (number := filled.places[tenant].get(row << ORDINAL_BITS)) is not None}
         print(f"one tenant of {len(filled.places['large']):,}, exact scan   {nearest(filled, 'large', count)}   "
               f"recall@10 {recall_at_10(filled, 'large', 50):.3f}", flush=True)
         started, used = time.perf_counter(), filled.database_s()

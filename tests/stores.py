@@ -2,8 +2,6 @@
 
 import importlib.util
 import json
-from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -87,22 +85,15 @@ def dump_tenant(store: Store, tenant: str) -> dict[str, list[dict[str, Any]]]:
         items = list(rows.all_items(tenant))
         numbers = rows.statistics(tenant, ())
         found = {
-            "item": items, "passage": [one for item in items for one in rows.passages(tenant, item.id)],
+            "item": [item._asdict() for item in items],
+            "passage": [one._asdict() for item in items for one in rows.passages(tenant, item.id)],
             "tag": [{"item": item.id, "tags": tags_of(rows, tenant, item.id)} for item in items],
-            "link": list(rows.all_links(tenant)), "event": list(rows.events_after(tenant, 0)),
+            "link": [link._asdict() for link in rows.all_links(tenant)],
+            "event": [event._asdict() for event in rows.events_after(tenant, 0)],
             "sums": [{"seq": rows.last_seq(tenant), "passages": numbers.passages, "length": numbers.mean_length}],
             "access": [{"item": id, "read": read} for id, read in
                        sorted(rows.access(tenant, [item.id for item in items]).items())]}
-    plain = json.loads(json.dumps(found, default=_plain, sort_keys=True))
-    for row in plain["item"]:
-        del row["scope"]["tenant"]
-    for row in plain["event"]:
+    plain = json.loads(json.dumps(found, default=dict, sort_keys=True))
+    for row in (*plain["item"], *plain["event"]):
         del row["tenant"]
     return plain  # type: ignore[no-any-return]
-
-
-def _plain(value: object) -> object:
-    if is_dataclass(value):
-        return {field.name: getattr(value, field.name) for field in fields(value)}
-    assert isinstance(value, Mapping)
-    return dict(value)

@@ -22,7 +22,7 @@ from memolith.engine.intake import Limits
 from memolith.engine.model import Block, Caller, Draft, SystemClock
 from memolith.engine.ports import Allowance, Analyst, Blobs, Bounds, Cipher, Embedder, Meaning, Store
 from memolith.engine.recall import Recall
-from memolith.engine.upkeep import carry_rest, follow, unequal, unsound
+from memolith.engine.upkeep import carry_rest, differences, follow, unequal
 from memolith.errors import InvalidInput, MemolithError, StoreCorrupt, StoreGone
 from memolith.retrieval import rank
 from memolith.retrieval.minilm import MiniLM
@@ -344,7 +344,7 @@ def copy_everything(source: SqliteStore | PostgresStore, target: SqliteStore | P
     for tenant in every_tenant(source):
         copied[tenant] = follow(source, target, tenant, progress(tenant))
         carry_rest(source, target, tenant)
-        if problems := unequal(source, target, tenant) + unsound(target, tenant):
+        if problems := unequal(source, target, tenant) + differences(target, tenant):
             raise StoreCorrupt(f"The copy of {tenant[:60]!r} is not equal: {problems[0]}")
     known = {key.id for key in StoredKeys(target).all()}
     for key in StoredKeys(source).all():

@@ -224,13 +224,13 @@ def test_a_wrong_length_is_told_with_both_numbers(server):
 def test_a_silent_server_is_given_up_in_time_and_left_alone_for_a_while(server):
     made = embedder(server, timeout_s=0.2)
     server.script = [server.hang]
-    assert made.ready
+    assert made.wait(0.0)
     started = time.monotonic()
     with pytest.raises(EmbedderDown, match="in time"):
         made.embed(["text"])
     assert time.monotonic() - started < 3
     assert not made.wait(5.0), "the next search does not wait for it again"
-    wait_for(lambda: made.ready)
+    wait_for(lambda: made.wait(0.0))
     assert made.embed(["text"])[0] is not None
 
 

@@ -128,7 +128,6 @@ CASES: list[tuple[str, Call, type[MemolithError], str]] = [
     ("revised status", edit(status="a b"), InvalidInput, "status"),
     ("wrong version", lambda app: app.engine.revise(ME, "seed", Patch(title="t"), 7), VersionConflict,
      "expected_version"),
-    ("wrong version of forget", lambda app: app.engine.forget(ME, "seed", 0), VersionConflict, "expected_version"),
     ("nothing to append", lambda app: app.engine.append(ME, "seed", []), InvalidInput, "messages"),
     ("blank to append", lambda app: app.engine.append(ME, "seed", [Block(" ")]), InvalidInput, "messages"),
     ("tag both added and removed", lambda app: app.engine.tag(ME, "seed", ["a"], ["a"]), InvalidInput, "tags"),

@@ -88,7 +88,7 @@ def test_equal_texts_have_equal_vectors(model: MiniLM) -> None:
 def test_nothing_gives_nothing_without_loading() -> None:
     idle = MiniLM()
     assert idle.embed([]) == []
-    assert not idle.ready
+    assert idle._loading is None
 
 
 @pytest.mark.parametrize("text", [
@@ -166,7 +166,6 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 def test_a_failure_in_the_background_is_raised_at_the_next_use(damaged: Callable[[str], Path]) -> None:
     broken = MiniLM(damaged(MODEL_FILE))
     assert not broken.wait(60)
-    assert not broken.ready
     with pytest.raises(EmbedderDown, match="reinstall"):
         broken.embed(["hello"])
 
@@ -179,7 +178,7 @@ def test_a_repaired_file_is_used_without_a_restart(damaged: Callable[[str], Path
         healing.embed(["hello"])
     shutil.copy(MODEL_FOLDER / VOCAB_FILE, folder / VOCAB_FILE)
     assert healing.embed(["hello"]) != [None]
-    assert healing.ready
+    assert healing.wait(0.0)
 
 
 def test_waiting_ends_when_time_is_up() -> None:

@@ -199,7 +199,7 @@ def check_undo(at: At, seed: int) -> None:
 
 
 def sees(caller: Caller, tenant: str, row: dict[str, Any]) -> bool:
-    owner, audience, project = (row["scope"][name] for name in ("owner", "audience", "project"))
+    owner, audience, project = (row[name] for name in ("owner", "audience", "project"))
     return caller.tenant == tenant and (owner == caller.user or audience == "org" or (
         audience == "project" and project is not None and project == caller.project))
 

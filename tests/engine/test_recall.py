@@ -8,6 +8,7 @@ import pytest
 
 from conftest import ME, At, note
 from memolith.app import App, open_app
+from memolith.engine import context
 from memolith.engine.events import weigh
 from memolith.engine.intake import Intake, Limits
 from memolith.engine.model import Audience, Block, Caller, Condition, Draft, Filter, Found, Hit, Patch
@@ -267,8 +268,8 @@ def test_nobody_finds_by_meaning_what_he_may_not_see(smart):
     for caller, visible in wanted.items():
         for mode in ("hybrid", "vector"):
             assert set(ids(smart, "how much money do people earn?", caller, mode=mode)) == visible, caller
-        assert {citation.id for citation in smart.engine.context(caller, "salary income wages pay", 1000).citations
-                } <= visible
+        made = context.pack(smart.engine.search, caller, "salary income wages pay", 1000)
+        assert {citation.id for citation in made.citations} <= visible
     assert smart.engine.similar(BOB, "My salary is high.") == []
     assert smart.engine.similar(STRANGER, "My salary is high.") == []
 
@@ -462,7 +463,7 @@ def test_a_pack_stays_within_its_budget(talk, budget):
     for n in range(30):
         talk.engine.remember(ME, note(f"Weekend plan {n}: go to the lake with {n} friends and paint the sunrise."))
     talk.do_upkeep()
-    pack = talk.engine.context(ME, "weekend at the lake", budget)
+    pack = context.pack(talk.engine.search, ME, "weekend at the lake", budget)
     assert pack.tokens <= budget
     assert weigh(pack.text) <= budget
     assert pack.text or budget < 40
@@ -472,7 +473,7 @@ def test_a_pack_stays_within_its_budget(talk, budget):
 
 def test_the_citations_of_a_pack_are_where_its_parts_come_from(talk):
     talk.engine.remember(ME, replace(note("The lake has a camp site.", title="Camping"), id="camp"))
-    pack = talk.engine.context(ME, "camping at the lake, what did they say?", 1000)
+    pack = context.pack(talk.engine.search, ME, "camping at the lake, what did they say?", 1000)
     parts = pack.text.split("\n\n")
     assert [citation.number for citation in pack.citations] == list(range(1, len(parts) + 1))
     for citation, part in zip(pack.citations, parts, strict=True):
@@ -495,7 +496,7 @@ def test_a_pack_says_nothing_twice(smart):
     longer = text + " Breakfast is served from six on and costs nothing for those who have a bed."
     fill(smart, {"a": note(text), "b": note(text.upper()), "c": note(text.replace(" and ", ", and ")),
                  "d": note(longer), "e": note("The train to Graz has no beds.")})
-    pack = smart.engine.context(ME, "night train to Vienna", 2000)
+    pack = context.pack(smart.engine.search, ME, "night train to Vienna", 2000)
     assert pack.text.lower().count("leaves at nine from the western") <= 2
     cited = [citation.id for citation in pack.citations]
     assert len(set(cited) & {"a", "b", "c"}) <= 1
@@ -506,27 +507,27 @@ def test_a_pack_keeps_both_sides_of_a_contradiction(smart):
     text = ("The night train to Vienna leaves every day at {} from the western station, has beds and a bar, and "
             "arrives in the early morning at the main station of the city, where the tram stops.")
     fill(smart, {"a": note(text.format("21:15")), "b": note(text.format("22:40"))})
-    pack = smart.engine.context(ME, "when does the night train to Vienna leave?", 2000)
+    pack = context.pack(smart.engine.search, ME, "when does the night train to Vienna leave?", 2000)
     assert {citation.id for citation in pack.citations} == {"a", "b"}
 
 
 def test_a_pack_leaves_out_what_is_clearly_unrelated(facts):
-    pack = facts.engine.context(ME, "which SQL server are we using?", 2000)
+    pack = context.pack(facts.engine.search, ME, "which SQL server are we using?", 2000)
     assert "PostgreSQL" in pack.text
     assert "puppy" not in pack.text
-    assert facts.engine.context(ME, "quantum chromodynamics on a lattice", 1000).text == ""
+    assert context.pack(facts.engine.search, ME, "quantum chromodynamics on a lattice", 1000).text == ""
 
 
 @pytest.mark.parametrize("budget", [-5, 0, 19, 200_001])
 def test_a_budget_without_sense_is_refused(facts, budget):
     with pytest.raises(InvalidInput) as caught:
-        facts.engine.context(ME, "anything", budget)
+        context.pack(facts.engine.search, ME, "anything", budget)
     assert caught.value.field == "budget_tokens"
 
 
 def test_a_pack_passes_on_what_the_search_warned_of(app):
     app.engine.remember(ME, note("The lake is cold."))
-    pack = app.engine.context(ME, "the lake", 100)
+    pack = context.pack(app.engine.search, ME, "the lake", 100)
     assert "words only" in pack.warnings[0]
 
 

@@ -15,8 +15,7 @@ import pytest
 from conftest import ME, note
 from memolith.app import App, open_app
 from memolith.engine.intake import Intake, Limits
-from memolith.engine.model import Audience, Block, Caller, Condition, Draft, Filter, Patch
-from memolith.engine.ports import Place
+from memolith.engine.model import ORDINAL_BITS, Audience, Block, Caller, Condition, Draft, Filter, Patch
 from memolith.errors import Unavailable
 from memolith.retrieval.minilm import MiniLM
 from memolith.retrieval.vectors import HEADER, TAIL, VectorIndex, header, quantised, signs
@@ -72,10 +71,10 @@ class Shelf:
             caller: Caller = ME) -> list[str]:
         with self.app.store.reading(caller.tenant) as store:
             found = index.nearest(store, caller, chosen, query.tobytes(), limit)
-            items = store.places([Place.of(one[0]) for one in found])
+            items = store.places([one[0] for one in found])
         assert [one[1] for one in found] == sorted((one[1] for one in found), reverse=True)
-        assert len({Place.of(one[0]) for one in found}) == len(found), "the same passage twice"
-        return [items[Place.of(one[0])][0].id for one in found]
+        assert len({one[0] for one in found}) == len(found), "the same passage twice"
+        return [items[one[0]][0].id for one in found]
 
     def snapshot(self, index: VectorIndex) -> Path:
         with self.app.store.reading(None) as store:
@@ -149,11 +148,11 @@ def test_scores_are_cosines(large):
     index, query = large.index(), random_rows(1, 3)[0]
     with large.app.store.reading(ME.tenant) as store:
         found = index.nearest(store, ME, Filter(), query.tobytes(), 10)
-        exact = index.cosines(store, query.tobytes(), [Place.of(one[0]) for one in found])
-        items = store.places([Place.of(one[0]) for one in found])
+        exact = index.cosines(store, query.tobytes(), [one[0] for one in found])
+        items = store.places([one[0] for one in found])
     for one in found:
-        assert one[1] == pytest.approx(exact[Place.of(one[0])], abs=1e-5)
-        assert one[1] == pytest.approx(float(large.rows[items[Place.of(one[0])][0].id] @ query), abs=0.01)
+        assert one[1] == pytest.approx(exact[one[0]], abs=1e-5)
+        assert one[1] == pytest.approx(float(large.rows[items[one[0]][0].id] @ query), abs=0.01)
 
 
 @pytest.mark.parametrize("chosen", [Filter(kinds=("concept",)), Filter(tags_all=("few",)),
@@ -539,8 +538,8 @@ def test_a_long_item_with_many_passages_is_one_item_with_many_places(shelf):
     index = shelf.index()
     with shelf.app.store.reading(None) as store:
         found = index.nearest(store, ME, Filter(), rows[31].tobytes(), 50)
-    assert Place.of(found[0][0]) == Place.of(refs[31])
-    assert {Place.of(one[0]).ordinal for one in found} == set(range(50))
+    assert found[0][0] == refs[31]
+    assert {one[0] & 2**ORDINAL_BITS - 1 for one in found} == set(range(50))
     shelf.app.engine.forget(ME, id)
     with shelf.app.store.reading(None) as store:
         assert index.nearest(store, ME, Filter(), rows[31].tobytes(), 50) == []

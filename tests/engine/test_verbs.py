@@ -64,7 +64,7 @@ def test_what_is_remembered_is_read_back_as_written(app):
     item, blocks = app.engine.read(ME, written.item.id)
     assert item == written.item
     assert (item.title, item.tags, item.status, item.version) == ("A title", ("a", "b"), "draft", 1)
-    assert (item.scope.owner, item.scope.namespace, item.scope.project) == ("local", "ns", "p")
+    assert (item.owner, item.namespace, item.project) == ("local", "ns", "p")
     assert item.attributes == {"x": [1, {"y": None}]}
     assert blocks[0].text == long
     assert blocks[1] == Block("b", "ann", "2026-01-02T03:04:05.000000Z", "p. 3", {"n": 1})
@@ -82,9 +82,9 @@ def test_revise_changes_only_what_the_patch_names(app):
     id = remember(app, title="old", tags=("a",), attributes={"a": 1, "b": 2}, namespace="n")
     before = app.engine.read(ME, id)[0]
     after = app.engine.revise(ME, id, Patch(title="new", attributes={"b": 3, "c": 4}, dropped=("a",))).item
-    assert after == replace(before, title="new", attributes={"b": 3, "c": 4}, version=2, updated_at=after.updated_at)
+    assert after == before._replace(title="new", attributes={"b": 3, "c": 4}, version=2, updated_at=after.updated_at)
     assert after.updated_at > before.updated_at
-    assert app.engine.revise(ME, id, Patch(namespace="")).item.scope.namespace == "context"
+    assert app.engine.revise(ME, id, Patch(namespace="")).item.namespace == "context"
     assert app.engine.read(ME, id)[0].title == "new"
 
 

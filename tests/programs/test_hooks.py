@@ -57,7 +57,7 @@ def entry(role: str, content: Any, **more: Any) -> dict[str, Any]:
 def kept(data: Path) -> list[tuple[str, str | None]]:
     app = open_app(Settings(data=data, embedder="none"))
     items = app.engine.listing(ME, sort="created_at", descending=False, limit=1000).items
-    found = [("\n".join(block.text for block in app.engine.read(ME, item.id)[1]), item.scope.namespace)
+    found = [("\n".join(block.text for block in app.engine.read(ME, item.id)[1]), item.namespace)
              for item in items]
     app.close()
     return found
@@ -180,7 +180,7 @@ def test_a_hook_acts_in_the_project_of_the_repository_around_it(data, tmp_path):
         hook(data, "pre-compact", given, **environ)
     app = open_app(Settings(data=data, embedder="none"))
     item, = app.engine.listing(replace(ME, project=ours), Filter(title="violet")).items
-    assert (item.scope.project, item.scope.audience, item.scope.owner) == (ours, "project", ME.user)
+    assert (item.project, item.audience, item.owner) == (ours, "project", ME.user)
     assert item.attributes == {"source": "transcript", "branch": "feature/x"}
     app.close()
 

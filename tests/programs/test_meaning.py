@@ -17,8 +17,7 @@ from tests.programs.children import CLI, HERE, Child, ask, environment, wait_for
 
 from memolith.app import App, open_app
 from memolith.engine.intake import Intake, Limits
-from memolith.engine.model import Block, Caller, Draft, Filter
-from memolith.engine.ports import Place
+from memolith.engine.model import ORDINAL_BITS, Block, Caller, Draft, Filter
 from memolith.engine.recall import Query
 from memolith.retrieval.minilm import MODEL_FILE, MODEL_FOLDER, VOCAB_FILE, MiniLM
 from memolith.retrieval.vectors import quantised
@@ -161,7 +160,7 @@ def shelved(folder: Path, count: int) -> App:
 def nearest(app: App, row: np.ndarray) -> int:
     index = app.stage.vectors(MiniLM())
     with app.store.reading(None) as store:
-        return Place.of(index.nearest(store, ME, Filter(), row.tobytes(), 1)[0][0]).ordinal
+        return index.nearest(store, ME, Filter(), row.tobytes(), 1)[0][0] & 2**ORDINAL_BITS - 1
 
 
 @pytest.mark.parametrize("attempt", [0, *(pytest.param(n, marks=pytest.mark.full) for n in (1, 2))])

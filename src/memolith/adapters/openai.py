@@ -82,13 +82,9 @@ class HttpEmbedder(Endpoint):
         """The model's name; vectors of another length are those of another model, whatever the server calls it."""
         return f"http/{self._model}/{self.dimension}"
 
-    @property
-    def ready(self) -> bool:
-        return time.monotonic() >= self.quiet_until
-
     def wait(self, timeout_s: float) -> bool:
         """Whether the embedder has not just failed; there is nothing to load."""
-        return self.ready
+        return time.monotonic() >= self.quiet_until
 
     def embed(self, texts: Sequence[str]) -> list[bytes | None]:
         """One unit vector per text; None for a text that is empty or means nothing to the model."""

@@ -211,8 +211,7 @@ def undo(app: App, options: Options) -> object:
 
 
 def item_fields(item: Item) -> dict[str, Json]:
-    scope = item.scope
     return {"id": item.id, "kind": item.kind, "title": item.title, "status": item.status, "tags": list(item.tags),
-            "metadata": dict(item.attributes), "owner": scope.owner, "audience": scope.audience.value,
-            "project": scope.project, "namespace": scope.namespace, "version": item.version,
+            "metadata": dict(item.attributes), "owner": item.owner, "audience": item.audience.value,
+            "project": item.project, "namespace": item.namespace, "version": item.version,
             "created_at": item.created_at, "updated_at": item.updated_at, "forgotten": item.forgotten}

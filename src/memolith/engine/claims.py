@@ -3,7 +3,6 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from datetime import date
 from typing import NamedTuple, cast
 
@@ -116,14 +115,14 @@ def completed(rows: Reader, before: Item | Link | None, event: Event) -> Event:
         return event
     worth = _worth(rows, item, changes.passages or rows.passages(event.tenant, item.id))
     given = cast(Attributes, event.data.get("attributes") or {})
-    return replace(event, data={**event.data, "attributes": {**given, **worth}})
+    return event._replace(data={**event.data, "attributes": {**given, **worth}})
 
 
 def shaken(rows: Reader, row: Item | Link | None) -> set[str]:
     """The other items whose evidence this link or concept is; before a change and after it that may differ."""
     if isinstance(row, Link):
         return {row.source, row.target}
-    passages = rows.passages(row.scope.tenant, row.id) if row and row.kind == "concept" else []
+    passages = rows.passages(row.tenant, row.id) if row and row.kind == "concept" else []
     return _alike(rows, row, passages) if row and passages else set()
 
 
@@ -141,14 +140,14 @@ def _worth(rows: Reader, item: Item, passages: Sequence[Passage]) -> dict[str, J
     told = facts(text := text_of(passages))
     length = 1 - 2 ** (-len(told.words) / 30)
     specific = (min(len(told.telling) / 6, 1) + len(set(told.words)) / max(len(told.words), 1)) / 2
-    links = rows.steps(Caller(item.scope.tenant, admin=True), Filter(forgotten=None), [item.id], "both")
+    links = rows.steps(Caller(item.tenant, admin=True), Filter(forgotten=None), [item.id], "both")
     worth = 15 + 35 * length + 20 * specific + 30 * (1 - 2 ** (-len(links) / 4))
-    for other in rows.passages_of(item.scope.tenant, _alike(rows, item, passages)).values():
+    for other in rows.passages_of(item.tenant, _alike(rows, item, passages)).values():
         if overlap(text, text_of(other)) >= NEAR:
             worth *= RIVAL if contradicts(text, text_of(other)) else TWIN
     return {"certainty_score": round(worth, 1), "certainty_source": "computed"}
 
 
 def _alike(rows: Reader, item: Item, passages: Sequence[Passage]) -> set[str]:
-    owner = Caller(item.scope.tenant, item.scope.owner, item.scope.project)
+    owner = Caller(item.tenant, item.owner, item.project)
     return rows.alike(owner, passages[0].text, len(passages), CONCEPTS) - {item.id}

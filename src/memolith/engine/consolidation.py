@@ -7,8 +7,7 @@ from dataclasses import replace
 from memolith.engine.claims import contradicts
 from memolith.engine.engine import Engine
 from memolith.engine.insights import ALIKE, ON_TOPIC, grouped
-from memolith.engine.intake import Intake
-from memolith.engine.model import Block, Caller, Condition, Draft, Filter, Item, Json, Scope
+from memolith.engine.model import Block, Caller, Condition, Draft, Filter, Item, Json
 from memolith.engine.ports import MOST_LISTED
 from memolith.engine.recall import SIDE, Query
 from memolith.engine.secrets import headline
@@ -35,11 +34,11 @@ def plan(engine: Engine, caller: Caller, chosen: Filter, strategy: str, query: s
     near, warnings = engine.insights.duplicates(caller, chosen, least, tell)
     items = {item.id: item for item in engine.listing(caller, chosen, descending=False, limit=MOST_LISTED).items}
     texts = {item.id: "\n".join(block.text for block in blocks) for item, blocks in engine.read_many(caller, [*items])}
-    first: dict[tuple[Scope, str], Item] = {}
-    same = [(first.setdefault((item.scope, " ".join(texts[id].casefold().split())), item), item, 1.0)
+    first: dict[tuple[str | None, ...], Item] = {}
+    same = [(first.setdefault((*_place(item), " ".join(texts[id].casefold().split())), item), item, 1.0)
             for id, item in items.items()]
     planned: list[Group] = []
-    alike = [*same, *(pair for pair in near if pair[0].scope == pair[1].scope)]
+    alike = [*same, *(pair for pair in near if _place(pair[0]) == _place(pair[1]))]
     # Each may be like the next, and yet the last contradict the first.
     for ids, similarity in grouped(texts, alike, lambda ours, theirs: not any(
             contradicts(texts[mine], texts[other]) for mine in ours for other in theirs)):
@@ -48,6 +47,10 @@ def plan(engine: Engine, caller: Caller, chosen: Filter, strategy: str, query: s
             planned.append(([items[id] for id in ids], similarity, content))
             warnings += [warning for warning in more if warning not in warnings]
     return planned, warnings
+
+
+def _place(item: Item) -> tuple[str | None, ...]:
+    return item.owner, item.audience, item.project, item.namespace
 
 
 def carry_out(engine: Engine, caller: Caller, groups: Sequence[Group], strategy: str) -> tuple[list[str], list[int]]:
@@ -62,8 +65,8 @@ def carry_out(engine: Engine, caller: Caller, groups: Sequence[Group], strategy:
                 tags = sorted({tag for item in items for tag in item.tags})[:engine.limits.tags]
                 written = engine.remember_in(rows, caller, Draft(
                     "memory", headline(content), (Block(content),), tuple(tags),
-                    kept | {"is_summary": True} if summing else kept, "active", stands.scope.audience,
-                    stands.scope.project, stands.scope.namespace), Intake(engine.limits, engine.secrets))
+                    kept | {"is_summary": True} if summing else kept, "active", stands.audience,
+                    stands.project, stands.namespace), engine.intake())
                 stands, sources = written.item, items
                 events.append(written.seq)
             new: dict[str, Json] = {"attributes": {"summarized_in": stands.id}} if summing else {"status": "superseded"}

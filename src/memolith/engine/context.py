@@ -48,9 +48,9 @@ def newest(store: Store, caller: Caller, budget: int, chosen: Filter) -> str:
     ways = [replace(chosen, projects=(caller.project,))] if caller.project else []
     with store.reading(caller.tenant) as rows:
         items = {item.id: item for way in (*ways, chosen) for item in rows.listing(
-            caller, way, "updated_at", True, MOST, counted=False).items if item.scope.project in (None, caller.project)}
+            caller, way, "updated_at", True, MOST, counted=False).items if item.project in (None, caller.project)}
         texts = rows.passages_of(caller.tenant, items)
-    lines = [f"- {item.scope.namespace or item.kind}: {' '.join(text_of(texts[id]).split())[:300]}"
+    lines = [f"- {item.namespace or item.kind}: {' '.join(text_of(texts[id]).split())[:300]}"
              for id, item in items.items()]
     sums = accumulate(map(weigh, lines))
     return "\n".join(line for line, total in zip(lines, sums, strict=True) if total <= budget)

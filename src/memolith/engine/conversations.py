@@ -12,9 +12,8 @@ from typing import TextIO, cast
 from uuid import NAMESPACE_URL, uuid5
 
 from memolith.engine.engine import Engine
-from memolith.engine.intake import Intake, folder_path, when
+from memolith.engine.intake import folder_path, when
 from memolith.engine.model import DAY_S, Block, Caller, Condition, Draft, Filter, Item, Json, shifted
-from memolith.engine.ports import Place
 from memolith.engine.secrets import redact
 from memolith.errors import AlreadyExists, InvalidInput, TooLarge
 
@@ -59,7 +58,7 @@ def stale(engine: Engine, caller: Caller, age_days: int, importance: float, most
     with engine.store.reading(caller.tenant) as rows:
         sizes = rows.text_sizes(caller.tenant, [item.id for item in old])
         old = [item for item in old if item.id in sizes]
-        firsts = rows.places({Place(sizes[item.id][0].item, n) for item in old[:most] for n in range(3)})
+        firsts = rows.places({sizes[item.id][0] + n for item in old[:most] for n in range(3)})
     begins = {item.id: "" for item in old}
     for _, (item, passage) in sorted(firsts.items()):
         begins[item.id] += passage.text if passage.block == 0 else ""
@@ -86,7 +85,7 @@ def take(engine: Engine, caller: Caller, file: TextIO, name: str, folder: str, r
             for draft in batch:
                 try:
                     if (item := rows.item(caller.tenant, str(draft.id))) is None:
-                        written = engine.remember_in(rows, caller, draft, Intake(engine.limits, engine.secrets))
+                        written = engine.remember_in(rows, caller, draft, engine.intake())
                         _count(report, "taken", draft.blocks, written.redactions)
                     elif more := () if item.forgotten else draft.blocks[item.blocks:]:
                         longer[item.id] = more

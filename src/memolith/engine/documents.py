@@ -75,23 +75,23 @@ class Documents:
     def stored(self, caller: Caller, id: str) -> Iterator[tuple[str, Path]]:
         with self._engine.store.reading(caller.tenant) as rows:
             item = visible(rows, caller, id)
-        if item.scope.namespace != SPACE:
+        if item.namespace != SPACE:
             raise NotFound(f"There is no file {id[:100]!r}.", id=id)
-        with self.shelf().blobs.opened(key_of(caller.tenant, item.scope.owner, id)) as path:
+        with self.shelf().blobs.opened(key_of(caller.tenant, item.owner, id)) as path:
             yield item.title, path
 
     def drop(self, item: Item) -> None:
         """Remove the file of an item that is being erased."""
-        if item.scope.namespace == SPACE:
-            self.shelf().blobs.drop(key_of(item.scope.tenant, item.scope.owner, item.id))
+        if item.namespace == SPACE:
+            self.shelf().blobs.drop(key_of(item.tenant, item.owner, item.id))
 
     def url(self, item: Item) -> str | None:
         """An address that gives the file to anybody for a while; None where no server is known that could."""
-        shelf, scope = self.shelf(), item.scope
-        found = shelf.blobs.url(key_of(scope.tenant, scope.owner, item.id), item.title, shelf.url_s)
+        shelf = self.shelf()
+        found = shelf.blobs.url(key_of(item.tenant, item.owner, item.id), item.title, shelf.url_s)
         if found or not shelf.address:
             return found
-        good = json.dumps([scope.tenant, item.id, time.time() + shelf.url_s])
+        good = json.dumps([item.tenant, item.id, time.time() + shelf.url_s])
         return f"{shelf.address}/files/content?{urlencode({'pass': self._cipher().seal(good, CONTEXT)})}"
 
     def unsealed(self, sealed: str) -> tuple[Caller, str]:

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 
 from memolith.engine.claims import contradicts, same
 from memolith.engine.configuration import Configuration
-from memolith.engine.context import Pack, pack
 from memolith.engine.documents import Documents, Shelf
 from memolith.engine.events import join_blocks, text_of
 from memolith.engine.graph import DEEPEST, MOST, NOW, Moment, Neighbourhood, seen, standing, walk
 from memolith.engine.insights import Insights
 from memolith.engine.matching import checked
-from memolith.engine.model import Block, Caller, Direction, Filter, Found, Item, Page, Similar
+from memolith.engine.model import Block, Caller, Direction, Filter, Item, Page, Similar
 from memolith.engine.past import Past
 from memolith.engine.ports import MOST_LISTED, Analyst, Checkout, Cipher
 from memolith.engine.recall import Query, Recall
@@ -43,7 +42,7 @@ class Engine(Verbs):
         self.past, self.upkeep, self.configuration = Past(self), Upkeep(self), Configuration(self)
         self.vault, self.documents = Vault(self, self.cipher), Documents(self, self.shelf, self.cipher)
         self.insights, self.before_erase = Insights(self, self.search, self.analysts), self.documents.drop
-        self.started = time.monotonic()
+        self.started, self.recall = time.monotonic(), self.search.recall
         self._reads = deque[tuple[str, str, str]]()
         """Tenant, item and time of each access that is not written yet."""
         self._flushing = threading.Lock()
@@ -57,8 +56,8 @@ class Engine(Verbs):
         """Those of the items that the caller may see, in the order asked for."""
         with self.store.reading(caller.tenant) as rows:
             found = rows.items(caller.tenant, ids)
-            items = [found[id] for id in ids if id in found and found[id].scope.admits(caller)
-                     and (forgotten or not gone(found[id]))]
+            items = [item for id in ids if (item := found.get(id)) and item.admits(caller)
+                     and (forgotten or not gone(item))]
             texts = rows.passages_of(caller.tenant, [item.id for item in items])
         return [(item, join_blocks(texts[item.id])) for item in items]
 
@@ -88,12 +87,6 @@ class Engine(Verbs):
         return Neighbourhood(tuple(found[one] for one in distance if one in found), tuple(
             link for link in links if {link.source, link.target} <= distance.keys()), distance, cut)
 
-    def recall(self, caller: Caller, query: Query) -> Found:
-        return self.search.recall(caller, query)
-
-    def context(self, caller: Caller, text: str, budget: int, chosen: Filter = Filter()) -> Pack:
-        return pack(self.search, caller, text, budget, chosen)
-
     def similar(self, caller: Caller, text: str, threshold: float = 0.9, chosen: Filter = Filter(),
                 limit: int = 10) -> list[Similar]:
         """Items that say nearly the same as the text, without those that contradict it."""
@@ -120,10 +113,8 @@ class Engine(Verbs):
         # Not in the middle of a flush, which would hide what it is writing.
         with self._flushing, self.store.reading(caller.tenant) as rows:
             found, waiting = rows.access(caller.tenant, ids), _counted(self._reads.copy(), caller.tenant)
-        for id, (count, last) in waiting.items():
-            if id in ids:
-                found[id] = (found.get(id, (0, ""))[0] + count, last)
-        return found
+        return found | {id: (found.get(id, (0, ""))[0] + count, last) for id, (count, last) in waiting.items()
+                        if id in ids}
 
     def flush_reads(self) -> None:
         with self._flushing:

@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import groupby, takewhile
 from operator import attrgetter
-from typing import Self, cast
+from typing import NamedTuple, Self, cast
 
-from memolith.engine.model import Attributes, Audience, Block, Item, Json, Link, Passage, Scope
+from memolith.engine.model import Attributes, Audience, Block, Item, Json, Link, Passage
 from memolith.errors import StoreCorrupt
 
 Data = Mapping[str, Json]
@@ -22,8 +22,7 @@ _TOKEN = re.compile(r"[A-Za-z0-9]+|[^\sA-Za-z0-9]|\s+")
 _PIECE = re.compile(r"[A-Za-z0-9]{1,6}|[^\sA-Za-z0-9]")
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(NamedTuple):
     """Something that happened to an item or a link."""
 
     tenant: str
@@ -37,8 +36,7 @@ class Event:
     key: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Changes:
+class Changes(NamedTuple):
     """The row changes of one event: the item or link before and after, and its passages."""
 
     before: Item | None = None
@@ -58,7 +56,7 @@ class Changes:
 def fold(before: Item | Link | None, event: Event) -> Changes:
     try:
         if event.type in ("erased", "unlinked"):
-            return Changes(before=before if isinstance(before, Item) else None, gone=event.stream)
+            return Changes(before=before if isinstance(before, Item) else None, keep=0, gone=event.stream)
         if event.type in LINK_EVENTS:
             return Changes(link=_linked(before, event))
         return Changes() if event.type in RECORD_EVENTS else _changed(before, event)
@@ -93,9 +91,9 @@ def _linked(before: Item | Link | None, event: Event) -> Link:
                       cast(str, data.get("created_at", event.at)), event.at)
     if not isinstance(before, Link):
         raise ValueError("an event of a link that was never made")
-    return replace(before, version=event.version, updated_at=event.at,
-                   strength=cast(float, data.get("strength", before.strength)),
-                   attributes=cast(Attributes, data.get("attributes", before.attributes)))
+    return before._replace(version=event.version, updated_at=event.at,
+                           strength=cast(float, data.get("strength", before.strength)),
+                           attributes=cast(Attributes, data.get("attributes", before.attributes)))
 
 
 def _changed(before: Item | Link | None, event: Event) -> Changes:
@@ -103,26 +101,25 @@ def _changed(before: Item | Link | None, event: Event) -> Changes:
     data, item = event.data, _blank(event) if event.type == "remembered" else before
     if event.type not in ITEM_EVENTS or not isinstance(item, Item):
         raise ValueError("an event of an item that was never remembered")
-    scope = replace(item.scope, audience=Audience(cast(str, data.get("audience", item.scope.audience))),
-                    project=cast("str | None", data.get("project", item.scope.project)),
-                    namespace=cast("str | None", data.get("namespace", item.scope.namespace)))
+    texts = {name: data.get(name, getattr(item, name)) for name in ("title", "status", "project", "namespace")}
     dropped = _texts(data, "dropped")
     kept = {name: value for name, value in item.attributes.items() if name not in dropped}
-    after = replace(item, scope=scope, version=event.version, tags=tuple(sorted(set(_texts(data, "tags", item.tags)))),
-                    title=cast(str, data.get("title", item.title)), status=cast(str, data.get("status", item.status)),
-                    attributes=kept | dict(cast(Attributes, data.get("attributes") or {})),
-                    updated_at=item.updated_at if event.type == "appraised" else event.at,
-                    forgotten=event.type == "forgotten" or (item.forgotten and event.type != "restored"))
-    if event.type == "remembered":
-        return _filled(None, after, event)
-    return _filled(item, after, event) if "blocks" in data else Changes(before=item, item=after)
+    after = item._replace(
+        **texts, version=event.version, tags=tuple(sorted(set(_texts(data, "tags", item.tags)))),
+        audience=Audience(cast(str, data.get("audience", item.audience))),
+        attributes=kept | dict(cast(Attributes, data.get("attributes") or {})),
+        updated_at=item.updated_at if event.type == "appraised" else event.at,
+        forgotten=event.type == "forgotten" or (item.forgotten and event.type != "restored"))
+    known = None if event.type == "remembered" else item
+    return _filled(known, after, event) if "blocks" in data or known is None else Changes(before=item, item=after)
 
 
 def _blank(event: Event) -> Item:
     data = event.data
-    scope = Scope(event.tenant, cast(str, data["owner"]), Audience(cast(str, data["audience"])))
-    return Item(event.stream, cast(str, data["kind"]), cast(str, data["title"]), scope, cast(str, data["status"]), (),
-                {}, event.version, event.seq, event.at, event.at, blocks=0, passages=0)
+    kind, title, status, owner, audience = (cast(str, data[name]) for name in (
+        "kind", "title", "status", "owner", "audience"))
+    return Item(event.tenant, event.stream, kind, title, status, owner, Audience(audience), None, None, (), {},
+                event.version, event.seq, event.at, event.at, blocks=0, passages=0)
 
 
 def _filled(before: Item | None, item: Item, event: Event) -> Changes:
@@ -136,7 +133,7 @@ def _filled(before: Item | None, item: Item, event: Event) -> Changes:
     if not blocks + len(new):
         # Without text it is still found by its title.
         passages = (Passage(item.id, 0, -1, "", item.created_at),)
-    after = replace(item, blocks=blocks + len(new), passages=keep + len(passages))
+    after = item._replace(blocks=blocks + len(new), passages=keep + len(passages))
     return Changes(before=before, item=after, keep=keep, passages=passages)
 
 
@@ -157,8 +154,6 @@ class Replay:
         changes = fold(self.row, event)
         if changes.keep is not None:
             self.passages = [*self.passages[:changes.keep], *changes.passages]
-        if changes.gone is not None:
-            self.passages = []
         self.row = changes.item or changes.link
         return changes
 

@@ -13,9 +13,9 @@ from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple, cast, get_args
 
 from memolith.engine.events import Replay
-from memolith.engine.intake import Intake
 from memolith.engine.matching import item_matches
 from memolith.engine.model import Caller, Condition, Direction, Draft, Filter, Item, Json, Link, RelationType
+from memolith.engine.past import then
 from memolith.engine.ports import MOST_LISTED, Finding, Reader, Store
 from memolith.engine.recall import Query
 from memolith.engine.verbs import sees_both, visible
@@ -83,11 +83,9 @@ def _ways(link: Link, frontier: Collection[str], toward: Direction) -> list[tupl
 
 def seen(rows: Reader, caller: Caller, ids: Collection[str], chosen: Filter, moment: Moment = NOW) -> dict[str, Item]:
     """Those of the items that the caller sees and that passed the filter at the moment, as they were."""
-    found = {id: item for id, item in rows.items(caller.tenant, ids).items() if item.scope.admits(caller)}
-    if moment.as_of is not None:
-        states = {id: Replay.of(rows.events(caller.tenant, id), moment.as_of).row for id in found}
-        found = {id: item for id, item in states.items() if isinstance(item, Item) and item.scope.admits(caller)}
-    return {id: item for id, item in found.items() if item_matches(item, chosen)}
+    found = rows.items(caller.tenant, ids) if moment.as_of is None else {
+        id: item for id, (item, _) in then(rows, caller, ids, moment.as_of).items()}
+    return {id: item for id, item in found.items() if item.admits(caller) and item_matches(item, chosen)}
 
 
 def _steps(rows: Reader, caller: Caller, chosen: Filter, frontier: Collection[str], toward: Direction,
@@ -189,7 +187,7 @@ def find(engine: Engine, caller: Caller, name: str, field: str, chosen: Filter =
             item.id: item for way in ways for item in rows.listing(caller, way, limit=MOST_LISTED).items
             if _names(item) & {one.casefold() for one in spelled}}
     if len(found) > 1:
-        told = ", ".join(f"{item.id} ({item.scope.namespace})" for item in found.values())
+        told = ", ".join(f"{item.id} ({item.namespace})" for item in found.values())
         raise InvalidInput(f"Several entities are called {name[:100]!r}; use the id: {told[:400]}.", field=field)
     if not found:
         raise NotFound(f"There is no entity {name[:100]!r}.", field=field, id=name)
@@ -217,7 +215,7 @@ def merge(engine: Engine, caller: Caller, items: Sequence[Item], name: str, dry_
     """The one that has the name, else the first, takes over names, properties and links; and the links it got."""
     kept = next((item for item in items if item.title == name), items[0])
     lost, moved = {item.id: item for item in items if item.id != kept.id}, list[Link]()
-    title = Intake(engine.limits, engine.secrets).title(name) or kept.title
+    title = engine.intake().title(name) or kept.title
     aliases = dict.fromkeys(one for item in (kept, *lost.values()) for one in _spelled(item) if one != title)
     properties = (cast("dict[str, Json]", item.attributes.get("properties", {})) for item in (*lost.values(), kept))
     with suppress(_Preview), engine.store.writing(caller.tenant) as rows:
@@ -242,7 +240,7 @@ def merge(engine: Engine, caller: Caller, items: Sequence[Item], name: str, dry_
 
 def extract(engine: Engine, caller: Caller, text: str, least: float) -> Said:
     with engine.store.reading(caller.tenant) as rows:
-        known = {name: str(item.scope.namespace) for item in _known(rows, caller) for name in _spelled(item)}
+        known = {name: str(item.namespace) for item in _known(rows, caller) for name in _spelled(item)}
     found, method, warnings = engine.insights.ask(lambda analyst: analyst.entities(text, known))
     entities = [one for one in found if not one.support and one.confidence >= least]
     names = {one.text for one in entities}
@@ -252,9 +250,9 @@ def extract(engine: Engine, caller: Caller, text: str, least: float) -> Said:
 
 def keep(engine: Engine, caller: Caller, place: Draft, found: Sequence[Finding], memory: str | None) -> dict[str, str]:
     """Store what was found as far as it is new, mentioned in the memory; ids by name."""
-    intake, ids = Intake(engine.limits, engine.secrets), dict[str, str]()
+    intake, ids = engine.intake(), dict[str, str]()
     with engine.store.writing(caller.tenant) as rows:
-        known = {(name, item.scope.namespace): item.id for item in _known(rows, caller) for name in _names(item)}
+        known = {(name, item.namespace): item.id for item in _known(rows, caller) for name in _names(item)}
         for one in found:
             if not one.support:
                 draft = replace(place, title=one.text, namespace=one.label, attributes={"confidence": one.confidence})
@@ -279,7 +277,7 @@ def infer(engine: Engine, caller: Caller, items: Sequence[Item], least: float) -
     for item in items:
         query = Query(f'"{item.title}"', MEMORIES, mode="text", limit=READ, per_item=True)
         found |= {hit.item.id for hit in engine.recall(caller, query).hits}
-    texts, known = engine.insights.texts(caller, sorted(found)), {one.title: str(one.scope.namespace) for one in items}
+    texts, known = engine.insights.texts(caller, sorted(found)), {one.title: str(one.namespace) for one in items}
     stated, method, warnings = engine.insights.ask(lambda one: one.entities("\n".join(texts.values()), known))
     ends = [tuple(names.get(name.casefold(), "") for name in one.support) for one in stated]
     said = [one._replace(support=(*two, next((id for id, text in texts.items() if one.text in text), "")))

@@ -86,7 +86,7 @@ class Insights(NamedTuple):
         trend = "stable" if abs(rise) <= STEADY * mean else "increasing" if rise > 0 else "decreasing"
         hours = Counter(int(item.created_at[11:13]) for item in items)
         return (topics.most_common(10), trend, sorted(hour for hour, _ in hours.most_common(3)),
-                Counter(item.scope.namespace for item in items))
+                Counter(item.namespace for item in items))
 
 
 def grouped(ids: Collection[str], pairs: Iterable[Pair],

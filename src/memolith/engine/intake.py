@@ -1,5 +1,6 @@
 """What comes in is checked and freed of secrets here, before anything is written."""
 
+import hashlib
 import json
 import re
 from collections import Counter
@@ -7,9 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import NamedTuple, TypeVar, cast
+from typing import NamedTuple, Self, TypeVar, cast
 
-from memolith.engine.model import DAY_S, KINDS, Attributes, Audience, Block, Draft, Json, Patch
+from memolith.engine.model import DAY_S, KINDS, Attributes, Audience, Block, Draft, Json, Patch, exact
 from memolith.engine.secrets import redact
 from memolith.errors import BlockedContent, InvalidInput, TooLarge
 
@@ -40,7 +41,17 @@ class Intake:
 
     limits: Limits
     policy: str
+    key: str | None = None
+    request: str = ""
     redactions: Counter[str] = field(default_factory=Counter)
+
+    def sign(self, key: str | None, *request: object) -> Self:
+        """Note digests of a key and of what was asked for: enough to know them again, and nothing that they hold."""
+        if key is not None:
+            if not plain("idempotency_key", key).strip() or len(key) > 255:
+                raise InvalidInput("An idempotency key has 1 to 255 characters.", field="idempotency_key")
+            self.key, self.request = (hashlib.sha256(one.encode()).hexdigest() for one in (key, exact(request)))
+        return self
 
     def draft(self, draft: Draft) -> Draft:
         one_of("kind", draft.kind, KINDS)
@@ -165,10 +176,8 @@ def json_object(text: str | bytes | bytearray, what: str, field: str) -> dict[st
 def plain(name: str, text: str) -> str:
     if not isinstance(text, str):
         raise InvalidInput(f"{name} must be text.", field=name)
-    if "\x00" in text:
-        raise InvalidInput(f"{name} holds a NUL character, which cannot be stored.", field=name)
     if not storable(text):
-        raise InvalidInput(f"{name} holds half of a surrogate pair, which is not valid Unicode.", field=name)
+        raise InvalidInput(f"{name} holds a NUL character or half of a surrogate pair; leave it out.", field=name)
     return text
 
 

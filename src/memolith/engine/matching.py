@@ -1,14 +1,10 @@
 """The filter in plain Python, for what is in no table: states of the past, neighbours of a hit."""
 
-import fnmatch
 import math
-import operator
-from collections.abc import Callable
 from dataclasses import replace
-from typing import cast
 
 from memolith.engine.intake import plain, when
-from memolith.engine.model import Attributes, Condition, Filter, Item, Json, Passage
+from memolith.engine.model import Condition, Filter, Item, Passage
 from memolith.errors import InvalidInput
 
 _TEXTS = {"kinds": "kinds", "tags_all": "tags", "tags_any": "tags", "tags_none": "tags", "statuses": "status",
@@ -30,14 +26,13 @@ def checked(chosen: Filter) -> Filter:
 
 
 def _check(condition: Condition) -> None:
-    plain("where", condition.name)
-    if condition.op not in OPS:
+    name, op, given = condition
+    plain("where", name)
+    if op not in OPS:
         raise InvalidInput(f"There is no such filter operator; use one of {', '.join(OPS)}.", field="where")
-    many = condition.op in ("in", "tagged", "linked") or (condition.op == "glob" and isinstance(condition.value, list))
-    values = condition.value if many else [condition.value]
-    if not isinstance(values, list | tuple):
-        raise InvalidInput(f"The operator `{condition.op}` needs a list.", field="where")
-    for value in values:
+    if op in ("in", "tagged", "linked") and not isinstance(given, list):
+        raise InvalidInput(f"The operator `{op}` needs a list.", field="where")
+    for value in given if isinstance(given, list) else [given]:
         if isinstance(value, str):
             plain("where", value)
         elif isinstance(value, int | float) and (not math.isfinite(value) or abs(value) >= 2**63):
@@ -45,45 +40,19 @@ def _check(condition: Condition) -> None:
 
 
 def item_matches(item: Item, chosen: Filter) -> bool:
-    tags, scope = set(item.tags), item.scope
-    known: Attributes = {**item.attributes, "scope.tags": list(item.tags)}
-    values = ((chosen.kinds, item.kind), (chosen.statuses, item.status), (chosen.projects, scope.project),
-              (chosen.namespaces, scope.namespace), (chosen.topics, item.attributes.get("topic_id")),
+    """Whether an item passes, but for the conditions, which only a store can tell."""
+    tags = set(item.tags)
+    values = ((chosen.kinds, item.kind), (chosen.statuses, item.status), (chosen.projects, item.project),
+              (chosen.namespaces, item.namespace), (chosen.topics, item.attributes.get("topic_id")),
               (chosen.ids, item.id), (chosen.titles, item.title))
     return (all(not wanted or value in wanted for wanted, value in values)
-            and chosen.forgotten in (None, item.forgotten) and chosen.owner in (None, scope.owner)
+            and chosen.forgotten in (None, item.forgotten) and chosen.owner in (None, item.owner)
             and tags.issuperset(chosen.tags_all) and tags.isdisjoint(chosen.tags_none)
             and (not chosen.tags_any or not tags.isdisjoint(chosen.tags_any))
-            and chosen.title.casefold() in item.title.casefold()
-            and all(_holds(known.get(condition.name), condition) for condition in chosen.where))
+            and chosen.title.casefold() in item.title.casefold())
 
 
 def passage_matches(passage: Passage, chosen: Filter) -> bool:
     return ((chosen.since is None or passage.at >= chosen.since)
             and (chosen.until is None or passage.at <= chosen.until)
             and (not chosen.speakers or passage.speaker in chosen.speakers))
-
-
-def _holds(value: Json, condition: Condition) -> bool:
-    op, wanted = condition.op, condition.value
-    if op in ("eq", "ne"):
-        return (value == wanted) == (op == "eq")
-    if value is None:
-        return op == "is_or_lacks"
-    if op in ("lt", "le", "gt", "ge"):
-        alike = isinstance(value, str) == isinstance(wanted, str) and not any(
-            isinstance(one, list | dict | None) for one in (value, wanted))
-        return alike and bool(getattr(operator, op)(value, wanted))
-    return _TESTS[op](value, wanted)
-
-
-_TESTS: dict[str, Callable[[Json, Json], bool]] = {
-    "is_or_lacks": lambda value, wanted: value == wanted,
-    "sure": lambda value, wanted: (bounds := cast("list[float]", wanted))[0] <= cast(float, value) <= bounds[1],
-    "glob": lambda value, wanted: any(fnmatch.fnmatchcase(str(value), str(one).replace("[^", "[!")) for one in (
-        wanted if isinstance(wanted, list) else [wanted])),
-    "in": lambda value, wanted: value in cast("list[Json]", wanted),
-    "under": lambda value, wanted: f"{value}/".startswith(str(wanted).rstrip("/") + "/"),
-    "tagged": lambda value, wanted: not set(cast("list[str]", value)).isdisjoint(cast("list[str]", wanted)),
-    "has": lambda value, wanted: isinstance(value, list) and wanted in value,
-}

@@ -22,6 +22,8 @@ EntityType = Literal["Person", "Organization", "Technology", "Concept", "File"]
 RelationType = Literal["WorksAt", "Created", "Uses", "Implements", "PartOf", "RelatesTo", "MentionedIn", "Supersedes",
                        "ConflictsWith"]
 DAY_S = 86_400
+ORDINAL_BITS = 20
+"""Stores know a passage by one number: the row of its item, and in the last so many bits its own number there."""
 _lock, _last = threading.Lock(), 0
 
 
@@ -81,22 +83,6 @@ class Caller:
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
-    """Whose an item is and who sees it; the tenant is the hard wall."""
-
-    tenant: str
-    owner: str
-    audience: Audience = Audience.USER
-    project: str | None = None
-    namespace: str | None = None
-
-    def admits(self, caller: Caller) -> bool:
-        return caller.tenant == self.tenant and (
-            caller.admin or caller.user == self.owner or self.audience is Audience.ORG
-            or (self.audience is Audience.PROJECT and self.project is not None and caller.project == self.project))
-
-
-@dataclass(frozen=True, slots=True)
 class Block:
     """A piece of an item as it came in: a whole text, one message, one part of a page or sheet."""
 
@@ -107,8 +93,7 @@ class Block:
     attributes: Attributes = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Passage:
+class Passage(NamedTuple):
     """A searchable piece of a block; the passages of a block, joined, are its text."""
 
     item: str
@@ -118,18 +103,21 @@ class Passage:
     at: str
     speaker: str | None = None
     locator: str | None = None
-    attributes: Attributes = field(default_factory=dict)
+    attributes: Attributes = NO_ATTRIBUTES
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
-    """Anything remembered, without its text, which lies in its passages."""
+class Item(NamedTuple):
+    """Anything remembered, without its text, which lies in its passages; the fields are the columns of its row."""
 
+    tenant: str
     id: str
     kind: str
     title: str
-    scope: Scope
     status: str
+    owner: str
+    audience: Audience
+    project: str | None
+    namespace: str | None
     tags: tuple[str, ...]
     attributes: Attributes
     version: int
@@ -140,9 +128,14 @@ class Item:
     passages: int
     forgotten: bool = False
 
+    def admits(self, caller: Caller) -> bool:
+        """Whether the caller may see it; the tenant is the hard wall."""
+        return caller.tenant == self.tenant and (
+            caller.admin or caller.user == self.owner or self.audience is Audience.ORG
+            or (self.audience is Audience.PROJECT and self.project is not None and caller.project == self.project))
 
-@dataclass(frozen=True, slots=True)
-class Link:
+
+class Link(NamedTuple):
     """A typed, directed edge between two items."""
 
     id: str
@@ -237,19 +230,17 @@ class Similar(NamedTuple):
     exact: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
+class Written(NamedTuple):
     """The outcome of a write."""
 
     item: Item
     seq: int
-    redactions: Mapping[str, int] = field(default_factory=dict)
+    redactions: Mapping[str, int] = MappingProxyType({})
     similar: tuple[Similar, ...] = ()
     repeated: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(NamedTuple):
     """A passage found, with its item, a calibrated score and the reasons."""
 
     item: Item
@@ -257,7 +248,7 @@ class Hit:
     score: float
     rank_score: float
     strength: str
-    reasons: Mapping[str, float] = field(default_factory=dict)
+    reasons: Mapping[str, float]
     around: tuple[Passage, ...] = ()
 
 

@@ -1,10 +1,11 @@
 """What happened: the history of an item, its state at a time, and undo."""
 
+from collections.abc import Collection
 from typing import NamedTuple, cast
 
 from memolith.engine.events import Event, Replay, block_data, join_blocks
 from memolith.engine.intake import when
-from memolith.engine.model import Block, Caller, Item, Json, Link, exact
+from memolith.engine.model import Block, Caller, Item, Json, Link, Passage, exact
 from memolith.engine.ports import Reader
 from memolith.engine.verbs import Verbs, sees_both, visible
 from memolith.errors import InvalidInput, NotFound, NotUndoable
@@ -13,19 +14,11 @@ _SIMPLE = {"remembered": "forgotten", "forgotten": "restored", "restored": "forg
 _FIELDS = ("title", "status", "audience", "project", "namespace", "tags", "strength", "attributes")
 
 
-class Change(NamedTuple):
-    """One field of an item before and after an event."""
-
-    field: str
-    old: Json
-    new: Json
-
-
 class Step(NamedTuple):
-    """An event of an item's history and what it changed."""
+    """An event of an item's history, and what each field that it changed was before and after it."""
 
     event: Event
-    changes: tuple[Change, ...]
+    changes: dict[str, tuple[Json, Json]]
 
 
 class Past(NamedTuple):
@@ -46,13 +39,10 @@ class Past(NamedTuple):
     def as_of(self, caller: Caller, id: str, at: str) -> tuple[Item, list[Block]]:
         at = when("as_of", at)
         with self.engine.store.reading(caller.tenant) as rows:
-            events = _events(rows, caller, id)
-        if events[-1].type == "erased":
-            raise NotFound("This item was erased; its past is gone too.", id=id)
-        state = Replay.of(events, until=at)
-        if not isinstance(state.row, Item) or not state.row.scope.admits(caller):
-            raise NotFound(f"At {at} this item was not there for you.", id=id)
-        return state.row, join_blocks(state.passages)
+            found = then(rows, caller, [id], at)
+        if id not in found:
+            raise NotFound(f"There was no item {id[:100]!r} for you at {at}, or it was erased since.", id=id)
+        return found[id][0], join_blocks(found[id][1])
 
     def last(self, caller: Caller, id: str) -> Event:
         with self.engine.store.reading(caller.tenant) as rows:
@@ -80,6 +70,14 @@ class Past(NamedTuple):
                 raise NotUndoable(f"Without this event: {error.message}", id=event.stream) from error
 
 
+def then(rows: Reader, caller: Caller, ids: Collection[str], at: str) -> dict[str, tuple[Item, list[Passage]]]:
+    """Those of the items that the caller sees and saw at that time, as they were."""
+    now = [id for id, item in rows.items(caller.tenant, ids).items() if item.admits(caller)]
+    states = {id: Replay.of(rows.events(caller.tenant, id), at) for id in sorted(now)}
+    return {id: (state.row, state.passages) for id, state in states.items()
+            if isinstance(state.row, Item) and state.row.admits(caller)}
+
+
 def _events(rows: Reader, caller: Caller, id: str) -> list[Event]:
     """The log of an item that the caller may see, forgotten and erased ones included."""
     events = rows.events(caller.tenant, id)
@@ -94,21 +92,20 @@ def _seen(rows: Reader, caller: Caller, events: list[Event]) -> bool:
     if isinstance(made, Link):
         return sees_both(rows, caller, made)
     item = rows.item(caller.tenant, events[0].stream)
-    return item is not None and item.scope.admits(caller)
+    return item is not None and item.admits(caller)
 
 
 def _steps(caller: Caller, events: list[Event]) -> list[Step]:
     """The events with what they changed, as far as the caller could see the item at the time."""
     if events[-1].type == "erased":
-        return [Step(event, ()) for event in events]
+        return [Step(event, {}) for event in events]
     state, steps, before = Replay(), list[Step](), dict[str, Json]()
     for event in events:
         state.apply(event)
-        seen = not isinstance(state.row, Item) or state.row.scope.admits(caller)
+        seen = not isinstance(state.row, Item) or state.row.admits(caller)
         after = picture(state) if seen else {}
         if seen:
-            steps.append(Step(event, tuple(Change(name, before.get(name), after.get(name))
-                                           for name in _changed(before, after))))
+            steps.append(Step(event, {name: (before.get(name), after.get(name)) for name in _changed(before, after)}))
         before = after
     return steps
 
@@ -126,7 +123,7 @@ def picture(state: Replay) -> dict[str, Json]:
     if isinstance(row, Link):
         return {"source": row.source, "target": row.target, "type": row.type, "strength": row.strength,
                 "attributes": dict(row.attributes)}
-    scope, blocks = row.scope, join_blocks(state.passages)
+    blocks = join_blocks(state.passages)
     # The text of an item as a person thinks of it: messages, one text, or parts.
     texts: dict[str, Json] = {
         "messages" if row.kind == "conversation" else "parts": [block_data(block) for block in blocks]}
@@ -135,8 +132,8 @@ def picture(state: Replay) -> dict[str, Json]:
     # A computed certainty follows from the rest; undo brings the rest back.
     hidden = () if row.attributes.get("certainty_source") == "given" else ("certainty_score", "certainty_source")
     return {"kind": row.kind, "title": row.title, "status": row.status, "forgotten": row.forgotten,
-            "owner": scope.owner, "audience": scope.audience.value, "project": scope.project,
-            "namespace": scope.namespace, "tags": list(row.tags),
+            "owner": row.owner, "audience": row.audience.value, "project": row.project, "namespace": row.namespace,
+            "tags": list(row.tags),
             **{f"attributes.{name}": value for name, value in row.attributes.items() if name not in hidden}, **texts}
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import NamedTuple, Protocol, Self
+from typing import NamedTuple, Protocol
 
 from memolith.engine.events import Changes, Data, Event
 from memolith.engine.model import Caller, Direction, Filter, Item, Link, Page, Passage
@@ -15,25 +15,7 @@ class Clock(Protocol):
     def now(self) -> str: ...
 
 
-ORDINAL_BITS, NO_LIMIT, MOST_LISTED = 20, 2**63 - 1, 10_000
-
-
-class Place(NamedTuple):
-    """Where a passage stands in a store: the row of its item, and its number there."""
-
-    item: int
-    ordinal: int
-
-    @property
-    def ref(self) -> int:
-        """Both in one number, by which stores know the passage."""
-        return self.item << ORDINAL_BITS | self.ordinal
-
-    @classmethod
-    def of(cls, ref: int) -> Self:
-        return cls(ref >> ORDINAL_BITS, ref & (1 << ORDINAL_BITS) - 1)
-
-
+NO_LIMIT, MOST_LISTED = 2**63 - 1, 10_000
 Candidate = tuple[int, float]
 """A passage that one side of a search proposes: its number and its score. There are thousands, so it has no class."""
 
@@ -67,19 +49,14 @@ class Asked(NamedTuple):
     entities: tuple[frozenset[str], ...] = ()
 
 
-class Evidence(NamedTuple):
-    """A candidate with all that its score depends on."""
-
-    place: Place
-    passage: Passage
-    words: tuple[str, ...]
-    cosine: float | None
+Evidence = tuple[int, Passage, tuple[str, ...], float | None]
+"""A candidate with all that its score depends on: its number, the passage, its words, and how near it is."""
 
 
 class Ranked(NamedTuple):
     """A candidate with its place in the order, its calibrated similarity, and why."""
 
-    place: Place
+    ref: int
     passage: Passage
     order: float
     similarity: float
@@ -93,8 +70,6 @@ class Embedder(Protocol):
     def id(self) -> str: ...
     @property
     def dimension(self) -> int: ...
-    @property
-    def ready(self) -> bool: ...
     def wait(self, timeout_s: float) -> bool: ...
     def embed(self, texts: Sequence[str]) -> list[bytes | None]: ...
 
@@ -106,8 +81,8 @@ class Ranker(Protocol):
     def judge(self, asked: Asked, pool: Sequence[Evidence]) -> list[Ranked]: ...
     def similarity(self, cosine: float) -> float: ...
     def cosine(self, similarity: float) -> float: ...
-    def pairs(self, vectors: Sequence[tuple[Place, bytes]], threshold: float, most: int,
-              tell: Callable[[int, int], None]) -> list[tuple[Place, Place, float]]: ...
+    def pairs(self, vectors: Sequence[tuple[int, bytes]], threshold: float, most: int,
+              tell: Callable[[int, int], None]) -> list[tuple[int, int, float]]: ...
 
 
 class Lexicon(Protocol):
@@ -125,8 +100,8 @@ class Vectors(Protocol):
 
     def nearest(self, rows: "Reader", caller: Caller, chosen: Filter, query: bytes, limit: int,
                 least: float = -1.0) -> list[Candidate]: ...
-    def cosines(self, rows: "Reader", query: bytes, places: Collection[Place]) -> dict[Place, float]: ...
-    def beginnings(self, rows: "Reader", caller: Caller, chosen: Filter) -> list[tuple[Place, bytes]]: ...
+    def cosines(self, rows: "Reader", query: bytes, refs: Collection[int]) -> dict[int, float]: ...
+    def beginnings(self, rows: "Reader", caller: Caller, chosen: Filter) -> list[tuple[int, bytes]]: ...
 
 
 class Meaning(NamedTuple):
@@ -193,7 +168,7 @@ class Reader(Protocol):
     def index_differences(self, tenant: str) -> list[str]: ...
     def passages_of(self, tenant: str, ids: Collection[str]) -> dict[str, list[Passage]]: ...
     def alike(self, caller: Caller, first: str, passages: int, chosen: Filter) -> set[str]: ...
-    def text_sizes(self, tenant: str, ids: Collection[str]) -> dict[str, tuple[Place, int, int]]: ...
+    def text_sizes(self, tenant: str, ids: Collection[str]) -> dict[str, tuple[int, int, int]]: ...
     def link(self, tenant: str, **key: str) -> Link | None: ...
     def link_streams(self, tenant: str, item: str) -> list[str]: ...
     def all_links(self, tenant: str) -> Iterator[Link]: ...
@@ -215,7 +190,7 @@ class Reader(Protocol):
     def statistics(self, tenant: str, words: Collection[str]) -> Statistics: ...
     def search_text(self, caller: Caller, chosen: Filter, terms: Sequence[str], phrases: Sequence[Sequence[str]],
                     every: bool, limit: int) -> list[Candidate]: ...
-    def places(self, places: Collection[Place]) -> dict[Place, tuple[Item, Passage]]: ...
+    def places(self, refs: Collection[int]) -> dict[int, tuple[Item, Passage]]: ...
     def speakers(self, tenant: str) -> list[str]: ...
     def access(self, tenant: str, ids: Collection[str]) -> dict[str, tuple[int, str]]: ...
     def records(self, tenant: str, folder: str = "") -> dict[str, str]: ...

@@ -2,18 +2,18 @@
 
 import re
 from array import array
-from collections.abc import Callable, Collection, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, islice
 from operator import mul
-from typing import NamedTuple
 
-from memolith.engine.events import Replay, embedded
+from memolith.engine.events import embedded
 from memolith.engine.intake import plain, when
 from memolith.engine.matching import checked, item_matches, passage_matches
-from memolith.engine.model import Caller, Filter, Found, Hit, Item, Passage
-from memolith.engine.ports import Asked, Candidate, Evidence, Lexicon, Meaning, Place, Ranked, Ranker, Reader, Store
+from memolith.engine.model import ORDINAL_BITS, Caller, Filter, Found, Hit, Item, Passage
+from memolith.engine.past import then
+from memolith.engine.ports import Asked, Candidate, Evidence, Lexicon, Meaning, Ranked, Ranker, Reader, Store
 from memolith.errors import DiskFull, EmbedderDown, InvalidInput, Unavailable
 
 MODES = ("hybrid", "vector", "text")
@@ -25,6 +25,8 @@ MODEL_WAIT_S, DRAIN_S = 5.0, 0.15
 MAX_QUERY, MOST_BYGONE = 10_000, 200
 OFF = "Search by meaning is switched off"
 ROLES = frozenset(("user", "assistant", "system", "tool", "human", "ai", "developer"))
+Dense = tuple[Meaning, bytes]
+"""A model with its vectors, and the query as one of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +51,6 @@ class Query:
     entities: tuple[str, ...] = ()
 
 
-class Dense(NamedTuple):
-    """The query as a vector, and where to look for others."""
-
-    vector: bytes
-    meaning: Meaning
-
-
 @dataclass(frozen=True, slots=True)
 class Recall:
     """Searches the store; without a model it searches by words and says so."""
@@ -67,44 +62,42 @@ class Recall:
     drain: Callable[[str, float], object]
 
     def recall(self, caller: Caller, query: Query) -> Found:
-        query = replace(check(query), filter=checked(query.filter))
-        warnings: list[str] = []
-        meaning = None if query.mode == "text" else self._ready(query, warnings)
-        with self.store.reading(caller.tenant) as rows:
-            if not meaning or not rows.waiting(caller.tenant, "embed"):
-                return self._answer(rows, caller, query, meaning, warnings)
-        # Whoever cannot write can still search.
-        with suppress(DiskFull, Unavailable):
-            self.drain(caller.tenant, DRAIN_S)
-        if not meaning.embedder.ready:
-            meaning = self._ready(query, warnings)
-        with self.store.reading(caller.tenant) as rows:
-            warnings += _lacking(rows.waiting(caller.tenant, "embed") if meaning else 0)
-            return self._answer(rows, caller, query, meaning, warnings)
-
-    def _answer(self, rows: Reader, caller: Caller, query: Query, meaning: Meaning | None,
-                warnings: list[str]) -> Found:
-        search = Search(rows, caller, query, self.lexicon, self.ranker)
-        dense = self._dense(meaning, query.meant or search.stripped, query, warnings) if meaning else None
-        ranked, full = search.run(dense)
-        if full:
-            warnings.append(f"More than {SIDE} passages fit; the total counts the best of them.")
-        hits = search.hits(ranked[query.offset:query.offset + query.limit])
+        query, warnings = check(query), list[str]()
+        with self._reading(caller, query.mode, warnings) as (rows, meaning):
+            search = Search(rows, caller, query, self.lexicon, self.ranker)
+            search.dense = _dense(meaning, query.meant or search.stripped, query.mode, warnings) if meaning else None
+            ranked, full = search.run()
+            if full:
+                warnings.append(f"More than {SIDE} passages fit; the total counts the best of them.")
+            hits = search.hits(ranked[query.offset:query.offset + query.limit])
         return Found(hits, len(ranked) + search.unread, tuple(warnings))
 
     def pairs(self, caller: Caller, chosen: Filter, threshold: float, most: int,
               tell: Callable[[int, int], None]) -> tuple[list[tuple[Item, Item, float]], list[str]]:
         """The most similar pairs of items by the meaning of how they begin, and what the caller should know."""
         warnings: list[str] = []
-        if (meaning := self._ready(Query(""), warnings)) is None:
-            return [], warnings
-        with suppress(DiskFull, Unavailable):
-            self.drain(caller.tenant, DRAIN_S)
-        with self.store.reading(caller.tenant) as rows:
-            warnings += _lacking(rows.waiting(caller.tenant, "embed"))
-            near = self.ranker.pairs(meaning.vectors.beginnings(rows, caller, checked(chosen)), threshold, most, tell)
-            found = rows.places({place for pair in near for place in pair[:2]})
+        with self._reading(caller, "hybrid", warnings) as (rows, meaning):
+            begun = meaning.vectors.beginnings(rows, caller, checked(chosen)) if meaning else []
+            near = self.ranker.pairs(begun, threshold, most, tell)
+            found = rows.places({ref for pair in near for ref in pair[:2]})
         return [(found[one][0], found[two][0], score) for one, two, score in near], warnings
+
+    @contextmanager
+    def _reading(self, caller: Caller, mode: str, warnings: list[str]) -> Iterator[tuple[Reader, Meaning | None]]:
+        """A reader, and the model where it serves; what has no vector yet gets one first, as far as time allows."""
+        for drained in (False, True):
+            meaning = None if mode == "text" else self._ready(mode, warnings)
+            with self.store.reading(caller.tenant) as rows:
+                waiting = rows.waiting(caller.tenant, "embed") if meaning else 0
+                if drained or not waiting:
+                    if waiting:
+                        warnings.append(f"{waiting:,} items{' or more' * (waiting >= 1000)} have no vector yet; they "
+                                        "are found by words only.")
+                    yield rows, meaning
+                    return
+            # Whoever cannot write can still search.
+            with suppress(DiskFull, Unavailable):
+                self.drain(caller.tenant, DRAIN_S)
 
     def state(self) -> tuple[str, str]:
         """Whether search by meaning works (healthy, loading, down or off), and the model; asking starts to load it."""
@@ -115,7 +108,7 @@ class Recall:
         except EmbedderDown:
             return "down", "down"
 
-    def _ready(self, query: Query, warnings: list[str]) -> Meaning | None:
+    def _ready(self, mode: str, warnings: list[str]) -> Meaning | None:
         """The model once it is loaded; without it a warning, or an error where only meaning was asked for."""
         try:
             meaning = self.meaning()
@@ -124,24 +117,25 @@ class Recall:
             why = "The embedding model is not ready" if meaning else OFF
         except EmbedderDown as error:
             why = error.message.rstrip(".")
-        if query.mode == "vector" and why == OFF:
+        if mode == "vector" and why == OFF:
             raise InvalidInput(f"{OFF} here; use the mode text.", field="mode")
-        if query.mode == "vector":
+        if mode == "vector":
             raise EmbedderDown(f"{why}, so nothing can be found by meaning alone.")
         warnings.append(f"{why}; found by words only.")
         return None
 
-    def _dense(self, meaning: Meaning, text: str, query: Query, warnings: list[str]) -> Dense | None:
-        try:
-            vector = meaning.embedder.embed([text])[0]
-        except EmbedderDown as error:
-            if query.mode == "vector":
-                raise
-            warnings.append(f"{error.message} Found by words only.")
-            return None
-        if vector is None and query.mode == "vector":
-            warnings.append("The model understands too little of this query; found by words.")
-        return None if vector is None else Dense(vector, meaning)
+
+def _dense(meaning: Meaning, text: str, mode: str, warnings: list[str]) -> Dense | None:
+    try:
+        vector = meaning.embedder.embed([text])[0]
+    except EmbedderDown as error:
+        if mode == "vector":
+            raise
+        warnings.append(f"{error.message} Found by words only.")
+        return None
+    if vector is None and mode == "vector":
+        warnings.append("The model understands too little of this query; found by words.")
+    return None if vector is None else (meaning, vector)
 
 
 class Search:
@@ -151,12 +145,16 @@ class Search:
         self._rows, self._caller, self._query = rows, caller, query
         self._lexicon, self._ranker = lexicon, ranker
         self._phrases = [phrase for text in re.findall(r'"([^"]+)"', query.text) if (phrase := lexicon.terms(text))]
-        self._terms = lexicon.query_terms(query.text)
+        terms = lexicon.query_terms(query.text)
         words = set(re.findall(r"\w+", query.text.lower()))
-        self._named = tuple(name for name in rows.speakers(caller.tenant)
-                            if name.lower() not in ROLES and words & set(re.findall(r"\w+", name.lower())))
+        named = tuple(name for name in rows.speakers(caller.tenant)
+                      if name.lower() not in ROLES and words & set(re.findall(r"\w+", name.lower())))
+        self._asked = Asked(query.text, tuple(terms), rows.statistics(caller.tenant, terms), named,
+                            frozenset(lexicon.terms(" ".join(query.boosted))),
+                            tuple(frozenset(lexicon.terms(name)) for name in query.entities))
+        self.dense: Dense | None = None
         self._items: dict[int, Item] = {}
-        self._read: dict[Place, Passage] = {}
+        self._read: dict[int, Passage] = {}
         self._near: dict[int, float] = {}
         """The cosines that the search by meaning found already."""
         self.unread = 0
@@ -168,40 +166,34 @@ class Search:
         text = self._query.text
         if self._query.verbatim:
             return text
-        for word in {word for name in self._named for word in name.split()}:
+        for word in {word for name in self._asked.named for word in name.split()}:
             text = re.sub(rf"\b{re.escape(word)}('s)?\b", " ", text, flags=re.I)
         return " ".join(text.split()) or self._query.text
 
-    def run(self, dense: Dense | None) -> tuple[list[Ranked], bool]:
+    def run(self) -> tuple[list[Ranked], bool]:
         """Everything that was found in order, and whether a side was full."""
-        query = self._query
-        statistics = self._rows.statistics(self._caller.tenant, self._terms)
-        asked = Asked(query.text, tuple(self._terms), statistics, self._named,
-                      frozenset(self._lexicon.terms(" ".join(query.boosted))),
-                      tuple(frozenset(self._lexicon.terms(name)) for name in query.entities))
-        words = [] if query.mode == "vector" and dense else self._by_words(asked)
+        query, dense = self._query, self.dense
+        words = [] if query.mode == "vector" and dense else self._by_words()
         # What has none of the telling words is as similar as its vector says; what it said once may be another matter.
         least = self._ranker.cosine(query.threshold) if query.threshold and query.as_of is None else -1.0
         # Without a bound on what counts as near, everything is; so many are as far as anyone would turn pages.
         bounded = query.mode == "hybrid" and not (query.threshold or query.by_similarity or query.per_item)
-        near = dense.meaning.vectors.nearest(self._rows, self._caller, query.filter, dense.vector,
-                                             NEAR if bounded else SIDE, least) if dense else []
+        near = dense[0].vectors.nearest(self._rows, self._caller, query.filter, dense[1], NEAR if bounded else SIDE,
+                                        least) if dense else []
         self._near = dict(near)
         if self._phrases:
             kept = dict(words)
             near = [candidate for candidate in near if candidate[0] in kept]
-        ranked = self._order(asked, words, near, dense)
+        ranked = self._order(words, near)
         if query.as_of is not None:
-            ranked = self._as_of(asked, ranked, query.as_of, dense)
-        full = len(words) >= SIDE or (len(near) >= SIDE and query.threshold > 0 and
-                                      self._ranker.similarity(near[-1][1]) >= query.threshold)
-        return self._cut(ranked), full
+            ranked = self._as_of(ranked, query.as_of)
+        return self._cut(ranked), len(words) >= SIDE or (len(near) >= SIDE and least > -1.0)
 
-    def _by_words(self, asked: Asked) -> list[Candidate]:
+    def _by_words(self) -> list[Candidate]:
         """Candidates that hold the telling words; very common ones do not choose, but still count for the order."""
-        frequencies = asked.statistics.frequencies
-        known = [term for term in asked.terms if frequencies.get(term)]
-        bound = max(COMMON_LEAST, COMMON_SHARE * asked.statistics.passages)
+        passages, _, frequencies = self._asked.statistics
+        known = [term for term in self._asked.terms if frequencies.get(term)]
+        bound = max(COMMON_LEAST, COMMON_SHARE * passages)
         telling: list[str] = []
         for term in sorted(known, key=lambda term: (frequencies[term], term)):
             # Several that are nearly too common are together as costly as one that is.
@@ -220,34 +212,29 @@ class Search:
         more = find(self._caller, self._query.filter, rarest[:1], [], False, SIDE)
         return together + [candidate for candidate in more if candidate[0] not in seen]
 
-    def _order(self, asked: Asked, words: list[Candidate], near: list[Candidate],
-               dense: Dense | None) -> list[Ranked]:
+    def _order(self, words: list[Candidate], near: list[Candidate]) -> list[Ranked]:
         """The best of both sides with their neighbours, weighed exactly; then the rest, each by itself."""
         query = self._query
         most = POOL if query.mode == "hybrid" else SIDE
-        best = {Place.of(ref) for ref, _ in (*words[:most], *near[:most])}
-        first = {Place.of(ref) for ref, _ in (*words[:BESIDE], *near[:BESIDE])} if not self._phrases else set()
-        passages = self._passages(best) if query.mode != "hybrid" else self._with_neighbours(best, first)
-        pool = self._weigh(passages, dense)
-        ranked = self._ranker.rank(asked, pool) if query.mode == "hybrid" else self._alone(asked, pool)
-        rest = {ref for ref, _ in (*words, *near)} - {place.ref for place in passages}
-        blocks = {(one.place.item, one.passage.block) for one in ranked} if query.per_block else set()
+        best = {ref for ref, _ in (*words[:most], *near[:most])}
+        beside = {ref + step for ref, _ in (*words[:BESIDE], *near[:BESIDE]) for step in (-1, 1)
+                  if ref + step >> ORDINAL_BITS == ref >> ORDINAL_BITS}
+        wide = query.mode == "hybrid" and not self._phrases
+        passages = {ref: passage for ref, passage in self._passages(best | beside if wide else best).items()
+                    if ref in best or passage_matches(passage, query.filter)}
+        pool = self._weigh(passages)
+        ranked = self._ranker.rank(self._asked, pool) if query.mode == "hybrid" else self._alone(pool)
+        rest = {ref for ref, _ in (*words, *near)} - passages.keys()
+        blocks = {(one.ref >> ORDINAL_BITS, one.passage.block) for one in ranked} if query.per_block else set()
         beyond = query.offset + query.limit > (len(blocks) or len(ranked))
         if not (beyond or query.threshold or query.by_similarity or query.per_item or query.as_of):
             self.unread = self._rows.blocks_at(rest, blocks) if query.per_block else len(rest)
             return ranked
-        return ranked + self._alone(asked, self._weigh(self._passages(set(map(Place.of, rest))), dense))
+        return ranked + self._alone(self._weigh(self._passages(rest)))
 
-    def _with_neighbours(self, best: set[Place], first: set[Place]) -> dict[Place, Passage]:
-        """The passages at these places, and those before and after the first of them that pass the filter."""
-        found = self._passages(best | {Place(item, ordinal + step) for item, ordinal in first for step in (-1, 1)
-                                       if ordinal + step >= 0})
-        return {place: passage for place, passage in found.items()
-                if place in best or passage_matches(passage, self._query.filter)}
-
-    def _alone(self, asked: Asked, pool: list[Evidence]) -> list[Ranked]:
+    def _alone(self, pool: list[Evidence]) -> list[Ranked]:
         """Each by itself, in the order of the mode."""
-        judged = self._ranker.judge(asked, pool)
+        judged = self._ranker.judge(self._asked, pool)
         if self._query.mode == "vector":
             judged = [one if (cosine := one.reasons.get("cosine")) is None else
                       one._replace(order=cosine, similarity=self._ranker.similarity(cosine)) for one in judged]
@@ -255,79 +242,65 @@ class Search:
             judged = [one._replace(order=one.reasons["text"]) for one in judged]
         return _sorted(judged)
 
-    def _passages(self, places: set[Place]) -> dict[Place, Passage]:
-        found = self._rows.places(places - self._read.keys())
-        self._items |= {place.item: item for place, (item, _) in found.items()}
-        self._read |= {place: passage for place, (_, passage) in found.items()}
-        return {place: self._read[place] for place in sorted(places & self._read.keys())}
+    def _passages(self, refs: set[int]) -> dict[int, Passage]:
+        found = self._rows.places(refs - self._read.keys())
+        self._items |= {ref >> ORDINAL_BITS: item for ref, (item, _) in found.items()}
+        self._read |= {ref: passage for ref, (_, passage) in found.items()}
+        return {ref: self._read[ref] for ref in sorted(refs & self._read.keys())}
 
-    def _weigh(self, passages: dict[Place, Passage], dense: Dense | None) -> list[Evidence]:
-        cosines = {place: self._near[place.ref] for place in passages if place.ref in self._near}
-        if dense and (others := passages.keys() - cosines.keys()):
-            cosines |= dense.meaning.vectors.cosines(self._rows, dense.vector, others)
-        return [Evidence(place, passage, self._words(self._items[place.item], passage), cosines.get(place))
-                for place, passage in passages.items()]
-
-    def _words(self, item: Item, passage: Passage) -> tuple[str, ...]:
-        return tuple(self._lexicon.terms(f"{passage.text}\n{self._lexicon.extra(item, passage)}"))
+    def _weigh(self, passages: dict[int, Passage]) -> list[Evidence]:
+        cosines, terms, extra = self._near, self._lexicon.terms, self._lexicon.extra
+        if self.dense and (others := passages.keys() - cosines.keys()):
+            cosines |= self.dense[0].vectors.cosines(self._rows, self.dense[1], others)
+        return [(ref, passage, tuple(terms(f"{passage.text}\n{extra(self._items[ref >> ORDINAL_BITS], passage)}")),
+                 cosines.get(ref)) for ref, passage in passages.items()]
 
     def _cut(self, ranked: list[Ranked]) -> list[Ranked]:
         """Without what is below the threshold, and one hit per item or per block where asked."""
         query = self._query
         kept = [one for one in ranked if one.similarity >= query.threshold]
         if query.by_similarity:
-            kept.sort(key=lambda one: (-one.similarity, one.place))
+            kept.sort(key=lambda one: (-one.similarity, one.ref))
         if query.per_item or query.per_block:
             first: dict[tuple[int, int], Ranked] = {}
             for one in kept:
-                first.setdefault((one.place.item, one.passage.block * query.per_block), one)
+                first.setdefault((one.ref >> ORDINAL_BITS, one.passage.block * query.per_block), one)
             kept = list(first.values())
         return kept
 
-    def _as_of(self, asked: Asked, ranked: list[Ranked], at: str, dense: Dense | None) -> list[Ranked]:
+    def _as_of(self, ranked: list[Ranked], at: str) -> list[Ranked]:
         """What was unchanged since comes from the index; what was not, from a replay of its log."""
         changed = set(self._rows.streams(self._caller.tenant, at))
         stay = [one for one in ranked if one.passage.item not in changed]
-        past = _bygone(self._rows, self._caller, self._query.filter, changed, at)
-        # In no index: their vectors are made on the spot, for the first so many.
-        texts = [embedded(item.title, passage.speaker, passage.text) for item, passage in past[:MOST_BYGONE]]
-        vectors = dense.meaning.embedder.embed(texts) if dense else []
-        cosines = {n: sum(map(mul, array("f", dense.vector), array("f", vector)))
-                   for n, vector in enumerate(vectors) if dense and vector is not None}
-        pool: list[Evidence] = []
-        for n, (item, passage) in enumerate(past):
-            place = Place(-1 - n, passage.ordinal)
-            self._items[place.item] = item
-            pool.append(Evidence(place, passage, self._words(item, passage), cosines.get(n)))
-        made = self._alone(asked, pool)
-        return _sorted(stay + [one for one in made if one.reasons["text"] or one.reasons.get("cosine", 0.0) > 0])
+        past = [(item, passages) for item, passages in then(self._rows, self._caller, changed, at).values()
+                if item_matches(item, self._query.filter)]
+        self._items |= {-1 - n: item for n, (item, _) in enumerate(past)}
+        found = {-1 - n << ORDINAL_BITS | one.ordinal: one for n, (_, passages) in enumerate(past)
+                 for one in passages if passage_matches(one, self._query.filter)}
+        if self.dense:
+            # In no index: their vectors are made on the spot, for the first so many.
+            texts = {ref: embedded(self._items[ref >> ORDINAL_BITS].title, one.speaker, one.text)
+                     for ref, one in islice(found.items(), MOST_BYGONE)}
+            made = zip(texts, self.dense[0].embedder.embed([*texts.values()]), strict=True)
+            self._near |= {ref: sum(map(mul, array("f", self.dense[1]), array("f", vector)))
+                           for ref, vector in made if vector is not None}
+        judged = self._alone(self._weigh(found))
+        return _sorted(stay + [one for one in judged if one.reasons["text"] or one.reasons.get("cosine", 0.0) > 0])
 
     def hits(self, chosen: Sequence[Ranked]) -> tuple[Hit, ...]:
         """Ranked passages as the caller gets to see them, each with those within the reach, itself included."""
-        around: dict[Place, list[Place]] = {}
+        around: dict[int, range] = {}
         for one in chosen if self._query.reach else ():
-            item, ordinal = one.place
+            item = self._items[one.ref >> ORDINAL_BITS]
             # Where no message was split, the next passage is the next message.
-            reach = min(self._query.reach, 1 + self._items[item].passages - self._items[item].blocks)
-            around[one.place] = [Place(item, n) for n in range(max(0, ordinal - reach), ordinal + reach + 1)]
+            reach = min(self._query.reach, 1 + item.passages - item.blocks)
+            around[one.ref] = range(one.ref - min(reach, one.passage.ordinal), one.ref + reach + 1)
         found = self._passages(set(chain.from_iterable(around.values()))) if around else {}
         return tuple(Hit(
-            item=self._items[one.place.item], passage=one.passage, score=one.similarity,
+            item=self._items[one.ref >> ORDINAL_BITS], passage=one.passage, score=one.similarity,
             rank_score=round(one.order, 4), strength="strong" if one.similarity >= STRONG else "weak",
             reasons={name: round(value, 4) for name, value in one.reasons.items() if value},
-            around=tuple(found[place] for place in around.get(one.place, ()) if place in found)) for one in chosen)
-
-
-def _bygone(rows: Reader, caller: Caller, chosen: Filter, streams: Collection[str],
-            at: str) -> list[tuple[Item, Passage]]:
-    """The passages that the caller would have seen then, of items that have changed since."""
-    found: list[tuple[Item, Passage]] = []
-    for id, current in sorted(rows.items(caller.tenant, streams).items()):
-        if current.scope.admits(caller):
-            state = Replay.of(rows.events(caller.tenant, id), until=at)
-            if isinstance(item := state.row, Item) and item.scope.admits(caller) and item_matches(item, chosen):
-                found += [(item, passage) for passage in state.passages if passage_matches(passage, chosen)]
-    return found
+            around=tuple(found[ref] for ref in around.get(one.ref, ()) if ref in found)) for one in chosen)
 
 
 def check(query: Query) -> Query:
@@ -336,22 +309,17 @@ def check(query: Query) -> Query:
         ("mode", query.mode not in MODES, f"There is no mode {query.mode!r}; use one of {', '.join(MODES)}."),
         ("query", not query.text.strip(), "There is nothing to search for."),
         ("query", len(query.text) > MAX_QUERY, f"A query has at most {MAX_QUERY:,} characters."),
-        ("as_of", query.as_of is not None and any(test.op == "linked" for test in query.filter.where),
-         "What was linked in the past cannot be searched for."),
+        ("as_of", query.as_of is not None and query.filter.where, "The past is not searched by metadata or links."),
         ("limit", not 1 <= query.limit <= SIDE, f"The limit must lie between 1 and {SIDE}."),
         ("offset", query.offset < 0, "The offset cannot be negative."),
         ("threshold", not 0 <= query.threshold <= 1, "The threshold must lie between 0 and 1."))
     for name, wrong, message in faults:
         if wrong:
             raise InvalidInput(message, field=name)
-    return query if query.as_of is None else replace(query, as_of=when("as_of", query.as_of))
-
-
-def _lacking(waiting: int) -> list[str]:
-    several = f"{waiting:,} items" if waiting < 1000 else "1,000 items or more"
-    return [f"{several} have no vector yet; they are found by words only."] if waiting else []
+    return replace(query, filter=checked(query.filter),
+                   as_of=None if query.as_of is None else when("as_of", query.as_of))
 
 
 def _sorted(ranked: Sequence[Ranked]) -> list[Ranked]:
-    return sorted(ranked, key=lambda one: (-one.order, one.place))
+    return sorted(ranked, key=lambda one: (-one.order, one.ref))
 

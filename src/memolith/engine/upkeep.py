@@ -2,13 +2,12 @@
 
 import json
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict
 from itertools import chain, zip_longest
 from typing import NamedTuple, cast
 
 from memolith.engine.events import ITEM_EVENTS, LINK_EVENTS, RECORD_EVENTS, Changes, Event, Replay, fold
 from memolith.engine.intake import Intake, identifier, json_object, plain, when
-from memolith.engine.model import Block, Caller, Draft, Item, Json, exact
+from memolith.engine.model import Block, Caller, Draft, Item, Json, Link, exact
 from memolith.engine.ports import Reader, Store, Writer
 from memolith.engine.verbs import Verbs, refuse_unsound
 from memolith.errors import Conflict, InvalidInput, MemolithError, StoreCorrupt
@@ -27,18 +26,11 @@ class Upkeep(NamedTuple):
 
     def verify(self, progress: Progress = lambda done, total: None) -> list[str]:
         """Every place where the rows differ from a replay of the log; empty when all is well."""
-        store, done = self.engine.store, 0
-        problems = [f"database file: {text}" for text in store.check()]
+        store = self.engine.store
         with store.reading(None) as rows:
             tenants = rows.tenants()
-            total = sum(rows.last_seq(tenant) for tenant in tenants)
-        for tenant in tenants:
-            with store.reading(tenant) as rows:
-                for count, found in differences(rows, tenant):
-                    problems += [f"{tenant}: {text}" for text in found]
-                    done += count
-                    progress(done, total)
-        return problems
+        return [f"database file: {text}" for text in store.check()] + [
+            f"{tenant}: {text}" for tenant in tenants for text in differences(store, tenant, progress)]
 
     def rebuild(self, progress: Progress = lambda done, total: None) -> int:
         """Make the read models anew from the log; returns how many events were replayed."""
@@ -65,7 +57,7 @@ class Upkeep(NamedTuple):
         """The tenant as JSON Lines: a header, then its log."""
         with self.engine.store.reading(tenant) as rows:
             head = {"memolith": FORMAT, "tenant": tenant, "events": rows.last_seq(tenant), "left_out": LEFT_OUT}
-            events = ({"event": {name: value for name, value in asdict(event).items() if name != "tenant"}}
+            events = ({"event": dict(zip(Event._fields[1:], event[1:], strict=True))}
                       for event in rows.events_after(tenant, 0))
             for record in chain([head], events):
                 yield json.dumps(record, ensure_ascii=False, sort_keys=True)
@@ -83,7 +75,7 @@ class Upkeep(NamedTuple):
             if "memolith" in record and record.get("events", there) != there:
                 raise InvalidInput(f"The export is torn: it announces {record['events']} events and holds {there}.",
                                    field="events")
-        intake, items, versions = Intake(self.engine.limits, self.engine.secrets), 0, dict[str, int]()
+        intake, items, versions = self.engine.intake(), 0, dict[str, int]()
         events = [(number, record) for number, record in records if "memolith" not in record]
         with self.engine.store.writing(caller.tenant) as rows:
             for count, (number, record) in enumerate(events, 1):
@@ -128,8 +120,8 @@ def _import_event(rows: Writer, raw: Json, versions: dict[str, int], intake: Int
     if item := changes.item:
         # What no verb would have made is refused.
         intake.draft(Draft(item.kind, item.title, (Block("text"),), item.tags, item.attributes, item.status,
-                           item.scope.audience, item.scope.project, item.scope.namespace))
-        plain("owner", item.scope.owner)
+                           item.audience, item.project, item.namespace))
+        plain("owner", item.owner)
         for passage in changes.passages:
             plain("text", passage.text)
             when("at", passage.at)
@@ -145,32 +137,29 @@ def changes_of(rows: Reader, event: Event) -> Changes:
     return fold(before, event) if event.data or before else Changes()
 
 
-def differences(rows: Reader, tenant: str) -> Iterator[tuple[int, list[str]]]:
-    """Per stream: how many events it has, and what is wrong with its rows."""
-    items, links = set[str](), set[str]()
-    for stream in rows.streams(tenant):
-        try:
-            events = rows.events(tenant, stream)
-            state = Replay.of(events)
-        except StoreCorrupt as error:
-            items.add(stream)
-            yield 0, [error.message]
-            continue
-        if events[0].type in LINK_EVENTS:
-            links.add(stream)
-            pairs: dict[str, tuple[object, object]] = {"link": (rows.link(tenant, id=stream), state.row)}
-        else:
-            items.add(stream)
-            pairs = {"item": (rows.item(tenant, stream), state.row),
+def differences(store: Store, tenant: str, progress: Progress = lambda done, total: None) -> list[str]:
+    """Where a tenant's rows differ from a replay of its log, stream by stream."""
+    problems = list[str]()
+    with store.reading(tenant) as rows:
+        for done, stream in enumerate(streams := rows.streams(tenant), 1):
+            progress(done, len(streams))
+            try:
+                events = rows.events(tenant, stream)
+                state = Replay.of(events)
+            except StoreCorrupt as error:
+                problems.append(error.message)
+                continue
+            kind = "link" if events[0].type in LINK_EVENTS else "item"
+            pairs = {kind: (rows.link(tenant, id=stream) or rows.item(tenant, stream), state.row),
                      "passages of": (rows.passages(tenant, stream), state.passages)}
-        found = [f"{name} {stream} differs from the log" for name, (here, there) in pairs.items()
-                 if exact(here) != exact(there)]
-        if [event.version for event in events] != list(range(1, len(events) + 1)):
-            found.append(f"{stream}: versions have gaps")
-        yield len(events), found
-    yield 0, [f"item {item.id} is not in the log" for item in rows.all_items(tenant) if item.id not in items]
-    yield 0, [f"link {link.id} is not in the log" for link in rows.all_links(tenant) if link.id not in links]
-    yield 0, rows.index_differences(tenant)
+            problems += [f"{name} {stream} differs from the log" for name, (here, there) in pairs.items()
+                         if exact(here) != exact(there)]
+            if [event.version for event in events] != list(range(1, len(events) + 1)):
+                problems.append(f"{stream}: versions have gaps")
+        known = set(streams)
+        problems += [f"{type(row).__name__.lower()} {row.id} is not in the log" for row in chain[Item | Link](
+            rows.all_items(tenant), rows.all_links(tenant)) if row.id not in known]
+        return problems + rows.index_differences(tenant)
 
 
 def follow(source: Store, target: Store, tenant: str, progress: Progress | None = None) -> int:
@@ -214,18 +203,12 @@ def carry_rest(source: Store, target: Store, tenant: str) -> None:
 
 
 def unequal(source: Store, target: Store, tenant: str) -> list[str]:
-    parts: dict[str, Callable[[Reader], Iterator[object]]] = {
-        "events": lambda rows: rows.events_after(tenant, 0), "items": lambda rows: rows.all_items(tenant),
-        "links": lambda rows: rows.all_links(tenant)}
-    with source.reading(tenant) as here, target.reading(tenant) as there:
-        return [f"{name} differ" for name, of in parts.items()
-                if any(exact(one) != exact(two) for one, two in zip_longest(of(here), of(there)))]
-
-
-def unsound(target: Store, tenant: str) -> list[str]:
-    """What differs between a copy's rows and its own log; slow, but nobody need wait for it."""
-    with target.reading(tenant) as rows:
-        return [text for _, found in differences(rows, tenant) for text in found]
+    """The first event, item or link that the two do not have alike."""
+    with source.reading(tenant) as one, target.reading(tenant) as two:
+        here, there = (chain[Event | Item | Link](rows.events_after(tenant, 0), rows.all_items(tenant),
+                                                  rows.all_links(tenant)) for rows in (one, two))
+        return [f"{type(mine or other).__name__.lower()}s differ" for mine, other in zip_longest(here, there)
+                if exact(mine) != exact(other)][:1]
 
 
 def _draft(record: dict[str, Json]) -> Draft:

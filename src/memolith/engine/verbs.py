@@ -1,11 +1,10 @@
 """The verbs of memory: every one makes events, and every event is durable when the verb returns."""
 
-import hashlib
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Self, cast
+from typing import cast
 
 from memolith.engine import model
 from memolith.engine.claims import appraise_again, completed, known, shaken
@@ -19,22 +18,6 @@ from memolith.errors import AlreadyExists, Conflict, Denied, InvalidInput, NotFo
 UNIQUE = {"concept": ("area", "topic"), **dict.fromkeys(("project", "prompt", "template", "entity"), ())}
 
 
-class Receipt(NamedTuple):
-    """Digests of a key and of what was asked for: enough to know them again, and nothing that they may hold."""
-
-    key: str | None = None
-    request: str = ""
-
-    @classmethod
-    def of(cls, key: str | None, *parts: object) -> Self:
-        """The receipt of a request that consists of these parts; an empty one without a key."""
-        if key is None:
-            return cls()
-        if not plain("idempotency_key", key).strip() or len(key) > 255:
-            raise InvalidInput("An idempotency key has 1 to 255 characters.", field="idempotency_key")
-        return cls(*(hashlib.sha256(text.encode()).hexdigest() for text in (key, model.exact(parts))))
-
-
 @dataclass(eq=False)
 class Verbs:
     """Remembers, changes and forgets for a caller, within his scope."""
@@ -46,20 +29,23 @@ class Verbs:
     after_erase: Callable[[], None] = lambda: None
     before_erase: Callable[[Item], None] = lambda item: None
 
+    def intake(self) -> Intake:
+        return Intake(self.limits, self.secrets)
+
     def remember(self, caller: Caller, draft: Draft, key: str | None = None,
                  check: Callable[[Reader], None] = lambda rows: None) -> Written:
         """Keep something new if the check lets it; with a key, a repeated call returns the first outcome."""
-        intake = Intake(self.limits, self.secrets)
-        receipt = Receipt.of(key, "remember", draft := intake.draft(draft))
+        intake = self.intake()
+        intake.sign(key, "remember", draft := intake.draft(draft))
         with self.store.writing(caller.tenant) as rows:
-            written = self._repeated(rows, caller, receipt)
+            written = self._repeated(rows, caller, intake)
             if written is None:
                 check(rows)
-                written = self._remember(rows, caller, draft, intake, receipt)
+                written = self._remember(rows, caller, draft, intake)
         if len(draft.blocks) != 1:
             return written
         with self.store.reading(caller.tenant) as before:
-            return replace(written, similar=known(before, caller, draft.kind, draft.blocks[0].text, written.item.id))
+            return written._replace(similar=known(before, caller, draft.kind, draft.blocks[0].text, written.item.id))
 
     def remember_in(self, rows: Writer, caller: Caller, draft: Draft, intake: Intake) -> Written:
         """Keep something new as part of a larger write."""
@@ -74,8 +60,7 @@ class Verbs:
             for draft in drafts if not rows.last_seq(caller.tenant) else ():
                 self.remember_in(rows, caller, draft, Intake(self.limits, "allow"))
 
-    def _remember(self, rows: Writer, caller: Caller, draft: Draft, intake: Intake,
-                  receipt: Receipt = Receipt()) -> Written:
+    def _remember(self, rows: Writer, caller: Caller, draft: Draft, intake: Intake) -> Written:
         if draft.id and rows.events(caller.tenant, draft.id):
             raise AlreadyExists("There is an item with this id already.", field="id", id=draft.id)
         until: dict[str, Json] = {"expires_at": model.shifted(self.clock.now(), draft.ttl_s)} if draft.ttl_s else {}
@@ -83,75 +68,77 @@ class Verbs:
             "kind": draft.kind, "title": draft.title, "status": draft.status, "owner": caller.user,
             "audience": draft.audience.value, "project": draft.project or None, "namespace": draft.namespace or None,
             "tags": list(draft.tags), "attributes": {**draft.attributes, **until}, **_text(draft.blocks)}
-        return self._change(rows, caller, draft.id or model.new_id(), "remembered", data, intake, receipt)
+        return self._change(rows, caller, draft.id or model.new_id(), "remembered", data, intake)
 
     def revise(self, caller: Caller, id: str, patch: Patch, expected: int | None = None,
                key: str | None = None) -> Written:
         """Change what the patch names; with an expected version, refuse if somebody was faster."""
-        intake, receipt = Intake(self.limits, self.secrets), Receipt.of(key, "revise", id, patch, expected)
+        intake = self.intake().sign(key, "revise", id, patch, expected)
         with self.store.writing(caller.tenant) as rows:
-            if first := self._repeated(rows, caller, receipt):
+            if first := self._repeated(rows, caller, intake):
                 return first
-            item = self._live(rows, caller, id, expected)
+            item = visible(rows, caller, id)
+            if expected not in (None, item.version):
+                raise VersionConflict(f"The item is at version {item.version}, not {expected}; read it again and "
+                                      "repeat.", field="expected_version", id=id, value=expected)
             data = _difference(item, join_blocks(rows.passages(caller.tenant, id)), intake.patch(patch, item.kind))
-            return self._change(rows, caller, item, "revised", data, intake, receipt) if data else Written(
+            return self._change(rows, caller, item, "revised", data, intake) if data else Written(
                 item, rows.last_seq(caller.tenant))
 
     def tag(self, caller: Caller, id: str, add: Sequence[str] = (), remove: Sequence[str] = ()) -> Written:
-        intake = Intake(self.limits, self.secrets)
+        intake = self.intake()
         added, removed = intake.tags(add), {plain("tags", tag) for tag in remove}
         if both := removed & set(added):
             raise InvalidInput(f"{sorted(both)[0]!r} is both to be added and removed.", field="tags")
         with self.store.writing(caller.tenant) as rows:
-            item = self._live(rows, caller, id)
+            item = visible(rows, caller, id)
             tags = intake.tags(tuple({*item.tags, *added} - removed))
             return Written(item, rows.last_seq(caller.tenant)) if tags == item.tags else self._change(
                 rows, caller, item, "tagged", {"tags": list(tags)}, intake)
 
     def append(self, caller: Caller, id: str, blocks: Sequence[Block], key: str | None = None) -> Written:
-        intake = Intake(self.limits, self.secrets)
-        clean = intake.blocks(blocks)
+        intake = self.intake()
+        intake.sign(key, "append", id, clean := intake.blocks(blocks))
         if not any(block.text.strip() for block in clean):
             raise InvalidInput("There is nothing to append.", field="messages")
-        receipt = Receipt.of(key, "append", id, clean)
         with self.store.writing(caller.tenant) as rows:
-            if first := self._repeated(rows, caller, receipt):
+            if first := self._repeated(rows, caller, intake):
                 return first
-            item = self._live(rows, caller, id)
+            item = visible(rows, caller, id)
             intake.total(clean, rows.text_sizes(caller.tenant, [id])[id][2])
-            return self._change(rows, caller, item, "appended", _text(clean), intake, receipt)
+            return self._change(rows, caller, item, "appended", _text(clean), intake)
 
-    def forget(self, caller: Caller, id: str, expected: int | None = None, key: str | None = None) -> Written:
+    def forget(self, caller: Caller, id: str, key: str | None = None) -> Written:
         """Take the item out of every read path; it can be restored."""
-        receipt = Receipt.of(key, "forget", id)
+        intake = self.intake().sign(key, "forget", id)
         with self.store.writing(caller.tenant) as rows:
-            return self._repeated(rows, caller, receipt) or self._change(
-                rows, caller, self._live(rows, caller, id, expected), "forgotten", receipt=receipt)
+            return self._repeated(rows, caller, intake) or self._change(
+                rows, caller, visible(rows, caller, id), "forgotten", {}, intake)
 
     def forget_all(self, caller: Caller, ids: Sequence[str], kind: str) -> list[str]:
         """Forget those of the items that are there and of the kind, all at once; returns which."""
         with self.store.writing(caller.tenant) as rows:
-            return [self._change(rows, caller, item, "forgotten").item.id
+            return [self._change(rows, caller, item, "forgotten", {}, self.intake()).item.id
                     for item in rows.items(caller.tenant, ids).values()
-                    if item.kind == kind and item.scope.admits(caller) and not gone(item)]
+                    if item.kind == kind and item.admits(caller) and not gone(item)]
 
     def restore(self, caller: Caller, id: str, key: str | None = None) -> Written:
-        receipt = Receipt.of(key, "restore", id)
+        intake = self.intake().sign(key, "restore", id)
         with self.store.writing(caller.tenant) as rows:
-            if first := self._repeated(rows, caller, receipt):
+            if first := self._repeated(rows, caller, intake):
                 return first
             item = visible(rows, caller, id, forgotten=True)
             if not gone(item):
                 raise Conflict("This item is not forgotten, so there is nothing to restore.", id=id)
-            return self._change(rows, caller, item, "restored", {"dropped": ["expires_at"]} if "expires_at" in
-                                item.attributes else {}, receipt=receipt)
+            ended: list[Json] = [name for name in ("expires_at",) if name in item.attributes]
+            return self._change(rows, caller, item, "restored", {"dropped": ended} if ended else {}, intake)
 
     def erase(self, caller: Caller, *ids: str) -> bool:
         """Remove every byte of the items and their links for good; False if a reader still holds old pages."""
         with self.store.writing(caller.tenant) as rows:
             for id in ids:
                 item = visible(rows, caller, id, forgotten=True)
-                if item.scope.owner != caller.user and not caller.admin:
+                if item.owner != caller.user and not caller.admin:
                     raise Denied("Only its owner or an admin can erase an item.", id=id)
                 for stream in rows.link_streams(caller.tenant, id):
                     self.tell(rows, caller, stream, "erased", {}, rows.link(caller.tenant, id=stream))
@@ -169,7 +156,7 @@ class Verbs:
         word("type", type)
         if isinstance(strength, bool) or not isinstance(strength, int | float) or not 0 <= strength <= 1:
             raise InvalidInput("The strength must lie between 0 and 1.", field="strength", value=strength)
-        strength, attributes = float(strength), Intake(self.limits, self.secrets).attributes(attributes)
+        strength, attributes = float(strength), self.intake().attributes(attributes)
         if source == target:
             raise InvalidInput("An item cannot be linked to itself.", field="target")
         with nullcontext(within) if within else self.store.writing(caller.tenant) as rows:
@@ -202,11 +189,11 @@ class Verbs:
         return self._record(rows, before, stream, type, data, caller, version=len(rows.events(rows.tenant, stream)))[0]
 
     def _record(self, rows: Writer, before: Item | Link | None, stream: str, type: str, data: dict[str, Json],
-                caller: Caller, receipt: Receipt = Receipt(), version: int | None = None) -> tuple[Event, Changes]:
+                caller: Caller, key: str | None = None, version: int | None = None) -> tuple[Event, Changes]:
         if version is None:
             version = before.version if before else 0
-        now, data = self.clock.now(), data | ({"request": receipt.request} if receipt.request else {})
-        event = completed(rows, before, rows.stamp(stream, version + 1, type, data, caller.user, now, receipt.key))
+        now = self.clock.now()
+        event = completed(rows, before, rows.stamp(stream, version + 1, type, data, caller.user, now, key))
         changes = fold(before, event)
         refuse_unsound(rows, changes)
         moved = shaken(rows, before)
@@ -214,27 +201,21 @@ class Verbs:
         appraise_again(rows, moved | shaken(rows, changes.item or changes.link), caller.user, now)
         return event, changes
 
-    def _change(self, rows: Writer, caller: Caller, item: Item | str, type: str, data: Attributes = NO_ATTRIBUTES,
-                intake: Intake | None = None, receipt: Receipt = Receipt()) -> Written:
+    def _change(self, rows: Writer, caller: Caller, item: Item | str, type: str, data: dict[str, Json],
+                intake: Intake) -> Written:
         """Record an event of an item, or of a new one that gets this id."""
         before, id = (None, item) if isinstance(item, str) else (item, item.id)
-        noted: dict[str, Json] = {"redactions": dict(intake.redactions)} if intake and intake.redactions else {}
-        event, changes = self._record(rows, before, id, type, {**data, **noted}, caller, receipt)
+        noted: dict[str, Json] = {"redactions": dict(intake.redactions), "request": intake.request}
+        data |= {name: value for name, value in noted.items() if value}
+        event, changes = self._record(rows, before, id, type, data, caller, intake.key)
         return _written(event, changes.item)
 
-    def _live(self, rows: Reader, caller: Caller, id: str, expected: int | None = None) -> Item:
-        item = visible(rows, caller, id)
-        if expected is not None and expected != item.version:
-            raise VersionConflict(f"The item is at version {item.version}, not {expected}; read it again and repeat.",
-                                  field="expected_version", id=id, value=expected)
-        return item
-
-    def _repeated(self, rows: Reader, caller: Caller, receipt: Receipt) -> Written | None:
+    def _repeated(self, rows: Reader, caller: Caller, intake: Intake) -> Written | None:
         """The first outcome of a write that comes again under its key."""
-        event = rows.event(caller.tenant, actor=caller.user, key=receipt.key) if receipt.key else None
+        event = rows.event(caller.tenant, actor=caller.user, key=intake.key) if intake.key else None
         if event is None:
             return None
-        if event.data.get("request") != receipt.request:
+        if event.data.get("request") != intake.request:
             raise Conflict("This idempotency key was used for another write.", field="idempotency_key")
         events = rows.events(caller.tenant, event.stream)
         return _written(event, Replay.of(past for past in events if past.version <= event.version).row, repeated=True)
@@ -248,7 +229,7 @@ def _written(event: Event, row: Item | Link | None, repeated: bool = False) -> W
 def visible(rows: Reader, caller: Caller, id: str, forgotten: bool = False) -> Item:
     """The item, or the same answer for one that is not there and one that is not the caller's."""
     item = rows.item(caller.tenant, id)
-    if item is None or not item.scope.admits(caller) or (gone(item) and not forgotten):
+    if item is None or not item.admits(caller) or (gone(item) and not forgotten):
         raise NotFound(f"There is no item {id[:100]!r}, or it was forgotten.", id=id)
     return item
 
@@ -261,7 +242,7 @@ def gone(item: Item) -> bool:
 def sees_both(rows: Reader, caller: Caller, link: Link, forgotten: bool = True) -> bool:
     """Whether the caller may see both ends of a link, forgotten or not."""
     ends = rows.items(caller.tenant, (link.source, link.target)).values()
-    return len(ends) == 2 and all(end.scope.admits(caller) and (forgotten or not gone(end)) for end in ends)
+    return len(ends) == 2 and all(end.admits(caller) and (forgotten or not gone(end)) for end in ends)
 
 
 def refuse_unsound(rows: Reader, changes: Changes) -> None:
@@ -270,23 +251,22 @@ def refuse_unsound(rows: Reader, changes: Changes) -> None:
     if item is None:
         return
     if not item.title and (before is None or before.title or changes.passages):
-        passages = changes.passages or rows.passages(item.scope.tenant, item.id)
+        passages = changes.passages or rows.passages(item.tenant, item.id)
         if not any(passage.text.strip() for passage in passages):
             raise InvalidInput("An item without text needs a title.", field="title")
-    if item.scope.audience is model.Audience.PROJECT and not item.scope.project:
+    if item.audience is model.Audience.PROJECT and not item.project:
         raise InvalidInput("An item for a project needs to name the project.", field="project")
     named = item.kind in UNIQUE and item.title and not item.forgotten
     if named and (before is None or before.forgotten or _named(before) != _named(item)):
-        for other in rows.namesakes(item.scope.tenant, item.kind, item.title):
+        for other in rows.namesakes(item.tenant, item.kind, item.title):
             if other.id != item.id and _named(other) == _named(item):
                 raise AlreadyExists(f"Another {item.kind} here is called {item.title!r}.", field="title", id=other.id)
 
 
 def _named(item: Item) -> tuple[object, ...]:
-    scope = item.scope
-    among = {"user": scope.owner, "project": scope.project}.get(scope.audience)
-    type = scope.namespace if item.kind == "entity" else None
-    return (item.title, scope.audience, among, type, *(item.attributes.get(name) for name in UNIQUE[item.kind]))
+    among = {"user": item.owner, "project": item.project}.get(item.audience)
+    type = item.namespace if item.kind == "entity" else None
+    return (item.title, item.audience, among, type, *(item.attributes.get(name) for name in UNIQUE[item.kind]))
 
 
 def _text(blocks: Sequence[Block]) -> dict[str, Json]:
@@ -295,10 +275,9 @@ def _text(blocks: Sequence[Block]) -> dict[str, Json]:
 
 def _difference(item: Item, blocks: list[Block], patch: Patch) -> dict[str, Json]:
     """The part of a patch that changes something, as the data of an event."""
-    scope = item.scope
     texts = {"title": (patch.title, item.title), "status": (patch.status, item.status),
-             "audience": (patch.audience, scope.audience), "project": (patch.project, scope.project or ""),
-             "namespace": (patch.namespace, scope.namespace or "")}
+             "audience": (patch.audience, item.audience), "project": (patch.project, item.project or ""),
+             "namespace": (patch.namespace, item.namespace or "")}
     data: dict[str, Json] = {name: new or ("" if name == "title" else None) for name, (new, old) in texts.items()
                              if new is not None and new != old}
     if patch.tags is not None and patch.tags != item.tags:

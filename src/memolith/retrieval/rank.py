@@ -8,7 +8,8 @@ from contextlib import suppress
 from datetime import date, timedelta
 from itertools import pairwise
 
-from memolith.engine.ports import Asked, Evidence, Place, Ranked
+from memolith.engine.model import ORDINAL_BITS
+from memolith.engine.ports import Asked, Evidence, Ranked
 
 Days = list[tuple[date, date]]
 K1, B = 0.9, 0.4
@@ -49,9 +50,9 @@ def cosine(similarity: float) -> float:
                 for (left, low), (right, high) in STEPS if similarity <= high) - 1e-6
 
 
-def pairs(vectors: Sequence[tuple[Place, bytes]], threshold: float, most: int,
-          tell: Callable[[int, int], None]) -> list[tuple[Place, Place, float]]:
-    """The most similar pairs, with what their cosine is worth; all are compared, in squares."""
+def pairs(vectors: Sequence[tuple[int, bytes]], threshold: float, most: int,
+          tell: Callable[[int, int], None]) -> list[tuple[int, int, float]]:
+    """The most similar pairs, with what their cosine is worth."""
     if not vectors:
         return []
     # numpy costs 0.1 CPU seconds to import, and nothing before the first comparison needs it.
@@ -80,8 +81,8 @@ def judge(asked: Asked, pool: Sequence[Evidence]) -> list[Ranked]:
     known = sum(weight for term, weight in weights.items() if found.get(term))
     ideal = sum(weights.values())
     judged = [_judged(evidence, weights, asked.statistics.mean_length, known, ideal) for evidence in pool]
-    for n, evidence in enumerate(pool if asked.entities else ()):
-        share = ENTITIES * sum(map(frozenset(evidence.words).issuperset, asked.entities)) / len(asked.entities)
+    for n, (_, _, words, _) in enumerate(pool if asked.entities else ()):
+        share = ENTITIES * sum(map(frozenset(words).issuperset, asked.entities)) / len(asked.entities)
         one = judged[n]
         judged[n] = one._replace(order=one.order + share, reasons={**one.reasons, "entities": share})
     return judged
@@ -90,25 +91,25 @@ def judge(asked: Asked, pool: Sequence[Evidence]) -> list[Ranked]:
 def rank(asked: Asked, pool: Sequence[Evidence]) -> list[Ranked]:
     """Best first, with the boosts that neighbours, names and dates give."""
     judged = judge(asked, pool)
-    places: dict[tuple[int, int], Ranked] = {one.place: one for one in judged}
+    places = {one.ref: one for one in judged}
     days = _named_days(asked.text, sorted({int(one.passage.at[:4]) for one in judged}))
     asks_when = bool(_WHEN.match(asked.text))
     boosts = [_boosts(asked, one, places, days, asks_when) for one in judged]
     totals = [one.order + sum(boost.values()) for one, boost in zip(judged, boosts, strict=True)]
     best: dict[int, list[float]] = defaultdict(list)
     for one, total in zip(judged, totals, strict=True):
-        best[one.place.item].append(total)
+        best[one.ref >> ORDINAL_BITS].append(total)
     # By how much an item with several good passages lifts them all.
     groups = {item: GROUP * sum(score * 0.5 ** n for n, score in enumerate(sorted(scores, reverse=True)[:5]))
               for item, scores in best.items()}
-    made = [Ranked(one.place, one.passage, total + groups[one.place.item], one.similarity,
-                   {**one.reasons, **boost, "group": groups[one.place.item]})
+    made = [Ranked(one.ref, one.passage, total + (group := groups[one.ref >> ORDINAL_BITS]), one.similarity,
+                   {**one.reasons, **boost, "group": group})
             for one, total, boost in zip(judged, totals, boosts, strict=True)]
-    return sorted(made, key=lambda one: (-one.order, one.place))
+    return sorted(made, key=lambda one: (-one.order, one.ref))
 
 
 def _judged(evidence: Evidence, weights: dict[str, float], mean: float, known: float, ideal: float) -> Ranked:
-    words, cosine = evidence.words, evidence.cosine
+    ref, passage, words, cosine = evidence
     norm = K1 * (1 - B + B * len(words) / mean) if mean else K1
     found = [word for word in words if word in weights]
     raw = sum(weights[term] * times * (K1 + 1) / (times + norm) for term in weights if (times := found.count(term)))
@@ -119,17 +120,16 @@ def _judged(evidence: Evidence, weights: dict[str, float], mean: float, known: f
     worth = similarity(1 - (1 - meaning) * (1 - TEXT_SHARE * share))
     reasons = {"text": text} if cosine is None else {"text": text, "cosine": cosine}
     order = (cosine if cosine is not None else share) + text
-    return Ranked(evidence.place, evidence.passage, order, round(worth, 4), reasons)
+    return Ranked(ref, passage, order, round(worth, 4), reasons)
 
 
-def _boosts(asked: Asked, one: Ranked, places: Mapping[tuple[int, int], Ranked], days: Days,
+def _boosts(asked: Asked, one: Ranked, places: Mapping[int, Ranked], days: Days,
             asks_when: bool) -> dict[str, float]:
     """What a passage gains from its neighbours, its speaker and its time; a reply, from the question before it."""
-    item, ordinal = one.place
     boosts = {"neighbours": 0.0}
-    if before := places.get((item, ordinal - 1)):
+    if before := places.get(one.ref - 1):
         boosts["neighbours"] += (ANSWER if "?" in before.passage.text[-120:] else BEFORE) * before.order
-    if after := places.get((item, ordinal + 1)):
+    if after := places.get(one.ref + 1):
         boosts["neighbours"] += AFTER * after.order
     if asked.named == (one.passage.speaker,):
         boosts["speaker"] = SPEAKER

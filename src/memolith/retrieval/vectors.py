@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memolith.engine.model import Caller, Filter
-from memolith.engine.ports import Candidate, Place
+from memolith.engine.ports import Candidate
 
 # The statements of the store by name: what this index follows is no concern of the engine, whose reader has none.
 Rows = Any
@@ -162,10 +162,9 @@ class VectorIndex:
                 else:
                     items, listed = self._few(rows, caller, chosen, True), True
 
-    def cosines(self, rows: Rows, query: bytes, places: Collection[Place]) -> dict[Place, float]:
+    def cosines(self, rows: Rows, query: bytes, refs: Collection[int]) -> dict[int, float]:
         """The cosine of each passage that has a vector, from the rows in the database."""
-        ids = json.dumps([place.ref for place in places])
-        found = {Place.of(ref): row for ref, row in rows.rows("vectors_of", model=self.model, ids=ids)}
+        found = dict(rows.rows("vectors_of", model=self.model, ids=json.dumps([*refs])))
         matrix = self._matrix(found.values())
         scores = np.vecdot(matrix, np.frombuffer(query, "<f4")) / np.sqrt(np.vecdot(matrix, matrix))
         return dict(zip(found, scores.tolist(), strict=True))
@@ -173,12 +172,12 @@ class VectorIndex:
     def _matrix(self, rows: Iterable[bytes]) -> Array:
         return np.frombuffer(b"".join(rows), "i1").reshape(-1, self.dimension).astype("f4")
 
-    def beginnings(self, rows: Rows, caller: Caller, chosen: Filter) -> list[tuple[Place, bytes]]:
+    def beginnings(self, rows: Rows, caller: Caller, chosen: Filter) -> list[tuple[int, bytes]]:
         """The unit vectors of the first passages that pass the filter."""
         found = list(rows.filtered("beginnings", caller, chosen, model=self.model))
         matrix = self._matrix(row for _, row in found)
         matrix /= np.linalg.norm(matrix, axis=1)[:, None]
-        return [(Place.of(ref), row.tobytes()) for (ref, _), row in zip(found, matrix, strict=True)]
+        return [(ref, row.tobytes()) for (ref, _), row in zip(found, matrix, strict=True)]
 
     @property
     def wants_snapshot(self) -> bool:

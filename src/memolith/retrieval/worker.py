@@ -58,7 +58,7 @@ class EmbedWorker(NamedTuple):
                 raise
             if isinstance(error, EmbedderDown):
                 # If even this fails, it is not for the texts, and no job may be given up for it.
-                if not self.embedder.ready:
+                if not self.embedder.wait(0.0):
                     raise
                 self.embedder.embed(["ready"])
             if len(jobs) > 1:

@@ -17,7 +17,7 @@ from psycopg import errors, sql
 
 from memolith import errors as ours
 from memolith.engine.events import Changes, Event
-from memolith.engine.upkeep import Progress, carry_rest, follow, unequal, unsound
+from memolith.engine.upkeep import Progress, carry_rest, differences, follow, unequal
 from memolith.storage.postgres_read import QUERIES, Connection, PostgresReader, posting
 from memolith.storage.queries import TO_SQLITE, Parameters, missing
 from memolith.storage.store import SqlStore, SqlWriter
@@ -266,7 +266,7 @@ class PostgresStore(SqlStore):
             target.freeze(tenant, False)
             follow(here, target, tenant, progress)
             embed(target)
-            if problems := unsound(target, tenant):
+            if problems := differences(target, tenant):
                 raise ours.StoreCorrupt(f"The copy does not equal its log, so nothing was changed: {problems[0]}")
             follow(here, target, tenant, progress)
             # Waits for the writer at work. A tenant that an earlier move left behind frozen is one like any other here.

@@ -17,7 +17,7 @@ import psycopg
 from psycopg import sql
 
 from memolith.engine.model import Caller, Filter, Json
-from memolith.engine.ports import Candidate, Embedder, Place, Vectors
+from memolith.engine.ports import Candidate, Embedder, Vectors
 from memolith.storage.queries import TO_SQLITE, Parameter, Parameters, Queries, Row, about_passages
 from memolith.storage.reader import SqlReader, Strings
 
@@ -123,16 +123,14 @@ class PostgresVectors:
         best = sorted(found, key=itemgetter(1), reverse=True)
         return [(ref, score) for ref, score in best if score >= least] if least > -1 else best
 
-    def cosines(self, rows: Any, query: bytes, places: Collection[Place]) -> dict[Place, float]:
+    def cosines(self, rows: Any, query: bytes, refs: Collection[int]) -> dict[int, float]:
         """The cosine of each passage that has a vector."""
-        found = rows.rows("cosines", model=self.model, query=halved(query),
-                          ids=json.dumps([place.ref for place in places]))
-        return {Place.of(ref): cosine for ref, cosine in found}
+        return dict(rows.rows("cosines", model=self.model, query=halved(query), ids=json.dumps([*refs])))
 
-    def beginnings(self, rows: Any, caller: Caller, chosen: Filter) -> list[tuple[Place, bytes]]:
+    def beginnings(self, rows: Any, caller: Caller, chosen: Filter) -> list[tuple[int, bytes]]:
         """The unit vectors of the first passages that pass the filter."""
         form = f">4x{self.dimension}e"
-        return [(Place.of(ref), array("f", unpack(form, sent)).tobytes())
+        return [(ref, array("f", unpack(form, sent)).tobytes())
                 for ref, sent in rows.filtered("beginnings", caller, chosen, model=self.model)]
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from memolith.engine.events import Event
-from memolith.engine.model import NO_ATTRIBUTES, Audience, Caller, Filter, Item, Json, Link, Passage, Scope
+from memolith.engine.model import NO_ATTRIBUTES, Audience, Caller, Filter, Item, Json, Link, Passage
 from memolith.engine.ports import ClientKey, Job
 from memolith.errors import SchemaTooNew, StoreCorrupt
 
@@ -86,15 +86,13 @@ def about_passages(chosen: Filter) -> bool:
     return chosen.since is not None or chosen.until is not None or bool(chosen.speakers)
 
 
-def columns(one: Event | Item | Scope | Passage | Link | ClientKey | Job) -> Parameters:
+def columns(one: Event | Item | Passage | Link | ClientKey | Job) -> Parameters:
     """The fields of a value, what has parts as JSON with sorted keys, so that equal values are equal bytes."""
     made: Parameters = {}
     for name in one.__match_args__:
         value = getattr(one, name)
         if type(value) in PLAIN:
             made[name] = value
-        elif isinstance(value, Scope):
-            made |= columns(value)
         elif isinstance(value, bool | StrEnum):
             made[name] = value.value if isinstance(value, StrEnum) else int(value)
         else:
@@ -111,15 +109,11 @@ def event_from(row: Row) -> Event:
 
 
 def item_from(row: Row) -> Item:
-    (_, tenant, id_, kind, title, status, owner, audience, project, namespace, tags, attributes, version, seq, created,
-     updated, blocks, passages, forgotten) = row[:19]
     try:
-        scope = Scope(tenant, owner, Audience(audience), project, namespace)
-        labels, parsed = json.loads(f"[{tags},{attributes}]")
+        tags, attributes = json.loads(f"[{row[10]},{row[11]}]")
+        return Item(*(*row[1:7], Audience(row[7]), *row[8:10], tuple(tags), attributes, *row[12:18], bool(row[18])))
     except ValueError as error:
-        raise StoreCorrupt(f"The row of item {id_} cannot be read; `memolith rebuild` makes it anew.") from error
-    return Item(id_, kind, title, scope, status, tuple(labels), parsed, version, seq, created, updated, blocks,
-                passages, bool(forgotten))
+        raise StoreCorrupt(f"The row of item {row[2]} cannot be read; `memolith rebuild` makes it anew.") from error
 
 
 def passage_from(row: Row, item: str) -> Passage:

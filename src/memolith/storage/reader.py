@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from memolith.engine.events import Event, embedded
 from memolith.engine.intake import storable
 from memolith.engine.model import Caller, Direction, Filter, Item, Link, Page, Passage, iso
-from memolith.engine.ports import NO_LIMIT, Candidate, Place, Statistics
+from memolith.engine.ports import NO_LIMIT, Candidate, Statistics
 from memolith.errors import InvalidInput
 from memolith.storage import queries
 from memolith.storage.queries import Parameter, Parameters, Queries, Row, about_passages, filled
@@ -133,10 +133,10 @@ class SqlReader:
         return {id for marks, count in (([same], passages), (near, 0)) for (id,) in self.filtered(
             "alike", caller, chosen, marks=json.dumps(marks), passages=count)}
 
-    def text_sizes(self, tenant: str, ids: Strings) -> dict[str, tuple[Place, int, int]]:
-        """The first place of each item, and how many characters and bytes of text it has."""
+    def text_sizes(self, tenant: str, ids: Collection[str]) -> dict[str, tuple[int, int, int]]:
+        """The first passage of each item, and how many characters and bytes of text it has."""
         found = self.rows("text_sizes", tenant=tenant, ids=json.dumps([id for id in ids if storable(id)]))
-        return {id: (Place.of(first), int(length), int(size)) for id, first, length, size in found}
+        return {id: (int(first), int(length), int(size)) for id, first, length, size in found}
 
     def link(self, tenant: str, **key: str) -> Link | None:
         """The link with that id, or with that source, target and type."""
@@ -293,11 +293,11 @@ class SqlReader:
             made.append(scope_tokens("see", (f"u{caller.user}", "o", *projects)))
         return made
 
-    def places(self, places: Collection[Place]) -> dict[Place, tuple[Item, Passage]]:
-        """The passages at these places with their items, as far as there are any."""
-        found = list(self.rows("passages_at", ids=json.dumps([place.ref for place in places])))
+    def places(self, refs: Collection[int]) -> dict[int, tuple[Item, Passage]]:
+        """The passages with these numbers and their items, as far as there are any."""
+        found = list(self.rows("passages_at", ids=json.dumps([*refs])))
         made = {number: queries.item_from(row) for number, row in {row[2]: row[10:] for row in found}.items()}
-        return {Place.of(row[0]): (made[row[2]], queries.passage_from(row, made[row[2]].id)) for row in found}
+        return {row[0]: (made[row[2]], queries.passage_from(row, made[row[2]].id)) for row in found}
 
     def speakers(self, tenant: str) -> list[str]:
         """Who speaks in the tenant's conversations, as far as they are few."""

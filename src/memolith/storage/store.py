@@ -5,13 +5,15 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any, NamedTuple, Self
 
 from memolith.engine.events import Changes, Data, Event
-from memolith.engine.model import Item, Passage, shifted
-from memolith.engine.ports import ClientKey, Job, Place
+from memolith.engine.model import ORDINAL_BITS, Item, Passage, shifted
+from memolith.engine.ports import ClientKey, Job
 from memolith.errors import TenantMoving
 from memolith.storage.queries import Parameter, Parameters, columns, key_from
 from memolith.storage.reader import Known, SqlReader
 from memolith.storage.terms import indexed, sketch
 
+POSTED = ("title", "tags", "owner", "audience", "project", "namespace")
+"""What of an item the text index holds with each of its passages."""
 BACK_OFF_S = (1, 5, 30, 120, 600, 3600)
 
 
@@ -93,15 +95,15 @@ class SqlWriter(SqlReader):
         self._put_tags(number, before.tags if before else (), item.tags)
         if before is not None:
             self._drop_passages(number, before, before.passages if changes.keep is None else changes.keep)
-            altered = (before.title, before.tags, before.scope) != (item.title, item.tags, item.scope)
+            altered = any(getattr(before, name) != getattr(item, name) for name in POSTED)
             for passage in self.passages(self.tenant, item.id) if altered else ():
-                ref = Place(number, passage.ordinal).ref
+                ref = number << ORDINAL_BITS | passage.ordinal
                 self._index("posting_drop", ref, before, passage)
                 self._index("posting_add", ref, item, passage)
                 if before.title != item.title:
                     self.drop("embedding", passage=ref)
         for passage in changes.passages:
-            ref = Place(number, passage.ordinal).ref
+            ref = number << ORDINAL_BITS | passage.ordinal
             made = columns(passage) | {"tenant": self.tenant, "id": ref, "item": number}
             # Empty attributes take no room.
             self.put("passage", made if passage.attributes else made | {"attributes": None})
@@ -117,7 +119,7 @@ class SqlWriter(SqlReader):
 
     def _drop_passages(self, number: int, item: Item, first: int) -> None:
         for passage in self.passages(self.tenant, item.id)[first:] if first < item.passages else ():
-            ref = Place(number, passage.ordinal).ref
+            ref = number << ORDINAL_BITS | passage.ordinal
             self._index("posting_drop", ref, item, passage)
             for mark in sketch(passage.text) if passage.ordinal == 0 else ():
                 self.drop("sketch", mark=mark, item=number)

@@ -65,11 +65,10 @@ def extra(item: Item, passage: Passage) -> str:
 
 def indexed(number: int, item: Item, passage: Passage) -> tuple[str, str, str]:
     """The three columns of the index: what a passage says, what is searched beside it, and where it belongs."""
-    scope = item.scope
-    sees = {Audience.USER: f"u{scope.owner}", Audience.PROJECT: f"p{scope.project}", Audience.ORG: "o"}[scope.audience]
+    sees = {Audience.USER: f"u{item.owner}", Audience.PROJECT: f"p{item.project}", Audience.ORG: "o"}[item.audience]
     # What lets a filter narrow the posting lists.
-    tokens = {"see": (sees, f"u{scope.owner}"), "kind": (item.kind,), "tag": item.tags, "project": (scope.project,),
-              "namespace": (scope.namespace,)}
+    tokens = {"see": (sees, f"u{item.owner}"), "kind": (item.kind,), "tag": item.tags, "project": (item.project,),
+              "namespace": (item.namespace,)}
     narrow = [token for name, values in tokens.items() for token in scope_tokens(name, dict.fromkeys(values))]
     return own(number, terms(passage.text)), own(number, terms(extra(item, passage))), own(number, narrow)
 

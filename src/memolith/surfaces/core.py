@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue
 
-from memolith.engine.context import cite
+from memolith.engine.context import cite, pack
 from memolith.engine.model import KINDS, Block, Draft, Filter, Item, Link, Patch
 from memolith.engine.recall import Query
 from memolith.errors import InvalidInput, NotFound
@@ -34,7 +34,7 @@ def get_prompt(call: Call, name: str, values: Mapping[str, str]) -> str | None:
         return None
     if not values.get("question"):
         raise InvalidInput("`question` is required.", field="question")
-    known = call.engine.context(call.caller, values["question"], 1500).text or "(nothing is remembered about this)"
+    known = pack(call.engine.search, call.caller, values["question"], 1500).text or "(nothing is remembered about this)"
     return (f"What is remembered:\n\n{known}\n\nAnswer from this alone and name the numbers of the parts you use. "
             f"If it does not tell, say so.\n\nQuestion: {values['question']}")
 
@@ -91,9 +91,9 @@ def recall(call: Call, *, query: str, kinds: Texts = None, tags: Texts = None, p
 def context(call: Call, *, query: str, budget_tokens: Annotated[int, Field(ge=20, le=200_000)],
             kinds: Texts = None, project: str | None = None) -> Body:
     """The best passages on a question, with sources."""
-    pack = call.engine.context(call.caller, query, budget_tokens, _filter(kinds, None, project))
-    return {"text": pack.text, "citations": [source._asdict() for source in pack.citations], "tokens": pack.tokens,
-            "warnings": list(pack.warnings)}
+    made = pack(call.engine.search, call.caller, query, budget_tokens, _filter(kinds, None, project))
+    return {"text": made.text, "citations": [source._asdict() for source in made.citations], "tokens": made.tokens,
+            "warnings": list(made.warnings)}
 
 
 @core.tool(shape(items=[dict], warnings=[str]), read_only=True)
@@ -153,7 +153,8 @@ def history(call: Call, *, id: str, as_of: str | None = None) -> Body:
     steps = call.engine.past.history(call.caller, bare_id(id), as_of)
     return {"events": [{"event": event.seq, "version": event.version, "type": event.type, "at": event.at,
                         "by": event.actor, "undoes": event.data.get("undoes"),
-                        "changes": [change._asdict() for change in changes]} for event, changes in steps]}
+                        "changes": [{"field": name, "old": old, "new": new} for name, (old, new) in changes.items()]}
+                       for event, changes in steps]}
 
 
 @core.tool(shape(counts=dict, recent=[dict], health=dict), read_only=True)
@@ -175,7 +176,7 @@ def _filter(kinds: Texts, tags: Texts, project: str | None, since: str | None = 
 
 def _item(item: Item) -> Body:
     return {"id": item.id, "kind": item.kind, "title": item.title, "status": item.status, "tags": list(item.tags),
-            "project": item.scope.project, "version": item.version, "created_at": item.created_at,
+            "project": item.project, "version": item.version, "created_at": item.created_at,
             "updated_at": item.updated_at, **({"metadata": dict(item.attributes)} if item.attributes else {})}
 
 

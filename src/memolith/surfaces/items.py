@@ -24,7 +24,7 @@ def the(call: Call, kind: str, id: str, field: str | None = None, *, forgotten: 
     """The item of that kind, or an error that says which argument named none."""
     with suppress(NotFound), call.engine.store.reading(call.caller.tenant) as rows:
         item = visible(rows, call.caller, bare_id(id), forgotten)
-        if item.kind == kind and namespace in (None, item.scope.namespace):
+        if item.kind == kind and namespace in (None, item.namespace):
             return item
     raise NotFound(f"There is no {kind} {id[:100]!r}.", field=field, id=id)
 

@@ -116,8 +116,8 @@ def get_concept(call: Call, *, concept_id: Id, include_history: Annotated[
     concept |= {"explanation": "\n\n".join(block.text for block in blocks), "last_modified": item.updated_at}
     if include_history:
         concept["explanation_history"] = [
-            {"explanation": change.new, "timestamp": step.event.at} for step in call.engine.past.history(
-                call.caller, item.id) for change in step.changes if change.field == "text"]
+            {"explanation": step.changes["text"][1], "timestamp": step.event.at} for step in call.engine.past.history(
+                call.caller, item.id) if "text" in step.changes]
     return {"success": True, "concept": concept, "message": "Found"}
 
 

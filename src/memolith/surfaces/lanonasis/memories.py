@@ -97,7 +97,7 @@ def update_memory(call: Call, *, memory_id: MemoryId, title: Named | None = None
                   tags=None if tags is None else tuple(tags), status=None if status == "deleted" else status,
                   dropped=(*dropped, "topic_id") if topic_id is None else tuple(dropped),
                   project="" if project_ref is None else project_ref or None,
-                  namespace=None if type_for(item.scope.namespace) == memory_type else memory_type)
+                  namespace=None if type_for(item.namespace) == memory_type else memory_type)
     written = call.engine.revise(call.caller, item.id, patch, key=call.idempotency_key)
     if status == "deleted":
         call.engine.forget(call.caller, item.id)
@@ -263,10 +263,10 @@ def shown(call: Call, ids: Sequence[str], scores: Mapping[str, float] | None = N
     found, reads = call.engine.read_many(call.caller, ids, forgotten=True), call.engine.accesses(call.caller, ids)
     return [{
         "id": item.id, "title": item.title or blocks[0].text.strip().splitlines()[0][:80],
-        "content": "\n\n".join(block.text for block in blocks), "memory_type": type_for(item.scope.namespace),
+        "content": "\n\n".join(block.text for block in blocks), "memory_type": type_for(item.namespace),
         "tags": list(item.tags), "status": "deleted" if item.forgotten else STATUS_OF.get(item.status, "active"),
         "summary": item.attributes.get("summary"), "topic_id": item.attributes.get("topic_id"),
-        "project_ref": item.scope.project, "user_id": item.scope.owner,
+        "project_ref": item.project, "user_id": item.owner,
         "metadata": {name: value for name, value in item.attributes.items() if name not in OWN} | cast(
             Object, item.attributes.get("metadata") or {}),
         "access_count": reads.get(item.id, (0, None))[0], "last_accessed": reads.get(item.id, (0, None))[1],

@@ -170,7 +170,7 @@ def search_lanonasis_docs(call: Call, *, query: Named, section: Literal["all", "
     chosen = Filter(namespaces=() if section == "all" else (section,))
     found = call.engine.recall(call.engine.manual(), Query(query, chosen, limit=limit))
     return {"query": query, "total": found.total, "warnings": list(found.warnings), "results": [
-        {"title": hit.item.title, "section": hit.item.scope.namespace, "path": hit.item.id,
+        {"title": hit.item.title, "section": hit.item.namespace, "path": hit.item.id,
          "excerpt": " ".join(hit.passage.text.split())[:EXCERPT], "score": hit.score} for hit in found.hits]}
 
 
@@ -182,7 +182,7 @@ def _own(caller: Caller, organisation: str | None) -> None:
 
 def _project(item: Item) -> Body:
     return {"id": item.id, "name": item.title, "description": item.attributes.get("description"), "status": item.status,
-            "organization_id": item.scope.tenant, "created_at": item.created_at, "updated_at": item.updated_at}
+            "organization_id": item.tenant, "created_at": item.created_at, "updated_at": item.updated_at}
 
 
 def _key(one: Secret) -> Body:

@@ -177,8 +177,8 @@ def rows(call: Call, items: Sequence[Item], detail: str) -> list[Body]:
             found[-1]["content"] = text[:MEDIUM] + "…" if detail == "medium" and len(text) > MEDIUM else text
         if detail == "everything":
             status = next((word for word, stored in STATUSES.items() if item.status in stored), item.status)
-            found[-1] |= {"status": "tombstoned" if item.forgotten else status, "domain": item.scope.audience.value,
-                          "created_at": item.created_at, "updated_at": item.updated_at, "project": item.scope.project,
+            found[-1] |= {"status": "tombstoned" if item.forgotten else status, "domain": item.audience.value,
+                          "created_at": item.created_at, "updated_at": item.updated_at, "project": item.project,
                           **{name: item.attributes.get(name) for name in ("source", "branch", "context", "expires_at")}}
     return found
 
@@ -190,8 +190,8 @@ def texts(call: Call, ids: Sequence[str]) -> dict[str, str]:
 
 def urn(item: Item) -> str:
     """Where a memory stands: domain, namespace, also where another family wrote it, and id."""
-    space = item.scope.namespace or "context"
-    return f"{ADDRESS}{item.scope.audience.value}/{OURS.get(space, space)}/{item.id}"
+    space = item.namespace or "context"
+    return f"{ADDRESS}{item.audience.value}/{OURS.get(space, space)}/{item.id}"
 
 
 def marks(user: str | None, agent: str | None) -> list[str]:
@@ -214,7 +214,7 @@ def _body(call: Call, uri: str) -> Body:
             return {"topics": call.engine.counts(here(call).caller, "tag", wanted(call))}
         case ["_prompts"]:
             page = call.engine.listing(here(call).caller, Filter(kinds=("prompt",)), "title", False, MOST)
-            return {"prompts": [{"name": item.title, "domain": item.scope.audience.value, "tags": list(item.tags),
+            return {"prompts": [{"name": item.title, "domain": item.audience.value, "tags": list(item.tags),
                                  "description": item.attributes.get("description")} for item in page.items]}
         case ["_", *spaces] if len(spaces) < 2 and {*spaces} <= NAMESPACES.keys():
             query, filter = "", "".join(f"ns:{space}" for space in spaces)

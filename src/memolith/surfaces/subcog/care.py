@@ -56,7 +56,7 @@ def subcog_gc(call: Call, *, dry_run: DryRun = False, branch: Annotated[str | No
     with call.engine.store.reading(caller.tenant) as rows:
         # What others keep for the project may belong to branches that only their repositories have.
         mine = [item for item in rows.listing(caller, MEMORIES, limit=NO_LIMIT, counted=False).items
-                if (item.scope.owner, item.scope.project) == (caller.user, caller.project)
+                if (item.owner, item.project) == (caller.user, caller.project)
                 and branch in (None, item.attributes.get("branch"))]
     stale = {item.id: str(item.attributes["branch"]) for item in mine if alive is not None and not gone(item)
              and item.attributes.get("branch") not in (None, *alive)}
@@ -125,7 +125,7 @@ def _around(call: Call, item: Item, text: str) -> list[str]:
     places = "".join(f", {name} {value}" for name in ("branch", "source") if (value := item.attributes.get(name)))
     near = call.engine.recall(call.caller, Query(text[:1000], wanted(call), limit=RELATED + 1, threshold=ALIKE,
                                                  per_item=True, verbatim=True)).hits
-    return [f"Captured on {item.created_at[:10]} in {item.scope.project or 'no project'}{places}.",
+    return [f"Captured on {item.created_at[:10]} in {item.project or 'no project'}{places}.",
             *(f"Related: {hit.item.title}" for hit in near if hit.item.id != item.id)]
 
 

@@ -176,7 +176,7 @@ def stats(call: Call) -> Body:
     types = Counter(link.type for link in around.links)
     mentions = types.pop(MENTION, 0)
     return {"entity_count": len(around.items), "relationship_count": types.total(), "mention_count": mentions,
-            "entities_by_type": dict(Counter(item.scope.namespace for item in around.items)),
+            "entities_by_type": dict(Counter(item.namespace for item in around.items)),
             "relationships_by_type": dict(types), "warnings": MORE * around.cut}
 
 
@@ -214,8 +214,8 @@ def _times(**given: str | None) -> Moment:
 
 
 def _entity(item: Item) -> Body:
-    return {"id": item.id, "urn": f"subcog://{item.scope.audience}/{item.scope.namespace}/{item.id}",
-            "name": item.title, "entity_type": "Memory" if item.kind == "memory" else item.scope.namespace or "Concept",
+    return {"id": item.id, "urn": f"subcog://{item.audience}/{item.namespace}/{item.id}",
+            "name": item.title, "entity_type": "Memory" if item.kind == "memory" else item.namespace or "Concept",
             "created_at": item.created_at, "updated_at": item.updated_at,
             **{name: item.attributes.get(name, usual) for name, usual in USUAL.items()}}
 

@@ -83,7 +83,7 @@ def keep(kind: str, tool: Actions, given: Sequence[str] = ()) -> None:
         item = _find(call, kind, name, domain)
         call.engine.forget(here(call).caller, item.id, key=call.idempotency_key)
         call.changed("prompts")
-        return {"name": name, "domain": item.scope.audience.value, "deleted": True}
+        return {"name": name, "domain": item.audience.value, "deleted": True}
 
 
 keep("prompt", prompts)
@@ -116,8 +116,8 @@ def _reach(call: Call, kind: str, domain: Domain | None = None, chosen: Filter =
     """What there is of a kind in a domain, or in all that the caller works in, the nearest first."""
     caller, places = here(call).caller, [placed(call, one)[1:] for one in CASCADE if domain in (None, one)]
     found = call.engine.listing(caller, replace(chosen, kinds=(kind,)), "title", False, MOST_LISTED).items
-    near = [(places.index(place), item) for item in found if (place := (item.scope.audience, item.scope.project))
-            in places and (item.scope.audience is not Audience.USER or item.scope.owner == caller.user)]
+    near = [(places.index(place), item) for item in found if (place := (item.audience, item.project))
+            in places and (item.audience is not Audience.USER or item.owner == caller.user)]
     return [item for _, item in sorted(near, key=lambda one: one[0])]
 
 
@@ -143,7 +143,7 @@ def _shown(call: Call, item: Item, version: int | None = None) -> Body:
     if version is not None and not at:
         raise PromptNotFound(f"There is no version {version} of {item.title!r}.", field="version")
     item, blocks = call.engine.past.as_of(caller, item.id, at[0]) if at else call.engine.read(caller, item.id)
-    return {"id": item.id, "name": item.title, "domain": item.scope.audience.value, "content": spoken(blocks),
+    return {"id": item.id, "name": item.title, "domain": item.audience.value, "content": spoken(blocks),
             "description": item.attributes.get("description", ""), "tags": list(item.tags), "version": item.version,
             "variables": [one.name for one in _variables(item)], "usage_count": count, "updated_at": item.updated_at,
             "variables_def": item.attributes.get("variables", [])}
@@ -155,7 +155,7 @@ def _rendered(call: Call, item: Item, values: Mapping[str, Json]) -> Body:
     defaults = {one.name: one.default for one in known if one.default is not None}
     text = Template(spoken(blocks)).render({**defaults, **values}, [one.name for one in known if one.required])
     call.engine.note_read(caller, item.id)
-    return {"name": item.title, "domain": item.scope.audience.value, "rendered": text}
+    return {"name": item.title, "domain": item.audience.value, "rendered": text}
 
 
 def listed(call: Call) -> Sequence[Prompt]:
