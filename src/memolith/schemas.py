@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar, cast, get_args, get_origin, get_type_h
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from pydantic_core import ErrorDetails
 
-from memolith.errors import Malformed
+from memolith.errors import Malformed, MemolithError
 
 Body = dict[str, object]
 Schema = dict[str, Any]
@@ -118,7 +118,7 @@ class Signature:
         required = self.output_schema.get("required", ())
         return {name: value for name, value in body.items() if value or name in required or name not in ADDED}
 
-    def refusal(self, error: ErrorDetails) -> Malformed:
+    def refusal(self, error: ErrorDetails) -> MemolithError:
         """What is wrong with the first argument that does not fit, by the name that the caller knows."""
         steps, schema, told = list[str](), self.input_schema, error["msg"].removeprefix("Value error, ")
         for step in error["loc"]:

@@ -8,7 +8,7 @@ from threading import main_thread
 from typing import NamedTuple
 
 from memolith.engine.ports import Clock, Embedder, Job, Store
-from memolith.errors import DiskFull, EmbedderDown, Unavailable
+from memolith.errors import DiskFull, EmbedderDown, MemolithError, Unavailable
 
 LEASE_S, BATCH = 60, 32
 TRIES, DOWN_STEP = 8, 3
@@ -65,7 +65,7 @@ class EmbedWorker(NamedTuple):
             return 0
         return len(jobs)
 
-    def _put_back(self, jobs: list[Job], error: EmbedderDown) -> None:
+    def _put_back(self, jobs: list[Job], error: MemolithError) -> None:
         """Let the jobs wait for the embedder, never so long that its return goes unnoticed."""
         for job in jobs:
             with self.store.writing(job.tenant) as rows:
