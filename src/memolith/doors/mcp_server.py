@@ -2,7 +2,7 @@
 
 import asyncio
 import secrets
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import copy_context
@@ -208,8 +208,7 @@ class MemolithServer(Server[Any]):
                 code = NO_RESOURCE
             raise MCPError(code, error.message) from None
 
-    def lister(self, result: type, name: str,
-               entries: Callable[[Call], list[Any]]) -> Callable[..., Coroutine[Any, Any, Any]]:
+    def lister(self, result: type, name: str, entries: Callable[[Call], list[Any]]) -> Callable[..., Awaitable[Any]]:
         """Lists what the families offer."""
         async def lists(ctx: Context, params: types.PaginatedRequestParams | None) -> Any:
             found, cursor = page(await self.ask(ctx, entries), params)
