@@ -16,11 +16,9 @@ from memolith.registry import (
     Argument,
     Body,
     Call,
-    Content,
     Dialect,
     Family,
     Prompt,
-    PromptArgument,
     Prompts,
     Registry,
     Resource,
@@ -43,19 +41,17 @@ class Stamp(Argument):
     weight: float = 1.0
 
 
-def read(call: Call, uri: str) -> Content | None:
-    if uri == "demo://picture":
-        return Content(uri, b"\x89PNG", "image/png")
+def read(call: Call, uri: str) -> str | None:
     key = uri.removeprefix("demo://note/")
     if uri == key:
         return None
     if key not in NOTES:
         raise NotFound(f"There is no note {key!r}.", id=key)
-    return Content(uri, NOTES[key])
+    return NOTES[key]
 
 
 def listed(call: Call) -> Sequence[Resource]:
-    return [Resource(f"demo://note/{key}", key) for key in NOTES] + [Resource("demo://picture", "p", "", "image/png")]
+    return [Resource(f"demo://note/{key}", key, "A note.") for key in NOTES]
 
 
 def complete_note(call: Call, template: str, argument: str, beginning: str) -> Sequence[str]:
@@ -63,7 +59,7 @@ def complete_note(call: Call, template: str, argument: str, beginning: str) -> S
 
 
 def prompts(call: Call) -> Sequence[Prompt]:
-    about = PromptArgument("subject", "What it is about.", required=True)
+    about = ("subject", "What it is about.", True)
     return [Prompt("summary", "Sum up a subject.", (about,)), *(Prompt(name, "A saved prompt.") for name in SAVED)]
 
 
@@ -76,8 +72,8 @@ def prompt(call: Call, name: str, values: Mapping[str, str]) -> str | None:
 
 
 demo = Family(
-    "demo", instructions="Notes to play with.", prompts=Prompts(prompts, prompt),
-    resources=Resources(read, listed, (Resource("demo://note/{key}", "note", "One note."),), complete_note))
+    "demo", instructions="Notes to play with.", prompts=Prompts(prompts, prompt), resources=Resources(
+        read, listed, (Resource("demo://note/{key}", "note", "One note."),), complete_note, "text/plain"))
 
 
 def _note(id: str, text: str, title: str | None) -> dict[str, object]:
@@ -163,7 +159,7 @@ def save(call: Call, *, name: Annotated[str, Field(description="Its name.")],
          text: Annotated[str, Field(description="Its text.")]) -> Body:
     """Keep one."""
     SAVED[name] = text
-    call.changed("prompts")
+    call.changed()
     return {"text": name}
 
 

@@ -7,7 +7,7 @@ import logging
 import re
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cached_property, partial
 from itertools import count
 from pathlib import Path
@@ -20,7 +20,7 @@ from memolith.engine.documents import Shelf
 from memolith.engine.engine import Engine
 from memolith.engine.intake import Limits
 from memolith.engine.model import Block, Caller, Draft, SystemClock
-from memolith.engine.ports import Allowance, Analyst, Blobs, Bounds, Cipher, Embedder, Meaning, Store
+from memolith.engine.ports import Analyst, Blobs, Bounds, Cipher, Embedder, Meaning, Store
 from memolith.engine.recall import Recall
 from memolith.engine.upkeep import carry_rest, differences, follow, unequal
 from memolith.errors import InvalidInput, MemolithError, StoreCorrupt, StoreGone
@@ -39,8 +39,7 @@ if TYPE_CHECKING:
     from memolith.storage.postgres import PostgresStore
     from memolith.storage.postgres_read import PostgresStage
 
-__all__ = ["App", "StoredKeys", "at_address", "copy_everything", "families", "library_version", "open_app",
-           "open_store", "restore_backup"]
+__all__ = ["StoredKeys", "library_version", "restore_backup"]  # only passed on; the rest is made here
 PACKAGE = Path(__file__).parent
 DOCS = PACKAGE / "docs" if (PACKAGE / "docs").is_dir() else PACKAGE.parents[1] / "docs"
 EVERY_S, UPKEEP_ROUNDS = 2.0, 300
@@ -60,40 +59,36 @@ class App:
         self._settled = self._queued = False
         self._threads: list[threading.Thread] = []
 
+    @cached_property
+    def store(self) -> SqliteStore | PostgresStore:
+        return open_store(self.settings)
+
+    @cached_property
+    def stage(self) -> LocalStage | PostgresStage:
+        chosen, store = self.settings, self.store
+        if isinstance(store, SqliteStore):
+            return LocalStage(chosen.data, store.reading, store.writing)
+        chosen.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # The driver is an extra, which only who has chosen this store needs.
+        from memolith.storage.postgres_read import PostgresStage
+        return PostgresStage(store.owning, chosen.own_index_from)
+
     @property
     def engine(self) -> Engine:
         """Memory itself; whoever asks first opens the store, and meets what is wrong with it."""
         with self._lock:
             if self._opened is None:
-                chosen = self.settings
+                chosen, store, stage = self.settings, self.store, self.stage
                 limits = Limits(text_bytes=chosen.max_text_bytes, title=chosen.max_title, tag=chosen.max_tag,
                                 tags=chosen.max_tags)
-                self._store = store = open_store(chosen)
-                if isinstance(store, SqliteStore):
-                    self._stage: LocalStage | PostgresStage = LocalStage(chosen.data, store.reading, store.writing)
-                else:
-                    chosen.data.mkdir(mode=0o700, parents=True, exist_ok=True)
-                    # The driver is an extra, which only who has chosen this store needs.
-                    from memolith.storage.postgres_read import PostgresStage
-                    self._stage = PostgresStage(store.owning, chosen.own_index_from)
                 search = Recall(store, terms, rank, self._meaning, partial(self._embed, store))
                 self._opened = Engine(store, self.clock, limits, chosen.secrets, search=search, cipher=self._cipher,
-                                      after_erase=lambda: self._stage.drop(self.embedder), analysts=self._analysts(),
+                                      after_erase=lambda: stage.drop(self.embedder), analysts=self._analysts(),
                                       repository=lambda path: checkout(Path(path or chosen.repo)), manual=self._manual,
                                       shelf=self._shelf)
                 if self._in_background:
                     self.start_background()
             return self._opened
-
-    @property
-    def store(self) -> SqliteStore | PostgresStore:
-        assert self.engine
-        return self._store
-
-    @property
-    def stage(self) -> LocalStage | PostgresStage:
-        assert self.engine
-        return self._stage
 
     @cached_property
     def embedder(self) -> Embedder | None:
@@ -206,11 +201,6 @@ class App:
             if self._stopping.wait(EVERY_S):
                 return
 
-    @property
-    def allowance(self) -> Allowance | None:
-        """Counts the calls of a key over all servers, where there are several."""
-        return None if isinstance(self.store, SqliteStore) else self.store.take_calls
-
     def _background(self, number: int) -> None:
         self.engine.flush_reads()
         if "sandbox" in vars(self):
@@ -255,14 +245,6 @@ class App:
         from memolith.registry import Registry
         return Registry(families())
 
-    def tenants(self) -> list[tuple[str, int, bool]]:
-        """Every tenant with its number of events, and whether it lives in another database."""
-        found = []
-        for tenant, away in every_tenant(self.store).items():
-            with self.store.reading(tenant) as rows:
-                found.append((tenant, rows.last_seq(tenant), away))
-        return found
-
     def move(self, tenant: str, url: str, progress: Callable[[int, int], None] | None = None) -> int:
         """Carry a tenant to another database, vectors included; returns how many events it had."""
         return self.shards.move(tenant, url, lambda target: self._embed(target, tenant), progress)
@@ -278,7 +260,7 @@ class App:
         """Write what is still in memory and let go of the files."""
         if "sandbox" in vars(self):
             self.sandbox.close()
-        if self._opened is None:
+        if "store" not in vars(self):
             return
         self._stopping.set()
         for thread in self._threads:
@@ -330,18 +312,21 @@ def at_address(address: str, chosen: Settings) -> SqliteStore | PostgresStore:
     raise InvalidInput("An address is sqlite:FOLDER or postgres:URL.", field="address")
 
 
-def every_tenant(store: SqliteStore | PostgresStore) -> dict[str, bool]:
-    """Every tenant of a store, and whether it lives in another database."""
+def tenants(store: SqliteStore | PostgresStore) -> Iterator[tuple[str, int, bool]]:
+    """Every tenant of a store with its number of events, and whether it lives in another database."""
     away = () if isinstance(store, SqliteStore) else store.homes()
     with store.reading(None) as rows:
-        return {tenant: tenant in away for tenant in [*rows.tenants(), *away]}
+        names = dict.fromkeys([*rows.tenants(), *away])
+    for tenant in names:
+        with store.reading(tenant) as rows:
+            yield tenant, rows.last_seq(tenant), tenant in away
 
 
 def copy_everything(source: SqliteStore | PostgresStore, target: SqliteStore | PostgresStore,
                     progress: Callable[[str], Callable[[int, int], None]]) -> dict[str, int]:
     """Carry every tenant and key to another store and prove that both are equal; events per tenant."""
     copied = {}
-    for tenant in every_tenant(source):
+    for tenant, _, _ in list(tenants(source)):
         copied[tenant] = follow(source, target, tenant, progress(tenant))
         carry_rest(source, target, tenant)
         if problems := unequal(source, target, tenant) + differences(target, tenant):

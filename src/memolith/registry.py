@@ -19,12 +19,9 @@ from memolith.engine.model import Caller
 from memolith.errors import Denied, InvalidInput, MemolithError, NotFound, OutcomeUnknown, StoreGone, TenantMoving
 from memolith.schemas import Actions, Argument, Body, Effect, Function, Schema, Signature, shape
 
-__all__ = ["PLAIN", "SCOPES", "Actions", "Argument", "Body", "Call", "Content", "Dialect", "Effect", "Family",
-           "InputNeeded", "Outcome", "Prompt", "PromptArgument", "Prompts", "Registry", "Resource", "Resources",
-           "Tool", "guarded", "shape"]
+__all__ = ["Actions", "Argument", "Body", "Effect", "shape"]  # only passed on; the rest is made here
 log = logging.getLogger(__name__)
 ScopeName = Literal["read", "write", "admin", "run"]
-Listing = Literal["tools", "resources", "prompts"]
 Decorated = TypeVar("Decorated", bound=Function | Actions)
 Answer = TypeVar("Answer")
 SCOPES: frozenset[str] = frozenset(("read", "write", "admin", "run"))
@@ -34,13 +31,8 @@ PAUSES_S = (0.1, 0.4, 1.0, 2.0)
 REPEATED = (StoreGone, OutcomeUnknown, TenantMoving)
 
 
-@dataclass
 class InputNeeded(Exception):
-    """The client must ask its user first and then repeat the call with the answer."""
-
-    key: str
-    message: str
-    schema: Schema
+    """The client must ask its user first, the message by the schema, and then repeat the call with the answer."""
 
 
 def quiet(*_: object) -> None:
@@ -60,10 +52,10 @@ class Call:
     """`(done, total or None, message)`."""
     cancelled: Callable[[], bool] = lambda: False
     elicit: Callable[[str, Schema], Mapping[str, Any] | None] | None = None
-    """`(message, schema)` to what the user filled in, or None if he declined; ask before you write, because a client
-    may answer by repeating the whole call. None: the client cannot ask."""
-    changed: Callable[[Listing], None] = quiet
-    """To be told when a call changes what is listed."""
+    """`(message, schema)` to what the user filled in, or None if he declined; ask once and before you write, because a
+    client may answer by repeating the whole call. None: the client cannot ask."""
+    changed: Callable[[], None] = quiet
+    """To be told when a call changes the list of prompts."""
     local: bool = False
     """Whether somebody at this machine calls, and not a client over HTTP."""
 
@@ -121,50 +113,32 @@ class Tool:
         return self.dialect.success(signature.worded(signature.function(call, **values)))
 
 
-@dataclass(frozen=True, slots=True)
-class Resource:
+class Resource(NamedTuple):
     """Something with an address that a client can read, or a pattern of addresses, as `memolith://item/{id}`."""
 
     uri: str
     name: str
-    description: str = ""
-    mime_type: str = "text/plain"
-
-
-class Content(NamedTuple):
-    """What was read at an address: text, or bytes."""
-
-    uri: str
-    data: str | bytes
-    mime_type: str = "text/plain"
+    description: str
 
 
 class Resources(NamedTuple):
-    """The resources of a family; `read` gives None for an address that is not its own."""
+    """The resources of a family, texts of one type; `read` gives None for an address that is not its own."""
 
-    read: Callable[[Call, str], Content | None]
+    read: Callable[[Call, str], str | None]
     listed: Callable[[Call], Sequence[Resource]] = lambda *_: ()
     templates: tuple[Resource, ...] = ()
     complete: Callable[[Call, str, str, str], Sequence[str]] = lambda *_: ()
     """`(call, uri_template, argument, beginning)` to possible values."""
+    mime_type: str = "application/json"
 
 
-@dataclass(frozen=True, slots=True)
-class PromptArgument:
-    """A value that a prompt is filled with."""
-
-    name: str
-    description: str = ""
-    required: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Prompt:
+class Prompt(NamedTuple):
     """A prompt as it is listed."""
 
     name: str
     description: str
-    arguments: tuple[PromptArgument, ...] = ()
+    arguments: tuple[tuple[str, str, bool], ...] = ()
+    """Of each value that fills it the name, what it is, and whether it is required."""
 
 
 class Prompts(NamedTuple):
@@ -227,8 +201,7 @@ class Registry:
 
     def __init__(self, families: Iterable[Family], tools: Iterable[Tool] | None = None,
                  observe: Callable[[str, str, float], None] = quiet) -> None:
-        self.families = tuple(families)
-        self.observe = observe
+        self.families, self.observe = tuple(families), observe
         """Told the name, the outcome and the seconds of every call."""
         self.tools = tuple(tools if tools is not None else shared(self.families))
         self.by_name = {tool.name: tool for tool in self.tools}

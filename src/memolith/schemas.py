@@ -1,6 +1,5 @@
 """What a typed function takes and gives: the schemas of its signature, and the strict check of arguments against it."""
 
-import inspect
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -10,7 +9,7 @@ from typing import Any, Literal, TypeVar, cast, get_args, get_origin, get_type_h
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from pydantic_core import ErrorDetails
 
-from memolith.errors import Malformed
+from memolith.errors import Malformed, MemolithError
 
 Body = dict[str, object]
 Schema = dict[str, Any]
@@ -89,19 +88,16 @@ class Signature:
 
     @cached_property
     def model(self) -> type[BaseModel]:
-        hints = get_type_hints(self.function, include_extras=True)
-        defaults = {name: ... if parameter.default is parameter.empty else parameter.default
-                    for name, parameter in list(inspect.signature(self.function).parameters.items())[1:]}
+        hints, defaults = get_type_hints(self.function, include_extras=True), self.function.__kwdefaults__ or {}
         # An alias, so that an argument may be called `json` or `copy`, which a model has as methods.
-        fields: Schema = {f"argument_{name}": (hints[name], Field(defaults[name], alias=name)) for name in defaults}
+        fields: Schema = {f"argument_{name}": (hint, Field(defaults.get(name, ...), alias=name))
+                          for name, hint in hints.items() if name not in ("call", "return")}
         return create_model(self.function.__name__, __config__=STRICT, **fields)
 
     @cached_property
     def input_schema(self) -> Schema:
         schema = self.model.model_json_schema()
-        flat: Schema = plain(schema, schema.get("$defs", {}))
-        flat.setdefault("properties", {})
-        return flat
+        return cast(Schema, plain(schema, schema.get("$defs", {})))
 
     def prepare(self, arguments: Mapping[str, Any]) -> Prepared:
         """The function with its checked arguments; `Malformed` names the first that does not fit."""
@@ -118,7 +114,7 @@ class Signature:
         required = self.output_schema.get("required", ())
         return {name: value for name, value in body.items() if value or name in required or name not in ADDED}
 
-    def refusal(self, error: ErrorDetails) -> Malformed:
+    def refusal(self, error: ErrorDetails) -> MemolithError:
         """What is wrong with the first argument that does not fit, by the name that the caller knows."""
         steps, schema, told = list[str](), self.input_schema, error["msg"].removeprefix("Value error, ")
         for step in error["loc"]:
@@ -140,8 +136,6 @@ class Actions:
     name: str
     description: str
     key: str = "action"
-    about: str = "What to do."
-    default: str | None = None
     actions: dict[str, Signature] = field(default_factory=dict)
 
     def action(self, name: str, gives: Schema, *, effect: Effect) -> Callable[[Acting], Acting]:
@@ -153,18 +147,17 @@ class Actions:
 
     @cached_property
     def input_schema(self) -> Schema:
-        required, default = ([self.key], {}) if self.default is None else ([], {"default": self.default})
-        choice = {"type": "string", "enum": list(self.actions), "description": self.about, **default}
+        choice = {"type": "string", "enum": list(self.actions), "description": "What to do."}
         flat = merged([action.input_schema for action in self.actions.values()])
         return {"additionalProperties": False, **an_object({self.key: choice, **flat["properties"]},
-                                                           [*required, *flat.get("required", ())])}
+                                                           [self.key, *flat.get("required", ())])}
 
     @cached_property
     def output_schema(self) -> Schema:
         return merged([action.output_schema for action in self.actions.values()])
 
     def prepare(self, arguments: Mapping[str, Any]) -> Prepared:
-        name = arguments.get(self.key, self.default)
+        name = arguments.get(self.key)
         if not isinstance(name, str) or name not in self.actions:
             raise Malformed(f"`{self.key}` must be one of: {', '.join(self.actions)}.", field=self.key, value=name)
         rest = {key: value for key, value in arguments.items() if key != self.key}

@@ -262,20 +262,6 @@ def test_a_full_disk_lets_readers_in():
     assert anyio.run(ask) == "read"
 
 
-def test_a_websocket_does_not_lead_past_the_door():
-    said: list[Any] = []
-
-    async def inside(*_: Any) -> None:
-        said.append("inside")
-
-    async def send(message: Any) -> None:
-        said.append(message["type"])
-
-    access = Access(inside, FullDisk(), Settings(hosts=("*",), origins=("*",)), lambda: "2026-01-02T00:00:00Z")
-    anyio.run(access, {"type": "websocket", "path": "/mcp", "headers": []}, None, send)
-    assert said == ["websocket.close"]
-
-
 # Secrets
 
 def test_keys_are_kept_as_hashes_and_the_local_one_for_its_owner_alone(served):

@@ -177,9 +177,7 @@ def test_overview_counts_what_the_caller_sees(app, zoo):
 def test_items_are_resources_and_there_is_a_prompt(app, zoo):
     call = Call(ME, app.engine)
     assert len(list_resources(call)) == 3
-    content = read_resource(call, f"memolith://item/{zoo['okapi']}")
-    assert content is not None
-    assert content.data == "# Okapi\n\nThe okapi looks like a zebra."
+    assert read_resource(call, f"memolith://item/{zoo['okapi']}") == "# Okapi\n\nThe okapi looks like a zebra."
     assert read_resource(call, "other://x") is None
     assert [prompt.name for prompt in core.prompts.listed(call)] == ["with_memory"]
     messages = get_prompt(call, "with_memory", {"question": "what looks like a zebra?"})

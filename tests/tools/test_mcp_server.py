@@ -6,7 +6,6 @@ import json
 from typing import Any
 
 import anyio
-import mcp_types as types
 import pytest
 from mcp import Client, MCPError
 from tests.demo_family import SAID, families, registry
@@ -166,29 +165,6 @@ def test_a_client_that_cannot_ask_its_user_is_told_so(mode):
         assert (await client.call_tool("wipe", {})).is_error
 
     with_client(registry().choose("all"), mode, work)
-
-
-def test_two_questions_are_asked_one_after_the_other_without_losing_the_first_answer():
-    def quiz(call: Call) -> Body:
-        """Ask twice."""
-        assert call.elicit is not None
-        first, second = (call.elicit(question, {"type": "object", "properties": {"it": {"type": "string"}}})
-                         for question in ("first?", "second?"))
-        return {"text": f"{first['it'] if first else None} {second['it'] if second else None}"}
-
-    family = Family("quiz")
-    family.tool(SAID, effect="runs")(quiz)
-
-    async def answer(context: Any, params: Any) -> types.ElicitResult:
-        return types.ElicitResult(action="accept", content={"it": params.message})
-
-    async def main(mode: str) -> None:
-        server = MemolithServer(Registry([family]), lambda: None)
-        async with Client(server, mode=mode, elicitation_callback=answer) as client:
-            assert (await client.call_tool("quiz", {})).structured_content == {"text": "first? second?"}
-
-    for mode in ("legacy", "auto"):
-        anyio.run(main, mode)
 
 
 def test_every_listed_family_is_prepared_and_the_file_is_the_same_each_time():

@@ -170,7 +170,7 @@ def test_a_tool_needs_its_scope():
 
 def test_a_question_to_the_user_gets_out():
     def ask(message: str, schema: Any) -> None:
-        raise InputNeeded("q", message, schema)
+        raise InputNeeded(message, schema)
 
     with pytest.raises(InputNeeded):
         run("wipe", {}, elicit=ask)

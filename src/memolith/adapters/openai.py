@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field, FiniteFloat, TypeAdapter
 
 from memolith.engine.model import EntityType, RelationType
 from memolith.engine.ports import Finding
-from memolith.errors import AnalystDown, EmbedderDown, Unavailable, translated
+from memolith.errors import AnalystDown, EmbedderDown, MemolithError, translated
 
 BATCH, SEARCH_S, LONGEST = 64, 5.0, 2000
 TRIES, BUSY, LONGEST_PAUSE_S, QUIET_FACTOR = 3, (429, 500, 502, 503, 504), 5.0, 2
@@ -27,7 +27,7 @@ class Endpoint:
     """Posts JSON, asks again while the server is busy, gives up when it is gone; its settings are named by its part."""
 
     part: str
-    failure: type[Unavailable]
+    failure: type[MemolithError]
     quiet_until = 0.0
 
     def __init__(self, url: str, model: str, key: str, timeout_s: float) -> None:

@@ -32,10 +32,9 @@ from memolith.settings import Settings
 
 log = logging.getLogger(__name__)
 KEY_PREFIX, LOCAL_KEY, PROJECT_HEADER = "mlk_", "local.key", "x-memolith-project"
-FRAME = 65_536
-"""How many bytes an upload may have beside the file."""
-PORTIONS, MOST_KNOWN, PAUSE_S = 20, 1000, 5.0
-DECIDING = frozenset((b"host", b"origin", b"content-length", b"authorization", b"x-api-key", PROJECT_HEADER.encode()))
+FRAME = 65_536  # how many bytes an upload may have beside the file
+PORTIONS, MOST_KNOWN = 20, 1000
+DECIDING = frozenset((b"host", b"origin", b"authorization", b"x-api-key", PROJECT_HEADER.encode()))
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "ES256", "ES384", "EdDSA")
 MCP_PATH = re.compile(r"/mcp(/(?!tools$)[a-z0-9_-]{1,64})?", re.ASCII)
 # What the reading of foreign bytes may raise beside the library's own errors.
@@ -83,19 +82,16 @@ class Issuer(jwt.PyJWKClient):
         self.url, self.audience = chosen.oauth_issuer, chosen.oauth_audience
         if not self.audience or not chosen.oauth_jwks_url:
             raise InvalidInput("OAuth needs oauth_issuer, oauth_audience and oauth_jwks_url.", field="oauth_audience")
-        self.base, self.down_until = self.audience.rstrip("/"), 0.0
+        self.base = self.audience.rstrip("/")
         # The set is kept for five minutes; single keys would be kept for ever, also when the issuer withdraws them.
         super().__init__(chosen.oauth_jwks_url, cache_keys=False, timeout=5)
 
     def fetch_data(self) -> Any:
-        """What the issuer publishes; one that does not answer is not asked for every token."""
-        if time.monotonic() >= self.down_until:
-            try:
-                return super().fetch_data()
-            except (jwt.PyJWTError, OSError, *BROKEN) as error:
-                self.down_until = time.monotonic() + PAUSE_S
-                log.warning("the keys of the token issuer cannot be read: %s", type(error).__name__)
-        raise jwt.PyJWKClientConnectionError
+        try:
+            return super().fetch_data()
+        except (jwt.PyJWTError, OSError, *BROKEN) as error:
+            log.warning("the keys of the token issuer cannot be read: %s", type(error).__name__)
+            raise Unavailable("The keys of the token issuer cannot be read right now.") from None
 
     def caller(self, token: str, path: str, project: str | None) -> tuple[Caller, frozenset[str]]:
         """Whom a token stands for; it must be of this issuer, for this server, and not expired."""
@@ -105,8 +101,6 @@ class Issuer(jwt.PyJWKClient):
             key = self.get_signing_key(str(jwt.get_unverified_header(token).get("kid")))
             claims = jwt.decode(token, key.key, list(ALGORITHMS), audience=audiences, issuer=self.url,
                                 options={"require": ["exp", "iss", "aud", "sub"]}, leeway=30)
-        except jwt.PyJWKClientConnectionError:
-            raise Unavailable("The keys of the token issuer cannot be read right now.") from None
         except (jwt.PyJWTError, *BROKEN):
             # None: the token, or what it says, has no place in a log.
             raise Unauthenticated("This token is not valid here.") from None
@@ -156,24 +150,24 @@ class Access:
         """Whom these headers let in at a path, for this second: what another process changes is known in the next."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "websocket":
-            # Nothing here speaks it, and what may speak it one day shall not be open by oversight.
-            await send({"type": "websocket.close", "code": 1008})
-            return
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
         scope = {**scope, REQUEST: f"{getrandbits(48):012x}"}
-        extra = [(b"x-request-id", scope[REQUEST].encode())]
+        given, extra = Headers(scope=scope), [(b"x-request-id", scope[REQUEST].encode())]
+        left = most = self.settings.file_bytes + FRAME if scope["path"] == "/files" else self.settings.body_bytes
         try:
-            if known := await self.who(scope):
+            if known := await self.who(scope, given):
                 scope[CALLER], scope[SCOPES_KEY] = known[:2]
                 await self.count(known[2], extra)
+            # Only a number of up to 20 digits passes the parser of HTTP.
+            if int(given.get("content-length", "0")) > most:
+                raise TooLarge(f"A request has at most {most:,} bytes.")
         except MemolithError as error:
             log.info("request %s: refused with %s", scope[REQUEST], error.status)
             headers = {name.decode(): value.decode() for name, value in extra}
             if isinstance(error, Unauthenticated):
-                problem = "invalid_token" * bool(credential(Headers(scope=scope)))
+                problem = "invalid_token" * bool(credential(given))
                 headers["www-authenticate"] = challenge(self.issuer, scope["path"], problem)
             elif isinstance(error, Denied) and error.field is None:
                 headers["www-authenticate"] = challenge(self.issuer, scope["path"], "insufficient_scope")
@@ -183,14 +177,22 @@ class Access:
             await Response(body, error.status, headers, "application/json")(scope, receive, send)
             return
 
+        async def receiving() -> Message:
+            nonlocal left
+            message = await receive()
+            # A body in chunks announces no length.
+            if (left := left - len(message.get("body", b""))) < 0:
+                raise TooLarge(f"A request has at most {most:,} bytes.")
+            return message
+
         async def sending(message: Message) -> None:
             if message["type"] == "http.response.start":
                 message = {**message, "headers": [*message.get("headers", ()), *extra]}
             await send(message)
 
-        await self.app(scope, receive, sending)
+        await self.app(scope, receiving, sending)
 
-    async def who(self, scope: Scope) -> Known | None:
+    async def who(self, scope: Scope, headers: Headers) -> Known | None:
         """The caller, what his key allows, and the key's id; None where no key is needed."""
         second, path = int(time.time()), scope["path"]
         if second != self.second or len(self.known) > MOST_KNOWN:
@@ -198,17 +200,12 @@ class Access:
         known, given = self.known, (path, *(pair for pair in scope["headers"] if pair[0] in DECIDING))
         if given in known:
             return known[given]
-        headers = Headers(scope=scope)
         # No web page may reach a server on this machine.
         if not any(matches(headers.get("host", ""), allowed) for allowed in self.settings.hosts):
             raise Denied("This host name is not served here; add it to the setting `hosts`.", field="host")
         origins = headers.getlist("origin")
         if not all(any(matches(origin, allowed) for allowed in self.settings.origins) for origin in origins):
             raise Denied("Requests from this origin are not allowed; add it to the setting `origins`.", field="origin")
-        most = self.settings.file_bytes + FRAME if path == "/files" else self.settings.body_bytes
-        # Only a number of up to 20 digits passes the parser of HTTP.
-        if int(headers.get("content-length", "0")) > most:
-            raise TooLarge(f"A request has at most {most:,} bytes.")
         is_open = path in self.open_paths or path.startswith("/.well-known/")
         known[given] = None if is_open else await self.check_key(headers, path)
         return known[given]

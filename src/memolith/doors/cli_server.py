@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TextIO, cast
 
 from memolith import __version__
-from memolith.app import App, at_address, copy_everything, library_version, restore_backup, wait_for
+from memolith.app import App, at_address, copy_everything, library_version, restore_backup, tenants, wait_for
 from memolith.doors import stdio_front
 from memolith.doors.commands import REPO, YES, Commands, Options, confirm, into, note, option, out, progress, tell
 from memolith.doors.frames import VERSION_KEY, parsed
@@ -348,7 +348,7 @@ def migrate(app: App, options: Options) -> object:
 def tenant(app: App, options: Options) -> object:
     """List tenants, move one to another PostgreSQL database, or remove what it left behind."""
     if options.action == "list":
-        return [{"tenant": name, "events": count, "elsewhere": away} for name, count, away in app.tenants()]
+        return [{"tenant": name, "events": count, "elsewhere": away} for name, count, away in tenants(app.store)]
     url = options.to if options.action == "move" else options.source
     if not options.name or not url:
         raise InvalidInput("Say which tenant, and which database with `--to` or `--from`.", field="name")

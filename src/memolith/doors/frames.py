@@ -36,6 +36,11 @@ def parsed(line: bytes) -> Json | None:
     return message if isinstance(message, dict) else None
 
 
+def encoded(content: Json) -> bytes:
+    """The object as JSON; half a surrogate pair that came in goes out as it came, escaped."""
+    return json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode(errors="backslashreplace")
+
+
 def is_request(message: Json) -> bool:
     return type(message.get("id")) in (int, str) and message.get("jsonrpc") == "2.0"
 
@@ -118,7 +123,7 @@ def worded(outcome: Outcome, described: Json) -> bytes:
     result = {"content": [{"text": outcome.text, "type": "text"}], "isError": not outcome.ok,
               **({"structuredContent": outcome.body} if outcome.ok else {}),
               **({"resultType": "complete", "_meta": described} if described else {})}
-    return json.dumps(result, ensure_ascii=False, separators=(",", ":")).encode(errors="backslashreplace")
+    return encoded(result)
 
 
 def description(prepared: Answers) -> Json:

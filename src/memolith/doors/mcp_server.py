@@ -1,14 +1,11 @@
 """A registry as an MCP server of the official SDK: lists, calls, resources, prompts, and how they look on the wire."""
 
 import asyncio
-import base64
-import json
 import secrets
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
-from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import copy_context
-from dataclasses import asdict, replace
 from functools import cached_property
 from typing import Any, TypeVar, cast
 
@@ -34,16 +31,10 @@ Listed = TypeVar("Listed")
 CALLER, SCOPES_KEY, REQUEST = "memolith.caller", "memolith.scopes", "memolith.request"
 # Not anyio's worker threads, which take twice as long to hand a call over and back.
 WORKERS = ThreadPoolExecutor(40, thread_name_prefix="memolith call")
-# What is told on the bus of the newer protocol, and to a client of the older one.
-CHANGES: dict[str, tuple[Callable[[], subscriptions.ServerEvent], Callable[[], types.ServerNotification]]] = {
-    "tools": (subscriptions.ToolsListChanged, types.ToolListChangedNotification),
-    "resources": (subscriptions.ResourcesListChanged, types.ResourceListChangedNotification),
-    "prompts": (subscriptions.PromptsListChanged, types.PromptListChangedNotification),
-}
 STEADY, CHANGING = CacheHint(ttl_ms=300_000, scope="private"), CacheHint(ttl_ms=0, scope="private")
 NO_RESOURCE = -32002
 """A code that the older protocol has for this, one document promises for something else, and the newer forbids."""
-MOST_COMPLETIONS = 100
+MOST_COMPLETIONS, QUESTION = 100, "question"
 # Large enough for every tool there is, because some clients never ask for a second page.
 PAGE = 250
 
@@ -61,21 +52,9 @@ def is_modern(ctx: Context) -> bool:
 class Client:
     """The client of one request, and the ways back to him while a worker thread runs the tool."""
 
-    def __init__(self, ctx: Context, bus: subscriptions.SubscriptionBus,
-                 params: types.InputResponseRequestParams | None = None) -> None:
-        self.ctx, self.bus, self.loop = ctx, bus, asyncio.get_running_loop()
-        self.stopped, self.questions = False, 0
-        self.sending: Future[Any] | None = None
-        self.answers: dict[str, types.ElicitResult] = {}
-        if params is not None:
-            # Of all rounds; the client could have given any of them, so none needs a seal.
-            try:
-                earlier = json.loads(params.request_state) if params.request_state else {}
-                self.answers = {key: types.ElicitResult.model_validate(answer) for key, answer in earlier.items()}
-            except (ValueError, AttributeError):
-                raise MCPError(types.INVALID_PARAMS, "The request state is not one that was given out here.") from None
-            given = params.input_responses or {}
-            self.answers |= {key: answer for key, answer in given.items() if isinstance(answer, types.ElicitResult)}
+    def __init__(self, ctx: Context, bus: subscriptions.SubscriptionBus, answered: object = None) -> None:
+        self.ctx, self.bus, self.answered = ctx, bus, answered
+        self.loop, self.stopped = asyncio.get_running_loop(), False
 
     async def work(self, function: Callable[[], Answer]) -> Answer:
         """Run it in a worker thread; if it is cancelled, it ends by itself, and its answer is dropped."""
@@ -83,8 +62,6 @@ class Client:
             return await self.loop.run_in_executor(WORKERS, copy_context().run, function)
         except asyncio.CancelledError:
             self.stopped = True
-            if self.sending is not None:
-                self.sending.cancel()
             raise
 
     def call(self, engine: Engine) -> Call:
@@ -99,11 +76,10 @@ class Client:
             progress=lambda done, total, text: self.tell(session.report_progress(done, total, text or None)),
             elicit=self.ask if can_ask else None, changed=self.changed, local=self.ctx.request is None)
 
-    def changed(self, listing: str) -> None:
-        event, notification = CHANGES[listing]
-        self.tell(self.bus.publish(event()))
+    def changed(self) -> None:
+        self.tell(self.bus.publish(subscriptions.PromptsListChanged()))
         if not is_modern(self.ctx):
-            self.tell(self.ctx.session.send_notification(notification()))
+            self.tell(self.ctx.session.send_notification(types.PromptListChangedNotification()))
 
     def tell(self, sending: Coroutine[Any, Any, None]) -> None:
         # A call that was cancelled goes on to its end, it only has nobody to talk to.
@@ -115,24 +91,17 @@ class Client:
         if self.stopped or self.loop.is_closed():
             sending.close()
             raise CancelledError
-        self.sending = future = asyncio.run_coroutine_threadsafe(sending, self.loop)
-        if self.stopped:
-            future.cancel()
-        return future.result()
+        return asyncio.run_coroutine_threadsafe(sending, self.loop).result()
 
     def ask(self, message: str, schema: Schema) -> Mapping[str, Any] | None:
         """What the user fills in: the client is asked by a request, or, in the newer protocol, repeats the call."""
-        if is_modern(self.ctx):
-            self.questions += 1
-            key = f"question-{self.questions}"
-            if key not in self.answers:
-                raise InputNeeded(key, message, schema)
-            answer = self.answers[key]
-        else:
-            try:
-                answer = self.send(self.ctx.session.elicit_form(message, schema, self.ctx.request_id))
-            except (MCPError, CancelledError):
-                return None
+        try:
+            answer = self.answered if is_modern(self.ctx) else self.send(
+                self.ctx.session.elicit_form(message, schema, self.ctx.request_id))
+        except (MCPError, CancelledError):
+            return None
+        if not isinstance(answer, types.ElicitResult):
+            raise InputNeeded(message, schema)
         return (answer.content or {}) if answer.action == "accept" else None
 
 
@@ -141,8 +110,7 @@ class MemolithServer(Server[Any]):
 
     def __init__(self, registry: Registry, engine: Callable[[], Engine], *, codes: bool = False,
                  bus: subscriptions.SubscriptionBus | None = None) -> None:
-        self.registry, self.engine = registry, engine
-        self.codes = codes
+        self.registry, self.engine, self.codes = registry, engine, codes
         """Whether dialects that have JSON-RPC codes use them."""
         self.bus = bus or subscriptions.InMemorySubscriptionBus()
         self.resources = [family.resources for family in registry.shown if family.resources]
@@ -154,18 +122,20 @@ class MemolithServer(Server[Any]):
             found["on_completion"] = self.complete
         if self.resources:
             found["on_read_resource"] = self.read_resource
-            found["on_list_resources"] = self.lister(
-                types.ListResourcesResult, "resources", types.Resource,
-                lambda call: [one for each in self.resources for one in each.listed(call)])
+            found["on_list_resources"] = self.lister(types.ListResourcesResult, "resources", lambda call: [
+                types.Resource(uri=one.uri, name=one.name, description=one.description, mime_type=each.mime_type)
+                for each in self.resources for one in each.listed(call)])
             found["on_list_resource_templates"] = self.lister(
-                types.ListResourceTemplatesResult, "resource_templates",
-                lambda uri, **others: types.ResourceTemplate(uri_template=uri, **others),
-                lambda call: [one for each in self.resources for one in each.templates])
+                types.ListResourceTemplatesResult, "resource_templates", lambda call: [types.ResourceTemplate(
+                    uri_template=one.uri, name=one.name, description=one.description, mime_type=each.mime_type)
+                    for each in self.resources for one in each.templates])
         if self.prompts:
             found["on_get_prompt"] = self.get_prompt
-            found["on_list_prompts"] = self.lister(
-                types.ListPromptsResult, "prompts", types.Prompt,
-                lambda call: [one for each in self.prompts for one in each.listed(call)])
+            found["on_list_prompts"] = self.lister(types.ListPromptsResult, "prompts", lambda call: [
+                types.Prompt(name=one.name, description=one.description or None, arguments=[
+                    types.PromptArgument(name=name, description=about or None, required=required)
+                    for name, about, required in one.arguments] or None)
+                for each in self.prompts for one in each.listed(call)])
         super().__init__(
             "memolith", version=__version__, title="memolith", description="One memory server for AI agents.",
             instructions="\n\n".join(family.instructions for family in registry.shown if family.instructions) or None,
@@ -203,17 +173,14 @@ class MemolithServer(Server[Any]):
                         params: types.CallToolRequestParams) -> types.CallToolResult | types.InputRequiredResult:
         if (tool := self.registry.find(params.name)) is None:
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name}")
-        client = Client(ctx, self.bus, params)
+        client = Client(ctx, self.bus, (params.input_responses or {}).get(QUESTION))
         try:
             # The store may be damaged or locked; then the list is still served and each call says what is wrong.
             outcome = await client.work(lambda: self.registry.attempt(params.name, params.arguments or {},
                                                                       lambda: client.call(self.engine())))
         except InputNeeded as needed:
-            form = types.ElicitRequestFormParams(message=needed.message, requested_schema=needed.schema)
-            # Answers of earlier rounds travel with the question, because they are not sent again.
-            earlier = {key: answer.model_dump(mode="json", exclude_none=True) for key, answer in client.answers.items()}
-            return types.InputRequiredResult(input_requests={needed.key: types.ElicitRequest(params=form)},
-                                             request_state=json.dumps(earlier) if earlier else None)
+            form = types.ElicitRequestFormParams(message=needed.args[0], requested_schema=needed.args[1])
+            return types.InputRequiredResult(input_requests={QUESTION: types.ElicitRequest(params=form)})
         text: list[types.ContentBlock] = [types.TextContent(text=outcome.text)]
         if outcome.error is None:
             return types.CallToolResult(content=text, structured_content=outcome.body)
@@ -227,7 +194,7 @@ class MemolithServer(Server[Any]):
         client = Client(ctx, self.bus)
 
         def run() -> Answer:
-            call = replace(client.call(self.engine()), elicit=None)
+            call = client.call(self.engine())
             if "read" not in call.scopes:
                 raise Denied("This needs a key with the scope: read.")
             return guarded(ctx.method, call, lambda: action(call))
@@ -235,39 +202,39 @@ class MemolithServer(Server[Any]):
         try:
             return await client.work(run)
         except MemolithError as error:
-            code = types.INVALID_PARAMS if error.status < 500 else types.INTERNAL_ERROR
-            if error.status in (401, 403):
-                code = types.INVALID_REQUEST
+            code = types.INTERNAL_ERROR if error.status >= 500 else (
+                types.INVALID_REQUEST if isinstance(error, Denied) else types.INVALID_PARAMS)
             if isinstance(error, NotFound) and ctx.method == "resources/read" and not is_modern(ctx):
                 code = NO_RESOURCE
             raise MCPError(code, error.message) from None
 
-    def lister(self, result: type, name: str, shown: Callable[..., object],
-               entries: Callable[[Call], list[Any]]) -> Callable[..., Coroutine[Any, Any, Any]]:
-        """Lists what the families offer; the fields bear the protocol's names, and empty ones are left out."""
+    def lister(self, result: type, name: str, entries: Callable[[Call], list[Any]]) -> Callable[..., Awaitable[Any]]:
+        """Lists what the families offer."""
         async def lists(ctx: Context, params: types.PaginatedRequestParams | None) -> Any:
             found, cursor = page(await self.ask(ctx, entries), params)
-            fields = [asdict(one, dict_factory=lambda pairs: {field: value for field, value in pairs
-                                                              if value not in ("", ())}) for one in found]
-            return result(**{name: [shown(**one) for one in fields], "next_cursor": cursor})
+            return result(**{name: found, "next_cursor": cursor})
 
         return lists
 
     async def read_resource(self, ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
-        content = await self.ask(ctx, lambda call: first(each.read(call, params.uri) for each in self.resources))
-        if content is None:
-            raise MCPError(types.INVALID_PARAMS if is_modern(ctx) else NO_RESOURCE, f"Unknown resource: {params.uri}")
-        uri, data, mime_type = content
-        return types.ReadResourceResult(contents=[
-            types.TextResourceContents(uri=uri, mime_type=mime_type, text=data) if isinstance(data, str) else
-            types.BlobResourceContents(uri=uri, mime_type=mime_type, blob=base64.b64encode(data).decode())])
+        def read(call: Call) -> types.ReadResourceResult:
+            for each in self.resources:
+                if (text := each.read(call, params.uri)) is not None:
+                    return types.ReadResourceResult(contents=[
+                        types.TextResourceContents(uri=params.uri, mime_type=each.mime_type, text=text)])
+            raise NotFound(f"Unknown resource: {params.uri}")
+
+        return await self.ask(ctx, read)
 
     async def get_prompt(self, ctx: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
-        values = params.arguments or {}
-        text = await self.ask(ctx, lambda call: first(each.get(call, params.name, values) for each in self.prompts))
-        if text is None:
-            raise MCPError(types.INVALID_PARAMS, f"Unknown prompt: {params.name}")
-        return types.GetPromptResult(messages=[types.PromptMessage(role="user", content=types.TextContent(text=text))])
+        def get(call: Call) -> types.GetPromptResult:
+            for each in self.prompts:
+                if (text := each.get(call, params.name, params.arguments or {})) is not None:
+                    return types.GetPromptResult(messages=[
+                        types.PromptMessage(role="user", content=types.TextContent(text=text))])
+            raise NotFound(f"Unknown prompt: {params.name}")
+
+        return await self.ask(ctx, get)
 
     async def complete(self, ctx: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
         ref, name, beginning = params.ref, params.argument.name, params.argument.value
@@ -286,7 +253,3 @@ def page(entries: Sequence[Listed], params: types.PaginatedRequestParams | None)
         raise MCPError(types.INVALID_PARAMS, "The cursor is not valid (any more); list again from the start.")
     end = start + PAGE
     return list(entries[start:end]), str(end) if end < len(entries) else None
-
-
-def first(candidates: Iterable[Listed | None]) -> Listed | None:
-    return next((candidate for candidate in candidates if candidate is not None), None)

@@ -7,8 +7,6 @@ client may ask in the new way first and then fall back to the handshake on the s
 from __future__ import annotations
 
 import asyncio
-import json
-import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +17,7 @@ from anyio.streams.memory import MemoryObjectSendStream
 from mcp.server.lowlevel import Server
 from mcp.shared.message import SessionMessage
 
-from memolith.doors.frames import VERSION_KEY, parsed
+from memolith.doors.frames import VERSION_KEY, encoded, parsed
 from memolith.doors.mcp_server import MemolithServer
 
 if TYPE_CHECKING:
@@ -50,23 +48,24 @@ class Lanes:
         self.group.start_soon(pump)
 
     def route(self, line: bytes) -> None:
-        message = message_of(line)
-        if message is None:
+        content = parsed(line) or {}
+        try:
+            message = types.jsonrpc_message_adapter.validate_python(content, by_name=False)
+        except ValueError:
             # What is no message but has an id is answered, so that nobody waits for ever; the SDK drops the rest too.
-            if type(request := (parsed(line) or {}).get("id")) in (int, str):
+            if type(request := content.get("id")) in (int, str):
                 fault = types.ErrorData(code=types.INVALID_REQUEST, message="This is not a valid JSON-RPC message.")
                 self.group.start_soon(self.send, "none", types.JSONRPCError(jsonrpc="2.0", id=request, error=fault))
             return
         # Requests of the new era say so themselves; answers and notifications without an envelope are of the old one.
-        meta: object = None
-        if isinstance(message, types.JSONRPCRequest | types.JSONRPCNotification) and message.method != "initialize":
-            meta = (message.params or {}).get("_meta")
-        eras = ["envelope" if isinstance(meta, dict) and VERSION_KEY in meta else "handshake"]
-        if isinstance(message, types.JSONRPCNotification) and message.method == "notifications/cancelled":
+        method, meta = getattr(message, "method", ""), (getattr(message, "params", None) or {}).get("_meta")
+        is_new = method != "initialize" and isinstance(meta, dict) and VERSION_KEY in meta
+        eras = ["envelope" if is_new else "handshake"]
+        if isinstance(message, types.JSONRPCNotification) and method == "notifications/cancelled":
             # It names a request of either era, and carries no envelope.
             eras = list(self.inboxes)
         # A request to listen stays open for as long as the client is there.
-        if isinstance(message, types.JSONRPCRequest) and message.method != "subscriptions/listen":
+        if isinstance(message, types.JSONRPCRequest) and method != "subscriptions/listen":
             self.unanswered.add((eras[0], message.id))
         for era in eras:
             if era not in self.inboxes:
@@ -78,25 +77,12 @@ class Lanes:
         if answered is not None and era == "handshake" and answered == self.front.handshake:
             self.front.handshake = None
         else:
-            try:
-                frame = message.model_dump_json(by_alias=True, exclude_unset=True).encode()
-            except ValueError:
-                # Half a surrogate pair that came in goes out as it came, escaped.
-                frame = json.dumps(message.model_dump(by_alias=True, exclude_unset=True)).encode()
+            frame = encoded(message.model_dump(by_alias=True, exclude_unset=True))
             try:
                 await anyio.to_thread.run_sync(self.front.wire.write, frame)
             except OSError:
                 self.front.end()
         self.unanswered.discard((era, answered))
-
-
-def message_of(line: bytes) -> types.JSONRPCMessage | None:
-    with suppress(ValueError):
-        return types.jsonrpc_message_adapter.validate_json(line.decode("utf-8", "replace"), by_name=False)
-    with suppress(ValueError):
-        # Half a surrogate pair in an argument: only Python's parser lets it pass, to be refused with the field's name.
-        return types.jsonrpc_message_adapter.validate_python(parsed(line), by_name=False)
-    return None
 
 
 async def run(front: Front, server: Server[Any]) -> None:
@@ -121,8 +107,4 @@ async def run(front: Front, server: Server[Any]) -> None:
 
 
 def serve(front: Front, app: App, registry: Registry) -> None:
-    if sys.platform == "win32":
-        from mcp.os.win32.utilities import rebind_std_handle_to_fd  # there is no such function elsewhere
-        rebind_std_handle_to_fd(0)
-        rebind_std_handle_to_fd(1)
     anyio.run(run, front, MemolithServer(registry, lambda: app.engine))

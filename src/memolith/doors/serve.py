@@ -3,17 +3,15 @@
 import asyncio
 import html
 import json
-import logging
 import shutil
 import signal
 import socket
 import sys
 import threading
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from dataclasses import dataclass
-from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -37,21 +35,21 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from memolith import __version__
 from memolith.app import App
 from memolith.doors import frames
-from memolith.doors.auth import FRAME, Access, Issuer, challenge
+from memolith.doors.auth import Access, Issuer, challenge
 from memolith.doors.mcp_server import CALLER, REQUEST, SCOPES_KEY, WORKERS, MemolithServer
 from memolith.engine.documents import described
 from memolith.engine.engine import Engine
 from memolith.engine.intake import json_object
 from memolith.engine.model import Caller, Item
-from memolith.errors import Denied, InvalidInput, MemolithError, NotFound, TooLarge, Unavailable, of_system
+from memolith.errors import Denied, InvalidInput, MemolithError, NotFound, Unavailable, of_system
 from memolith.registry import PLAIN, SCOPES, Call, Registry
 
-log = logging.getLogger(__name__)
+METRICS = {"memolith_calls_total": "counter", "memolith_call_seconds_total": "counter",
+           "memolith_embeddings_pending": "gauge", "memolith_embeddings_failed": "gauge"}
 PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>memolith: tools</title>
 <style>body{font:16px/1.5 system-ui;max-width:50rem;margin:2rem auto;padding:0 1rem} pre{overflow:auto}</style>
 <h1>memolith: tools over REST</h1><p><code>POST /mcp/tools/NAME</code> with a JSON object and
-<code>Authorization: Bearer KEY</code>. Machines read <a href="/openapi.json">openapi.json</a>.</p>
-"""
+<code>Authorization: Bearer KEY</code>. Machines read <a href="/openapi.json">openapi.json</a>.</p>"""
 
 
 class Rest:
@@ -60,8 +58,7 @@ class Rest:
     def __init__(self, app: App, issuer: Issuer | None, read_only: bool) -> None:
         self.app, self.issuer = app, issuer
         self.lock = threading.Lock()
-        self.calls: Counter[tuple[str, str]] = Counter()
-        self.seconds: dict[str, float] = defaultdict(float)
+        self.sums: dict[str, float] = defaultdict(int)
         shown = (tool for tool in app.registry.tools if tool.read_only or not read_only)
         self.registry = registry = Registry(app.registry.families, shown, self.count)
         self.routes = [
@@ -75,8 +72,8 @@ class Rest:
 
     def count(self, tool: str, outcome: str, seconds: float) -> None:
         with self.lock:
-            self.calls[tool, outcome] += 1
-            self.seconds[tool] += seconds
+            self.sums[f'memolith_calls_total{{tool="{tool}",outcome="{outcome}"}}'] += 1
+            self.sums[f'memolith_call_seconds_total{{tool="{tool}"}}'] += seconds
 
     def word(self, error: MemolithError, path: str) -> dict[str, Any]:
         if tool := self.app.registry.find(path.removeprefix("/mcp/tools/")):
@@ -92,12 +89,8 @@ class Rest:
         name, scope = request.path_params["tool"], request.scope
         if (tool := self.registry.find(name)) is None:
             raise NotFound("There is no such tool.", field="tool")
-        body, most = bytearray(), self.app.settings.body_bytes
         try:
-            async for chunk in request.stream():
-                body += chunk
-                if len(body) > most:
-                    raise TooLarge(f"A request has at most {most:,} bytes.")
+            body = await request.body()
         except ClientDisconnect as left:
             raise InvalidInput("The request ended in the middle.") from left
         # Nothing at all means no arguments.
@@ -105,30 +98,18 @@ class Rest:
         call = Call(scope[CALLER], self.app.engine, scope[REQUEST], request.headers.get("idempotency-key"),
                     scope[SCOPES_KEY])
         outcome = await run_in_threadpool(self.registry.run, name, arguments, call)
-        headers: dict[str, str] = {}
-        if not tool.scopes <= call.scopes:
-            headers["www-authenticate"] = challenge(self.issuer, request.url.path, "insufficient_scope", tool.scopes)
+        headers = {} if tool.scopes <= call.scopes else {
+            "www-authenticate": challenge(self.issuer, request.url.path, "insufficient_scope", tool.scopes)}
         if (error := outcome.error) and error.retry_s:
             headers["retry-after"] = str(error.retry_s)
-        if error and error.status >= 500:
-            log.warning("request %s: %s answered %s", call.request_id, name, error.status)
         return Response(outcome.text, error.status if error else 200, headers, "application/json")
 
     async def take_file(self, request: Request) -> Response:
         """Keep one file; nothing is left of one that is refused."""
-        most, size = self.app.settings.file_bytes + FRAME, 0
-
-        async def receive() -> Message:
-            nonlocal size
-            message = await request.receive()
-            if (size := size + len(message.get("body", b""))) > most:
-                raise TooLarge(f"A file has at most {most - FRAME:,} bytes.", field="file")
-            return message
-
         if "write" not in request.scope[SCOPES_KEY]:
             raise Denied("This needs a key with the scope: write.")
         try:
-            form = await Request(request.scope, receive).form(max_files=1, max_fields=0)
+            form = await request.form(max_files=1, max_fields=0)
             [file] = [one for one in form.values() if isinstance(one, UploadFile)]
         except (HTTPException, ClientDisconnect, ValueError) as error:
             raise InvalidInput("Send exactly one file, whole, as multipart/form-data.", field="file") from error
@@ -162,16 +143,11 @@ class Rest:
 
     def metrics(self, request: Request) -> Response:
         state = self.app.engine.health()
-        gauges = {"embeddings_pending": int(state["pending"]), "embeddings_failed": int(state["failed"])}
         with self.lock:
-            calls, seconds = dict(self.calls), dict(self.seconds)
-        text = "\n".join([
-            "# HELP memolith_calls_total Calls of tools by outcome.", "# TYPE memolith_calls_total counter",
-            *(f'memolith_calls_total{{tool="{tool}",outcome="{outcome}"}} {count}'
-              for (tool, outcome), count in sorted(calls.items())),
-            "# HELP memolith_call_seconds_total Time spent in calls.", "# TYPE memolith_call_seconds_total counter",
-            *(f'memolith_call_seconds_total{{tool="{tool}"}} {time:.6f}' for tool, time in sorted(seconds.items())),
-            *(f"# TYPE memolith_{name} gauge\nmemolith_{name} {value}" for name, value in gauges.items()), ""])
+            samples = self.sums | {f"memolith_embeddings_{name}": int(state[name]) for name in ("pending", "failed")}
+        text = "".join(f"# TYPE {name} {kind}\n" + "".join(
+            f"{sample} {value}\n" for sample, value in sorted(samples.items()) if sample.startswith(name))
+            for name, kind in METRICS.items())
         return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
 
     async def resource_metadata(self, request: Request) -> Response:
@@ -203,8 +179,7 @@ def openapi(registry: Registry) -> dict[str, Any]:
                 "application/json": {"schema": {**tool.input_schema, "properties": properties}}}},
             "responses": {"200": {"description": "The result.", "content": {
                 "application/json": {"schema": tool.output_schema}}}, **errors}}}
-    return {"openapi": "3.1.0", "info": {"title": "memolith", "version": __version__,
-                                         "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"}},
+    return {"openapi": "3.1.0", "info": {"title": "memolith", "version": __version__},
             "components": {"securitySchemes": {"key": {"type": "http", "scheme": "bearer"}}},
             "security": [{"key": []}], "paths": paths}
 
@@ -212,9 +187,8 @@ def openapi(registry: Registry) -> dict[str, Any]:
 def page(registry: Registry) -> str:
     return PAGE + "".join(
         f"<h2>{html.escape(tool.name)} <small>{html.escape(tool.family)}</small></h2>"
-        f"<p>{html.escape(tool.description)}</p><p>Arguments: {html.escape(', '.join(tool.input_schema['properties']))}"
-        f"; required: {html.escape(', '.join(tool.input_schema.get('required', [])))}</p>"
-        f"<details><pre>{html.escape(json.dumps(tool.input_schema, indent=2))}</pre></details>\n"
+        f"<p>{html.escape(tool.description)}</p><details><summary>Arguments</summary>"
+        f"<pre>{html.escape(json.dumps(tool.input_schema, indent=2))}</pre></details>"
         for tool in registry.tools)
 
 
@@ -229,22 +203,21 @@ class McpDoor:
     """How the server describes itself; where that is known, plain calls that read are answered without the SDK."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers = dict(scope["headers"])
-        if self.fits(headers):
-            first, rest = await receive(), receive
-            waiting = [first]
-            whole = not first.get("more_body") and first["type"] == "http.request"
-            answer = await self.answer(scope, headers.get(b"mcp-name", b""), first["body"]) if whole else None
-            if answer is not None:
+        unread: list[Message] = []
+
+        async def replay() -> Message:
+            return unread.pop() if unread else await receive()
+
+        if self.fits(headers := dict(scope["headers"])):
+            unread.append(first := await receive())
+            whole = first.get("body", b"") if not first.get("more_body") else b""
+            if answer := await self.answer(scope, headers.get(b"mcp-name", b""), whole):
                 await answer(scope, receive, send)
                 return
-
-            async def again() -> Message:
-                return waiting.pop() if waiting else await rest()
-
-            receive = again
-        scope["user"] = known_as(scope[CALLER].tenant, scope[CALLER].user)
-        await self.manager.asgi_app(scope, receive, send)
+        # The SDK answers "no such session" to anybody but the one who opened it.
+        known = AccessToken(token="", client_id=json.dumps([scope[CALLER].tenant, scope[CALLER].user]), scopes=[])
+        scope["user"] = AuthenticatedUser(known)
+        await self.manager.asgi_app(scope, replay, send)
 
     def fits(self, headers: dict[bytes, bytes]) -> bool:
         """Whether the headers are those of a plain call; its body must come in one piece."""
@@ -255,9 +228,8 @@ class McpDoor:
                 and b"application/json" in accepted and b"text/event-stream" in accepted)
 
     async def answer(self, scope: Scope, name: bytes, body: bytes) -> Response | None:
-        message = frames.parsed(body)
-        plain = frames.plain_call(self.registry, message) if message else None
-        if message is None or plain is None:
+        message = frames.parsed(body) or {}
+        if (plain := frames.plain_call(self.registry, message)) is None:
             return None
         tool, arguments, meta = plain
         if (frames.VERSION_KEY not in meta or "progressToken" in meta or meta.get(frames.CAPABILITIES_KEY)
@@ -267,12 +239,6 @@ class McpDoor:
             WORKERS, self.registry.attempt, tool.name, arguments,
             lambda: Call(scope[CALLER], self.engine(), scope.get(REQUEST, ""), scopes=scope[SCOPES_KEY]))
         return Response(frames.framed(message, frames.worded(outcome, self.described)), 200, None, "application/json")
-
-
-@lru_cache(1000)
-def known_as(tenant: str, user: str) -> AuthenticatedUser:
-    """The caller as the SDK knows him: it answers "no such session" to anybody but the one who opened it."""
-    return AuthenticatedUser(AccessToken(token="", client_id=json.dumps([tenant, user]), scopes=[]))
 
 
 def mcp_doors(registry: Registry, engine: Callable[[], Engine], *, read_only: bool = False, stateless: bool = False,
@@ -308,18 +274,16 @@ def build(app: App, *, read_only: bool = False, conformance: bool = False) -> AS
             yield
 
     async def refused(request: Request, error: Exception) -> Response:
-        ours = error if isinstance(error, MemolithError) else NotFound("There is no such path here.")
-        return JSONResponse(rest.word(ours, request.url.path), ours.status)
-
-    async def other_method(request: Request, error: Exception) -> Response:
-        problem = InvalidInput("This path takes another method.")
-        return JSONResponse(PLAIN.failure(problem), 405, getattr(error, "headers", None))
+        status = getattr(error, "status_code", 0)
+        other = InvalidInput("This path takes another method.") if status == 405 else NotFound("There is no such path.")
+        ours = error if isinstance(error, MemolithError) else other
+        return JSONResponse(rest.word(ours, request.url.path), status or ours.status, getattr(error, "headers", None))
 
     server = Starlette(routes=[*rest.routes, *(Route(path, door) for path, door in doors.items())], lifespan=lifespan,
-                       exception_handlers={404: refused, 405: other_method, MemolithError: refused})
+                       exception_handlers={404: refused, 405: refused, MemolithError: refused})
     # A path is what it says, and a redirect would lose the body.
     server.router.redirect_slashes = False
-    return Access(server, app.keys, settings, app.clock.now, issuer, app.allowance, rest.word,
+    return Access(server, app.keys, settings, app.clock.now, issuer, getattr(app.store, "take_calls", None), rest.word,
                   frozenset(("/health", "/files/content", *(["/conformance"] if conformance else []))))
 
 
@@ -350,7 +314,7 @@ def run(app: App, listener: socket.socket, ready: Callable[[], None], *, read_on
         conformance: bool = False) -> None:
     """Serve until a signal ends it; running calls are finished first."""
     config = uvicorn.Config(build(app, read_only=read_only, conformance=conformance), log_config=None,
-                            access_log=False, timeout_graceful_shutdown=5, server_header=False, http="h11")
+                            access_log=False, timeout_graceful_shutdown=5, server_header=False, http="h11", ws="none")
     ready()
     # uvicorn gives the signal back when it is done, which would end the process before the store is closed.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))

@@ -37,19 +37,14 @@ class Wire:
     def of_process(cls) -> Wire:
         """The process's own; from now on its stray reads and prints miss it."""
         inlet, outlet = os.dup(0), os.dup(1)
-        if sys.platform == "win32":
-            import msvcrt  # there is no such module elsewhere
-            msvcrt.setmode(inlet, os.O_BINARY)
-            msvcrt.setmode(outlet, os.O_BINARY)
-        else:
-            os.set_blocking(inlet, True)
-            os.set_blocking(outlet, True)
         nothing = os.open(os.devnull, os.O_RDWR)
-        os.dup2(nothing, 0)
-        try:
-            os.dup2(2, 1)
-        except OSError:
-            os.dup2(nothing, 1)
+        for number, end in enumerate((inlet, outlet)):
+            if sys.platform == "win32":
+                import msvcrt  # there is no such module elsewhere
+                msvcrt.setmode(end, os.O_BINARY)
+            else:
+                os.set_blocking(end, True)
+            os.dup2(nothing, number)
         os.close(nothing)
         return cls(inlet, outlet)
 
@@ -172,19 +167,18 @@ def answer(front: Front, app: App, registry: Registry, message: Json) -> bytes |
         return None
     tool, arguments, meta = plain
     # The results of the oldest versions have other fields.
-    if frames.VERSION_KEY not in meta and (front.version or "") < "2025-06-18":
-        return None
-    if not tool.read_only and (tool.effect == "runs" or "progressToken" in meta):
+    old = frames.VERSION_KEY not in meta and (front.version or "") < "2025-06-18"
+    if old or (not tool.read_only and (tool.effect == "runs" or "progressToken" in meta)):
         return None
 
     def leave(*_: object) -> None:
         # Nothing was written, so the SDK, which can do this, may run the call once more.
-        raise InputNeeded("", "", {})
+        raise InputNeeded
 
     progress = leave if "progressToken" in meta else quiet
     # In the newer protocol only who listens is told, and the SDK hears of him first.
-    changed: Callable[[str], None] = quiet if frames.VERSION_KEY in meta else lambda listing: front.wire.write(
-        b'{"jsonrpc":"2.0","method":"notifications/%s/list_changed"}' % listing.encode())
+    changed = quiet if frames.VERSION_KEY in meta else lambda: front.wire.write(
+        b'{"jsonrpc":"2.0","method":"notifications/prompts/list_changed"}')
     try:
         outcome = registry.attempt(tool.name, arguments, lambda: Call(
             Caller(), app.engine, progress=progress, elicit=leave, changed=changed, local=True))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from memolith.engine.intake import UNITS_S, seconds, storable, when
 from memolith.engine.model import Condition, Filter, shifted
-from memolith.errors import InvalidInput
+from memolith.errors import InvalidInput, MemolithError
 
 KEYS = {name: names.split()[0] for names in ("ns namespace", "tag", "since", "before", "source src", "project repo",
                                              "branch", "path file", "status", "entity") for name in names.split()}
@@ -78,6 +78,6 @@ def _time(text: str, at: int, now: str) -> str:
         raise fault(at, "this is no time; write it like 7d, 24h, 2w or 2026-07-28") from error
 
 
-def fault(at: int, what: str) -> InvalidInput:
+def fault(at: int, what: str) -> MemolithError:
     """An error that points at its place, counted from 1."""
     return InvalidInput(f"The filter cannot be read at position {at + 1}: {what}.", field="filter", value=at + 1)

@@ -9,23 +9,23 @@ from memolith.engine.context import cite, pack
 from memolith.engine.model import KINDS, Block, Draft, Filter, Item, Link, Patch
 from memolith.engine.recall import Query
 from memolith.errors import InvalidInput, NotFound
-from memolith.registry import Body, Call, Content, Family, Prompt, PromptArgument, Prompts, Resource, Resources, shape
+from memolith.registry import Body, Call, Family, Prompt, Prompts, Resource, Resources, shape
 from memolith.surfaces.items import CHANGED, ITEM, bare_id, changed, spoken
 
 Texts = list[str] | None
 PROMPT = Prompt("with_memory", "Answer a question from what is remembered, with sources.",
-                (PromptArgument("question", "What to answer.", required=True),))
+                (("question", "What to answer.", True),))
 
 
-def read_resource(call: Call, uri: str) -> Content | None:
+def read_resource(call: Call, uri: str) -> str | None:
     if not uri.startswith(ITEM):
         return None
     item, blocks = call.engine.read(call.caller, uri.removeprefix(ITEM))
-    return Content(uri, (f"# {item.title}\n\n" if item.title else "") + spoken(blocks), "text/markdown")
+    return (f"# {item.title}\n\n" if item.title else "") + spoken(blocks)
 
 
 def list_resources(call: Call) -> Sequence[Resource]:
-    return [Resource(ITEM + item.id, item.title or item.kind, f"{item.kind} of {item.created_at[:10]}", "text/markdown")
+    return [Resource(ITEM + item.id, item.title or item.kind, f"{item.kind} of {item.created_at[:10]}")
             for item in call.engine.listing(call.caller, limit=50).items]
 
 
@@ -41,8 +41,8 @@ def get_prompt(call: Call, name: str, values: Mapping[str, str]) -> str | None:
 
 core = Family("core", instructions="Long-term memory. Recall before you answer from memory or start a task; remember "
               "decisions, preferences and facts worth keeping.",
-              resources=Resources(read_resource, list_resources,
-                                  (Resource(ITEM + "{id}", "item", "An item as text.", "text/markdown"),)),
+              resources=Resources(read_resource, list_resources, (Resource(ITEM + "{id}", "item", "An item as text."),),
+                                  mime_type="text/markdown"),
               prompts=Prompts(lambda call: [PROMPT], get_prompt))
 
 

@@ -11,7 +11,7 @@ from memolith.engine.graph import MOST_VISITED, path, walk
 from memolith.engine.model import Audience, Block, Condition, Direction, Draft, Filter, Item, Page, Patch, Written
 from memolith.engine.recall import Query
 from memolith.errors import InvalidInput, MemolithError, NotFound
-from memolith.registry import Body, Call, Content, Dialect, Family, Resource, Resources, shape
+from memolith.registry import Body, Call, Dialect, Family, Resource, Resources, shape
 from memolith.surfaces.items import given, the
 
 ADDRESS, MOST = "concept://", 10_000
@@ -50,15 +50,14 @@ def failure(error: MemolithError) -> Body:
             "details": {name: value for name, value in told.items() if value is not None}}
 
 
-def read_resource(call: Call, uri: str) -> Content | None:
+def read_resource(call: Call, uri: str) -> str | None:
     if not uri.startswith(ADDRESS):
         return None
-    concept = get_concept(call, concept_id=uri, include_history=True)["concept"]
-    return Content(uri, json.dumps(concept, ensure_ascii=False), "application/json")
+    return json.dumps(get_concept(call, concept_id=uri, include_history=True)["concept"], ensure_ascii=False)
 
 
 knowledge = Family("knowledge", Dialect(failure=failure), resources=Resources(read_resource, templates=(
-    Resource(ADDRESS + "{id}", "concept", "A concept with its history.", "application/json"),)))
+    Resource(ADDRESS + "{id}", "concept", "A concept with its history."),)))
 
 
 @knowledge.tool(shape(status={"const": "ok", "type": "string"}, message=str, server_name=str, timestamp=str),

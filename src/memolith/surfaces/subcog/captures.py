@@ -18,7 +18,7 @@ from memolith.engine.recall import Query
 from memolith.engine.secrets import headline
 from memolith.engine.tables import NAMESPACES
 from memolith.errors import AnalystDown, BlockedContent, Denied, InvalidInput, Malformed, NotFound, PromptNotFound
-from memolith.registry import Body, Call, Content, Family, Resource, Resources, shape
+from memolith.registry import Body, Call, Family, Resource, Resources, shape
 from memolith.surfaces.items import coded, given, spoken, the
 
 Domain = Literal["project", "user", "org"]
@@ -43,7 +43,7 @@ FOUND = ("active", "archived", "pending", "draft", "consolidated")
 ROW: dict[str, object] = {"id": str, "urn": str, "uri": str, "namespace": str, "tags": [str], "content": str}
 WHOLE = shape("source project branch context expires_at", **ROW, source=str, domain=str, project=str, branch=str,
               status=str, context=str, expires_at=str, created_at=str, updated_at=str)
-OFFERS = [Resource(ADDRESS + path, path, about, "application/json") for path, about in {
+OFFERS = [Resource(ADDRESS + path, path, about) for path, about in {
     "help": "What can be asked for.", "namespaces": "The sorts of memories.", "_": "Every memory.",
     "topics": "The tags in use.", "_prompts": "The saved prompts.", "memory/{id}": "One memory.",
     "{domain}/{namespace}/{id}": "One memory by its URN.", "_/{namespace}": "The memories of a namespace.",
@@ -198,9 +198,8 @@ def marks(user: str | None, agent: str | None) -> list[str]:
     return [f"{name}:{id}" for name, id in (("user", user), ("agent", agent)) if id]
 
 
-def read_resource(call: Call, uri: str) -> Content | None:
-    return Content(uri, json.dumps(_body(call, uri), ensure_ascii=False), "application/json") if uri.startswith(
-        ADDRESS) else None
+def read_resource(call: Call, uri: str) -> str | None:
+    return json.dumps(_body(call, uri), ensure_ascii=False) if uri.startswith(ADDRESS) else None
 
 
 def _body(call: Call, uri: str) -> Body:

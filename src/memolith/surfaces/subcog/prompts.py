@@ -14,7 +14,7 @@ from memolith.engine.recall import Query
 from memolith.engine.secrets import headline
 from memolith.engine.templates import NAME, Template, as_json, as_xml
 from memolith.errors import InvalidInput, PromptNotFound
-from memolith.registry import Actions, Argument, Body, Call, Prompt, PromptArgument, Prompts, shape
+from memolith.registry import Actions, Argument, Body, Call, Prompt, Prompts, shape
 from memolith.surfaces.items import spoken
 from memolith.surfaces.subcog.captures import Domain, Tags, here, placed, rows, subcog, wanted
 
@@ -63,7 +63,7 @@ def keep(kind: str, tool: Actions, given: Sequence[str] = ()) -> None:
         present = _nearest(call, kind, name, domain)
         written = call.engine.revise(caller, present.id, Patch(None, draft.blocks, draft.tags, kept)
                                      ) if present else call.engine.remember(caller, draft, call.idempotency_key)
-        call.changed("prompts")
+        call.changed()
         return {**_shown(call, written.item), "redactions": dict(written.redactions)}
 
     @tool.action("list", shape(**{f"{kind}s": [KEPT], "total": int}), effect="reads")
@@ -82,7 +82,7 @@ def keep(kind: str, tool: Actions, given: Sequence[str] = ()) -> None:
         """Delete the prompt of a domain."""
         item = _find(call, kind, name, domain)
         call.engine.forget(here(call).caller, item.id, key=call.idempotency_key)
-        call.changed("prompts")
+        call.changed()
         return {"name": name, "domain": item.audience.value, "deleted": True}
 
 
@@ -162,7 +162,7 @@ def listed(call: Call) -> Sequence[Prompt]:
     """The prompts that a client shows to its user; of several with a name the nearest."""
     found = {item.title: item for item in reversed(_reach(call, "prompt"))}
     return [Prompt(name, str(item.attributes.get("description", "")), tuple(
-        PromptArgument(one.name, one.description, one.required and one.default is None) for one in _variables(item)))
+        (one.name, one.description, one.required and one.default is None) for one in _variables(item)))
             for name, item in sorted(found.items())]
 
 
