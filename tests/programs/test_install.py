@@ -19,10 +19,11 @@ from tests.programs.children import SRC
 
 from memolith.doors import install
 from memolith.doors.cli import command, parser
-from memolith.doors.config_text import JSON, TOML
+from memolith.doors.config_text import FORMS
 from memolith.doors.install import CLIENTS, places
 from memolith.errors import AlreadyExists, Conflict, Denied, InvalidInput
 
+JSON, TOML = FORMS["JSON"], FORMS["TOML"]
 DOCS = Path(__file__).parents[2] / "docs" / "how-to" / "clients.md"
 VARIABLES = ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "CLINE_MCP_SETTINGS_PATH", "CLINE_DATA_DIR",
              "CLINE_DIR", "XDG_CONFIG_HOME", "APPDATA", "LOCALAPPDATA")
@@ -139,7 +140,7 @@ def give(name: str, text: str) -> Path:
 
 
 def said(name: str, file: Path) -> dict[str, Any]:
-    return CLIENTS[name].form.read(file.read_bytes().decode())
+    return FORMS[CLIENTS[name].form].read(file.read_bytes().decode())
 
 
 def servers(name: str, file: Path) -> dict[str, Any]:
@@ -171,7 +172,8 @@ def test_every_client_has_a_sample_and_a_page():
     sections = {part.split("\n")[0]: part for part in page.split("\n## ")[1:]}
     for name, client in CLIENTS.items():
         section = next(part for part in sections.values() if f"memolith install {name}\n" in part)
-        shown = [client.form.read(text) for text in re.findall(r"```(?:json|toml)\n(.*?)```", section, re.DOTALL)]
+        texts = re.findall(r"```(?:json|toml)\n(.*?)```", section, re.DOTALL)
+        shown = [FORMS[client.form].read(text) for text in texts]
         wanted = {**({"type": "stdio"} if client.typed else {}), "command": "/home/you/.local/bin/memolith",
                   "args": ["stdio", "--tools", client.profile]}
         assert {client.key: {"memolith": wanted}} in shown
@@ -234,7 +236,7 @@ def test_a_file_that_was_not_there_comes_and_goes(name, home, capsys):
 @pytest.mark.parametrize("name", CLIENTS)
 @pytest.mark.parametrize("command", ["install", "uninstall"])
 def test_a_broken_file_is_refused_by_name_and_left_alone(name, command, home):
-    for text in BROKEN[CLIENTS[name].form.name]:
+    for text in BROKEN[CLIENTS[name].form]:
         file = give(name, text)
         before = everything(home)
         with pytest.raises(InvalidInput) as error:
@@ -414,7 +416,7 @@ def test_a_stale_backup_is_not_given_back():
     run("uninstall", "cursor", "--yes")
     assert file.read_text(encoding="utf-8") == SAMPLES["cursor"]
     install.backup_of(file).write_text("{ broken", encoding="utf-8")
-    file.write_text(JSON.put("", "mcpServers", "memolith", {"command": "/x/memolith", "args": []}), encoding="utf-8")
+    file.write_text(JSON.edit("", "mcpServers", "memolith", {"command": "/x/memolith", "args": []}), encoding="utf-8")
     run("uninstall", "cursor", "--yes")
     assert said("cursor", file) == {"mcpServers": {}}
 
@@ -459,12 +461,12 @@ def test_any_way_of_writing_json_takes_the_entry_and_gives_it_back(text, name, h
 
 
 def test_the_entry_is_one_line_where_others_have_lines():
-    assert JSON.put('{"mcpServers": {"x": {}}}', "mcpServers", "m", {"a": 1}) == (
+    assert JSON.edit('{"mcpServers": {"x": {}}}', "mcpServers", "m", {"a": 1}) == (
         '{"mcpServers": {"m": {"a": 1}, "x": {}}}')
-    assert JSON.put('{\r\n\t"mcpServers": {\r\n\t\t"x": {} // x\r\n\t}\r\n}', "mcpServers", "m", {"a": 1}) == (
+    assert JSON.edit('{\r\n\t"mcpServers": {\r\n\t\t"x": {} // x\r\n\t}\r\n}', "mcpServers", "m", {"a": 1}) == (
         '{\r\n\t"mcpServers": {\r\n\t\t"m": {"a": 1},\r\n\t\t"x": {} // x\r\n\t}\r\n}')
-    assert JSON.put('{\n    "a": 1\n}\n', "servers", "m", {}) == '{\n    "servers": {"m": {}},\n    "a": 1\n}\n'
-    assert JSON.put("", "servers", "m", {}) == '{\n  "servers": {\n    "m": {}\n  }\n}\n'
+    assert JSON.edit('{\n    "a": 1\n}\n', "servers", "m", {}) == '{\n    "servers": {"m": {}},\n    "a": 1\n}\n'
+    assert JSON.edit("", "servers", "m", {}) == '{\n  "servers": {\n    "m": {}\n  }\n}\n'
 
 
 def json_text(chance: random.Random, depth: int, line: str, key: str) -> str:
@@ -490,10 +492,10 @@ def test_careless_texts_lose_nothing_but_the_entry():
         chance = random.Random(seed)
         text = json_text(chance, 3, chance.choice(["\n", "\r\n"]), "mcpServers")
         before = JSON.read(text)
-        after = JSON.put(text, "mcpServers", "memolith", entry)
+        after = JSON.edit(text, "mcpServers", "memolith", entry)
         assert JSON.read(after) == {**before, "mcpServers": {**before["mcpServers"], "memolith": entry}}, seed
         assert is_only_added_to(text, after), seed
-        gone = JSON.drop(after, "mcpServers", "memolith")
+        gone = JSON.edit(after, "mcpServers", "memolith", None)
         assert JSON.read(gone) == before, seed
         for mark in ("// c", "/* a", "/* m"):
             assert gone.count(mark) == text.count(mark), seed
@@ -509,7 +511,7 @@ def test_any_way_of_writing_toml_takes_the_entry_and_gives_it_back(text, home, c
     entry = asked(capsys, "install", "codex", "--yes")["entry"]
     assert said("codex", file) == {**before, "mcp_servers": {**before.get("mcp_servers", {}), "memolith": entry}}
     assert file.read_bytes().decode().startswith(text)
-    assert TOML.drop(file.read_bytes().decode(), "mcp_servers", "memolith") in (text, text + "\n")
+    assert TOML.edit(file.read_bytes().decode(), "mcp_servers", "memolith", None) in (text, text + "\n")
     run("uninstall", "codex", "--yes")
     assert everything(home) == {str(file.relative_to(home.resolve())): text.encode()}
 
@@ -711,6 +713,6 @@ def test_hooks_are_refused_for_other_clients_and_for_a_broken_file(home):
         file = home / ".claude" / "settings.json"
         file.parent.mkdir(exist_ok=True)
         file.write_text(text, encoding="utf-8")
-        with pytest.raises(InvalidInput, match="settings file"):
+        with pytest.raises(InvalidInput, match="mend it first"):
             run("install", "claude-code", "--hooks", "--yes")
         assert file.read_text(encoding="utf-8") == text

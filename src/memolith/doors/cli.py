@@ -7,6 +7,7 @@ import logging
 import os
 import sys
 from contextlib import closing
+from dataclasses import asdict
 from typing import Any
 
 from memolith import __version__
@@ -16,7 +17,7 @@ from memolith.doors.commands import DATA, JSON, REPO, YES, Commands, Options, co
 from memolith.engine.events import block_data
 from memolith.engine.graph import FORMATS, draw
 from memolith.engine.intake import json_object
-from memolith.engine.model import Caller, Filter, Item, Json
+from memolith.engine.model import Caller, Filter
 from memolith.errors import DiskFull, InvalidInput, MemolithError, NotFound, Unavailable
 from memolith.registry import PLAIN, Call, Registry
 from memolith.settings import load
@@ -32,6 +33,7 @@ TOOLS = {
     "revise": ("revise", "Change an item."),
     "forget": ("forget", "Forget an item; it can be restored."),
     "restore": ("restore", "Bring a forgotten item back."),
+    "undo": ("undo_event", "Take one event back by its number."),
     "erase": ("erase_item", "Remove every byte of an item for good."),
     "call": ("", "Call a tool: memolith call TOOL --json '{…}', or a flag per argument."),
 }
@@ -172,12 +174,10 @@ def list_(app: App, options: Options) -> object:
     chosen = Filter(kinds=tuple(options.kinds), tags_all=tuple(options.tags), projects=tuple(options.projects),
                     since=options.since, until=options.until, forgotten=options.forgotten)
     page = app.engine.listing(ME, chosen, limit=options.limit, offset=options.offset)
-    if options.json:
-        return {"items": [item_fields(item) for item in page.items], "total": page.total}
-    note(f"{len(page.items)} of {page.total}")
-    return [{"id": item.id, "kind": item.kind, "created": item.created_at[:16], "tags": list(item.tags),
-             "title": item.title or " ".join(block.text[:80] for block in blocks[:1])}
-            for item, blocks in (app.engine.read(ME, item.id, forgotten=True) for item in page.items)]
+    whole = app.engine.read_many(ME, [item.id for item in page.items], forgotten=True)
+    return {"items": [{"id": item.id, "kind": item.kind, "created_at": item.created_at, "tags": list(item.tags),
+                       "title": item.title or " ".join(block.text[:80] for block in blocks[:1])}
+                      for item, blocks in whole], "total": page.total}
 
 
 @into(COMMANDS, option("id"), option("--as-of", metavar="TIME", help="as it was at that time"))
@@ -188,7 +188,10 @@ def show(app: App, options: Options) -> object:
     else:
         item, blocks = app.engine.read(ME, options.id, forgotten=True)
         app.engine.note_read(ME, item.id)
-    return item_fields(item) | {"blocks": [block_data(block) for block in blocks]}
+    return {"id": item.id, "kind": item.kind, "title": item.title, "status": item.status, "tags": list(item.tags),
+            "metadata": dict(item.attributes), **asdict(item.scope), "version": item.version,
+            "created_at": item.created_at, "updated_at": item.updated_at, "forgotten": item.forgotten,
+            "blocks": [block_data(block) for block in blocks]}
 
 
 @into(COMMANDS, option("id", metavar="CONCEPT", help="its id, or the exact name of a concept"),
@@ -200,19 +203,3 @@ def graph(app: App, options: Options) -> object:
         named = rows.namesakes(ME.tenant, "concept", options.id)
     picture = draw(app.engine.explore(ME, named[0].id if named else options.id, options.depth), options.format)
     return {"format": options.format, "content": picture} if options.json else picture.rstrip()
-
-
-@into(COMMANDS, option("id", metavar="ID|EVENT"))
-def undo(app: App, options: Options) -> object:
-    """Take back the last change of an item, or one event by its number."""
-    seq = int(options.id) if options.id.isascii() and options.id.isdigit() else app.engine.past.last(ME, options.id).seq
-    event = app.engine.past.undo(ME, seq)
-    return {"undone": seq, "event": event.seq, "type": event.type, "id": event.stream}
-
-
-def item_fields(item: Item) -> dict[str, Json]:
-    scope = item.scope
-    return {"id": item.id, "kind": item.kind, "title": item.title, "status": item.status, "tags": list(item.tags),
-            "metadata": dict(item.attributes), "owner": scope.owner, "audience": scope.audience.value,
-            "project": scope.project, "namespace": scope.namespace, "version": item.version,
-            "created_at": item.created_at, "updated_at": item.updated_at, "forgotten": item.forgotten}

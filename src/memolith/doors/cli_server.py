@@ -85,10 +85,9 @@ def doctor(app: App, options: Options) -> object:
     """Versions, sizes, pending work, and what is wrong with how to mend it."""
     chosen, version = app.settings, library_version()
     with app.store.reading(None) as rows:
-        tenants = [f"{tenant} {rows.last_seq(tenant):,}" for tenant in rows.tenants()]
-        work = [f"{consumer} {status} {count:,}" for (consumer, status), count in rows.outbox_counts().items()]
-        vectors = [f"{model} {count:,}" for model, count in rows.models().items()]
-        failed = rows.outbox_errors()
+        events = {tenant: rows.last_seq(tenant) for tenant in rows.tenants()}
+        pending = {" ".join(work): count for work, count in rows.outbox_counts().items()}
+        vectors, failed = rows.models(), rows.outbox_errors()
     keys, found = app.engine.vault.examine()
     place = {"": "a file of the data folder, the weaker choice; MEMOLITH_VAULT_KEY or the keyring are better",
              "keyring": "the keyring"}.get(chosen.vault_key, "MEMOLITH_VAULT_KEY")
@@ -106,12 +105,10 @@ def doctor(app: App, options: Options) -> object:
         *(f"{text}; `memolith upkeep` tries again." for text in failed), *found, *down,
         *(f"database file: {text}; restore a backup with `memolith restore-backup`." for text in app.store.check())]
     return {
-        "memolith": __version__, "python": sys.version.split()[0], "system": platform.platform(),
+        "memolith": __version__, "python": platform.python_version(), "system": platform.platform(),
         "sqlite": version, "store": "PostgreSQL" if chosen.database else "SQLite", "data": str(chosen.data),
-        "secrets": chosen.secrets, "sizes": ", ".join(f"{name} {size:,}" for name, size in app.store.sizes().items()),
-        "events": ", ".join(tenants) or "none", "pending": ", ".join(work) or "none",
-        "vault": f"{keys} keys; the master key is in {place}" if keys else "empty",
-        "model": model, "vectors": ", ".join(vectors) or "none",
+        "secrets": chosen.secrets, "sizes": app.store.sizes(), "events": events, "pending": pending,
+        "vault": f"{keys} keys; the master key is in {place}" if keys else "empty", "model": model, "vectors": vectors,
         "code runner": ": ".join(filter(None, app.sandbox.state)), "problems": problems}
 
 

@@ -17,7 +17,6 @@ Run = Callable[[App, Options], object]
 """Takes the app, which is opened when it is first used; gives what there is to tell, None for nothing."""
 Option = tuple[tuple[str, ...], dict[str, Any]]
 Commands = dict[Run, tuple[Option, ...]]
-EMPTY: tuple[object, ...] = (None, "", {})
 _open_bars: set[str] = set()
 
 
@@ -76,31 +75,29 @@ def confirm(options: Options, question: str) -> None:
 
 def words(told: object) -> list[str]:
     """Fields one per line, rows as a table, texts wrapped to the screen; what is empty is left out."""
-    lines: list[str] = []
-    if isinstance(told, list) and told and any(name == "text" or has_rows(value) for name, value in told[0].items()):
-        for row in told:
-            # What somebody said, or what happened, below a line about it.
-            lines.append("  ".join(cell(value) for name, value in row.items() if name != "text" and value not in EMPTY
-                                   and not isinstance(value, dict | list)))
-            below = [row.get("text", ""), *(cell(one) for value in row.values() if has_rows(value) for one in value)]
-            lines += [line for text in below for line in wrapped(text, "    ")]
-    elif isinstance(told, list):
-        cells = [list(told[0]) if told else ["none"], *([cell(value) for value in row.values()] for row in told)]
+    lines, room = list[str](), shutil.get_terminal_size((100, 24)).columns
+    if isinstance(told, list):
+        short = [{name: cell(value) for name, value in row.items()
+                  if name != "text" and not isinstance(value, dict) and not has_rows(value)} for row in told]
+        cells = [list(short[0]) if told else ["none"], *(list(row.values()) for row in short)]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         cells.insert(1, ["-" * width for width in widths])
-        room = shutil.get_terminal_size((100, 24)).columns
-        lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in cells]
-        lines = [line if len(line) <= room else line[:room - 1] + "…" for line in lines]
-    elif not isinstance(told, dict):
-        lines.append(str(told))
-    else:
+        for row, each in zip([{}, {}, *told], cells, strict=True):
+            line = "  ".join(map(str.ljust, each, widths)).rstrip()
+            lines.append(line if len(line) <= room else line[:room - 1] + "…")
+            # What somebody said, or what happened, below a line about it.
+            below = [row.get("text", ""), *(cell(one) for value in row.values() if has_rows(value) for one in value)]
+            lines += [wrapped(text, room, "    ") for text in below if text.strip()]
+    elif isinstance(told, dict):
         for name, value in told.items():
             if has_rows(value):
                 lines += ["", *words(value), ""]
             elif name == "text":
-                lines += wrapped(value, "")
-            elif value not in EMPTY:
+                lines.append(wrapped(value, room, ""))
+            elif value not in (None, "", {}):
                 lines.append(f"{name.ljust(max(map(len, told)))}  {cell(value)}")
+    else:
+        lines.append(str(told))
     return lines
 
 
@@ -116,10 +113,9 @@ def cell(value: object) -> str:
     return f"{value:.2f}" if isinstance(value, float) else " ".join(str("" if value is None else value).split())
 
 
-def wrapped(text: str, indent: str) -> list[str]:
-    room = min(shutil.get_terminal_size((100, 24)).columns, 110)
-    return [textwrap.fill(line, room, initial_indent=indent, subsequent_indent=indent) if line.strip() else ""
-            for line in text.strip().splitlines()]
+def wrapped(text: str, room: int, indent: str) -> str:
+    filled = (textwrap.fill(line, min(room, 110) - len(indent)) for line in text.strip().splitlines())
+    return textwrap.indent("\n".join(filled), indent)
 
 
 def progress(label: str) -> Callable[[int, int], None]:
