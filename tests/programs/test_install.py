@@ -302,7 +302,7 @@ def test_a_project_has_its_own_file_where_the_client_reads_one(name, home, capsy
 
 
 def test_the_profile_suits_the_client_or_is_the_one_asked_for(capsys):
-    assert [client.name for client in CLIENTS.values() if client.profile != "core"] == ["claude-code"]
+    assert [name for name, client in CLIENTS.items() if client.profile != "core"] == ["claude-code"]
     assert asked(capsys, "install", "cursor", "--yes", "--profile", "all")["entry"]["args"][-1] == "all"
     with pytest.raises(InvalidInput):
         run("install", "cursor", "--yes", "--profile", "no-such-family")

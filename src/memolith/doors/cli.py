@@ -103,13 +103,12 @@ def tool_parser(command: str, tool_name: str) -> argparse.ArgumentParser:
     for names, details in (DATA, REPO, OBJECT if calling else JSON, *([YES] if command == "erase" else [])):
         made.add_argument(*names, **details)
     for name, entry in schema["properties"].items():
-        if name not in ("data", "json"):
-            # What the tool wants to be told, and a person need not say.
-            assumed = "1000" if name == "budget_tokens" and not calling else None
-            bare = not calling and not assumed and name in schema.get("required", ())
-            made.add_argument(*([] if bare else [f"--{name.replace('_', '-')}"]), dest=f"argument {name}",
-                              default=assumed, action="append" if entry.get("type") == "array" else "store",
-                              help=entry.get("description"), metavar=name if bare else entry.get("type", "json"))
+        # What the tool wants to be told, and a person need not say.
+        assumed = "1000" if name == "budget_tokens" and not calling else None
+        bare = not calling and not assumed and name in schema.get("required", ())
+        made.add_argument(*([] if bare else [f"--{name.replace('_', '-')}"]), dest=f"argument {name}",
+                          default=assumed, action="append" if entry.get("type") == "array" else "store",
+                          help=entry.get("description"), metavar=name if bare else entry.get("type", "json"))
     return made
 
 

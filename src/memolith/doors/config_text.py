@@ -87,11 +87,10 @@ def _edit_json(text: str, key: str, name: str, entry: object) -> str:
 
 
 def _toml(value: object) -> str:
-    if isinstance(value, dict):
-        return "{ " + ", ".join(f"{json.dumps(key)} = {_toml(inner)}" for key, inner in value.items()) + " }"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(_toml, value)) + "]"
-    return _rendered(value) if isinstance(value, str | bool) else str(value)
+    """But for tables as in JSON; the few values that are not are refused when the text is read back."""
+    if not isinstance(value, dict):
+        return _rendered(value, default=str)
+    return "{ " + ", ".join(f"{json.dumps(key)} = {_toml(inner)}" for key, inner in value.items()) + " }"
 
 
 def _edit_toml(text: str, key: str, name: str, entry: object) -> str:

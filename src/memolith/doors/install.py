@@ -23,7 +23,6 @@ from memolith.errors import AlreadyExists, Conflict, InvalidInput
 class Client(NamedTuple):
     """A program that can start memolith; its table says what each field means."""
 
-    name: str
     title: str
     key: str
     user: Sequence[str]
@@ -33,11 +32,9 @@ class Client(NamedTuple):
     typed: bool = False
 
 
-CLIENTS = {name: Client(name, **fields) for name, fields in tomllib.loads(
+CLIENTS = {name: Client(**fields) for name, fields in tomllib.loads(
     Path(__file__).with_name("clients.toml").read_text(encoding="utf-8")).items()}
-# The hooks of Claude Code stand in another file than its servers.
-SETTINGS = Client("claude-code", "Claude Code", "hooks",
-                  ("{CLAUDE_CONFIG_DIR}/settings.json", "{home}/.claude/settings.json"), ".claude/settings.json")
+SETTINGS = CLIENTS.pop("hooks")
 OUR_HOOK = re.compile(rf"memolith\S* hook ({'|'.join(EVENTS)})\b")
 COMMANDS: Commands = {}
 # What every client takes: Gemini CLI stumbles over underscores, Cursor over server and tool names of 60 characters.
@@ -91,8 +88,8 @@ def uninstall(app: App, options: Options) -> object:
 
 
 def client_of(options: Options) -> Client:
-    if options.hooks and options.client != SETTINGS.name:
-        raise InvalidInput(f"Only {SETTINGS.name} has hooks.", field="client")
+    if options.hooks and options.client != "claude-code":
+        raise InvalidInput("Only claude-code has hooks.", field="client")
     return SETTINGS if options.hooks else CLIENTS[options.client]
 
 
@@ -215,26 +212,24 @@ def carry_out(client: Client, file: Path, entry: Entry | None, options: Options)
         if content(file) != before:
             raise Conflict(f"{file} was changed by another program just now; run the command again.")
         file.parent.mkdir(parents=True, exist_ok=True)
-        mode = 0o600 if options.scope == "user" else 0o666
-        if kept is not None:
-            replace(spare, kept, file, mode)
-        if after is None:
-            file.unlink()
-        else:
-            replace(file, after, file, mode)
-        if kept is None:
-            spare.unlink(missing_ok=True)
+        # What was there is always in one of the two.
+        steps = ((file, after), (spare, kept))
+        for path, data in steps if kept is None else reversed(steps):
+            replace(path, data, file)
         note(f"Next: restart {client.title}.")
-    told = {"client": client.name, "file": str(file), "name": name, "changed": before != after, "written": written,
+    told = {"client": options.client, "file": str(file), "name": name, "changed": before != after, "written": written,
             "backup": str(spare) if spare.exists() else None}
     return told | {"entry": entry, "diff": diff} if options.json else told
 
 
-def replace(file: Path, data: bytes, like: Path, mode: int) -> None:
-    """Write a file in one step, with the rights of another one or, where there is none, with that mode."""
+def replace(file: Path, data: bytes | None, like: Path) -> None:
+    """Write a file in one step, with the rights of another one or, where there is none, for its owner; None removes."""
+    if data is None:
+        file.unlink(missing_ok=True)
+        return
     passing = file.with_name(f".{file.name}.{os.getpid()}")
     try:
-        with open(passing, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as stream:
+        with open(passing, "xb", opener=lambda name, flags: os.open(name, flags, 0o600)) as stream:
             if like.exists():
                 shutil.copymode(like, passing)
             stream.write(data)
