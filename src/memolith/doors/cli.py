@@ -89,7 +89,6 @@ def command(options: argparse.Namespace) -> int:
     with closing(App(settings)) as app:
         if (told := options.run(app, options)) is not None:
             tell(options, told)
-    sys.stdout.flush()
     return 1 if isinstance(told, dict) and told.get("problems") else 0
 
 
@@ -128,7 +127,7 @@ def tool_options(arguments: list[str]) -> Options:
 def typed(text: Any, kind: str | None) -> Any:
     """The text of a flag as the schema wants it: `-` is standard input, a list may be written with commas."""
     if kind == "string":
-        return from_stream(text)
+        return sys.stdin.buffer.read().decode("utf-8", errors="replace") if text == "-" else text
     if kind == "array" and not text[0].startswith("["):
         return [part for one in text for part in one.split(",")]
     whole = text[0] if kind == "array" else text
@@ -136,10 +135,6 @@ def typed(text: Any, kind: str | None) -> Any:
         return json.loads(whole)
     except (ValueError, RecursionError):
         return whole
-
-
-def from_stream(text: str) -> str:
-    return sys.stdin.buffer.read().decode("utf-8", errors="replace") if text == "-" else text
 
 
 def run_tool(app: App, options: Options) -> object:
@@ -160,12 +155,10 @@ def run_tool(app: App, options: Options) -> object:
 def similar(app: App, options: Options) -> object:
     """Find items that say nearly the same as a text."""
     return [{"similarity": round(same.similarity, 3), "id": same.id, "exact": same.exact, "title": same.title}
-            for same in app.engine.similar(ME, from_stream(options.text), options.threshold)]
+            for same in app.engine.similar(ME, typed(options.text, "string"), options.threshold)]
 
 
-@into(COMMANDS, option("--kind", action="append", default=[], dest="kinds", metavar="KIND"),
-      option("--tag", action="append", default=[], dest="tags", metavar="TAG", help="all of these"),
-      option("--project", action="append", default=[], dest="projects", metavar="PROJECT"),
+@into(COMMANDS, *(option(f"--{one}", nargs="+", action="extend", default=[]) for one in ("kinds", "tags", "projects")),
       option("--since", metavar="TIME"), option("--until", metavar="TIME"), option("--limit", type=int, default=10),
       option("--offset", type=int, default=0), option("--forgotten", action="store_true", help="what was forgotten"))
 def list_(app: App, options: Options) -> object:

@@ -227,9 +227,8 @@ def stdio(app: App, options: Options) -> None:
     """Serve MCP over standard input and output."""
     if options.connect is not None:
         connect(options.connect, options.tools, options.read_only)
-        return
-    app.registry.choose(options.tools, read_only=options.read_only)
-    stdio_front.serve(lambda: App(app.settings, background=True), options.tools, read_only=options.read_only)
+    else:
+        stdio_front.serve(lambda: App(app.settings, background=True), options.tools, read_only=options.read_only)
 
 
 def connect(url: str, tools: str, read_only: bool) -> None:

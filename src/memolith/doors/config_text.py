@@ -5,7 +5,7 @@ import re
 import tomllib
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 Entry = dict[str, Any]
 Member = tuple[int, int, int]
@@ -18,13 +18,6 @@ _TOML_ASIDE = re.compile(r"""("{3}(?:\\.|[^\\])*?"{3}|'{3}.*?'{3}|#[^\r\n]*|\A\u
                          r"""|"(?:\\.|[^"\\\r\n])*"|'[^'\r\n]*'""", re.DOTALL)
 _DECODER = json.JSONDecoder()
 _rendered = partial(json.dumps, ensure_ascii=False)
-
-
-class Form(NamedTuple):
-    """A way to write a config file: `read` raises ValueError for a text that is not of it, `edit` drops with None."""
-
-    read: Callable[[str], Entry]
-    edit: Callable[[str, str, str, object], str]
 
 
 def _whitened(pattern: re.Pattern[str], text: str) -> str:
@@ -108,5 +101,7 @@ def _edit_toml(text: str, key: str, name: str, entry: object) -> str:
     return text + line.join([*gap, f"[{key}.{name}]", *fields, ""])
 
 
-FORMS = {"JSON": Form(_read_json, _edit_json),
-         "TOML": Form(lambda text: tomllib.loads(text.removeprefix("\ufeff")), _edit_toml)}
+# By the form of the file; reading raises ValueError for a text that is not of it.
+READ: dict[str, Callable[[str], Entry]] = {
+    "JSON": _read_json, "TOML": lambda text: tomllib.loads(text.removeprefix("\ufeff"))}
+EDIT: dict[str, Callable[[str, str, str, object], str]] = {"JSON": _edit_json, "TOML": _edit_toml}

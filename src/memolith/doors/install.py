@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from memolith.app import App
 from memolith.doors.commands import YES, Commands, Options, confirm, into, note, option, out
-from memolith.doors.config_text import FORMS, Entry
+from memolith.doors.config_text import EDIT, READ, Entry
 from memolith.doors.hooks import EVENTS
 from memolith.errors import AlreadyExists, Conflict, InvalidInput
 
@@ -66,31 +66,24 @@ def places(client: Client, platform: str, env: Mapping[str, str], home: str) -> 
                                 help="which tools it offers; by default what suits the client"))
 def install(app: App, options: Options) -> object:
     """Put memolith into the config file of a client."""
-    client = client_of(options)
+    client = SETTINGS if options.hooks else CLIENTS[options.client]
     profile = options.profile or client.profile
     # A client tells little when a server does not start, so an unknown profile is refused here.
     app.registry.choose(profile)
-    starts = {event: launch(["hook", name], options.data) for name, event in EVENTS.items()}
-    hooks: Entry = {event: [{"hooks": [{"type": "command", "timeout": 10, "command": shlex.join(words)}]}]
-                    for event, words in starts.items()}
+    hooks = {event: [{"hooks": [{"type": "command", "timeout": 10, "command": shlex.join(
+        launch(["hook", name], options.data))}]}] for name, event in EVENTS.items()}
     program, *arguments = launch(["stdio", "--tools", profile], options.data)
     entry = ({"type": "stdio"} if client.typed else {}) | {"command": program, "args": arguments}
-    return carry_out(client, chosen(candidates(client, options.scope)), hooks if options.hooks else entry, options)
+    return carry_out(client, candidates(client, options.scope)[0], hooks if options.hooks else entry, options)
 
 
 @into(COMMANDS, *SHARED)
 def uninstall(app: App, options: Options) -> object:
     """Take memolith out of the config file of a client."""
-    client = client_of(options)
+    client = SETTINGS if options.hooks else CLIENTS[options.client]
     files = candidates(client, options.scope)
     holding = [file for file in files if options.name.encode() in (content(file) or b"")]
-    return carry_out(client, chosen(holding or files), None, options)
-
-
-def client_of(options: Options) -> Client:
-    if options.hooks and options.client != "claude-code":
-        raise InvalidInput("Only claude-code has hooks.", field="client")
-    return SETTINGS if options.hooks else CLIENTS[options.client]
+    return carry_out(client, (holding or files)[0], None, options)
 
 
 def launch(words: list[str], data: Path | None) -> list[str]:
@@ -112,14 +105,10 @@ def candidates(client: Client, scope: str) -> list[Path]:
 
 
 def expanded(found: Sequence[PurePath]) -> list[Path]:
-    """The places with every `*` filled in from the folders that are there; links are followed, to stay links."""
-    return [Path(os.path.realpath(os.path.join(folder, place.name))) for place in found
-            for folder in (sorted(glob(str(place.parent))) if "*" in str(place) else [str(place.parent)])]
-
-
-def chosen(files: list[Path]) -> Path:
-    """The first whose folder is there, as the client made it; else the first of all."""
-    return next((file for file in files if file.parent.is_dir()), files[0])
+    """The places with every `*` filled in, first those in folders that the client made; links are followed."""
+    files = [Path(os.path.realpath(os.path.join(folder, place.name))) for place in found
+             for folder in (sorted(glob(str(place.parent))) if "*" in str(place) else [str(place.parent)])]
+    return sorted(files, key=lambda file: not file.parent.is_dir())
 
 
 def backup_of(file: Path) -> Path:
@@ -133,7 +122,7 @@ def content(file: Path) -> bytes | None:
 def read(client: Client, data: bytes | None) -> tuple[str, Entry, Entry]:
     """The text, what it says, and the servers or hooks in it; ValueError for what the client could not read."""
     text = (data or b"").decode()
-    whole = FORMS[client.form].read(text)
+    whole = READ[client.form](text)
     if not isinstance(section := whole.get(client.key, {}), dict):
         raise ValueError(f"{client.key!r} is not an object")
     return text, whole, section
@@ -157,7 +146,7 @@ def rewritten(client: Client, text: str, old: Entry, new: Entry) -> str:
     # What is put comes first in the file, and shall stand there in its order.
     for name in reversed(old | new):
         if old.get(name) != new.get(name):
-            text = FORMS[client.form].edit(text, client.key, name, new.get(name))
+            text = EDIT[client.form](text, client.key, name, new.get(name))
     return text
 
 
@@ -198,6 +187,8 @@ def carry_out(client: Client, file: Path, entry: Entry | None, options: Options)
     name, before, spare = options.name, content(file), backup_of(file)
     if not NAME.fullmatch(name):
         raise InvalidInput("A name is made of letters, digits and hyphens, 30 at most.", field="name")
+    if options.hooks and options.client != "claude-code":
+        raise InvalidInput("Only claude-code has hooks.", field="client")
     after, kept = edited(client, file, name, entry)
     old, new = ((side or b"").decode().splitlines() for side in (before, after))
     was, will = (str(file) if side is not None else "no file" for side in (before, after))
