@@ -64,13 +64,12 @@ def remembered(event: str, told: dict[str, str], folder: Path) -> str:
         return ""
     verbs: Verbs | None = None
     if own:
-        # A third of a second, which only who has such settings pays.
+        # A third of a second, which only who has such settings pays; the model is left out.
         from dataclasses import replace
 
         from memolith.app import App
         from memolith.settings import load
         verbs = engine = App(load({"data": folder})).engine
-        # No model is loaded.
         search, around = replace(engine.search, meaning=lambda: None), engine.repository(told.get("cwd") or ".")
     else:
         # The store, which is not opened where there is nothing to say.
