@@ -97,7 +97,7 @@ def test_revise_history_undo_forget_and_restore_tell_a_story(data):
     [id] = filled(data, "first")
     revised = ask(data, "revise", id, "--content", "second", "--title", "T", "--tag", "t", "--expected-version", "1")
     assert revised["version"] == 2
-    assert ask(data, "undo", id)["undone"] == revised["event"]
+    assert ask(data, "undo", str(revised["event"]))["id"] == id
     assert ask(data, "show", id)["blocks"][0]["text"] == "first"
     assert ask(data, "forget", id)["version"] == 4
     assert ask(data, "list")["total"] == 0

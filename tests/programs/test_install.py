@@ -19,7 +19,7 @@ from tests.programs.children import SRC
 
 from memolith.doors import install
 from memolith.doors.cli import command, parser
-from memolith.doors.config_text import JSON, TOML
+from memolith.doors.config_text import EDIT, READ
 from memolith.doors.install import CLIENTS, places
 from memolith.errors import AlreadyExists, Conflict, Denied, InvalidInput
 
@@ -128,7 +128,7 @@ def asked(capsys, *arguments: str) -> Any:
 
 
 def file_of(name: str, scope: str = "user") -> Path:
-    return install.chosen(install.candidates(CLIENTS[name], scope))
+    return install.candidates(CLIENTS[name], scope)[0]
 
 
 def give(name: str, text: str) -> Path:
@@ -139,7 +139,7 @@ def give(name: str, text: str) -> Path:
 
 
 def said(name: str, file: Path) -> dict[str, Any]:
-    return CLIENTS[name].form.read(file.read_bytes().decode())
+    return READ[CLIENTS[name].form](file.read_bytes().decode())
 
 
 def servers(name: str, file: Path) -> dict[str, Any]:
@@ -171,7 +171,8 @@ def test_every_client_has_a_sample_and_a_page():
     sections = {part.split("\n")[0]: part for part in page.split("\n## ")[1:]}
     for name, client in CLIENTS.items():
         section = next(part for part in sections.values() if f"memolith install {name}\n" in part)
-        shown = [client.form.read(text) for text in re.findall(r"```(?:json|toml)\n(.*?)```", section, re.DOTALL)]
+        texts = re.findall(r"```(?:json|toml)\n(.*?)```", section, re.DOTALL)
+        shown = [READ[client.form](text) for text in texts]
         wanted = {**({"type": "stdio"} if client.typed else {}), "command": "/home/you/.local/bin/memolith",
                   "args": ["stdio", "--tools", client.profile]}
         assert {client.key: {"memolith": wanted}} in shown
@@ -234,7 +235,7 @@ def test_a_file_that_was_not_there_comes_and_goes(name, home, capsys):
 @pytest.mark.parametrize("name", CLIENTS)
 @pytest.mark.parametrize("command", ["install", "uninstall"])
 def test_a_broken_file_is_refused_by_name_and_left_alone(name, command, home):
-    for text in BROKEN[CLIENTS[name].form.name]:
+    for text in BROKEN[CLIENTS[name].form]:
         file = give(name, text)
         before = everything(home)
         with pytest.raises(InvalidInput) as error:
@@ -300,7 +301,7 @@ def test_a_project_has_its_own_file_where_the_client_reads_one(name, home, capsy
 
 
 def test_the_profile_suits_the_client_or_is_the_one_asked_for(capsys):
-    assert [client.name for client in CLIENTS.values() if client.profile != "core"] == ["claude-code"]
+    assert [name for name, client in CLIENTS.items() if client.profile != "core"] == ["claude-code"]
     assert asked(capsys, "install", "cursor", "--yes", "--profile", "all")["entry"]["args"][-1] == "all"
     with pytest.raises(InvalidInput):
         run("install", "cursor", "--yes", "--profile", "no-such-family")
@@ -325,7 +326,7 @@ def test_two_names_live_side_by_side(capsys):
     assert list(servers("vscode", file)) == ["work-notes", "memolith", "memory", "zürich"]
     for name in ("memolith", "work-notes"):
         assert asked(capsys, "uninstall", "vscode", "--yes", "--name", name)["written"]
-    assert said("vscode", file) == JSON.read(SAMPLES["vscode"])
+    assert said("vscode", file) == READ["JSON"](SAMPLES["vscode"])
     assert "// 東京" in file.read_text(encoding="utf-8")
 
 
@@ -414,7 +415,8 @@ def test_a_stale_backup_is_not_given_back():
     run("uninstall", "cursor", "--yes")
     assert file.read_text(encoding="utf-8") == SAMPLES["cursor"]
     install.backup_of(file).write_text("{ broken", encoding="utf-8")
-    file.write_text(JSON.put("", "mcpServers", "memolith", {"command": "/x/memolith", "args": []}), encoding="utf-8")
+    entry = {"command": "/x/memolith", "args": []}
+    file.write_text(EDIT["JSON"]("", "mcpServers", "memolith", entry), encoding="utf-8")
     run("uninstall", "cursor", "--yes")
     assert said("cursor", file) == {"mcpServers": {}}
 
@@ -449,7 +451,7 @@ def test_links_stay_links_and_private_files_stay_private(home):
 @pytest.mark.parametrize("name", ["claude-desktop", "cursor"])
 def test_any_way_of_writing_json_takes_the_entry_and_gives_it_back(text, name, home, capsys):
     file = give(name, text)
-    before = JSON.read(text)
+    before = READ["JSON"](text)
     made = asked(capsys, "install", name, "--yes")
     assert said(name, file) == {**before, "mcpServers": {**before.get("mcpServers", {}), "memolith": made["entry"]}}
     assert is_only_added_to(text, file.read_bytes().decode())
@@ -459,12 +461,12 @@ def test_any_way_of_writing_json_takes_the_entry_and_gives_it_back(text, name, h
 
 
 def test_the_entry_is_one_line_where_others_have_lines():
-    assert JSON.put('{"mcpServers": {"x": {}}}', "mcpServers", "m", {"a": 1}) == (
+    assert EDIT["JSON"]('{"mcpServers": {"x": {}}}', "mcpServers", "m", {"a": 1}) == (
         '{"mcpServers": {"m": {"a": 1}, "x": {}}}')
-    assert JSON.put('{\r\n\t"mcpServers": {\r\n\t\t"x": {} // x\r\n\t}\r\n}', "mcpServers", "m", {"a": 1}) == (
+    assert EDIT["JSON"]('{\r\n\t"mcpServers": {\r\n\t\t"x": {} // x\r\n\t}\r\n}', "mcpServers", "m", {"a": 1}) == (
         '{\r\n\t"mcpServers": {\r\n\t\t"m": {"a": 1},\r\n\t\t"x": {} // x\r\n\t}\r\n}')
-    assert JSON.put('{\n    "a": 1\n}\n', "servers", "m", {}) == '{\n    "servers": {"m": {}},\n    "a": 1\n}\n'
-    assert JSON.put("", "servers", "m", {}) == '{\n  "servers": {\n    "m": {}\n  }\n}\n'
+    assert EDIT["JSON"]('{\n    "a": 1\n}\n', "servers", "m", {}) == '{\n    "servers": {"m": {}},\n    "a": 1\n}\n'
+    assert EDIT["JSON"]("", "servers", "m", {}) == '{\n  "servers": {\n    "m": {}\n  }\n}\n'
 
 
 def json_text(chance: random.Random, depth: int, line: str, key: str) -> str:
@@ -489,12 +491,12 @@ def test_careless_texts_lose_nothing_but_the_entry():
     for seed in range(400):
         chance = random.Random(seed)
         text = json_text(chance, 3, chance.choice(["\n", "\r\n"]), "mcpServers")
-        before = JSON.read(text)
-        after = JSON.put(text, "mcpServers", "memolith", entry)
-        assert JSON.read(after) == {**before, "mcpServers": {**before["mcpServers"], "memolith": entry}}, seed
+        before = READ["JSON"](text)
+        after = EDIT["JSON"](text, "mcpServers", "memolith", entry)
+        assert READ["JSON"](after) == {**before, "mcpServers": {**before["mcpServers"], "memolith": entry}}, seed
         assert is_only_added_to(text, after), seed
-        gone = JSON.drop(after, "mcpServers", "memolith")
-        assert JSON.read(gone) == before, seed
+        gone = EDIT["JSON"](after, "mcpServers", "memolith", None)
+        assert READ["JSON"](gone) == before, seed
         for mark in ("// c", "/* a", "/* m"):
             assert gone.count(mark) == text.count(mark), seed
 
@@ -505,11 +507,11 @@ def test_careless_texts_lose_nothing_but_the_entry():
     "s = '''\n[mcp_servers.memolith]\n'''\n", "# only a comment"])
 def test_any_way_of_writing_toml_takes_the_entry_and_gives_it_back(text, home, capsys):
     file = give("codex", text)
-    before = TOML.read(text)
+    before = READ["TOML"](text)
     entry = asked(capsys, "install", "codex", "--yes")["entry"]
     assert said("codex", file) == {**before, "mcp_servers": {**before.get("mcp_servers", {}), "memolith": entry}}
     assert file.read_bytes().decode().startswith(text)
-    assert TOML.drop(file.read_bytes().decode(), "mcp_servers", "memolith") in (text, text + "\n")
+    assert EDIT["TOML"](file.read_bytes().decode(), "mcp_servers", "memolith", None) in (text, text + "\n")
     run("uninstall", "codex", "--yes")
     assert everything(home) == {str(file.relative_to(home.resolve())): text.encode()}
 
@@ -604,7 +606,7 @@ def test_a_star_in_a_place_is_filled_in_from_the_folders_that_are_there(tmp_path
     wanted = [PurePosixPath(f"{tmp_path}/Packages/Claude_*/Roaming/c.json"), PurePosixPath(f"{tmp_path}/plain/c.json")]
     assert install.expanded(wanted) == [tmp_path.resolve() / "plain" / "c.json"]
     package.mkdir(parents=True)
-    assert install.chosen(install.expanded(wanted)) == package.resolve() / "c.json"
+    assert install.expanded(wanted)[0] == package.resolve() / "c.json"
 
 
 # The command that is written
@@ -668,8 +670,8 @@ def settings_file(home: Path, text: str) -> Path:
 def test_hooks_are_added_to_those_of_others_and_go_without_a_trace(home, capsys):
     file = settings_file(home, OTHERS)
     assert run("install", "claude-code", "--hooks", "--yes", "--data", "/tmp/my data") == 0
-    said = JSON.read(file.read_text(encoding="utf-8"))
-    before = JSON.read(OTHERS)
+    said = READ["JSON"](file.read_text(encoding="utf-8"))
+    before = READ["JSON"](OTHERS)
     assert (said["model"], said["hooks"]["PreToolUse"]) == (before["model"], before["hooks"]["PreToolUse"])
     assert said["hooks"]["Stop"][:1] == before["hooks"]["Stop"]
     assert {event: groups[-1]["hooks"][0]["command"].rpartition(" hook ")[2] for event, groups in said["hooks"].items()
@@ -681,7 +683,7 @@ def test_hooks_are_added_to_those_of_others_and_go_without_a_trace(home, capsys)
     assert run("install", "claude-code", "--hooks", "--yes", "--data", "/tmp/my data") == 0
     assert file.read_bytes() == once
     assert run("install", "claude-code", "--hooks", "--yes") == 0
-    assert len(JSON.read(file.read_text(encoding="utf-8"))["hooks"]["Stop"]) == 2
+    assert len(READ["JSON"](file.read_text(encoding="utf-8"))["hooks"]["Stop"]) == 2
     assert run("uninstall", "claude-code", "--hooks", "--yes") == 0
     assert everything(home) == {".claude/settings.json": OTHERS.encode()}
 
@@ -691,7 +693,7 @@ def test_what_was_changed_meanwhile_stays_when_the_hooks_go(home):
     assert run("install", "claude-code", "--hooks", "--yes") == 0
     file.write_text(file.read_text(encoding="utf-8").replace("opus", "sonnet"), encoding="utf-8")
     assert run("uninstall", "claude-code", "--hooks", "--yes") == 0
-    assert JSON.read(file.read_text(encoding="utf-8")) == {"model": "sonnet", "hooks": {}}
+    assert READ["JSON"](file.read_text(encoding="utf-8")) == {"model": "sonnet", "hooks": {}}
 
 
 def test_hooks_come_and_go_where_there_were_no_settings_and_for_a_project(home):
@@ -711,6 +713,6 @@ def test_hooks_are_refused_for_other_clients_and_for_a_broken_file(home):
         file = home / ".claude" / "settings.json"
         file.parent.mkdir(exist_ok=True)
         file.write_text(text, encoding="utf-8")
-        with pytest.raises(InvalidInput, match="settings file"):
+        with pytest.raises(InvalidInput, match="mend it first"):
             run("install", "claude-code", "--hooks", "--yes")
         assert file.read_text(encoding="utf-8") == text

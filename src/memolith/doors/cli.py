@@ -16,7 +16,7 @@ from memolith.doors.commands import DATA, JSON, REPO, YES, Commands, Options, co
 from memolith.engine.events import block_data
 from memolith.engine.graph import FORMATS, draw
 from memolith.engine.intake import json_object
-from memolith.engine.model import Caller, Filter, Item, Json
+from memolith.engine.model import Caller, Filter
 from memolith.errors import DiskFull, InvalidInput, MemolithError, NotFound, Unavailable
 from memolith.registry import PLAIN, Call, Registry
 from memolith.settings import load
@@ -28,10 +28,9 @@ TOOLS = {
     "remember": ("remember", "Keep a text."),
     "recall": ("recall", "Find what was remembered, by words and by meaning."),
     "context": ("context", "The best passages within a budget of tokens, with their sources."),
-    "history": ("history", "What happened to an item."),
-    "revise": ("revise", "Change an item."),
-    "forget": ("forget", "Forget an item; it can be restored."),
-    "restore": ("restore", "Bring a forgotten item back."),
+    "history": ("history", "What happened to an item."), "revise": ("revise", "Change an item."),
+    "forget": ("forget", "Forget an item; it can be restored."), "restore": ("restore", "Bring a forgotten item back."),
+    "undo": ("undo_event", "Take one event back by its number."),
     "erase": ("erase_item", "Remove every byte of an item for good."),
     "call": ("", "Call a tool: memolith call TOOL --json '{…}', or a flag per argument."),
 }
@@ -87,7 +86,6 @@ def command(options: argparse.Namespace) -> int:
     with closing(App(settings)) as app:
         if (told := options.run(app, options)) is not None:
             tell(options, told)
-    sys.stdout.flush()
     return 1 if isinstance(told, dict) and told.get("problems") else 0
 
 
@@ -101,13 +99,12 @@ def tool_parser(command: str, tool_name: str) -> argparse.ArgumentParser:
     for names, details in (DATA, REPO, OBJECT if calling else JSON, *([YES] if command == "erase" else [])):
         made.add_argument(*names, **details)
     for name, entry in schema["properties"].items():
-        if name not in ("data", "json"):
-            # What the tool wants to be told, and a person need not say.
-            assumed = "1000" if name == "budget_tokens" and not calling else None
-            bare = not calling and not assumed and name in schema.get("required", ())
-            made.add_argument(*([] if bare else [f"--{name.replace('_', '-')}"]), dest=f"argument {name}",
-                              default=assumed, action="append" if entry.get("type") == "array" else "store",
-                              help=entry.get("description"), metavar=name if bare else entry.get("type", "json"))
+        # What the tool wants to be told, and a person need not say.
+        assumed = "1000" if name == "budget_tokens" and not calling else None
+        bare = not calling and not assumed and name in schema.get("required", ())
+        made.add_argument(*([] if bare else [f"--{name.replace('_', '-')}"]), dest=f"argument {name}",
+                          default=assumed, action="append" if entry.get("type") == "array" else "store",
+                          help=entry.get("description"), metavar=name if bare else entry.get("type", "json"))
     return made
 
 
@@ -127,7 +124,7 @@ def tool_options(arguments: list[str]) -> Options:
 def typed(text: Any, kind: str | None) -> Any:
     """The text of a flag as the schema wants it: `-` is standard input, a list may be written with commas."""
     if kind == "string":
-        return from_stream(text)
+        return sys.stdin.buffer.read().decode("utf-8", errors="replace") if text == "-" else text
     if kind == "array" and not text[0].startswith("["):
         return [part for one in text for part in one.split(",")]
     whole = text[0] if kind == "array" else text
@@ -135,10 +132,6 @@ def typed(text: Any, kind: str | None) -> Any:
         return json.loads(whole)
     except (ValueError, RecursionError):
         return whole
-
-
-def from_stream(text: str) -> str:
-    return sys.stdin.buffer.read().decode("utf-8", errors="replace") if text == "-" else text
 
 
 def run_tool(app: App, options: Options) -> object:
@@ -159,12 +152,10 @@ def run_tool(app: App, options: Options) -> object:
 def similar(app: App, options: Options) -> object:
     """Find items that say nearly the same as a text."""
     return [{"similarity": round(same.similarity, 3), "id": same.id, "exact": same.exact, "title": same.title}
-            for same in app.engine.similar(ME, from_stream(options.text), options.threshold)]
+            for same in app.engine.similar(ME, typed(options.text, "string"), options.threshold)]
 
 
-@into(COMMANDS, option("--kind", action="append", default=[], dest="kinds", metavar="KIND"),
-      option("--tag", action="append", default=[], dest="tags", metavar="TAG", help="all of these"),
-      option("--project", action="append", default=[], dest="projects", metavar="PROJECT"),
+@into(COMMANDS, *(option(f"--{one}", nargs="+", action="extend", default=[]) for one in ("kinds", "tags", "projects")),
       option("--since", metavar="TIME"), option("--until", metavar="TIME"), option("--limit", type=int, default=10),
       option("--offset", type=int, default=0), option("--forgotten", action="store_true", help="what was forgotten"))
 def list_(app: App, options: Options) -> object:
@@ -172,12 +163,10 @@ def list_(app: App, options: Options) -> object:
     chosen = Filter(kinds=tuple(options.kinds), tags_all=tuple(options.tags), projects=tuple(options.projects),
                     since=options.since, until=options.until, forgotten=options.forgotten)
     page = app.engine.listing(ME, chosen, limit=options.limit, offset=options.offset)
-    if options.json:
-        return {"items": [item_fields(item) for item in page.items], "total": page.total}
-    note(f"{len(page.items)} of {page.total}")
-    return [{"id": item.id, "kind": item.kind, "created": item.created_at[:16], "tags": list(item.tags),
-             "title": item.title or " ".join(block.text[:80] for block in blocks[:1])}
-            for item, blocks in (app.engine.read(ME, item.id, forgotten=True) for item in page.items)]
+    whole = app.engine.read_many(ME, [item.id for item in page.items], forgotten=True)
+    return {"items": [{"id": item.id, "kind": item.kind, "created_at": item.created_at, "tags": list(item.tags),
+                       "title": item.title or " ".join(block.text[:80] for block in blocks[:1])}
+                      for item, blocks in whole], "total": page.total}
 
 
 @into(COMMANDS, option("id"), option("--as-of", metavar="TIME", help="as it was at that time"))
@@ -188,7 +177,10 @@ def show(app: App, options: Options) -> object:
     else:
         item, blocks = app.engine.read(ME, options.id, forgotten=True)
         app.engine.note_read(ME, item.id)
-    return item_fields(item) | {"blocks": [block_data(block) for block in blocks]}
+    return {"id": item.id, "kind": item.kind, "title": item.title, "status": item.status, "tags": list(item.tags),
+            "metadata": dict(item.attributes), "owner": item.owner, "audience": item.audience, "project": item.project,
+            "namespace": item.namespace, "version": item.version, "created_at": item.created_at, "updated_at": item.updated_at, "forgotten": item.forgotten,
+            "blocks": [block_data(block) for block in blocks]}
 
 
 @into(COMMANDS, option("id", metavar="CONCEPT", help="its id, or the exact name of a concept"),
@@ -200,18 +192,3 @@ def graph(app: App, options: Options) -> object:
         named = rows.namesakes(ME.tenant, "concept", options.id)
     picture = draw(app.engine.explore(ME, named[0].id if named else options.id, options.depth), options.format)
     return {"format": options.format, "content": picture} if options.json else picture.rstrip()
-
-
-@into(COMMANDS, option("id", metavar="ID|EVENT"))
-def undo(app: App, options: Options) -> object:
-    """Take back the last change of an item, or one event by its number."""
-    seq = int(options.id) if options.id.isascii() and options.id.isdigit() else app.engine.past.last(ME, options.id).seq
-    event = app.engine.past.undo(ME, seq)
-    return {"undone": seq, "event": event.seq, "type": event.type, "id": event.stream}
-
-
-def item_fields(item: Item) -> dict[str, Json]:
-    return {"id": item.id, "kind": item.kind, "title": item.title, "status": item.status, "tags": list(item.tags),
-            "metadata": dict(item.attributes), "owner": item.owner, "audience": item.audience.value,
-            "project": item.project, "namespace": item.namespace, "version": item.version,
-            "created_at": item.created_at, "updated_at": item.updated_at, "forgotten": item.forgotten}

@@ -3,7 +3,6 @@
 import glob
 import json
 import os
-import platform
 import shutil
 import signal
 import sys
@@ -29,7 +28,7 @@ COMMANDS: Commands = {}
 FILE = option("file", type=Path)
 FILE_OR_STREAM = option("file", nargs="?", default="-")
 TENANT = option("--tenant", default="local")
-SAFE_SQLITE, WATCH_S = (3, 51, 3), 1.0
+WATCH_S = 1.0
 ADDRESS = {"required": True, "metavar": "ADDRESS", "help": "sqlite:FOLDER or postgres:URL"}
 READ_ONLY = option("--read-only", action="store_true", help="hide and refuse every writing tool")
 
@@ -83,12 +82,11 @@ def restore_backup_(app: App, options: Options) -> object:
 @into(COMMANDS)
 def doctor(app: App, options: Options) -> object:
     """Versions, sizes, pending work, and what is wrong with how to mend it."""
-    chosen, version = app.settings, library_version()
+    chosen = app.settings
     with app.store.reading(None) as rows:
-        tenants = [f"{tenant} {rows.last_seq(tenant):,}" for tenant in rows.tenants()]
-        work = [f"{consumer} {status} {count:,}" for (consumer, status), count in rows.outbox_counts().items()]
-        vectors = [f"{model} {count:,}" for model, count in rows.models().items()]
-        failed = rows.outbox_errors()
+        events = {tenant: rows.last_seq(tenant) for tenant in rows.tenants()}
+        pending = {" ".join(work): count for work, count in rows.outbox_counts().items()}
+        vectors, failed = rows.models(), rows.outbox_errors()
     keys, found = app.engine.vault.examine()
     place = {"": "a file of the data folder, the weaker choice; MEMOLITH_VAULT_KEY or the keyring are better",
              "keyring": "the keyring"}.get(chosen.vault_key, "MEMOLITH_VAULT_KEY")
@@ -99,19 +97,16 @@ def doctor(app: App, options: Options) -> object:
             model = f"{app.embedder.id} (works)"
         except EmbedderDown as error:
             model, down = f"{chosen.embedder} (down)", [error.message]
-    free, old = shutil.disk_usage(chosen.data).free, tuple(map(int, version.split("."))) < SAFE_SQLITE
+    free = shutil.disk_usage(chosen.data).free
     problems = [
-        *([f"SQLite {version} can lose data when several processes write; update the package apsw."] if old else []),
         *([f"Only {free:,} bytes are free on the disk of the data folder."] if free < 100_000_000 else []),
         *(f"{text}; `memolith upkeep` tries again." for text in failed), *found, *down,
         *(f"database file: {text}; restore a backup with `memolith restore-backup`." for text in app.store.check())]
     return {
-        "memolith": __version__, "python": sys.version.split()[0], "system": platform.platform(),
-        "sqlite": version, "store": "PostgreSQL" if chosen.database else "SQLite", "data": str(chosen.data),
-        "secrets": chosen.secrets, "sizes": ", ".join(f"{name} {size:,}" for name, size in app.store.sizes().items()),
-        "events": ", ".join(tenants) or "none", "pending": ", ".join(work) or "none",
+        "memolith": __version__, "python": sys.version.split()[0], "sqlite": library_version(),
+        "store": "PostgreSQL" if chosen.database else "SQLite", "data": str(chosen.data), "sizes": app.store.sizes(),
+        "events": events, "pending": pending, "model": model, "vectors": vectors,
         "vault": f"{keys} keys; the master key is in {place}" if keys else "empty",
-        "model": model, "vectors": ", ".join(vectors) or "none",
         "code runner": ": ".join(filter(None, app.sandbox.state)), "problems": problems}
 
 
@@ -232,9 +227,8 @@ def stdio(app: App, options: Options) -> None:
     """Serve MCP over standard input and output."""
     if options.connect is not None:
         connect(options.connect, options.tools, options.read_only)
-        return
-    app.registry.choose(options.tools, read_only=options.read_only)
-    stdio_front.serve(lambda: App(app.settings, background=True), options.tools, read_only=options.read_only)
+    else:
+        stdio_front.serve(lambda: App(app.settings, background=True), options.tools, read_only=options.read_only)
 
 
 def connect(url: str, tools: str, read_only: bool) -> None:

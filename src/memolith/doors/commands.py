@@ -7,7 +7,7 @@ import sys
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO, TypeGuard
 
 from memolith.app import App
 from memolith.errors import Denied
@@ -17,7 +17,6 @@ Run = Callable[[App, Options], object]
 """Takes the app, which is opened when it is first used; gives what there is to tell, None for nothing."""
 Option = tuple[tuple[str, ...], dict[str, Any]]
 Commands = dict[Run, tuple[Option, ...]]
-EMPTY: tuple[object, ...] = (None, "", {})
 _open_bars: set[str] = set()
 
 
@@ -40,25 +39,18 @@ def into(commands: Commands, *options: Option) -> Callable[[Run], Run]:
     return add
 
 
-def out(text: str = "") -> None:
-    """A line to standard output at once, as UTF-8 whatever the console thinks."""
-    end_bars()
-    sys.stdout.write(text + "\n")
-    sys.stdout.flush()
-
-
-def note(text: str) -> None:
-    """A line to standard error, after all that belongs before it."""
-    end_bars()
-    sys.stdout.flush()
-    sys.stderr.write(text + "\n")
-
-
-def end_bars() -> None:
-    """Let what comes next start on its own line."""
+def out(text: str = "", stream: TextIO | None = None) -> None:
+    """A line at once, after all that belongs before it; to standard output if nothing else is said."""
     if _open_bars:
         _open_bars.clear()
         sys.stderr.write("\n")
+    sys.stdout.flush()
+    (stream or sys.stdout).write(text + "\n")
+    (stream or sys.stdout).flush()
+
+
+def note(text: str) -> None:
+    out(text, sys.stderr)
 
 
 def tell(options: Options, told: object) -> None:
@@ -76,35 +68,34 @@ def confirm(options: Options, question: str) -> None:
 
 def words(told: object) -> list[str]:
     """Fields one per line, rows as a table, texts wrapped to the screen; what is empty is left out."""
-    lines: list[str] = []
-    if isinstance(told, list) and told and any(name == "text" or has_rows(value) for name, value in told[0].items()):
-        for row in told:
-            # What somebody said, or what happened, below a line about it.
-            lines.append("  ".join(cell(value) for name, value in row.items() if name != "text" and value not in EMPTY
-                                   and not isinstance(value, dict | list)))
-            below = [row.get("text", ""), *(cell(one) for value in row.values() if has_rows(value) for one in value)]
-            lines += [line for text in below for line in wrapped(text, "    ")]
-    elif isinstance(told, list):
-        cells = [list(told[0]) if told else ["none"], *([cell(value) for value in row.values()] for row in told)]
+    lines, room = list[str](), shutil.get_terminal_size((100, 24)).columns
+    if has_rows(told):
+        names = dict.fromkeys(name for row in told for name in row if name != "text")
+        flat = [name for name in names if any(row.get(name) not in (None, "") for row in told)
+                and not any(isinstance(row.get(name), dict) or has_rows(row.get(name)) for row in told)]
+        cells = [flat, *([cell(row.get(name)) for name in flat] for row in told)]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         cells.insert(1, ["-" * width for width in widths])
-        room = shutil.get_terminal_size((100, 24)).columns
-        lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in cells]
-        lines = [line if len(line) <= room else line[:room - 1] + "…" for line in lines]
-    elif not isinstance(told, dict):
-        lines.append(str(told))
-    else:
+        for row, each in zip([{}, {}, *told], cells, strict=True):
+            line = "  ".join(map(str.ljust, each, widths)).rstrip()
+            # What somebody said, or what happened, below a line about it.
+            below = [row.get("text", ""), *(cell(one) for value in row.values() if has_rows(value) for one in value)]
+            lines += [line if len(line) <= room else line[:room - 1] + "…"] if line else []
+            lines += [wrapped(text, room, "    ") for text in below if text.strip()]
+    elif isinstance(told, dict):
         for name, value in told.items():
             if has_rows(value):
                 lines += ["", *words(value), ""]
             elif name == "text":
-                lines += wrapped(value, "")
-            elif value not in EMPTY:
+                lines.append(wrapped(value, room, ""))
+            elif value not in (None, "", {}):
                 lines.append(f"{name.ljust(max(map(len, told)))}  {cell(value)}")
+    else:
+        lines.append(str(told or "none"))
     return lines
 
 
-def has_rows(value: object) -> bool:
+def has_rows(value: object) -> TypeGuard[list[dict[str, Any]]]:
     return isinstance(value, list) and bool(value) and isinstance(value[0], dict)
 
 
@@ -116,10 +107,9 @@ def cell(value: object) -> str:
     return f"{value:.2f}" if isinstance(value, float) else " ".join(str("" if value is None else value).split())
 
 
-def wrapped(text: str, indent: str) -> list[str]:
-    room = min(shutil.get_terminal_size((100, 24)).columns, 110)
-    return [textwrap.fill(line, room, initial_indent=indent, subsequent_indent=indent) if line.strip() else ""
-            for line in text.strip().splitlines()]
+def wrapped(text: str, room: int, indent: str) -> str:
+    filled = (textwrap.fill(line, min(room, 110) - len(indent)) for line in text.strip().splitlines())
+    return textwrap.indent("\n".join(filled), indent)
 
 
 def progress(label: str) -> Callable[[int, int], None]:

@@ -5,7 +5,7 @@ import re
 import tomllib
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 Entry = dict[str, Any]
 Member = tuple[int, int, int]
@@ -18,15 +18,6 @@ _TOML_ASIDE = re.compile(r"""("{3}(?:\\.|[^\\])*?"{3}|'{3}.*?'{3}|#[^\r\n]*|\A\u
                          r"""|"(?:\\.|[^"\\\r\n])*"|'[^'\r\n]*'""", re.DOTALL)
 _DECODER = json.JSONDecoder()
 _rendered = partial(json.dumps, ensure_ascii=False)
-
-
-class Form(NamedTuple):
-    """A way to write a config file; `read` raises ValueError for a text that is not of it."""
-
-    name: str
-    read: Callable[[str], Entry]
-    put: Callable[[str, str, str, Entry], str]
-    drop: Callable[[str, str, str], str]
 
 
 def _whitened(pattern: re.Pattern[str], text: str) -> str:
@@ -64,60 +55,53 @@ def _read_json(text: str) -> Entry:
     return data
 
 
-def _put_json(text: str, key: str, name: str, entry: Entry) -> str:
-    """The text with a new first server, on a line of its own if the next one has one."""
-    text = _drop_json(text, key, name)
+def _edit_json(text: str, key: str, name: str, entry: object) -> str:
+    """The text without that member, or with it as the first one, on a line of its own if the next one has one."""
     plain = _plain(text)
     if not plain.strip():
         return text + _rendered({key: {name: entry}}, indent=2) + "\n"
     top = _solid(plain, 0)
-    servers = _members(plain, top).get(key)
-    start, added, value = (servers[1], name, entry) if servers else (top, key, {name: entry})
-    first = _solid(plain, start + 1)
-    lead = text[len(text[:first].rstrip()):first]
-    after = "" if text[first] == "}" else "," + (lead or " ")
-    return f"{text[:first]}{_rendered(added)}: {_rendered(value)}{after}{text[first:]}"
-
-
-def _drop_json(text: str, key: str, name: str) -> str:
-    plain = _plain(text)
-    servers = _members(plain, _solid(plain, 0)).get(key) if plain.strip() else None
-    ours = _members(plain, servers[1]).get(name) if servers else None
-    if ours is None:
+    section = _members(plain, top).get(key)
+    if section and (ours := _members(plain, section[1]).get(name)):
+        start, _, stop = ours
+        before, after = len(plain[:start].rstrip()), _solid(_whitened(_COMMENT, text), stop)
+        if text[after] == ",":
+            text = text[:start] + text[after + 1:].lstrip()
+        else:
+            between = text[before:start]
+            text = text[:before].removesuffix(",") + (between if between.strip() else "") + text[stop:]
+    if entry is None:
         return text
-    start, _, stop = ours
-    after = _solid(_whitened(_COMMENT, text), stop)
-    if text[after] == ",":
-        return text[:start] + text[after + 1:].lstrip()
-    before = len(plain[:start].rstrip())
-    between = text[before:start]
-    return text[:before].removesuffix(",") + (between if between.strip() else "") + text[stop:]
+    start, added, value = (section[1], name, entry) if section else (top, key, {name: entry})
+    first = _solid(_plain(text), start + 1)
+    lead = text[len(text[:first].rstrip()):first]
+    comma = "" if text[first] == "}" else "," + (lead or " ")
+    return f"{text[:first]}{_rendered(added)}: {_rendered(value)}{comma}{text[first:]}"
 
 
 def _toml(value: object) -> str:
-    if isinstance(value, dict):
-        return "{ " + ", ".join(f"{json.dumps(key)} = {_toml(inner)}" for key, inner in value.items()) + " }"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(_toml, value)) + "]"
-    return _rendered(value) if isinstance(value, str | bool) else str(value)
+    """But for tables as in JSON; the few values that are not are refused when the text is read back."""
+    if not isinstance(value, dict):
+        return _rendered(value, default=str)
+    return "{ " + ", ".join(f"{json.dumps(key)} = {_toml(inner)}" for key, inner in value.items()) + " }"
 
 
-def _put_toml(text: str, key: str, name: str, entry: Entry) -> str:
-    text, line = _drop_toml(text, key, name), "\r\n" if "\r\n" in text else "\n"
+def _edit_toml(text: str, key: str, name: str, entry: object) -> str:
+    """The text without the table, its subtables and the empty line before each, or with it at the end."""
+    header = r"\s*\.\s*".join(rf"""(?:{part}|"{part}"|'{part}')""" for part in (key, name))
+    table = re.compile(rf"(?:^\r?\n)?^[ \t]*\[\[?\s*{header}\s*(?:\..*)?\]\]?[ \t\r]*$"
+                       r"(?:\s*\n(?![ \t]*\[)[ \t]*\S.*)*.*(?:\n|\Z)", re.MULTILINE)
+    line = "\r\n" if "\r\n" in text else "\n"
+    for found in reversed([*table.finditer(_whitened(_TOML_ASIDE, text))]):
+        text = text[:found.start()] + text[found.end():]
+    if not isinstance(entry, dict):
+        return text
     gap = [] if not text else [""] if text.endswith("\n") else ["", ""]
     fields = (f"{field} = {_toml(part)}" for field, part in entry.items())
     return text + line.join([*gap, f"[{key}.{name}]", *fields, ""])
 
 
-def _drop_toml(text: str, key: str, name: str) -> str:
-    """The text without the table, its subtables, and the empty line before each."""
-    header = r"\s*\.\s*".join(rf"""(?:{part}|"{part}"|'{part}')""" for part in (key, name))
-    table = re.compile(rf"(?:^\r?\n)?^[ \t]*\[\[?\s*{header}\s*(?:\..*)?\]\]?[ \t\r]*$"
-                       r"(?:\s*\n(?![ \t]*\[)[ \t]*\S.*)*.*(?:\n|\Z)", re.MULTILINE)
-    for found in reversed([*table.finditer(_whitened(_TOML_ASIDE, text))]):
-        text = text[:found.start()] + text[found.end():]
-    return text
-
-
-JSON = Form("JSON", _read_json, _put_json, _drop_json)
-TOML = Form("TOML", lambda text: tomllib.loads(text.removeprefix("\ufeff")), _put_toml, _drop_toml)
+# By the form of the file; reading raises ValueError for a text that is not of it.
+READ: dict[str, Callable[[str], Entry]] = {
+    "JSON": _read_json, "TOML": lambda text: tomllib.loads(text.removeprefix("\ufeff"))}
+EDIT: dict[str, Callable[[str, str, str, object], str]] = {"JSON": _edit_json, "TOML": _edit_toml}

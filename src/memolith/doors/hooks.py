@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from memolith.engine.model import Caller
-    from memolith.engine.ports import Checkout
     from memolith.engine.recall import Recall
     from memolith.engine.verbs import Verbs
 
@@ -63,7 +62,19 @@ def remembered(event: str, told: dict[str, str], folder: Path) -> str:
         name.startswith("MEMOLITH_") and name not in INDIFFERENT for name in os.environ)
     if event != "PreCompact" and not own and not (folder / "memolith.db").exists():
         return ""
-    search, verbs, around = opened(folder, own, told.get("cwd") or ".")
+    verbs: Verbs | None = None
+    if own:
+        # A third of a second, which only who has such settings pays; the model is left out.
+        from dataclasses import replace
+
+        from memolith.app import App
+        from memolith.settings import load
+        verbs = engine = App(load({"data": folder})).engine
+        search, around = replace(engine.search, meaning=lambda: None), engine.repository(told.get("cwd") or ".")
+    else:
+        # The store, which is not opened where there is nothing to say.
+        from memolith.quick import recall
+        search, around = recall(folder, told.get("cwd") or ".")
     # What searching needs, which is not imported where there is nothing to say.
     from memolith.engine import context
     from memolith.engine.model import Caller, Filter
@@ -77,22 +88,6 @@ def remembered(event: str, told: dict[str, str], folder: Path) -> str:
     asked = told["prompt"][:4000]
     found = context.pack(search, caller, asked, BUDGET_TOKENS, chosen).text if asked.strip() else ""
     return "\n\n".join(filter(None, (found and f"From memory (memolith):\n\n{found}", advice(asked))))
-
-
-def opened(folder: Path, own: bool, cwd: str) -> tuple[Recall, Verbs | None, Checkout | None]:
-    """The search, which loads no model, and the repository around; with settings of one's own what writes by them."""
-    if not own:
-        # The store, which is not opened where there is nothing to say.
-        from memolith.quick import recall
-        search, around = recall(folder, cwd)
-        return search, None, around
-    # A third of a second, which only who has such settings pays.
-    from dataclasses import replace
-
-    from memolith.app import App
-    from memolith.settings import load
-    engine = App(load({"data": folder})).engine
-    return replace(engine.search, meaning=lambda: None), engine, engine.repository(cwd)
 
 
 def signals(text: str) -> list[str]:

@@ -6,6 +6,7 @@ import re
 import shlex
 import shutil
 import sys
+import tomllib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from glob import glob
@@ -14,52 +15,27 @@ from typing import Any, NamedTuple
 
 from memolith.app import App
 from memolith.doors.commands import YES, Commands, Options, confirm, into, note, option, out
-from memolith.doors.config_text import JSON, TOML, Entry, Form
+from memolith.doors.config_text import EDIT, READ, Entry
 from memolith.doors.hooks import EVENTS
 from memolith.errors import AlreadyExists, Conflict, InvalidInput
 
 
 class Client(NamedTuple):
-    """A program that can start memolith."""
+    """A program that can start memolith; its table says what each field means."""
 
-    name: str
     title: str
-    form: Form
     key: str
-    user: tuple[str, ...]
-    """Templates of places, in the order in which its newest version looks for them: `{home}`, `{apps}`, `{config}` and
-    `{local}` are folders of the platform, names in capitals are environment variables."""
+    user: Sequence[str]
     project: str | None = None
+    form: str = "JSON"
     profile: str = "core"
     typed: bool = False
 
 
-_CLINE = "settings/cline_mcp_settings.json"
-CLIENTS: Mapping[str, Client] = {client.name: client for client in (
-    # Claude Code loads tools when they are needed, so all of them cost little; the others show each one to the model.
-    Client("claude-code", "Claude Code", JSON, "mcpServers",
-           ("{CLAUDE_CONFIG_DIR}/.claude.json", "{home}/.claude.json"), ".mcp.json", "all", typed=True),
-    # The Windows app runs in a package that sees a folder of its own instead of %APPDATA%.
-    Client("claude-desktop", "Claude Desktop", JSON, "mcpServers",
-           ("{local}/Packages/Claude_*/LocalCache/Roaming/Claude/claude_desktop_config.json",
-            "{apps}/Claude/claude_desktop_config.json")),
-    Client("cursor", "Cursor", JSON, "mcpServers", ("{home}/.cursor/mcp.json",), ".cursor/mcp.json"),
-    Client("vscode", "VS Code", JSON, "servers",
-           ("{apps}/Code/User/mcp.json", "{apps}/Code - Insiders/User/mcp.json"), ".vscode/mcp.json", typed=True),
-    # Since version 4 the extension shares a file with Cline's other programs; before, it had one inside VS Code.
-    Client("cline", "Cline", JSON, "mcpServers",
-           ("{CLINE_MCP_SETTINGS_PATH}", "{CLINE_DATA_DIR}/" + _CLINE, "{CLINE_DIR}/data/" + _CLINE,
-            "{home}/.cline/data/" + _CLINE, "{apps}/Code/User/globalStorage/saoudrizwan.claude-dev/" + _CLINE)),
-    Client("codex", "Codex", TOML, "mcp_servers", ("{CODEX_HOME}/config.toml", "{home}/.codex/config.toml"),
-           ".codex/config.toml"),
-    Client("gemini-cli", "Gemini CLI", JSON, "mcpServers",
-           ("{GEMINI_CLI_HOME}/.gemini/settings.json", "{home}/.gemini/settings.json"), ".gemini/settings.json"),
-    # Windsurf became Devin Desktop in June 2026 and moved its file.
-    Client("windsurf", "Windsurf (Devin Desktop)", JSON, "mcpServers",
-           ("{config}/devin/mcp_config.json", "{home}/.codeium/windsurf/mcp_config.json"), ".devin/mcp_config.json"))}
-# The hooks of Claude Code stand in another file than its servers.
-SETTINGS = Client("claude-code", "Claude Code", JSON, "hooks",
-                  ("{CLAUDE_CONFIG_DIR}/settings.json", "{home}/.claude/settings.json"), ".claude/settings.json")
+CLIENTS = {name: Client(**fields) for name, fields in tomllib.loads(
+    Path(__file__).with_name("clients.toml").read_text(encoding="utf-8")).items()}
+SETTINGS = CLIENTS.pop("hooks")
+OUR_HOOK = re.compile(rf"memolith\S* hook ({'|'.join(EVENTS)})\b")
 COMMANDS: Commands = {}
 # What every client takes: Gemini CLI stumbles over underscores, Cursor over server and tool names of 60 characters.
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,29}")
@@ -74,56 +50,40 @@ SHARED = (
 def places(client: Client, platform: str, env: Mapping[str, str], home: str) -> list[PurePath]:
     """Where the user's file may lie, the likeliest first; a `*` stands for a part that differs by machine."""
     kind = PureWindowsPath if platform == "win32" else PurePosixPath
-    folders = {name: value for name, value in env.items() if value} | {"home": home, "config": f"{home}/.config"}
-    if platform == "win32":
+    config = env.get("XDG_CONFIG_HOME") or f"{home}/.config"
+    folders = {k: v for k, v in env.items() if v} | {"home": home, "config": f"{home}/.config", "apps": config}
+    if platform == "darwin":
+        folders["apps"] = f"{home}/Library/Application Support"
+    elif platform == "win32":
         folders["apps"] = folders["config"] = env.get("APPDATA") or f"{home}/AppData/Roaming"
         folders["local"] = env.get("LOCALAPPDATA") or f"{home}/AppData/Local"
-    elif platform == "darwin":
-        folders["apps"] = f"{home}/Library/Application Support"
-    else:
-        folders["apps"] = env.get("XDG_CONFIG_HOME") or f"{home}/.config"
-    found: list[PurePath] = []
-    for template in client.user:
-        try:
-            place = kind(template.format_map(folders))
-        except KeyError:
-            continue
-        if template[1].isupper():
-            # A variable is the user's word, and the client looks nowhere else.
-            return [place]
-        found.append(place)
-    return found
+    known = [template for template in client.user if folders.keys() >= set(re.findall(r"{(\w+)}", template))]
+    # A variable is the user's word, and the client looks nowhere else.
+    return [kind(template.format_map(folders)) for template in (known[:1] if known[0][1].isupper() else known)]
 
 
 @into(COMMANDS, *SHARED, option("--profile", metavar="TOOLS",
                                 help="which tools it offers; by default what suits the client"))
 def install(app: App, options: Options) -> object:
     """Put memolith into the config file of a client."""
-    client = client_of(options)
+    client = SETTINGS if options.hooks else CLIENTS[options.client]
     profile = options.profile or client.profile
     # A client tells little when a server does not start, so an unknown profile is refused here.
     app.registry.choose(profile)
-    starts = {event: launch(["hook", name], options.data) for name, event in EVENTS.items()}
-    hooks: Entry = {event: [{"hooks": [{"type": "command", "timeout": 10, "command": shlex.join(words)}]}]
-                    for event, words in starts.items()}
+    hooks = {event: [{"hooks": [{"type": "command", "timeout": 10, "command": shlex.join(
+        launch(["hook", name], options.data))}]}] for name, event in EVENTS.items()}
     program, *arguments = launch(["stdio", "--tools", profile], options.data)
     entry = ({"type": "stdio"} if client.typed else {}) | {"command": program, "args": arguments}
-    return carry_out(client, chosen(candidates(client, options.scope)), hooks if options.hooks else entry, options)
+    return carry_out(client, candidates(client, options.scope)[0], hooks if options.hooks else entry, options)
 
 
 @into(COMMANDS, *SHARED)
 def uninstall(app: App, options: Options) -> object:
     """Take memolith out of the config file of a client."""
-    client = client_of(options)
+    client = SETTINGS if options.hooks else CLIENTS[options.client]
     files = candidates(client, options.scope)
     holding = [file for file in files if options.name.encode() in (content(file) or b"")]
-    return carry_out(client, chosen(holding or files), None, options)
-
-
-def client_of(options: Options) -> Client:
-    if options.hooks and options.client != SETTINGS.name:
-        raise InvalidInput(f"Only {SETTINGS.name} has hooks.", field="client")
-    return SETTINGS if options.hooks else CLIENTS[options.client]
+    return carry_out(client, (holding or files)[0], None, options)
 
 
 def launch(words: list[str], data: Path | None) -> list[str]:
@@ -145,14 +105,10 @@ def candidates(client: Client, scope: str) -> list[Path]:
 
 
 def expanded(found: Sequence[PurePath]) -> list[Path]:
-    """The places with every `*` filled in from the folders that are there; links are followed, to stay links."""
-    return [Path(os.path.realpath(os.path.join(folder, place.name))) for place in found
-            for folder in (sorted(glob(str(place.parent))) if "*" in str(place) else [str(place.parent)])]
-
-
-def chosen(files: list[Path]) -> Path:
-    """The first whose folder is there, as the client made it; else the first of all."""
-    return next((file for file in files if file.parent.is_dir()), files[0])
+    """The places with every `*` filled in, first those in folders that the client made; links are followed."""
+    files = [Path(os.path.realpath(os.path.join(folder, place.name))) for place in found
+             for folder in (sorted(glob(str(place.parent))) if "*" in str(place) else [str(place.parent)])]
+    return sorted(files, key=lambda file: not file.parent.is_dir())
 
 
 def backup_of(file: Path) -> Path:
@@ -164,76 +120,76 @@ def content(file: Path) -> bytes | None:
 
 
 def read(client: Client, data: bytes | None) -> tuple[str, Entry, Entry]:
-    """The text, what it says, and the servers in it; ValueError for what the client could not read."""
+    """The text, what it says, and the servers or hooks in it; ValueError for what the client could not read."""
     text = (data or b"").decode()
-    whole = client.form.read(text)
-    servers = whole.get(client.key, {})
-    if not isinstance(servers, dict):
-        raise ValueError(f"{client.key!r} is not a list of servers by name")
-    return text, whole, servers
+    whole = READ[client.form](text)
+    if not isinstance(section := whole.get(client.key, {}), dict):
+        raise ValueError(f"{client.key!r} is not an object")
+    return text, whole, section
+
+
+def renewed(client: Client, name: str, present: Any, ours: Any) -> Any:
+    """What stands in the file under that name with ours, or what stays without; nothing for nothing."""
+    if client is SETTINGS:
+        # The hooks of others stay, before ours.
+        return [*(group for group in present or () if not OUR_HOOK.search(str(group))), *ours]
+    # However it was written, an entry of ours starts memolith.
+    started = f"{present.get('command')} {present.get('args')}" if isinstance(present, dict) else ""
+    if present is not None and "memolith" not in started.lower():
+        raise AlreadyExists(f"{name!r} in the file of {client.title} is another server and was left alone; choose "
+                            "another name with --name.", field="name")
+    # What the client or its user added to our entry stays: approvals, time limits, an environment.
+    return {**(present or {}), **ours} if ours else None
+
+
+def rewritten(client: Client, text: str, old: Entry, new: Entry) -> str:
+    # What is put comes first in the file, and shall stand there in its order.
+    for name in reversed(old | new):
+        if old.get(name) != new.get(name):
+            text = EDIT[client.form](text, client.key, name, new.get(name))
+    return text
 
 
 def edited(client: Client, file: Path, name: str, entry: Entry | None) -> tuple[bytes | None, bytes | None]:
     """What the file and its backup shall hold, with the entry or without any; None stands for no file."""
     before, backup = content(file), content(backup_of(file))
+    parts = dict.fromkeys(EVENTS.values(), ()) | (entry or {}) if client is SETTINGS else {name: entry or ()}
+
+    def section(given: Entry) -> Entry:
+        made = {name: renewed(client, name, old.get(name), part) for name, part in given.items()}
+        return {name: part for name, part in (old | made).items() if part or name not in made}
+
     try:
-        text, whole, servers = read(client, before)
-    except ValueError as error:
-        raise InvalidInput(f"{file} is not a valid {client.form.name} file of {client.title} ({error}); mend it first. "
+        text, whole, old = read(client, before)
+        new, bare = section(parts), section(dict.fromkeys(parts, ()))
+    except (ValueError, TypeError) as error:
+        raise InvalidInput(f"{file} is not a valid {client.form} file of {client.title} ({error}); mend it first. "
                            "Nothing was changed.", field="file") from error
-    present = servers.pop(name, None)
-    # However it was written, an entry of ours starts memolith.
-    started = f"{present.get('command')} {present.get('args')}" if isinstance(present, dict) else ""
-    if present is not None and "memolith" not in started.lower():
-        raise (AlreadyExists(f"{name!r} in {file} is another server; choose another name with --name.", field="name")
-               if entry else Conflict(f"{name!r} in {file} is not an entry of memolith; it was left alone."))
-    # What the client or its user added to our entry stays: approvals, time limits, an environment.
-    entry = {**(present or {}), **entry} if entry else None
-    if entry == present:
+    if new == old:
         return before, backup
     with suppress(ValueError):
         original, _, others = read(client, backup)
-        if entry is None and name not in others and client.form.put(original, client.key, name, present) == text:
+        if new == others and rewritten(client, original, others, old) == text:
             return backup, None
-    after = client.form.put(text, client.key, name, entry) if entry else client.form.drop(text, client.key, name)
+    after = rewritten(client, text, old, new)
     try:
         # Encoded too, because a path may hold what UTF-8 does not.
-        _, said, left = read(client, after.encode())
+        said = read(client, after.encode())[1]
     except ValueError:
-        said, left = {}, {name: None}
-    if left != (servers | {name: entry} if entry else servers) or said | {client.key: 0} != whole | {client.key: 0}:
+        said = {}
+    if said != whole | {client.key: new}:
         raise Conflict(f"{file} is written in a way that this command cannot edit safely; change it by hand. "
                        "Nothing was changed.")
-    if entry:
-        return after.encode(), before if present is None or backup is None else backup
-    emptied = backup is None and "".join(after.split()) in ("", "{}", f'{{"{client.key}":{{}}}}')
-    return None if emptied else after.encode(), backup
-
-
-def hooked(file: Path, groups: Entry | None) -> tuple[bytes | None, bytes | None]:
-    """As `edited`, for the hooks of each event: those of others stay, before ours."""
-    before, backup = content(file), content(backup_of(file))
-    text, form = (before or b"").decode(), SETTINGS.form
-    for word, event in reversed(EVENTS.items()):
-        try:
-            present: Any = [*read(SETTINGS, text.encode())[2].get(event, ())]
-        except (ValueError, TypeError) as error:
-            raise InvalidInput(f"{file} is no valid settings file ({error}); mend it first.", field="file") from error
-        wanted: Any = [group for group in present if not re.search(rf"memolith\S* hook {word}\b", str(group))]
-        wanted += groups[event] if groups else []
-        if wanted != present:
-            text = form.put(text, "hooks", event, wanted) if wanted else form.drop(text, "hooks", event)
-    left = {key: value for key, value in form.read(text).items() if value or key != "hooks"}
-    if groups is None and left == form.read((backup or b"").decode()):
-        return backup, None
-    return text.encode(), before if backup is None and text.encode() != before else backup
+    return after.encode(), before if entry and (backup is None or bare == old) else backup
 
 
 def carry_out(client: Client, file: Path, entry: Entry | None, options: Options) -> object:
     name, before, spare = options.name, content(file), backup_of(file)
     if not NAME.fullmatch(name):
         raise InvalidInput("A name is made of letters, digits and hyphens, 30 at most.", field="name")
-    after, kept = hooked(file, entry) if client is SETTINGS else edited(client, file, name, entry)
+    if options.hooks and options.client != "claude-code":
+        raise InvalidInput("Only claude-code has hooks.", field="client")
+    after, kept = edited(client, file, name, entry)
     old, new = ((side or b"").decode().splitlines() for side in (before, after))
     was, will = (str(file) if side is not None else "no file" for side in (before, after))
     diff = "\n".join(difflib.unified_diff(old, new, was, will, lineterm="", n=2))
@@ -247,26 +203,24 @@ def carry_out(client: Client, file: Path, entry: Entry | None, options: Options)
         if content(file) != before:
             raise Conflict(f"{file} was changed by another program just now; run the command again.")
         file.parent.mkdir(parents=True, exist_ok=True)
-        mode = 0o600 if options.scope == "user" else 0o666
-        if kept is not None:
-            replace(spare, kept, file, mode)
-        if after is None:
-            file.unlink()
-        else:
-            replace(file, after, file, mode)
-        if kept is None:
-            spare.unlink(missing_ok=True)
+        # What was there is always in one of the two.
+        steps = ((file, after), (spare, kept))
+        for path, data in steps if kept is None else reversed(steps):
+            replace(path, data, file)
         note(f"Next: restart {client.title}.")
-    told = {"client": client.name, "file": str(file), "name": name, "changed": before != after, "written": written,
+    told = {"client": options.client, "file": str(file), "name": name, "changed": before != after, "written": written,
             "backup": str(spare) if spare.exists() else None}
     return told | {"entry": entry, "diff": diff} if options.json else told
 
 
-def replace(file: Path, data: bytes, like: Path, mode: int) -> None:
-    """Write a file in one step, with the rights of another one or, where there is none, with that mode."""
+def replace(file: Path, data: bytes | None, like: Path) -> None:
+    """Write a file in one step, with the rights of another one or, where there is none, for its owner; None removes."""
+    if data is None:
+        file.unlink(missing_ok=True)
+        return
     passing = file.with_name(f".{file.name}.{os.getpid()}")
     try:
-        with open(passing, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as stream:
+        with open(passing, "xb", opener=lambda name, flags: os.open(name, flags, 0o600)) as stream:
             if like.exists():
                 shutil.copymode(like, passing)
             stream.write(data)
