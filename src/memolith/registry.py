@@ -83,6 +83,8 @@ class Dialect(NamedTuple):
     """The documented JSON-RPC code, message and data; sent as such only on the family's own path."""
     schema: Callable[[Schema], Schema] = lambda schema: schema
     """The schema of `success(result)`, made from the schema of the result."""
+    enter: Callable[[Call], Call] = lambda call: call
+    """The call as the tools of the family take it."""
 
 
 PLAIN = Dialect()
@@ -118,7 +120,7 @@ class Tool:
             raise Denied(f"`{self.name}` needs a key with the scope: {', '.join(sorted(self.scopes - call.scopes))}.")
         check_clean(arguments)
         signature, values = self.shape.prepare(arguments)
-        return self.dialect.success(signature.worded(signature.function(call, **values)))
+        return self.dialect.success(signature.worded(signature.function(self.dialect.enter(call), **values)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """The core family: a few tools over everything that is remembered, whatever dialect wrote it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue
@@ -9,12 +9,10 @@ from memolith.engine.context import cite
 from memolith.engine.model import KINDS, Block, Draft, Filter, Item, Link, Patch
 from memolith.engine.recall import Query
 from memolith.errors import InvalidInput, NotFound
-from memolith.registry import Body, Call, Content, Family, Prompt, PromptArgument, Prompts, Resource, Resources, shape
+from memolith.registry import Body, Call, Content, Family, Resource, Resources, shape
 from memolith.surfaces.items import CHANGED, ITEM, bare_id, changed, spoken
 
 Texts = list[str] | None
-PROMPT = Prompt("with_memory", "Answer a question from what is remembered, with sources.",
-                (PromptArgument("question", "What to answer.", required=True),))
 
 
 def read_resource(call: Call, uri: str) -> Content | None:
@@ -29,21 +27,10 @@ def list_resources(call: Call) -> Sequence[Resource]:
             for item in call.engine.listing(call.caller, limit=50).items]
 
 
-def get_prompt(call: Call, name: str, values: Mapping[str, str]) -> str | None:
-    if name != PROMPT.name:
-        return None
-    if not values.get("question"):
-        raise InvalidInput("`question` is required.", field="question")
-    known = call.engine.context(call.caller, values["question"], 1500).text or "(nothing is remembered about this)"
-    return (f"What is remembered:\n\n{known}\n\nAnswer from this alone and name the numbers of the parts you use. "
-            f"If it does not tell, say so.\n\nQuestion: {values['question']}")
-
-
 core = Family("core", instructions="Long-term memory. Recall before you answer from memory or start a task; remember "
               "decisions, preferences and facts worth keeping.",
               resources=Resources(read_resource, list_resources,
-                                  (Resource(ITEM + "{id}", "item", "An item as text.", "text/markdown"),)),
-              prompts=Prompts(lambda call: [PROMPT], get_prompt))
+                                  (Resource(ITEM + "{id}", "item", "An item as text.", "text/markdown"),)))
 
 
 @core.tool(shape(id=str, redactions=dict, similar=[str]))

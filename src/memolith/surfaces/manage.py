@@ -161,10 +161,3 @@ def assign_topic(call: Call, *, topic_id: Id, memory_id: Id) -> Body:
     """Put a memory under a topic."""
     patch = Patch(attributes={"topic_id": the(call, "topic", topic_id, "topic_id").id})
     return changed(call.engine.revise(call.caller, the(call, "memory", memory_id, "memory_id").id, patch))
-
-
-@manage.tool(shape(equal=bool, problems=[str]), read_only=True, scope="admin")
-def verify_store(call: Call) -> Body:
-    """Prove that tables and indexes equal a replay of the log."""
-    problems = call.engine.upkeep.verify()
-    return {"equal": not problems, "problems": problems}

@@ -49,7 +49,20 @@ OFFERS = [Resource(ADDRESS + path, path, about, "application/json") for path, ab
     "{domain}/{namespace}/{id}": "One memory by its URN.", "_/{namespace}": "The memories of a namespace.",
     "topics/{topic}": "The memories with a tag.", "search/{query}": "The memories that a search finds."}.items()]
 
-subcog = Family("subcog", coded(CODES, (-32608, "Validation error")),
+
+
+def checkout(call: Call, path: str = "") -> Checkout | None:
+    """The repository around a local server, or around a folder of its machine; over HTTP no folder counts."""
+    return call.engine.repository(path) if call.local else None
+
+
+def here(call: Call) -> Call:
+    """The call of somebody who works in the project that he states, else in that of the repository around him."""
+    around = None if call.caller.project else checkout(call)
+    return replace(call, caller=replace(call.caller, project=around.project)) if around else call
+
+
+subcog = Family("subcog", coded(CODES, (-32608, "Validation error"))._replace(enter=here),
                 instructions="Memories of coding sessions by namespace, prompts and templates, a graph of entities.")
 
 
@@ -59,12 +72,12 @@ def subcog_capture(call: Call, *, content: Text, namespace: Namespace, tags: Tag
                    ttl: Annotated[str, Field(description="How long it lives, as 7d or 24h; 0 for ever.")] = "0",
                    user_id: Who = None, agent_id: Who = None) -> Body:
     """Keep what a session found worth knowing, with the project and branch it belongs to."""
-    caller, audience, project = placed(call, domain)
+    audience, project = placed(call.caller, domain)
     around = checkout(call) if project else None
     if around and source and Path(source).is_relative_to(around.path):
         source = Path(source).relative_to(around.path).as_posix()
     kept = given(source=source, branch=around.branch if around else None, user_id=user_id, agent_id=agent_id)
-    written = call.engine.remember(caller, Draft(
+    written = call.engine.remember(call.caller, Draft(
         "memory", headline(content), (Block(content),), (*(tags or ()), *marks(user_id, agent_id)), kept, "active",
         audience, project, namespace, ttl_s=0 if ttl == "0" else seconds("ttl", ttl)), call.idempotency_key)
     return {"id": written.item.id, "urn": urn(written.item), "redactions": dict(written.redactions),
@@ -80,7 +93,7 @@ def subcog_recall(call: Call, *, query: Annotated[str | None, Field(description=
                   limit: Annotated[int | None, Field(ge=1, le=1000, description="Else 10, for a list 50.")] = None,
                   offset: Annotated[int, Field(ge=0)] = 0, user_id: Who = None, agent_id: Who = None) -> Body:
     """Find memories by meaning and words, or list them, newest first."""
-    call, chosen = here(call), wanted(call, filter or "", namespace, marks(user_id, agent_id))
+    chosen = wanted(call, filter or "", namespace, marks(user_id, agent_id))
     if not query or query.strip() in ("", "*"):
         page = call.engine.listing(call.caller, chosen, limit=limit or 50, offset=offset)
         return {"results": rows(call, page.items, detail), "total": page.total}
@@ -109,7 +122,7 @@ def subcog_update(call: Call, *, memory_id: MemoryId, content: Text | None = Non
     item = memory(call, memory_id)
     named = content is not None and item.title == headline(texts(call, [item.id])[item.id])
     kept = [tag for tag in item.tags if tag.startswith(("user:", "agent:"))]
-    written = call.engine.revise(here(call).caller, item.id, Patch(
+    written = call.engine.revise(call.caller, item.id, Patch(
         headline(content or "") if named else None, None if content is None else (Block(content),),
         None if tags is None else (*tags, *kept)), key=call.idempotency_key)
     return {"id": item.id, "urn": urn(item), "tags": list(written.item.tags), "updated_at": written.item.updated_at,
@@ -121,8 +134,9 @@ def subcog_update(call: Call, *, memory_id: MemoryId, content: Text | None = Non
 def subcog_delete(call: Call, *, memory_id: MemoryId,
                   hard: Annotated[bool, Field(description="Erase it for good.")] = False) -> Body:
     """Delete a memory; it can be restored unless it is erased."""
-    caller, item = here(call).caller, memory(call, memory_id, forgotten=hard or bool(call.idempotency_key))
-    call.engine.erase(caller, item.id) if hard else call.engine.forget(caller, item.id, key=call.idempotency_key)
+    engine, key = call.engine, call.idempotency_key
+    item = memory(call, memory_id, forgotten=hard or bool(key))
+    engine.erase(call.caller, item.id) if hard else engine.forget(call.caller, item.id, key=key)
     return {"id": item.id, "urn": urn(item), "status": "erased" if hard else "tombstoned"}
 
 
@@ -133,22 +147,10 @@ def subcog_namespaces(call: Call) -> Body:
                            for name, (about, signals) in NAMESPACES.items()]}
 
 
-def checkout(call: Call, path: str = "") -> Checkout | None:
-    """The repository around a local server, or around a folder of its machine; over HTTP no folder counts."""
-    return call.engine.repository(path) if call.local else None
-
-
-def here(call: Call) -> Call:
-    """The call of somebody who works in the project that he states, else in that of the repository around him."""
-    around = None if call.caller.project else checkout(call)
-    return replace(call, caller=replace(call.caller, project=around.project)) if around else call
-
-
-def placed(call: Call, domain: Domain) -> tuple[Caller, Audience, str | None]:
-    """Who acts for a domain, who sees what he writes there, and in which project; outside of one it is the user's."""
-    caller = here(call).caller
+def placed(caller: Caller, domain: Domain) -> tuple[Audience, str | None]:
+    """Who sees what is written for a domain, and in which project; outside of one it is the user's."""
     audience = Audience.USER if domain == "project" and caller.project is None else Audience(domain)
-    return caller, audience, caller.project if audience is Audience.PROJECT else None
+    return audience, caller.project if audience is Audience.PROJECT else None
 
 
 def wanted(call: Call, filter: str = "", namespace: str | None = None, tags: Sequence[str] = ()) -> Filter:
@@ -161,7 +163,7 @@ def wanted(call: Call, filter: str = "", namespace: str | None = None, tags: Seq
 
 def memory(call: Call, id: str, forgotten: bool = False) -> Item:
     """The memory with that id; a URN must name its domain and namespace too, or `_` for any."""
-    item = the(here(call), "memory", id, "memory_id", forgotten=forgotten)
+    item = the(call, "memory", id, "memory_id", forgotten=forgotten)
     if id.count("/") == 4 and not fnmatch.fnmatchcase(urn(item), id.replace("_", "*")):
         raise NotFound(f"There is no memory {id[:200]!r}.", field="memory_id", id=id)
     return item
@@ -185,7 +187,7 @@ def rows(call: Call, items: Sequence[Item], detail: str) -> list[Body]:
 
 def texts(call: Call, ids: Sequence[str]) -> dict[str, str]:
     """The whole texts of memories, forgotten or not."""
-    return {item.id: spoken(blocks) for item, blocks in call.engine.read_many(here(call).caller, ids, forgotten=True)}
+    return {item.id: spoken(blocks) for item, blocks in call.engine.read_many(call.caller, ids, forgotten=True)}
 
 
 def urn(item: Item) -> str:
@@ -199,7 +201,7 @@ def marks(user: str | None, agent: str | None) -> list[str]:
 
 
 def read_resource(call: Call, uri: str) -> Content | None:
-    return Content(uri, json.dumps(_body(call, uri), ensure_ascii=False), "application/json") if uri.startswith(
+    return Content(uri, json.dumps(_body(here(call), uri), ensure_ascii=False), "application/json") if uri.startswith(
         ADDRESS) else None
 
 
@@ -211,9 +213,9 @@ def _body(call: Call, uri: str) -> Body:
         case ["namespaces"]:
             return subcog_namespaces(call)
         case ["topics"]:
-            return {"topics": call.engine.counts(here(call).caller, "tag", wanted(call))}
+            return {"topics": call.engine.counts(call.caller, "tag", wanted(call))}
         case ["_prompts"]:
-            page = call.engine.listing(here(call).caller, Filter(kinds=("prompt",)), "title", False, MOST)
+            page = call.engine.listing(call.caller, Filter(kinds=("prompt",)), "title", False, MOST)
             return {"prompts": [{"name": item.title, "domain": item.scope.audience.value, "tags": list(item.tags),
                                  "description": item.attributes.get("description")} for item in page.items]}
         case ["_", *spaces] if len(spaces) < 2 and {*spaces} <= NAMESPACES.keys():

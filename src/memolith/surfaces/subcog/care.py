@@ -15,7 +15,7 @@ from memolith.engine.verbs import gone
 from memolith.errors import InvalidInput
 from memolith.registry import Body, Call, shape
 from memolith.surfaces.items import given
-from memolith.surfaces.subcog.captures import OURS, MemoryId, Namespace, checkout, here, memory, subcog, texts, wanted
+from memolith.surfaces.subcog.captures import OURS, MemoryId, Namespace, checkout, memory, subcog, texts, wanted
 
 SHOWN, RELATED, ALIKE = 10, 3, 0.6
 MEMORIES = Filter(kinds=("memory",), forgotten=None)
@@ -28,7 +28,7 @@ Age = Annotated[str | None, Field(description="Erase only what was deleted so lo
     recent_topics=[str], top_tags=[shape(tag=str, count=int)])), read_only=True)
 def subcog_status(call: Call) -> Body:
     """Where this server works, how it keeps memories, and what they are about."""
-    around, engine, caller, chosen = checkout(call), call.engine, here(call).caller, wanted(call)
+    around, engine, caller, chosen = checkout(call), call.engine, call.caller, wanted(call)
     spaces = Counter[str]()
     for name, count in engine.counts(caller, "namespace", chosen).items():
         spaces[OURS.get(name, name)] += count
@@ -46,7 +46,7 @@ def subcog_gc(call: Call, *, dry_run: DryRun = False, branch: Annotated[str | No
         description="Only memories of this branch.")] = None, purge: Annotated[bool, Field(
             description="Also erase what was deleted.")] = False, older_than: Age = None) -> Body:
     """Delete your memories of branches that the repository around the server no longer has."""
-    around, caller = checkout(call), here(call).caller
+    around, caller = checkout(call), call.caller
     if older_than is not None and not purge:
         raise InvalidInput("older_than belongs to purge; give both.", field="older_than")
     until = shifted(call.engine.clock.now(), -seconds("older_than", older_than)) if older_than else "~"
@@ -92,10 +92,10 @@ def subcog_consolidate(call: Call, *, namespace: Namespace, strategy: Annotated[
         query: Annotated[str | None, Field(description="Only memories about this.")] = None,
         dry_run: DryRun = False) -> Body:
     """Make one memory of those that say the same; what contradicts each other stays apart."""
-    caller = here(call).caller
-    groups, warnings = plan(call.engine, caller, wanted(call, "status:active", namespace), strategy,
-                            (query or "").strip(), lambda done, total: call.progress(done, total, "comparing memories"))
-    results, events = ([], []) if dry_run else carry_out(call.engine, caller, groups, strategy)
+    chosen = wanted(call, "status:active", namespace)
+    groups, warnings = plan(call.engine, call.caller, chosen, strategy, (query or "").strip(),
+                            lambda done, total: call.progress(done, total, "comparing memories"))
+    results, events = ([], []) if dry_run else carry_out(call.engine, call.caller, groups, strategy)
     return {"groups_found": len(groups), "dry_run": dry_run, "results": results, "events": events, "warnings": warnings,
             "candidate_merges": [{"memories": [item.id for item in items], "similarity": similarity,
                                   "proposed_content": content} for items, similarity, content in groups]}
@@ -107,7 +107,7 @@ def subcog_consolidate(call: Call, *, namespace: Namespace, strategy: Annotated[
 def subcog_enrich(call: Call, *, memory_id: MemoryId, enrich_tags: bool = True, enrich_structure: bool = True,
                   add_context: bool = False) -> Body:
     """Give a memory more tags, a clearer structure and its context, and tell what changed."""
-    call, item, engine = here(call), memory(call, memory_id), call.engine
+    item, engine = memory(call, memory_id), call.engine
     text, known = texts(call, [item.id])[item.id], [*engine.counts(call.caller, "tag", wanted(call))]
     found, _, warnings = engine.insights.ask(
         lambda analyst: analyst.tags(text, known, 5 + len(item.tags)) if enrich_tags else [])
