@@ -43,12 +43,10 @@ class Stamp(Argument):
     weight: float = 1.0
 
 
-def read(call: Call, uri: str) -> Content | None:
+def read(call: Call, uri: str) -> Content:
     if uri == "demo://picture":
         return Content(uri, b"\x89PNG", "image/png")
     key = uri.removeprefix("demo://note/")
-    if uri == key:
-        return None
     if key not in NOTES:
         raise NotFound(f"There is no note {key!r}.", id=key)
     return Content(uri, NOTES[key])
@@ -76,8 +74,8 @@ def prompt(call: Call, name: str, values: Mapping[str, str]) -> str | None:
 
 
 demo = Family(
-    "demo", instructions="Notes to play with.", prompts=Prompts(prompts, prompt),
-    resources=Resources(read, listed, (Resource("demo://note/{key}", "note", "One note."),), complete_note))
+    "demo", instructions="Notes to play with.", prompts=Prompts(prompts, prompt, complete_note),
+    resources=Resources("demo://", read, listed, (Resource("demo://note/{key}", "note", "One note."),)))
 
 
 def _note(id: str, text: str, title: str | None) -> dict[str, object]:

@@ -142,13 +142,12 @@ class Content(NamedTuple):
 
 
 class Resources(NamedTuple):
-    """The resources of a family; `read` gives None for an address that is not its own."""
+    """The resources of a family, and how their addresses begin."""
 
-    read: Callable[[Call, str], Content | None]
+    address: str
+    read: Callable[[Call, str], Content]
     listed: Callable[[Call], Sequence[Resource]] = lambda *_: ()
     templates: tuple[Resource, ...] = ()
-    complete: Callable[[Call, str, str, str], Sequence[str]] = lambda *_: ()
-    """`(call, uri_template, argument, beginning)` to possible values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +174,7 @@ class Prompts(NamedTuple):
     listed: Callable[[Call], Sequence[Prompt]]
     get: Callable[[Call, str, Mapping[str, str]], str | None]
     complete: Callable[[Call, str, str, str], Sequence[str]] = lambda *_: ()
-    """`(call, prompt, argument, beginning)` to possible values."""
+    """`(call, prompt or uri_template, argument, beginning)` to possible values."""
 
 
 @dataclass(eq=False)
@@ -193,7 +192,7 @@ class Family:
     instructions: str = ""
     tools: list[Tool] = field(default_factory=list, init=False)
 
-    def tool(self, gives: Schema | None = None, *, read_only: bool = False, destructive: bool = False,
+    def tool(self, gives: Schema | None = None, *, name: str = "", read_only: bool = False, destructive: bool = False,
              idempotent: bool = False, effect: Effect | None = None, scope: ScopeName | None = None,
              inert: Iterable[str] = ()) -> Callable[[Decorated], Decorated]:
         """Make a tool of `Actions`, or of a typed function and the shape of its result: they say the rest."""
@@ -201,10 +200,10 @@ class Family:
 
         def add(made: Decorated) -> Decorated:
             signed = made if isinstance(made, Actions) else Signature(made, gives or {})
-            name = made.name if isinstance(made, Actions) else made.__name__
+            known = made.name if isinstance(made, Actions) else name or made.__name__
             text = " ".join((made.description if isinstance(made, Actions) else made.__doc__ or "").split())
             self.tools.append(Tool(
-                name, self.name, text, self.dialect, signed, read_only, destructive, idempotent or read_only, done,
+                known, self.name, text, self.dialect, signed, read_only, destructive, idempotent or read_only, done,
                 frozenset((scope or SCOPE_OF[done],)), frozenset(inert)))
             return made
 

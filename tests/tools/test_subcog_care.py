@@ -412,11 +412,9 @@ def test_resources_are_listed_templated_completed_and_missing_ones_refused(app):
     offers, call = subcog.resources, Call(ME, app.engine)
     assert all(read(app, one.uri.removeprefix("subcog://")) for one in offers.listed(call))
     assert "subcog://topics/{topic}" in [one.uri for one in offers.templates]
-    assert offers.complete(call, "subcog://topics/{topic}", "topic", "ru") == ["ruby", "rust"]
-    assert offers.complete(call, "subcog://_/{namespace}", "namespace", "de") == ["decisions"]
-    assert offers.complete(call, "subcog://{domain}/{namespace}/{id}", "domain", "") == ["project", "user", "org"]
-    assert offers.complete(call, "concept://{id}", "namespace", "") == []
-    assert offers.read(call, "concept://x") is None
+    assert subcog.prompts.complete(call, "subcog://topics/{topic}", "topic", "ru") == ["ruby", "rust"]
+    assert subcog.prompts.complete(call, "subcog://_/{namespace}", "namespace", "de") == ["decisions"]
+    assert offers.address == "subcog://"
     for path in ("nowhere", "_/zoo", "memory/nope", "topics/", "org/config/nope", "a/b/c/d"):
         with pytest.raises(Exception, match="There is no"):
             read(app, path)

@@ -25,7 +25,7 @@ from memolith.doors.frames import IDEMPOTENCY_KEY
 from memolith.engine.engine import Engine
 from memolith.engine.model import Caller
 from memolith.errors import Denied, MemolithError, NotFound
-from memolith.registry import SCOPES, Call, InputNeeded, Prompts, Registry, Resources, Tool, guarded
+from memolith.registry import SCOPES, Call, InputNeeded, Registry, Tool, guarded
 from memolith.schemas import Schema
 
 Context = ServerRequestContext[Any, Any]
@@ -150,8 +150,6 @@ class MemolithServer(Server[Any]):
         # Handlers for what there is, so that the server declares no more than that.
         found: dict[str, Any] = {"on_list_tools": self.list_tools, "on_call_tool": self.call_tool,
                                  "on_subscriptions_listen": subscriptions.ListenHandler(self.bus)}
-        if self.resources or self.prompts:
-            found["on_completion"] = self.complete
         if self.resources:
             found["on_read_resource"] = self.read_resource
             found["on_list_resources"] = self.lister(
@@ -162,7 +160,7 @@ class MemolithServer(Server[Any]):
                 lambda uri, **others: types.ResourceTemplate(uri_template=uri, **others),
                 lambda call: [one for each in self.resources for one in each.templates])
         if self.prompts:
-            found["on_get_prompt"] = self.get_prompt
+            found["on_completion"], found["on_get_prompt"] = self.complete, self.get_prompt
             found["on_list_prompts"] = self.lister(
                 types.ListPromptsResult, "prompts", types.Prompt,
                 lambda call: [one for each in self.prompts for one in each.listed(call)])
@@ -254,10 +252,10 @@ class MemolithServer(Server[Any]):
         return lists
 
     async def read_resource(self, ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
-        content = await self.ask(ctx, lambda call: first(each.read(call, params.uri) for each in self.resources))
-        if content is None:
+        read = first(each.read for each in self.resources if params.uri.startswith(each.address))
+        if read is None:
             raise MCPError(types.INVALID_PARAMS if is_modern(ctx) else NO_RESOURCE, f"Unknown resource: {params.uri}")
-        uri, data, mime_type = content
+        uri, data, mime_type = await self.ask(ctx, lambda call: read(call, params.uri))
         return types.ReadResourceResult(contents=[
             types.TextResourceContents(uri=uri, mime_type=mime_type, text=data) if isinstance(data, str) else
             types.BlobResourceContents(uri=uri, mime_type=mime_type, blob=base64.b64encode(data).decode())])
@@ -272,9 +270,8 @@ class MemolithServer(Server[Any]):
     async def complete(self, ctx: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
         ref, name, beginning = params.ref, params.argument.name, params.argument.value
         what = ref.name if isinstance(ref, types.PromptReference) else ref.uri
-        offers: Sequence[Resources | Prompts] = self.prompts if ref.type == "ref/prompt" else self.resources
         values = await self.ask(ctx, lambda call: [
-            value for each in offers for value in each.complete(call, what, name, beginning)])
+            value for each in self.prompts for value in each.complete(call, what, name, beginning)])
         return types.CompleteResult(completion=types.Completion(
             values=values[:MOST_COMPLETIONS], total=len(values), has_more=len(values) > MOST_COMPLETIONS))
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from memolith.engine.claims import contradicts
 from memolith.engine.insights import ALIKE, ON_TOPIC
 from memolith.engine.intake import Intake
-from memolith.engine.model import Block, Caller, Condition, Draft, Filter, Item, Json, Scope, new_id
+from memolith.engine.model import Block, Caller, Condition, Draft, Filter, Item, Json, Query, Scope, new_id
 from memolith.engine.ports import MOST_LISTED
-from memolith.engine.recall import SIDE, Query
+from memolith.engine.recall import SIDE
 from memolith.engine.secrets import redact
 from memolith.errors import Unavailable, VersionConflict
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from memolith.engine.events import Replay, embedded
 from memolith.engine.intake import plain, when
 from memolith.engine.matching import checked, item_matches, passage_matches
-from memolith.engine.model import Caller, Filter, Found, Hit, Item, Passage
+from memolith.engine.model import Caller, Filter, Found, Hit, Item, Passage, Query
 from memolith.engine.ports import Asked, Candidate, Evidence, Lexicon, Meaning, Place, Ranked, Ranker, Reader, Store
 from memolith.errors import DiskFull, EmbedderDown, InvalidInput, Unavailable
 
@@ -23,28 +23,6 @@ MODEL_WAIT_S, DRAIN_S = 5.0, 0.15
 MAX_QUERY, MOST_BYGONE = 10_000, 200
 OFF = "Search by meaning is switched off"
 ROLES = frozenset(("user", "assistant", "system", "tool", "human", "ai", "developer"))
-
-
-@dataclass(frozen=True, slots=True)
-class Query:
-    """What to look for, among what, and how much of it to return."""
-
-    text: str
-    filter: Filter = Filter()
-    mode: str = "hybrid"
-    limit: int = 10
-    offset: int = 0
-    threshold: float = 0.0
-    by_similarity: bool = False
-    per_item: bool = False
-    per_block: bool = False
-    reach: int = 0
-    as_of: str | None = None
-    verbatim: bool = False
-    meant: str = ""
-    """What the model is asked instead of the text."""
-    boosted: tuple[str, ...] = ()
-    entities: tuple[str, ...] = ()
 
 
 class Dense(NamedTuple):

@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Annotated, Literal, get_args
 
-from pydantic import Field, JsonValue
+from pydantic import Field
 
 from memolith.engine import graph as known
 from memolith.engine.graph import ENTITIES, MEMORIES, MENTION, MOST, NOW, Moment, Neighbourhood, seen, standing
@@ -15,9 +15,10 @@ from memolith.engine.model import Direction, Draft, EntityType, Filter, Item, Li
 from memolith.engine.ports import MOST_LISTED, Finding
 from memolith.errors import InvalidInput
 from memolith.registry import Actions, Body, Call, shape
-from memolith.surfaces.items import bare_id, given
+from memolith.surfaces.items import Object, bare_id, given
 from memolith.surfaces.subcog.captures import placed, subcog
 
+__all__ = ["subcog"]
 BOTH, TYPES = Filter(kinds=("entity", "memory")), get_args(RelationType)
 MORE = ["There is more than is shown."]
 Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"\S", description="What it is called.")]
@@ -31,7 +32,7 @@ Known = Annotated[str | None, Field(description="As it was known at this time.")
 Valid = Annotated[str | None, Field(description="Only relationships that held at this time.")]
 Bound = Annotated[str | None, Field(description="When it began or ceased to hold.")]
 Memory = Annotated[str | None, Field(description="The memory that mentions them; its text, where no content is given.")]
-Properties = Annotated[dict[str, JsonValue] | None, Field(description="Anything else to keep with it.")]
+Properties = Annotated[Object | None, Field(description="Anything else to keep with it.")]
 # An entity, a relationship, or either as far as it was found and not stored.
 ROW = shape(id=str, urn=str, name=str, entity_type=str, confidence=float, aliases=[str], properties=dict,
             from_entity=str, to_entity=str, relationship_type=str, valid_from=str, valid_to=str, evidence=str,

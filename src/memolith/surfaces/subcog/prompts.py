@@ -9,21 +9,21 @@ from typing import Annotated, Literal, cast
 from pydantic import Field, JsonValue
 
 from memolith.engine.consolidation import headline
-from memolith.engine.model import Audience, Block, Draft, Filter, Found, Item, Json, Patch
+from memolith.engine.model import Audience, Block, Draft, Filter, Found, Item, Json, Patch, Query
 from memolith.engine.ports import MOST_LISTED
-from memolith.engine.recall import Query
 from memolith.engine.templates import NAME, Template, as_json, as_xml
 from memolith.errors import InvalidInput, PromptNotFound
 from memolith.registry import Actions, Argument, Body, Call, Prompt, PromptArgument, Prompts, shape
-from memolith.surfaces.items import spoken
-from memolith.surfaces.subcog.captures import Domain, Tags, here, placed, rows, subcog, wanted
+from memolith.surfaces.items import Limit, Object, Texts, spoken
+from memolith.surfaces.subcog.captures import Domain, here, placed, rows, wanted
+from memolith.surfaces.subcog.graph import subcog
 
+__all__ = ["subcog"]
 FORMS: dict[str, Callable[[str], str]] = {"markdown": str, "json": as_json, "xml": as_xml}
 CASCADE: tuple[Domain, ...] = ("project", "user", "org")
 Name = Annotated[str, Field(description="Small letters, digits and single hyphens, as code-review.")]
 In = Annotated[Domain | None, Field(description="Left out: the project's, else the user's, else the organisation's.")]
-Limit = Annotated[int, Field(ge=1, le=100)]
-Values = Annotated[dict[str, JsonValue] | None, Field(description="A value for each variable.")]
+Values = Annotated[Object | None, Field(description="A value for each variable.")]
 Text = Annotated[str, Field(description="With {{variable}}, {{#each list}}…{{/each}}, {{#if x}}…{{/if}}.")]
 
 
@@ -49,7 +49,7 @@ def keep(kind: str, tool: Actions, given: Sequence[str] = ()) -> None:
 
     @tool.action("save", KEPT, effect="writes")
     def save(call: Call, *, name: Name, content: Text, description: str | None = None, domain: Domain = "project",
-             tags: Tags = None, variables_def: list[Variable] | None = None) -> Body:
+             tags: Texts = None, variables_def: list[Variable] | None = None) -> Body:
         """Keep a prompt under its name; what it said before stays in its history."""
         if not re.fullmatch(r"(?=.{1,64}$)[a-z][a-z0-9]*(-[a-z0-9]+)*", name):
             raise InvalidInput("A name is of small letters, digits and single hyphens.", field="name", value=name)
@@ -66,7 +66,7 @@ def keep(kind: str, tool: Actions, given: Sequence[str] = ()) -> None:
         return {**_shown(call, written.item), "redactions": dict(written.redactions)}
 
     @tool.action("list", shape(**{f"{kind}s": [KEPT], "total": int}), effect="reads")
-    def list_(call: Call, *, domain: In = None, tags: Tags = None, limit: Limit = 20) -> Body:
+    def list_(call: Call, *, domain: In = None, tags: Texts = None, limit: Limit = 20) -> Body:
         """The prompts at hand with all of the tags, those of the nearest domain first."""
         found = _reach(call, kind, domain, Filter(tags_all=tuple(tags or ())))
         return {f"{kind}s": [_shown(call, item) for item in found[:limit]], "total": len(found)}
@@ -102,11 +102,11 @@ def render(call: Call, *, name: Name, query: str | None = None, limit: Limit = 2
     item = _find(call, "template", name, domain)
     asked = Query(query or "", wanted(call, "status:active"), limit=limit, per_item=True)
     found = Found((), 0) if query is None else call.engine.recall(call.caller, asked)
-    shown = rows(call, [hit.item for hit in found.hits], "everything")
+    scores = {hit.item.id: hit.score for hit in found.hits}
+    shown = rows(call, [*scores], "everything", scores)
     total: dict[str, Json] = {"total_count": len(shown), "namespace_counts": dict(Counter(
         str(row["namespace"]) for row in shown))}
-    memories = cast("Json", [{**row, "score": hit.score} for row, hit in zip(shown, found.hits, strict=True)])
-    body = _rendered(call, item, {"memories": memories, **total, "statistics": total, **(variables or {})})
+    body = _rendered(call, item, {"memories": cast("Json", shown), **total, "statistics": total, **(variables or {})})
     return {**body, "rendered": FORMS[format](str(body["rendered"])), "version": item.version, "format": format,
             "total_count": len(shown), "warnings": list(found.warnings)}
 
@@ -171,11 +171,11 @@ def text(call: Call, name: str, values: Mapping[str, str]) -> str | None:
 
 
 def complete(call: Call, name: str, argument: str, beginning: str) -> Sequence[str]:
-    """The default of a variable; for one that is named after it, every namespace, project or tag of the memories."""
+    """The default of a variable; for one that is named after it, every namespace, project or tag in use."""
     item = _nearest(call := here(call), "prompt", name)
     values = [str(one.default or "") for one in _variables(item) if one.name == argument] if item else []
-    if argument in ("namespace", "project", "tag"):
-        values += call.engine.counts(call.caller, argument, Filter(("memory",)))
+    if argument in ("namespace", "project", "tag", "topic"):
+        values += call.engine.counts(call.caller, argument.replace("topic", "tag"), Filter(("memory",)))
     return [value for value in dict.fromkeys(values) if value and value.startswith(beginning)]
 
 
@@ -183,6 +183,5 @@ subcog.prompts = Prompts(listed, text, complete)
 subcog.tool(destructive=True)(prompts)
 subcog.tool(destructive=True)(templates)
 for action, signed in prompts.actions.items():
-    signed.function.__name__ = f"prompt_{action}"
-    subcog.tool(signed.output_schema, read_only=signed.effect == "reads", destructive=action == "delete")(
-        signed.function)
+    subcog.tool(signed.output_schema, name=f"prompt_{action}", read_only=signed.effect == "reads",
+                destructive=action == "delete")(signed.function)
