@@ -16,7 +16,6 @@ from memolith.registry import (
     Argument,
     Body,
     Call,
-    Content,
     Dialect,
     Family,
     Prompt,
@@ -43,17 +42,15 @@ class Stamp(Argument):
     weight: float = 1.0
 
 
-def read(call: Call, uri: str) -> Content:
-    if uri == "demo://picture":
-        return Content(uri, b"\x89PNG", "image/png")
+def read(call: Call, uri: str) -> str:
     key = uri.removeprefix("demo://note/")
     if key not in NOTES:
         raise NotFound(f"There is no note {key!r}.", id=key)
-    return Content(uri, NOTES[key])
+    return NOTES[key]
 
 
 def listed(call: Call) -> Sequence[Resource]:
-    return [Resource(f"demo://note/{key}", key) for key in NOTES] + [Resource("demo://picture", "p", "", "image/png")]
+    return [Resource(f"demo://note/{key}", key) for key in NOTES]
 
 
 def complete_note(call: Call, template: str, argument: str, beginning: str) -> Sequence[str]:

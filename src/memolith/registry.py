@@ -19,7 +19,7 @@ from memolith.engine.model import Caller
 from memolith.errors import Denied, InvalidInput, MemolithError, NotFound, OutcomeUnknown, StoreGone, TenantMoving
 from memolith.schemas import Actions, Argument, Body, Effect, Function, Schema, Signature, shape
 
-__all__ = ["PLAIN", "SCOPES", "Actions", "Argument", "Body", "Call", "Content", "Dialect", "Effect", "Family",
+__all__ = ["PLAIN", "SCOPES", "Actions", "Argument", "Body", "Call", "Dialect", "Effect", "Family",
            "InputNeeded", "Outcome", "Prompt", "PromptArgument", "Prompts", "Registry", "Resource", "Resources",
            "Tool", "guarded", "shape"]
 log = logging.getLogger(__name__)
@@ -133,19 +133,12 @@ class Resource:
     mime_type: str = "text/plain"
 
 
-class Content(NamedTuple):
-    """What was read at an address: text, or bytes."""
-
-    uri: str
-    data: str | bytes
-    mime_type: str = "text/plain"
-
-
 class Resources(NamedTuple):
     """The resources of a family, and how their addresses begin."""
 
     address: str
-    read: Callable[[Call, str], Content]
+    read: Callable[[Call, str], str | Body]
+    """What is at an address: Markdown, or what is sent as JSON."""
     listed: Callable[[Call], Sequence[Resource]] = lambda *_: ()
     templates: tuple[Resource, ...] = ()
 

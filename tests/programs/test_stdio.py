@@ -519,7 +519,6 @@ def test_the_official_client_is_served_in_either_era(prepared, mode):
         assert failed.structured_content is None
         assert json.loads(failed.content[0].text)["field"] == "note_id"
         assert (await client.read_resource("demo://note/one")).contents[0].text == "the first note"
-        assert (await client.read_resource("demo://picture")).contents[0].blob
         assert (await client.get_prompt("summary", {"subject": "x"})).messages[0].content.text == "Sum up x."
         reference = types.ResourceTemplateReference(uri="demo://note/{key}")
         assert (await client.complete(reference, {"name": "key", "value": "u"})).completion.values == ["umlaut"]

@@ -178,7 +178,7 @@ def test_items_are_resources(app, zoo):
     call = Call(ME, app.engine)
     assert len(list_resources(call)) == 3
     content = read_resource(call, f"memolith://item/{zoo['okapi']}")
-    assert content.data == "# Okapi\n\nThe okapi looks like a zebra."
+    assert content == "# Okapi\n\nThe okapi looks like a zebra."
 
 
 def test_unknown_kinds_are_refused_by_name(app):

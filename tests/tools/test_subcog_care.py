@@ -1,6 +1,5 @@
 """Looking after captures: the repository around the server, gc, consolidation, enriching, reindexing, resources."""
 
-import json
 import os
 import random
 import subprocess
@@ -381,9 +380,7 @@ def test_each_part_of_enriching_can_be_left_out(app):
 
 def read(app: App, path: str) -> Any:
     subcog = next(family for family in app.registry.families if family.name == "subcog")
-    content = subcog.resources.read(Call(ME, app.engine), f"subcog://{path}")
-    assert content.mime_type == "application/json"
-    return json.loads(content.data)
+    return subcog.resources.read(Call(ME, app.engine), f"subcog://{path}")
 
 
 def test_memories_are_resources_by_id_urn_namespace_topic_and_search(app):

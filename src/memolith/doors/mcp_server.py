@@ -1,7 +1,6 @@
 """A registry as an MCP server of the official SDK: lists, calls, resources, prompts, and how they look on the wire."""
 
 import asyncio
-import base64
 import json
 import secrets
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
@@ -255,10 +254,11 @@ class MemolithServer(Server[Any]):
         read = first(each.read for each in self.resources if params.uri.startswith(each.address))
         if read is None:
             raise MCPError(types.INVALID_PARAMS if is_modern(ctx) else NO_RESOURCE, f"Unknown resource: {params.uri}")
-        uri, data, mime_type = await self.ask(ctx, lambda call: read(call, params.uri))
+        found = await self.ask(ctx, lambda call: read(call, params.uri))
+        text, mime_type = (found, "text/markdown") if isinstance(found, str) else (
+            json.dumps(found, ensure_ascii=False), "application/json")
         return types.ReadResourceResult(contents=[
-            types.TextResourceContents(uri=uri, mime_type=mime_type, text=data) if isinstance(data, str) else
-            types.BlobResourceContents(uri=uri, mime_type=mime_type, blob=base64.b64encode(data).decode())])
+            types.TextResourceContents(uri=params.uri, mime_type=mime_type, text=text)])
 
     async def get_prompt(self, ctx: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
         values = params.arguments or {}

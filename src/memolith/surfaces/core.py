@@ -8,15 +8,15 @@ from pydantic import Field
 from memolith.engine.context import cite
 from memolith.engine.model import KINDS, Block, Draft, Filter, Item, Link, Patch, Query
 from memolith.errors import InvalidInput, NotFound
-from memolith.registry import Body, Call, Content, Family, Resource, Resources, shape
+from memolith.registry import Body, Call, Family, Resource, Resources, shape
 from memolith.surfaces.items import CHANGED, ItemId, Limit, Mode, Object, Texts, bare_id, changed, manage, spoken
 
 ITEM = "memolith://item/"
 
 
-def read_resource(call: Call, uri: str) -> Content:
+def read_resource(call: Call, uri: str) -> str:
     item, blocks = call.engine.read(call.caller, uri.removeprefix(ITEM))
-    return Content(uri, (f"# {item.title}\n\n" if item.title else "") + spoken(blocks), "text/markdown")
+    return (f"# {item.title}\n\n" if item.title else "") + spoken(blocks)
 
 
 def list_resources(call: Call) -> Sequence[Resource]:

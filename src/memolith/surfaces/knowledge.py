@@ -1,9 +1,8 @@
 """The Knowledge family: concepts of an organisation, how they hang together, and what the log says about them."""
 
-import json
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Literal, cast
 
 from pydantic import BeforeValidator, Field, JsonValue
 
@@ -11,7 +10,7 @@ from memolith.engine.claims import CONCEPTS, certainty_of
 from memolith.engine.graph import MOST_VISITED, path, walk
 from memolith.engine.model import Audience, Block, Condition, Direction, Draft, Filter, Item, Patch, Query, Written
 from memolith.errors import InvalidInput, MemolithError, NotFound
-from memolith.registry import Body, Call, Content, Dialect, Family, Resource, Resources, shape
+from memolith.registry import Body, Call, Dialect, Family, Resource, Resources, shape
 from memolith.surfaces.items import CHANGED, ItemId, changed, given, manage, the
 
 ADDRESS, MOST = "concept://", 10_000
@@ -50,13 +49,7 @@ def failure(error: MemolithError) -> Body:
             "details": {name: value for name, value in told.items() if value is not None}}
 
 
-def read_resource(call: Call, uri: str) -> Content:
-    concept = get_concept(call, concept_id=uri, include_history=True)["concept"]
-    return Content(uri, json.dumps(concept, ensure_ascii=False), "application/json")
-
-
-knowledge = Family("knowledge", Dialect(failure=failure), resources=Resources(ADDRESS, read_resource, templates=(
-    Resource(ADDRESS + "{id}", "concept", "A concept with its history.", "application/json"),)))
+knowledge = Family("knowledge", Dialect(failure=failure))
 
 
 @knowledge.tool(shape(status={"const": "ok", "type": "string"}, message=str, server_name=str, timestamp=str),
@@ -292,3 +285,8 @@ def _chosen(low: float, high: float = 100, name: str = "", **places: str | None)
     tests = [Condition(place, "is_or_lacks" if wanted == PLACES[place] else "eq", wanted)
              for place, wanted in places.items() if wanted is not None]
     return Filter(kinds=("concept",), title=name, where=(*tests, Condition("certainty_score", "sure", [low, high])))
+
+
+knowledge.resources = Resources(
+    ADDRESS, lambda call, uri: cast(Body, get_concept(call, concept_id=uri, include_history=True)["concept"]),
+    templates=(Resource(ADDRESS + "{id}", "concept", "A concept with its history.", "application/json"),))

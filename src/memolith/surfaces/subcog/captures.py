@@ -21,7 +21,7 @@ from memolith.engine.namespaces import NAMESPACES
 from memolith.engine.ports import NO_LIMIT, Checkout
 from memolith.engine.verbs import gone
 from memolith.errors import AnalystDown, BlockedContent, Denied, InvalidInput, Malformed, NotFound, PromptNotFound
-from memolith.registry import Body, Call, Content, Family, Resource, Resources, shape
+from memolith.registry import Body, Call, Family, Resource, Resources, shape
 from memolith.surfaces.items import Mode, Texts, coded, given, spoken, the
 
 Domain = Literal["project", "user", "org"]
@@ -309,7 +309,8 @@ def marks(user: str | None, agent: str | None) -> list[str]:
     return [f"{name}:{id}" for name, id in (("user", user), ("agent", agent)) if id]
 
 
-def _body(call: Call, uri: str) -> Body:
+def read_resource(call: Call, uri: str) -> Body:
+    call = here(call)
     match [unquote(part) for part in uri.removeprefix(ADDRESS).split("/")]:
         case ["help"]:
             return {"tools": {tool.name: tool.description for tool in subcog.tools},
@@ -336,6 +337,5 @@ def _body(call: Call, uri: str) -> Body:
     return {"count": found["total"], "memories": found["results"]}
 
 
-subcog.resources = Resources(
-    ADDRESS, lambda call, uri: Content(uri, json.dumps(_body(here(call), uri), ensure_ascii=False), "application/json"),
-    lambda call: [one for one in OFFERS if "{" not in one.uri], tuple(one for one in OFFERS if "{" in one.uri))
+subcog.resources = Resources(ADDRESS, read_resource, lambda call: [one for one in OFFERS if "{" not in one.uri],
+                             tuple(one for one in OFFERS if "{" in one.uri))
