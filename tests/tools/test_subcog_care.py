@@ -240,8 +240,9 @@ def test_a_reindex_counts_the_memories_and_leaves_them_as_they_are(at, tmp_path,
     assert found(app, query="striped") == [id]
     assert app.engine.upkeep.verify() == []
     assert refused(app, "reindex", repo_path=str(widgets))[:2] == (-32608, "repo_path")
-    outcome = app.registry.run("subcog_reindex", {"repo_path": str(tmp_path)}, Call(ME, app.engine, local=True))
-    assert outcome.body["data"]["field"] == "repo_path"
+    for path in (tmp_path, tmp_path / ("x" * 300)):
+        outcome = app.registry.run("subcog_reindex", {"repo_path": str(path)}, Call(ME, app.engine, local=True))
+        assert outcome.body["data"]["field"] == "repo_path"
     app.close()
 
 
