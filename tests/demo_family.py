@@ -41,17 +41,15 @@ class Stamp(Argument):
     weight: float = 1.0
 
 
-def read(call: Call, uri: str) -> str | None:
+def read(call: Call, uri: str) -> str:
     key = uri.removeprefix("demo://note/")
-    if uri == key:
-        return None
     if key not in NOTES:
         raise NotFound(f"There is no note {key!r}.", id=key)
     return NOTES[key]
 
 
 def listed(call: Call) -> Sequence[Resource]:
-    return [Resource(f"demo://note/{key}", key, "A note.") for key in NOTES]
+    return [Resource(f"demo://note/{key}", key) for key in NOTES]
 
 
 def complete_note(call: Call, template: str, argument: str, beginning: str) -> Sequence[str]:
@@ -72,8 +70,8 @@ def prompt(call: Call, name: str, values: Mapping[str, str]) -> str | None:
 
 
 demo = Family(
-    "demo", instructions="Notes to play with.", prompts=Prompts(prompts, prompt), resources=Resources(
-        read, listed, (Resource("demo://note/{key}", "note", "One note."),), complete_note, "text/plain"))
+    "demo", instructions="Notes to play with.", prompts=Prompts(prompts, prompt, complete_note),
+    resources=Resources("demo://", read, listed, (Resource("demo://note/{key}", "note", "One note."),)))
 
 
 def _note(id: str, text: str, title: str | None) -> dict[str, object]:

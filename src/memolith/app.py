@@ -278,14 +278,13 @@ class App:
 def families() -> list[Family]:
     """Every family of tools, in the order in which clients see them."""
     # Each family builds its tools when it is imported, which the command line need not wait for.
-    from memolith.surfaces.chatgpt import chatgpt
-    from memolith.surfaces.core import core
+    from memolith.surfaces.core import chatgpt, core
+    from memolith.surfaces.items import manage
     from memolith.surfaces.knowledge import knowledge
     from memolith.surfaces.lanonasis.workplace import lanonasis
-    from memolith.surfaces.manage import manage
     from memolith.surfaces.memorylake import memorylake
     from memolith.surfaces.sekha import sekha
-    from memolith.surfaces.subcog import subcog
+    from memolith.surfaces.subcog.prompts import subcog
     return [core, lanonasis, sekha, memorylake, knowledge, subcog, manage, chatgpt]
 
 

@@ -75,6 +75,8 @@ class Dialect(NamedTuple):
     """The documented JSON-RPC code, message and data; sent as such only on the family's own path."""
     schema: Callable[[Schema], Schema] = lambda schema: schema
     """The schema of `success(result)`, made from the schema of the result."""
+    enter: Callable[[Call], Call] = lambda call: call
+    """The call as the tools of the family take it."""
 
 
 PLAIN = Dialect()
@@ -110,7 +112,7 @@ class Tool:
             raise Denied(f"`{self.name}` needs a key with the scope: {', '.join(sorted(self.scopes - call.scopes))}.")
         check_clean(arguments)
         signature, values = self.shape.prepare(arguments)
-        return self.dialect.success(signature.worded(signature.function(call, **values)))
+        return self.dialect.success(signature.worded(signature.function(self.dialect.enter(call), **values)))
 
 
 class Resource(NamedTuple):
@@ -118,18 +120,18 @@ class Resource(NamedTuple):
 
     uri: str
     name: str
-    description: str
+    description: str = ""
+    mime_type: str = "text/plain"
 
 
 class Resources(NamedTuple):
-    """The resources of a family, texts of one type; `read` gives None for an address that is not its own."""
+    """The resources of a family, and how their addresses begin."""
 
-    read: Callable[[Call, str], str | None]
+    address: str
+    read: Callable[[Call, str], str | Body]
+    """What is at an address: Markdown, or what is sent as JSON."""
     listed: Callable[[Call], Sequence[Resource]] = lambda *_: ()
     templates: tuple[Resource, ...] = ()
-    complete: Callable[[Call, str, str, str], Sequence[str]] = lambda *_: ()
-    """`(call, uri_template, argument, beginning)` to possible values."""
-    mime_type: str = "application/json"
 
 
 class Prompt(NamedTuple):
@@ -147,7 +149,7 @@ class Prompts(NamedTuple):
     listed: Callable[[Call], Sequence[Prompt]]
     get: Callable[[Call, str, Mapping[str, str]], str | None]
     complete: Callable[[Call, str, str, str], Sequence[str]] = lambda *_: ()
-    """`(call, prompt, argument, beginning)` to possible values."""
+    """`(call, prompt or uri_template, argument, beginning)` to possible values."""
 
 
 @dataclass(eq=False)
@@ -165,7 +167,7 @@ class Family:
     instructions: str = ""
     tools: list[Tool] = field(default_factory=list, init=False)
 
-    def tool(self, gives: Schema | None = None, *, read_only: bool = False, destructive: bool = False,
+    def tool(self, gives: Schema | None = None, *, name: str = "", read_only: bool = False, destructive: bool = False,
              idempotent: bool = False, effect: Effect | None = None, scope: ScopeName | None = None,
              inert: Iterable[str] = ()) -> Callable[[Decorated], Decorated]:
         """Make a tool of `Actions`, or of a typed function and the shape of its result: they say the rest."""
@@ -173,10 +175,10 @@ class Family:
 
         def add(made: Decorated) -> Decorated:
             signed = made if isinstance(made, Actions) else Signature(made, gives or {})
-            name = made.name if isinstance(made, Actions) else made.__name__
+            known = made.name if isinstance(made, Actions) else name or made.__name__
             text = " ".join((made.description if isinstance(made, Actions) else made.__doc__ or "").split())
             self.tools.append(Tool(
-                name, self.name, text, self.dialect, signed, read_only, destructive, idempotent or read_only, done,
+                known, self.name, text, self.dialect, signed, read_only, destructive, idempotent or read_only, done,
                 frozenset((scope or SCOPE_OF[done],)), frozenset(inert)))
             return made
 

@@ -28,7 +28,7 @@ def test_a_token_of_the_issuer_stands_for_its_subject(guarded, issuer):
     assert guarded.tool("fetch", {"ids": [id]}, issuer.token(aud=[AUDIENCE, "x"])).status_code == 200
     assert guarded.tool("fetch", {"ids": [id]}, issuer.token(sub="eve")).status_code == 404
     assert guarded.tool("fetch", {"ids": [id]}, issuer.token(tenant="acme")).status_code == 404
-    assert guarded.tool("verify_store", {}, issuer.token()).status_code == 403
+    assert guarded.tool("subcog_reindex", {}, issuer.token()).status_code == 403
     assert "remember" not in guarded.listed(issuer.token(scope="read profile"))
     assert guarded.is_well()
     assert issuer.asked == 1

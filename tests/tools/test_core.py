@@ -8,7 +8,7 @@ from conftest import ME
 from memolith.app import App
 from memolith.engine.model import Caller
 from memolith.registry import Call
-from memolith.surfaces.core import core, get_prompt, list_resources, read_resource
+from memolith.surfaces.core import core, list_resources, read_resource
 from stores import each_store
 
 pytestmark = each_store
@@ -174,15 +174,11 @@ def test_overview_counts_what_the_caller_sees(app, zoo):
     assert run(app, "overview", Caller(user="bob"))["counts"] == {}
 
 
-def test_items_are_resources_and_there_is_a_prompt(app, zoo):
+def test_items_are_resources(app, zoo):
     call = Call(ME, app.engine)
     assert len(list_resources(call)) == 3
-    assert read_resource(call, f"memolith://item/{zoo['okapi']}") == "# Okapi\n\nThe okapi looks like a zebra."
-    assert read_resource(call, "other://x") is None
-    assert [prompt.name for prompt in core.prompts.listed(call)] == ["with_memory"]
-    messages = get_prompt(call, "with_memory", {"question": "what looks like a zebra?"})
-    assert messages is not None
-    assert "okapi" in messages
+    content = read_resource(call, f"memolith://item/{zoo['okapi']}")
+    assert content == "# Okapi\n\nThe okapi looks like a zebra."
 
 
 def test_unknown_kinds_are_refused_by_name(app):

@@ -51,7 +51,7 @@ GOOD: dict[str, dict[str, Any]] = {
     "link": {"source": "one", "target": "two", "type": "about"}, "explore": {"id": "one"}, "history": {"id": "one"},
     "overview": {}, "restore_item": {"id": "gone"}, "erase_item": {"id": "two"}, "undo_event": {"event": 1},
     "append_messages": {"conversation_id": "talk", "messages": [{"role": "user", "content": "More."}]},
-    "verify_store": {}, "search": {"query": "zebra"},
+    "search": {"query": "zebra"},
     "ping": {}, "get_server_stats": {}, "get_tool_availability": {}, "get_concept": {"concept_id": "herd"},
     "create_concept": {"name": "Stripes", "explanation": "Black and white, side by side."},
     "update_concept": {"concept_id": "herd", "area": "Zoology"}, "delete_concept": {"concept_id": "alone"},

@@ -1,6 +1,5 @@
 """The Knowledge family: each tool does what it says, each parameter changes the outcome, and old defects stay away."""
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -15,7 +14,7 @@ from memolith.engine.graph import FORMATS, draw
 from memolith.engine.model import Caller
 from memolith.errors import AlreadyExists, InvalidInput, NotUndoable
 from memolith.registry import Call
-from memolith.surfaces.knowledge import knowledge, read_resource
+from memolith.surfaces.knowledge import knowledge
 
 MISSING = "00000000-0000-7000-8000-000000000000"
 LONG = ("A for loop in Python runs its body once for each of the items of a list, a tuple or a string, in order, and "
@@ -660,10 +659,8 @@ def test_a_given_certainty_is_its_own_bound_to_the_last_digit(app):
 # The resource and the picture
 
 def test_a_concept_is_a_resource_with_its_history(app, course):
-    concept = json.loads(read_resource(Call(ME, app.engine), f"concept://{course['tea']}") or "")
-    assert knowledge.resources.mime_type == "application/json"
+    concept = knowledge.resources.read(Call(ME, app.engine), f"concept://{course['tea']}")
     assert (concept["name"], len(concept["explanation_history"])) == ("Tea", 1)
-    assert read_resource(Call(ME, app.engine), "memolith://item/x") is None
 
 
 READ: dict[str, Callable[[str], object]] = {

@@ -18,9 +18,9 @@ def checkout(start: Path) -> Checkout | None:
     start = start.resolve()
     for folder in (start, *start.parents):
         git = folder / ".git"
-        if git.is_file():
+        if where := _text(git):
             # A worktree or a submodule: the file says where the rest is.
-            git = (folder / _text(git).removeprefix("gitdir:").strip()).resolve()
+            git = (folder / where.removeprefix("gitdir:").strip()).resolve()
         if head := _text(git / "HEAD"):
             common = (git / (_text(git / "commondir") or ".")).resolve()
             return Checkout(str(folder), project(common), _branch(head), partial(branches, common))

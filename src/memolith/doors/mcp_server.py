@@ -1,6 +1,7 @@
 """A registry as an MCP server of the official SDK: lists, calls, resources, prompts, and how they look on the wire."""
 
 import asyncio
+import json
 import secrets
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
@@ -22,7 +23,7 @@ from memolith.doors.frames import IDEMPOTENCY_KEY
 from memolith.engine.engine import Engine
 from memolith.engine.model import Caller
 from memolith.errors import Denied, MemolithError, NotFound
-from memolith.registry import SCOPES, Call, InputNeeded, Prompts, Registry, Resources, Tool, guarded
+from memolith.registry import SCOPES, Call, InputNeeded, Registry, Tool, guarded
 from memolith.schemas import Schema
 
 Context = ServerRequestContext[Any, Any]
@@ -118,19 +119,17 @@ class MemolithServer(Server[Any]):
         # Handlers for what there is, so that the server declares no more than that.
         found: dict[str, Any] = {"on_list_tools": self.list_tools, "on_call_tool": self.call_tool,
                                  "on_subscriptions_listen": subscriptions.ListenHandler(self.bus)}
-        if self.resources or self.prompts:
-            found["on_completion"] = self.complete
         if self.resources:
             found["on_read_resource"] = self.read_resource
             found["on_list_resources"] = self.lister(types.ListResourcesResult, "resources", lambda call: [
-                types.Resource(uri=one.uri, name=one.name, description=one.description, mime_type=each.mime_type)
+                types.Resource(uri=one.uri, name=one.name, description=one.description or None, mime_type=one.mime_type)
                 for each in self.resources for one in each.listed(call)])
             found["on_list_resource_templates"] = self.lister(
                 types.ListResourceTemplatesResult, "resource_templates", lambda call: [types.ResourceTemplate(
-                    uri_template=one.uri, name=one.name, description=one.description, mime_type=each.mime_type)
+                    uri_template=one.uri, name=one.name, description=one.description or None, mime_type=one.mime_type)
                     for each in self.resources for one in each.templates])
         if self.prompts:
-            found["on_get_prompt"] = self.get_prompt
+            found["on_completion"], found["on_get_prompt"] = self.complete, self.get_prompt
             found["on_list_prompts"] = self.lister(types.ListPromptsResult, "prompts", lambda call: [
                 types.Prompt(name=one.name, description=one.description or None, arguments=[
                     types.PromptArgument(name=name, description=about or None, required=required)
@@ -219,9 +218,12 @@ class MemolithServer(Server[Any]):
     async def read_resource(self, ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         def read(call: Call) -> types.ReadResourceResult:
             for each in self.resources:
-                if (text := each.read(call, params.uri)) is not None:
+                if params.uri.startswith(each.address):
+                    found = each.read(call, params.uri)
+                    text, kind = (found, "text/markdown") if isinstance(found, str) else (
+                        json.dumps(found, ensure_ascii=False), "application/json")
                     return types.ReadResourceResult(contents=[
-                        types.TextResourceContents(uri=params.uri, mime_type=each.mime_type, text=text)])
+                        types.TextResourceContents(uri=params.uri, mime_type=kind, text=text)])
             raise NotFound(f"Unknown resource: {params.uri}")
 
         return await self.ask(ctx, read)
@@ -239,9 +241,8 @@ class MemolithServer(Server[Any]):
     async def complete(self, ctx: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
         ref, name, beginning = params.ref, params.argument.name, params.argument.value
         what = ref.name if isinstance(ref, types.PromptReference) else ref.uri
-        offers: Sequence[Resources | Prompts] = self.prompts if ref.type == "ref/prompt" else self.resources
         values = await self.ask(ctx, lambda call: [
-            value for each in offers for value in each.complete(call, what, name, beginning)])
+            value for each in self.prompts for value in each.complete(call, what, name, beginning)])
         return types.CompleteResult(completion=types.Completion(
             values=values[:MOST_COMPLETIONS], total=len(values), has_more=len(values) > MOST_COMPLETIONS))
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 from memolith.engine.claims import contradicts
 from memolith.engine.engine import Engine
 from memolith.engine.insights import ALIKE, ON_TOPIC, grouped
-from memolith.engine.model import Block, Caller, Condition, Draft, Filter, Item, Json
+from memolith.engine.model import Block, Caller, Condition, Draft, Filter, Item, Json, Query
 from memolith.engine.ports import MOST_LISTED
-from memolith.engine.recall import SIDE, Query
+from memolith.engine.recall import SIDE
 from memolith.engine.secrets import headline
 from memolith.errors import Unavailable, VersionConflict
 

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 from memolith.engine.claims import facts, shingles
 from memolith.engine.events import text_of, weigh
-from memolith.engine.model import Caller, Filter, Hit
+from memolith.engine.model import Caller, Filter, Hit, Query
 from memolith.engine.ports import Store
-from memolith.engine.recall import Query, Recall
+from memolith.engine.recall import Recall
 from memolith.errors import InvalidInput
 
 MOST, FAINT, REPEATED = 100, 0.70, 0.8

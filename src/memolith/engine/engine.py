@@ -13,10 +13,10 @@ from memolith.engine.events import join_blocks, text_of
 from memolith.engine.graph import DEEPEST, MOST, NOW, Moment, Neighbourhood, seen, standing, walk
 from memolith.engine.insights import Insights
 from memolith.engine.matching import checked
-from memolith.engine.model import Block, Caller, Direction, Filter, Item, Page, Similar
+from memolith.engine.model import Block, Caller, Direction, Filter, Item, Page, Query, Similar
 from memolith.engine.past import Past
 from memolith.engine.ports import MOST_LISTED, Analyst, Checkout, Cipher
-from memolith.engine.recall import Query, Recall
+from memolith.engine.recall import Recall
 from memolith.engine.upkeep import Upkeep
 from memolith.engine.vault import Vault
 from memolith.engine.verbs import Verbs, gone, visible

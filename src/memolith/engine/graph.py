@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, NamedTuple, cast, get_args
 
 from memolith.engine.events import Replay
 from memolith.engine.matching import item_matches
-from memolith.engine.model import Caller, Condition, Direction, Draft, Filter, Item, Json, Link, RelationType
+from memolith.engine.model import Caller, Condition, Direction, Draft, Filter, Item, Json, Link, Query, RelationType
 from memolith.engine.past import then
 from memolith.engine.ports import MOST_LISTED, Finding, Reader, Store
-from memolith.engine.recall import Query
 from memolith.engine.verbs import sees_both, visible
 from memolith.errors import InvalidInput, NotFound
 

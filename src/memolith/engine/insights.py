@@ -8,9 +8,9 @@ from typing import NamedTuple, TypeVar
 
 from memolith.engine.claims import NEAR, contradicts, overlap
 from memolith.engine.events import embedded, text_of
-from memolith.engine.model import Caller, Filter, Item
+from memolith.engine.model import Caller, Filter, Item, Query
 from memolith.engine.ports import NO_LIMIT, Analyst, Finding
-from memolith.engine.recall import Query, Recall
+from memolith.engine.recall import Recall
 from memolith.engine.verbs import Verbs
 from memolith.errors import Unavailable
 

@@ -214,6 +214,28 @@ class Filter:
     where: tuple[Condition, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What to look for, among what, and how much of it to return."""
+
+    text: str
+    filter: Filter = Filter()
+    mode: str = "hybrid"
+    limit: int = 10
+    offset: int = 0
+    threshold: float = 0.0
+    by_similarity: bool = False
+    per_item: bool = False
+    per_block: bool = False
+    reach: int = 0
+    as_of: str | None = None
+    verbatim: bool = False
+    meant: str = ""
+    """What the model is asked instead of the text."""
+    boosted: tuple[str, ...] = ()
+    entities: tuple[str, ...] = ()
+
+
 class Page(NamedTuple):
     """A stretch of a sorted listing, and how many there are in all."""
 

@@ -11,7 +11,7 @@ from operator import mul
 from memolith.engine.events import embedded
 from memolith.engine.intake import plain, when
 from memolith.engine.matching import checked, item_matches, passage_matches
-from memolith.engine.model import ORDINAL_BITS, Caller, Filter, Found, Hit, Item, Passage
+from memolith.engine.model import ORDINAL_BITS, Caller, Filter, Found, Hit, Item, Passage, Query
 from memolith.engine.past import then
 from memolith.engine.ports import Asked, Candidate, Evidence, Lexicon, Meaning, Ranked, Ranker, Reader, Store
 from memolith.errors import DiskFull, EmbedderDown, InvalidInput, Unavailable
@@ -27,28 +27,6 @@ OFF = "Search by meaning is switched off"
 ROLES = frozenset(("user", "assistant", "system", "tool", "human", "ai", "developer"))
 Dense = tuple[Meaning, bytes]
 """A model with its vectors, and the query as one of them."""
-
-
-@dataclass(frozen=True, slots=True)
-class Query:
-    """What to look for, among what, and how much of it to return."""
-
-    text: str
-    filter: Filter = Filter()
-    mode: str = "hybrid"
-    limit: int = 10
-    offset: int = 0
-    threshold: float = 0.0
-    by_similarity: bool = False
-    per_item: bool = False
-    per_block: bool = False
-    reach: int = 0
-    as_of: str | None = None
-    verbatim: bool = False
-    meant: str = ""
-    """What the model is asked instead of the text."""
-    boosted: tuple[str, ...] = ()
-    entities: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,25 +1,20 @@
-"""The core family: a few tools over everything that is remembered, whatever dialect wrote it."""
+"""Tools over everything that is remembered, whatever dialect wrote it: the core family, and what ChatGPT looks for."""
 
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Literal
+from collections.abc import Sequence
+from typing import Annotated
 
-from pydantic import Field, JsonValue
+from pydantic import Field
 
 from memolith.engine.context import cite, pack
-from memolith.engine.model import KINDS, Block, Draft, Filter, Item, Link, Patch
-from memolith.engine.recall import Query
+from memolith.engine.model import KINDS, Block, Draft, Filter, Item, Link, Patch, Query
 from memolith.errors import InvalidInput, NotFound
-from memolith.registry import Body, Call, Family, Prompt, Prompts, Resource, Resources, shape
-from memolith.surfaces.items import CHANGED, ITEM, bare_id, changed, spoken
+from memolith.registry import Body, Call, Family, Resource, Resources, shape
+from memolith.surfaces.items import CHANGED, ItemId, Limit, Mode, Object, Texts, bare_id, changed, manage, spoken
 
-Texts = list[str] | None
-PROMPT = Prompt("with_memory", "Answer a question from what is remembered, with sources.",
-                (("question", "What to answer.", True),))
+ITEM = "memolith://item/"
 
 
-def read_resource(call: Call, uri: str) -> str | None:
-    if not uri.startswith(ITEM):
-        return None
+def read_resource(call: Call, uri: str) -> str:
     item, blocks = call.engine.read(call.caller, uri.removeprefix(ITEM))
     return (f"# {item.title}\n\n" if item.title else "") + spoken(blocks)
 
@@ -29,27 +24,16 @@ def list_resources(call: Call) -> Sequence[Resource]:
             for item in call.engine.listing(call.caller, limit=50).items]
 
 
-def get_prompt(call: Call, name: str, values: Mapping[str, str]) -> str | None:
-    if name != PROMPT.name:
-        return None
-    if not values.get("question"):
-        raise InvalidInput("`question` is required.", field="question")
-    known = pack(call.engine.search, call.caller, values["question"], 1500).text or "(nothing is remembered about this)"
-    return (f"What is remembered:\n\n{known}\n\nAnswer from this alone and name the numbers of the parts you use. "
-            f"If it does not tell, say so.\n\nQuestion: {values['question']}")
-
-
 core = Family("core", instructions="Long-term memory. Recall before you answer from memory or start a task; remember "
               "decisions, preferences and facts worth keeping.",
-              resources=Resources(read_resource, list_resources, (Resource(ITEM + "{id}", "item", "An item as text."),),
-                                  mime_type="text/markdown"),
-              prompts=Prompts(lambda call: [PROMPT], get_prompt))
+              resources=Resources(ITEM, read_resource, list_resources,
+                                  (Resource(ITEM + "{id}", "item", "An item as text.", "text/markdown"),)))
+chatgpt = Family("chatgpt", apart=True, instructions="Search the user's memory, then fetch what looks right.")
 
 
 @core.tool(shape(id=str, redactions=dict, similar=[str]))
 def remember(call: Call, *, content: str, kind: str = "memory", title: str = "", tags: Texts = None,
-             project: str | None = None, metadata: dict[str, JsonValue] | None = None,
-             idempotency_key: str | None = None) -> Body:
+             project: str | None = None, metadata: Object | None = None, idempotency_key: str | None = None) -> Body:
     """Keep a fact, decision or preference for later sessions."""
     draft = Draft(kind, title, (Block(content),), tuple(tags or ()), metadata or {}, project=project)
     written = call.engine.remember(call.caller, draft, idempotency_key or call.idempotency_key)
@@ -60,9 +44,8 @@ def remember(call: Call, *, content: str, kind: str = "memory", title: str = "",
 @core.tool(shape(hits=[dict], total=int, warnings=[str]), read_only=True)
 def recall(call: Call, *, query: str, kinds: Texts = None, tags: Texts = None, project: str | None = None,
            since: str | None = None, until: str | None = None, status: str | None = None, as_of: str | None = None,
-           mode: Literal["hybrid", "vector", "text"] = "hybrid",
-           depth: Annotated[int, Field(ge=0, le=2, description="links to follow")] = 0,
-           limit: Annotated[int, Field(ge=1, le=100)] = 10, offset: Annotated[int, Field(ge=0)] = 0) -> Body:
+           mode: Mode = "hybrid", depth: Annotated[int, Field(ge=0, le=2, description="links to follow")] = 0,
+           limit: Limit = 10, offset: Annotated[int, Field(ge=0)] = 0) -> Body:
     """Find memories by words or meaning. Weak hits may be unrelated."""
     chosen = _filter(kinds, tags, project, since, until, status)
     found = call.engine.recall(call.caller, Query(query, chosen, mode, limit, offset, as_of=as_of))
@@ -71,19 +54,14 @@ def recall(call: Call, *, query: str, kinds: Texts = None, tags: Texts = None, p
          "score": hit.score, "strength": hit.strength, "reasons": dict(hit.reasons), "cite": cite(hit)}
         for hit in found.hits]
     # Then items that the hits are linked to; each step away halves the score.
-    shown, reached = {hit.item.id for hit in found.hits}, dict[str, tuple[float, int, Item]]()
+    reached = dict[str, tuple[float, int]]()
     for hit in found.hits if depth else ():
-        around = call.engine.explore(call.caller, hit.item.id, depth)
-        for item in around.items:
-            reach = (round(hit.score * 0.5 ** around.distance[item.id], 4), -around.distance[item.id], item)
-            if item.id not in shown and (item.id not in reached or reach[:2] > reached[item.id][:2]):
-                reached[item.id] = reach
-    best = sorted(reached.values(), key=lambda entry: (-entry[0], entry[2].id))[:20]
-    ids = [item.id for *_, item in best]
-    texts = {item.id: blocks for item, blocks in call.engine.read_many(call.caller, ids)} if ids else {}
-    hits += [{"id": item.id, "kind": item.kind, "title": item.title,
-              "text": texts[item.id][0].text[:500] if texts.get(item.id) else "", "score": score, "strength": "weak",
-              "reasons": {"links": -steps}, "cite": ""} for score, steps, item in best]
+        for id, steps in call.engine.explore(call.caller, hit.item.id, depth).distance.items():
+            reached[id] = max(reached.get(id, (-1.0, 0)), (round(hit.score * 0.5 ** steps, 4), -steps))
+    linked = sorted(reached.keys() - {hit.item.id for hit in found.hits}, key=lambda id: (-reached[id][0], id))[:20]
+    hits += [{"id": item.id, "kind": item.kind, "title": item.title, "text": "".join(b.text for b in blocks[:1])[:500],
+              "score": reached[item.id][0], "strength": "weak", "reasons": {"links": -reached[item.id][1]}, "cite": ""}
+             for item, blocks in (call.engine.read_many(call.caller, linked) if linked else ())]
     return {"hits": hits, "total": found.total, "warnings": list(found.warnings)}
 
 
@@ -163,6 +141,46 @@ def overview(call: Call) -> Body:
     newest = call.engine.listing(call.caller, limit=5).items
     return {"counts": call.engine.counts(call.caller, "kind"), "recent": [_item(item) for item in newest],
             "health": call.engine.health()}
+
+
+@manage.tool(CHANGED)
+def restore_item(call: Call, *, id: ItemId) -> Body:
+    """Bring a forgotten item back as it was."""
+    return changed(call.engine.restore(call.caller, bare_id(id), call.idempotency_key))
+
+
+@manage.tool(shape(erased=str, clean={"description": "False while another program still reads old pages.",
+                                      "type": "boolean"}, warnings=[str]), destructive=True)
+def erase_item(call: Call, *, id: ItemId) -> Body:
+    """Remove every byte of an item for good; this cannot be undone."""
+    clean = call.engine.erase(call.caller, bare_id(id))
+    rest = "Others still read old pages, or only the owner can clear them: `memolith upkeep`."
+    return {"erased": bare_id(id), "clean": clean, "warnings": [] if clean else [rest]}
+
+
+@manage.tool(shape(undone=int, event=int, type=str, id=str))
+def undo_event(call: Call, *, event: Annotated[int, Field(ge=1, description="The number of the event.")]) -> Body:
+    """Take one event back by a new one."""
+    made = call.engine.past.undo(call.caller, event)
+    return {"undone": event, "event": made.seq, "type": made.type, "id": made.stream}
+
+
+@chatgpt.tool(shape(results=[shape(id=str, title=str, url=str)]), read_only=True)
+def search(call: Call, *, query: Annotated[str, Field(description="What to look for.")]) -> Body:
+    """Search everything that is remembered and get ids to fetch."""
+    found = call.engine.recall(call.caller, Query(query, limit=10, per_item=True))
+    return {"results": [{"id": hit.item.id, "title": hit.item.title or hit.passage.text[:80],
+                         "url": ITEM + hit.item.id} for hit in found.hits]}
+
+
+@chatgpt.tool(shape(id=str, title=str, text=str, url=str, metadata=dict[str, str]), name="fetch", read_only=True)
+def fetch_result(call: Call, *, id: Annotated[str, Field(description="An id that `search` gave.")]) -> Body:
+    """The whole text of one search result."""
+    item, blocks = call.engine.read(call.caller, bare_id(id))
+    call.engine.note_read(call.caller, item.id)
+    text = spoken(blocks)
+    return {"id": item.id, "title": item.title or text[:80], "text": text, "url": ITEM + item.id,
+            "metadata": {"kind": item.kind, "created_at": item.created_at, "tags": ", ".join(item.tags)}}
 
 
 def _filter(kinds: Texts, tags: Texts, project: str | None, since: str | None = None, until: str | None = None,

@@ -2,16 +2,23 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from typing import Annotated, Literal
 
-from pydantic import JsonValue
+from pydantic import Field, JsonValue
 
 from memolith.engine.model import Block, Item, Passage, Written
 from memolith.engine.verbs import visible
 from memolith.errors import AlreadyExists, MemolithError, NotFound
-from memolith.registry import Body, Call, Dialect, shape
+from memolith.registry import Body, Call, Dialect, Family, shape
 
-ITEM = "memolith://item/"
+ItemId = Annotated[str, Field(description="The id of the item.")]
+Limit = Annotated[int, Field(ge=1, le=100)]
+Mode = Literal["hybrid", "vector", "text"]
+Texts = list[str] | None
+Object = dict[str, JsonValue]
 CHANGED = shape("redactions", id=str, version=int, event=int, redactions={"type": "object"})
+# What the documented tools leave out, for REST and the command line; each tool stands with the things it is about.
+manage = Family("manage", listed_over_mcp=False)
 
 
 def bare_id(id: str) -> str:

@@ -1,18 +1,17 @@
 """The Knowledge family: concepts of an organisation, how they hang together, and what the log says about them."""
 
-import json
 from collections import Counter, defaultdict
-from typing import Annotated, Literal
+from collections.abc import Sequence
+from typing import Annotated, Literal, cast
 
 from pydantic import BeforeValidator, Field, JsonValue
 
 from memolith.engine.claims import CONCEPTS, certainty_of
 from memolith.engine.graph import MOST_VISITED, path, walk
-from memolith.engine.model import Audience, Block, Condition, Direction, Draft, Filter, Item, Page, Patch, Written
-from memolith.engine.recall import Query
+from memolith.engine.model import Audience, Block, Condition, Direction, Draft, Filter, Item, Patch, Query, Written
 from memolith.errors import InvalidInput, MemolithError, NotFound
 from memolith.registry import Body, Call, Dialect, Family, Resource, Resources, shape
-from memolith.surfaces.items import given, the
+from memolith.surfaces.items import CHANGED, ItemId, changed, given, manage, the
 
 ADDRESS, MOST = "concept://", 10_000
 PLACES = {"area": "Uncategorized", "topic": "General", "subtopic": "General"}
@@ -50,14 +49,7 @@ def failure(error: MemolithError) -> Body:
             "details": {name: value for name, value in told.items() if value is not None}}
 
 
-def read_resource(call: Call, uri: str) -> str | None:
-    if not uri.startswith(ADDRESS):
-        return None
-    return json.dumps(get_concept(call, concept_id=uri, include_history=True)["concept"], ensure_ascii=False)
-
-
-knowledge = Family("knowledge", Dialect(failure=failure), resources=Resources(read_resource, templates=(
-    Resource(ADDRESS + "{id}", "concept", "A concept with its history."),)))
+knowledge = Family("knowledge", Dialect(failure=failure))
 
 
 @knowledge.tool(shape(status={"const": "ok", "type": "string"}, message=str, server_name=str, timestamp=str),
@@ -156,14 +148,13 @@ def search_concepts_exact(call: Call, *, name: Annotated[str, Field(description=
                           min_certainty: Bound = 0, limit: Annotated[int, Field(ge=1, le=100)] = 20) -> Body:
     """Find concepts by part of their name and by where they belong, the newest first."""
     chosen = _chosen(min_certainty, 100, name, area=area, topic=topic, subtopic=subtopic)
-    page = call.engine.listing(call.caller, chosen, limit=limit)
-    return _page(call, page, f"Found {page.total} concepts matching criteria")
+    return _page(call, "Found {} concepts matching criteria", chosen, limit)
 
 
 @knowledge.tool(ROWS, read_only=True)
 def get_recent_concepts(call: Call, *, limit: Limit = 20) -> Body:
     """The concepts that were added last."""
-    return _page(call, call.engine.listing(call.caller, CONCEPTS, limit=limit), "Found", "area", "topic", "created_at")
+    return _page(call, "Found", CONCEPTS, limit, names=("area", "topic", "created_at"))
 
 
 @knowledge.tool(TIED)
@@ -247,10 +238,16 @@ def get_concepts_by_certainty(call: Call, *, min_certainty: Bound = 0, max_certa
     """Concepts between two bounds of certainty, the least certain first unless asked otherwise."""
     if min_certainty > max_certainty:
         raise InvalidInput("min_certainty is above max_certainty.", field="min_certainty", value=min_certainty)
-    page = call.engine.listing(call.caller, _chosen(min_certainty, max_certainty), "certainty", sort_order == "desc",
-                               limit)
-    return _page(call, page, f"Found {page.total} concepts with certainty between {min_certainty:g} and "
-                             f"{max_certainty:g}")
+    told = f"Found {{}} concepts with certainty between {min_certainty:g} and {max_certainty:g}"
+    return _page(call, told, _chosen(min_certainty, max_certainty), limit, "certainty", sort_order == "desc")
+
+
+@manage.tool(CHANGED)
+def review_concept(call: Call, *, concept_id: ItemId) -> Body:
+    """Say that a concept was looked at and still holds, so that its computed certainty starts to fade anew."""
+    concept = the(call, "concept", concept_id, "concept_id")
+    patch = Patch(attributes={"reviewed_at": call.engine.clock.now()})
+    return changed(call.engine.revise(call.caller, concept.id, patch, key=call.idempotency_key))
 
 
 def _concept(call: Call, id: str) -> str:
@@ -270,9 +267,11 @@ def _done(message: str, written: Written) -> Body:
             "warnings": [f"{same.title!r} ({same.id}) says nearly the same." for same in written.similar]}
 
 
-def _page(call: Call, page: Page, message: str, *names: str) -> Body:
-    return {"success": True, "message": message, "total": page.total, "results": [
-        _row(call, item, *(names or (*PLACES, "certainty_score", "created_at"))) for item in page.items]}
+def _page(call: Call, message: str, chosen: Filter, limit: int, sort: str = "created_at", descending: bool = True,
+          names: Sequence[str] = (*PLACES, "certainty_score", "created_at")) -> Body:
+    page = call.engine.listing(call.caller, chosen, sort, descending, limit)
+    return {"success": True, "message": message.format(page.total), "total": page.total,
+            "results": [_row(call, item, *names) for item in page.items]}
 
 
 def _row(call: Call, item: Item, *names: str) -> Body:
@@ -286,3 +285,8 @@ def _chosen(low: float, high: float = 100, name: str = "", **places: str | None)
     tests = [Condition(place, "is_or_lacks" if wanted == PLACES[place] else "eq", wanted)
              for place, wanted in places.items() if wanted is not None]
     return Filter(kinds=("concept",), title=name, where=(*tests, Condition("certainty_score", "sure", [low, high])))
+
+
+knowledge.resources = Resources(
+    ADDRESS, lambda call, uri: cast(Body, get_concept(call, concept_id=uri, include_history=True)["concept"]),
+    templates=(Resource(ADDRESS + "{id}", "concept", "A concept with its history.", "application/json"),))

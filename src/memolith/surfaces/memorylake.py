@@ -7,12 +7,14 @@ from typing import Annotated
 from pydantic import Field
 
 from memolith.engine.context import cite
-from memolith.engine.documents import FILES, described
-from memolith.engine.model import Condition
-from memolith.engine.recall import MAX_QUERY, Query
+from memolith.engine.documents import FILES, SPACE, described
+from memolith.engine.events import block_data
+from memolith.engine.model import Condition, Query
+from memolith.engine.recall import MAX_QUERY
 from memolith.errors import InvalidInput, NotFound
 from memolith.registry import Argument, Body, Call, Family, shape
-from memolith.surfaces.items import bare_id, given
+from memolith.surfaces.items import CHANGED, ItemId, Limit, bare_id, changed, given, manage, the
+from memolith.surfaces.sekha import Offset
 
 SAMPLES, MOST_FOUND, TEXT = 20, 10, 1000
 COUNTED = ("excel_file", "pdf_file", "txt_file")
@@ -103,3 +105,32 @@ def run_memory_code(
     ran = call.engine.documents.shelf().sandbox.run((call.caller.tenant, call.caller.user), executor_id, code,
                                     partial(call.engine.documents.stored, call.caller), call.cancelled)
     return {"result": {**ran._asdict(), "warnings": [ANEW] if ran.restarted else []}}
+
+
+@manage.tool(shape(files=[SAMPLE], total=int), read_only=True)
+def list_files(call: Call, *, limit: Limit = 20, offset: Offset = 0) -> Body:
+    """A page of the files that were taken in, the newest first."""
+    page = call.engine.listing(call.caller, FILES, limit=limit, offset=offset)
+    return {"files": [described(item) for item in page.items], "total": page.total}
+
+
+@manage.tool(shape(file=SAMPLE, summary=str, chunks=[dict], total=int), read_only=True)
+def show_file(call: Call, *, memory_id: ItemId, limit: Limit = 20, offset: Offset = 0) -> Body:
+    """What was read in a file, piece by piece, each with its place."""
+    item, blocks = call.engine.read(call.caller, the(call, "document", memory_id, "memory_id", namespace=SPACE).id)
+    return {"file": described(item), "summary": item.attributes["summary"], "total": len(blocks),
+            "chunks": [block_data(block) for block in blocks[offset:offset + limit]]}
+
+
+@manage.tool(CHANGED, destructive=True)
+def delete_file(call: Call, *, memory_id: ItemId) -> Body:
+    """Take a file out of every list and search; `restore_item` brings it back, `erase_item` removes its bytes."""
+    again = bool(call.idempotency_key)
+    file = the(call, "document", memory_id, "memory_id", forgotten=again, namespace=SPACE)
+    return changed(call.engine.forget(call.caller, file.id, key=call.idempotency_key))
+
+
+@manage.tool(CHANGED, idempotent=True)
+def reread_file(call: Call, *, memory_id: ItemId) -> Body:
+    """Read a stored file again, which pays after an update of the readers."""
+    return changed(call.engine.documents.reread(call.caller, the(call, "document", memory_id, "memory_id").id))

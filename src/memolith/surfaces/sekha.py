@@ -1,18 +1,18 @@
 """The Sekha family: conversations with a label, a folder and an importance, found by the message."""
 
+from io import StringIO
 from typing import Annotated, Literal
 
-from pydantic import Field, JsonValue
+from pydantic import Field
 
 from memolith.engine import conversations as talks
 from memolith.engine.events import join_blocks
 from memolith.engine.intake import folder_path, when
 from memolith.engine.matching import checked
-from memolith.engine.model import Block, Condition, Draft, Filter, Item, Patch
-from memolith.engine.recall import Query
+from memolith.engine.model import Block, Condition, Draft, Filter, Item, Patch, Query
 from memolith.errors import InvalidInput, MemolithError
 from memolith.registry import Argument, Body, Call, Dialect, Family, shape
-from memolith.surfaces.items import bare_id, given, the
+from memolith.surfaces.items import CHANGED, ItemId, Limit, Object, bare_id, changed, given, manage, the
 
 REACH, EXCERPT, MOST_SUGGESTED, END_OF_DAY = 8, 200, 1000, "T23:59:59.999999"
 Id = Annotated[str, Field(description="The id of the conversation.")]
@@ -25,7 +25,6 @@ More = Annotated[bool, Field(description="Whether to tell more than the messages
 Bound = Annotated[float | None, Field(ge=0, le=10)]
 Days = Annotated[int, Field(ge=0, le=36_500, description="Not looked at for so many days.")]
 Most = Annotated[float, Field(ge=0, le=10, description="At most so important.")]
-Page = Annotated[int, Field(ge=1, le=100)]
 Offset = Annotated[int, Field(ge=0, le=10**9)]
 Status = Literal["active", "archived"]
 ABOUT = {"label": str, "status": str, "folder": str, "importance_score": float, "word_count": int,
@@ -43,7 +42,7 @@ class Message(Argument):
     role: Annotated[str, Field(min_length=1, max_length=100, pattern=r"\S", description="Who speaks.")]
     content: Annotated[str, Field(min_length=1, pattern=r"\S", description="What is said.")]
     timestamp: Annotated[str | None, Field(description="When, as ISO 8601; else now.")] = None
-    metadata: dict[str, JsonValue] | None = None
+    metadata: Object | None = None
 
     def block(self) -> Block:
         at = self.timestamp and when("messages.timestamp", self.timestamp)
@@ -101,7 +100,7 @@ def memory_store(call: Call, *, label: Label, messages: Annotated[list[Message],
 
 @sekha.tool(shape(query=str, total_results=int, limit=int, results=[RESULT], warnings=[str]), read_only=True)
 def memory_search(call: Call, *, query: Annotated[str, Field(min_length=1, pattern=r"\S")],
-                  filters: Filters | None = None, limit: Page = 10, offset: Offset = 0) -> Body:
+                  filters: Filters | None = None, limit: Limit = 10, offset: Offset = 0) -> Body:
     """Find messages by words and by meaning, the best first; `metadata.context` has the ones before and after."""
     found = call.engine.recall(call.caller, Query(query, (filters or Filters()).chosen(), limit=limit, offset=offset,
                                                   per_block=True, reach=REACH))
@@ -143,9 +142,8 @@ def memory_prune(call: Call, *, threshold_days: Days = 30, importance_threshold:
     return {"threshold_days": threshold_days, "importance_threshold": importance_threshold,
             "total_suggestions": total, "estimated_token_savings": savings, "suggestions": [
                 {"conversation_id": item.id, "conversation_label": item.title, "last_accessed": last,
-                 "message_count": item.blocks, "token_estimate": tokens, "preview": preview,
-                 "importance_score": score, "recommendation": advice}
-                for item, score, last, tokens, preview, advice in found],
+                 "message_count": item.blocks, "token_estimate": tokens, "preview": preview, "importance_score": score,
+                 "recommendation": advice} for item, score, last, tokens, preview, advice in found],
             "warnings": [f"The first {len(found):,} are shown."] * (len(found) < total)}
 
 
@@ -190,6 +188,43 @@ def memory_stats(call: Call, *, folder: Below = None, label: Named = None) -> Bo
     kind, asked = ("labels", label) if label is not None else ("folders", folder and folder_path(folder))
     names = sorted({name for name, *_ in counts}) if asked is None else [asked] * bool(total)
     return {"total_conversations": total, "average_importance": average, kind: names}
+
+
+@manage.tool(CHANGED)
+def append_messages(call: Call, *, conversation_id: ItemId,
+                    messages: Annotated[list[Message], Field(min_length=1, max_length=1000)]) -> Body:
+    """Add messages at the end of a conversation, as one more session."""
+    talk, blocks = the(call, "conversation", conversation_id, "conversation_id"), [one.block() for one in messages]
+    return changed(call.engine.append(call.caller, talk.id, blocks, call.idempotency_key))
+
+
+@manage.tool(shape(conversations=[dict], total=int), read_only=True)
+def list_conversations(call: Call, *, folder: Below = None, status: Status | None = None, limit: Limit = 20,
+                       offset: Offset = 0) -> Body:
+    """A page of conversations, the one that changed last first."""
+    chosen = Filters(folder=folder, status=status).chosen()
+    page = call.engine.listing(call.caller, chosen, "updated_at", True, limit, offset)
+    return {"total": page.total, "conversations": [
+        {"conversation_id": item.id, "label": item.title, "status": item.status, "message_count": item.blocks,
+         **item.attributes, "created_at": item.created_at, "updated_at": item.updated_at} for item in page.items]}
+
+
+@manage.tool(CHANGED, destructive=True)
+def delete_conversation(call: Call, *, conversation_id: ItemId) -> Body:
+    """Take a conversation out of every list and search; `restore_item` brings it back."""
+    talk = the(call, "conversation", conversation_id, "conversation_id", forgotten=bool(call.idempotency_key))
+    return changed(call.engine.forget(call.caller, talk.id, key=call.idempotency_key))
+
+
+@manage.tool(shape(taken=int, extended=int, known=int, messages=int), idempotent=True)
+def import_conversations(call: Call, *, content: Annotated[str, Field(min_length=1, description="The whole file.")],
+                         name: Annotated[str, Field(description="Its name, whose end tells what it is.")]
+                         = "conversations.json", folder: Folder = "") -> Body:
+    """Keep the chats of a ChatGPT or Claude export, of a Claude Code or Codex transcript or of a Markdown file."""
+    talks.take(call.engine, call.caller, StringIO(content), name, folder, report := talks.Report(talks.NOTHING))
+    if not report["taken"] + report["extended"] + report["known"]:
+        raise InvalidInput(f"There is no chat in this: {', '.join(+report) or 'nothing was said'}.", field="content")
+    return dict(report)
 
 
 def _read(call: Call, id: str) -> tuple[Item, list[Block], Body]:

@@ -3,20 +3,18 @@
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, Literal, cast
 
-from pydantic import Field, JsonValue
+from pydantic import Field
 
 from memolith import errors
 from memolith.engine.configuration import SET
-from memolith.engine.model import Block, Caller, Draft, Filter, Patch
+from memolith.engine.model import Block, Caller, Draft, Filter, Patch, Query
 from memolith.engine.ports import Reader
-from memolith.engine.recall import Query
 from memolith.registry import Body, Call, Family, shape
-from memolith.surfaces.items import bare_id, coded, given, the
+from memolith.surfaces.items import Limit, Object, Texts, bare_id, coded, given, spoken, the
 
-Object = dict[str, JsonValue]
-Tags = list[str] | None
 Named = Annotated[str, Field(min_length=1)]
 MemoryType = Literal["context", "project", "knowledge", "reference", "personal", "workflow"]
 Status = Literal["active", "archived", "draft", "deleted"]
@@ -25,9 +23,8 @@ UserId = Annotated[str, Field(description="Whose memories; another user's id nee
 # Left out, it is what the tenant has set; the schema shows what that is at first.
 Share = Annotated[float, Field(ge=0, le=1, json_schema_extra={"default": 0.7})]
 TopicId = Annotated[str | None, Field(description="The id of a topic.")]
-AllTags = Annotated[list[str] | None, Field(description="All of these.")]
+AllTags = Annotated[Texts, Field(description="All of these.")]
 Elsewhere = Annotated[bool, Field(description="Also look at the tags the user has elsewhere.")]
-Limit = Annotated[int, Field(ge=1, le=100)]
 Page = Annotated[int, Field(ge=1, le=10**9)]
 Sort = Literal["created_at", "updated_at", "title", "access_count", "last_accessed"]
 # An empty text stands for an argument that was left out, because null has a meaning.
@@ -55,10 +52,11 @@ MEMORY, SCORED = shape(OPTIONAL, **FIELDS), shape(OPTIONAL, **FIELDS, similarity
 
 lanonasis = Family("lanonasis", coded(CODES, (-32005, "Validation Error")),
                    instructions="Memories with a title, a type and tags; a vault for the keys of vendors; insights.")
+of_user = partial(lanonasis.tool, read_only=True, inert=("user_id",))
 
 
 @lanonasis.tool(MEMORY)
-def create_memory(call: Call, *, title: Named, content: Named, memory_type: MemoryType = "context", tags: Tags = None,
+def create_memory(call: Call, *, title: Named, content: Named, memory_type: MemoryType = "context", tags: Texts = None,
                   topic_id: TopicId = None, project_ref: str | None = None, metadata: Object | None = None,
                   summary: str | None = None) -> Body:
     """Keep a memory; it can be found at once."""
@@ -80,7 +78,7 @@ def get_memory(call: Call, *, memory_id: MemoryId) -> Body:
 
 @lanonasis.tool(MEMORY, idempotent=True)
 def update_memory(call: Call, *, memory_id: MemoryId, title: Named | None = None, content: Named | None = None,
-                  memory_type: MemoryType | None = None, tags: Tags = None, topic_id: Change = "",
+                  memory_type: MemoryType | None = None, tags: Texts = None, topic_id: Change = "",
                   project_ref: Change = "", status: Status | None = None, metadata: Object | None = None,
                   summary: str | None = None) -> Body:
     """Change a memory: what is given takes the place of what was there, which stays in its history."""
@@ -134,9 +132,9 @@ def search_memories(call: Call, *, query: Named, memory_types: list[MemoryType] 
     measured(call, query=query)
     started = time.perf_counter()
     least = call.engine.configuration.number(call.caller.tenant, "search_threshold", threshold)
-    found = call.engine.recall(call.caller, Query(
-        query, _filter(memory_types or [], topic_id, project_ref, status, tags), limit=limit, threshold=least,
-        by_similarity=True, per_item=True))
+    chosen = _filter(memory_types or [], topic_id, project_ref, status, tags)
+    found = call.engine.recall(call.caller, Query(query, chosen, limit=limit, threshold=least, by_similarity=True,
+                                                  per_item=True))
     scores = {hit.item.id: hit.score for hit in found.hits}
     return {"results": shown(call, list(scores), scores), "total_results": found.total,
             "search_time_ms": round((time.perf_counter() - started) * 1000, 3), "warnings": list(found.warnings)}
@@ -162,11 +160,10 @@ def intelligence_health_check(call: Call) -> Body:
         "latency_ms": round((time.perf_counter() - started) * 1000, 3)}
 
 
-@lanonasis.tool(shape(memory_id=str, suggestions=[shape(tag=str, confidence=float, reason=str)], existing_tags=[str],
-                      method=str, warnings=[str]), read_only=True, inert=("user_id",))
-def intelligence_suggest_tags(call: Call, *, memory_id: MemoryId, user_id: UserId,
-                              max_suggestions: Annotated[int, Field(ge=1, le=20)] = 5,
-                              include_existing_tags: Elsewhere = True) -> Body:
+@of_user(shape(memory_id=str, suggestions=[shape(tag=str, confidence=float, reason=str)], existing_tags=[str],
+               method=str, warnings=[str]))
+def intelligence_suggest_tags(call: Call, *, memory_id: MemoryId, user_id: UserId, max_suggestions: Annotated[
+        int, Field(ge=1, le=20)] = 5, include_existing_tags: Elsewhere = True) -> Body:
     """Tags that would suit a memory and that it does not have yet."""
     call = acting_for(call, user_id)
     item, engine = the(call, "memory", memory_id, "memory_id"), call.engine
@@ -179,11 +176,9 @@ def intelligence_suggest_tags(call: Call, *, memory_id: MemoryId, user_id: UserI
                             for one in found if one.label.casefold() not in has][:max_suggestions]}
 
 
-@lanonasis.tool(shape(source_memory_id=str, related=[SCORED], method=str, warnings=[str]), read_only=True,
-                inert=("user_id",))
-def intelligence_find_related(call: Call, *, memory_id: MemoryId, user_id: UserId,
-                              limit: Annotated[int, Field(ge=1, le=50)] = 10,
-                              similarity_threshold: Share = SET) -> Body:
+@of_user(shape(source_memory_id=str, related=[SCORED], method=str, warnings=[str]))
+def intelligence_find_related(call: Call, *, memory_id: MemoryId, user_id: UserId, limit: Annotated[
+        int, Field(ge=1, le=50)] = 10, similarity_threshold: Share = SET) -> Body:
     """Memories that are about the same as a memory."""
     call = acting_for(call, user_id)
     item, engine = the(call, "memory", memory_id, "memory_id"), call.engine
@@ -196,9 +191,8 @@ def intelligence_find_related(call: Call, *, memory_id: MemoryId, user_id: UserI
             "warnings": list(found.warnings)}
 
 
-@lanonasis.tool(shape(duplicate_pairs=[shape(memory_1=MEMORY, memory_2=MEMORY, similarity_score=float)],
-                      total_pairs=int, threshold_used=float, method=str, warnings=[str]),
-                read_only=True, inert=("user_id",))
+@of_user(shape(duplicate_pairs=[shape(memory_1=MEMORY, memory_2=MEMORY, similarity_score=float)], total_pairs=int,
+               threshold_used=float, method=str, warnings=[str]))
 def intelligence_detect_duplicates(call: Call, *, user_id: UserId, similarity_threshold: Annotated[
         float, Field(ge=0, le=1, json_schema_extra={"default": 0.9})] = SET, max_pairs: Limit = 20) -> Body:
     """Pairs of memories that say nearly the same; a changed number, date, name or negation is no duplicate."""
@@ -217,9 +211,8 @@ def intelligence_detect_duplicates(call: Call, *, user_id: UserId, similarity_th
             "total_pairs": len(found), "threshold_used": least, "method": "built-in", "warnings": list(warnings)}
 
 
-@lanonasis.tool(shape(insights=[shape(category=str, insight=str, supporting_memories=[str], confidence=float)],
-                      summary=str, topic=str, memories_analyzed=int, method=str, warnings=[str]),
-                read_only=True, inert=("user_id",))
+@of_user(shape(insights=[shape(category=str, insight=str, supporting_memories=[str], confidence=float)],
+               summary=str, topic=str, memories_analyzed=int, method=str, warnings=[str]))
 def intelligence_extract_insights(call: Call, *, user_id: UserId, topic: str | None = None,
                                   memory_type: MemoryType | None = None, max_memories: Limit = 50) -> Body:
     """Themes, decisions, open questions and gaps in a user's memories, with the memories behind each."""
@@ -231,9 +224,9 @@ def intelligence_extract_insights(call: Call, *, user_id: UserId, topic: str | N
             "memories_analyzed": count, "method": method, "warnings": list(warnings)}
 
 
-@lanonasis.tool(shape(time_range_days=int, method=str, patterns=shape(
+@of_user(shape(time_range_days=int, method=str, patterns=shape(
     top_topics=[shape(topic=str, count=int)], activity_trend={"enum": ["increasing", "stable", "decreasing"]},
-    peak_usage_hours=[int], type_distribution=dict)), read_only=True, inert=("user_id",))
+    peak_usage_hours=[int], type_distribution=dict)))
 def intelligence_analyze_patterns(call: Call, *, user_id: UserId,
                                   time_range_days: Annotated[int, Field(ge=1, le=365)] = 30) -> Body:
     """What a user wrote about lately, whether more or less than before, and at which hours (UTC)."""
@@ -245,7 +238,7 @@ def intelligence_analyze_patterns(call: Call, *, user_id: UserId,
 
 
 def _filter(types: Sequence[str], topic_id: str | None, project_ref: str | None, status: Status | None,
-            tags: Tags) -> Filter:
+            tags: Texts) -> Filter:
     return Filter(kinds=("memory",), namespaces=tuple(name for type in types for name in TYPES[type]),
                   topics=(bare_id(topic_id),) if topic_id else (), projects=(project_ref,) if project_ref else (),
                   tags_all=tuple(tags or ()), statuses=STATUSES.get(status or "", ()), forgotten=status == "deleted")
@@ -262,9 +255,9 @@ def shown(call: Call, ids: Sequence[str], scores: Mapping[str, float] | None = N
     """The memories as they are now, forgotten or not, with how often they were read and how similar they are."""
     found, reads = call.engine.read_many(call.caller, ids, forgotten=True), call.engine.accesses(call.caller, ids)
     return [{
-        "id": item.id, "title": item.title or blocks[0].text.strip().splitlines()[0][:80],
-        "content": "\n\n".join(block.text for block in blocks), "memory_type": type_for(item.namespace),
-        "tags": list(item.tags), "status": "deleted" if item.forgotten else STATUS_OF.get(item.status, "active"),
+        "id": item.id, "title": item.title or blocks[0].text.strip().splitlines()[0][:80], "content": spoken(blocks),
+        "memory_type": type_for(item.namespace), "tags": list(item.tags),
+        "status": "deleted" if item.forgotten else STATUS_OF.get(item.status, "active"),
         "summary": item.attributes.get("summary"), "topic_id": item.attributes.get("topic_id"),
         "project_ref": item.project, "user_id": item.owner,
         "metadata": {name: value for name, value in item.attributes.items() if name not in OWN} | cast(
@@ -297,7 +290,7 @@ def acting_for(call: Call, user_id: str | None) -> Call:
     return replace(call, caller=replace(caller, admin=False))
 
 
-def measured(call: Call, tags: Tags = None, **given: str | None) -> None:
+def measured(call: Call, tags: Texts = None, **given: str | None) -> None:
     """Refuse what is longer than this tenant allows."""
     limits = call.engine.configuration.values(call.caller.tenant)
     if len(tags or ()) > (most := int(limits["max_tags"])):

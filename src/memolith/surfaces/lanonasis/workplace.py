@@ -2,20 +2,19 @@
 
 import time
 from dataclasses import asdict
-from typing import Annotated, Literal
+from typing import Annotated, Literal, cast
 
 from pydantic import Field
 
 from memolith import __version__
 from memolith.engine.configuration import KEYS, known_key
-from memolith.engine.model import Audience, Caller, Draft, Filter, Item
-from memolith.engine.recall import Query
+from memolith.engine.model import Audience, Caller, Condition, Draft, Filter, Item, Patch, Query
 from memolith.engine.vault import Secret
-from memolith.errors import InvalidInput, NotFound
+from memolith.errors import Conflict, InvalidInput, NotFound
 from memolith.registry import Body, Call, shape
-from memolith.surfaces.items import bare_id, given, the
+from memolith.surfaces.items import CHANGED, ItemId, Object, bare_id, changed, given, manage, the
 from memolith.surfaces.lanonasis import memories
-from memolith.surfaces.lanonasis.memories import Named, Object, UserId, acting_for, lanonasis, mine
+from memolith.surfaces.lanonasis.memories import Named, UserId, acting_for, lanonasis, mine, of_user
 
 __all__ = ["lanonasis"]
 ConfigKey = Annotated[str, Field(description=", ".join(KEYS))]
@@ -23,6 +22,10 @@ KeyId = Annotated[str, Field(description="The id of the key.")]
 KeyType = Literal["api_key", "oauth_token", "certificate", "ssh_key"]
 Environment = Literal["development", "staging", "production"]
 Name = Annotated[str, Field(min_length=1, max_length=255)]
+TopicName = Annotated[str, Field(min_length=1, max_length=100)]
+TopicText = Annotated[str | None, Field(max_length=500)]
+Color = Annotated[str | None, Field(pattern="^#[0-9A-Fa-f]{6}$")]
+Icon = Annotated[str | None, Field(max_length=50)]
 MOST, EXCERPT = 1000, 300
 BY_TYPE = shape(**dict.fromkeys(memories.TYPES, int))
 WELL = {"enum": ["healthy", "unhealthy"]}
@@ -45,8 +48,8 @@ def health_check(call: Call) -> Body:
                 "database": "healthy", "cache": "healthy", "embeddings": "healthy" if well else "unhealthy"}}
 
 
-@lanonasis.tool(shape("most_accessed_memory", total_memories=int, memories_by_type=BY_TYPE, total_topics=int,
-                      most_accessed_memory=str, recent_memories=[str]), read_only=True, inert=("user_id",))
+@of_user(shape("most_accessed_memory", total_memories=int, memories_by_type=BY_TYPE, total_topics=int,
+               most_accessed_memory=str, recent_memories=[str]))
 def get_stats(call: Call, *, user_id: UserId | None = None) -> Body:
     """How many memories a user has, of which types, and which were read or written last."""
     caller, engine = acting_for(call, user_id).caller, call.engine
@@ -61,7 +64,7 @@ def get_stats(call: Call, *, user_id: UserId | None = None) -> Body:
             "most_accessed_memory": favourite, "recent_memories": [item.id for item in recent.items]}
 
 
-@lanonasis.tool(shape(topics=[TOPIC]), read_only=True, inert=("user_id",))
+@of_user(shape(topics=[TOPIC]))
 def list_topics(call: Call, *, user_id: UserId | None = None) -> Body:
     """The topics under which a user keeps memories."""
     caller = acting_for(call, user_id).caller
@@ -172,6 +175,50 @@ def search_lanonasis_docs(call: Call, *, query: Named, section: Literal["all", "
     return {"query": query, "total": found.total, "warnings": list(found.warnings), "results": [
         {"title": hit.item.title, "section": hit.item.namespace, "path": hit.item.id,
          "excerpt": " ".join(hit.passage.text.split())[:EXCERPT], "score": hit.score} for hit in found.hits]}
+
+
+@manage.tool(CHANGED)
+def create_topic(call: Call, *, name: TopicName, description: TopicText = None, color: Color = None, icon: Icon = None,
+                 parent_topic_id: str | None = None) -> Body:
+    """Make a topic to keep memories under, perhaps below another."""
+    above = the(call, "topic", parent_topic_id, "parent_topic_id").id if parent_topic_id else None
+    known = given(description=description, color=color, icon=icon, parent_topic_id=above)
+    return changed(call.engine.remember(call.caller, Draft("topic", name, attributes=known), call.idempotency_key))
+
+
+@manage.tool(CHANGED, idempotent=True)
+def update_topic(call: Call, *, topic_id: ItemId, name: TopicName | None = None, description: TopicText = None,
+                 color: Color = None, icon: Icon = None, parent_topic_id: Annotated[
+                     str | None, Field(description="The topic to move it below; `top` for none.")] = None) -> Body:
+    """Rename, describe, colour or move a topic."""
+    topic = the(call, "topic", topic_id, "topic_id")
+    above = parent_topic_id if parent_topic_id != "top" else None
+    attributes = given(description=description, color=color, icon=icon, parent_topic_id=above)
+    patch = Patch(name, attributes=attributes, dropped=("parent_topic_id",) if parent_topic_id == "top" else ())
+    if patch == Patch(attributes={}):
+        raise InvalidInput("Say what to change.", field="name")
+    while above:
+        if (parent := the(call, "topic", above, "parent_topic_id")).id == topic.id:
+            raise InvalidInput("A topic cannot be below itself.", field="parent_topic_id")
+        above = cast("str | None", parent.attributes.get("parent_topic_id"))
+    return changed(call.engine.revise(call.caller, topic.id, patch, key=call.idempotency_key))
+
+
+@manage.tool(CHANGED, destructive=True)
+def delete_topic(call: Call, *, topic_id: ItemId) -> Body:
+    """Delete a topic that has none below it; its memories stay."""
+    topic = the(call, "topic", topic_id, "topic_id", forgotten=bool(call.idempotency_key))
+    below = Filter(kinds=("topic",), where=(Condition("parent_topic_id", "eq", topic.id),))
+    if call.engine.listing(call.caller, below, limit=1).total:
+        raise Conflict("There are topics below this one; move or delete them first.", field="topic_id")
+    return changed(call.engine.forget(call.caller, topic.id, key=call.idempotency_key))
+
+
+@manage.tool(CHANGED, idempotent=True)
+def assign_topic(call: Call, *, topic_id: ItemId, memory_id: ItemId) -> Body:
+    """Put a memory under a topic."""
+    patch = Patch(attributes={"topic_id": the(call, "topic", topic_id, "topic_id").id})
+    return changed(call.engine.revise(call.caller, the(call, "memory", memory_id, "memory_id").id, patch))
 
 
 def _own(caller: Caller, organisation: str | None) -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Annotated, Literal, get_args
 
-from pydantic import Field, JsonValue
+from pydantic import Field
 
 from memolith.engine import graph as known
 from memolith.engine.graph import ENTITIES, MEMORIES, MENTION, MOST, NOW, Moment, Neighbourhood, seen, standing
@@ -15,9 +15,10 @@ from memolith.engine.model import Direction, Draft, EntityType, Filter, Item, Li
 from memolith.engine.ports import MOST_LISTED, Finding
 from memolith.errors import InvalidInput
 from memolith.registry import Actions, Body, Call, shape
-from memolith.surfaces.items import bare_id, given
-from memolith.surfaces.subcog.captures import here, placed, subcog
+from memolith.surfaces.items import Object, bare_id, given
+from memolith.surfaces.subcog.captures import placed, subcog
 
+__all__ = ["subcog"]
 BOTH, TYPES = Filter(kinds=("entity", "memory")), get_args(RelationType)
 MORE = ["There is more than is shown."]
 Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"\S", description="What it is called.")]
@@ -31,7 +32,7 @@ Known = Annotated[str | None, Field(description="As it was known at this time.")
 Valid = Annotated[str | None, Field(description="Only relationships that held at this time.")]
 Bound = Annotated[str | None, Field(description="When it began or ceased to hold.")]
 Memory = Annotated[str | None, Field(description="The memory that mentions them; its text, where no content is given.")]
-Properties = Annotated[dict[str, JsonValue] | None, Field(description="Anything else to keep with it.")]
+Properties = Annotated[Object | None, Field(description="Anything else to keep with it.")]
 # An entity, a relationship, or either as far as it was found and not stored.
 ROW = shape(id=str, urn=str, name=str, entity_type=str, confidence=float, aliases=[str], properties=dict,
             from_entity=str, to_entity=str, relationship_type=str, valid_from=str, valid_to=str, evidence=str,
@@ -51,9 +52,9 @@ graph = subcog.tool(read_only=True)(Actions(
 
 @entities.action("create", ROW, effect="writes")
 def create_entity(call: Call, *, name: Name, entity_type: EntityType, properties: Properties = None) -> Body:
-    caller, audience, project = placed(call, "project")
-    draft = Draft("entity", name, (), (), given(properties=properties), "active", audience, project, entity_type)
-    return _entity(call.engine.remember(caller, draft, call.idempotency_key).item)
+    place = placed(call.caller, "project")
+    draft = Draft("entity", name, (), (), given(properties=properties), "active", *place, entity_type)
+    return _entity(call.engine.remember(call.caller, draft, call.idempotency_key).item)
 
 
 @entities.action("get", ROW, effect="reads")
@@ -64,20 +65,20 @@ def get_entity(call: Call, *, entity_id: Named) -> Body:
 @entities.action("list", shape(entities=[ROW], entity_count=int), effect="reads")
 def list_entities(call: Call, *, entity_type: EntityType | None = None, limit: Limit = 50) -> Body:
     chosen = replace(ENTITIES, namespaces=(entity_type,) if entity_type else ())
-    page = call.engine.listing(here(call).caller, chosen, limit=limit)
+    page = call.engine.listing(call.caller, chosen, limit=limit)
     return {"entities": [_entity(item) for item in page.items], "entity_count": page.total}
 
 
 @entities.action("delete", DONE, effect="writes")
 def delete_entity(call: Call, *, entity_id: Named) -> Body:
     id = _the(call, entity_id).id
-    return {"id": id, "deleted": True, "relationships_removed": known.forget(call.engine, here(call).caller, id)}
+    return {"id": id, "deleted": True, "relationships_removed": known.forget(call.engine, call.caller, id)}
 
 
 @entities.action("extract", GRAPH, effect="writes")
 def extract(call: Call, *, content: str = "", store: bool = False, min_confidence: Share = 0.6,
             memory_id: Memory = None) -> Body:
-    caller, audience, project = placed(call, "project")
+    caller, (audience, project) = call.caller, placed(call.caller, "project")
     memory = _the(call, memory_id, "memory_id", MEMORIES).id if memory_id else None
     text = content.strip() or (call.engine.insights.texts(caller, [memory])[memory] if memory else "")
     if not text:
@@ -87,7 +88,7 @@ def extract(call: Call, *, content: str = "", store: bool = False, min_confidenc
     ids = known.keep(call.engine, caller, place, found, memory) if store else {}
     rows: list[Body] = [{**given(id=ids.get(one.text)), "name": one.text, "entity_type": one.label,
                          "confidence": one.confidence} for one in found if not one.support]
-    return {**_counted(rows, _said(found, ids)), "method": method, "stored": store, "warnings": warnings}
+    return _counted(rows, _said(found, ids), method=method, stored=store, warnings=warnings)
 
 
 @entities.action("merge", shape(entity=ROW, merged=[str], relationships=[ROW], dry_run=bool), effect="writes")
@@ -95,7 +96,7 @@ def merge(call: Call, *, entity_ids: Several, canonical_name: Name | None = None
     items = {item.id: item for item in (_the(call, one, "entity_ids") for one in entity_ids)}
     if len(items) < 2:
         raise InvalidInput("These are one entity already.", field="entity_ids")
-    one, moved = known.merge(call.engine, here(call).caller, [*items.values()], canonical_name or "", dry_run)
+    one, moved = known.merge(call.engine, call.caller, [*items.values()], canonical_name or "", dry_run)
     return {"entity": _entity(one), "merged": [id for id in items if id != one.id], "dry_run": dry_run,
             "relationships": [_relation(link) for link in moved]}
 
@@ -110,13 +111,13 @@ def create_relationship(call: Call, *, from_entity: Named, to_entity: Named, rel
     first, end = _times(valid_from=valid_from, valid_to=valid_to)
     if first and end and end <= first:
         raise InvalidInput("`valid_to` must lie after `valid_from`.", field="valid_to")
-    return _relation(call.engine.link(here(call).caller, source.id, target.id, relationship_type, 1.0, given(
+    return _relation(call.engine.link(call.caller, source.id, target.id, relationship_type, 1.0, given(
         properties=properties, valid_from=first, valid_to=end), again=True))
 
 
 @relationships.action("get", ROW, effect="reads")
 def get_relationship(call: Call, *, relationship_id: str) -> Body:
-    return _relation(known.relationship(call.engine, here(call).caller, bare_id(relationship_id)))
+    return _relation(known.relationship(call.engine, call.caller, bare_id(relationship_id)))
 
 
 @relationships.action("list", shape(relationships=[ROW], relationship_count=int, warnings=[str]), effect="reads")
@@ -130,19 +131,17 @@ def list_relationships(call: Call, *, entity_id: Named | None = None, relationsh
 
 @relationships.action("delete", DONE, effect="writes")
 def delete_relationship(call: Call, *, relationship_id: str) -> Body:
-    caller = here(call).caller
-    link = call.engine.unlink(caller, known.relationship(call.engine, caller, bare_id(relationship_id)).id)
-    return {"id": link.id, "deleted": True, "relationships_removed": 1}
+    link = known.relationship(call.engine, call.caller, bare_id(relationship_id))
+    return {"id": call.engine.unlink(call.caller, link.id).id, "deleted": True, "relationships_removed": 1}
 
 
 @relationships.action("infer", GRAPH, effect="writes")
 def infer(call: Call, *, entity_ids: Several, store: bool = False, min_confidence: Share = 0.7) -> Body:
-    items, caller = [_the(call, one, "entity_ids") for one in entity_ids], here(call).caller
-    found, method, warnings = known.infer(call.engine, caller, items, min_confidence)
+    items = [_the(call, one, "entity_ids") for one in entity_ids]
+    found, method, warnings = known.infer(call.engine, call.caller, items, min_confidence)
     if store:
-        known.keep(call.engine, caller, Draft("entity"), found, None)
-    return {**_counted([_entity(item) for item in items], _said(found, {})), "method": method, "stored": store,
-            "warnings": warnings}
+        known.keep(call.engine, call.caller, Draft("entity"), found, None)
+    return _counted([*map(_entity, items)], _said(found, {}), method=method, stored=store, warnings=warnings)
 
 
 @graph.action("neighbors", GRAPH, effect="reads")
@@ -151,14 +150,14 @@ def neighbors(call: Call, *, entity_id: Named, depth: Depth = None, direction: W
     types = tuple(relationship_types or ())
     around = _around(call, entity_id, depth or 1, types, direction, BOTH if MENTION in types else ENTITIES, MOST,
                      as_of, valid_at)
-    return {**_counted([_entity(item) for item in around.items if around.distance[item.id]],
-                       [_relation(link) for link in around.links]), "warnings": MORE * around.cut}
+    return _counted([_entity(item) for item in around.items if around.distance[item.id]],
+                    [*map(_relation, around.links)], warnings=MORE * around.cut)
 
 
 @graph.action("path", GRAPH, effect="reads")
 def find_path(call: Call, *, from_entity: Named, to_entity: Named, max_hops: Limit = 5, as_of: Known = None,
               valid_at: Valid = None) -> Body:
-    moment, caller = _times(as_of=as_of, valid_at=valid_at), here(call).caller
+    moment, caller = _times(as_of=as_of, valid_at=valid_at), call.caller
     start, end = (_the(call, one, field, moment=moment).id
                   for one, field in ((from_entity, "from_entity"), (to_entity, "to_entity")))
     ids = [id for id, _, _ in known.path(call.engine.store, caller, start, end, max_hops, ENTITIES, moment)]
@@ -196,13 +195,13 @@ def visualize(call: Call, *, format: Literal["mermaid", "dot", "json", "ascii"] 
 def _the(call: Call, name: str, field: str = "entity_id", chosen: Filter = ENTITIES, moment: Moment = NOW) -> Item:
     """Who is meant; in the past also what was deleted since."""
     chosen = replace(chosen, forgotten=None if moment.as_of else False)
-    return known.find(call.engine, here(call).caller, bare_id(name), field, chosen)
+    return known.find(call.engine, call.caller, bare_id(name), field, chosen)
 
 
 def _around(call: Call, name: str | None, depth: int, types: tuple[str, ...], way: Direction, chosen: Filter, most: int,
             as_of: str | None = None, valid_at: str | None = None) -> Neighbourhood:
     """What lies around an entity, or all of the graph."""
-    caller, moment = here(call).caller, _times(as_of=as_of, valid_at=valid_at)
+    caller, moment = call.caller, _times(as_of=as_of, valid_at=valid_at)
     if name is not None:
         return call.engine.explore(caller, _the(call, name, moment=moment).id, depth, types, way, chosen, most, moment)
     with call.engine.store.reading(caller.tenant) as rows:
@@ -233,5 +232,6 @@ def _said(found: list[Finding], ids: dict[str, str]) -> list[Body]:
              **given(memory_id="".join(one.support[2:]))} for one in found if one.support]
 
 
-def _counted(items: list[Body], links: list[Body]) -> Body:
-    return {"entities": items, "relationships": links, "entity_count": len(items), "relationship_count": len(links)}
+def _counted(items: list[Body], links: list[Body], **more: object) -> Body:
+    return {"entities": items, "relationships": links, "entity_count": len(items), "relationship_count": len(links),
+            **more}

@@ -8,22 +8,22 @@ from typing import Annotated, Literal, cast
 
 from pydantic import Field, JsonValue
 
-from memolith.engine.model import Audience, Block, Draft, Filter, Found, Item, Json, Patch
+from memolith.engine.model import Audience, Block, Draft, Filter, Found, Item, Json, Patch, Query
 from memolith.engine.ports import MOST_LISTED
-from memolith.engine.recall import Query
 from memolith.engine.secrets import headline
 from memolith.engine.templates import NAME, Template, as_json, as_xml
 from memolith.errors import InvalidInput, PromptNotFound
 from memolith.registry import Actions, Argument, Body, Call, Prompt, Prompts, shape
-from memolith.surfaces.items import spoken
-from memolith.surfaces.subcog.captures import Domain, Tags, here, placed, rows, subcog, wanted
+from memolith.surfaces.items import Limit, Object, Texts, spoken
+from memolith.surfaces.subcog.captures import Domain, here, placed, rows, wanted
+from memolith.surfaces.subcog.graph import subcog
 
+__all__ = ["subcog"]
 FORMS: dict[str, Callable[[str], str]] = {"markdown": str, "json": as_json, "xml": as_xml}
 CASCADE: tuple[Domain, ...] = ("project", "user", "org")
 Name = Annotated[str, Field(description="Small letters, digits and single hyphens, as code-review.")]
 In = Annotated[Domain | None, Field(description="Left out: the project's, else the user's, else the organisation's.")]
-Limit = Annotated[int, Field(ge=1, le=100)]
-Values = Annotated[dict[str, JsonValue] | None, Field(description="A value for each variable.")]
+Values = Annotated[Object | None, Field(description="A value for each variable.")]
 Text = Annotated[str, Field(description="With {{variable}}, {{#each list}}…{{/each}}, {{#if x}}…{{/if}}.")]
 
 
@@ -49,25 +49,24 @@ def keep(kind: str, tool: Actions, given: Sequence[str] = ()) -> None:
 
     @tool.action("save", KEPT, effect="writes")
     def save(call: Call, *, name: Name, content: Text, description: str | None = None, domain: Domain = "project",
-             tags: Tags = None, variables_def: list[Variable] | None = None) -> Body:
+             tags: Texts = None, variables_def: list[Variable] | None = None) -> Body:
         """Keep a prompt under its name; what it said before stays in its history."""
         if not re.fullmatch(r"(?=.{1,64}$)[a-z][a-z0-9]*(-[a-z0-9]+)*", name):
             raise InvalidInput("A name is of small letters, digits and single hyphens.", field="name", value=name)
-        caller, audience, project = placed(call, domain)
         declared = {one.name: one for one in variables_def or ()}
         names = Template(content, None if variables_def is None else {*declared, *given}).names
         used = {one: Variable(name=one, required=must) for one, must in names.items() if one not in given}
         kept: dict[str, Json] = {"description": description or headline(content.lstrip("# \n")),
                                  "variables": [one.model_dump() for one in (used | declared).values()]}
-        draft = Draft(kind, name, (Block(content),), tuple(tags or ()), kept, audience=audience, project=project)
-        present = _nearest(call, kind, name, domain)
-        written = call.engine.revise(caller, present.id, Patch(None, draft.blocks, draft.tags, kept)
-                                     ) if present else call.engine.remember(caller, draft, call.idempotency_key)
+        said, marked, present = (Block(content),), tuple(tags or ()), _nearest(call, kind, name, domain)
+        draft = Draft(kind, name, said, marked, kept, "active", *placed(call.caller, domain))
+        written = call.engine.revise(call.caller, present.id, Patch(None, said, marked, kept)
+                                     ) if present else call.engine.remember(call.caller, draft, call.idempotency_key)
         call.changed()
         return {**_shown(call, written.item), "redactions": dict(written.redactions)}
 
     @tool.action("list", shape(**{f"{kind}s": [KEPT], "total": int}), effect="reads")
-    def list_(call: Call, *, domain: In = None, tags: Tags = None, limit: Limit = 20) -> Body:
+    def list_(call: Call, *, domain: In = None, tags: Texts = None, limit: Limit = 20) -> Body:
         """The prompts at hand with all of the tags, those of the nearest domain first."""
         found = _reach(call, kind, domain, Filter(tags_all=tuple(tags or ())))
         return {f"{kind}s": [_shown(call, item) for item in found[:limit]], "total": len(found)}
@@ -81,7 +80,7 @@ def keep(kind: str, tool: Actions, given: Sequence[str] = ()) -> None:
     def delete(call: Call, *, name: Name, domain: Domain) -> Body:
         """Delete the prompt of a domain."""
         item = _find(call, kind, name, domain)
-        call.engine.forget(here(call).caller, item.id, key=call.idempotency_key)
+        call.engine.forget(call.caller, item.id, key=call.idempotency_key)
         call.changed()
         return {"name": name, "domain": item.audience.value, "deleted": True}
 
@@ -100,21 +99,21 @@ def run(call: Call, *, name: Name, variables: Values = None, domain: In = None) 
 def render(call: Call, *, name: Name, query: str | None = None, limit: Limit = 20, variables: Values = None,
            format: Literal["markdown", "json", "xml"] = "markdown", domain: In = None) -> Body:
     """The text of a template with the memories found and the values in it; counts as a use."""
-    item, call = _find(call, "template", name, domain), here(call)
+    item = _find(call, "template", name, domain)
     asked = Query(query or "", wanted(call, "status:active"), limit=limit, per_item=True)
     found = Found((), 0) if query is None else call.engine.recall(call.caller, asked)
-    shown = rows(call, [hit.item for hit in found.hits], "everything")
+    scores = {hit.item.id: hit.score for hit in found.hits}
+    shown = rows(call, [*scores], "everything", scores)
     total: dict[str, Json] = {"total_count": len(shown), "namespace_counts": dict(Counter(
         str(row["namespace"]) for row in shown))}
-    memories = cast("Json", [{**row, "score": hit.score} for row, hit in zip(shown, found.hits, strict=True)])
-    body = _rendered(call, item, {"memories": memories, **total, "statistics": total, **(variables or {})})
+    body = _rendered(call, item, {"memories": cast("Json", shown), **total, "statistics": total, **(variables or {})})
     return {**body, "rendered": FORMS[format](str(body["rendered"])), "version": item.version, "format": format,
             "total_count": len(shown), "warnings": list(found.warnings)}
 
 
 def _reach(call: Call, kind: str, domain: Domain | None = None, chosen: Filter = Filter()) -> list[Item]:
     """What there is of a kind in a domain, or in all that the caller works in, the nearest first."""
-    caller, places = here(call).caller, [placed(call, one)[1:] for one in CASCADE if domain in (None, one)]
+    caller, places = call.caller, [placed(call.caller, one) for one in CASCADE if domain in (None, one)]
     found = call.engine.listing(caller, replace(chosen, kinds=(kind,)), "title", False, MOST_LISTED).items
     near = [(places.index(place), item) for item in found if (place := (item.audience, item.project))
             in places and (item.audience is not Audience.USER or item.owner == caller.user)]
@@ -136,13 +135,13 @@ def _variables(item: Item) -> list[Variable]:
 
 
 def _shown(call: Call, item: Item, version: int | None = None) -> Body:
-    caller = here(call).caller
+    caller, past = call.caller, call.engine.past
     count = call.engine.accesses(caller, [item.id]).get(item.id, (0, ""))[0]
-    steps = [] if version is None else call.engine.past.history(caller, item.id)
+    steps = [] if version is None else past.history(caller, item.id)
     at = [step.event.at for step in steps if step.event.version == version]
     if version is not None and not at:
         raise PromptNotFound(f"There is no version {version} of {item.title!r}.", field="version")
-    item, blocks = call.engine.past.as_of(caller, item.id, at[0]) if at else call.engine.read(caller, item.id)
+    item, blocks = past.as_of(caller, item.id, at[0]) if at else call.engine.read(caller, item.id)
     return {"id": item.id, "name": item.title, "domain": item.audience.value, "content": spoken(blocks),
             "description": item.attributes.get("description", ""), "tags": list(item.tags), "version": item.version,
             "variables": [one.name for one in _variables(item)], "usage_count": count, "updated_at": item.updated_at,
@@ -150,33 +149,33 @@ def _shown(call: Call, item: Item, version: int | None = None) -> Body:
 
 
 def _rendered(call: Call, item: Item, values: Mapping[str, Json]) -> Body:
-    _, blocks = call.engine.read(caller := here(call).caller, item.id)
+    _, blocks = call.engine.read(call.caller, item.id)
     known = _variables(item)
     defaults = {one.name: one.default for one in known if one.default is not None}
     text = Template(spoken(blocks)).render({**defaults, **values}, [one.name for one in known if one.required])
-    call.engine.note_read(caller, item.id)
+    call.engine.note_read(call.caller, item.id)
     return {"name": item.title, "domain": item.audience.value, "rendered": text}
 
 
 def listed(call: Call) -> Sequence[Prompt]:
     """The prompts that a client shows to its user; of several with a name the nearest."""
-    found = {item.title: item for item in reversed(_reach(call, "prompt"))}
+    found = {item.title: item for item in reversed(_reach(here(call), "prompt"))}
     return [Prompt(name, str(item.attributes.get("description", "")), tuple(
         (one.name, one.description, one.required and one.default is None) for one in _variables(item)))
             for name, item in sorted(found.items())]
 
 
 def text(call: Call, name: str, values: Mapping[str, str]) -> str | None:
-    item = _nearest(call, "prompt", name)
+    item = _nearest(call := here(call), "prompt", name)
     return str(_rendered(call, item, values)["rendered"]) if item else None
 
 
 def complete(call: Call, name: str, argument: str, beginning: str) -> Sequence[str]:
-    """The default of a variable; for one that is named after it, every namespace, project or tag of the memories."""
-    item = _nearest(call, "prompt", name)
+    """The default of a variable; for one that is named after it, every namespace, project or tag in use."""
+    item = _nearest(call := here(call), "prompt", name)
     values = [str(one.default or "") for one in _variables(item) if one.name == argument] if item else []
-    if argument in ("namespace", "project", "tag"):
-        values += call.engine.counts(here(call).caller, argument, Filter(("memory",)))
+    if argument in ("namespace", "project", "tag", "topic"):
+        values += call.engine.counts(call.caller, argument.replace("topic", "tag"), Filter(("memory",)))
     return [value for value in dict.fromkeys(values) if value and value.startswith(beginning)]
 
 
@@ -184,6 +183,5 @@ subcog.prompts = Prompts(listed, text, complete)
 subcog.tool(destructive=True)(prompts)
 subcog.tool(destructive=True)(templates)
 for action, signed in prompts.actions.items():
-    signed.function.__name__ = f"prompt_{action}"
-    subcog.tool(signed.output_schema, read_only=signed.effect == "reads", destructive=action == "delete")(
-        signed.function)
+    subcog.tool(signed.output_schema, name=f"prompt_{action}", read_only=signed.effect == "reads",
+                destructive=action == "delete")(signed.function)
