@@ -27,53 +27,117 @@ class MemolithError(Exception):
     retry_s: int | None = None
     """After how many seconds the same call may well succeed."""
 
+    def __init_subclass__(cls, type: str = "", status: int | None = None, retry_s: int | None = None) -> None:
+        """`class StoreBusy(Unavailable, retry_s=1)`: the type is the name in small letters where none is given."""
+        cls.type = type or re.sub(r"(?<!^)([A-Z])", r"_\1", cls.__name__).lower()
+        cls.status = status or cls.status
+        cls.retry_s = retry_s or cls.retry_s
+
     def __init__(self, message: str | None = None, *, field: str | None = None, id: str | None = None,
                  value: object = None) -> None:
-        self.message = message or self.__doc__ or ""
+        self.message = message or (self.__doc__ or "").split("\n")[0]
         self.field, self.id, self.value = field, id, value
         super().__init__(self.message)
 
 
-def derived(parent: type[MemolithError], name: str, meaning: str, **traits: object) -> type[MemolithError]:
-    """A class of errors by its name, which in small letters is its type unless one is given, and its usual message."""
-    kind = re.sub(r"(?<!^)([A-Z])", r"_\1", name).lower()
-    return type(name, (parent,), {"__doc__": meaning, "__module__": __name__, "type": kind, **traits})
+class InvalidInput(MemolithError, type="validation_error", status=400):
+    """An argument is not valid."""
 
 
-InvalidInput = derived(MemolithError, "InvalidInput", "An argument is not valid.", type="validation_error", status=400)
-Malformed = derived(InvalidInput, "Malformed", "An argument does not fit what the tool takes.", type="validation_error")
-BlockedContent = derived(
-    InvalidInput, "BlockedContent", "The text holds a secret, and secrets are blocked here.", type="content_blocked")
-Unauthenticated = derived(MemolithError, "Unauthenticated", "A valid key is needed.", status=401)
-Denied = derived(MemolithError, "Denied", "You may not do this.", type="permission_denied", status=403)
-NotFound = derived(MemolithError, "NotFound", "There is no such thing here.", status=404)
-PromptNotFound = derived(NotFound, "PromptNotFound", "There is no such prompt or template.", type="not_found")
-Conflict = derived(MemolithError, "Conflict", "The present state does not allow this.", status=409)
-VersionConflict = derived(
-    Conflict, "VersionConflict", "The item has changed since you read it; read it again and repeat.")
-AlreadyExists = derived(Conflict, "AlreadyExists", "This exists already.")
-NotUndoable = derived(Conflict, "NotUndoable", "This event cannot be undone.")
-TooLarge = derived(MemolithError, "TooLarge", "The input is too large.", status=413)
-RateLimited = derived(MemolithError, "RateLimited", "Too many calls; wait a moment.", status=429)
-Unavailable = derived(MemolithError, "Unavailable", "A part that is needed does not work right now.", status=503)
-StoreBusy = derived(
-    Unavailable, "StoreBusy", "Other writers kept the database busy for too long; try again.", retry_s=1)
-StoreReadOnly = derived(Unavailable, "StoreReadOnly", "The data folder cannot be written; check its permissions.")
-StoreCorrupt = derived(
-    Unavailable, "StoreCorrupt", "The database file is damaged; restore a backup with `memolith restore-backup`.")
-StoreGone = derived(Unavailable, "StoreGone", "The database server cannot be reached; nothing was done. "
-                    "It is tried again with the next call.", retry_s=2)
-StoreDenied = derived(Unavailable, "StoreDenied", "The database server does not let memolith in; "
-                      "check user and password in the setting `database`.")
-OutcomeUnknown = derived(Unavailable, "OutcomeUnknown", "The database went away while a write was committed; "
-                         "look whether it is there, or repeat it with its key.")
-TenantMoving = derived(Unavailable, "TenantMoving", "This tenant moves to another database right now; "
-                       "nothing was written. Try again in a few seconds.", retry_s=2)
-SchemaTooNew = derived(Unavailable, "SchemaTooNew", "This data was written by a newer memolith; update the program.")
-EmbedderDown = derived(Unavailable, "EmbedderDown", "The embedding model cannot be used right now.")
-AnalystDown = derived(Unavailable, "AnalystDown", "The model that analyses texts cannot be used right now.")
-DiskFull = derived(
-    MemolithError, "DiskFull", "The disk is full; nothing was written. Free some room and repeat.", status=507)
+class Malformed(InvalidInput, type="validation_error"):
+    """An argument does not fit what the tool takes."""
+
+
+class BlockedContent(InvalidInput, type="content_blocked"):
+    """The text holds a secret, and secrets are blocked here."""
+
+
+class Unauthenticated(MemolithError, status=401):
+    """A valid key is needed."""
+
+
+class Denied(MemolithError, type="permission_denied", status=403):
+    """You may not do this."""
+
+
+class NotFound(MemolithError, status=404):
+    """There is no such thing here."""
+
+
+class PromptNotFound(NotFound, type="not_found"):
+    """There is no such prompt or template."""
+
+
+class Conflict(MemolithError, status=409):
+    """The present state does not allow this."""
+
+
+class VersionConflict(Conflict):
+    """The item has changed since you read it; read it again and repeat."""
+
+
+class AlreadyExists(Conflict):
+    """This exists already."""
+
+
+class NotUndoable(Conflict):
+    """This event cannot be undone."""
+
+
+class TooLarge(MemolithError, status=413):
+    """The input is too large."""
+
+
+class RateLimited(MemolithError, status=429):
+    """Too many calls; wait a moment."""
+
+
+class Unavailable(MemolithError, status=503):
+    """A part that is needed does not work right now."""
+
+
+class StoreBusy(Unavailable, retry_s=1):
+    """Other writers kept the database busy for too long; try again."""
+
+
+class StoreReadOnly(Unavailable):
+    """The data folder cannot be written; check its permissions."""
+
+
+class StoreCorrupt(Unavailable):
+    """The database file is damaged; restore a backup with `memolith restore-backup`."""
+
+
+class StoreGone(Unavailable, retry_s=2):
+    """The database server cannot be reached; nothing was done. It is tried again with the next call."""
+
+
+class StoreDenied(Unavailable):
+    """The database server does not let memolith in; check user and password in the setting `database`."""
+
+
+class OutcomeUnknown(Unavailable):
+    """The database went away while a write was committed; look whether it is there, or repeat it with its key."""
+
+
+class TenantMoving(Unavailable, retry_s=2):
+    """This tenant moves to another database right now; nothing was written. Try again in a few seconds."""
+
+
+class SchemaTooNew(Unavailable):
+    """This data was written by a newer memolith; update the program."""
+
+
+class EmbedderDown(Unavailable):
+    """The embedding model cannot be used right now."""
+
+
+class AnalystDown(Unavailable):
+    """The model that analyses texts cannot be used right now."""
+
+
+class DiskFull(MemolithError, status=507):
+    """The disk is full; nothing was written. Free some room and repeat."""
 
 
 def of_system(error: OSError) -> MemolithError:

@@ -180,7 +180,7 @@ def show(app: App, options: Options) -> object:
     return {"id": item.id, "kind": item.kind, "title": item.title, "status": item.status, "tags": list(item.tags),
             "metadata": dict(item.attributes), "owner": item.owner, "audience": item.audience, "project": item.project,
             "namespace": item.namespace, "version": item.version, "created_at": item.created_at,
-            "updated_at": item.updated_at, "forgotten": item.forgotten, "blocks": [block_data(block) for block in blocks]}
+            "updated_at": item.updated_at, "forgotten": item.forgotten, "blocks": [*map(block_data, blocks)]}
 
 
 @into(COMMANDS, option("id", metavar="CONCEPT", help="its id, or the exact name of a concept"),
