@@ -55,8 +55,8 @@ class Slots:
         if not slots:
             return
         end = self.count + len(slots)
-        missing = max(0, -(-end // SIZE) - len(self.blocks))
-        self.blocks = np.concatenate((self.blocks, np.zeros(missing, self.blocks.dtype))) if missing else self.blocks
+        if (missing := -(-end // SIZE) - len(self.blocks)) > 0:
+            self.blocks = np.concatenate((self.blocks, np.zeros(missing, self.blocks.dtype)))
         number, place = np.divmod(np.arange(self.count, end), SIZE)
         ids, times, speakers, vectors, *items = zip(*slots, strict=True)
         rows = np.frombuffer(b"".join(vectors), "i1").reshape(len(slots), -1)
@@ -128,9 +128,9 @@ def open_snapshot(path: Path, dimension: int, expected: Mapping[str, object]) ->
         expected = {**expected, "format": FORMAT, "dimension": dimension}
         # As a plain array: numpy spends more on each slice of a memmap than on its content.
         blocks: Array = np.memmap(path, block(dimension), "c", HEADER).view(np.ndarray)
-        good = all(marks[name] == value for name, value in expected.items())
-        return (Slots(dimension, blocks), marks) if good and header(marks, zlib.crc32(blocks.view("u1").data)) == head \
-            else None
+        good = (all(marks[name] == value for name, value in expected.items())
+                and header(marks, zlib.crc32(blocks.view("u1").data)) == head)
+        return (Slots(dimension, blocks), marks) if good else None
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
