@@ -26,7 +26,8 @@ from memolith.registry import (
     shape,
 )
 
-ERRORS = {kind.type: kind for kind in vars(errors).values() if isinstance(kind, type)}
+ERRORS = {kind.type: kind for kind in vars(errors).values()
+          if isinstance(kind, type) and issubclass(kind, MemolithError)}
 NOTES: dict[str, str] = {"one": "the first note", "umlaut": "Grüße, 世界 🙂"}
 SAVED: dict[str, str] = {}
 

@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -214,9 +215,7 @@ class McpDoor:
             if answer := await self.answer(scope, headers.get(b"mcp-name", b""), whole):
                 await answer(scope, receive, send)
                 return
-        # The SDK answers "no such session" to anybody but the one who opened it.
-        known = AccessToken(token="", client_id=json.dumps([scope[CALLER].tenant, scope[CALLER].user]), scopes=[])
-        scope["user"] = AuthenticatedUser(known)
+        scope["user"] = known_as(scope[CALLER].tenant, scope[CALLER].user)
         await self.manager.asgi_app(scope, replay, send)
 
     def fits(self, headers: dict[bytes, bytes]) -> bool:
@@ -239,6 +238,12 @@ class McpDoor:
             WORKERS, self.registry.attempt, tool.name, arguments,
             lambda: Call(scope[CALLER], self.engine(), scope.get(REQUEST, ""), scopes=scope[SCOPES_KEY]))
         return Response(frames.framed(message, frames.worded(outcome, self.described)), 200, None, "application/json")
+
+
+@lru_cache(1000)
+def known_as(tenant: str, user: str) -> AuthenticatedUser:
+    """The caller as the SDK knows him: it answers "no such session" to anybody but the one who opened it."""
+    return AuthenticatedUser(AccessToken(token="", client_id=json.dumps([tenant, user]), scopes=[]))
 
 
 def mcp_doors(registry: Registry, engine: Callable[[], Engine], *, read_only: bool = False, stateless: bool = False,
