@@ -180,7 +180,6 @@ class Access:
         async def receiving() -> Message:
             nonlocal left
             message = await receive()
-            # A body in chunks announces no length.
             if (left := left - len(message.get("body", b""))) < 0:
                 raise TooLarge(f"A request has at most {most:,} bytes.")
             return message
@@ -190,7 +189,8 @@ class Access:
                 message = {**message, "headers": [*message.get("headers", ()), *extra]}
             await send(message)
 
-        await self.app(scope, receiving, sending)
+        # A body in chunks announces no length.
+        await self.app(scope, receive if "content-length" in given else receiving, sending)
 
     async def who(self, scope: Scope, headers: Headers) -> Known | None:
         """The caller, what his key allows, and the key's id; None where no key is needed."""

@@ -216,7 +216,7 @@ class McpDoor:
                 await answer(scope, receive, send)
                 return
         scope["user"] = known_as(scope[CALLER].tenant, scope[CALLER].user)
-        await self.manager.asgi_app(scope, replay, send)
+        await self.manager.asgi_app(scope, replay if unread else receive, send)
 
     def fits(self, headers: dict[bytes, bytes]) -> bool:
         """Whether the headers are those of a plain call; its body must come in one piece."""
