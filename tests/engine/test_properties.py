@@ -284,7 +284,7 @@ test_nothing_outside_ones_audience_is_seen_in_the_past_at_length = pytest.mark.f
 ANY = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=400)
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=20, deadline=None, derandomize=True)
 @given(texts=st.lists(ANY, min_size=1, max_size=4), title=ANY, tag=ANY, speaker=ANY)
 def test_any_text_comes_back_as_it_was_and_its_index_is_right(at, texts, title, tag, speaker):
     with fresh(at) as app:
