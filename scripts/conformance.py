@@ -58,20 +58,22 @@ def find_node() -> tuple[str, str]:
     return str(node), str(npm)
 
 
-def install(package: str, version: str) -> tuple[str, Path]:
-    """Node, and the folder of the package in exactly this version, after installing what is missing."""
+def install(package: str, version: str, *beside: str) -> tuple[str, Path]:
+    """Node, and the folder of the package in exactly this version, with others beside it; made where it is missing."""
     node, npm = find_node()
     if node_version(node) < OLDEST_NODE:
         raise SystemExit(f"{node} is older than Node {OLDEST_NODE}")
-    folder = CACHE / "node_modules" / package
-    manifest = folder / "package.json"
-    if not manifest.exists() or json.loads(manifest.read_text(encoding="utf-8"))["version"] != version:
-        CACHE.mkdir(parents=True, exist_ok=True)
+    # A place for each, because two that are installed into one at the same time would spoil each other.
+    place = CACHE / f"{package.replace('/', '+')}@{version}"
+    folder = place / "node_modules" / package
+    if not (place / "done").exists():
+        place.mkdir(parents=True, exist_ok=True)
         # Scripts of packages call `node` by its name.
         path = os.pathsep.join([str(Path(node).parent), os.environ.get("PATH", "")])
         subprocess.run([node, npm, "install", "--no-fund", "--no-audit", "--loglevel=error", "--fetch-retries=1",
-                        "--fetch-retry-mintimeout=1000", "--prefix", str(CACHE), f"{package}@{version}"],
+                        "--fetch-retry-mintimeout=1000", "--prefix", str(place), f"{package}@{version}", *beside],
                        check=True, timeout=INSTALL_S, env={**os.environ, "PATH": path})
+        (place / "done").touch()
     return node, folder
 
 

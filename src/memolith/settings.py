@@ -21,8 +21,7 @@ class Settings(BaseModel):
 
     data: Path = Field(default_factory=data_folder, description="the data folder")
     repo: str = Field("", description="the git repository that captures belong to; empty: the working directory")
-    database: str = Field("", description="address of a PostgreSQL database; empty for SQLite in the data folder",
-                          repr=False)
+    database: str = Field("", repr=False, description="address of a PostgreSQL database; empty: SQLite in the folder")
     database_connections: int = Field(10, ge=2, description="how many connections one process opens at most")
     database_pooler: bool = Field(False, description="whether a pooler such as PgBouncer stands in between")
     statement_s: float = Field(60.0, gt=0, description="how long one statement may take there")
@@ -46,8 +45,7 @@ class Settings(BaseModel):
     analyst_key: str = Field("", description="the bearer key sent there", repr=False)
     analyst_budget: int = Field(100_000, ge=0, description="how many tokens one process may spend there in a day")
     analyst_timeout_s: float = Field(30.0, gt=0, description="how long to wait for it")
-    runner_mode: Literal["auto", "namespace", "landlock", "off"] = Field(
-        "auto", description="how the code of users is fenced in; auto takes the strongest way that works here")
+    runner_mode: Literal["auto", "namespace", "landlock", "off"] = Field("auto", description="what fences code in")
     runner_wall_s: float = Field(60.0, gt=0, description="how long one call may take")
     runner_cpu_s: float = Field(120.0, gt=0, description="how much CPU time one call may take")
     runner_memory_mb: int = Field(2048, ge=64, description="how much memory a runner may take")
@@ -66,8 +64,7 @@ class Settings(BaseModel):
     calls_per_minute: int = Field(6000, ge=1, description="how often one key may call")
     body_bytes: int = Field(4_194_304, ge=1024, description="the largest request")
     file_bytes: int = Field(104_857_600, ge=1, description="the largest file that is taken in")
-    files: str = Field("", description="where files are kept: a folder, or s3://BUCKET/PREFIX with the usual AWS_* "
-                       "variables; empty: in the data folder")
+    files: str = Field("", description="where files are kept: a folder or s3://BUCKET/PREFIX; empty: the data folder")
     file_url_s: int = Field(3600, ge=1, description="how long the address of a file is good")
     reader_wall_s: float = Field(30.0, gt=0, description="how long reading a file may take")
     reader_memory_mb: int = Field(512, ge=64, description="how much memory reading a file may take")

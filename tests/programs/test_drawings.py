@@ -11,7 +11,6 @@ import pytest
 from scripts.conformance import install
 from tests.tools.test_subcog_graph import NAMES, ask, make, tie
 
-PACKAGES = {"mermaid": "12.3.0", "happy-dom": "21.0.4", "@viz-js/viz": "3.31.0"}
 SCRIPT = Path(__file__).with_name("drawings.mjs")
 
 
@@ -19,10 +18,9 @@ SCRIPT = Path(__file__).with_name("drawings.mjs")
 def reader() -> list[str]:
     """The command that reads drawings; it lies where Node finds its packages."""
     try:
-        places = [install(package, version) for package, version in PACKAGES.items()]
+        node, folder = install("mermaid", "12.3.0", "happy-dom@21.0.4", "@viz-js/viz@3.31.0")
     except (OSError, subprocess.SubprocessError) as error:
         pytest.skip(f"the parsers cannot be had from npm: {error}")
-    node, folder = places[0]
     return [node, shutil.copy(SCRIPT, folder.parents[1])]
 
 

@@ -235,6 +235,7 @@ def test_a_model_that_fails_its_digest_is_not_used_and_words_serve(tmp_path, wha
     assert "Traceback" not in failed.stderr + doctor.stderr
     run("upkeep")
     app = open_app(Settings(data=data))
-    found = wait_for(lambda: app.engine.recall(ME, Query("pet destroyed the furniture", mode="vector")).hits)
+    asked = Query("pet destroyed the furniture", mode="vector")
+    found = wait_for(lambda: hits if len(hits := app.engine.recall(ME, asked).hits) == 2 else None)
     assert found[0].passage.text == FACTS[0], "with a good model all is as it should be, without help"
     app.close()

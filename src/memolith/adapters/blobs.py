@@ -1,5 +1,6 @@
 """Keeps files by their keys: below one folder, or in a bucket that speaks S3."""
 
+import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -32,7 +33,11 @@ class FolderBlobs(NamedTuple):
     def put(self, key: str, source: Path) -> None:
         with guarded():
             (self.root / key).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(source, self.root / key)
+            # Whole and on the disk, or not at all.
+            with TemporaryDirectory(prefix=".", dir=self.root) as passing:
+                with open(shutil.copyfile(source, f"{passing}/file"), "rb+") as copy:
+                    os.fsync(copy.fileno())
+                os.replace(copy.name, self.root / key)
 
     @contextmanager
     def opened(self, key: str) -> Iterator[Path]:
