@@ -31,8 +31,7 @@ class Settings(BaseModel):
     max_title: int = Field(500, ge=1, description="the longest title, in characters")
     max_tag: int = Field(100, ge=1, description="the longest tag, in characters")
     max_tags: int = Field(100, ge=1, description="how many tags an item may have")
-    vault_key: str = Field("", repr=False, description="the vault's master key: 32 bytes as base64, or `keyring` for "
-                           "the system's keyring; empty keeps one in a file of the data folder")
+    vault_key: str = Field("", repr=False, description="master key of the vault as base64, or `keyring`; empty: a file")
     busy_s: float = Field(20.0, gt=0, description="how long a writer waits for others")
     embedder: Literal["minilm", "http", "none"] = Field("minilm", description="who makes vectors")
     embedder_url: str = Field("", description="base URL of an OpenAI-compatible embeddings endpoint")

@@ -89,7 +89,8 @@ def words(told: object) -> list[str]:
             elif name == "text":
                 lines.append(wrapped(value, room, ""))
             elif value not in (None, "", {}):
-                lines.append(f"{name.ljust(max(map(len, told)))}  {cell(value)}")
+                each = (name == "problems" and value) or [value]
+                lines += [f"{name.ljust(max(map(len, told)))}  {cell(one)}" for one in each]
     else:
         lines.append(str(told or "none"))
     return lines
