@@ -164,9 +164,9 @@ def list_(app: App, options: Options) -> object:
                     since=options.since, until=options.until, forgotten=options.forgotten)
     page = app.engine.listing(ME, chosen, limit=options.limit, offset=options.offset)
     whole = app.engine.read_many(ME, [item.id for item in page.items], forgotten=True)
-    return {"items": [{"id": item.id, "kind": item.kind, "created_at": item.created_at, "tags": list(item.tags),
-                       "title": item.title or " ".join(block.text[:80] for block in blocks[:1])}
-                      for item, blocks in whole], "total": page.total}
+    return {"items": [{"id": item.id, "kind": item.kind, "tags": list(item.tags), "title": item.title or " ".join(
+        block.text[:80] for block in blocks[:1]), "created_at": item.created_at} for item, blocks in whole],
+            "total": page.total}
 
 
 @into(COMMANDS, option("id"), option("--as-of", metavar="TIME", help="as it was at that time"))
