@@ -23,7 +23,7 @@ from memolith.engine.model import Block, Caller, Draft, SystemClock
 from memolith.engine.ports import Analyst, Blobs, Bounds, Cipher, Embedder, Meaning, Store
 from memolith.engine.recall import Recall
 from memolith.engine.upkeep import carry_rest, differences, follow, unequal
-from memolith.errors import InvalidInput, MemolithError, StoreCorrupt, StoreGone
+from memolith.errors import InvalidInput, MemolithError, StoreCorrupt, StoreGone, translated
 from memolith.retrieval import rank
 from memolith.retrieval.minilm import MiniLM
 from memolith.retrieval.stage import LocalStage
@@ -291,11 +291,10 @@ def families() -> list[Family]:
 def open_store(chosen: Settings) -> SqliteStore | PostgresStore:
     if not chosen.database:
         return SqliteStore(chosen.data, chosen.busy_s)
-    try:
+    with translated(ImportError, InvalidInput, "PostgreSQL needs a driver: pip install 'memolith[postgres]'.",
+                    "database"):
         # The driver is an extra, which only who has chosen this store needs.
         from memolith.storage.postgres import PostgresStore
-    except ImportError as error:
-        raise InvalidInput("PostgreSQL needs a driver: pip install 'memolith[postgres]'.", field="database") from error
     return PostgresStore(chosen.database, chosen.database_connections, chosen.busy_s, chosen.statement_s,
                          chosen.database_pooler, leads=True)
 

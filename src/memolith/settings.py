@@ -9,7 +9,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from memolith.engine.places import data_folder
-from memolith.errors import InvalidInput
+from memolith.errors import InvalidInput, translated
 
 PREFIX = "MEMOLITH_"
 
@@ -77,10 +77,8 @@ def load(flags: Mapping[str, object] | None = None, environ: Mapping[str, str] =
     """The settings in force; an unknown name or a bad value is refused by name."""
     folder = Path(str((flags or {}).get("data") or environ.get(PREFIX + "DATA") or data_folder()))
     file = Path(environ.get(PREFIX + "CONFIG") or folder / "memolith.toml")
-    try:
+    with translated(ValueError, InvalidInput, f"{file} is not valid TOML: {{error}}.", "config"):
         values: dict[str, object] = tomllib.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"{file} is not valid TOML: {error}.", field="config") from error
     for name, field in Settings.model_fields.items():
         if given := environ.get(PREFIX + name.upper()):
             values[name] = tuple(given.split(",")) if "tuple" in str(field.annotation) else given

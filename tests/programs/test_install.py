@@ -358,6 +358,25 @@ def test_uninstall_where_nothing_is_installed_says_so(home, capsys):
     assert everything(home) == before
 
 
+def test_the_only_server_of_a_toml_file_that_was_changed_meanwhile_can_be_taken_out(home):
+    file = give("codex", 'model = "o4"\n')
+    assert run("install", "codex", "--yes") == 0
+    file.write_text('sandbox = "ro"\n' + file.read_text())
+    assert run("uninstall", "codex", "--yes") == 0
+    assert file.read_text() == 'sandbox = "ro"\nmodel = "o4"\n'
+
+
+def test_hooks_of_others_are_left_as_they_are_whatever_they_hold(home):
+    file = home / ".claude" / "settings.json"
+    file.parent.mkdir()
+    file.write_text('{"hooks": {"PreCompact": []}}')
+    assert run("uninstall", "claude-code", "--hooks", "--yes") == 0
+    assert file.read_text() == '{"hooks": {"PreCompact": []}}'
+    file.write_text('{"hooks": {"PreCompact": {"a": 1}}}')
+    with pytest.raises(InvalidInput, match="not a list"):
+        run("uninstall", "claude-code", "--hooks", "--yes")
+
+
 # What others did to the file meanwhile
 
 

@@ -177,8 +177,11 @@ def test_a_body_over_the_limit_is_refused_before_it_is_read(served):
         assert b" 413 " in served.raw(head + b"Content-Length: 9999999999999999999\r\n\r\n").split(b"\r\n")[0]
         assert b" 413 " in served.raw(head + f"Content-Length: {LIMIT + 1}\r\n\r\n".encode()).split(b"\r\n")[0]
         chunk = b"%x\r\n" % 20_000 + b'"' * 20_000 + b"\r\n"
-        answer = served.raw(head + b"Transfer-Encoding: chunked\r\n\r\n", *[chunk] * 10, b"0\r\n\r\n")
-        assert answer == b"" or answer.split()[1] in ((b"405",) if path == "/health" else (b"413",))
+        # Where both are given, the length is not the one that counts.
+        for length in (b"", b"Content-Length: 1\r\n"):
+            given = head + length + b"Transfer-Encoding: chunked\r\n\r\n"
+            answer = served.raw(given, *[chunk] * 10, b"0\r\n\r\n")
+            assert answer == b"" or answer.split()[1] in ((b"405",) if path == "/health" else (b"413",))
     for bad in (b"-1", b"1, 2", b"0x10", b"\xb2", b"9" * 5000, b""):
         assert served.raw(head + b"Content-Length: " + bad + b"\r\n\r\n").split()[1] in (b"400", b"405", b"413")
     assert served.is_well()

@@ -84,6 +84,7 @@ def test_an_issuer_that_is_down_or_talks_nonsense_makes_tokens_unusable_but_not_
             assert answer.status_code == 503, answer.text
             assert answer.json()["error"] == "unavailable"
         assert server.is_well()
+        assert broken.asked <= 1
     if body is not None:
         broken.close()
 

@@ -176,7 +176,7 @@ def test_overview_counts_what_the_caller_sees(app, zoo):
 
 def test_items_are_resources(app, zoo):
     call = Call(ME, app.engine)
-    assert len(list_resources(call)) == 3
+    assert [listed.mime_type for listed in list_resources(call)] == ["text/markdown"] * 3
     content = read_resource(call, f"memolith://item/{zoo['okapi']}")
     assert content == "# Okapi\n\nThe okapi looks like a zebra."
 

@@ -33,7 +33,7 @@ from memolith.settings import Settings
 log = logging.getLogger(__name__)
 KEY_PREFIX, LOCAL_KEY, PROJECT_HEADER = "mlk_", "local.key", "x-memolith-project"
 FRAME = 65_536  # how many bytes an upload may have beside the file
-PORTIONS, MOST_KNOWN = 20, 1000
+PORTIONS, MOST_KNOWN, PAUSE_S = 20, 1000, 5.0
 DECIDING = frozenset((b"host", b"origin", b"authorization", b"x-api-key", PROJECT_HEADER.encode()))
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "ES256", "ES384", "EdDSA")
 MCP_PATH = re.compile(r"/mcp(/(?!tools$)[a-z0-9_-]{1,64})?", re.ASCII)
@@ -82,16 +82,19 @@ class Issuer(jwt.PyJWKClient):
         self.url, self.audience = chosen.oauth_issuer, chosen.oauth_audience
         if not self.audience or not chosen.oauth_jwks_url:
             raise InvalidInput("OAuth needs oauth_issuer, oauth_audience and oauth_jwks_url.", field="oauth_audience")
-        self.base = self.audience.rstrip("/")
+        self.base, self.down_until = self.audience.rstrip("/"), 0.0
         # The set is kept for five minutes; single keys would be kept for ever, also when the issuer withdraws them.
         super().__init__(chosen.oauth_jwks_url, cache_keys=False, timeout=5)
 
     def fetch_data(self) -> Any:
-        try:
-            return super().fetch_data()
-        except (jwt.PyJWTError, OSError, *BROKEN) as error:
-            log.warning("the keys of the token issuer cannot be read: %s", type(error).__name__)
-            raise Unavailable("The keys of the token issuer cannot be read right now.") from None
+        """What the issuer publishes; one that does not answer is not asked for every token."""
+        if time.monotonic() >= self.down_until:
+            try:
+                return super().fetch_data()
+            except (jwt.PyJWTError, OSError, *BROKEN) as error:
+                self.down_until = time.monotonic() + PAUSE_S
+                log.warning("the keys of the token issuer cannot be read: %s", type(error).__name__)
+        raise Unavailable("The keys of the token issuer cannot be read right now.")
 
     def caller(self, token: str, path: str, project: str | None) -> tuple[Caller, frozenset[str]]:
         """Whom a token stands for; it must be of this issuer, for this server, and not expired."""
@@ -189,8 +192,9 @@ class Access:
                 message = {**message, "headers": [*message.get("headers", ()), *extra]}
             await send(message)
 
-        # A body in chunks announces no length.
-        await self.app(scope, receive if "content-length" in given else receiving, sending)
+        # A body in chunks announces no length, or one that is not looked at.
+        is_told = "content-length" in given and "transfer-encoding" not in given
+        await self.app(scope, receive if is_told else receiving, sending)
 
     async def who(self, scope: Scope, headers: Headers) -> Known | None:
         """The caller, what his key allows, and the key's id; None where no key is needed."""

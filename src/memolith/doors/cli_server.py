@@ -21,7 +21,7 @@ from memolith.doors.frames import VERSION_KEY, parsed
 from memolith.engine.conversations import NOTHING, Report, take
 from memolith.engine.intake import when
 from memolith.engine.model import Caller
-from memolith.errors import EmbedderDown, InvalidInput, NotFound, TooLarge
+from memolith.errors import EmbedderDown, InvalidInput, NotFound, TooLarge, translated
 from memolith.registry import Tool
 
 COMMANDS: Commands = {}
@@ -65,7 +65,7 @@ def backup(app: App, options: Options) -> object:
         raise InvalidInput(f"There is no folder {options.file.parent}.", field="file")
     app.store.backup(options.file, progress("copying"))
     if app.files.is_dir():
-        shutil.copytree(app.files, f"{options.file}.files")
+        shutil.copytree(app.files, f"{options.file}.files", ignore=shutil.ignore_patterns(".*"))
     return {"file": str(options.file), "bytes": options.file.stat().st_size}
 
 
@@ -140,11 +140,9 @@ def export(app: App, options: Options) -> object:
 @into(COMMANDS, FILE_OR_STREAM, TENANT)
 def import_(app: App, options: Options) -> object:
     """Read an export, or lines like {"content": "…"}."""
-    try:
-        with _opened(options.file, "r") as file:
-            made = app.engine.upkeep.import_(Caller(tenant=options.tenant), file, progress("importing"))
-    except UnicodeDecodeError as error:
-        raise InvalidInput(f"{options.file} is not UTF-8 text.", field="file") from error
+    wrong = translated(UnicodeDecodeError, InvalidInput, f"{options.file} is not UTF-8 text.", "file")
+    with wrong, _opened(options.file, "r") as file:
+        made = app.engine.upkeep.import_(Caller(tenant=options.tenant), file, progress("importing"))
     return dict(zip(("events", "items", "redactions"), made, strict=True))
 
 

@@ -81,6 +81,8 @@ def _edit_json(text: str, key: str, name: str, entry: object) -> str:
 
 def _toml(value: object) -> str:
     """But for tables as in JSON; the few values that are not are refused when the text is read back."""
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_toml, value)) + "]"
     if not isinstance(value, dict):
         return _rendered(value, default=str)
     return "{ " + ", ".join(f"{json.dumps(key)} = {_toml(inner)}" for key, inner in value.items()) + " }"

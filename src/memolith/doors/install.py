@@ -132,6 +132,8 @@ def renewed(client: Client, name: str, present: Any, ours: Any) -> Any:
     """What stands in the file under that name with ours, or what stays without; nothing for nothing."""
     if client is SETTINGS:
         # The hooks of others stay, before ours.
+        if not isinstance(present or [], list):
+            raise ValueError(f"{name!r} is not a list")
         return [*(group for group in present or () if not OUR_HOOK.search(str(group))), *ours]
     # However it was written, an entry of ours starts memolith.
     started = f"{present.get('command')} {present.get('args')}" if isinstance(present, dict) else ""
@@ -157,7 +159,7 @@ def edited(client: Client, file: Path, name: str, entry: Entry | None) -> tuple[
 
     def section(given: Entry) -> Entry:
         made = {name: renewed(client, name, old.get(name), part) for name, part in given.items()}
-        return {name: part for name, part in (old | made).items() if part or name not in made}
+        return {name: part for name, part in (old | made).items() if part or (name in old and part == old[name])}
 
     try:
         text, whole, old = read(client, before)
@@ -176,8 +178,8 @@ def edited(client: Client, file: Path, name: str, entry: Entry | None) -> tuple[
         # Encoded too, because a path may hold what UTF-8 does not.
         said = read(client, after.encode())[1]
     except ValueError:
-        said = {}
-    if said != whole | {client.key: new}:
+        said = {client.key: None}
+    if {client.key: {}} | said != whole | {client.key: new}:
         raise Conflict(f"{file} is written in a way that this command cannot edit safely; change it by hand. "
                        "Nothing was changed.")
     return after.encode(), before if entry and (backup is None or bare == old) else backup
@@ -206,21 +208,21 @@ def carry_out(client: Client, file: Path, entry: Entry | None, options: Options)
         # What was there is always in one of the two.
         steps = ((file, after), (spare, kept))
         for path, data in steps if kept is None else reversed(steps):
-            replace(path, data, file)
+            replace(path, data, file, 0o600 if options.scope == "user" else 0o666)
         note(f"Next: restart {client.title}.")
     told = {"client": options.client, "file": str(file), "name": name, "changed": before != after, "written": written,
             "backup": str(spare) if spare.exists() else None}
     return told | {"entry": entry, "diff": diff} if options.json else told
 
 
-def replace(file: Path, data: bytes | None, like: Path) -> None:
-    """Write a file in one step, with the rights of another one or, where there is none, for its owner; None removes."""
+def replace(file: Path, data: bytes | None, like: Path, mode: int) -> None:
+    """Write a file in one step, with the rights of another one or, where there is none, that mode; None removes."""
     if data is None:
         file.unlink(missing_ok=True)
         return
     passing = file.with_name(f".{file.name}.{os.getpid()}")
     try:
-        with open(passing, "xb", opener=lambda name, flags: os.open(name, flags, 0o600)) as stream:
+        with open(passing, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as stream:
             if like.exists():
                 shutil.copymode(like, passing)
             stream.write(data)

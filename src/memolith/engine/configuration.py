@@ -47,8 +47,8 @@ class Configuration(NamedTuple):
         if isinstance(key.default, str):
             raise Denied(f"{name} cannot be changed while the server runs.", field="key")
         try:
-            value = type(key.default)(text)
-        except ValueError:
+            value = type(key.default)(number) if (number := float(text)) == type(key.default)(number) else float("nan")
+        except (ValueError, OverflowError):
             value = float("nan")
         if not key.least <= value <= key.most:
             kind = "whole number" if isinstance(key.default, int) else "number"

@@ -73,8 +73,11 @@ def carry_out(engine: Engine, caller: Caller, groups: Sequence[Group], strategy:
             for source in sources:
                 if (now := rows.item(caller.tenant, source.id)) is None or now.version != source.version:
                     raise VersionConflict(id=source.id)
+                before = rows.last_seq(caller.tenant)
                 link = engine.link(caller, stands.id, source.id, LINKS[strategy], again=True, within=rows)
-                events += [link.seq, engine.tell(rows, caller, source.id, "revised", new, now).seq]
+                # One that was there already is not taken back with the rest.
+                events += [link.seq] * (link.seq > before)
+                events.append(engine.tell(rows, caller, source.id, "revised", new, now).seq)
             left.append(stands.id)
     return left, events
 

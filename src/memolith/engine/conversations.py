@@ -96,7 +96,10 @@ def take(engine: Engine, caller: Caller, file: TextIO, name: str, folder: str, r
                 except (InvalidInput, TooLarge) as error:
                     report[f"skipped: {error.message}"] += 1
         for id, blocks in longer.items():
-            _count(report, "extended", blocks, engine.append(caller, id, blocks).redactions)
+            try:
+                _count(report, "extended", blocks, engine.append(caller, id, blocks).redactions)
+            except (InvalidInput, TooLarge) as error:
+                report[f"skipped: {error.message}"] += 1
         if tell and file.seekable():
             tell(file.buffer.tell(), os.fstat(file.fileno()).st_size)
 

@@ -12,7 +12,7 @@ from typing import NamedTuple, Self, TypeVar, cast
 
 from memolith.engine.model import DAY_S, KINDS, Attributes, Audience, Block, Draft, Json, Patch, exact
 from memolith.engine.secrets import redact
-from memolith.errors import BlockedContent, InvalidInput, TooLarge
+from memolith.errors import BlockedContent, InvalidInput, TooLarge, translated
 
 NEEDS_TEXT = ("memory", "conversation", "concept")
 DEFAULT_NAMESPACE = {"memory": "context"}
@@ -125,10 +125,8 @@ class Intake:
         if not isinstance(attributes, Mapping):
             raise InvalidInput("The metadata must be an object with names.", field="metadata")
         clean = cast(Attributes, self.without_secrets(attributes))
-        try:
+        with translated((TypeError, ValueError), InvalidInput, "The metadata cannot be kept as JSON.", "metadata"):
             size = len(json.dumps(clean, allow_nan=False).encode())
-        except (TypeError, ValueError) as error:
-            raise InvalidInput("The metadata cannot be kept as JSON.", field="metadata") from error
         if size > self.limits.attributes_bytes:
             raise TooLarge(f"The metadata is {size:,} bytes; at most {self.limits.attributes_bytes:,} are allowed.",
                            field="metadata")
@@ -164,10 +162,8 @@ class Intake:
 
 
 def json_object(text: str | bytes | bytearray, what: str, field: str) -> dict[str, Json]:
-    try:
+    with translated((ValueError, RecursionError), InvalidInput, f"{what} is not JSON.", field):
         value: Json = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise InvalidInput(f"{what} is not JSON.", field=field) from error
     if not isinstance(value, dict):
         raise InvalidInput(f"{what} must be a JSON object.", field=field)
     return value

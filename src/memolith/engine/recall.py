@@ -228,7 +228,7 @@ class Search:
 
     def _weigh(self, passages: dict[int, Passage]) -> list[Evidence]:
         cosines, terms, extra = self._near, self._lexicon.terms, self._lexicon.extra
-        if self.dense and (others := passages.keys() - cosines.keys()):
+        if self.dense and (others := {ref for ref in passages.keys() - cosines.keys() if ref >= 0}):
             cosines |= self.dense[0].vectors.cosines(self._rows, self.dense[1], others)
         return [(ref, passage, tuple(terms(f"{passage.text}\n{extra(self._items[ref >> ORDINAL_BITS], passage)}")),
                  cosines.get(ref)) for ref, passage in passages.items()]
@@ -300,4 +300,3 @@ def check(query: Query) -> Query:
 
 def _sorted(ranked: Sequence[Ranked]) -> list[Ranked]:
     return sorted(ranked, key=lambda one: (-one.order, one.ref))
-

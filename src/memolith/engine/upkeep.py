@@ -10,7 +10,7 @@ from memolith.engine.intake import Intake, identifier, json_object, plain, when
 from memolith.engine.model import Block, Caller, Draft, Item, Json, Link, exact
 from memolith.engine.ports import Reader, Store, Writer
 from memolith.engine.verbs import Verbs, refuse_unsound
-from memolith.errors import Conflict, InvalidInput, MemolithError, StoreCorrupt
+from memolith.errors import Conflict, InvalidInput, MemolithError, StoreCorrupt, translated
 
 FORMAT, BATCH = 1, 500
 # Events hold blocks which hold attributes: so many levels above what a caller may nest.
@@ -95,10 +95,8 @@ class Upkeep(NamedTuple):
 
 def _import_event(rows: Writer, raw: Json, versions: dict[str, int], intake: Intake) -> bool:
     """Whether the event made an item."""
-    try:
+    with translated(TypeError, InvalidInput, "this is not an event of memolith.", "event"):
         event = Event(tenant="", **cast("dict[str, str]", raw))  # type: ignore[arg-type]
-    except TypeError as error:
-        raise InvalidInput("this is not an event of memolith.", field="event") from error
     if event.type not in ITEM_EVENTS + LINK_EVENTS + RECORD_EVENTS or not isinstance(event.data, dict):
         raise InvalidInput("the event type is unknown, or there is no data.", field="type")
     plain("actor", event.actor)
@@ -113,10 +111,8 @@ def _import_event(rows: Writer, raw: Json, versions: dict[str, int], intake: Int
         raise Conflict("its idempotency key is used here already.", field="key", id=stream)
     data = cast("dict[str, Json]", intake.without_secrets(event.data, depth=OUTER))
     stamped = rows.stamp(stream, event.version, event.type, data, event.actor, at, event.key)
-    try:
+    with translated(StoreCorrupt, InvalidInput, "{error}", "event"):
         changes = changes_of(rows, stamped)
-    except StoreCorrupt as error:
-        raise InvalidInput(error.message, field="event") from error
     if item := changes.item:
         # What no verb would have made is refused.
         intake.draft(Draft(item.kind, item.title, (Block("text"),), item.tags, item.attributes, item.status,

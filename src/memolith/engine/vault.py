@@ -8,7 +8,7 @@ from typing import NamedTuple
 from memolith.engine.intake import Intake
 from memolith.engine.model import DAY_S, Attributes, Caller, new_id, shifted
 from memolith.engine.ports import Cipher, Reader, Writer
-from memolith.engine.verbs import Verbs
+from memolith.engine.verbs import Verbs, visible
 from memolith.errors import Conflict, NotFound, Unavailable
 
 FOLDER = "vault/"
@@ -66,6 +66,8 @@ class Vault(NamedTuple):
         secret = replace(draft, name=intake.title(draft.name), metadata=intake.attributes(draft.metadata),
                          id=draft.id or new_id(), owner=caller.user, created_at=self.engine.clock.now())
         with self.engine.store.writing(caller.tenant) as rows:
+            if visible(rows, caller, draft.project_id).kind != "project":
+                raise NotFound("There is no such project.", field="project_id", id=draft.project_id)
             return self._put(rows, caller, secret, "stored", value)
 
     def rotate(self, caller: Caller, id: str) -> tuple[Secret, str]:

@@ -335,7 +335,7 @@ def _closest(blocks: Array, mask: Array, vector: Array, wanted: int) -> tuple[Ar
     flat, step = distances.ravel(), max(1, distances.size // SAMPLE)
     k = min(len(flat) // step - 1, 2 * wanted // step + 8)
     bound = np.partition(flat[::step], k)[k]
-    near = np.flatnonzero(flat <= bound)
+    near = near if len(near := np.flatnonzero(flat <= bound)) >= wanted else np.flatnonzero(mask)
     return near[np.argpartition(flat[near], min(wanted, len(near)) - 1)[:wanted]], False
 
 

@@ -60,7 +60,7 @@ class Queries(dict[str, str]):
             value = getattr(chosen, name)
             if isinstance(value, tuple):
                 value = json.dumps(list(dict.fromkeys(value))) if value else None
-            if value not in (None, ""):
+            if value is not None and (value or name != "title"):
                 values[name] = value
                 # Only an equality lets an index give the rows in the order of the listing.
                 form = "kind" if len(chosen.kinds) == 1 and name == "kinds" else name
@@ -137,8 +137,9 @@ def missing(done: Iterable[Row], folder: Path) -> list[tuple[Parameters, str]]:
         todo[int(name[:4])] = {"number": int(name[:4]), "name": name[:-4], "oldest": int(text.split(maxsplit=3)[2]),
                                "checksum": hashlib.sha256(text.encode()).hexdigest()}, text
     last = max(todo)
-    for number, _, checksum, oldest in done:
-        if oldest > last:
+    for number, _, checksum, *rest in done:
+        # The first programs did not keep how old another may be; what they left is known by its checksum.
+        if (rest or [0])[0] > last:
             raise SchemaTooNew(f"The data has schema {number}, this memolith knows {last}; update the program.")
         if number in todo and todo.pop(number)[0]["checksum"] != checksum:
             raise StoreCorrupt(f"Migration {number} was applied with another text than it has now.")

@@ -323,8 +323,8 @@ class SqlReader:
 
     def outbox_errors(self) -> list[str]:
         """What went wrong with work that was given up, newest first."""
-        newest = sorted(self.find("outbox", status="failed"), key=itemgetter(6), reverse=True)[:20]
-        return [f"{row[0]}/{row[3]}: {row[2]} failed {row[5]} times: {row[7]}" for row in newest]
+        return [f"{tenant}/{stream}: {consumer} failed {attempts} times: {error}"
+                for tenant, stream, consumer, attempts, error in self.rows("outbox_errors")]
 
     def vector_by_digest(self, tenant: str, digest: bytes, model: str) -> str | bytes | None:
         """The vector that the same text got before."""

@@ -111,6 +111,8 @@ outbox_retry: update outbox set status = 'pending', attempts = 0, due = :now
     where consumer = :consumer and status = 'failed'
 waiting: select count(*) from (select 1 from outbox where tenant = :tenant and consumer = :consumer limit :limit) w
 waiting_any: select count(*) from (select 1 from outbox where consumer = :consumer limit :limit) w
+outbox_errors: select tenant, stream, consumer, attempts, error from outbox
+    where status = 'failed' order by due desc limit 20
 outbox_counts: select consumer, case status when 'failed' then 'failed' else 'pending' end, count(*) from outbox
     where :tenant::text is null or tenant = :tenant group by 1, 2 union all
     select consumer, 'processed', sum(count) from outbox_done where :tenant::text is null or tenant = :tenant group by 1

@@ -20,7 +20,7 @@ def read_resource(call: Call, uri: str) -> str:
 
 
 def list_resources(call: Call) -> Sequence[Resource]:
-    return [Resource(ITEM + item.id, item.title or item.kind, f"{item.kind} of {item.created_at[:10]}")
+    return [Resource(ITEM + item.id, item.title or item.kind, f"{item.kind} of {item.created_at[:10]}", "text/markdown")
             for item in call.engine.listing(call.caller, limit=50).items]
 
 

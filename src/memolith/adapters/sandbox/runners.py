@@ -17,7 +17,7 @@ from functools import cached_property
 from pathlib import Path
 
 from memolith.engine.ports import Bounds, Locate, Owner, Ran
-from memolith.errors import InvalidInput, MemolithError, NotFound, RateLimited, TooLarge, Unavailable
+from memolith.errors import InvalidInput, MemolithError, NotFound, RateLimited, TooLarge, Unavailable, translated
 
 TICK_S, GRACE_S, SEND_S, START_S, NOBODY, FILES = 0.02, 1.0, 10.0, 60.0, 65534, 1024
 MOST_KNOWN, LONGEST_ANSWER = 10_000, 100_000
@@ -237,10 +237,8 @@ class LinuxSandbox:
                 if not idle:
                     raise RateLimited(f"All {self.count} runners of yours are busy; wait for one of them.")
                 self.runners.pop(min(idle, key=lambda id: mine[id].used_at)).close()
-            try:
+            with translated(OSError, Unavailable, "The runner could not be started: {error}. Try again later."):
                 self.runners[executor] = child = self.start(mode, self.preload, self.bounds, owner)
-            except OSError as error:
-                raise Unavailable(f"The runner could not be started: {error}. Try again later.") from error
             return child, True
 
     def run(self, owner: Owner, executor: str, code: str, locate: Locate, cancelled: Callable[[], bool]) -> Ran:

@@ -49,12 +49,11 @@ FOUND = ("active", "archived", "pending", "draft", "consolidated")
 ROW: dict[str, object] = {"id": str, "urn": str, "uri": str, "namespace": str, "tags": [str], "content": str}
 WHOLE = shape("source project branch context expires_at", **ROW, source=str, domain=str, project=str, branch=str,
               status=str, context=str, expires_at=str, created_at=str, updated_at=str)
-OFFERS = [Resource(ADDRESS + path, path, about) for path, about in {
+OFFERS = [Resource(ADDRESS + path, path, about, "application/json") for path, about in {
     "help": "What can be asked for.", "namespaces": "The sorts of memories.", "_": "Every memory.",
     "topics": "The tags in use.", "_prompts": "The saved prompts.", "memory/{id}": "One memory.",
     "{domain}/{namespace}/{id}": "One memory by its URN.", "_/{namespace}": "The memories of a namespace.",
     "topics/{topic}": "The memories with a tag.", "search/{query}": "The memories that a search finds."}.items()]
-
 
 
 def checkout(call: Call, path: str = "") -> Checkout | None:
