@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -154,6 +155,18 @@ def test_a_chat_that_has_grown_is_extended_by_what_is_new(app, tmp_path):
     report = imported(app, *written(tmp_path, {"conversations.json": json.dumps([CHATGPT, more, more])}))
     assert (report["taken"], report["extended"], report["known"], report["messages"]) == (0, 1, 1, 1)
     assert said(talks(app)["Okapi"])[2:] == [("user", "Thank you.")], "one more, and not two"
+
+
+def test_a_chat_that_grew_beyond_its_limit_is_told_and_stops_no_other(app, tmp_path):
+    imported(app, *written(tmp_path))
+    engine = replace(app.engine, limits=app.engine.limits._replace(item_bytes=500))
+    more = {**CLAUDE, "chat_messages": [*CLAUDE["chat_messages"], {"sender": "human", "text": "x" * 500}]}
+    other = {**CLAUDE, "uuid": "another", "name": "Another"}
+    path = tmp_path / "grown.json"
+    path.write_text(json.dumps([more, other]))
+    with path.open() as file:
+        take(engine, ME, file, path.name, "", report := Report(NOTHING))
+    assert (report["taken"], report["extended"], report["skipped: One item holds at most 500 bytes."]) == (1, 0, 1)
 
 
 def test_what_was_deleted_or_erased_here_does_not_come_back(app, tmp_path):

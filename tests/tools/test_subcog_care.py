@@ -13,7 +13,7 @@ from tests.tools.subcog_calls import capture, found, refused, run
 from conftest import ME, At, note
 from memolith.adapters.repository import checkout
 from memolith.app import App, open_app
-from memolith.engine.model import Audience, Caller, Draft
+from memolith.engine.model import Audience, Caller, Draft, Patch
 from memolith.registry import Call
 from stores import each_store
 
@@ -289,6 +289,16 @@ def test_a_merge_leaves_one_memory_with_all_tags_and_can_be_undone(smart):
     for event in reversed(done["events"]):
         smart.engine.past.undo(ME, event)
     assert active(smart) == before
+
+
+def test_undoing_a_second_dedupe_leaves_the_link_of_the_first(smart):
+    first, second = (capture(smart, text) for text in TWINS[:2])
+    run(smart, "consolidate", namespace="decisions", strategy="dedupe")
+    smart.engine.revise(ME, second, Patch(status="active"))
+    again = run(smart, "consolidate", namespace="decisions", strategy="dedupe")
+    for event in reversed(again["events"]):
+        smart.engine.past.undo(ME, event)
+    assert [link.target for link in smart.engine.explore(ME, first, 1, ["Supersedes"]).links] == [second]
 
 
 def test_dedupe_keeps_the_oldest_and_summarize_keeps_all_and_adds_one(smart):
