@@ -121,7 +121,7 @@ def test_every_hostile_sample_gets_a_clear_error_and_costs_nothing_else(at, tmp_
             assert said in answer.json()["message"], path.name
             assert answer.json()["field"] == "file"
             assert server.is_well()
-        assert psutil.Process().memory_info().rss - before < 100_000_000
+        assert psutil.Process().memory_info().rss - before < 20_000_000, "what reading them took is given back"
         assert len(stored(server.app)) == count
         assert run(server.app, "list_files")["total"] == 1
 
