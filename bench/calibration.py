@@ -31,7 +31,9 @@ def similarities(memory: Indexed, question: str) -> tuple[dict[str, float], bool
     return scores, any(hit.strength == "strong" for hit in found.hits)
 
 
-def calibrate(make: Callable[[], Indexed], module: ModuleType, data: dict, limit: int | None) -> None:
+def calibrate(
+    make: Callable[[], Indexed], module: ModuleType, data: dict, limit: int | None
+) -> None:
     """What a similarity is worth: best evidence kept, foreign turns passed, and questions with a strong hit."""
     talks = data["conversations"]
     best: list[float] = []
@@ -52,12 +54,21 @@ def calibrate(make: Callable[[], Indexed], module: ModuleType, data: dict, limit
                     # A turn that is not found at all does not pass either.
                     foreign += [scores.get(turn["id"], 0.0) for turn in talk["turns"]]
         memory.close()
-    print(f"{'similarity >=':14} {'best evidence kept':>19} {'foreign turns pass':>19} {'own questions':>14} "
-          f"{'foreign questions':>18}")
+    print(
+        f"{'similarity >=':14} {'best evidence kept':>19} {'foreign turns pass':>19} {'own questions':>14} "
+        f"{'foreign questions':>18}"
+    )
     for threshold in (0.50, 0.60, 0.65, 0.70, 0.75, 0.79, 0.82, 0.85, 0.90):
-        shares = [sum(score >= threshold for score in scores) / len(scores)
-                  for scores in (best, foreign, tops[True], tops[False])]
-        print(f"{threshold:14.2f} {shares[0]:19.1%} {shares[1]:19.1%} {shares[2]:14.1%} {shares[3]:18.1%}")
+        shares = [
+            sum(score >= threshold for score in scores) / len(scores)
+            for scores in (best, foreign, tops[True], tops[False])
+        ]
+        print(
+            f"{threshold:14.2f} {shares[0]:19.1%} {shares[1]:19.1%} {shares[2]:14.1%} {shares[3]:18.1%}"
+        )
     own, other = (strong[own] / len(tops[own]) for own in (True, False))
-    print(f"strong hits: own questions {own:.1%} (bar: at least 80 %), foreign ones {other:.1%} (bar: at most 5 %); "
-          "bars at 0.70: kept at least 85 %, foreign turns at most 5 %", flush=True)
+    print(
+        f"strong hits: own questions {own:.1%} (bar: at least 80 %), foreign ones {other:.1%} (bar: at most 5 %); "
+        "bars at 0.70: kept at least 85 %, foreign turns at most 5 %",
+        flush=True,
+    )

@@ -15,7 +15,15 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.programs.pipes import INITIALIZED, MODERN, encoded, free_port, initialize, tool, wait_until_it_listens
+from tests.programs.pipes import (
+    INITIALIZED,
+    MODERN,
+    encoded,
+    free_port,
+    initialize,
+    tool,
+    wait_until_it_listens,
+)
 
 from bench.start import FLOORS, PRODUCT, TEXT, Server, fill, write_tools
 from memolith.app import App, open_app
@@ -36,8 +44,13 @@ Ask = Callable[[dict[str, Any]], None]
 
 @contextmanager
 def over_stdio(command: list[str], modern: bool) -> Iterator[Ask]:
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                          env=ENVIRONMENT) as server:
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=ENVIRONMENT,
+    ) as server:
         assert server.stdin is not None
         assert server.stdout is not None
         inlet, outlet = server.stdin, server.stdout
@@ -58,8 +71,9 @@ def over_stdio(command: list[str], modern: bool) -> Iterator[Ask]:
 @contextmanager
 def over_http(command: list[str], key: str, modern: bool) -> Iterator[Ask]:
     port = free_port()
-    server = subprocess.Popen([*command, str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                              env=ENVIRONMENT)
+    server = subprocess.Popen(
+        [*command, str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=ENVIRONMENT
+    )
     try:
         wait_until_it_listens(port, server)
         link = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
@@ -75,7 +89,11 @@ def over_http(command: list[str], key: str, modern: bool) -> Iterator[Ask]:
                 check(body)
 
         if modern:
-            headers |= {"MCP-Protocol-Version": MODERN, "Mcp-Method": "tools/call", "Mcp-Name": TOOL}
+            headers |= {
+                "MCP-Protocol-Version": MODERN,
+                "Mcp-Method": "tools/call",
+                "Mcp-Name": TOOL,
+            }
         else:
             ask(initialize())
             ask(INITIALIZED)
@@ -118,26 +136,39 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         tools, (data, key) = write_tools(folder), fill(folder)
         floor = [sys.executable, str(FLOORS / "bare_server.py"), tools]
-        bare = {"stdio": Server([*floor, "stdio"], {"text": TEXT}), "http": Server(floor, {"text": TEXT})}
+        bare = {
+            "stdio": Server([*floor, "stdio"], {"text": TEXT}),
+            "http": Server(floor, {"text": TEXT}),
+        }
         fetched = {"ids": ["one"]}
-        ours = {"stdio": Server([*PRODUCT, "stdio", "--data", data], fetched),
-                "http": Server([*PRODUCT, "serve", "--data", data, "--port"], fetched)}
+        ours = {
+            "stdio": Server([*PRODUCT, "stdio", "--data", data], fetched),
+            "http": Server([*PRODUCT, "serve", "--data", data, "--port"], fetched),
+        }
         app = open_app(Settings(data=Path(data), embedder="none"))
-        print(f"{'door':20} {'memolith p50':>14} {'engine p50':>14} {'bare SDK p50':>14} {'whole':>7} "
-              f"{'without engine':>15}   (bar {BAR})")
+        print(
+            f"{'door':20} {'memolith p50':>14} {'engine p50':>14} {'bare SDK p50':>14} {'whole':>7} "
+            f"{'without engine':>15}   (bar {BAR})"
+        )
         for modern in (False, True):
             for door in ("stdio", "http"):
                 with ExitStack() as stack:
                     asks = []
                     for server in (ours[door], bare[door]):
-                        ask = stack.enter_context(over_stdio(server.command, modern) if door == "stdio"
-                                                  else over_http(server.command, key, modern))
+                        ask = stack.enter_context(
+                            over_stdio(server.command, modern)
+                            if door == "stdio"
+                            else over_http(server.command, key, modern)
+                        )
                         message = tool(100, TOOL, modern, **server.arguments)
                         asks.append(lambda ask=ask, message=message: ask(message))
                     p50, echo, engine = compare(*asks, lambda: fetch(app))
                 name = f"{door}, {'2026-07-28' if modern else '2025-11-25'}"
-                print(f"{name:20} {p50:11.3f} ms {engine:11.3f} ms {echo:11.3f} ms {p50 / echo:7.2f} "
-                      f"{(p50 - engine) / echo:15.2f}", flush=True)
+                print(
+                    f"{name:20} {p50:11.3f} ms {engine:11.3f} ms {echo:11.3f} ms {p50 / echo:7.2f} "
+                    f"{(p50 - engine) / echo:15.2f}",
+                    flush=True,
+                )
         app.close()
 
 

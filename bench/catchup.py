@@ -23,7 +23,9 @@ def write(app, numbers: range) -> None:  # type: ignore[no-untyped-def]
     rows, texts = vectors(10_000), sentences(10_000)
     with app.store.writing(ME.tenant) as store:
         for n in numbers:
-            item = app.engine.remember_in(store, ME, Draft(blocks=(Block(texts[n]),)), Intake(Limits(), "allow")).item
+            item = app.engine.remember_in(
+                store, ME, Draft(blocks=(Block(texts[n]),)), Intake(Limits(), "allow")
+            ).item
             for ref, _, _ in store.unembedded(ME.tenant, item.id, MiniLM.id):
                 digest = hashlib.blake2b(texts[n].encode(), digest_size=16).digest()
                 store.put_vector(ref, MiniLM.id, digest, quantised(rows[n].tobytes()))
@@ -51,9 +53,13 @@ def main() -> None:
             started = time.perf_counter()
             VectorIndex(ours.settings.data, MiniLM.id, MiniLM.dimension).follow(rows)
             whole = (time.perf_counter() - started) * 1000
-        found = ours.engine.recall(ME, Query(sentences(10_000)[BEFORE + FOREIGN - 1], mode="text", limit=1))
+        found = ours.engine.recall(
+            ME, Query(sentences(10_000)[BEFORE + FOREIGN - 1], mode="text", limit=1)
+        )
         assert found.hits, "the newest foreign write is found at once"
-        print(f"after 1 foreign write {one:.2f} ms, after {FOREIGN - 1} {many:.1f} ms, with nothing new {again:.3f} ms")
+        print(
+            f"after 1 foreign write {one:.2f} ms, after {FOREIGN - 1} {many:.1f} ms, with nothing new {again:.3f} ms"
+        )
         print(f"reading all {BEFORE + FOREIGN:,} anew {whole:.1f} ms: ratio {whole / many:.1f}")
         theirs.close()
 

@@ -15,9 +15,11 @@ from memolith.registry import Call
 Pair = tuple[int, int]
 
 
-def planted(count: int, twins: int, rivals: int, pick: random.Random) -> tuple[list[str], list[Pair], list[Pair]]:
+def planted(
+    count: int, twins: int, rivals: int, pick: random.Random
+) -> tuple[list[str], list[Pair], list[Pair]]:
     """Texts in any order, among them edited copies and copies with another fact; the places of each with its own."""
-    own = list(dict.fromkeys(material(2 * (count - twins - rivals))))[:count - twins - rivals]
+    own = list(dict.fromkeys(material(2 * (count - twins - rivals))))[: count - twins - rivals]
     kinds = edits(proper(own))
     texts, pairs = list(own), {True: list[Pair](), False: list[Pair]()}
     for same, wanted in ((True, twins), (False, rivals)):
@@ -37,19 +39,32 @@ def consolidate(app: App, dry_run: bool) -> dict[str, Any]:
     return outcome.body
 
 
-def run_all(app: App, texts: list[str], twins: list[Pair], rivals: list[Pair]) -> tuple[float, int, bool]:
+def run_all(
+    app: App, texts: list[str], twins: list[Pair], rivals: list[Pair]
+) -> tuple[float, int, bool]:
     """The share of the copies that were merged, how many contradictions were, and whether the dry run was right."""
-    ids = [app.registry.run("subcog_capture", {"content": text, "namespace": "learnings"},
-                            Call(ME, app.engine)).body["id"] for text in texts]
+    ids = [
+        app.registry.run(
+            "subcog_capture", {"content": text, "namespace": "learnings"}, Call(ME, app.engine)
+        ).body["id"]
+        for text in texts
+    ]
     app.do_upkeep()
     shown, done = consolidate(app, True), consolidate(app, False)
     groups = [set(one["memories"]) for one in done["candidate_merges"]]
-    superseded = {row.id for row in app.engine.read_many(ME, ids) for row in row[:1] if row.status == "superseded"}
+    superseded = {
+        row.id
+        for row in app.engine.read_many(ME, ids)
+        for row in row[:1]
+        if row.status == "superseded"
+    }
 
     def together(pair: Pair) -> bool:
         return any({ids[place] for place in pair} <= group for group in groups)
 
-    equal = shown["candidate_merges"] == done["candidate_merges"] and superseded == set().union(*groups)
+    equal = shown["candidate_merges"] == done["candidate_merges"] and superseded == set().union(
+        *groups
+    )
     return sum(map(together, twins)) / len(twins), sum(map(together, rivals)), equal
 
 
@@ -57,15 +72,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=5000)
     options = parser.parse_args()
-    texts, twins, rivals = planted(options.count, options.count * 3 // 50, options.count // 50, random.Random(7))
+    texts, twins, rivals = planted(
+        options.count, options.count * 3 // 50, options.count // 50, random.Random(7)
+    )
     with fresh("minilm") as app:
         started = time.perf_counter()
         share, merged, equal = run_all(app, texts, twins, rivals)
         took = time.perf_counter() - started
-    print(f"{len(texts):,} captures, {len(twins)} planted duplicates, {len(rivals)} planted contradictions")
+    print(
+        f"{len(texts):,} captures, {len(twins)} planted duplicates, {len(rivals)} planted contradictions"
+    )
     print(f"duplicates merged      {share:8.1%}   (bar: at least 90 %)")
     print(f"contradictions merged  {merged:8}   (bar: 0)")
-    print(f"dry run = real run     {'yes' if equal else 'no':>8}   ({took:.0f} s with capturing and embedding)")
+    print(
+        f"dry run = real run     {'yes' if equal else 'no':>8}   ({took:.0f} s with capturing and embedding)"
+    )
 
 
 if __name__ == "__main__":

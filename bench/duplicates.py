@@ -22,18 +22,45 @@ BARS = {True: 0.90, False: 0.01}
 DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
 MONTHS = "January February March April June July August September October November December".split()
 COUNTS = "two three four five six seven eight nine ten twelve twenty fifty hundred".split()
-FACTS = {*DAYS, *MONTHS, *COUNTS, "not", "no", "never", "none", "nothing", "nobody", "without", "neither", "nor", "one",
-         "first", "second", "third", "today", "yesterday", "tomorrow", "cannot", "half", "once", "twice"}
-ALIKE = dict(pair.split(":") for pair in (
-    "big:large large:big great:excellent good:fine happy:glad glad:happy kids:children children:kids photo:picture "
-    "picture:photo begin:start start:begin began:started started:began buy:purchase bought:purchased help:assist "
-    "amazing:wonderful awesome:great beautiful:lovely lovely:beautiful job:work talk:speak often:frequently "
-    "quick:fast fast:quick hard:difficult difficult:hard important:crucial main:principal mainly:chiefly "
-    "various:different many:numerous also:too however:but although:though because:since about:regarding "
-    "show:display shows:displays used:employed use:employ made:created make:create found:discovered "
-    "usually:normally nearly:almost almost:nearly town:city house:home road:street near:beside ended:finished "
-    "fixed:repaired postponed:delayed bought:purchased rebuilt:reconstructed cancelled:scrapped lost:misplaced "
-    "noticed:saw surprised:astonished plan:scheme trip:journey wants:wishes want:wish love:adore really:truly").split())
+FACTS = {
+    *DAYS,
+    *MONTHS,
+    *COUNTS,
+    "not",
+    "no",
+    "never",
+    "none",
+    "nothing",
+    "nobody",
+    "without",
+    "neither",
+    "nor",
+    "one",
+    "first",
+    "second",
+    "third",
+    "today",
+    "yesterday",
+    "tomorrow",
+    "cannot",
+    "half",
+    "once",
+    "twice",
+}
+ALIKE = dict(
+    pair.split(":")
+    for pair in (
+        "big:large large:big great:excellent good:fine happy:glad glad:happy kids:children children:kids photo:picture "
+        "picture:photo begin:start start:begin began:started started:began buy:purchase bought:purchased help:assist "
+        "amazing:wonderful awesome:great beautiful:lovely lovely:beautiful job:work talk:speak often:frequently "
+        "quick:fast fast:quick hard:difficult difficult:hard important:crucial main:principal mainly:chiefly "
+        "various:different many:numerous also:too however:but although:though because:since about:regarding "
+        "show:display shows:displays used:employed use:employ made:created make:create found:discovered "
+        "usually:normally nearly:almost almost:nearly town:city house:home road:street near:beside ended:finished "
+        "fixed:repaired postponed:delayed bought:purchased rebuilt:reconstructed cancelled:scrapped lost:misplaced "
+        "noticed:saw surprised:astonished plan:scheme trip:journey wants:wishes want:wish love:adore really:truly"
+    ).split()
+)
 VERBS = "is are was were will would can could should has have had did does do".split()
 
 
@@ -46,14 +73,20 @@ def material(count: int) -> list[str]:
     for name in ("locomo_dev", "xquad_en"):
         data = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
         turns = [turn["text"] for talk in data["conversations"] for turn in talk["turns"]]
-        texts = [" ".join(pair) for turn in turns if (parts := re.split(r"(?<=[.!?]) ", turn))
-                 for pair in zip(parts[::2], parts[1::2], strict=False)] + turns
+        texts = [
+            " ".join(pair)
+            for turn in turns
+            if (parts := re.split(r"(?<=[.!?]) ", turn))
+            for pair in zip(parts[::2], parts[1::2], strict=False)
+        ] + turns
         fitting = sorted({text for text in texts if 8 <= len(text.split()) <= 40})
         found += random.Random(5).sample(fitting, min(count // 2, len(fitting)))
     return found
 
 
-def word(text: str, pick: random.Random, test: Callable[[str], bool], change: Callable[[str], str]) -> str:
+def word(
+    text: str, pick: random.Random, test: Callable[[str], bool], change: Callable[[str], str]
+) -> str:
     """The text with one fitting word changed; the same text if there is none."""
     words = text.split(" ")
     places = [n for n, one in enumerate(words) if test(one.strip(".,!?;:\"'()"))]
@@ -92,12 +125,18 @@ def other(options: list[str], pick: random.Random) -> Callable[[str], str]:
 
 def number(text: str, pick: random.Random) -> str:
     changed = re.sub(r"\d+", lambda m: str(int(m[0]) + pick.randint(1, 9)), text, count=1)
-    return changed if changed != text else word(text, pick, lambda one: one in COUNTS, other(COUNTS, pick))
+    return (
+        changed
+        if changed != text
+        else word(text, pick, lambda one: one in COUNTS, other(COUNTS, pick))
+    )
 
 
 def date(text: str, pick: random.Random) -> str:
     for options in (DAYS, MONTHS, ["yesterday", "today", "tomorrow"]):
-        if (made := word(text, pick, lambda one, o=options: one in o, other(options, pick))) != text:
+        if (
+            made := word(text, pick, lambda one, o=options: one in o, other(options, pick))
+        ) != text:
             return made
     return re.sub(r"\b(19|20)\d\d\b", lambda m: str(int(m[0]) + pick.randint(1, 30)), text, count=1)
 
@@ -111,13 +150,27 @@ def negate(text: str, pick: random.Random) -> str:
 def edits(names: list[str]) -> dict[str, tuple[bool, Callable[[str, random.Random], str]]]:
     """Each kind of edit, and whether the meaning stays."""
     return {
-        "drop": (True, lambda text, pick: word(text, pick, plain, lambda _: "")), "swap": (True, swap),
-        "synonym": (True, lambda text, pick: word(text, pick, ALIKE.__contains__, ALIKE.__getitem__)),
+        "drop": (True, lambda text, pick: word(text, pick, plain, lambda _: "")),
+        "swap": (True, swap),
+        "synonym": (
+            True,
+            lambda text, pick: word(text, pick, ALIKE.__contains__, ALIKE.__getitem__),
+        ),
         "reorder": (True, reorder),
-        "case": (True, lambda text, pick: pick.choice([text.lower(), text.upper(), text.rstrip(".!?").lower()])),
-        "number": (False, number), "date": (False, date),
-        "name": (False, lambda text, pick: word(text, pick, names.__contains__, other(names, pick))),
-        "negation": (False, negate)}
+        "case": (
+            True,
+            lambda text, pick: pick.choice(
+                [text.lower(), text.upper(), text.rstrip(".!?").lower()]
+            ),
+        ),
+        "number": (False, number),
+        "date": (False, date),
+        "name": (
+            False,
+            lambda text, pick: word(text, pick, names.__contains__, other(names, pick)),
+        ),
+        "negation": (False, negate),
+    }
 
 
 def proper(texts: list[str]) -> list[str]:
@@ -132,12 +185,22 @@ def told(app: App, kind: str, pairs: list[tuple[str, str]]) -> int:
     found = 0
     for start in range(0, len(pairs), SHOWN):
         user = Caller(user=f"{kind}-{start}")
-        made = [frozenset(app.engine.remember(user, Draft(blocks=(Block(text),))).item.id for text in pair)
-                for pair in pairs[start:start + SHOWN]]
+        made = [
+            frozenset(
+                app.engine.remember(user, Draft(blocks=(Block(text),))).item.id for text in pair
+            )
+            for pair in pairs[start : start + SHOWN]
+        ]
         app.do_upkeep()
-        body = app.registry.run("intelligence_detect_duplicates", {"user_id": user.user, "max_pairs": 100},
-                                Call(user, app.engine, local=True)).body
-        shown = {frozenset((one["memory_1"]["id"], one["memory_2"]["id"])) for one in body["duplicate_pairs"]}
+        body = app.registry.run(
+            "intelligence_detect_duplicates",
+            {"user_id": user.user, "max_pairs": 100},
+            Call(user, app.engine, local=True),
+        ).body
+        shown = {
+            frozenset((one["memory_1"]["id"], one["memory_2"]["id"]))
+            for one in body["duplicate_pairs"]
+        }
         found += sum(pair in shown for pair in made)
     return found
 
@@ -151,19 +214,43 @@ def main() -> None:
         ids = [app.engine.remember(ME, Draft(blocks=(Block(text),))).item.id for text in texts]
         app.do_upkeep()
         sums = {True: [0, 0, 0], False: [0, 0, 0]}
-        print(f"{'edit':10} {'pairs':>6} {'similar':>9} {'the tool':>9} {'plain cosine':>13}   at {THRESHOLD}")
+        print(
+            f"{'edit':10} {'pairs':>6} {'similar':>9} {'the tool':>9} {'plain cosine':>13}   at {THRESHOLD}"
+        )
         for name, (same, edit) in edits(proper(texts)).items():
-            pairs = [(id, made) for id, text in zip(ids, texts, strict=True) if (made := edit(text, pick)) != text]
-            found = sum(id in {one.id for one in app.engine.similar(ME, made, THRESHOLD)} for id, made in pairs)
-            bare = sum(id in {hit.item.id for hit in app.engine.recall(ME, Query(
-                made, mode="vector", limit=50, threshold=THRESHOLD)).hits} for id, made in pairs)
-            tool = told(app, name, [(text, made) for text in texts if (made := edit(text, again)) != text])
+            pairs = [
+                (id, made)
+                for id, text in zip(ids, texts, strict=True)
+                if (made := edit(text, pick)) != text
+            ]
+            found = sum(
+                id in {one.id for one in app.engine.similar(ME, made, THRESHOLD)}
+                for id, made in pairs
+            )
+            bare = sum(
+                id
+                in {
+                    hit.item.id
+                    for hit in app.engine.recall(
+                        ME, Query(made, mode="vector", limit=50, threshold=THRESHOLD)
+                    ).hits
+                }
+                for id, made in pairs
+            )
+            tool = told(
+                app, name, [(text, made) for text in texts if (made := edit(text, again)) != text]
+            )
             sums[same] = [a + b for a, b in zip(sums[same], (len(pairs), found, tool), strict=True)]
-            print(f"{name:10} {len(pairs):6} {found / len(pairs):9.1%} {tool / len(pairs):9.1%} "
-                  f"{bare / len(pairs):13.1%}", flush=True)
+            print(
+                f"{name:10} {len(pairs):6} {found / len(pairs):9.1%} {tool / len(pairs):9.1%} "
+                f"{bare / len(pairs):13.1%}",
+                flush=True,
+            )
     for same, (count, found, tool) in sums.items():
         bar = f"at least {BARS[same]:.0%}" if same else f"at most {BARS[same]:.0%}"
-        print(f"{'edits' if same else 'facts':10} {count:6} {found / count:9.1%} {tool / count:9.1%}   (bar: {bar})")
+        print(
+            f"{'edits' if same else 'facts':10} {count:6} {found / count:9.1%} {tool / count:9.1%}   (bar: {bar})"
+        )
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ def rate(model: MiniLM, texts: list[str], at_once: int) -> float:
     """Texts per second of wall time, given so many at a time."""
     started = time.perf_counter()
     for start in range(0, len(texts), at_once):
-        model.embed(texts[start:start + at_once])
+        model.embed(texts[start : start + at_once])
     return len(texts) / (time.perf_counter() - started)
 
 
@@ -38,12 +38,20 @@ def main() -> None:
     p50, p95 = measure(lambda: model.embed([next(asked)]), 100)
     print(f"query           p50 {p50:6.2f} ms   p95 {p95:6.2f} ms   (a question of about 12 words)")
     print(f"{'texts':16} {'bulk/s':>8} {'one by one/s':>13} {'ratio':>6}   (bar {BAR})")
-    for name, texts in (("sentences", sentences(2 * BULK * ROUNDS)), ("notes", mixed(BULK * ROUNDS // 2))):
+    for name, texts in (
+        ("sentences", sentences(2 * BULK * ROUNDS)),
+        ("notes", mixed(BULK * ROUNDS // 2)),
+    ):
         step = len(texts) // (2 * ROUNDS)
-        parts = [texts[n * step:(n + 1) * step] for n in range(2 * ROUNDS)]
+        parts = [texts[n * step : (n + 1) * step] for n in range(2 * ROUNDS)]
         # In turns, so that a busy machine is busy for both; never the same text twice, for the model keeps the last.
-        bulk, single = zip(*((rate(model, parts[2 * n], step), rate(model, parts[2 * n + 1], 1))
-                             for n in range(ROUNDS)), strict=True)
+        bulk, single = zip(
+            *(
+                (rate(model, parts[2 * n], step), rate(model, parts[2 * n + 1], 1))
+                for n in range(ROUNDS)
+            ),
+            strict=True,
+        )
         best, floor = sorted(bulk)[ROUNDS // 2], sorted(single)[ROUNDS // 2]
         print(f"{name:16} {best:8.0f} {floor:13.0f} {best / floor:6.2f}", flush=True)
 

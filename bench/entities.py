@@ -38,17 +38,29 @@ def score(rows: list[Sentence], least: float = LEAST) -> dict[str, tuple[int, in
     """Right, found and wanted per type, and of all."""
     right, found, wanted = Counter[str](), Counter[str](), Counter[str]()
     for row in rows:
-        told = {plain(one.label, one.text) for one in find(row.text, {}) if not one.support and one.confidence >= least}
-        for count, entities in ((right, told & row.entities), (found, told), (wanted, row.entities)):
+        told = {
+            plain(one.label, one.text)
+            for one in find(row.text, {})
+            if not one.support and one.confidence >= least
+        }
+        for count, entities in (
+            (right, told & row.entities),
+            (found, told),
+            (wanted, row.entities),
+        ):
             count.update(type for type, _ in entities)
     every = {type: (right[type], found[type], wanted[type]) for type in TYPES}
     return every | {"all": (right.total(), found.total(), wanted.total())}
 
 
 def show(title: str, rows: list[Sentence]) -> None:
-    print(f"{title:22} {'precision':>9} {'recall':>7} {'right':>6} {'found':>6} {'wanted':>7}   at {LEAST}")
+    print(
+        f"{title:22} {'precision':>9} {'recall':>7} {'right':>6} {'found':>6} {'wanted':>7}   at {LEAST}"
+    )
     for type, (right, found, wanted) in score(rows).items():
-        print(f"  {type:20} {right / (found or 1):9.3f} {right / (wanted or 1):7.3f} {right:6} {found:6} {wanted:7}")
+        print(
+            f"  {type:20} {right / (found or 1):9.3f} {right / (wanted or 1):7.3f} {right:6} {found:6} {wanted:7}"
+        )
 
 
 def rules(rows: list[Sentence]) -> None:
@@ -75,7 +87,8 @@ def main() -> None:
         for one in find(row.text, {}):
             if not one.support:
                 bins[min(int(one.confidence * 5) / 5, 0.8)].append(
-                    (one.confidence, plain(one.label, one.text) in row.entities))
+                    (one.confidence, plain(one.label, one.text) in row.entities)
+                )
     for low, pairs in sorted(bins.items()):
         told, true = (sum(part) / len(pairs) for part in zip(*pairs, strict=True))
         print(f"  from {low:.1f}: {len(pairs):4} told {told:.2f} true {true:.2f}")

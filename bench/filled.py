@@ -15,20 +15,31 @@ from memolith.engine.model import Block, Draft, Filter
 from memolith.retrieval.minilm import MiniLM
 from memolith.retrieval.vectors import quantised
 
-FILTERS = {"none": Filter(), "1 %": Filter(tags_all=("hundredth",)), "20 %": Filter(namespaces=("fifth",)),
-           "95 %": Filter(kinds=("memory",))}
+FILTERS = {
+    "none": Filter(),
+    "1 %": Filter(tags_all=("hundredth",)),
+    "20 %": Filter(namespaces=("fifth",)),
+    "95 %": Filter(kinds=("memory",)),
+}
 
 
 def marked(n: int) -> dict[str, object]:
     """The marks of the n-th sentence."""
-    return {"tags": ("hundredth",) if n % 100 == 7 else (), "namespace": "fifth" if n % 5 == 1 else "other",
-            "kind": "concept" if n % 20 == 3 else "memory"}
+    return {
+        "tags": ("hundredth",) if n % 100 == 7 else (),
+        "namespace": "fifth" if n % 5 == 1 else "other",
+        "kind": "concept" if n % 20 == 3 else "memory",
+    }
 
 
 def passing(name: str, count: int) -> np.ndarray:
     """Which sentences a filter keeps."""
-    test = {"none": lambda n: True, "1 %": lambda n: n % 100 == 7, "20 %": lambda n: n % 5 == 1,
-            "95 %": lambda n: n % 20 != 3}[name]
+    test = {
+        "none": lambda n: True,
+        "1 %": lambda n: n % 100 == 7,
+        "20 %": lambda n: n % 5 == 1,
+        "95 %": lambda n: n % 20 != 3,
+    }[name]
     return np.array([n for n in range(count) if test(n)])
 
 
@@ -47,7 +58,9 @@ def fill(app: App, count: int) -> dict[str, int]:
             for job in jobs:
                 for ref, text, _ in store.unembedded(job.tenant, job.stream, MiniLM.id):
                     digest = hashlib.blake2b(text.encode(), digest_size=16).digest()
-                    store.put_vector(ref, MiniLM.id, digest, quantised(rows[numbers[job.stream]].tobytes()))
+                    store.put_vector(
+                        ref, MiniLM.id, digest, quantised(rows[numbers[job.stream]].tobytes())
+                    )
                 store.done(job)
     return numbers
 

@@ -42,10 +42,20 @@ def write(app: App, streams: list[tuple[str, str, dict[str, object]]]) -> None:
 
 
 def concept(n: int) -> dict[str, object]:
-    places = {"area": f"Area {n % 20}", "topic": f"Topic {n // 20 % 20}", "subtopic": f"Subtopic {n // 400 % 10}"}
-    return {"kind": "concept", "title": f"Concept {n}", "status": "active", "owner": ME.user, "audience": "org",
-            "attributes": {**places, "certainty_score": n % 101, "certainty_source": "given"},
-            "blocks": [{"text": f"What concept {n} means."}]}
+    places = {
+        "area": f"Area {n % 20}",
+        "topic": f"Topic {n // 20 % 20}",
+        "subtopic": f"Subtopic {n // 400 % 10}",
+    }
+    return {
+        "kind": "concept",
+        "title": f"Concept {n}",
+        "status": "active",
+        "owner": ME.user,
+        "audience": "org",
+        "attributes": {**places, "certainty_score": n % 101, "certainty_source": "given"},
+        "blocks": [{"text": f"What concept {n} means."}],
+    }
 
 
 def medians(run: Callable[[], object], times: int) -> tuple[float, float]:
@@ -59,8 +69,13 @@ def medians(run: Callable[[], object], times: int) -> tuple[float, float]:
     return sorted(wall)[times // 2], sorted(cpu)[times // 2]
 
 
-def show(name: str, bar_ms: float | None, ours: Callable[[], object], floor: Callable[[], object] | None = None,
-         times: int = 200) -> None:
+def show(
+    name: str,
+    bar_ms: float | None,
+    ours: Callable[[], object],
+    floor: Callable[[], object] | None = None,
+    times: int = 200,
+) -> None:
     """The medians of ours beside those of networkx."""
     wall, cpu = medians(ours, times)
     bar = f"bar {bar_ms:3.0f} ms" if bar_ms else ""
@@ -78,9 +93,21 @@ def main() -> None:
         ids = [new_id() for _ in range(CONCEPTS)]
         started = time.perf_counter()
         write(app, [(id, "remembered", concept(n)) for n, id in enumerate(ids)])
-        write(app, [(f"rel-{n}", "linked", {"source": ids[a], "target": ids[b], "type": type, "strength": 1.0})
-                    for n, (a, b, type) in enumerate(links)])
-        print(f"{CONCEPTS:,} concepts and {LINKS:,} links written in {time.perf_counter() - started:.0f} s", flush=True)
+        write(
+            app,
+            [
+                (
+                    f"rel-{n}",
+                    "linked",
+                    {"source": ids[a], "target": ids[b], "type": type, "strength": 1.0},
+                )
+                for n, (a, b, type) in enumerate(links)
+            ],
+        )
+        print(
+            f"{CONCEPTS:,} concepts and {LINKS:,} links written in {time.perf_counter() - started:.0f} s",
+            flush=True,
+        )
         graph = networkx.MultiDiGraph()
         graph.add_nodes_from(range(CONCEPTS))
         graph.add_edges_from((a, b, type) for a, b, type in links)
@@ -96,24 +123,74 @@ def main() -> None:
         def any_one() -> int:
             return pick.randrange(CONCEPTS)
 
-        show("related", 2, lambda: call("get_related_concepts", concept_id=ids[any_one()]),
-             lambda: list(networkx.all_neighbors(graph, any_one())))
-        show("prerequisites, depth 5", 10, lambda: call("get_prerequisites", concept_id=ids[any_one()], depth=5),
-             lambda: networkx.single_source_shortest_path_length(before, any_one(), 5))
-        show("chain, depth 10", 10, lambda: call("get_concept_chain", start_concept_id=ids[any_one()],
-                                                 end_concept_id=ids[any_one()], max_depth=10),
-             lambda: networkx.bidirectional_shortest_path(both, any_one(), any_one()))
+        show(
+            "related",
+            2,
+            lambda: call("get_related_concepts", concept_id=ids[any_one()]),
+            lambda: list(networkx.all_neighbors(graph, any_one())),
+        )
+        show(
+            "prerequisites, depth 5",
+            10,
+            lambda: call("get_prerequisites", concept_id=ids[any_one()], depth=5),
+            lambda: networkx.single_source_shortest_path_length(before, any_one(), 5),
+        )
+        show(
+            "chain, depth 10",
+            10,
+            lambda: call(
+                "get_concept_chain",
+                start_concept_id=ids[any_one()],
+                end_concept_id=ids[any_one()],
+                max_depth=10,
+            ),
+            lambda: networkx.bidirectional_shortest_path(both, any_one(), any_one()),
+        )
         show("hierarchy", 50, lambda: call("list_hierarchy"), times=20)
         made = iter(range(1000))
-        show("write, then hierarchy", 50, lambda: (call("create_concept", name=f"New {next(made)}", explanation="New."),
-                                                   call("list_hierarchy")), times=20)
-        show("by certainty", None, lambda: call("get_concepts_by_certainty", min_certainty=30), times=20)
-        show("exact search", None, lambda: call("search_concepts_exact", name="concept 77", area="Area 7"), times=20)
-        show("create a relationship", None, lambda: call("create_relationship", source_id=ids[any_one()], target_id=ids[
-            any_one()], relationship_type=pick.choice(TYPES)))
-        wrong = sum(len(call("get_concept_chain", start_concept_id=ids[a], end_concept_id=ids[b], max_depth=10)["path"])
-                    != len(networkx.bidirectional_shortest_path(both, a, b))  # type: ignore[arg-type]
-                    for a, b in ((any_one(), any_one()) for _ in range(100)))
+        show(
+            "write, then hierarchy",
+            50,
+            lambda: (
+                call("create_concept", name=f"New {next(made)}", explanation="New."),
+                call("list_hierarchy"),
+            ),
+            times=20,
+        )
+        show(
+            "by certainty",
+            None,
+            lambda: call("get_concepts_by_certainty", min_certainty=30),
+            times=20,
+        )
+        show(
+            "exact search",
+            None,
+            lambda: call("search_concepts_exact", name="concept 77", area="Area 7"),
+            times=20,
+        )
+        show(
+            "create a relationship",
+            None,
+            lambda: call(
+                "create_relationship",
+                source_id=ids[any_one()],
+                target_id=ids[any_one()],
+                relationship_type=pick.choice(TYPES),
+            ),
+        )
+        wrong = sum(
+            len(
+                call(
+                    "get_concept_chain",
+                    start_concept_id=ids[a],
+                    end_concept_id=ids[b],
+                    max_depth=10,
+                )["path"]
+            )
+            != len(networkx.bidirectional_shortest_path(both, a, b))  # type: ignore[arg-type]
+            for a, b in ((any_one(), any_one()) for _ in range(100))
+        )
         print(f"chains of another length than networkx finds: {wrong} of 100")
 
 

@@ -36,7 +36,7 @@ def texts(count: int, length: int = 60, seed: int = 1) -> Iterator[str]:
     pool = pick.choices(vocabulary, weights, k=400_000)
     for _ in range(count):
         start = pick.randrange(len(pool) - length)
-        yield " ".join(pool[start:start + length])
+        yield " ".join(pool[start : start + length])
 
 
 def fill(app: App, count: int, special: float = 0.01) -> None:
@@ -48,7 +48,9 @@ def fill(app: App, count: int, special: float = 0.01) -> None:
         with app.store.writing(ME.tenant) as rows:
             for _, text in zip(range(min(batch, count - start)), source, strict=False):
                 tags = ("special",) if pick.random() < special else ()
-                app.engine.remember_in(rows, ME, Draft(blocks=(Block(text),), tags=tags), Intake(Limits(), "redact"))
+                app.engine.remember_in(
+                    rows, ME, Draft(blocks=(Block(text),), tags=tags), Intake(Limits(), "redact")
+                )
 
 
 @contextmanager

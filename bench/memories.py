@@ -22,8 +22,14 @@ BARS = {"list": 10, "search": 15, "stats": 10}
 def marked(n: int) -> dict[str, object]:
     """What the filters of the tools look for; each keeps between a hundredth and nine tenths."""
     tags = ("hundredth",) if n % 100 == 7 else ("tenth",) if n % 10 == 3 else ()
-    return {"title": f"Note {n:05d}", "namespace": TYPES[n % 6], "project": f"project-{n % 10}", "tags": tags,
-            "status": "archived" if n % 10 == 9 else "active", "attributes": {"topic_id": TOPICS[n % 20]}}
+    return {
+        "title": f"Note {n:05d}",
+        "namespace": TYPES[n % 6],
+        "project": f"project-{n % 10}",
+        "tags": tags,
+        "status": "archived" if n % 10 == 9 else "active",
+        "attributes": {"topic_id": TOPICS[n % 20]},
+    }
 
 
 def run(app: App, tool: str, **arguments: Any) -> dict[str, Any]:
@@ -34,7 +40,10 @@ def run(app: App, tool: str, **arguments: Any) -> dict[str, Any]:
 
 def row(name: str, figures: tuple[float, float], bar: float, note: str = "") -> None:
     ratio = figures[0] / bar
-    print(f"{name:42} {figures[0]:8.2f} {figures[1]:8.2f}   bar {bar:6.0f}  {ratio:5.2f}  {note}", flush=True)
+    print(
+        f"{name:42} {figures[0]:8.2f} {figures[1]:8.2f}   bar {bar:6.0f}  {ratio:5.2f}  {note}",
+        flush=True,
+    )
 
 
 def lists(app: App, count: int) -> None:
@@ -42,26 +51,50 @@ def lists(app: App, count: int) -> None:
     last = count // 20
     for sort in ("created_at", "updated_at", "title", "access_count", "last_accessed"):
         for page in (1, last // 2, last):
-            row(f"list, {sort}, page {page}", measure(lambda s=sort, p=page: run(app, "list_memories", sort=s, page=p),
-                                                       9), BARS["list"])
-    for name, value in (("memory_type", "knowledge"), ("status", "active"), ("project_ref", "project-3"),
-                        ("topic_id", "topic-3"), ("tags", ["tenth"]), ("tags", ["hundredth"])):
-        row(f"list, {name} = {value}", measure(lambda n=name, v=value: run(app, "list_memories", **{n: v}), 9),
-            BARS["list"])
+            row(
+                f"list, {sort}, page {page}",
+                measure(lambda s=sort, p=page: run(app, "list_memories", sort=s, page=p), 9),
+                BARS["list"],
+            )
+    for name, value in (
+        ("memory_type", "knowledge"),
+        ("status", "active"),
+        ("project_ref", "project-3"),
+        ("topic_id", "topic-3"),
+        ("tags", ["tenth"]),
+        ("tags", ["hundredth"]),
+    ):
+        row(
+            f"list, {name} = {value}",
+            measure(lambda n=name, v=value: run(app, "list_memories", **{n: v}), 9),
+            BARS["list"],
+        )
 
 
 def searches(app: App) -> None:
     """Searches with no filter and with all of them, the embedding of the question apart."""
     assert app.embedder is not None
-    every = {"memory_types": ["knowledge", "project"], "project_ref": "project-3", "topic_id": "topic-13",
-             "tags": ["tenth"], "status": "active"}
+    every = {
+        "memory_types": ["knowledge", "project"],
+        "project_ref": "project-3",
+        "topic_id": "topic-13",
+        "tags": ["tenth"],
+        "status": "active",
+    }
     asked = iter(questions(200))
-    for name, chosen in (("none", {}), ("all filters", every), ("type", {"memory_types": ["knowledge"]}),
-                         ("topic", {"topic_id": "topic-3"}), ("tag of a tenth", {"tags": ["tenth"]})):
+    for name, chosen in (
+        ("none", {}),
+        ("all filters", every),
+        ("type", {"memory_types": ["knowledge"]}),
+        ("topic", {"topic_id": "topic-3"}),
+        ("tag of a tenth", {"tags": ["tenth"]}),
+    ):
         took = []
         for _ in range(20):
             app.embedder.embed([text := next(asked)])
-            took.append(measure(lambda t=text, c=chosen: run(app, "search_memories", query=t, **c), 1)[0])
+            took.append(
+                measure(lambda t=text, c=chosen: run(app, "search_memories", query=t, **c), 1)[0]
+            )
         took.sort()
         row(f"search, {name}", (took[10], took[18]), BARS["search"])
 
@@ -87,9 +120,17 @@ def main() -> None:
         told: list[float] = []
         call = Call(ME, app.engine, progress=lambda done, total, _: told.append(done))
         body = app.registry.run("intelligence_detect_duplicates", {"user_id": "local"}, call).body
-        took, more = time.perf_counter() - started, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-        row("detect_duplicates, s", (took, took), 60, f"{body['total_pairs']} pairs, {len(told)} notifications, "
-            f"{more / 1024:.0f} MB more at the peak")
+        took, more = (
+            time.perf_counter() - started,
+            resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before,
+        )
+        row(
+            "detect_duplicates, s",
+            (took, took),
+            60,
+            f"{body['total_pairs']} pairs, {len(told)} notifications, "
+            f"{more / 1024:.0f} MB more at the peak",
+        )
 
 
 if __name__ == "__main__":

@@ -49,7 +49,9 @@ class Memolith:
 
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="memolith-bench-"))
-        self.app: App = open_app(Settings(data=self.folder, secrets="allow", database=self.database()))
+        self.app: App = open_app(
+            Settings(data=self.folder, secrets="allow", database=self.database())
+        )
         self.ids: dict[tuple[str, int], str] = {}
 
     def index(self, docs: list[dict]) -> None:
@@ -74,7 +76,9 @@ class Memolith:
 
     def search(self, query: str, k: int) -> list[str]:
         """The ids of the turns found; a long one has several passages but counts once, by its best."""
-        found = self.app.engine.recall(ME, Query(query, mode=self.mode, limit=k, verbatim=self.verbatim))
+        found = self.app.engine.recall(
+            ME, Query(query, mode=self.mode, limit=k, verbatim=self.verbatim)
+        )
         return list(dict.fromkeys(self.ids[hit.item.id, hit.passage.block] for hit in found.hits))
 
     def close(self) -> None:
@@ -93,8 +97,14 @@ class Sekha(Memolith):
             groups.setdefault(doc["meta"].get("session", doc["id"]), []).append(doc)
         for turns in groups.values():
             blocks = [self.block(turn, bool(turn["meta"].get("speaker"))) for turn in turns]
-            made = self.run("memory_store", label="-", messages=[
-                {"role": block.speaker or "user", "content": block.text, "timestamp": block.at} for block in blocks])
+            made = self.run(
+                "memory_store",
+                label="-",
+                messages=[
+                    {"role": block.speaker or "user", "content": block.text, "timestamp": block.at}
+                    for block in blocks
+                ],
+            )
             self.ids |= {(made["id"], n): turn["id"] for n, turn in enumerate(turns)}
         self.app.do_upkeep()
 
@@ -146,7 +156,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--no-curve", action="store_true")
     parser.add_argument("--sets", nargs="*", default=["locomo_dev", "xquad_en", "xquad_zh"])
-    parser.add_argument("--only", nargs="*", default=["fts5", "minilm", "vector", "rrf60", "memolith", "sekha"])
+    parser.add_argument(
+        "--only", nargs="*", default=["fts5", "minilm", "vector", "rrf60", "memolith", "sekha"]
+    )
     parser.add_argument("--limit", type=int)
     parser.add_argument("--store", choices=("sqlite", "postgres"), default="sqlite")
     options = parser.parse_args()
@@ -165,16 +177,29 @@ def run(options: argparse.Namespace) -> None:
         print("retrieval: the data sets are not here; set MEMOLITH_BENCH_DATA")
         return
     module = load_eval(folder)
-    ours = {"memolith": Memolith, "text": TextOnly, "vector": VectorOnly, "minilm": PlainMiniLM, "rrf60": Rrf60,
-            "sekha": Sekha}
-    print(f"{'set':12} {'method':10} {'r@5':>6} {'r@10':>6} {'mrr':>6} {'s@5':>6} {'s@10':>6} {'p50 ms':>7}")
+    ours = {
+        "memolith": Memolith,
+        "text": TextOnly,
+        "vector": VectorOnly,
+        "minilm": PlainMiniLM,
+        "rrf60": Rrf60,
+        "sekha": Sekha,
+    }
+    print(
+        f"{'set':12} {'method':10} {'r@5':>6} {'r@10':>6} {'mrr':>6} {'s@5':>6} {'s@10':>6} {'p50 ms':>7}"
+    )
     for name in options.sets:
         data = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
         for method in options.only:
-            result = module.evaluate(ours.get(method) or module.BUILTIN[method], data, limit=options.limit)
+            result = module.evaluate(
+                ours.get(method) or module.BUILTIN[method], data, limit=options.limit
+            )
             micro = result["micro"]
-            print(f"{name:12} {method:10} {micro['r@5']:6.3f} {micro['r@10']:6.3f} {micro['mrr']:6.3f} "
-                  f"{micro['s@5']:6.3f} {micro['s@10']:6.3f} {result['latency_ms']['p50']:7.1f}", flush=True)
+            print(
+                f"{name:12} {method:10} {micro['r@5']:6.3f} {micro['r@10']:6.3f} {micro['mrr']:6.3f} "
+                f"{micro['s@5']:6.3f} {micro['s@10']:6.3f} {result['latency_ms']['p50']:7.1f}",
+                flush=True,
+            )
         if name.startswith("locomo") and not options.no_curve:
             calibrate(Memolith, module, data, options.limit)
 

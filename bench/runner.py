@@ -60,8 +60,14 @@ def jupyter() -> tuple[float, list[float], list[float], list[float]]:
         started = time.perf_counter()
         manager, client = start_new_kernel()
         creations.append(1000 * (time.perf_counter() - started))
-        uses.append(timed(lambda client=client: client.execute_interactive(FIRST, output_hook=lambda _: None)))
-        calls += [timed(lambda client=client: client.execute_interactive("")) for _ in range(KERNEL_CALLS)]
+        uses.append(
+            timed(
+                lambda client=client: client.execute_interactive(FIRST, output_hook=lambda _: None)
+            )
+        )
+        calls += [
+            timed(lambda client=client: client.execute_interactive("")) for _ in range(KERNEL_CALLS)
+        ]
         client.stop_channels()
         manager.shutdown_kernel(now=True)
     return creations[0], creations, uses, calls
@@ -80,15 +86,21 @@ def main() -> None:
             else:
                 print(f"{mode}: not here: {reason}")
     rows["ipykernel, no sandbox"] = jupyter()
-    print(f"{'':24}{'first':>10}{'create':>10}{'pandas':>10}{'empty call':>12}{'p95':>10}   (ms, medians)")
+    print(
+        f"{'':24}{'first':>10}{'create':>10}{'pandas':>10}{'empty call':>12}{'p95':>10}   (ms, medians)"
+    )
     for name, (first, creations, uses, calls) in rows.items():
         call, p95 = statistics.median(calls), statistics.quantiles(calls, n=20)[-1]
-        print(f"{name:24}{first:10.1f}{statistics.median(creations):10.1f}{statistics.median(uses):10.1f}"
-              f"{call:12.3f}{p95:10.3f}")
+        print(
+            f"{name:24}{first:10.1f}{statistics.median(creations):10.1f}{statistics.median(uses):10.1f}"
+            f"{call:12.3f}{p95:10.3f}"
+        )
     for name in rows.keys() & {"namespace", "landlock"}:
         create, call = statistics.median(rows[name][1]), statistics.median(rows[name][3])
-        print(f"{name}: create {create:.1f} ms of {BAR_CREATE_MS}, empty call {call:.3f} ms of {BAR_CALL_MS}: "
-              f"{'ok' if create < BAR_CREATE_MS and call < BAR_CALL_MS else 'TOO SLOW'}")
+        print(
+            f"{name}: create {create:.1f} ms of {BAR_CREATE_MS}, empty call {call:.3f} ms of {BAR_CALL_MS}: "
+            f"{'ok' if create < BAR_CREATE_MS and call < BAR_CALL_MS else 'TOO SLOW'}"
+        )
         jupyter_call = statistics.median(rows["ipykernel, no sandbox"][3])
         print(f"{name}: {jupyter_call / call:.0f} times quicker per call than ipykernel")
 

@@ -57,14 +57,24 @@ def searches(app: App, count: int) -> None:
             before = time.thread_time()
             whole.append(timed(lambda t=text, c=chosen: app.engine.recall(ME, Query(t, c)))[0])
             used.append((time.thread_time() - before) * 1000)
-            parts["text"].append(timed(lambda t=text, c=chosen: app.engine.recall(ME, Query(t, c, mode="text")))[0])
+            parts["text"].append(
+                timed(lambda t=text, c=chosen: app.engine.recall(ME, Query(t, c, mode="text")))[0]
+            )
             with app.store.reading(None) as rows:
-                parts["vectors"].append(timed(lambda r=rows, v=vector, c=chosen: vectors.nearest(r, ME, c, v, 1000))[0])
+                parts["vectors"].append(
+                    timed(lambda r=rows, v=vector, c=chosen: vectors.nearest(r, ME, c, v, 1000))[0]
+                )
         whole.sort()
-        p50, told = statistics.median(whole), {part: statistics.median(took) for part, took in parts.items()}
-        print(f"{count:>9,} {name:6} {p50:8.2f} {whole[int(0.95 * ROUNDS)]:8.2f} {statistics.median(used):7.2f}   "
-              f"{told['embedding']:9.2f} "
-              f"{told['text']:9.2f} {told['vectors']:12.2f}   {p50 / told['vectors']:5.1f}", flush=True)
+        p50, told = (
+            statistics.median(whole),
+            {part: statistics.median(took) for part, took in parts.items()},
+        )
+        print(
+            f"{count:>9,} {name:6} {p50:8.2f} {whole[int(0.95 * ROUNDS)]:8.2f} {statistics.median(used):7.2f}   "
+            f"{told['embedding']:9.2f} "
+            f"{told['text']:9.2f} {told['vectors']:12.2f}   {p50 / told['vectors']:5.1f}",
+            flush=True,
+        )
 
 
 def timed(run):  # type: ignore[no-untyped-def]
@@ -78,16 +88,25 @@ def starts(folder: Path, times: int) -> None:
     runs = {}
     for mode in ("hybrid", "text"):
         command = [sys.executable, "-c", FIRST, str(folder), "Who fixed the green bicycle?", mode]
-        made = [subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
-                for _ in range(times)]
+        made = [
+            subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+            for _ in range(times)
+        ]
         runs[mode] = [statistics.median(float(run[n]) for run in made) for n in range(5)]
-    bare, _ = measure(lambda: subprocess.run([sys.executable, "-c", "import numpy, onnxruntime"], check=True), times)
+    bare, _ = measure(
+        lambda: subprocess.run([sys.executable, "-c", "import numpy, onnxruntime"], check=True),
+        times,
+    )
     for mode, (imported, first, uss, cpu, later) in runs.items():
-        print(f"start, {mode:7} import {imported:.2f} s + first result {first:.2f} s = {imported + first:.2f} s "
-              f"(bar {BAR_START_S} s; CPU {cpu:.2f} s)   private "
-              f"memory {uss:.0f} MB, after 20 more {later:.0f} MB (bar {BAR_MB} MB)")
-    print(f"start, numpy and onnxruntime alone {bare / 1000:.2f} s, ratio "
-          f"{(runs['hybrid'][0] + runs['hybrid'][1]) / bare * 1000:.2f}")
+        print(
+            f"start, {mode:7} import {imported:.2f} s + first result {first:.2f} s = {imported + first:.2f} s "
+            f"(bar {BAR_START_S} s; CPU {cpu:.2f} s)   private "
+            f"memory {uss:.0f} MB, after 20 more {later:.0f} MB (bar {BAR_MB} MB)"
+        )
+    print(
+        f"start, numpy and onnxruntime alone {bare / 1000:.2f} s, ratio "
+        f"{(runs['hybrid'][0] + runs['hybrid'][1]) / bare * 1000:.2f}"
+    )
 
 
 def profiled(app: App) -> None:
@@ -104,8 +123,10 @@ def main() -> None:
     parser.add_argument("--only", type=int)
     parser.add_argument("--profile", action="store_true")
     options = parser.parse_args()
-    print(f"{'passages':>9} {'filter':6} {'p50 ms':>8} {'p95 ms':>8} {'CPU ms':>7}   {'embedding':>9} {'text only':>9} "
-          f"{'vector stage':>12}   {'ratio':>5}   (without embedding; bar {BAR_MS} ms at 100k)")
+    print(
+        f"{'passages':>9} {'filter':6} {'p50 ms':>8} {'p95 ms':>8} {'CPU ms':>7}   {'embedding':>9} {'text only':>9} "
+        f"{'vector stage':>12}   {'ratio':>5}   (without embedding; bar {BAR_MS} ms at 100k)"
+    )
     for count in [options.only] if options.only else sizes(options.million):
         with fresh("minilm") as app:
             fill(app, count)

@@ -12,22 +12,93 @@ import numpy as np
 from memolith.retrieval.minilm import MiniLM
 
 CACHE = Path(__file__).parents[1] / ".cache" / "bench"
-WHO = ("Maria", "the backend team", "our customer in Oslo", "Jonas", "the night shift", "a new intern", "my sister",
-       "the auditor", "Dr. Chen", "the release manager", "everyone at the retreat", "the neighbour", "Priya",
-       "the vendor")
-DID = ("fixed", "postponed", "asked about", "complained about", "wrote a note on", "paid for", "forgot", "praised",
-       "rebuilt", "cancelled", "measured", "explained", "bought", "lost", "tested", "drew a picture of", "moved")
-WHAT = ("the login timeout", "the green bicycle", "the quarterly report", "a leaking pipe", "the search index",
-        "the piano lesson", "our backup policy", "a table for six", "the invoice from March", "the staging database",
-        "the hiking trip", "a broken sensor", "the vaccine appointment", "the pricing page", "the old compiler",
-        "the wedding speech", "a crate of apples", "the firewall rule", "the chess club", "the solar panels")
-HOW = ("in Lisbon", "before lunch", "because of the storm", "after the second outage", "without telling anyone",
-       "for the third time", "with a borrowed tool", "on the train to Berlin", "during the migration", "last Friday",
-       "as agreed in the meeting", "despite the warning", "to save money", "while waiting for the doctor")
-AND = ("and the result was better than expected.", "but nobody noticed.", "so we changed the plan.",
-       "and it cost 40 euros.", "which surprised the whole office.", "and then went home early.",
-       "so the ticket is closed.", "but it needs a review.", "and learned a lot about patience.",
-       "which is documented in the wiki.", "and we should do it again.", "for once.")
+WHO = (
+    "Maria",
+    "the backend team",
+    "our customer in Oslo",
+    "Jonas",
+    "the night shift",
+    "a new intern",
+    "my sister",
+    "the auditor",
+    "Dr. Chen",
+    "the release manager",
+    "everyone at the retreat",
+    "the neighbour",
+    "Priya",
+    "the vendor",
+)
+DID = (
+    "fixed",
+    "postponed",
+    "asked about",
+    "complained about",
+    "wrote a note on",
+    "paid for",
+    "forgot",
+    "praised",
+    "rebuilt",
+    "cancelled",
+    "measured",
+    "explained",
+    "bought",
+    "lost",
+    "tested",
+    "drew a picture of",
+    "moved",
+)
+WHAT = (
+    "the login timeout",
+    "the green bicycle",
+    "the quarterly report",
+    "a leaking pipe",
+    "the search index",
+    "the piano lesson",
+    "our backup policy",
+    "a table for six",
+    "the invoice from March",
+    "the staging database",
+    "the hiking trip",
+    "a broken sensor",
+    "the vaccine appointment",
+    "the pricing page",
+    "the old compiler",
+    "the wedding speech",
+    "a crate of apples",
+    "the firewall rule",
+    "the chess club",
+    "the solar panels",
+)
+HOW = (
+    "in Lisbon",
+    "before lunch",
+    "because of the storm",
+    "after the second outage",
+    "without telling anyone",
+    "for the third time",
+    "with a borrowed tool",
+    "on the train to Berlin",
+    "during the migration",
+    "last Friday",
+    "as agreed in the meeting",
+    "despite the warning",
+    "to save money",
+    "while waiting for the doctor",
+)
+AND = (
+    "and the result was better than expected.",
+    "but nobody noticed.",
+    "so we changed the plan.",
+    "and it cost 40 euros.",
+    "which surprised the whole office.",
+    "and then went home early.",
+    "so the ticket is closed.",
+    "but it needs a review.",
+    "and learned a lot about patience.",
+    "which is documented in the wiki.",
+    "and we should do it again.",
+    "for once.",
+)
 
 
 def sentences(count: int) -> list[str]:
@@ -45,14 +116,21 @@ def questions(count: int) -> list[str]:
 
 def vectors(count: int) -> np.ndarray:
     """The vectors of the first sentences; made once, then read from the cache."""
-    larger = [size for path in CACHE.glob("vectors-*.npy") if (size := int(path.stem.split("-")[1])) >= count]
+    larger = [
+        size
+        for path in CACHE.glob("vectors-*.npy")
+        if (size := int(path.stem.split("-")[1])) >= count
+    ]
     file = CACHE / f"vectors-{min(larger, default=count)}.npy"
     if not file.is_file():
         CACHE.mkdir(parents=True, exist_ok=True)
         model, made, texts = MiniLM(), [], sentences(count)
         for start in range(0, count, 1000):
-            made += [np.frombuffer(vector, "<f4") for vector in model.embed(texts[start:start + 1000])
-                     if vector is not None]
+            made += [
+                np.frombuffer(vector, "<f4")
+                for vector in model.embed(texts[start : start + 1000])
+                if vector is not None
+            ]
             print(f"\rembedding {len(made):,} of {count:,}", end="", file=sys.stderr, flush=True)
         print(file=sys.stderr)
         np.save(file, np.stack(made))
@@ -61,4 +139,10 @@ def vectors(count: int) -> np.ndarray:
 
 def question_vectors(count: int) -> np.ndarray:
     """The vectors of questions."""
-    return np.stack([np.frombuffer(vector, "<f4") for vector in MiniLM().embed(questions(count)) if vector is not None])
+    return np.stack(
+        [
+            np.frombuffer(vector, "<f4")
+            for vector in MiniLM().embed(questions(count))
+            if vector is not None
+        ]
+    )

@@ -97,7 +97,10 @@ class Worker:
         """What to call next; the answer to each is sent back in."""
         number = next(self.numbers)
         mark = f"{self.name}x{number:05d}"
-        made = yield "remember", {"content": f"The mark {mark} was set by {self.name}.", "tags": [self.name]}
+        made = yield (
+            "remember",
+            {"content": f"The mark {mark} was set by {self.name}.", "tags": [self.name]},
+        )
         self.tally.note(made["id"])
         found = yield "recall", {"query": mark, "mode": "text", "limit": 3}
         if made["id"] not in [hit["id"] for hit in found["hits"]]:
@@ -122,8 +125,10 @@ class Worker:
 
 
 def over_rest(url: str, key: str, worker: Worker) -> None:
-    with httpx2.Client(base_url=url, headers={"Authorization": f"Bearer {key}"}, timeout=TIMEOUT_S,
-                       trust_env=False) as http:
+    with httpx2.Client(
+        base_url=url, headers={"Authorization": f"Bearer {key}"}, timeout=TIMEOUT_S, trust_env=False
+    ) as http:
+
         def ask(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
             answer = http.post(f"/mcp/tools/{name}", json=arguments)
             if answer.status_code != 200:
@@ -137,9 +142,12 @@ def over_rest(url: str, key: str, worker: Worker) -> None:
 def over_session(url: str, key: str, worker: Worker, mode: str) -> None:
     async def main() -> None:
         async with (
-            httpx2.AsyncClient(headers={"Authorization": f"Bearer {key}"}, timeout=TIMEOUT_S, trust_env=False) as http,
+            httpx2.AsyncClient(
+                headers={"Authorization": f"Bearer {key}"}, timeout=TIMEOUT_S, trust_env=False
+            ) as http,
             Client(streamable_http_client(url + "/mcp", http_client=http), mode=mode) as client,
         ):
+
             async def ask(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
                 result = await client.call_tool(name, arguments)
                 if result.is_error:
@@ -147,20 +155,28 @@ def over_session(url: str, key: str, worker: Worker, mode: str) -> None:
                 body: dict[str, Any] = result.structured_content
                 return body
 
-            await anyio.to_thread.run_sync(worker.work, lambda name, arguments: anyio.from_thread.run(
-                ask, name, arguments))
+            await anyio.to_thread.run_sync(
+                worker.work, lambda name, arguments: anyio.from_thread.run(ask, name, arguments)
+            )
 
     anyio.run(main)
 
 
 def over_stdio(folder: Path, worker: Worker) -> None:
-    with subprocess.Popen([*CLI, "stdio", "--tools", "core", "--data", str(folder)], stdin=subprocess.PIPE,
-                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment()) as process:
+    with subprocess.Popen(
+        [*CLI, "stdio", "--tools", "core", "--data", str(folder)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=environment(),
+    ) as process:
         lines: queue.Queue[bytes | None] = queue.Queue()
         inlet, outlet = process.stdin, process.stdout
         assert inlet is not None
         assert outlet is not None
-        threading.Thread(target=lambda: [*map(lines.put, outlet), lines.put(None)], daemon=True).start()
+        threading.Thread(
+            target=lambda: [*map(lines.put, outlet), lines.put(None)], daemon=True
+        ).start()
         numbers = itertools.count(1)
 
         def send(message: dict[str, Any]) -> None:
@@ -197,7 +213,9 @@ def server(folder: Path) -> Iterator[tuple[str, psutil.Process]]:
     """The server as users start it."""
     command = [*CLI, "serve", "--port", "0", "--json", "--data", str(folder)]
     env = environment(MEMOLITH_CALLS_PER_MINUTE="1000000", PYTHONUNBUFFERED="1")
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=env) as process:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=env
+    ) as process:
         assert process.stdout is not None
         try:
             yield json.loads(process.stdout.readline())["url"], psutil.Process(process.pid)
@@ -208,27 +226,48 @@ def server(folder: Path) -> Iterator[tuple[str, psutil.Process]]:
 
 def guarded(tally: Tally, name: str, work: Callable[[], None]) -> Callable[[], None]:
     """The work as a thread runs it: an error is counted and does not end the others."""
+
     def run() -> None:
         try:
             work()
-        except (RuntimeError, OSError, KeyError, ValueError, queue.Empty, httpx2.HTTPError, ExceptionGroup) as error:
+        except (
+            RuntimeError,
+            OSError,
+            KeyError,
+            ValueError,
+            queue.Empty,
+            httpx2.HTTPError,
+            ExceptionGroup,
+        ) as error:
             tally.note(error=f"{name}: {type(error).__name__} {error}", calls=0)
 
     return run
 
 
-def clients(plan: Plan, folder: Path, url: str, key: str, tally: Tally,
-            stop: threading.Event) -> Iterator[threading.Thread]:
+def clients(
+    plan: Plan, folder: Path, url: str, key: str, tally: Tally, stop: threading.Event
+) -> Iterator[threading.Thread]:
     """One thread for each client."""
     kinds: list[tuple[str, int, Callable[[Worker, int], None]]] = [
         ("rest", plan.rest, lambda worker, _: over_rest(url, key, worker)),
-        ("mcp", plan.sessions, lambda worker, n: over_session(url, key, worker, "legacy" if n % 2 else "auto")),
-        ("stdio", plan.stdio, lambda worker, _: over_stdio(folder, worker))]
+        (
+            "mcp",
+            plan.sessions,
+            lambda worker, n: over_session(url, key, worker, "legacy" if n % 2 else "auto"),
+        ),
+        ("stdio", plan.stdio, lambda worker, _: over_stdio(folder, worker)),
+    ]
     for kind, count, go in kinds:
         for number in range(count):
             worker = Worker(f"{kind}{number}", tally, stop)
-            yield threading.Thread(target=guarded(tally, worker.name, lambda go=go, worker=worker, number=number: go(
-                worker, number)), daemon=True)
+            yield threading.Thread(
+                target=guarded(
+                    tally,
+                    worker.name,
+                    lambda go=go, worker=worker, number=number: go(worker, number),
+                ),
+                daemon=True,
+            )
 
 
 def own_memory(process: psutil.Process) -> int:
@@ -237,15 +276,19 @@ def own_memory(process: psutil.Process) -> int:
     return int(info.rss - getattr(info, "shared", 0))
 
 
-def watch(tally: Tally, process: psutil.Process, seconds: float, say: Callable[[str], None]) -> None:
+def watch(
+    tally: Tally, process: psutil.Process, seconds: float, say: Callable[[str], None]
+) -> None:
     """Note the server's memory while the others work."""
     start, pause, told = time.monotonic(), threading.Event(), 0.0
     while (now := time.monotonic() - start) < seconds:
         tally.memory.append((now, own_memory(process)))
         if now - told >= 30:
             told = now
-            say(f"{now:5.0f} s  {tally.calls:7} calls  {len(tally.errors)} errors  "
-                f"{tally.memory[-1][1] / 1e6:.0f} MB")
+            say(
+                f"{now:5.0f} s  {tally.calls:7} calls  {len(tally.errors)} errors  "
+                f"{tally.memory[-1][1] / 1e6:.0f} MB"
+            )
         pause.wait(0.25)
 
 
@@ -253,7 +296,7 @@ def settle(tally: Tally, app: App) -> None:
     """Look for every acknowledged item, and compare the store with its log."""
     ids = sorted(tally.kept)
     for start in range(0, len(ids), 50):
-        part = ids[start:start + 50]
+        part = ids[start : start + 50]
         found = {item.id for item, _ in app.engine.read_many(Caller(), part)}
         tally.lost += [id for id in part if id not in found]
     tally.problems = app.engine.upkeep.verify()
@@ -288,6 +331,7 @@ def soak_team(seconds: float) -> int:
     from tests.programs.team import settle as settle_team
 
     from postgres import a_cluster, prepare
+
     end, pause = time.monotonic() + seconds, threading.Event()
     with a_cluster(durable=True) as cluster, tempfile.TemporaryDirectory() as folder:
         prepare(database := cluster.create())
@@ -300,11 +344,15 @@ def soak_team(seconds: float) -> int:
                     team.heal()
                     cluster.crash()
                     cluster.start()
-                    print(f"{seconds - end + time.monotonic():5.0f} s  {len(account.kept)} items  "
-                          f"{account.searches} searches  refused meanwhile: {dict(account.refused)}")
+                    print(
+                        f"{seconds - end + time.monotonic():5.0f} s  {len(account.kept)} items  "
+                        f"{account.searches} searches  refused meanwhile: {dict(account.refused)}"
+                    )
             problems = settle_team(account, database)
-    print(f"{seconds:.0f} s, 32 clients, 4 servers, 2 workers, killed with their database every {KILL_EVERY_S:.0f} s: "
-          f"{len(account.kept)} items, {account.searches} searches, {len(problems)} problems")
+    print(
+        f"{seconds:.0f} s, 32 clients, 4 servers, 2 workers, killed with their database every {KILL_EVERY_S:.0f} s: "
+        f"{len(account.kept)} items, {account.searches} searches, {len(problems)} problems"
+    )
     for line in problems[:20]:
         print(" ", line)
     return 1 if problems else 0
@@ -313,7 +361,9 @@ def soak_team(seconds: float) -> int:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=Plan.seconds)
-    parser.add_argument("--postgres", action="store_true", help="a team of servers and workers on one database")
+    parser.add_argument(
+        "--postgres", action="store_true", help="a team of servers and workers on one database"
+    )
     options = parser.parse_args()
     if options.postgres:
         return soak_team(options.seconds)
@@ -321,11 +371,13 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         tally = run(plan, Path(folder), print)
     sizes = [size for _, size in tally.memory]
-    print(f"{plan.seconds:.0f} s, {plan.rest + plan.sessions} HTTP clients, {plan.stdio} stdio processes, "
-          f"{os.cpu_count()} cores: {tally.calls} calls ({tally.calls / plan.seconds:.0f} a second), "
-          f"{len(tally.kept)} items, {len(tally.errors)} errors, {len(tally.lost)} lost, {len(tally.problems)} "
-          f"differences from the log; memory {sizes[0] / 1e6:.0f} to {sizes[-1] / 1e6:.0f} MB, "
-          f"{tally.growth:.2f} times what it was after the warm-up (at most {FLAT})")
+    print(
+        f"{plan.seconds:.0f} s, {plan.rest + plan.sessions} HTTP clients, {plan.stdio} stdio processes, "
+        f"{os.cpu_count()} cores: {tally.calls} calls ({tally.calls / plan.seconds:.0f} a second), "
+        f"{len(tally.kept)} items, {len(tally.errors)} errors, {len(tally.lost)} lost, {len(tally.problems)} "
+        f"differences from the log; memory {sizes[0] / 1e6:.0f} to {sizes[-1] / 1e6:.0f} MB, "
+        f"{tally.growth:.2f} times what it was after the warm-up (at most {FLAT})"
+    )
     for line in [*tally.errors, *tally.problems][:20]:
         print(" ", line)
     return 1 if tally.errors or tally.lost or tally.problems or tally.growth > FLAT else 0

@@ -43,7 +43,9 @@ class Server:
 
 def write_tools(folder: str) -> str:
     """The product's own list of tools, for servers that have none."""
-    listed = json.loads(prepared_answers(PREPARED, "all", False)["2025-11-25"]["tools/list"])["tools"]
+    listed = json.loads(prepared_answers(PREPARED, "all", False)["2025-11-25"]["tools/list"])[
+        "tools"
+    ]
     path = os.path.join(folder, "tools.json")
     with open(path, "w", encoding="utf-8") as out:
         json.dump(listed, out)
@@ -63,7 +65,9 @@ def fill(folder: str) -> tuple[str, str]:
 def start_to_answer(command: list[str], pause_s: float, *requests: Message) -> tuple[float, float]:
     """CPU and wall seconds until the last of them is answered; the process is killed at that moment."""
     began = time.perf_counter()
-    server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    server = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
     assert server.stdin is not None
     assert server.stdout is not None
     server.stdin.write(encoded(initialize()))
@@ -79,7 +83,9 @@ def start_to_answer(command: list[str], pause_s: float, *requests: Message) -> t
     server.returncode = 0
     server.stdin.close()
     server.stdout.close()
-    assert all("result" in answer and not answer["result"].get("isError") for answer in answers), answers
+    assert all("result" in answer and not answer["result"].get("isError") for answer in answers), (
+        answers
+    )
     return used.ru_utime + used.ru_stime, wall
 
 
@@ -88,11 +94,15 @@ def compare(servers: dict[str, Server], what: str, pause_s: float, calling: bool
     for _ in range(RUNS):
         for name, server in servers.items():
             call = [tool(3, server.tool, **server.arguments)] if calling else []
-            found[name].append(start_to_answer(server.command, pause_s, request(2, "tools/list"), *call))
+            found[name].append(
+                start_to_answer(server.command, pause_s, request(2, "tools/list"), *call)
+            )
     cpu = {name: statistics.median(run[0] for run in runs) for name, runs in found.items()}
     for name, runs in found.items():
         wall = statistics.median(run[1] for run in runs)
-        print(f"{name:28} {what:30} {cpu[name]:8.3f} {wall:8.3f}   {cpu[name] / cpu['bare SDK server']:5.2f}")
+        print(
+            f"{name:28} {what:30} {cpu[name]:8.3f} {wall:8.3f}   {cpu[name] / cpu['bare SDK server']:5.2f}"
+        )
 
 
 def peer() -> dict[str, Server]:
@@ -102,7 +112,11 @@ def peer() -> dict[str, Server]:
     except (OSError, subprocess.SubprocessError) as error:
         print(f"{PEER}@{PEER_VERSION} cannot be had from npm: {error}")
         return {}
-    return {"official memory server": Server([node, str(folder / "dist" / "index.js")], {}, "read_graph")}
+    return {
+        "official memory server": Server(
+            [node, str(folder / "dist" / "index.js")], {}, "read_graph"
+        )
+    }
 
 
 def main() -> None:
@@ -111,13 +125,18 @@ def main() -> None:
         with open(tools, encoding="utf-8") as file:
             names = ",".join(each["name"] for each in json.load(file))
         stdio, fetch = [*PRODUCT, "stdio", "--data", data], {"ids": ["one"]}
-        bare = {"bare SDK server": Server([sys.executable, str(FLOORS / "bare_server.py"), tools, "stdio"],
-                                          {"text": TEXT})}
+        bare = {
+            "bare SDK server": Server(
+                [sys.executable, str(FLOORS / "bare_server.py"), tools, "stdio"], {"text": TEXT}
+            )
+        }
         ours = {"memolith": Server(stdio, fetch)}
         # A choice of single tools is not in the prepared file, so the SDK answers.
         slow = {"memolith, not prepared": Server([*stdio, "--tools", names], fetch)}
         loop = {"bare JSON loop": Server([sys.executable, str(FLOORS / "bare_loop.py"), tools], {})}
-        print(f"{'server':28} {'until':30} {'CPU s':>8} {'wall s':>8}   of bare SDK; bar for the list {BAR_S} CPU s")
+        print(
+            f"{'server':28} {'until':30} {'CPU s':>8} {'wall s':>8}   of bare SDK; bar for the list {BAR_S} CPU s"
+        )
         others = peer() | bare
         compare({**loop, **ours, **slow, **others}, "the list", 0.0)
         compare({**loop, **ours, **others}, "the list, asked after 0.3 s", 0.3)

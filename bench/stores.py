@@ -32,8 +32,12 @@ from memolith.settings import Settings
 
 BATCH = 100
 BAR_DATABASE_MS, BAR_SERVER_MS, BAR_RECALL = 15.0, 10.0, 0.98
-FILTERS = {"none": Filter(), "tag 1 %": Filter(tags_all=("hundredth",)), "project 5 %": Filter(projects=("p3",)),
-           "since 10 %": Filter(since="2025-11-25T00:00:00Z")}
+FILTERS = {
+    "none": Filter(),
+    "tag 1 %": Filter(tags_all=("hundredth",)),
+    "project 5 %": Filter(projects=("p3",)),
+    "since 10 %": Filter(since="2025-11-25T00:00:00Z"),
+}
 
 
 @dataclass
@@ -49,8 +53,12 @@ class Filled:
     def database_s(self) -> float:
         """CPU seconds that the backends of this database have used so far, without the server's own upkeep."""
         backends = self.postmaster.children() if self.postmaster else []
-        return sum(times.user + times.system for backend in backends if f" {self.database} " in backend.cmdline()[0]
-                   for times in [backend.cpu_times()])
+        return sum(
+            times.user + times.system
+            for backend in backends
+            if f" {self.database} " in backend.cmdline()[0]
+            for times in [backend.cpu_times()]
+        )
 
 
 def shares(count: int, tenants: int) -> dict[str, range]:
@@ -64,17 +72,24 @@ def fill(filled: Filled, split: dict[str, range]) -> None:
     """Remember every tenant's sentences, in turns as they would arrive, each with its real vector."""
     count = max(part.stop for part in split.values())
     rows, texts = vectors(count), sentences(count)
-    parts = [(tenant, part[start:start + BATCH]) for tenant, part in split.items()
-             for start in range(0, len(part), BATCH)]
+    parts = [
+        (tenant, part[start : start + BATCH])
+        for tenant, part in split.items()
+        for start in range(0, len(part), BATCH)
+    ]
     random.Random(5).shuffle(parts)
     app, intake = filled.app, Intake(Limits(), "allow")
 
     def remember(tenant: str, part: range) -> None:
         with app.store.writing(tenant) as store:
             for n in part:
-                item = app.engine.remember_in(store, Caller(tenant), draft(n, texts[n]), intake).item
+                item = app.engine.remember_in(
+                    store, Caller(tenant), draft(n, texts[n]), intake
+                ).item
                 place = store.row_of(item) << ORDINAL_BITS
-                digest = hashlib.blake2b(embedded("", None, texts[n]).encode(), digest_size=16).digest()
+                digest = hashlib.blake2b(
+                    embedded("", None, texts[n]).encode(), digest_size=16
+                ).digest()
                 with getattr(store.db, "pipeline", nullcontext)():
                     store.put_vector(place, MiniLM.id, digest, app.stage.row(rows[n].tobytes()))
                     store.done(Job(tenant, item.seq, "embed", item.id, 1))
@@ -109,6 +124,7 @@ def cluster(durable: bool) -> Iterator[Callable[[], str]]:
     # The tests know how to start a server as any user.
     sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
     from postgres import Cluster
+
     made = Cluster(durable)
     try:
         yield made.create
@@ -146,25 +162,36 @@ class Cost:
 
 def cost(filled: Filled, run: Callable[..., object], jobs: list[tuple], clients: int = 1) -> Cost:  # type: ignore[type-arg]
     """What a call costs when so many clients call at once."""
+
     def timed(job: tuple) -> float:  # type: ignore[type-arg]
         started = time.perf_counter()
         run(*job)
         return (time.perf_counter() - started) * 1000
 
     with ThreadPoolExecutor(clients) as pool:
-        list(pool.map(timed, jobs[:10 * clients]))
+        list(pool.map(timed, jobs[: 10 * clients]))
         server, database = time.process_time(), filled.database_s()
         taken = sorted(pool.map(timed, jobs))
         used = time.process_time() - server, filled.database_s() - database
-    return Cost(statistics.median(taken), taken[int(0.95 * len(taken))], *(part * 1000 / len(jobs) for part in used))
+    return Cost(
+        statistics.median(taken),
+        taken[int(0.95 * len(taken))],
+        *(part * 1000 / len(jobs) for part in used),
+    )
 
 
 def compare(title: str, measured: list[Cost], bars: str = "") -> None:
     """One line per store, and what lies between them."""
-    ratio = f"sqlite : postgres = 1 : {measured[-1].p50 / measured[0].p50:.1f}" if len(measured) > 1 else ""
-    for name, one in zip(("sqlite", "postgres")[-len(measured):], measured, strict=True):
-        print(f"{title:24} {name:9} {one}   {ratio if name == 'postgres' else ''} {bars if name == 'postgres' else ''}",
-              flush=True)
+    ratio = (
+        f"sqlite : postgres = 1 : {measured[-1].p50 / measured[0].p50:.1f}"
+        if len(measured) > 1
+        else ""
+    )
+    for name, one in zip(("sqlite", "postgres")[-len(measured) :], measured, strict=True):
+        print(
+            f"{title:24} {name:9} {one}   {ratio if name == 'postgres' else ''} {bars if name == 'postgres' else ''}",
+            flush=True,
+        )
 
 
 def asked(split: dict[str, range], count: int, seed: int) -> list[tuple[str, str]]:
@@ -176,10 +203,17 @@ def asked(split: dict[str, range], count: int, seed: int) -> list[tuple[str, str
 
 def written(stores: list[Filled], split: dict[str, range], count: int) -> None:
     """Single durable writes."""
-    jobs = [(tenant, Draft(blocks=(Block(f"{text} {n}"),), tags=("a", "b")))
-            for n, (tenant, text) in enumerate(asked(split, count, 1))]
-    compare("durable write", [cost(one, lambda tenant, new, a=one.app: a.engine.remember(Caller(tenant), new), jobs)
-                              for one in stores])
+    jobs = [
+        (tenant, Draft(blocks=(Block(f"{text} {n}"),), tags=("a", "b")))
+        for n, (tenant, text) in enumerate(asked(split, count, 1))
+    ]
+    compare(
+        "durable write",
+        [
+            cost(one, lambda tenant, new, a=one.app: a.engine.remember(Caller(tenant), new), jobs)
+            for one in stores
+        ],
+    )
 
 
 def searched(stores: list[Filled], split: dict[str, range], count: int) -> None:
@@ -190,12 +224,35 @@ def searched(stores: list[Filled], split: dict[str, range], count: int) -> None:
         one.app.embedder.embed(questions(200))
     for name, chosen in FILTERS.items():
         for clients in (1, 8) if name == "none" else (1,):
-            compare(f"hybrid, {name}, {clients} at once", [cost(one, lambda tenant, text, a=one.app, c=chosen:
-                    a.engine.recall(Caller(tenant), Query(text, c)), asked(split, count, 2), clients)
-                    for one in stores], bars)
+            compare(
+                f"hybrid, {name}, {clients} at once",
+                [
+                    cost(
+                        one,
+                        lambda tenant, text, a=one.app, c=chosen: a.engine.recall(
+                            Caller(tenant), Query(text, c)
+                        ),
+                        asked(split, count, 2),
+                        clients,
+                    )
+                    for one in stores
+                ],
+                bars,
+            )
     for mode in ("text", "vector"):
-        compare(f"{mode} only", [cost(one, lambda tenant, text, a=one.app, m=mode:
-                a.engine.recall(Caller(tenant), Query(text, mode=m)), asked(split, count, 3)) for one in stores])
+        compare(
+            f"{mode} only",
+            [
+                cost(
+                    one,
+                    lambda tenant, text, a=one.app, m=mode: a.engine.recall(
+                        Caller(tenant), Query(text, mode=m)
+                    ),
+                    asked(split, count, 3),
+                )
+                for one in stores
+            ],
+        )
 
 
 def exactness(stores: list[Filled], split: dict[str, range], queries: int = 50) -> None:
@@ -203,15 +260,24 @@ def exactness(stores: list[Filled], split: dict[str, range], queries: int = 50) 
     chosen = [list(split)[n] for n in (0, 1, 4, 19, len(split) - 1) if n < len(split)]
     for tenant in chosen:
         found = [recall_at_10(one, tenant, queries) for one in stores]
-        told = "  ".join(f"{one.name} {share:.3f}" for one, share in zip(stores, found, strict=True))
-        print(f"recall@10 of {len(split[tenant]):7,} passages   {told}   (bar {BAR_RECALL})", flush=True)
+        told = "  ".join(
+            f"{one.name} {share:.3f}" for one, share in zip(stores, found, strict=True)
+        )
+        print(
+            f"recall@10 of {len(split[tenant]):7,} passages   {told}   (bar {BAR_RECALL})",
+            flush=True,
+        )
 
 
 def recall_at_10(filled: Filled, tenant: str, queries: int) -> float:
     """Which share of the ten nearest is found."""
     places = filled.places[tenant]
     numbers = np.array(sorted(places.values()))
-    matrix, found, looked = np.ascontiguousarray(vectors(numbers.max() + 1)[numbers]), 0, question_vectors(queries)
+    matrix, found, looked = (
+        np.ascontiguousarray(vectors(numbers.max() + 1)[numbers]),
+        0,
+        question_vectors(queries),
+    )
     stage = filled.app.stage.vectors(MiniLM())
     for query in looked:
         exact = set(numbers[np.argpartition(-(matrix @ query), 10)[:10]].tolist())
@@ -228,6 +294,7 @@ def nearest(filled: Filled, tenant: str, count: int) -> Cost:
     def run(n: int) -> None:
         with filled.app.store.reading(tenant) as rows:
             stage.nearest(rows, Caller(tenant), Filter(), looked[n % len(looked)].tobytes(), SIDE)
+
     return cost(filled, run, [(n,) for n in range(count)])
 
 
@@ -236,16 +303,27 @@ def large(filled: Filled, count: int) -> None:
     with filled.app.store.owning() as db:
         for statement in LARGE.split(";"):
             db.execute(statement)
-        filled.places["large"] = {n << ORDINAL_BITS: number for tenant, row, n in db.execute("select * from numbered")
-                                  if (number := filled.places[tenant].get(row << ORDINAL_BITS)) is not None}
-        print(f"one tenant of {len(filled.places['large']):,}, exact scan   {nearest(filled, 'large', count)}   "
-              f"recall@10 {recall_at_10(filled, 'large', 50):.3f}", flush=True)
+        filled.places["large"] = {
+            n << ORDINAL_BITS: number
+            for tenant, row, n in db.execute("select * from numbered")
+            if (number := filled.places[tenant].get(row << ORDINAL_BITS)) is not None
+        }
+        print(
+            f"one tenant of {len(filled.places['large']):,}, exact scan   {nearest(filled, 'large', count)}   "
+            f"recall@10 {recall_at_10(filled, 'large', 50):.3f}",
+            flush=True,
+        )
         started, used = time.perf_counter(), filled.database_s()
         filled.app.renew()
-        print(f"   its own index: built in {time.perf_counter() - started:.0f} s, {filled.database_s() - used:.0f} s "
-              "of CPU, while it can be written")
-        print(f"   with its own index          {nearest(filled, 'large', count)}   "
-              f"recall@10 {recall_at_10(filled, 'large', 50):.3f}", flush=True)
+        print(
+            f"   its own index: built in {time.perf_counter() - started:.0f} s, {filled.database_s() - used:.0f} s "
+            "of CPU, while it can be written"
+        )
+        print(
+            f"   with its own index          {nearest(filled, 'large', count)}   "
+            f"recall@10 {recall_at_10(filled, 'large', 50):.3f}",
+            flush=True,
+        )
 
 
 LARGE = """
@@ -272,8 +350,10 @@ def sizes(filled: Filled, count: int) -> None:
         db.execute("vacuum analyze")
         db.execute("checkpoint")
         for table, rows, indexes, tuples in db.execute(SIZES).fetchall():
-            print(f"size of {table:12} {int(rows) // count:5} B of rows + {int(indexes) // count:5} B of indexes per "
-                  f"passage, {tuples / count:.1f} rows")
+            print(
+                f"size of {table:12} {int(rows) // count:5} B of rows + {int(indexes) // count:5} B of indexes per "
+                f"passage, {tuples / count:.1f} rows"
+            )
 
 
 def main() -> None:
@@ -285,16 +365,24 @@ def main() -> None:
     parser.add_argument("--no-large", action="store_true")
     options = parser.parse_args()
     split = shares(options.size, options.tenants)
-    print(f"{options.size:,} passages of {options.tenants} tenants with {len(split['tenant-1']):,} to "
-          f"{len(list(split.values())[-1]):,} each; milliseconds; CPU: server + database")
+    print(
+        f"{options.size:,} passages of {options.tenants} tenants with {len(split['tenant-1']):,} to "
+        f"{len(list(split.values())[-1]):,} each; milliseconds; CPU: server + database"
+    )
     with ExitStack() as opened:
-        stores = [opened.enter_context(make()) for make in (sqlite, postgres)
-                  if options.only in (None, make.__name__)]
+        stores = [
+            opened.enter_context(make())
+            for make in (sqlite, postgres)
+            if options.only in (None, make.__name__)
+        ]
         for one in stores:
             started, used, database = time.perf_counter(), time.process_time(), one.database_s()
             fill(one, split)
-            print(f"{one.name}: loaded in {time.perf_counter() - started:.0f} s, CPU "
-                  f"{time.process_time() - used:.0f} + {one.database_s() - database:.0f} s", flush=True)
+            print(
+                f"{one.name}: loaded in {time.perf_counter() - started:.0f} s, CPU "
+                f"{time.process_time() - used:.0f} + {one.database_s() - database:.0f} s",
+                flush=True,
+            )
             if one.postmaster:
                 sizes(one, options.size)
             one.app.renew(always=True)

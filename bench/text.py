@@ -29,7 +29,9 @@ def main() -> None:
     parser.add_argument("--million", action="store_true")
     options = parser.parse_args()
     vocabulary = words()
-    print(f"{'passages':>9} {'words':9} {'filter':7} {'p50 ms':>8} {'p95 ms':>8} {'plain FTS5 OR':>14} {'ratio':>6}")
+    print(
+        f"{'passages':>9} {'words':9} {'filter':7} {'p50 ms':>8} {'p95 ms':>8} {'plain FTS5 OR':>14} {'ratio':>6}"
+    )
     for size in options.sizes + ([1_000_000] if options.million else []):
         with fresh() as app:
             started = time.perf_counter()
@@ -39,12 +41,18 @@ def main() -> None:
             for name, place in QUESTIONS.items():
                 chosen = vocabulary[place]
                 match = " OR ".join(chosen)
-                floor, _ = measure(lambda m=match, db=plain: db.execute(
-                    "select rowid from f where f match ? order by rank limit 10", (m,)).fetchall(), 15)
+                floor, _ = measure(
+                    lambda m=match, db=plain: db.execute(
+                        "select rowid from f where f match ? order by rank limit 10", (m,)
+                    ).fetchall(),
+                    15,
+                )
                 for label, tags in (("none", ()), ("1 %", ("special",))):
                     query = Query(" ".join(chosen), Filter(tags_all=tags), mode="text")
                     p50, p95 = measure(lambda q=query: app.engine.recall(ME, q), 31)
-                    print(f"{size:9,} {name:9} {label:7} {p50:8.2f} {p95:8.2f} {floor:14.2f} {p50 / floor:6.2f}")
+                    print(
+                        f"{size:9,} {name:9} {label:7} {p50:8.2f} {p95:8.2f} {floor:14.2f} {p50 / floor:6.2f}"
+                    )
 
 
 if __name__ == "__main__":

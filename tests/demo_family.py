@@ -26,8 +26,11 @@ from memolith.registry import (
     shape,
 )
 
-ERRORS = {kind.type: kind for kind in vars(errors).values()
-          if isinstance(kind, type) and issubclass(kind, MemolithError)}
+ERRORS = {
+    kind.type: kind
+    for kind in vars(errors).values()
+    if isinstance(kind, type) and issubclass(kind, MemolithError)
+}
 NOTES: dict[str, str] = {"one": "the first note", "umlaut": "Grüße, 世界 🙂"}
 SAVED: dict[str, str] = {}
 
@@ -59,7 +62,10 @@ def complete_note(call: Call, template: str, argument: str, beginning: str) -> S
 
 def prompts(call: Call) -> Sequence[Prompt]:
     about = ("subject", "What it is about.", True)
-    return [Prompt("summary", "Sum up a subject.", (about,)), *(Prompt(name, "A saved prompt.") for name in SAVED)]
+    return [
+        Prompt("summary", "Sum up a subject.", (about,)),
+        *(Prompt(name, "A saved prompt.") for name in SAVED),
+    ]
 
 
 def prompt(call: Call, name: str, values: Mapping[str, str]) -> str | None:
@@ -71,8 +77,13 @@ def prompt(call: Call, name: str, values: Mapping[str, str]) -> str | None:
 
 
 demo = Family(
-    "demo", instructions="Notes to play with.", prompts=Prompts(prompts, prompt, complete_note),
-    resources=Resources("demo://", read, listed, (Resource("demo://note/{key}", "note", "One note."),)))
+    "demo",
+    instructions="Notes to play with.",
+    prompts=Prompts(prompts, prompt, complete_note),
+    resources=Resources(
+        "demo://", read, listed, (Resource("demo://note/{key}", "note", "One note."),)
+    ),
+)
 
 
 def _note(id: str, text: str, title: str | None) -> dict[str, object]:
@@ -80,7 +91,9 @@ def _note(id: str, text: str, title: str | None) -> dict[str, object]:
 
 
 @demo.tool(NOTE, read_only=True)
-def get_note(call: Call, *, note_id: Annotated[str, Field(description="Which note.", min_length=1)]) -> Body:
+def get_note(
+    call: Call, *, note_id: Annotated[str, Field(description="Which note.", min_length=1)]
+) -> Body:
     """One note."""
     if note_id not in NOTES:
         raise NotFound(f"There is no note {note_id!r}.", id=note_id)
@@ -89,7 +102,9 @@ def get_note(call: Call, *, note_id: Annotated[str, Field(description="Which not
 
 @demo.tool(NOTES_GIVEN, read_only=True)
 def list_notes(
-    call: Call, *, limit: Annotated[int, Field(ge=1, le=50, description="At most so many.")] = 10,
+    call: Call,
+    *,
+    limit: Annotated[int, Field(ge=1, le=50, description="At most so many.")] = 10,
     order: Annotated[Literal["asc", "desc"] | None, Field(description="By id.")] = None,
     json: Annotated[bool, Field(description="A name that a model has as a method.")] = False,
 ) -> Body:
@@ -101,15 +116,22 @@ def list_notes(
 
 @demo.tool(NOTE, idempotent=True)
 def add_note(
-    call: Call, *, text: Annotated[str, Field(description="What to keep.")],
+    call: Call,
+    *,
+    text: Annotated[str, Field(description="What to keep.")],
     tags: Annotated[list[str], Field(max_length=3, description="Up to three words.")] = [],  # noqa: B006
     stamps: Annotated[list[Stamp], Field(description="More about it.")] = [],  # noqa: B006
     metadata: Annotated[dict[str, JsonValue] | None, Field(description="Anything else.")] = None,
     score: Annotated[float, Field(gt=0, lt=1, description="How sure.")] = 0.5,
 ) -> Body:
     """Say what would be kept."""
-    return {"id": call.idempotency_key or "new", "title": call.caller.user, "text": text, "tags": tags,
-            "warnings": [stamp.title for stamp in stamps]}
+    return {
+        "id": call.idempotency_key or "new",
+        "title": call.caller.user,
+        "text": text,
+        "tags": tags,
+        "warnings": [stamp.title for stamp in stamps],
+    }
 
 
 @demo.tool(SAID, effect="runs")
@@ -125,8 +147,10 @@ def wipe(call: Call) -> Body:
     """Ask, and then do nothing."""
     if call.elicit is None:
         raise InvalidInput("This client cannot ask.")
-    answer = call.elicit("Really?", {"type": "object", "properties": {"sure": {"type": "boolean"}},
-                                     "required": ["sure"]})
+    answer = call.elicit(
+        "Really?",
+        {"type": "object", "properties": {"sure": {"type": "boolean"}}, "required": ["sure"]},
+    )
     return {"text": "declined" if answer is None else f"sure={answer.get('sure')}"}
 
 
@@ -136,7 +160,9 @@ stopped = threading.Event()
 
 @demo.tool(SAID, effect="runs")
 def slow(
-    call: Call, *, steps: Annotated[int, Field(ge=1, le=1000, description="How many.")] = 3,
+    call: Call,
+    *,
+    steps: Annotated[int, Field(ge=1, le=1000, description="How many.")] = 3,
     step_ms: Annotated[int, Field(ge=0, le=1000, description="How long each takes.")] = 1,
 ) -> Body:
     """Take some time and tell how far it is."""
@@ -154,8 +180,12 @@ saved = demo.tool(effect="writes")(Actions("saved_prompts", "Keep prompts."))
 
 
 @saved.action("save", SAID, effect="writes")
-def save(call: Call, *, name: Annotated[str, Field(description="Its name.")],
-         text: Annotated[str, Field(description="Its text.")]) -> Body:
+def save(
+    call: Call,
+    *,
+    name: Annotated[str, Field(description="Its name.")],
+    text: Annotated[str, Field(description="Its text.")],
+) -> Body:
     """Keep one."""
     SAVED[name] = text
     call.changed()
@@ -163,27 +193,46 @@ def save(call: Call, *, name: Annotated[str, Field(description="Its name.")],
 
 
 @saved.action("list", NOTES_GIVEN, effect="reads")
-def list_saved(call: Call, *, limit: Annotated[int, Field(ge=1, description="At most so many.")] = 5) -> Body:
+def list_saved(
+    call: Call, *, limit: Annotated[int, Field(ge=1, description="At most so many.")] = 5
+) -> Body:
     """Show them."""
-    return {"notes": [_note(key, SAVED[key], key) for key in list(SAVED)[:limit]], "total": len(SAVED)}
+    return {
+        "notes": [_note(key, SAVED[key], key) for key in list(SAVED)[:limit]],
+        "total": len(SAVED),
+    }
 
 
 def coded(error: MemolithError) -> tuple[int, str, Any]:
-    return {401: -32001, 403: -32002, 404: -32004, 400: -32005}.get(error.status, -32000), error.message, {
-        "details": error.type, **({"field": error.field} if error.field else {})}
+    return (
+        {401: -32001, 403: -32002, 404: -32004, 400: -32005}.get(error.status, -32000),
+        error.message,
+        {"details": error.type, **({"field": error.field} if error.field else {})},
+    )
 
 
 def body(error: MemolithError) -> dict[str, Any]:
     return dict(zip(("code", "message", "data"), coded(error), strict=True))
 
 
-coded_family = Family("coded", Dialect(
-    success=lambda result: {"success": True, "data": result}, failure=body, jsonrpc=coded,
-    schema=lambda schema: {"type": "object", "properties": {"success": {"const": True}, "data": schema}}))
+coded_family = Family(
+    "coded",
+    Dialect(
+        success=lambda result: {"success": True, "data": result},
+        failure=body,
+        jsonrpc=coded,
+        schema=lambda schema: {
+            "type": "object",
+            "properties": {"success": {"const": True}, "data": schema},
+        },
+    ),
+)
 
 
 @coded_family.tool(SAID, read_only=True)
-def coded_fail(call: Call, *, kind: Annotated[str, Field(description="The type of the error.")]) -> Body:
+def coded_fail(
+    call: Call, *, kind: Annotated[str, Field(description="The type of the error.")]
+) -> Body:
     """Fail with a code, or not."""
     if kind == "none":
         return {"text": "fine"}

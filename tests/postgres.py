@@ -19,7 +19,12 @@ import pytest
 NOBODY = 65534
 LOOSE = ("fsync=off", "synchronous_commit=off", "full_page_writes=off")
 # A zone that is not UTC by half an hour, so that a time without its zone is noticed.
-SETTINGS = ("listen_addresses=127.0.0.1", "unix_socket_directories=", "max_connections=200", "timezone=Asia/Kolkata")
+SETTINGS = (
+    "listen_addresses=127.0.0.1",
+    "unix_socket_directories=",
+    "max_connections=200",
+    "timezone=Asia/Kolkata",
+)
 # Waits until whoever started it is gone, in whatever way, then stops the server and removes its folder.
 WATCH = """
 import shutil, subprocess, sys
@@ -67,6 +72,7 @@ class Server:
     def execute(self, sql: str, database: str = "postgres") -> list[tuple[object, ...]]:
         """Run a statement as the owner of everything."""
         import psycopg  # the package of an extra, which the rest of the tests can do without
+
         with psycopg.connect(self.url(database), autocommit=True) as db:
             cursor = db.execute(sql)
             return cursor.fetchall() if cursor.description else []
@@ -80,7 +86,9 @@ class Server:
 class Cluster(Server):
     """A server of our own in a temporary folder, on a free loopback port."""
 
-    def __init__(self, durable: bool = False, ways: tuple[str, ...] = ("plain", "namespace", "nobody")) -> None:
+    def __init__(
+        self, durable: bool = False, ways: tuple[str, ...] = ("plain", "namespace", "nobody")
+    ) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="memolith-pg-"))
         self._data = self._folder / "data"
         self._settings = SETTINGS + (() if durable else LOOSE)
@@ -90,9 +98,17 @@ class Cluster(Server):
             shutil.rmtree(self._folder, ignore_errors=True)
             raise
         self._watch = subprocess.Popen(
-            [sys.executable, "-c", WATCH, str(self._folder), str(NOBODY) if self.way == "nobody" else "",
-             *self._command("pg_ctl", "stop", "-w", "-D", str(self._data))],
-            stdin=subprocess.PIPE, start_new_session=True)
+            [
+                sys.executable,
+                "-c",
+                WATCH,
+                str(self._folder),
+                str(NOBODY) if self.way == "nobody" else "",
+                *self._command("pg_ctl", "stop", "-w", "-D", str(self._data)),
+            ],
+            stdin=subprocess.PIPE,
+            start_new_session=True,
+        )
         for last in (False, False, True):
             super().__init__(f"postgresql://postgres@127.0.0.1:{_free_port()}/postgres")
             try:
@@ -106,8 +122,20 @@ class Cluster(Server):
 
     def start(self) -> None:
         """Start, after a stop or a crash too, where it was before."""
-        flags = " ".join(f"-c {setting}" for setting in (*self._settings, f"port={urlsplit(self._address).port}"))
-        self._run("pg_ctl", "start", "-w", "-D", str(self._data), "-l", str(self._folder / "log"), "-o", flags)
+        flags = " ".join(
+            f"-c {setting}" for setting in (*self._settings, f"port={urlsplit(self._address).port}")
+        )
+        self._run(
+            "pg_ctl",
+            "start",
+            "-w",
+            "-D",
+            str(self._data),
+            "-l",
+            str(self._folder / "log"),
+            "-o",
+            flags,
+        )
 
     def stop(self, mode: str = "fast") -> None:
         """Stop in one of PostgreSQL's ways."""
@@ -133,23 +161,44 @@ class Cluster(Server):
             if way == "nobody":
                 os.chown(self._folder, NOBODY, NOBODY)
             try:
-                self._run("initdb", "-U", "postgres", "--auth=trust", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync",
-                          "-D", str(self._data))
+                self._run(
+                    "initdb",
+                    "-U",
+                    "postgres",
+                    "--auth=trust",
+                    "-E",
+                    "UTF8",
+                    "--locale=C.UTF-8",
+                    "--no-sync",
+                    "-D",
+                    str(self._data),
+                )
                 return way
             except Unstartable as error:
                 failed.append(f"{way}: {error}")
         raise Unstartable("; ".join(failed) or "no way to start it fits this user")
 
     def _command(self, program: str, *arguments: str) -> list[str]:
-        prefix = ["unshare", "-U", "--map-user=1000", "--map-group=1000"] if self.way == "namespace" else []
+        prefix = (
+            ["unshare", "-U", "--map-user=1000", "--map-group=1000"]
+            if self.way == "namespace"
+            else []
+        )
         return [*prefix, str(binaries() / program), *arguments]
 
     def _run(self, program: str, *arguments: str) -> None:
         who = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if self.way == "nobody" else {}
         with open(self._folder / f"{program}.out", "w+b") as out:
             try:
-                code = subprocess.run(self._command(program, *arguments), stdin=subprocess.DEVNULL, stdout=out,
-                                      stderr=subprocess.STDOUT, cwd=self._folder, timeout=120, **who).returncode
+                code = subprocess.run(
+                    self._command(program, *arguments),
+                    stdin=subprocess.DEVNULL,
+                    stdout=out,
+                    stderr=subprocess.STDOUT,
+                    cwd=self._folder,
+                    timeout=120,
+                    **who,
+                ).returncode
             except OSError as error:
                 raise Unstartable(f"{program}: {error}") from error
             if code:
@@ -189,6 +238,7 @@ def prepare(url: str) -> None:
     """What every new database of the tests begins with: the schema, as the store makes it when it first opens."""
     if importlib.util.find_spec("memolith.storage.postgres"):
         from memolith.storage.postgres import PostgresStore
+
         PostgresStore(url).close()
 
 

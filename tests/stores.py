@@ -29,6 +29,7 @@ def open_store(address: str) -> Store:
     if not address.startswith("postgres"):
         return SqliteStore(Path(address))
     from memolith.storage.postgres import PostgresStore
+
     return PostgresStore(address)
 
 
@@ -42,6 +43,7 @@ def vectors_on(store: Store, model: str, dimension: int) -> Vectors:
     if isinstance(store, SqliteStore):
         return VectorIndex(store.folder, model, dimension)
     from memolith.storage.postgres_read import PostgresVectors
+
     return PostgresVectors(model, dimension)
 
 
@@ -50,6 +52,7 @@ def row_on(store: Store, vector: bytes) -> str | bytes:
     if isinstance(store, SqliteStore):
         return quantised(vector)
     from memolith.storage.postgres_read import halved
+
     return halved(vector)
 
 
@@ -62,8 +65,17 @@ def numbers(row: str | bytes | None) -> list[float]:
 def engine_on(store: Store, secrets: str = "allow") -> Engine:
     """Memory on a store, searching by words."""
     search = Recall(store, terms, rank, lambda: None, lambda tenant, budget_s: None)
-    return Engine(store, SystemClock(), secrets=secrets, search=search, cipher=lambda: pytest.fail("no vault here"),
-                  analysts=(), manual=Caller, repository=lambda path: None, shelf=lambda: pytest.fail("no files here"))
+    return Engine(
+        store,
+        SystemClock(),
+        secrets=secrets,
+        search=search,
+        cipher=lambda: pytest.fail("no vault here"),
+        analysts=(),
+        manual=Caller,
+        repository=lambda path: None,
+        shelf=lambda: pytest.fail("no files here"),
+    )
 
 
 def tags_of(rows: Any, tenant: str, id: str) -> tuple[str, ...]:
@@ -90,9 +102,18 @@ def dump_tenant(store: Store, tenant: str) -> dict[str, list[dict[str, Any]]]:
             "tag": [{"item": item.id, "tags": tags_of(rows, tenant, item.id)} for item in items],
             "link": [link._asdict() for link in rows.all_links(tenant)],
             "event": [event._asdict() for event in rows.events_after(tenant, 0)],
-            "sums": [{"seq": rows.last_seq(tenant), "passages": numbers.passages, "length": numbers.mean_length}],
-            "access": [{"item": id, "read": read} for id, read in
-                       sorted(rows.access(tenant, [item.id for item in items]).items())]}
+            "sums": [
+                {
+                    "seq": rows.last_seq(tenant),
+                    "passages": numbers.passages,
+                    "length": numbers.mean_length,
+                }
+            ],
+            "access": [
+                {"item": id, "read": read}
+                for id, read in sorted(rows.access(tenant, [item.id for item in items]).items())
+            ],
+        }
     plain = json.loads(json.dumps(found, default=dict, sort_keys=True))
     for row in (*plain["item"], *plain["event"]):
         del row["tenant"]

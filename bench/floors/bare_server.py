@@ -23,14 +23,31 @@ async def list_tools(ctx: Any, params: Any) -> types.ListToolsResult:
 async def call_tool(ctx: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
     # The body of a `fetch`, so that both carry the same bytes.
     at = "2026-01-01T00:00:00.000000Z"
-    item = {"id": "one", "kind": "memory", "title": "", "status": "active", "tags": [], "project": None, "version": 1,
-            "created_at": at, "updated_at": at, "content": (params.arguments or {})["text"]}
+    item = {
+        "id": "one",
+        "kind": "memory",
+        "title": "",
+        "status": "active",
+        "tags": [],
+        "project": None,
+        "version": 1,
+        "created_at": at,
+        "updated_at": at,
+        "content": (params.arguments or {})["text"],
+    }
     body = {"items": [item]}
-    return types.CallToolResult(content=[types.TextContent(text=json.dumps(body))], structured_content=body)
+    return types.CallToolResult(
+        content=[types.TextContent(text=json.dumps(body))], structured_content=body
+    )
 
 
-server: Server[Any] = Server("bare", version="0", on_list_tools=list_tools, on_call_tool=call_tool,
-                             get_tool_input_schema=SCHEMAS.get)
+server: Server[Any] = Server(
+    "bare",
+    version="0",
+    on_list_tools=list_tools,
+    on_call_tool=call_tool,
+    get_tool_input_schema=SCHEMAS.get,
+)
 
 
 async def stdio() -> None:
@@ -44,4 +61,9 @@ if __name__ == "__main__":
     else:
         import uvicorn
 
-        uvicorn.run(server.streamable_http_app(), host="127.0.0.1", port=int(sys.argv[2]), log_level="warning")
+        uvicorn.run(
+            server.streamable_http_app(),
+            host="127.0.0.1",
+            port=int(sys.argv[2]),
+            log_level="warning",
+        )

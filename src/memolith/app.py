@@ -39,7 +39,11 @@ if TYPE_CHECKING:
     from memolith.storage.postgres import PostgresStore
     from memolith.storage.postgres_read import PostgresStage
 
-__all__ = ["StoredKeys", "library_version", "restore_backup"]  # only passed on; the rest is made here
+__all__ = [
+    "StoredKeys",
+    "library_version",
+    "restore_backup",
+]  # only passed on; the rest is made here
 PACKAGE = Path(__file__).parent
 DOCS = PACKAGE / "docs" if (PACKAGE / "docs").is_dir() else PACKAGE.parents[1] / "docs"
 EVERY_S, UPKEEP_ROUNDS = 2.0, 300
@@ -71,6 +75,7 @@ class App:
         chosen.data.mkdir(mode=0o700, parents=True, exist_ok=True)
         # The driver is an extra, which only who has chosen this store needs.
         from memolith.storage.postgres_read import PostgresStage
+
         return PostgresStage(store.owning, chosen.own_index_from)
 
     @property
@@ -79,13 +84,26 @@ class App:
         with self._lock:
             if self._opened is None:
                 chosen, store, stage = self.settings, self.store, self.stage
-                limits = Limits(text_bytes=chosen.max_text_bytes, title=chosen.max_title, tag=chosen.max_tag,
-                                tags=chosen.max_tags)
+                limits = Limits(
+                    text_bytes=chosen.max_text_bytes,
+                    title=chosen.max_title,
+                    tag=chosen.max_tag,
+                    tags=chosen.max_tags,
+                )
                 search = Recall(store, terms, rank, self._meaning, partial(self._embed, store))
-                self._opened = Engine(store, self.clock, limits, chosen.secrets, search=search, cipher=self._cipher,
-                                      after_erase=lambda: stage.drop(self.embedder), analysts=self._analysts(),
-                                      repository=lambda path: checkout(Path(path or chosen.repo)), manual=self._manual,
-                                      shelf=self._shelf)
+                self._opened = Engine(
+                    store,
+                    self.clock,
+                    limits,
+                    chosen.secrets,
+                    search=search,
+                    cipher=self._cipher,
+                    after_erase=lambda: stage.drop(self.embedder),
+                    analysts=self._analysts(),
+                    repository=lambda path: checkout(Path(path or chosen.repo)),
+                    manual=self._manual,
+                    shelf=self._shelf,
+                )
                 if self._in_background:
                     self.start_background()
             return self._opened
@@ -97,13 +115,23 @@ class App:
             return self._builtin if chosen.embedder == "minilm" else None
         # Only who has chosen this embedder pays for its import.
         from memolith.adapters.openai import HttpEmbedder
-        return HttpEmbedder(chosen.embedder_url, chosen.embedder_model, chosen.embedder_key,
-                            chosen.embedder_dimension, chosen.embedder_timeout_s)
+
+        return HttpEmbedder(
+            chosen.embedder_url,
+            chosen.embedder_model,
+            chosen.embedder_key,
+            chosen.embedder_dimension,
+            chosen.embedder_timeout_s,
+        )
 
     def _embed(self, store: Store, tenant: str | None = None, budget_s: float = 3600.0) -> int:
         """Make vectors of what waits in a store; returns how many streams were done."""
         model = self.embedder
-        return EmbedWorker(store, model, self.clock, self.stage.row).drain(tenant, budget_s) if model else 0
+        return (
+            EmbedWorker(store, model, self.clock, self.stage.row).drain(tenant, budget_s)
+            if model
+            else 0
+        )
 
     def _meaning(self) -> Meaning | None:
         """The chosen model, or the one before it until all is embedded anew."""
@@ -122,7 +150,11 @@ class App:
             with self.store.writing(None) as writer:
                 writer.do("queue_missing", model=embedder.id, now=self.clock.now())
             self._queued = waiting = True
-        if waiting and self._builtin.id in models and models[self._builtin.id] > models.get(embedder.id, 0):
+        if (
+            waiting
+            and self._builtin.id in models
+            and models[self._builtin.id] > models.get(embedder.id, 0)
+        ):
             return self._builtin
         self._settled = not waiting
         return embedder
@@ -130,6 +162,7 @@ class App:
     def _cipher(self) -> Cipher:
         # cryptography costs 0.05 CPU seconds to import, and only the vault needs it; read anew, as it may be renewed.
         from memolith.adapters.cipher import load
+
         return load(self.settings.vault_key, self.settings.data)
 
     def _analysts(self) -> list[Analyst]:
@@ -138,8 +171,17 @@ class App:
             return [builtin]
         # Only who has chosen it pays for its import.
         from memolith.adapters.openai import HttpAnalyst
-        return [HttpAnalyst(chosen.analyst_url, chosen.analyst_model, chosen.analyst_key, chosen.analyst_budget,
-                            chosen.analyst_timeout_s), builtin]
+
+        return [
+            HttpAnalyst(
+                chosen.analyst_url,
+                chosen.analyst_model,
+                chosen.analyst_key,
+                chosen.analyst_budget,
+                chosen.analyst_timeout_s,
+            ),
+            builtin,
+        ]
 
     @cached_property
     def blobs(self) -> Blobs:
@@ -155,13 +197,22 @@ class App:
     def sandbox(self) -> LinuxSandbox:
         # Only who does that, or asks whether it could be done, needs it.
         from memolith.adapters.sandbox.runners import LinuxSandbox
-        limits = {name.removeprefix("runner_"): value for name, value in self.settings if name.startswith("runner_")}
+
+        limits = {
+            name.removeprefix("runner_"): value
+            for name, value in self.settings
+            if name.startswith("runner_")
+        }
         return LinuxSandbox(self.settings.data, Bounds(*map(limits.pop, Bounds._fields)), **limits)
 
     def _shelf(self) -> Shelf:
         chosen = self.settings
-        bounds = Bounds(chosen.reader_wall_s, chosen.reader_wall_s, chosen.reader_memory_mb, output_kb=131_072)
-        return Shelf(self.blobs, self.sandbox, bounds, chosen.file_bytes, chosen.file_url_s, self.address)
+        bounds = Bounds(
+            chosen.reader_wall_s, chosen.reader_wall_s, chosen.reader_memory_mb, output_kb=131_072
+        )
+        return Shelf(
+            self.blobs, self.sandbox, bounds, chosen.file_bytes, chosen.file_url_s, self.address
+        )
 
     def _manual(self) -> Caller:
         pages = []
@@ -170,8 +221,18 @@ class App:
             library = path.stem in ("clients", "library")
             section = "api" if name.startswith("reference/") else "sdks" if library else "guides"
             blocks = tuple(map(Block, re.split(r"\n(?=#)", text)))
-            pages.append(Draft("document", text.split("\n", 1)[0].lstrip("# "), blocks, namespace=section, id=name))
-        caller = Caller("manual-" + hashlib.blake2b(repr(pages).encode(), digest_size=6).hexdigest())
+            pages.append(
+                Draft(
+                    "document",
+                    text.split("\n", 1)[0].lstrip("# "),
+                    blocks,
+                    namespace=section,
+                    id=name,
+                )
+            )
+        caller = Caller(
+            "manual-" + hashlib.blake2b(repr(pages).encode(), digest_size=6).hexdigest()
+        )
         self.engine.learn(caller, pages)
         return caller
 
@@ -179,6 +240,7 @@ class App:
         """Seal the vault with another master key: the one given, or a new one where we keep it."""
         # As above.
         from memolith.adapters.cipher import renew
+
         return renew(self.settings.vault_key, self.settings.data, given, self.engine.vault.rekey)
 
     def start_background(self) -> None:
@@ -212,7 +274,9 @@ class App:
         if number % UPKEEP_ROUNDS == UPKEEP_ROUNDS - 1:
             self.do_upkeep()
 
-    def do_upkeep(self, progress: Callable[[int, int], None] = lambda done, total: None) -> dict[str, int]:
+    def do_upkeep(
+        self, progress: Callable[[int, int], None] = lambda done, total: None
+    ) -> dict[str, int]:
         """Embed what waits, drop the vectors of other models, write a snapshot where it pays, flush, checkpoint."""
         done = {"embedded": 0, "snapshot": 0}
         if self.embedder:
@@ -225,7 +289,11 @@ class App:
             done["snapshot"] = int(self.renew())
             with self.store.writing(None) as rows:
                 models = rows.models()
-                if len(models) > 1 and self.embedder.id in models and not rows.waiting(None, "embed", 1):
+                if (
+                    len(models) > 1
+                    and self.embedder.id in models
+                    and not rows.waiting(None, "embed", 1)
+                ):
                     rows.do("vectors_of_others", model=self.embedder.id)
         self.engine.flush_reads()
         self.store.compact()
@@ -243,17 +311,22 @@ class App:
     def registry(self) -> Registry:
         # pydantic and the surfaces, which only a call of a tool needs.
         from memolith.registry import Registry
+
         return Registry(families())
 
-    def move(self, tenant: str, url: str, progress: Callable[[int, int], None] | None = None) -> int:
+    def move(
+        self, tenant: str, url: str, progress: Callable[[int, int], None] | None = None
+    ) -> int:
         """Carry a tenant to another database, vectors included; returns how many events it had."""
         return self.shards.move(tenant, url, lambda target: self._embed(target, tenant), progress)
 
     @property
     def shards(self) -> PostgresStore:
         if isinstance(self.store, SqliteStore):
-            raise InvalidInput("Tenants move between PostgreSQL databases; see the setting `database`.",
-                               field="database")
+            raise InvalidInput(
+                "Tenants move between PostgreSQL databases; see the setting `database`.",
+                field="database",
+            )
         return self.store
 
     def close(self) -> None:
@@ -285,18 +358,29 @@ def families() -> list[Family]:
     from memolith.surfaces.memorylake import memorylake
     from memolith.surfaces.sekha import sekha
     from memolith.surfaces.subcog.prompts import subcog
+
     return [core, lanonasis, sekha, memorylake, knowledge, subcog, manage, chatgpt]
 
 
 def open_store(chosen: Settings) -> SqliteStore | PostgresStore:
     if not chosen.database:
         return SqliteStore(chosen.data, chosen.busy_s)
-    with translated(ImportError, InvalidInput, "PostgreSQL needs a driver: pip install 'memolith[postgres]'.",
-                    "database"):
+    with translated(
+        ImportError,
+        InvalidInput,
+        "PostgreSQL needs a driver: pip install 'memolith[postgres]'.",
+        "database",
+    ):
         # The driver is an extra, which only who has chosen this store needs.
         from memolith.storage.postgres import PostgresStore
-    return PostgresStore(chosen.database, chosen.database_connections, chosen.busy_s, chosen.statement_s,
-                         chosen.database_pooler, leads=True)
+    return PostgresStore(
+        chosen.database,
+        chosen.database_connections,
+        chosen.busy_s,
+        chosen.statement_s,
+        chosen.database_pooler,
+        leads=True,
+    )
 
 
 def at_address(address: str, chosen: Settings) -> SqliteStore | PostgresStore:
@@ -320,8 +404,11 @@ def tenants(store: SqliteStore | PostgresStore) -> Iterator[tuple[str, int, bool
             yield tenant, rows.last_seq(tenant), tenant in away
 
 
-def copy_everything(source: SqliteStore | PostgresStore, target: SqliteStore | PostgresStore,
-                    progress: Callable[[str], Callable[[int, int], None]]) -> dict[str, int]:
+def copy_everything(
+    source: SqliteStore | PostgresStore,
+    target: SqliteStore | PostgresStore,
+    progress: Callable[[str], Callable[[int, int], None]],
+) -> dict[str, int]:
     """Carry every tenant and key to another store and prove that both are equal; events per tenant."""
     copied = {}
     for tenant, _, _ in list(tenants(source)):

@@ -27,14 +27,22 @@ class MemolithError(Exception):
     retry_s: int | None = None
     """After how many seconds the same call may well succeed."""
 
-    def __init_subclass__(cls, type: str = "", status: int | None = None, retry_s: int | None = None) -> None:
+    def __init_subclass__(
+        cls, type: str = "", status: int | None = None, retry_s: int | None = None
+    ) -> None:
         """`class StoreBusy(Unavailable, retry_s=1)`: the type is the name in small letters where none is given."""
         cls.type = type or re.sub(r"(?<!^)([A-Z])", r"_\1", cls.__name__).lower()
         cls.status = status or cls.status
         cls.retry_s = retry_s or cls.retry_s
 
-    def __init__(self, message: str | None = None, *, field: str | None = None, id: str | None = None,
-                 value: object = None) -> None:
+    def __init__(
+        self,
+        message: str | None = None,
+        *,
+        field: str | None = None,
+        id: str | None = None,
+        value: object = None,
+    ) -> None:
         self.message = message or (self.__doc__ or "").split("\n")[0]
         self.field, self.id, self.value = field, id, value
         super().__init__(self.message)
@@ -150,8 +158,12 @@ def of_system(error: OSError) -> MemolithError:
 
 
 @contextmanager
-def translated(foreign: type[Exception] | tuple[type[Exception], ...], kind: type[MemolithError], message: str,
-               field: str | None = None) -> Iterator[None]:
+def translated(
+    foreign: type[Exception] | tuple[type[Exception], ...],
+    kind: type[MemolithError],
+    message: str,
+    field: str | None = None,
+) -> Iterator[None]:
     """What others raise as one of these becomes ours; {error} in the message stands for what they said."""
     try:
         yield

@@ -12,4 +12,6 @@ from memolith.storage.sqlite import SqliteStore
 
 def recall(folder: Path, cwd: str, wait_s: float = 2.0) -> tuple[Recall, Checkout | None]:
     """The search over what lies in the folder, where nobody waits long for a writer, and the repository around."""
-    return Recall(SqliteStore(folder, wait_s), terms, rank, lambda: None, lambda *_: 0), checkout(Path(cwd))
+    return Recall(SqliteStore(folder, wait_s), terms, rank, lambda: None, lambda *_: 0), checkout(
+        Path(cwd)
+    )

@@ -16,10 +16,24 @@ from typing import Any, Literal, NamedTuple, TypeVar
 from memolith.engine.engine import Engine
 from memolith.engine.intake import plain
 from memolith.engine.model import Caller
-from memolith.errors import Denied, InvalidInput, MemolithError, NotFound, OutcomeUnknown, StoreGone, TenantMoving
+from memolith.errors import (
+    Denied,
+    InvalidInput,
+    MemolithError,
+    NotFound,
+    OutcomeUnknown,
+    StoreGone,
+    TenantMoving,
+)
 from memolith.schemas import Actions, Argument, Body, Effect, Function, Schema, Signature, shape
 
-__all__ = ["Actions", "Argument", "Body", "Effect", "shape"]  # only passed on; the rest is made here
+__all__ = [
+    "Actions",
+    "Argument",
+    "Body",
+    "Effect",
+    "shape",
+]  # only passed on; the rest is made here
 log = logging.getLogger(__name__)
 ScopeName = Literal["read", "write", "admin", "run"]
 Decorated = TypeVar("Decorated", bound=Function | Actions)
@@ -62,7 +76,9 @@ class Call:
     def __post_init__(self) -> None:
         key: object = self.idempotency_key
         if key is not None and not (isinstance(key, str) and 0 < len(key) <= LONGEST_KEY):
-            raise InvalidInput(f"An idempotency key has 1 to {LONGEST_KEY} characters.", field="idempotency_key")
+            raise InvalidInput(
+                f"An idempotency key has 1 to {LONGEST_KEY} characters.", field="idempotency_key"
+            )
 
 
 class Dialect(NamedTuple):
@@ -70,7 +86,10 @@ class Dialect(NamedTuple):
 
     success: Callable[[Body], Body] = lambda body: body
     failure: Callable[[MemolithError], Body] = lambda error: {
-        "error": error.type, "message": error.message, **({} if error.field is None else {"field": error.field})}
+        "error": error.type,
+        "message": error.message,
+        **({} if error.field is None else {"field": error.field}),
+    }
     jsonrpc: Callable[[MemolithError], tuple[int, str, Any] | None] = lambda error: None
     """The documented JSON-RPC code, message and data; sent as such only on the family's own path."""
     schema: Callable[[Schema], Schema] = lambda schema: schema
@@ -109,10 +128,14 @@ class Tool:
 
     def __call__(self, arguments: Mapping[str, Any], call: Call) -> Body:
         if not self.scopes <= call.scopes:
-            raise Denied(f"`{self.name}` needs a key with the scope: {', '.join(sorted(self.scopes - call.scopes))}.")
+            raise Denied(
+                f"`{self.name}` needs a key with the scope: {', '.join(sorted(self.scopes - call.scopes))}."
+            )
         check_clean(arguments)
         signature, values = self.shape.prepare(arguments)
-        return self.dialect.success(signature.worded(signature.function(self.dialect.enter(call), **values)))
+        return self.dialect.success(
+            signature.worded(signature.function(self.dialect.enter(call), **values))
+        )
 
 
 class Resource(NamedTuple):
@@ -167,19 +190,42 @@ class Family:
     instructions: str = ""
     tools: list[Tool] = field(default_factory=list, init=False)
 
-    def tool(self, gives: Schema | None = None, *, name: str = "", read_only: bool = False, destructive: bool = False,
-             idempotent: bool = False, effect: Effect | None = None, scope: ScopeName | None = None,
-             inert: Iterable[str] = ()) -> Callable[[Decorated], Decorated]:
+    def tool(
+        self,
+        gives: Schema | None = None,
+        *,
+        name: str = "",
+        read_only: bool = False,
+        destructive: bool = False,
+        idempotent: bool = False,
+        effect: Effect | None = None,
+        scope: ScopeName | None = None,
+        inert: Iterable[str] = (),
+    ) -> Callable[[Decorated], Decorated]:
         """Make a tool of `Actions`, or of a typed function and the shape of its result: they say the rest."""
         done = effect or ("reads" if read_only else "writes")
 
         def add(made: Decorated) -> Decorated:
             signed = made if isinstance(made, Actions) else Signature(made, gives or {})
             known = made.name if isinstance(made, Actions) else name or made.__name__
-            text = " ".join((made.description if isinstance(made, Actions) else made.__doc__ or "").split())
-            self.tools.append(Tool(
-                known, self.name, text, self.dialect, signed, read_only, destructive, idempotent or read_only, done,
-                frozenset((scope or SCOPE_OF[done],)), frozenset(inert)))
+            text = " ".join(
+                (made.description if isinstance(made, Actions) else made.__doc__ or "").split()
+            )
+            self.tools.append(
+                Tool(
+                    known,
+                    self.name,
+                    text,
+                    self.dialect,
+                    signed,
+                    read_only,
+                    destructive,
+                    idempotent or read_only,
+                    done,
+                    frozenset((scope or SCOPE_OF[done],)),
+                    frozenset(inert),
+                )
+            )
             return made
 
         return add
@@ -201,8 +247,12 @@ class Outcome(NamedTuple):
 class Registry:
     """The tools of some families, and the one way to run them."""
 
-    def __init__(self, families: Iterable[Family], tools: Iterable[Tool] | None = None,
-                 observe: Callable[[str, str, float], None] = quiet) -> None:
+    def __init__(
+        self,
+        families: Iterable[Family],
+        tools: Iterable[Tool] | None = None,
+        observe: Callable[[str, str, float], None] = quiet,
+    ) -> None:
         self.families, self.observe = tuple(families), observe
         """Told the name, the outcome and the seconds of every call."""
         self.tools = tuple(tools if tools is not None else shared(self.families))
@@ -216,20 +266,34 @@ class Registry:
     @cached_property
     def shown(self) -> tuple[Family, ...]:
         """The families with a tool here; their resources and prompts are offered too."""
-        return tuple(family for family in self.families if any(tool.family == family.name for tool in self.tools))
+        return tuple(
+            family
+            for family in self.families
+            if any(tool.family == family.name for tool in self.tools)
+        )
 
     def choose(self, profile: str = "all", *, read_only: bool = False) -> Registry:
         """What an MCP client sees: `all`, or families and tools by name, separated by commas."""
         listed = [family for family in self.families if family.listed_over_mcp]
-        known = {"all": shared(listed), **{tool.name: [tool] for tool in shared(listed)},
-                 **{family.name: family.tools for family in listed}}
+        known = {
+            "all": shared(listed),
+            **{tool.name: [tool] for tool in shared(listed)},
+            **{family.name: family.tools for family in listed},
+        }
         chosen: dict[Tool, None] = {}
         for part in map(str.strip, profile.split(",")):
             if part not in known:
                 names = ", ".join(family.name for family in listed)
-                raise InvalidInput(f"There is no family or tool named {part!r}; families: all, {names}.", field="tools")
+                raise InvalidInput(
+                    f"There is no family or tool named {part!r}; families: all, {names}.",
+                    field="tools",
+                )
             chosen |= dict.fromkeys(known[part])
-        return Registry(self.families, (tool for tool in chosen if tool.read_only or not read_only), self.observe)
+        return Registry(
+            self.families,
+            (tool for tool in chosen if tool.read_only or not read_only),
+            self.observe,
+        )
 
     def run(self, name: str, arguments: Mapping[str, Any], call: Call) -> Outcome:
         """Check, call and word the result or the error; only `InputNeeded` gets out."""
@@ -245,7 +309,9 @@ class Registry:
             if pause_s is None or not isinstance(outcome.error, REPEATED):
                 break
             time.sleep(pause_s)
-        self.observe(name, outcome.error.type if outcome.error else "ok", time.perf_counter() - started)
+        self.observe(
+            name, outcome.error.type if outcome.error else "ok", time.perf_counter() - started
+        )
         return outcome
 
     def attempt(self, name: str, arguments: Mapping[str, Any], make: Callable[[], Call]) -> Outcome:
@@ -272,10 +338,14 @@ def guarded(name: str, call: Call, action: Callable[[], Answer]) -> Answer:
         raise
     except Exception as error:  # noqa: BLE001 - the last resort of every door
         frames = "".join(traceback.format_tb(error.__traceback__))
-        log.error("request %s: %s failed with %s\n%s", call.request_id, name, type(error).__name__, frames)
+        log.error(
+            "request %s: %s failed with %s\n%s", call.request_id, name, type(error).__name__, frames
+        )
         # The text may hold the caller's data, so it is written only where somebody asked for it.
         log.debug("request %s: %s", call.request_id, error)
-        raise MemolithError(f"Something went wrong here; the log has it under request {call.request_id}.") from None
+        raise MemolithError(
+            f"Something went wrong here; the log has it under request {call.request_id}."
+        ) from None
 
 
 def check_clean(arguments: Mapping[str, Any]) -> None:

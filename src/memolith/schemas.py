@@ -26,12 +26,18 @@ ADDED = ("redactions", "warnings")
 def shape(optional: str = "", /, **types: object) -> Schema:
     """The schema of a result by the types of its fields, `[x]` for a list; what is optional may be left out or null."""
     free = [*optional.split(), "warnings"]
-    return an_object({name: field_schema(kind, name in free) for name, kind in types.items()},
-                     [name for name in types if name not in free])
+    return an_object(
+        {name: field_schema(kind, name in free) for name, kind in types.items()},
+        [name for name in types if name not in free],
+    )
 
 
 def an_object(properties: Schema, required: list[str]) -> Schema:
-    return {"properties": properties, **({"required": required} if required else {}), "type": "object"}
+    return {
+        "properties": properties,
+        **({"required": required} if required else {}),
+        "type": "object",
+    }
 
 
 def field_schema(kind: Any, nullable: bool = False) -> Schema:
@@ -51,10 +57,16 @@ def plain(node: Any, defs: Schema) -> Any:
     if not isinstance(node, dict):
         return node
     if "$ref" in node:
-        node = {**defs[node["$ref"].rpartition("/")[2]], **{key: node[key] for key in node if key != "$ref"}}
+        node = {
+            **defs[node["$ref"].rpartition("/")[2]],
+            **{key: node[key] for key in node if key != "$ref"},
+        }
     # The title of a schema is a text; a property of that name has a schema.
-    flat = {key: plain(value, defs) for key, value in node.items() if key != "$defs" and not (
-        key == "title" and isinstance(value, str))}
+    flat = {
+        key: plain(value, defs)
+        for key, value in node.items()
+        if key != "$defs" and not (key == "title" and isinstance(value, str))
+    }
     if flat.get("additionalProperties") == {}:
         flat["additionalProperties"] = True
     if flat.get("default", 0) is not None or NULL not in flat.get("anyOf", []):
@@ -69,7 +81,10 @@ def merged(schemas: list[Schema]) -> Schema:
     properties: Schema = {}
     for name, kind in (pair for schema in schemas for pair in schema["properties"].items()):
         properties.setdefault(name, kind)
-    return an_object(properties, [name for name in properties if all(name in s.get("required", ()) for s in schemas)])
+    return an_object(
+        properties,
+        [name for name in properties if all(name in s.get("required", ()) for s in schemas)],
+    )
 
 
 class Argument(BaseModel):
@@ -88,10 +103,16 @@ class Signature:
 
     @cached_property
     def model(self) -> type[BaseModel]:
-        hints, defaults = get_type_hints(self.function, include_extras=True), self.function.__kwdefaults__ or {}
+        hints, defaults = (
+            get_type_hints(self.function, include_extras=True),
+            self.function.__kwdefaults__ or {},
+        )
         # An alias, so that an argument may be called `json` or `copy`, which a model has as methods.
-        fields: Schema = {f"argument_{name}": (hint, Field(defaults.get(name, ...), alias=name))
-                          for name, hint in hints.items() if name not in ("call", "return")}
+        fields: Schema = {
+            f"argument_{name}": (hint, Field(defaults.get(name, ...), alias=name))
+            for name, hint in hints.items()
+            if name not in ("call", "return")
+        }
         return create_model(self.function.__name__, __config__=STRICT, **fields)
 
     @cached_property
@@ -107,18 +128,32 @@ class Signature:
         except ValidationError as error:
             # None: the values in pydantic's own text have no place in a log.
             raise self.refusal(error.errors(include_url=False)[0]) from None
-        return self, {name[len("argument_"):]: getattr(model, name) for name in model.model_fields_set}
+        return self, {
+            name[len("argument_") :]: getattr(model, name) for name in model.model_fields_set
+        }
 
     def worded(self, body: Body) -> Body:
         """The result without additions that have nothing to tell."""
         required = self.output_schema.get("required", ())
-        return {name: value for name, value in body.items() if value or name in required or name not in ADDED}
+        return {
+            name: value
+            for name, value in body.items()
+            if value or name in required or name not in ADDED
+        }
 
     def refusal(self, error: ErrorDetails) -> MemolithError:
         """What is wrong with the first argument that does not fit, by the name that the caller knows."""
-        steps, schema, told = list[str](), self.input_schema, error["msg"].removeprefix("Value error, ")
+        steps, schema, told = (
+            list[str](),
+            self.input_schema,
+            error["msg"].removeprefix("Value error, "),
+        )
         for step in error["loc"]:
-            below = schema.get("properties", {}).get(step) if isinstance(step, str) else schema.get("items")
+            below = (
+                schema.get("properties", {}).get(step)
+                if isinstance(step, str)
+                else schema.get("items")
+            )
             below = below or schema.get("additionalProperties")
             # Names of union members stand in pydantic's paths, but not in the arguments.
             if isinstance(below, dict):
@@ -126,7 +161,9 @@ class Signature:
         if error["type"] == "extra_forbidden":
             steps.append(str(error["loc"][-1]))
             told = f"not known here; possible: {', '.join(schema.get('properties', {})) or 'no arguments'}"
-        return Malformed(f"`{'.'.join(steps)}`: {told}", field=".".join(steps), value=error["input"])
+        return Malformed(
+            f"`{'.'.join(steps)}`: {told}", field=".".join(steps), value=error["input"]
+        )
 
 
 @dataclass(frozen=True)
@@ -149,8 +186,12 @@ class Actions:
     def input_schema(self) -> Schema:
         choice = {"type": "string", "enum": list(self.actions), "description": "What to do."}
         flat = merged([action.input_schema for action in self.actions.values()])
-        return {"additionalProperties": False, **an_object({self.key: choice, **flat["properties"]},
-                                                           [self.key, *flat.get("required", ())])}
+        return {
+            "additionalProperties": False,
+            **an_object(
+                {self.key: choice, **flat["properties"]}, [self.key, *flat.get("required", ())]
+            ),
+        }
 
     @cached_property
     def output_schema(self) -> Schema:
@@ -159,10 +200,17 @@ class Actions:
     def prepare(self, arguments: Mapping[str, Any]) -> Prepared:
         name = arguments.get(self.key)
         if not isinstance(name, str) or name not in self.actions:
-            raise Malformed(f"`{self.key}` must be one of: {', '.join(self.actions)}.", field=self.key, value=name)
+            raise Malformed(
+                f"`{self.key}` must be one of: {', '.join(self.actions)}.",
+                field=self.key,
+                value=name,
+            )
         rest = {key: value for key, value in arguments.items() if key != self.key}
         strangers = rest.keys() - self.actions[name].input_schema["properties"].keys()
         for stranger in sorted(strangers & self.input_schema["properties"].keys()):
-            raise Malformed(f"`{stranger}` does not belong to the {self.key} `{name}`.", field=stranger,
-                            value=rest[stranger])
+            raise Malformed(
+                f"`{stranger}` does not belong to the {self.key} `{name}`.",
+                field=stranger,
+                value=rest[stranger],
+            )
         return self.actions[name].prepare(rest)

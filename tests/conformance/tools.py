@@ -8,7 +8,12 @@ from typing import Any
 
 import anyio
 import mcp_types as types
-from mcp.server.subscriptions import InMemorySubscriptionBus, PromptsListChanged, ServerEvent, ToolsListChanged
+from mcp.server.subscriptions import (
+    InMemorySubscriptionBus,
+    PromptsListChanged,
+    ServerEvent,
+    ToolsListChanged,
+)
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import ServerMessageMetadata
 
@@ -25,26 +30,47 @@ SILENCE = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAA="
 NAME: Schema = {"name": {"type": "string"}}
 CONFIRM: Schema = {"ok": {"type": "boolean"}}
 DEFAULTS: Schema = {
-    "name": {"type": "string", "default": "John Doe"}, "age": {"type": "integer", "default": 30},
-    "score": {"type": "number", "default": 95.5}, "verified": {"type": "boolean", "default": True},
-    "status": {"type": "string", "enum": ["active", "inactive", "pending"], "default": "active"}}
+    "name": {"type": "string", "default": "John Doe"},
+    "age": {"type": "integer", "default": 30},
+    "score": {"type": "number", "default": 95.5},
+    "verified": {"type": "boolean", "default": True},
+    "status": {"type": "string", "enum": ["active", "inactive", "pending"], "default": "active"},
+}
 TITLED = [{"const": f"value{number}", "title": f"Value {number}"} for number in (1, 2, 3)]
 PLAIN_CHOICES = ["option1", "option2", "option3"]
 ENUMS: Schema = {
     "untitledSingle": {"type": "string", "enum": PLAIN_CHOICES},
     "titledSingle": {"type": "string", "oneOf": TITLED},
-    "legacyEnum": {"type": "string", "enum": ["opt1", "opt2", "opt3"], "enumNames": ["One", "Two", "Three"]},
+    "legacyEnum": {
+        "type": "string",
+        "enum": ["opt1", "opt2", "opt3"],
+        "enumNames": ["One", "Two", "Three"],
+    },
     "untitledMulti": {"type": "array", "items": {"type": "string", "enum": PLAIN_CHOICES}},
-    "titledMulti": {"type": "array", "items": {"anyOf": TITLED}}}
-ADDRESS: Schema = {"$anchor": "addressDef", "type": "object",
-                   "properties": {"street": {"type": "string"}, "city": {"type": "string"}}}
+    "titledMulti": {"type": "array", "items": {"anyOf": TITLED}},
+}
+ADDRESS: Schema = {
+    "$anchor": "addressDef",
+    "type": "object",
+    "properties": {"street": {"type": "string"}, "city": {"type": "string"}},
+}
 SCHEMA_2020: Schema = {
-    "$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object", "$defs": {"address": ADDRESS},
-    "properties": {"name": {"type": "string"}, "address": {"$ref": "#/$defs/address"}, "phone": {"type": "string"},
-                   "email": {"type": "string"}, "contactMethod": {"type": "string", "enum": ["phone", "email"]}},
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "type": "object",
+    "$defs": {"address": ADDRESS},
+    "properties": {
+        "name": {"type": "string"},
+        "address": {"$ref": "#/$defs/address"},
+        "phone": {"type": "string"},
+        "email": {"type": "string"},
+        "contactMethod": {"type": "string", "enum": ["phone", "email"]},
+    },
     "allOf": [{"anyOf": [{"required": ["phone"]}, {"required": ["email"]}]}],
     "if": {"properties": {"contactMethod": {"const": "phone"}}, "required": ["contactMethod"]},
-    "then": {"required": ["phone"]}, "else": {"required": ["email"]}, "additionalProperties": False}
+    "then": {"required": ["phone"]},
+    "else": {"required": ["email"]},
+    "additionalProperties": False,
+}
 NO_ARGUMENTS: Schema = {"type": "object", "additionalProperties": False}
 
 TOOLS: dict[str, tuple[Schema, Fixture]] = {}
@@ -60,7 +86,10 @@ def fixture(schema: Schema = NO_ARGUMENTS, name: str = "") -> Callable[[Fixture]
 
 
 def texts(**properties: Schema) -> Schema:
-    return {"type": "object", "properties": {key: {"type": "string", **more} for key, more in properties.items()}}
+    return {
+        "type": "object",
+        "properties": {key: {"type": "string", **more} for key, more in properties.items()},
+    }
 
 
 def text(words: str) -> types.TextContent:
@@ -68,7 +97,9 @@ def text(words: str) -> types.TextContent:
 
 
 def embedded(uri: str, words: str, mime_type: str = "text/plain") -> types.EmbeddedResource:
-    return types.EmbeddedResource(resource=types.TextResourceContents(uri=uri, mime_type=mime_type, text=words))
+    return types.EmbeddedResource(
+        resource=types.TextResourceContents(uri=uri, mime_type=mime_type, text=words)
+    )
 
 
 def result(*content: types.ContentBlock, is_error: bool = False) -> types.CallToolResult:
@@ -77,20 +108,29 @@ def result(*content: types.ContentBlock, is_error: bool = False) -> types.CallTo
 
 def form(message: str, properties: Schema) -> types.ElicitRequest:
     schema = {"type": "object", "properties": properties, "required": list(properties)}
-    return types.ElicitRequest(params=types.ElicitRequestFormParams(message=message, requested_schema=schema))
+    return types.ElicitRequest(
+        params=types.ElicitRequestFormParams(message=message, requested_schema=schema)
+    )
 
 
 def sample(question: str) -> types.CreateMessageRequest:
     message = types.SamplingMessage(role="user", content=text(question))
-    return types.CreateMessageRequest(params=types.CreateMessageRequestParams(messages=[message], max_tokens=100))
+    return types.CreateMessageRequest(
+        params=types.CreateMessageRequestParams(messages=[message], max_tokens=100)
+    )
 
 
 def needed(state: str | None = None, **requests: Any) -> types.InputRequiredResult:
     return types.InputRequiredResult(input_requests=requests or None, request_state=state)
 
 
-def fixed(name: str, *content: types.ContentBlock, is_error: bool = False, schema: Schema = NO_ARGUMENTS,
-          event: ServerEvent | None = None) -> None:
+def fixed(
+    name: str,
+    *content: types.ContentBlock,
+    is_error: bool = False,
+    schema: Schema = NO_ARGUMENTS,
+    event: ServerEvent | None = None,
+) -> None:
     """A tool that always answers the same, and may tell of an event."""
 
     async def answer(ctx: Context, params: Params) -> Answer:
@@ -108,7 +148,11 @@ def asking(tail: str, state: str | None, done: str, **requests: Any) -> None:
         given = params.input_responses or {}
         if params.request_state == state and given.keys() >= requests.keys():
             found = given.get("user_name")
-            name = (found.content or {}).get("name", "") if isinstance(found, types.ElicitResult) else ""
+            name = (
+                (found.content or {}).get("name", "")
+                if isinstance(found, types.ElicitResult)
+                else ""
+            )
             return result(text(done.format(name=name)))
         return needed(state, **requests)
 
@@ -118,25 +162,49 @@ def asking(tail: str, state: str | None, done: str, **requests: Any) -> None:
 fixed("test_simple_text", text("This is a simple text response for testing."))
 fixed("test_image_content", IMAGE)
 fixed("test_audio_content", types.AudioContent(data=SILENCE, mime_type="audio/wav"))
-fixed("test_embedded_resource", embedded("test://embedded-resource", "This is an embedded resource content."))
-fixed("test_multiple_content_types", text("Multiple content types test:"), IMAGE,
-      embedded("test://mixed-content-resource", '{"test":"data","value":123}', "application/json"))
-fixed("test_error_handling", text("This tool intentionally returns an error for testing"), is_error=True)
+fixed(
+    "test_embedded_resource",
+    embedded("test://embedded-resource", "This is an embedded resource content."),
+)
+fixed(
+    "test_multiple_content_types",
+    text("Multiple content types test:"),
+    IMAGE,
+    embedded("test://mixed-content-resource", '{"test":"data","value":123}', "application/json"),
+)
+fixed(
+    "test_error_handling",
+    text("This tool intentionally returns an error for testing"),
+    is_error=True,
+)
 fixed("json_schema_2020_12_tool", text("done"), schema=SCHEMA_2020)
 fixed("test_trigger_tool_change", text("done"), event=ToolsListChanged())
 fixed("test_trigger_prompt_change", text("done"), event=PromptsListChanged())
 asking("elicitation", None, "Hello, {name}!", user_name=form("What is your name?", NAME))
-asking("sampling", None, "The model has answered.", capital_question=sample("What is the capital of France?"))
+asking(
+    "sampling",
+    None,
+    "The model has answered.",
+    capital_question=sample("What is the capital of France?"),
+)
 asking("list_roots", None, "The roots are known.", client_roots=types.ListRootsRequest())
 asking("request_state", "round-1", "state-ok: confirmed", confirm=form("Please confirm", CONFIRM))
 asking("tampered_state", "round-1", "state-ok", confirm=form("Please confirm", CONFIRM))
-asking("multiple_inputs", "several", "All answers are here, {name}.", user_name=form("What is your name?", NAME),
-       greeting=sample("Write a greeting"), client_roots=types.ListRootsRequest())
+asking(
+    "multiple_inputs",
+    "several",
+    "All answers are here, {name}.",
+    user_name=form("What is your name?", NAME),
+    greeting=sample("Write a greeting"),
+    client_roots=types.ListRootsRequest(),
+)
 
 
 async def log_message(ctx: Context, words: str) -> None:
     params = types.LoggingMessageNotificationParams(level="info", data=words)
-    await ctx.session.send_notification(types.LoggingMessageNotification(params=params), ctx.request_id)
+    await ctx.session.send_notification(
+        types.LoggingMessageNotification(params=params), ctx.request_id
+    )
 
 
 @fixture()
@@ -165,7 +233,11 @@ async def test_sampling(ctx: Context, params: Params) -> Answer:
     request = sample((params.arguments or {}).get("prompt", ""))
     related = ServerMessageMetadata(related_request_id=ctx.request_id)
     answer = await ctx.session.send_request(request, types.CreateMessageResult, metadata=related)
-    return result(text(f"LLM response: {answer.content.text if isinstance(answer.content, types.TextContent) else ''}"))
+    return result(
+        text(
+            f"LLM response: {answer.content.text if isinstance(answer.content, types.TextContent) else ''}"
+        )
+    )
 
 
 def asking_directly(name: str, properties: Schema, schema: Schema = NO_ARGUMENTS) -> None:
@@ -173,7 +245,9 @@ def asking_directly(name: str, properties: Schema, schema: Schema = NO_ARGUMENTS
         message = (params.arguments or {}).get("message", "Please fill this in")
         requested = {"type": "object", "properties": properties, "required": []}
         found = await ctx.session.elicit_form(message, requested, ctx.request_id)
-        return result(text(f"User response: action={found.action}, content={json.dumps(found.content)}"))
+        return result(
+            text(f"User response: action={found.action}, content={json.dumps(found.content)}")
+        )
 
     fixture(schema, name)(answer)
 
@@ -216,8 +290,11 @@ async def test_input_required_result_capabilities(ctx: Context, params: Params) 
 async def test_missing_capability(ctx: Context, params: Params) -> Answer:
     client = ctx.session.client_capabilities
     if client is None or client.sampling is None:
-        raise MCPError(types.MISSING_REQUIRED_CLIENT_CAPABILITY, "This tool needs sampling.",
-                       {"requiredCapabilities": {"sampling": {}}})
+        raise MCPError(
+            types.MISSING_REQUIRED_CLIENT_CAPABILITY,
+            "This tool needs sampling.",
+            {"requiredCapabilities": {"sampling": {}}},
+        )
     return result(text("done"))
 
 

@@ -18,21 +18,94 @@ from contracts.choices import FILTERS, ITEMS, MODEL, PASSAGES, vector_of
 from memolith.engine.engine import Engine
 from memolith.engine.events import Event, fold
 from memolith.engine.matching import checked
-from memolith.engine.model import ORDINAL_BITS, Audience, Block, Caller, Direction, Draft, Filter, Item, Patch, iso
+from memolith.engine.model import (
+    ORDINAL_BITS,
+    Audience,
+    Block,
+    Caller,
+    Direction,
+    Draft,
+    Filter,
+    Item,
+    Patch,
+    iso,
+)
 from memolith.engine.ports import ClientKey, Job, Statistics, Store, Vectors, Writer
 from memolith.errors import InvalidInput, StoreBusy, VersionConflict
 from memolith.storage import terms
 from memolith.storage.store import StoredKeys
-from stores import dump, dump_tenant, engine_on, keys_on, numbers, open_store, row_on, tags_of, vectors_on
+from stores import (
+    dump,
+    dump_tenant,
+    engine_on,
+    keys_on,
+    numbers,
+    open_store,
+    row_on,
+    tags_of,
+    vectors_on,
+)
 
 APPENDER = Path(__file__).with_name("appender.py")
 THEM = Caller("globex", "ann")
 # A store may refuse what the engine never does with an error of its driver.
-HOSTILE = ["'", '"; drop table item; --', "%", "*", "_", "\\", "a b", "東京🦓", "é", "e\u0301", "A", "a", "$1", "{}",
-           "../..", "null", "0", "t" * 5000, "\u202e", " leading", "a:b", "a\nb"]
-SYNTAX = ["'", '"', "\\", ":", "&", "|", "!", "<->", "( )", "zebra:*", "it's", "a & b", "!zebra", "zebra <-> okapi",
-          "%", "*", "NEAR", "AND", "OR", "NOT", "^x", "{body}", "-x", "$1", "''", '""', "\\'", "a:b", "", " ",
-          "'zebra':1A"]
+HOSTILE = [
+    "'",
+    '"; drop table item; --',
+    "%",
+    "*",
+    "_",
+    "\\",
+    "a b",
+    "東京🦓",
+    "é",
+    "e\u0301",
+    "A",
+    "a",
+    "$1",
+    "{}",
+    "../..",
+    "null",
+    "0",
+    "t" * 5000,
+    "\u202e",
+    " leading",
+    "a:b",
+    "a\nb",
+]
+SYNTAX = [
+    "'",
+    '"',
+    "\\",
+    ":",
+    "&",
+    "|",
+    "!",
+    "<->",
+    "( )",
+    "zebra:*",
+    "it's",
+    "a & b",
+    "!zebra",
+    "zebra <-> okapi",
+    "%",
+    "*",
+    "NEAR",
+    "AND",
+    "OR",
+    "NOT",
+    "^x",
+    "{body}",
+    "-x",
+    "$1",
+    "''",
+    '""',
+    "\\'",
+    "a:b",
+    "",
+    " ",
+    "'zebra':1A",
+]
 T0 = iso(1_800_000_000_000_000)
 Fresh = Callable[[], Store]
 Stage = Callable[..., Vectors]
@@ -44,16 +117,40 @@ def moment(seconds: float) -> str:
 
 def data_of(text: str, **fields: object) -> dict[str, object]:
     """The data of an event that remembers a text."""
-    return {"kind": "memory", "title": "", "status": "active", "owner": "local", "audience": "user", "tags": [],
-            "attributes": {}, "blocks": [{"text": text}], "chunker": 1, **fields}
+    return {
+        "kind": "memory",
+        "title": "",
+        "status": "active",
+        "owner": "local",
+        "audience": "user",
+        "tags": [],
+        "attributes": {},
+        "blocks": [{"text": text}],
+        "chunker": 1,
+        **fields,
+    }
 
 
-def append(rows: Writer, stream: str, before: Item | None = None, type: str = "remembered", at: str = T0,
-           key: str | None = None, **data: object) -> Event:
+def append(
+    rows: Writer,
+    stream: str,
+    before: Item | None = None,
+    type: str = "remembered",
+    at: str = T0,
+    key: str | None = None,
+    **data: object,
+) -> Event:
     """Write one event as the engine does."""
     version = before.version if before else 0
-    event = rows.stamp(stream, version + 1, type, data or data_of(f"text {stream}"),  # type: ignore[arg-type]
-                       "local", at, key)
+    event = rows.stamp(
+        stream,
+        version + 1,
+        type,
+        data or data_of(f"text {stream}"),  # type: ignore[arg-type]
+        "local",
+        at,
+        key,
+    )
     rows.append(event, fold(before, event))
     return event
 
@@ -71,19 +168,38 @@ def taken_back(store: Store, tenant: str = "local") -> Iterator[Writer]:
         raise ZeroDivisionError
 
 
-def search(store: Store, text: str, chosen: Filter = Filter(), caller: Caller = ME, phrases: Sequence[str] = (),
-           every: bool = False, limit: int = 1000) -> list[str]:
+def search(
+    store: Store,
+    text: str,
+    chosen: Filter = Filter(),
+    caller: Caller = ME,
+    phrases: Sequence[str] = (),
+    every: bool = False,
+    limit: int = 1000,
+) -> list[str]:
     """The ids of the items whose passages are found, best first."""
     with store.reading(caller.tenant) as rows:
-        found = rows.search_text(caller, checked(chosen), terms.query_terms(text),
-                                 [terms.terms(phrase) for phrase in phrases], every, limit)
+        found = rows.search_text(
+            caller,
+            checked(chosen),
+            terms.query_terms(text),
+            [terms.terms(phrase) for phrase in phrases],
+            every,
+            limit,
+        )
         assert [one[1] for one in found] == sorted((one[1] for one in found), reverse=True)
         items = rows.places([one[0] for one in found])
     return [items[one[0]][0].id for one in found]
 
 
-def nearest(store: Store, stage: Vectors, query: bytes, chosen: Filter = Filter(), caller: Caller = ME,
-            limit: int = 10) -> list[str]:
+def nearest(
+    store: Store,
+    stage: Vectors,
+    query: bytes,
+    chosen: Filter = Filter(),
+    caller: Caller = ME,
+    limit: int = 10,
+) -> list[str]:
     """The ids of the items whose passages are nearest, best first."""
     with store.reading(caller.tenant) as rows:
         found = stage.nearest(rows, caller, checked(chosen), query, limit)
@@ -92,13 +208,21 @@ def nearest(store: Store, stage: Vectors, query: bytes, chosen: Filter = Filter(
     return [items[one[0]][0].id for one in found]
 
 
-def listed(store: Store, chosen: Filter = Filter(), caller: Caller = ME, **how: object) -> list[str]:
+def listed(
+    store: Store, chosen: Filter = Filter(), caller: Caller = ME, **how: object
+) -> list[str]:
     with store.reading(caller.tenant) as rows:
         return [item.id for item in rows.listing(caller, checked(chosen), **how).items]  # type: ignore[arg-type]
 
 
-def embed(store: Store, id: str, vector: bytes, caller: Caller = ME, model: str = MODEL,
-          digest: bytes = b"d" * 16) -> list[int]:
+def embed(
+    store: Store,
+    id: str,
+    vector: bytes,
+    caller: Caller = ME,
+    model: str = MODEL,
+    digest: bytes = b"d" * 16,
+) -> list[int]:
     """Give every passage of an item the same vector; the numbers of the passages."""
     with store.writing(caller.tenant) as rows:
         refs = [ref for ref, _, _ in rows.unembedded(caller.tenant, id, model)]
@@ -107,7 +231,9 @@ def embed(store: Store, id: str, vector: bytes, caller: Caller = ME, model: str 
     return refs
 
 
-def lease(store: Store, seconds: float, limit: int = 10, tenant: str | None = None, lease_s: int = 60) -> list[Job]:
+def lease(
+    store: Store, seconds: float, limit: int = 10, tenant: str | None = None, lease_s: int = 60
+) -> list[Job]:
     with store.writing(tenant) as rows:
         return rows.lease("embed", moment(seconds), limit, lease_s, tenant)
 
@@ -122,8 +248,11 @@ def outbox(store: Store, tenant: str | None = "local") -> dict[str, int]:
 
 
 def started(address: str, tenant: str, name: str, count: int) -> subprocess.Popen[str]:
-    return subprocess.Popen([sys.executable, str(APPENDER), address, tenant, name, str(count)],
-                            stdout=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        [sys.executable, str(APPENDER), address, tenant, name, str(count)],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
 
 
 def whole(store: Store, tenant: str, count: int) -> list[Event]:
@@ -145,32 +274,65 @@ class StoreContract:
         with store.reading(None) as rows:
             assert (rows.tenants(), rows.outbox_errors(), rows.models()) == ([], [], {})
         with store.reading("local") as rows:
-            assert (rows.last_seq("local"), rows.item("local", "a"), rows.events("local", "a")) == (0, None, [])
-            assert (rows.event("local", seq=1), rows.event("local", actor="local", key="k")) == (None, None)
-            assert (rows.items("local", ["a"]), rows.items("local", []), rows.passages("local", "a")) == ({}, {}, [])
+            assert (rows.last_seq("local"), rows.item("local", "a"), rows.events("local", "a")) == (
+                0,
+                None,
+                [],
+            )
+            assert (rows.event("local", seq=1), rows.event("local", actor="local", key="k")) == (
+                None,
+                None,
+            )
+            assert (
+                rows.items("local", ["a"]),
+                rows.items("local", []),
+                rows.passages("local", "a"),
+            ) == ({}, {}, [])
             assert (list(rows.all_items("local")), list(rows.all_links("local"))) == ([], [])
-            assert (rows.statistics("local", ["x"]), rows.speakers("local")) == (Statistics(0, 0.0, {}), [])
+            assert (rows.statistics("local", ["x"]), rows.speakers("local")) == (
+                Statistics(0, 0.0, {}),
+                [],
+            )
             assert (rows.listing(ME, Filter()).total, rows.counts(ME, Filter(), "kind")) == (0, {})
             assert (rows.outbox_counts("local"), rows.waiting("local", "embed")) == ({}, 0)
         assert (search(store, "zebra"), store.check(), dump(store)) == ([], [], {})
 
-    def test_an_event_is_read_back_as_it_was_written_by_every_way_there_is(self, store: Store, reopen: Fresh) -> None:
-        odd = data_of("é🦓\r\n\t 'q' \\", attributes={"n": [1, 2.5, None, True, {"k": "v"}], "big": 2**70, "x": 1e300})
+    def test_an_event_is_read_back_as_it_was_written_by_every_way_there_is(
+        self, store: Store, reopen: Fresh
+    ) -> None:
+        odd = data_of(
+            "é🦓\r\n\t 'q' \\",
+            attributes={"n": [1, 2.5, None, True, {"k": "v"}], "big": 2**70, "x": 1e300},
+        )
         with store.writing("local") as rows:
             first = append(rows, "a", key="k", **odd)
             item = rows.item("local", "a")
             second = append(rows, "a", item, "tagged", added=["t"])
         for opened in (store, reopen()):
             with opened.reading("local") as rows:
-                assert rows.events("local", "a") == list(rows.events_after("local", 0)) == [first, second]
-                assert json.dumps(dict(rows.events("local", "a")[0].data), sort_keys=True) == json.dumps(
-                    odd, sort_keys=True)
+                assert (
+                    rows.events("local", "a")
+                    == list(rows.events_after("local", 0))
+                    == [first, second]
+                )
+                assert json.dumps(
+                    dict(rows.events("local", "a")[0].data), sort_keys=True
+                ) == json.dumps(odd, sort_keys=True)
                 assert (rows.event("local", seq=1), rows.event("local", seq=2)) == (first, second)
-                assert list(rows.events_after("local", 1)) == list(rows.events_after("local", 1, 1)) == [second]
+                assert (
+                    list(rows.events_after("local", 1))
+                    == list(rows.events_after("local", 1, 1))
+                    == [second]
+                )
                 assert list(rows.events_after("local", 0, 1)) == [first]
                 assert rows.event("local", actor="local", key="k") == first
-                assert [rows.event("local", seq=seq) for seq in (0, -1, 3, 2**63, 10**30)] == [None] * 5
-                assert (rows.streams("local"), rows.tenants() if opened is store else ["local"]) == (["a"], ["local"])
+                assert [rows.event("local", seq=seq) for seq in (0, -1, 3, 2**63, 10**30)] == [
+                    None
+                ] * 5
+                assert (
+                    rows.streams("local"),
+                    rows.tenants() if opened is store else ["local"],
+                ) == (["a"], ["local"])
 
     def test_what_fails_in_the_middle_leaves_nothing(self, store: Store, engine: Engine) -> None:
         engine.remember(ME, note("kept", id="kept"))
@@ -227,7 +389,9 @@ class StoreContract:
             assert rows.streams("local", moment(5)) == ["d"]
             assert rows.streams("local", moment(4)) == ["a", "b", "c", "d"]
 
-    def test_a_writer_reads_what_it_has_written_and_others_only_when_it_is_done(self, store: Store) -> None:
+    def test_a_writer_reads_what_it_has_written_and_others_only_when_it_is_done(
+        self, store: Store
+    ) -> None:
         with store.writing("local") as rows:
             append(rows, "a")
             assert (rows.last_seq("local"), rows.item("local", "a") is not None) == (1, True)
@@ -236,7 +400,9 @@ class StoreContract:
         with store.reading("local") as others:
             assert others.last_seq("local") == 1
 
-    def test_a_writer_waits_for_another_no_longer_than_he_is_told(self, store: Store, reopen: Fresh) -> None:
+    def test_a_writer_waits_for_another_no_longer_than_he_is_told(
+        self, store: Store, reopen: Fresh
+    ) -> None:
         other = reopen()
         with store.writing("local") as rows:
             append(rows, "a")
@@ -256,13 +422,37 @@ class StoreContract:
 
     # Rows
 
-    def test_every_change_is_folded_into_the_rows(self, store: Store, engine: Engine, reopen: Fresh) -> None:
-        talk = Draft("conversation", "T", (Block("hi", "ann", "2026-01-02", "p. 1", {"n": [1]}), Block("bye")),
-                     ("b", "a"), {"x": {"y": None}}, "draft", Audience.PROJECT, "p", "n", "t")
+    def test_every_change_is_folded_into_the_rows(
+        self, store: Store, engine: Engine, reopen: Fresh
+    ) -> None:
+        talk = Draft(
+            "conversation",
+            "T",
+            (Block("hi", "ann", "2026-01-02", "p. 1", {"n": [1]}), Block("bye")),
+            ("b", "a"),
+            {"x": {"y": None}},
+            "draft",
+            Audience.PROJECT,
+            "p",
+            "n",
+            "t",
+        )
         engine.remember(ME, talk)
         engine.append(ME, "t", [Block("more " * 300)])
-        engine.revise(ME, "t", Patch("U", tags=("c",), attributes={"z": 1}, dropped=("x",), status="done",
-                                     audience=Audience.ORG, project="q", namespace="m"))
+        engine.revise(
+            ME,
+            "t",
+            Patch(
+                "U",
+                tags=("c",),
+                attributes={"z": 1},
+                dropped=("x",),
+                status="done",
+                audience=Audience.ORG,
+                project="q",
+                namespace="m",
+            ),
+        )
         engine.tag(ME, "t", add=["ü"])
         engine.past.undo(ME, 2)
         engine.remember(ME, Draft("entity", "bare", id="e"))
@@ -274,28 +464,53 @@ class StoreContract:
                 assert (item.title, item.status, item.tags) == ("U", "done", ("c", "ü"))
                 assert dict(item.attributes) == {"z": 1, "folder": "/", "importance_score": 5}
                 assert (item.audience, item.project, item.namespace) == (Audience.ORG, "q", "m")
-                assert (item.version, item.seq, item.blocks, item.passages, item.forgotten) == (5, 1, 2, 2, False)
-                assert [(one.text, one.speaker, one.locator, dict(one.attributes)) for one in passages] == [
-                    ("hi", "ann", "p. 1", {"n": [1]}), ("bye", None, None, {})]
-                assert [one.at for one in passages] == ["2026-01-02T00:00:00.000000Z", item.created_at]
+                assert (item.version, item.seq, item.blocks, item.passages, item.forgotten) == (
+                    5,
+                    1,
+                    2,
+                    2,
+                    False,
+                )
+                assert [
+                    (one.text, one.speaker, one.locator, dict(one.attributes)) for one in passages
+                ] == [("hi", "ann", "p. 1", {"n": [1]}), ("bye", None, None, {})]
+                assert [one.at for one in passages] == [
+                    "2026-01-02T00:00:00.000000Z",
+                    item.created_at,
+                ]
                 assert rows.items("local", ["t", "e", "no"]).keys() == {"t", "e"}
                 assert rows.passages_of("local", ["t", "no"]) == {"t": passages, "no": []}
                 assert (tags_of(rows, "local", "t"), rows.text_sizes("local", ["t"])["t"][1:]) == (
-                    ("c", "ü"), (5, 5))
+                    ("c", "ü"),
+                    (5, 5),
+                )
                 assert rows.item("local", "e").forgotten  # type: ignore[union-attr]
                 assert [item.id for item in rows.all_items("local")] == ["e", "t"]
                 assert rows.speakers("local") == ["ann"]
         assert engine.upkeep.verify() == []
 
-    def test_an_id_that_no_store_could_hold_is_simply_not_there(self, store: Store, engine: Engine) -> None:
+    def test_an_id_that_no_store_could_hold_is_simply_not_there(
+        self, store: Store, engine: Engine
+    ) -> None:
         engine.remember(ME, note("x", id="a"))
         with store.reading("local") as rows:
             for id in ("a\0", "\ud800", "'", "%", "a" * 10_000):
-                assert (rows.item("local", id), rows.link("local", id=id), rows.events("local", id)) == (None, None, [])
-                assert (rows.items("local", [id, "a"]).keys(), rows.text_sizes("local", [id])) == ({"a"}, {})
+                assert (
+                    rows.item("local", id),
+                    rows.link("local", id=id),
+                    rows.events("local", id),
+                ) == (None, None, [])
+                assert (rows.items("local", [id, "a"]).keys(), rows.text_sizes("local", [id])) == (
+                    {"a"},
+                    {},
+                )
 
-    @pytest.mark.parametrize("text", ["The zebra drinks tea at five.", "the  ZEBRA drinks\ttea at five."])
-    def test_the_same_text_is_found_but_for_case_and_white_space(self, store: Store, engine: Engine, text: str) -> None:
+    @pytest.mark.parametrize(
+        "text", ["The zebra drinks tea at five.", "the  ZEBRA drinks\ttea at five."]
+    )
+    def test_the_same_text_is_found_but_for_case_and_white_space(
+        self, store: Store, engine: Engine, text: str
+    ) -> None:
         engine.remember(ME, note("The zebra drinks tea at five.", id="a", kind="concept"))
         engine.remember(THEM, note("The zebra drinks tea at five.", id="b"))
         engine.remember(ME, note("Yes.", id="word"))
@@ -306,27 +521,38 @@ class StoreContract:
             assert rows.alike(ME, text + " Always alone.", 1, Filter()) == {"a"}
             assert rows.alike(ME, "Quite another matter is told here.", 1, Filter()) == set()
             assert rows.alike(ME, " yes.", 1, Filter()) == {"word"}
-            assert rows.alike(ME, "yes.", 2, Filter()) == rows.alike(ME, "yes!", 1, Filter()) == set()
+            assert (
+                rows.alike(ME, "yes.", 2, Filter()) == rows.alike(ME, "yes!", 1, Filter()) == set()
+            )
 
     # Filters, sorts, pages
 
     @pytest.mark.parametrize("name", FILTERS)
-    def test_a_filter_keeps_the_same_in_a_listing_a_count_and_both_searches(self, zoo: Store, name: str) -> None:
+    def test_a_filter_keeps_the_same_in_a_listing_a_count_and_both_searches(
+        self, zoo: Store, name: str
+    ) -> None:
         chosen, wanted = FILTERS[name]
         assert sorted(listed(zoo, chosen)) == list(wanted)
         assert set(search(zoo, "zebra", chosen)) == set(wanted)
         assert set(nearest(zoo, vectors_on(zoo, MODEL, 8), vector_of("a"), chosen)) == set(wanted)
         with zoo.reading("local") as rows:
-            assert rows.listing(ME, chosen).total == sum(rows.counts(ME, chosen, "kind").values()) == len(wanted)
+            assert (
+                rows.listing(ME, chosen).total
+                == sum(rows.counts(ME, chosen, "kind").values())
+                == len(wanted)
+            )
 
     @pytest.mark.parametrize("name", PASSAGES)
-    def test_times_and_speakers_choose_passages_in_both_searches(self, zoo: Store, name: str) -> None:
+    def test_times_and_speakers_choose_passages_in_both_searches(
+        self, zoo: Store, name: str
+    ) -> None:
         chosen, wanted = PASSAGES[name]
         assert set(search(zoo, "zebra", chosen)) == set(wanted)
         assert set(nearest(zoo, vectors_on(zoo, MODEL, 8), vector_of("a"), chosen)) == set(wanted)
 
     def test_a_listing_takes_its_times_from_the_items_and_its_speakers_from_their_passages(
-            self, store: Store, engine: Engine) -> None:
+        self, store: Store, engine: Engine
+    ) -> None:
         for id, speaker in (("a", "Ann"), ("b", "Bob")):
             engine.remember(ME, Draft(blocks=(Block("x", speaker, "2020-01-01"),), id=id))
         with store.reading("local") as rows:
@@ -337,9 +563,13 @@ class StoreContract:
         assert listed(store, Filter(until="2021-01-01")) == []
 
     def test_counts_are_told_per_kind_status_namespace_project_and_tag(self, zoo: Store) -> None:
-        wanted = {"kind": {"memory": 3, "concept": 1, "entity": 1, "conversation": 1}, "tag": {"red": 2, "round": 1,
-                  "blue": 1}, "status": {"active": 5, "draft": 1}, "namespace": {"context": 2, None: 2, "n1": 1,
-                  "n2": 1}, "project": {None: 4, "p1": 1, "p2": 1}}
+        wanted = {
+            "kind": {"memory": 3, "concept": 1, "entity": 1, "conversation": 1},
+            "tag": {"red": 2, "round": 1, "blue": 1},
+            "status": {"active": 5, "draft": 1},
+            "namespace": {"context": 2, None: 2, "n1": 1, "n2": 1},
+            "project": {None: 4, "p1": 1, "p2": 1},
+        }
         with zoo.reading("local") as rows:
             assert {by: rows.counts(ME, Filter(), by) for by in wanted} == wanted
             assert next(iter(rows.counts(ME, Filter(), "kind"))) == "memory"
@@ -349,19 +579,36 @@ class StoreContract:
         assert caught.value.field == "by"
 
     @pytest.mark.parametrize("descending", [True, False])
-    @pytest.mark.parametrize("sort", ["created_at", "updated_at", "title", "access_count", "last_accessed"])
-    def test_pages_neither_overlap_nor_skip_and_equals_follow_creation(self, store: Store, engine: Engine, sort: str,
-                                                                       descending: bool) -> None:
-        made = [engine.remember(ME, note("x", title="Bb" if n % 2 else "aA")).item.id for n in range(25)]
+    @pytest.mark.parametrize(
+        "sort", ["created_at", "updated_at", "title", "access_count", "last_accessed"]
+    )
+    def test_pages_neither_overlap_nor_skip_and_equals_follow_creation(
+        self, store: Store, engine: Engine, sort: str, descending: bool
+    ) -> None:
+        made = [
+            engine.remember(ME, note("x", title="Bb" if n % 2 else "aA")).item.id for n in range(25)
+        ]
         engine.tag(ME, made[0], add=["late"])
         with store.writing("local") as rows:
-            rows.touch({id: (count, moment(count)) for id, count in zip(made[3:6], (7, 9, 8), strict=True)})
+            rows.touch(
+                {id: (count, moment(count)) for id, count in zip(made[3:6], (7, 9, 8), strict=True)}
+            )
         read = made[0:3] + made[6:] + [made[3], made[5], made[4]]
-        wanted = {"created_at": made, "updated_at": made[1:] + made[:1], "title": made[0::2] + made[1::2],
-                  "access_count": read, "last_accessed": read}[sort]
+        wanted = {
+            "created_at": made,
+            "updated_at": made[1:] + made[:1],
+            "title": made[0::2] + made[1::2],
+            "access_count": read,
+            "last_accessed": read,
+        }[sort]
         with store.reading("local") as rows:
-            pages = [rows.listing(ME, Filter(), sort, descending, 10, offset) for offset in range(0, 40, 10)]
-        assert [item.id for page in pages for item in page.items] == (wanted[::-1] if descending else wanted)
+            pages = [
+                rows.listing(ME, Filter(), sort, descending, 10, offset)
+                for offset in range(0, 40, 10)
+            ]
+        assert [item.id for page in pages for item in page.items] == (
+            wanted[::-1] if descending else wanted
+        )
         assert {page.total for page in pages} == {25}
 
     def test_an_unknown_sort_is_refused_by_name(self, store: Store) -> None:
@@ -370,19 +617,30 @@ class StoreContract:
         assert caught.value.field == "sort"
 
     @pytest.mark.parametrize("audience", list(Audience))
-    def test_only_the_audience_lists_finds_and_counts_an_item(self, store: Store, engine: Engine, vectors: Stage,
-                                                              audience: Audience) -> None:
+    def test_only_the_audience_lists_finds_and_counts_an_item(
+        self, store: Store, engine: Engine, vectors: Stage, audience: Audience
+    ) -> None:
         ann = Caller("local", "ann")
         engine.remember(ann, note("zebra", id="a", audience=audience, project="x"))
         embed(store, "a", vector_of("a"))
-        callers = {"owner": ann, "other": Caller("local", "bob"), "colleague": Caller("local", "bob", "x"),
-                   "admin": Caller("local", "bob", admin=True), "stranger": replace(ann, tenant="globex", admin=True)}
-        sees = {"owner", "admin"} | {Audience.USER: set(), Audience.PROJECT: {"colleague"},
-                                     Audience.ORG: {"colleague", "other"}}[audience]
+        callers = {
+            "owner": ann,
+            "other": Caller("local", "bob"),
+            "colleague": Caller("local", "bob", "x"),
+            "admin": Caller("local", "bob", admin=True),
+            "stranger": replace(ann, tenant="globex", admin=True),
+        }
+        sees = {"owner", "admin"} | {
+            Audience.USER: set(),
+            Audience.PROJECT: {"colleague"},
+            Audience.ORG: {"colleague", "other"},
+        }[audience]
         stage = vectors()
         for name, caller in callers.items():
             wanted = ["a"] if name in sees else []
-            assert listed(store, caller=caller) == search(store, "zebra", caller=caller) == wanted, name
+            assert (
+                listed(store, caller=caller) == search(store, "zebra", caller=caller) == wanted
+            ), name
             assert nearest(store, stage, vector_of("a"), caller=caller) == wanted, name
             with store.reading(caller.tenant) as rows:
                 assert sum(rows.counts(caller, Filter(), "kind").values()) == len(wanted)
@@ -397,22 +655,51 @@ class StoreContract:
         assert search(store, "quick fox", every=True) == ["a"]
         assert set(search(store, "quick brown", every=True)) == {"a", "b"}
         assert search(store, "", phrases=["quick brown"]) == ["a"]
-        assert search(store, "fox", phrases=["quick brown"]) == search(store, "", phrases=["quick", "fox"]) == ["a"]
+        assert (
+            search(store, "fox", phrases=["quick brown"])
+            == search(store, "", phrases=["quick", "fox"])
+            == ["a"]
+        )
         assert search(store, "dog", phrases=["quick brown"]) == search(store, "") == []
         assert len(search(store, "quick fox", limit=2)) == 2
 
-    def test_a_phrase_does_not_reach_from_the_text_into_the_title(self, store: Store, engine: Engine) -> None:
+    def test_a_phrase_does_not_reach_from_the_text_into_the_title(
+        self, store: Store, engine: Engine
+    ) -> None:
         engine.remember(ME, note("ends with quick", id="a", title="brown begins"))
-        assert search(store, "", phrases=["quick brown"]) == search(store, "", phrases=["begins ends"]) == []
+        assert (
+            search(store, "", phrases=["quick brown"])
+            == search(store, "", phrases=["begins ends"])
+            == []
+        )
         assert search(store, "", phrases=["brown begins"]) == ["a"]
 
-    @pytest.mark.parametrize("text, query", [
-        ("東京都に住んでいます", "東京"), ("我们选择了数据库", "数据"), ("서울에서 만나요", "서울"),
-        ("人々の声", "人々"), ("テストケース", "ケース"), ("Meeting 会議 tomorrow", "会議"),
-        ("Café crème", "cafe creme"), ("cafe creme", "CAFÉ"), ("re\u0301sume\u0301", "résumé"), ("Straße", "straße"),
-        ("ИВАН Грозный", "иван"), ("running quickly", "runs"), ("don't panic", "don't"), ("हिन्दी भाषा", "भाषा"),
-        ("error_code_42", "error_code_42"), ("x" * 500, "x" * 500), ("İstanbul", "istanbul")], ids=ascii)
-    def test_a_word_is_found_in_its_language(self, store: Store, engine: Engine, text: str, query: str) -> None:
+    @pytest.mark.parametrize(
+        "text, query",
+        [
+            ("東京都に住んでいます", "東京"),
+            ("我们选择了数据库", "数据"),
+            ("서울에서 만나요", "서울"),
+            ("人々の声", "人々"),
+            ("テストケース", "ケース"),
+            ("Meeting 会議 tomorrow", "会議"),
+            ("Café crème", "cafe creme"),
+            ("cafe creme", "CAFÉ"),
+            ("re\u0301sume\u0301", "résumé"),
+            ("Straße", "straße"),
+            ("ИВАН Грозный", "иван"),
+            ("running quickly", "runs"),
+            ("don't panic", "don't"),
+            ("हिन्दी भाषा", "भाषा"),
+            ("error_code_42", "error_code_42"),
+            ("x" * 500, "x" * 500),
+            ("İstanbul", "istanbul"),
+        ],
+        ids=ascii,
+    )
+    def test_a_word_is_found_in_its_language(
+        self, store: Store, engine: Engine, text: str, query: str
+    ) -> None:
         engine.remember(ME, note(text, id="a"))
         engine.remember(ME, note("something else entirely", id="b"))
         assert search(store, query, every=True) == search(store, "", phrases=[query]) == ["a"]
@@ -420,12 +707,19 @@ class StoreContract:
     @pytest.mark.parametrize("query", SYNTAX)
     def test_syntax_in_a_word_does_no_harm(self, zoo: Store, query: str) -> None:
         with zoo.reading("local") as rows:
-            for words, phrases in (([query], []), ([], [[query]]), (["zebra", query], []), (["zebra"], [[query, "x"]])):
+            for words, phrases in (
+                ([query], []),
+                ([], [[query]]),
+                (["zebra", query], []),
+                (["zebra"], [[query, "x"]]),
+            ):
                 rows.search_text(ME, Filter(), words, phrases, False, 10)
             assert rows.statistics("local", [query]).passages == 7
         assert set(search(zoo, f"{query} zebra")) == set(ITEMS)
 
-    def test_changed_text_title_and_tags_are_found_as_they_are_now(self, store: Store, engine: Engine) -> None:
+    def test_changed_text_title_and_tags_are_found_as_they_are_now(
+        self, store: Store, engine: Engine
+    ) -> None:
         engine.remember(ME, note("zebra", id="a", title="okapi", tags=("old",)))
         engine.revise(ME, "a", Patch(title="giraffe", blocks=(Block("otter"),), tags=("new",)))
         found = {word: search(store, word) for word in ("zebra", "okapi", "giraffe", "otter")}
@@ -436,16 +730,22 @@ class StoreContract:
         assert search(store, "otter") == []
         assert search(store, "otter", Filter(forgotten=True)) == ["a"]
 
-    def test_statistics_count_a_tenants_own_passages_and_words(self, store: Store, engine: Engine) -> None:
+    def test_statistics_count_a_tenants_own_passages_and_words(
+        self, store: Store, engine: Engine
+    ) -> None:
         engine.remember(ME, note("zebra zebra", id="a"))
         engine.remember(ME, note("zebra okapi lion", id="b", title="otter"))
         engine.remember(THEM, note("zebra padding padding padding", id="c"))
         words = ["zebra", "okapi", "otter", "none"]
         with store.reading("local") as rows:
-            assert rows.statistics("local", words) == Statistics(2, 3.0, {"zebra": 2, "okapi": 1, "otter": 1})
+            assert rows.statistics("local", words) == Statistics(
+                2, 3.0, {"zebra": 2, "okapi": 1, "otter": 1}
+            )
         engine.revise(ME, "a", Patch(blocks=(Block("okapi"),)))
         with store.reading("local") as rows:
-            assert rows.statistics("local", words) == Statistics(2, 2.5, {"zebra": 1, "okapi": 2, "otter": 1})
+            assert rows.statistics("local", words) == Statistics(
+                2, 2.5, {"zebra": 1, "okapi": 2, "otter": 1}
+            )
         engine.erase(ME, "b")
         with store.reading("local") as rows:
             assert rows.statistics("local", words) == Statistics(1, 1.0, {"okapi": 1})
@@ -455,12 +755,16 @@ class StoreContract:
             found = rows.search_text(ME, Filter(kinds=("conversation",)), ["zebra"], [], False, 10)
             assert {one[0] & 2**ORDINAL_BITS - 1 for one in found} == {0, 1}
             there = rows.places([one[0] for one in found] + [2**40 << ORDINAL_BITS | 3])
-            assert {place: (item.id, passage.item, passage.ordinal) for place, (item, passage) in there.items()} == {
-                one[0]: ("e", "e", one[0] & 2**ORDINAL_BITS - 1) for one in found}
+            assert {
+                place: (item.id, passage.item, passage.ordinal)
+                for place, (item, passage) in there.items()
+            } == {one[0]: ("e", "e", one[0] & 2**ORDINAL_BITS - 1) for one in found}
 
     # Vectors
 
-    def test_a_vector_is_put_read_replaced_and_taken_back(self, store: Store, engine: Engine, vectors: Stage) -> None:
+    def test_a_vector_is_put_read_replaced_and_taken_back(
+        self, store: Store, engine: Engine, vectors: Stage
+    ) -> None:
         engine.remember(ME, note("zebra", id="a"))
         with store.reading("local") as rows:
             ((number, text, digest),) = rows.unembedded("local", "a", MODEL)
@@ -482,23 +786,40 @@ class StoreContract:
         with store.writing("local") as rows:
             rows.put_vector(ref, MODEL, b"c" * 16, None)
         with store.reading("local") as rows:
-            assert (stage.cosines(rows, vector_of("a"), [number]), nearest(store, stage, vector_of("a"))) == ({}, [])
+            assert (
+                stage.cosines(rows, vector_of("a"), [number]),
+                nearest(store, stage, vector_of("a")),
+            ) == ({}, [])
             assert rows.unembedded("local", "a", MODEL)[0][2] is None
 
-    @pytest.mark.parametrize("patch, left", [(Patch(blocks=(Block("other"),)), []), (Patch(title="new"), []),
-                                             (Patch(tags=("t",)), ["a"]), (Patch(status="done"), ["a"])])
-    def test_a_vector_goes_with_the_text_it_was_made_from(self, store: Store, engine: Engine, vectors: Stage,
-                                                          patch: Patch, left: list[str]) -> None:
+    @pytest.mark.parametrize(
+        "patch, left",
+        [
+            (Patch(blocks=(Block("other"),)), []),
+            (Patch(title="new"), []),
+            (Patch(tags=("t",)), ["a"]),
+            (Patch(status="done"), ["a"]),
+        ],
+    )
+    def test_a_vector_goes_with_the_text_it_was_made_from(
+        self, store: Store, engine: Engine, vectors: Stage, patch: Patch, left: list[str]
+    ) -> None:
         engine.remember(ME, note("zebra", id="a", title="t"))
         embed(store, "a", vector_of("a"))
         stage = vectors()
         assert nearest(store, stage, vector_of("a")) == ["a"]
         engine.revise(ME, "a", patch)
-        assert nearest(store, stage, vector_of("a")) == nearest(store, vectors(), vector_of("a")) == left
+        assert (
+            nearest(store, stage, vector_of("a"))
+            == nearest(store, vectors(), vector_of("a"))
+            == left
+        )
         embed(store, "a", vector_of("b"))
         assert nearest(store, stage, vector_of("b")) == ["a"]
 
-    def test_a_vector_for_a_passage_that_is_gone_is_not_kept(self, store: Store, engine: Engine) -> None:
+    def test_a_vector_for_a_passage_that_is_gone_is_not_kept(
+        self, store: Store, engine: Engine
+    ) -> None:
         engine.remember(ME, note("zebra", id="a"))
         (ref,) = embed(store, "a", vector_of("a"))
         engine.erase(ME, "a")
@@ -509,23 +830,34 @@ class StoreContract:
 
     def test_the_nearest_come_first_and_their_cosines_are_right(self, zoo: Store) -> None:
         stage = vectors_on(zoo, MODEL, 8)
-        assert nearest(zoo, stage, vector_of("a"), Filter(kinds=("memory", "concept", "entity"))) == list("abcdf")
+        assert nearest(
+            zoo, stage, vector_of("a"), Filter(kinds=("memory", "concept", "entity"))
+        ) == list("abcdf")
         assert nearest(zoo, stage, vector_of("f"), limit=1) == ["f"]
         with zoo.reading("local") as rows:
             found = stage.nearest(rows, ME, Filter(), vector_of("a"), 10)
-            cosines = stage.cosines(rows, vector_of("a"), [one[0] for one in found] + [2**40 << ORDINAL_BITS])
+            cosines = stage.cosines(
+                rows, vector_of("a"), [one[0] for one in found] + [2**40 << ORDINAL_BITS]
+            )
         assert len(found) == 7
         assert all(abs(cosines[one[0]] - one[1]) < 0.01 for one in found)
         assert abs(found[0][1] - 1) < 0.01
 
-    def test_an_item_that_changes_moves_between_the_filters_of_a_vector_search(self, store: Store, engine: Engine,
-                                                                              vectors: Stage) -> None:
+    def test_an_item_that_changes_moves_between_the_filters_of_a_vector_search(
+        self, store: Store, engine: Engine, vectors: Stage
+    ) -> None:
         engine.remember(ME, note("zebra", id="a", project="p1", namespace="n1"))
         embed(store, "a", vector_of("a"))
         stage = vectors()
         assert nearest(store, stage, vector_of("a"), Filter(projects=("p1",))) == ["a"]
-        engine.revise(ME, "a", Patch(project="p2", namespace="n2", status="done", audience=Audience.ORG))
-        for name, old, new in (("projects", "p1", "p2"), ("namespaces", "n1", "n2"), ("statuses", "active", "done")):
+        engine.revise(
+            ME, "a", Patch(project="p2", namespace="n2", status="done", audience=Audience.ORG)
+        )
+        for name, old, new in (
+            ("projects", "p1", "p2"),
+            ("namespaces", "n1", "n2"),
+            ("statuses", "active", "done"),
+        ):
             assert nearest(store, stage, vector_of("a"), Filter(**{name: (old,)})) == []
             assert nearest(store, stage, vector_of("a"), Filter(**{name: (new,)})) == ["a"]
         assert nearest(store, stage, vector_of("a"), caller=Caller(user="bob")) == ["a"]
@@ -536,8 +868,9 @@ class StoreContract:
         engine.erase(ME, "a")
         assert nearest(store, stage, vector_of("a"), Filter(forgotten=None)) == []
 
-    def test_models_do_not_see_each_others_vectors_and_old_ones_can_be_dropped(self, store: Store, engine: Engine,
-                                                                              vectors: Stage) -> None:
+    def test_models_do_not_see_each_others_vectors_and_old_ones_can_be_dropped(
+        self, store: Store, engine: Engine, vectors: Stage
+    ) -> None:
         for id in "ab":
             engine.remember(ME, note(f"text {id}", id=id))
         embed(store, "a", vector_of("a"), model="old")
@@ -551,7 +884,9 @@ class StoreContract:
         with store.reading(None) as rows:
             assert rows.models() == {MODEL: 1}
 
-    def test_work_is_queued_for_every_item_without_a_vector_of_the_model(self, store: Store, engine: Engine) -> None:
+    def test_work_is_queued_for_every_item_without_a_vector_of_the_model(
+        self, store: Store, engine: Engine
+    ) -> None:
         for caller in (ME, THEM):
             for id in "ab":
                 engine.remember(caller, note(f"text {id}", id=id))
@@ -561,11 +896,16 @@ class StoreContract:
                 rows.done(job)
         with store.writing(None) as rows:
             rows.do("queue_missing", model=MODEL, now=moment(1))
-        assert sorted((job.tenant, job.stream) for job in lease(store, 2)) == [("globex", "b"), ("local", "b")]
+        assert sorted((job.tenant, job.stream) for job in lease(store, 2)) == [
+            ("globex", "b"),
+            ("local", "b"),
+        ]
 
     # Links
 
-    def test_links_are_followed_both_ways_and_by_type(self, store: Store, engine: Engine, reopen: Fresh) -> None:
+    def test_links_are_followed_both_ways_and_by_type(
+        self, store: Store, engine: Engine, reopen: Fresh
+    ) -> None:
         for caller in (ME, THEM):
             for id in "abcd":
                 engine.remember(caller, note(id, id=id))
@@ -573,14 +913,22 @@ class StoreContract:
                 engine.link(caller, ends[0], ends[1], kind, 0.5, {"n": [1]}, id=ends)
         for opened in (store, reopen()):
             with opened.reading("local") as rows:
+
                 def along(frontier: str, toward: Direction, *types: str, rows=rows) -> list[str]:
-                    return [link.id for link in rows.neighbours("local", list(frontier), toward, types)]
+                    return [
+                        link.id for link in rows.neighbours("local", list(frontier), toward, types)
+                    ]
 
                 assert (along("a", "outgoing"), along("a", "incoming")) == (["ab"], ["ca", "da"])
                 assert along("a", "both") == ["ab", "ca", "da"]
                 assert along("ab", "both") == ["ab", "bc", "ca", "da"]
                 assert along("a", "both", "not", "is-not") == ["ca", "da"]
-                assert along("", "both") == along("x", "outgoing") == along("a", "outgoing", "no") == []
+                assert (
+                    along("", "both")
+                    == along("x", "outgoing")
+                    == along("a", "outgoing", "no")
+                    == []
+                )
                 assert [link.id for link in rows.neighbours("local", ["b"], "both")] == ["ab", "bc"]
                 assert [link.id for link in rows.all_links("local")] == ["ab", "bc", "ca", "da"]
                 link = rows.link("local", id="ab")
@@ -589,7 +937,9 @@ class StoreContract:
                 assert (link.strength, dict(link.attributes)) == (0.5, {"n": [1]})
                 assert rows.link("local", source="b", target="a", type="about") is None
 
-    def test_a_link_that_was_cut_is_gone_but_its_stream_is_remembered(self, store: Store, engine: Engine) -> None:
+    def test_a_link_that_was_cut_is_gone_but_its_stream_is_remembered(
+        self, store: Store, engine: Engine
+    ) -> None:
         for id in "ab":
             engine.remember(ME, note(id, id=id))
         engine.link(ME, "a", "b", "about", 0.5, id="one")
@@ -598,14 +948,18 @@ class StoreContract:
             assert rows.link("local", id="one").strength == 0.75  # type: ignore[union-attr]
         engine.unlink(ME, "one")
         with store.reading("local") as rows:
-            assert (rows.link("local", id="one"), rows.neighbours("local", ["a"], "both")) == (None, [])
+            assert (rows.link("local", id="one"), rows.neighbours("local", ["a"], "both")) == (
+                None,
+                [],
+            )
             assert rows.link_streams("local", "a") == rows.link_streams("local", "b") == ["one"]
             assert rows.link_streams("local", "c") == []
 
     # Outbox
 
-    def test_work_is_leased_newest_first_and_comes_back_when_the_lease_ends(self, store: Store, engine: Engine,
-                                                                            reopen: Fresh) -> None:
+    def test_work_is_leased_newest_first_and_comes_back_when_the_lease_ends(
+        self, store: Store, engine: Engine, reopen: Fresh
+    ) -> None:
         for id in "abc":
             engine.remember(ME, note(f"text {id}", id=id))
         engine.remember(THEM, note("theirs", id="d"))
@@ -624,7 +978,9 @@ class StoreContract:
         engine.erase(ME, "a")
         assert streams(lease(store, 900, tenant="local")) == ["c", "b"]
 
-    def test_finished_work_does_not_come_back_and_is_counted(self, store: Store, engine: Engine) -> None:
+    def test_finished_work_does_not_come_back_and_is_counted(
+        self, store: Store, engine: Engine
+    ) -> None:
         for caller in (ME, THEM):
             engine.remember(caller, note("text"))
         (job,) = lease(store, 0, tenant="local")
@@ -634,8 +990,9 @@ class StoreContract:
         assert outbox(store, None) == {"processed": 1, "pending": 1}
         assert lease(store, 3600, tenant="local") == []
 
-    def test_failing_work_waits_longer_each_time_then_is_given_up_until_retried(self, store: Store,
-                                                                                engine: Engine) -> None:
+    def test_failing_work_waits_longer_each_time_then_is_given_up_until_retried(
+        self, store: Store, engine: Engine
+    ) -> None:
         engine.remember(ME, note("text", id="a"))
         now, pauses = 0, []
         for attempt in range(1, 4):
@@ -670,7 +1027,9 @@ class StoreContract:
                 return seconds
         raise AssertionError("the work never comes back")
 
-    def test_workers_at_the_same_time_never_lease_the_same(self, store: Store, engine: Engine, reopen: Fresh) -> None:
+    def test_workers_at_the_same_time_never_lease_the_same(
+        self, store: Store, engine: Engine, reopen: Fresh
+    ) -> None:
         for n in range(40):
             engine.remember((ME, THEM)[n % 2], note(f"text {n}", id=str(n)))
         start, opened = threading.Barrier(4), [store, reopen(), reopen(), store]
@@ -692,7 +1051,9 @@ class StoreContract:
         assert leased["small"] == 3
         assert 32 <= leased["large"] <= 61
 
-    def test_a_tenant_has_its_turn_also_among_more_busy_ones_than_fit_into_a_lease(self, store: Store) -> None:
+    def test_a_tenant_has_its_turn_also_among_more_busy_ones_than_fit_into_a_lease(
+        self, store: Store
+    ) -> None:
         counts = {"a": 200, "b": 200, "c": 200, "d": 200, "m": 1, "z": 1}
         for tenant, count in counts.items():
             with store.writing(tenant) as rows:
@@ -702,9 +1063,18 @@ class StoreContract:
 
     # Erase
 
-    def test_nothing_of_an_erased_item_is_left_in_any_row(self, store: Store, engine: Engine, vectors: Stage) -> None:
+    def test_nothing_of_an_erased_item_is_left_in_any_row(
+        self, store: Store, engine: Engine, vectors: Stage
+    ) -> None:
         words = ["quixotic", "zymurgy", "flibber", "sphinxian", "gobbledy", "hrothgar"]
-        draft = Draft("conversation", words[0], (Block(words[1], words[2]),), (words[3],), {"k": words[4]}, id="a")
+        draft = Draft(
+            "conversation",
+            words[0],
+            (Block(words[1], words[2]),),
+            (words[3],),
+            {"k": words[4]},
+            id="a",
+        )
         engine.remember(ME, draft, key=words[0])
         engine.remember(ME, note("plain", id="b"))
         engine.link(ME, "a", "b", "about", attributes={"k": words[5]}, id="cut")
@@ -719,10 +1089,21 @@ class StoreContract:
         assert [search(store, word, Filter(forgotten=None)) for word in words] == [[]] * 6
         assert nearest(store, vectors(), vector_of("a"), Filter(forgotten=None)) == []
         with store.reading("local") as rows:
-            assert {event.type for event in rows.events("local", "a")} == {"remembered", "revised", "erased"}
+            assert {event.type for event in rows.events("local", "a")} == {
+                "remembered",
+                "revised",
+                "erased",
+            }
             assert all(not event.data and event.key is None for event in rows.events("local", "a"))
-            assert (rows.item("local", "a"), rows.passages("local", "a"), rows.access("local", ["a"])) == (None, [], {})
-            assert (rows.neighbours("local", ["b"], "both"), rows.link_streams("local", "b")) == ([], [])
+            assert (
+                rows.item("local", "a"),
+                rows.passages("local", "a"),
+                rows.access("local", ["a"]),
+            ) == (None, [], {})
+            assert (rows.neighbours("local", ["b"], "both"), rows.link_streams("local", "b")) == (
+                [],
+                [],
+            )
             assert (rows.places([ref]), rows.speakers("local")) == ({}, [])
             assert vectors().cosines(rows, vector_of("a"), [ref]) == {}
             assert rows.vector_by_digest("local", b"e" * 16, MODEL) is None
@@ -730,7 +1111,9 @@ class StoreContract:
         assert "a" not in streams(lease(store, 9000))
         assert engine.upkeep.verify() == []
 
-    def test_a_read_counted_after_the_erase_leaves_no_trace(self, store: Store, engine: Engine) -> None:
+    def test_a_read_counted_after_the_erase_leaves_no_trace(
+        self, store: Store, engine: Engine
+    ) -> None:
         engine.remember(ME, note("x", id="a"))
         engine.erase(ME, "a")
         with store.writing("local") as rows:
@@ -741,9 +1124,20 @@ class StoreContract:
     # Verify, rebuild, carry
 
     def _history(self, engine: Engine, caller: Caller) -> None:
-        engine.remember(caller, note("zebra one. " * 60, id="a", title="A", tags=("x", "y"), attributes={"n": 1}))
-        engine.remember(caller, Draft("conversation", "", (Block("hi zebra", "ann", "2026-01-01", "l", {"m": True}),
-                                                           Block("bye", "bot")), ("x",), id="b"))
+        engine.remember(
+            caller,
+            note("zebra one. " * 60, id="a", title="A", tags=("x", "y"), attributes={"n": 1}),
+        )
+        engine.remember(
+            caller,
+            Draft(
+                "conversation",
+                "",
+                (Block("hi zebra", "ann", "2026-01-01", "l", {"m": True}), Block("bye", "bot")),
+                ("x",),
+                id="b",
+            ),
+        )
         engine.remember(caller, Draft("entity", "Zebra", id="c"))
         engine.link(caller, "a", "b", "about", 0.5, {"k": 1}, id="rel-1")
         engine.revise(caller, "b", Patch(title="B"))
@@ -755,7 +1149,9 @@ class StoreContract:
         engine.note_read(caller, "a")
         engine.flush_reads()
 
-    def test_rows_equal_a_replay_before_and_after_a_rebuild(self, store: Store, engine: Engine, reopen: Fresh) -> None:
+    def test_rows_equal_a_replay_before_and_after_a_rebuild(
+        self, store: Store, engine: Engine, reopen: Fresh
+    ) -> None:
         for caller in (ME, THEM, Caller("東'京")):
             self._history(engine, caller)
         before, found = dump(store), search(store, "zebra")
@@ -765,31 +1161,38 @@ class StoreContract:
         assert set(search(store, "zebra")) == set(found)
         assert engine.remember(ME, note("life goes on")).seq == len(before["local"]["event"]) + 1
 
-    def test_vectors_are_asked_for_again_after_a_rebuild(self, store: Store, engine: Engine, vectors: Stage) -> None:
+    def test_vectors_are_asked_for_again_after_a_rebuild(
+        self, store: Store, engine: Engine, vectors: Stage
+    ) -> None:
         engine.remember(ME, note("zebra", id="a"))
         embed(store, "a", vector_of("a"), digest=b"a" * 16)
         engine.upkeep.rebuild()
         assert streams(lease(store, 0)) == ["a"]
         with store.reading("local") as rows:
-            assert rows.vector_by_digest("local", b"a" * 16, MODEL), "so that no model need run again"
+            assert rows.vector_by_digest("local", b"a" * 16, MODEL), (
+                "so that no model need run again"
+            )
         embed(store, "a", vector_of("a"), digest=b"a" * 16)
         assert nearest(store, vectors(), vector_of("a")) == ["a"]
         with store.reading(None) as rows:
             assert rows.models() == {MODEL: 1}
 
-    def test_a_rebuild_that_fails_leaves_everything_as_it_was(self, store: Store, engine: Engine) -> None:
+    def test_a_rebuild_that_fails_leaves_everything_as_it_was(
+        self, store: Store, engine: Engine
+    ) -> None:
         self._history(engine, ME)
         before = dump(store)
         with pytest.raises(ZeroDivisionError), store.rebuilding():
             raise ZeroDivisionError
         assert (dump(store), engine.upkeep.verify()) == (before, [])
 
-    def test_an_export_imported_elsewhere_gives_equal_rows(self, store: Store, engine: Engine,
-                                                           new_address: Callable[[], str]) -> None:
+    def test_an_export_imported_elsewhere_gives_equal_rows(
+        self, store: Store, engine: Engine, new_address: Callable[[], str]
+    ) -> None:
         self._history(engine, ME)
         other = open_store(new_address())
         target = engine_on(other)
-        for name in ("local", "copy's \"name\" %"):
+        for name in ("local", 'copy\'s "name" %'):
             target.upkeep.import_(Caller(name), list(engine.upkeep.export("local")))
             copy, original = dump_tenant(other, name), dump_tenant(store, "local")
             assert copy | {"access": []} == original | {"access": []}
@@ -801,7 +1204,9 @@ class StoreContract:
     def test_tenants_share_nothing(self, store: Store, engine: Engine, vectors: Stage) -> None:
         for caller in (ME, THEM):
             for id in "ab":
-                engine.remember(caller, note(f"zebra {caller.tenant}", id=id, audience=Audience.ORG))
+                engine.remember(
+                    caller, note(f"zebra {caller.tenant}", id=id, audience=Audience.ORG)
+                )
                 embed(store, id, vector_of("a"), caller)
             engine.link(caller, "a", "b", "about", id="l")
         before, stage = dump_tenant(store, "globex"), vectors()
@@ -821,7 +1226,9 @@ class StoreContract:
             assert [job.tenant for job in lease(store, 0, 100, "globex")] == ["globex"] * 2
 
     @pytest.mark.parametrize("name", HOSTILE, ids=lambda name: ascii(name[:20]))
-    def test_a_tenant_may_have_any_name(self, store: Store, engine: Engine, vectors: Stage, name: str) -> None:
+    def test_a_tenant_may_have_any_name(
+        self, store: Store, engine: Engine, vectors: Stage, name: str
+    ) -> None:
         caller = Caller(name, "o'brien %")
         engine.remember(ME, note("zebra", id="a"))
         engine.remember(caller, note("zebra okapi", id="a", tags=(name.strip()[:50] or "t",)))
@@ -839,7 +1246,9 @@ class StoreContract:
 
     # Access counts and client keys
 
-    def test_access_counts_add_up_and_keep_the_latest_time(self, store: Store, engine: Engine, reopen: Fresh) -> None:
+    def test_access_counts_add_up_and_keep_the_latest_time(
+        self, store: Store, engine: Engine, reopen: Fresh
+    ) -> None:
         engine.remember(ME, note("x", id="a"))
         for which, count, at in ((store, 2, 5), (reopen(), 3, 4)):
             with which.writing("local") as rows:
@@ -848,8 +1257,12 @@ class StoreContract:
             assert rows.access("local", ["a", "b"]) == {"a": (5, moment(5))}
             assert rows.last_seq("local") == 1
 
-    def test_client_keys_are_added_found_used_and_revoked(self, keys: StoredKeys, reopen: Fresh) -> None:
-        first = ClientKey("k1", "d1", "it's a name", "acme", "ann", ("read", "write"), T0, moment(5))
+    def test_client_keys_are_added_found_used_and_revoked(
+        self, keys: StoredKeys, reopen: Fresh
+    ) -> None:
+        first = ClientKey(
+            "k1", "d1", "it's a name", "acme", "ann", ("read", "write"), T0, moment(5)
+        )
         second = ClientKey("k2", "d2", "", "globex", "bob", (), moment(1))
         for key in (second, first):
             keys.add(key)
@@ -864,23 +1277,32 @@ class StoreContract:
 
     # Many at once, and kills
 
-    @pytest.mark.parametrize("tenants", [["local"], ["t1", "t2", "t3", "t4"]], ids=["one tenant", "several"])
-    def test_threads_that_write_at_once_lose_nothing(self, store: Store, engine: Engine, reopen: Fresh,
-                                                     tenants: list[str]) -> None:
+    @pytest.mark.parametrize(
+        "tenants", [["local"], ["t1", "t2", "t3", "t4"]], ids=["one tenant", "several"]
+    )
+    def test_threads_that_write_at_once_lose_nothing(
+        self, store: Store, engine: Engine, reopen: Fresh, tenants: list[str]
+    ) -> None:
         opened = [store, reopen(), store, reopen()]
 
         def work(n: int) -> None:
             mine = engine_on(opened[n])
             for k in range(20):
-                mine.remember(Caller(tenants[n % len(tenants)]), note(f"text {n} {k}", id=f"{n}-{k}"))
+                mine.remember(
+                    Caller(tenants[n % len(tenants)]), note(f"text {n} {k}", id=f"{n}-{k}")
+                )
 
         with ThreadPoolExecutor(4) as pool:
             list(pool.map(work, range(4)))
-        events = [event.stream for tenant in tenants for event in whole(store, tenant, 80 // len(tenants))]
+        events = [
+            event.stream for tenant in tenants for event in whole(store, tenant, 80 // len(tenants))
+        ]
         assert sorted(events) == sorted(f"{n}-{k}" for n in range(4) for k in range(20))
         assert engine.upkeep.verify() == []
 
-    def test_of_those_who_change_an_item_at_once_each_version_has_one(self, store: Store, engine: Engine) -> None:
+    def test_of_those_who_change_an_item_at_once_each_version_has_one(
+        self, store: Store, engine: Engine
+    ) -> None:
         engine.remember(ME, note("x", id="a"))
 
         def work(n: int) -> list[int]:
@@ -892,16 +1314,28 @@ class StoreContract:
         with store.reading("local") as rows:
             assert len(tags_of(rows, "local", "a")) == 40
 
-    def test_processes_that_write_at_once_lose_nothing(self, store: Store, engine: Engine, address: str) -> None:
-        children = [started(address, tenant, f"{tenant}{n}", 15) for n, tenant in enumerate(("x", "x", "y"))]
+    def test_processes_that_write_at_once_lose_nothing(
+        self, store: Store, engine: Engine, address: str
+    ) -> None:
+        children = [
+            started(address, tenant, f"{tenant}{n}", 15) for n, tenant in enumerate(("x", "x", "y"))
+        ]
         said = [child.communicate(timeout=120)[0].split() for child in children]
         assert [child.returncode for child in children] == [0, 0, 0]
         for tenant, count, parts in (("x", 30, said[:2]), ("y", 15, said[2:])):
-            acknowledged = {(int(seq), id) for part in parts for seq, id in zip(part[::2], part[1::2], strict=True)}
-            assert {(event.seq, event.stream) for event in whole(store, tenant, count)} == acknowledged
+            acknowledged = {
+                (int(seq), id)
+                for part in parts
+                for seq, id in zip(part[::2], part[1::2], strict=True)
+            }
+            assert {
+                (event.seq, event.stream) for event in whole(store, tenant, count)
+            } == acknowledged
         assert engine.upkeep.verify() == []
 
-    def test_what_was_acknowledged_before_a_kill_is_there(self, store: Store, engine: Engine, address: str) -> None:
+    def test_what_was_acknowledged_before_a_kill_is_there(
+        self, store: Store, engine: Engine, address: str
+    ) -> None:
         found: list[str] = []
         for round in range(3):
             with started(address, "local", f"r{round}", 100_000) as child:

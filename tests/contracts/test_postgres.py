@@ -60,8 +60,13 @@ def test_the_passages_of_an_item_are_read_by_index_behind_the_fence(address: str
         engine_on(store).remember(ME, note("text", id="a"))
         with store.reading(ME.tenant) as rows:
             rows.db.execute("set local enable_seqscan = off")
-            plan = rows.run("explain " + rows.queries["passages_of_items"], {"tenant": ME.tenant, "ids": '["a"]'})
-            assert "(id >= i.low) AND (id < i.high)" in " ".join(line for (line,) in plan if "Index Cond" in line)
+            plan = rows.run(
+                "explain " + rows.queries["passages_of_items"],
+                {"tenant": ME.tenant, "ids": '["a"]'},
+            )
+            assert "(id >= i.low) AND (id < i.high)" in " ".join(
+                line for (line,) in plan if "Index Cond" in line
+            )
 
 
 def test_a_large_tenant_gets_an_index_of_its_own_that_is_used_and_right(address: str) -> None:
@@ -70,16 +75,21 @@ def test_a_large_tenant_gets_an_index_of_its_own_that_is_used_and_right(address:
         engine_on(store).remember(ME, note("text", id="a"))
         with store.owning() as db:
             db.execute("update head set passages = %s", (LARGE,))
-            db.execute("insert into embedding select 'local', 'eight', cast(g as bigint) << 20, '', cast(cast((select "
-                       "array_agg(random() - 0.5 + x * 0) from generate_series(1 + g * 0, 8) x) as real[]) as halfvec) "
-                       "from generate_series(1, %s) g", (LARGE,))
+            db.execute(
+                "insert into embedding select 'local', 'eight', cast(g as bigint) << 20, '', cast(cast((select "
+                "array_agg(random() - 0.5 + x * 0) from generate_series(1 + g * 0, 8) x) as real[]) as halfvec) "
+                "from generate_series(1, %s) g",
+                (LARGE,),
+            )
         stage = PostgresStage(store.owning, LARGE + 1)
         assert not stage.renew(model)
         query = array("f", [random.uniform(-1, 1) for _ in range(8)]).tobytes()
 
         def best() -> list[int]:
             with store.reading(ME.tenant) as rows:
-                return [ref for ref, _ in stage.vectors(model).nearest(rows, ME, Filter(), query, 100)]
+                return [
+                    ref for ref, _ in stage.vectors(model).nearest(rows, ME, Filter(), query, 100)
+                ]
 
         exact = best()
         stage = PostgresStage(store.owning, LARGE)

@@ -16,7 +16,9 @@ AS_ROOT = os.name == "posix" and os.geteuid() == 0
 
 def test_a_fresh_database_has_the_vector_extension(server: Server, postgres_url: str) -> None:
     name = postgres_url.rpartition("/")[2]
-    (version,), = server.execute("select extversion from pg_extension where extname = 'vector'", name)
+    ((version,),) = server.execute(
+        "select extversion from pg_extension where extname = 'vector'", name
+    )
     assert tuple(int(part) for part in str(version).split(".")[:2]) >= (0, 8)
 
 
@@ -49,10 +51,16 @@ def test_what_was_committed_outlives_a_crash_of_a_durable_cluster() -> None:
 
 def test_no_server_outlives_a_killed_test_run(tmp_path: Path) -> None:
     binaries()
-    program = ("from postgres import Cluster; import time; c = Cluster(); "
-               "print(c._folder, flush=True); time.sleep(600)")
-    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True,
-                          cwd=Path(__file__).parents[1]) as child:
+    program = (
+        "from postgres import Cluster; import time; c = Cluster(); "
+        "print(c._folder, flush=True); time.sleep(600)"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=Path(__file__).parents[1],
+    ) as child:
         assert child.stdout is not None
         folder = Path(child.stdout.readline().strip())
         postmaster = int((folder / "data" / "postmaster.pid").read_text().split("\n")[0])

@@ -23,16 +23,25 @@ class TestSqlite(StoreContract):
     """One file, many processes."""
 
 
-@pytest.mark.parametrize("name, used", [
-    ("passages_of_items", "PRIMARY KEY (rowid>? AND rowid<?)"),
-    ("text_sizes", "PRIMARY KEY (rowid>? AND rowid<?)"), ("events_of", "event_stream (tenant=? AND stream=?)"),
-    ("link_streams", "event_source (tenant=? AND <expr>=?)"), ("queue_missing", "event_stream (tenant=? AND stream=?)"),
-    ("alike", "SEARCH s USING PRIMARY KEY (tenant=? AND mark=?)"),
-    ("outbox_due", "SEARCH outbox USING PRIMARY KEY (tenant=? AND consumer=?)"),
-    ("passages_at", "SEARCH p USING INTEGER PRIMARY KEY (rowid=?)"),
-    ("blocks_at", "SEARCH passage USING INTEGER PRIMARY KEY (rowid=?)")])
+@pytest.mark.parametrize(
+    "name, used",
+    [
+        ("passages_of_items", "PRIMARY KEY (rowid>? AND rowid<?)"),
+        ("text_sizes", "PRIMARY KEY (rowid>? AND rowid<?)"),
+        ("events_of", "event_stream (tenant=? AND stream=?)"),
+        ("link_streams", "event_source (tenant=? AND <expr>=?)"),
+        ("queue_missing", "event_stream (tenant=? AND stream=?)"),
+        ("alike", "SEARCH s USING PRIMARY KEY (tenant=? AND mark=?)"),
+        ("outbox_due", "SEARCH outbox USING PRIMARY KEY (tenant=? AND consumer=?)"),
+        ("passages_at", "SEARCH p USING INTEGER PRIMARY KEY (rowid=?)"),
+        ("blocks_at", "SEARCH passage USING INTEGER PRIMARY KEY (rowid=?)"),
+    ],
+)
 def test_what_concerns_one_item_is_read_without_a_walk_through_the_tenant(tmp_path, name, used):
     with closing(SqliteStore(tmp_path)) as store, store.reading("local") as rows:
         statement = rows.queries[name].replace("{filters}", "")
-        plan = [step for *_, step in rows.db.execute("explain query plan " + statement, defaultdict(str))]
+        plan = [
+            step
+            for *_, step in rows.db.execute("explain query plan " + statement, defaultdict(str))
+        ]
     assert any(used in step for step in plan), plan

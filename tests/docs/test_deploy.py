@@ -24,7 +24,9 @@ ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
 PAGE = (ROOT / "docs" / "how-to" / "team.md").read_text(encoding="utf-8")
 UNITS = sorted(DEPLOY.glob("*.service"))
-TEXTS = {file.name: file.read_text(encoding="utf-8") for file in DEPLOY.iterdir()} | {"team.md": PAGE}
+TEXTS = {file.name: file.read_text(encoding="utf-8") for file in DEPLOY.iterdir()} | {
+    "team.md": PAGE
+}
 BIN = Path(sys.executable).parent
 
 
@@ -40,9 +42,12 @@ def commands() -> list[list[str]]:
     """The words after `memolith` wherever it is started."""
     services = yaml.safe_load(TEXTS["compose.yaml"])["services"]
     lines = re.findall(r"^ExecStart=\S*/memolith (.*)", "\n".join(TEXTS.values()), re.M)
-    lines += re.findall(r"^(?:\$ |.* )?memolith ((?:keys|copy|tenant|serve|worker|migrate) [^`\n]*)", PAGE, re.M)
+    lines += re.findall(
+        r"^(?:\$ |.* )?memolith ((?:keys|copy|tenant|serve|worker|migrate) [^`\n]*)", PAGE, re.M
+    )
     return [shlex.split(line.removesuffix(" &")) for line in lines] + [
-        service["command"] for service in services.values() if "command" in service]
+        service["command"] for service in services.values() if "command" in service
+    ]
 
 
 @pytest.mark.parametrize("words", commands(), ids=" ".join)
@@ -52,26 +57,49 @@ def test_commands_that_are_started_exist(words):
 
 def test_the_container_file_copies_and_starts_what_exists():
     started = re.findall(r"^(?:ENTRYPOINT|CMD) (\[.*\])$", TEXTS["Containerfile"], re.M)
-    assert parser().parse_args([word for words in started for word in yaml.safe_load(words)][1:]).command == "serve"
-    assert all((ROOT / name).exists() for line in re.findall(r"^COPY (?!--)(.*) \S+$", TEXTS["Containerfile"], re.M)
-               for name in line.split())
+    assert (
+        parser()
+        .parse_args([word for words in started for word in yaml.safe_load(words)][1:])
+        .command
+        == "serve"
+    )
+    assert all(
+        (ROOT / name).exists()
+        for line in re.findall(r"^COPY (?!--)(.*) \S+$", TEXTS["Containerfile"], re.M)
+        for name in line.split()
+    )
 
 
-@pytest.mark.skipif(not (BIN / "hadolint").exists(), reason="hadolint is not to be had for this platform")
+@pytest.mark.skipif(
+    not (BIN / "hadolint").exists(), reason="hadolint is not to be had for this platform"
+)
 def test_the_container_file_lints_clean():
     subprocess.run([BIN / "hadolint", DEPLOY / "Containerfile"], check=True)
 
 
 def test_the_compose_file_follows_its_schema_and_hangs_together():
-    subprocess.run([BIN / "check-jsonschema", "--builtin-schema", "vendor.compose-spec", DEPLOY / "compose.yaml"],
-                   check=True)
+    subprocess.run(
+        [
+            BIN / "check-jsonschema",
+            "--builtin-schema",
+            "vendor.compose-spec",
+            DEPLOY / "compose.yaml",
+        ],
+        check=True,
+    )
     given = dict(re.findall(r"^(\w+)=(.+)$", TEXTS["env.example"], re.M))
     assert set(re.findall(r"\$\{(\w+)", TEXTS["compose.yaml"])) == set(given)
     made = yaml.safe_load(TEXTS["compose.yaml"])
-    mounted = [volume.split(":")[0] for service in made["services"].values() for volume in service.get("volumes", [])]
+    mounted = [
+        volume.split(":")[0]
+        for service in made["services"].values()
+        for volume in service.get("volumes", [])
+    ]
     assert {name for name in mounted if not name.startswith("./")} == set(made["volumes"])
     assert all((DEPLOY / name).exists() for name in mounted if name.startswith("./"))
-    assert (ROOT / "deploy" / made["services"]["server"]["build"]["context"] / "pyproject.toml").exists()
+    assert (
+        ROOT / "deploy" / made["services"]["server"]["build"]["context"] / "pyproject.toml"
+    ).exists()
     # The container asks itself for its health by this name.
     assert "127.0.0.1:*" in given["MEMOLITH_HOSTS"].split(",")
 
@@ -81,16 +109,31 @@ def test_the_passwords_of_the_roles_come_under_the_names_that_compose_gives():
     assert wanted <= yaml.safe_load(TEXTS["compose.yaml"])["services"]["db"]["environment"].keys()
 
 
-def test_the_proxy_file_is_well_formed_and_lets_requests_through_as_large_as_the_server_takes(tmp_path):
+def test_the_proxy_file_is_well_formed_and_lets_requests_through_as_large_as_the_server_takes(
+    tmp_path,
+):
     whole = tmp_path / "nginx.conf"
     whole.write_text(f"events {{}} http {{ include {DEPLOY / 'nginx.conf'}; }}", encoding="utf-8")
     parsed = crossplane.parse(str(whole), strict=True)
     assert parsed["errors"] == []
-    server = next(block for block in parsed["config"][1]["parsed"] if block["directive"] == "server")
-    files = next(line for line in server["block"] if line["directive"] == "location" and line["args"][-1] == "/files")
-    largest = [int(line["args"][0].removesuffix("m")) * 2**20 for block in (server, files) for line in block["block"]
-               if line["directive"] == "client_max_body_size"]
-    assert largest == [Settings.model_fields["body_bytes"].default, Settings.model_fields["file_bytes"].default + 2**20]
+    server = next(
+        block for block in parsed["config"][1]["parsed"] if block["directive"] == "server"
+    )
+    files = next(
+        line
+        for line in server["block"]
+        if line["directive"] == "location" and line["args"][-1] == "/files"
+    )
+    largest = [
+        int(line["args"][0].removesuffix("m")) * 2**20
+        for block in (server, files)
+        for line in block["block"]
+        if line["directive"] == "client_max_body_size"
+    ]
+    assert largest == [
+        Settings.model_fields["body_bytes"].default,
+        Settings.model_fields["file_bytes"].default + 2**20,
+    ]
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.name)
@@ -98,8 +141,13 @@ def test_a_unit_is_hardened_and_keeps_its_data_in_its_state_folder(unit):
     lines = re.findall(r"^(\w+)=(.*)$", TEXTS[unit.name], re.M)
     said = dict(lines)
     assert len(said) == len(lines)
-    assert {"NoNewPrivileges": "yes", "ProtectSystem": "strict", "DynamicUser": "yes", "KillSignal": "SIGTERM",
-            "Restart": "on-failure"}.items() <= said.items()
+    assert {
+        "NoNewPrivileges": "yes",
+        "ProtectSystem": "strict",
+        "DynamicUser": "yes",
+        "KillSignal": "SIGTERM",
+        "Restart": "on-failure",
+    }.items() <= said.items()
     assert said["Environment"] == f"{PREFIX}DATA=%S/{said['StateDirectory']}"
 
 
@@ -108,8 +156,12 @@ def test_a_unit_is_hardened_and_keeps_its_data_in_its_state_folder(unit):
 def test_systemd_finds_nothing_wrong_with_a_unit(tmp_path, unit):
     # It looks for the program too, which is not where an installation has it.
     copy = tmp_path / unit.name
-    copy.write_text(TEXTS[unit.name].replace("/opt/memolith/bin/memolith", sys.executable), encoding="utf-8")
-    ran = subprocess.run(["systemd-analyze", "verify", copy], capture_output=True, text=True, timeout=60)
+    copy.write_text(
+        TEXTS[unit.name].replace("/opt/memolith/bin/memolith", sys.executable), encoding="utf-8"
+    )
+    ran = subprocess.run(
+        ["systemd-analyze", "verify", copy], capture_output=True, text=True, timeout=60
+    )
     assert (ran.returncode, ran.stderr) == (0, "")
 
 
@@ -131,9 +183,14 @@ def restore(data: Path, backups: Path, moment: str) -> None:
     server = data.stat()
     shutil.rmtree(data)
     shutil.copytree(backups / "base", data)
-    wanted = dict(configured("restore_command|recovery_target_time|recovery_target_action", backups))
+    wanted = dict(
+        configured("restore_command|recovery_target_time|recovery_target_action", backups)
+    )
     with open(data / "postgresql.conf", "a", encoding="utf-8") as file:
-        file.writelines(f"{name} = '{value}'\n" for name, value in (wanted | {"recovery_target_time": moment}).items())
+        file.writelines(
+            f"{name} = '{value}'\n"
+            for name, value in (wanted | {"recovery_target_time": moment}).items()
+        )
     (data / "recovery.signal").touch()
     own(data, server)
 
@@ -153,11 +210,18 @@ def test_a_point_in_time_comes_back_as_the_page_says():
             cluster.execute(f"alter system set {name} = '{value}'")
         cluster.stop()
         cluster.start()
-        chosen = Settings(data=data.parent / "app", database=cluster.create("memolith"), embedder="none")
+        chosen = Settings(
+            data=data.parent / "app", database=cluster.create("memolith"), embedder="none"
+        )
         with closing(open_app(chosen)) as app:
             remember(app, "before the copy")
-            copy = shlex.split(next(line for line in PAGE.splitlines() if line.startswith("pg_basebackup ")))
-            subprocess.run([binaries() / copy[0], *copy[1:-1], backups / "base", "-d", cluster.url()], check=True)
+            copy = shlex.split(
+                next(line for line in PAGE.splitlines() if line.startswith("pg_basebackup "))
+            )
+            subprocess.run(
+                [binaries() / copy[0], *copy[1:-1], backups / "base", "-d", cluster.url()],
+                check=True,
+            )
             remember(app, "after the copy")
             moment = str(cluster.execute("select now()")[0][0])
             remember(app, "too late")
@@ -168,4 +232,7 @@ def test_a_point_in_time_comes_back_as_the_page_says():
         cluster.start()
         wait_for(lambda: cluster.execute("select pg_is_in_recovery()") == [(False,)])
         with closing(open_app(chosen)) as app, app.store.reading("local") as rows:
-            assert [item.title for item in rows.all_items("local")] == ["before the copy", "after the copy"]
+            assert [item.title for item in rows.all_items("local")] == [
+                "before the copy",
+                "after the copy",
+            ]

@@ -20,14 +20,21 @@ from memolith.settings import Settings
 from postgres import a_cluster, binaries
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), ROOT / "CONTRIBUTING.md", ROOT / "ARCHITECTURE.md"]
+PAGES = [
+    ROOT / "README.md",
+    *sorted((ROOT / "docs").rglob("*.md")),
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "ARCHITECTURE.md",
+]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.M | re.S)
 HOST = re.compile(r"\bdb2?\.example\.com\b")
 ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}")
 
 
 def blocks(page: Path, language: str) -> list[str]:
-    return [text for name, text in BLOCK.findall(page.read_text(encoding="utf-8")) if name == language]
+    return [
+        text for name, text in BLOCK.findall(page.read_text(encoding="utf-8")) if name == language
+    ]
 
 
 def steps(block: str) -> list[tuple[str, str]]:
@@ -46,7 +53,12 @@ class Terminal:
 
     def __init__(self, folder: Path, environ: dict[str, str]) -> None:
         self.folder = folder
-        self.environ = {**os.environ, "MEMOLITH_DATA": str(folder / "data"), "COLUMNS": "100", **environ}
+        self.environ = {
+            **os.environ,
+            "MEMOLITH_DATA": str(folder / "data"),
+            "COLUMNS": "100",
+            **environ,
+        }
         self.running: list[subprocess.Popen[str]] = []
 
     def run(self, command: str) -> str:
@@ -59,16 +71,35 @@ class Terminal:
             self.start(command.removesuffix(" &"))
             return ""
         given, _, rest = command.rpartition(" | ")
-        text = subprocess.run(shlex.split(given), capture_output=True, text=True, check=True).stdout if given else None
-        ran = subprocess.run(program(rest), input=text, capture_output=True, text=True, encoding="utf-8",
-                             cwd=self.folder, timeout=120, env=self.environ)
+        text = (
+            subprocess.run(shlex.split(given), capture_output=True, text=True, check=True).stdout
+            if given
+            else None
+        )
+        ran = subprocess.run(
+            program(rest),
+            input=text,
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            cwd=self.folder,
+            timeout=120,
+            env=self.environ,
+        )
         assert ran.returncode == 0, f"{command}\n{ran.stderr}"
         return ran.stdout
 
     def start(self, command: str) -> None:
         """Start what goes on running, and wait until it says that it works; a server must also be healthy."""
-        self.running.append(subprocess.Popen(program(command), stdout=subprocess.PIPE, text=True, cwd=self.folder,
-                                             env=self.environ | {"MEMOLITH_PORT": "0"}))
+        self.running.append(
+            subprocess.Popen(
+                program(command),
+                stdout=subprocess.PIPE,
+                text=True,
+                cwd=self.folder,
+                env=self.environ | {"MEMOLITH_PORT": "0"},
+            )
+        )
         assert self.running[-1].stdout is not None
         said = self.running[-1].stdout.readline()
         assert said, command
@@ -97,7 +128,9 @@ def lay_out(page: Path, folder: Path) -> None:
         shutil.copy(sample, folder)
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "console")], ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if blocks(page, "console")], ids=lambda page: page.name
+)
 def test_console_blocks_run_and_print_what_they_show(tmp_path, page):
     lay_out(page, tmp_path)
     with ExitStack() as stack:
@@ -105,7 +138,11 @@ def test_console_blocks_run_and_print_what_they_show(tmp_path, page):
         if "$ psql" in page.read_text(encoding="utf-8"):
             # A server of its own: roles belong to a whole server, and the page makes some.
             address = urlsplit(stack.enter_context(a_cluster()).url())
-            environ = {"PGHOST": "127.0.0.1", "PGPORT": str(address.port), "PGUSER": str(address.username)}
+            environ = {
+                "PGHOST": "127.0.0.1",
+                "PGPORT": str(address.port),
+                "PGUSER": str(address.username),
+            }
             shutil.copytree(ROOT / "deploy", tmp_path / "deploy")
         terminal = stack.enter_context(closing(Terminal(tmp_path, environ)))
         for command, shown in [step for block in blocks(page, "console") for step in steps(block)]:
@@ -114,12 +151,19 @@ def test_console_blocks_run_and_print_what_they_show(tmp_path, page):
                 assert ID.sub("ID", printed).split() == ID.sub("ID", shown).split()
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")], ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if blocks(page, "python")], ids=lambda page: page.name
+)
 def test_python_blocks_run(tmp_path, page):
     lay_out(page, tmp_path)
     for block in blocks(page, "python"):
-        subprocess.run([sys.executable, "-c", block], cwd=tmp_path, check=True, timeout=120,
-                       env={**os.environ, "MEMOLITH_EMBEDDER": "none"})
+        subprocess.run(
+            [sys.executable, "-c", block],
+            cwd=tmp_path,
+            check=True,
+            timeout=120,
+            env={**os.environ, "MEMOLITH_EMBEDDER": "none"},
+        )
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -133,11 +177,21 @@ def test_make_targets_and_links_that_docs_name_exist(page):
 
 
 def test_every_command_setting_and_tool_is_in_the_reference():
-    reference = {name: (ROOT / "docs" / "reference" / f"{name}.md").read_text(encoding="utf-8")
-                 for name in ("cli", "settings", "tools")}
-    commands = next(action for action in parser()._actions if action.choices and action.dest == "command").choices
+    reference = {
+        name: (ROOT / "docs" / "reference" / f"{name}.md").read_text(encoding="utf-8")
+        for name in ("cli", "settings", "tools")
+    }
+    commands = next(
+        action for action in parser()._actions if action.choices and action.dest == "command"
+    ).choices
     assert commands is not None
     assert [name for name in commands if f"## memolith {name}\n" not in reference["cli"]] == []
-    assert [name for name in Settings.model_fields if f"| {name} |" not in reference["settings"]] == []
-    assert [tool.name for family in families() for tool in family.tools
-            if f": {tool.name}\n" not in reference["tools"]] == []
+    assert [
+        name for name in Settings.model_fields if f"| {name} |" not in reference["settings"]
+    ] == []
+    assert [
+        tool.name
+        for family in families()
+        for tool in family.tools
+        if f": {tool.name}\n" not in reference["tools"]
+    ] == []

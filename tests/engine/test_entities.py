@@ -24,8 +24,12 @@ def test_the_set_is_large_and_the_bar_is_met_by_every_type():
 
 
 def test_confidence_is_worth_what_it_says():
-    sure = [(one.confidence, (one.label, one.text.casefold().removesuffix("s")) in row.entities)
-            for row in labelled() for one in find(row.text, {}) if not one.support]
+    sure = [
+        (one.confidence, (one.label, one.text.casefold().removesuffix("s")) in row.entities)
+        for row in labelled()
+        for one in find(row.text, {})
+        if not one.support
+    ]
     for low, high in ((0.4, 0.6), (0.6, 0.85), (0.85, 1.0)):
         part = [(told, true) for told, true in sure if low <= told < high]
         told, true = (sum(values) / len(part) for values in zip(*part, strict=True))
@@ -34,38 +38,69 @@ def test_confidence_is_worth_what_it_says():
 
 
 def test_a_name_that_comes_again_is_surer():
-    once, = [one.confidence for one in find("Oyelaran said no.", {})]
-    twice, = [one.confidence for one in find("Oyelaran said no. Then Oyelaran agreed.", {})]
+    (once,) = [one.confidence for one in find("Oyelaran said no.", {})]
+    (twice,) = [one.confidence for one in find("Oyelaran said no. Then Oyelaran agreed.", {})]
     assert once < twice < 1
 
 
-@pytest.mark.parametrize("text,said", [
-    ("Maria uses Kafka.", {("Maria", "Uses", "Kafka")}),
-    ("Maria and Tom use Kafka, Redis and Django.", {
-        (who, "Uses", what) for who in ("Maria", "Tom") for what in ("Kafka", "Redis", "Django")}),
-    ("Maria from Nokia uses Kafka.", {("Maria", "WorksAt", "Nokia"), ("Maria", "Uses", "Kafka")}),
-    ("Maria works at Nokia and maintains Mattermost.", {
-        ("Maria", "WorksAt", "Nokia"), ("Maria", "Created", "Mattermost")}),
-    ("Jenkins was replaced by GitHub Actions.", {("GitHub Actions", "Supersedes", "Jenkins")}),
-    ("Django was created by Adrian.", {("Adrian", "Created", "Django")}),
-    ("src/main.rs implements event sourcing.", {("src/main.rs", "Implements", "event sourcing")}),
-    ("Kafka is part of Hadoop.", {("Kafka", "PartOf", "Hadoop")}),
-    ("Redis integrates with Django.", {("Redis", "RelatesTo", "Django")}),
-    ("Redis conflicts with Memcached.", {("Redis", "ConflictsWith", "Memcached")}),
-    ("Maria does not use Kafka.", set()), ("Maria no longer uses Kafka.", set()),
-    ("Maria uses Kafka Redis.", {("Maria", "Uses", "Kafka")}), ("Maria left. Kafka is slow.", set()),
-    ("Kafka uses Maria.", set())])
+@pytest.mark.parametrize(
+    "text,said",
+    [
+        ("Maria uses Kafka.", {("Maria", "Uses", "Kafka")}),
+        (
+            "Maria and Tom use Kafka, Redis and Django.",
+            {
+                (who, "Uses", what)
+                for who in ("Maria", "Tom")
+                for what in ("Kafka", "Redis", "Django")
+            },
+        ),
+        (
+            "Maria from Nokia uses Kafka.",
+            {("Maria", "WorksAt", "Nokia"), ("Maria", "Uses", "Kafka")},
+        ),
+        (
+            "Maria works at Nokia and maintains Mattermost.",
+            {("Maria", "WorksAt", "Nokia"), ("Maria", "Created", "Mattermost")},
+        ),
+        ("Jenkins was replaced by GitHub Actions.", {("GitHub Actions", "Supersedes", "Jenkins")}),
+        ("Django was created by Adrian.", {("Adrian", "Created", "Django")}),
+        (
+            "src/main.rs implements event sourcing.",
+            {("src/main.rs", "Implements", "event sourcing")},
+        ),
+        ("Kafka is part of Hadoop.", {("Kafka", "PartOf", "Hadoop")}),
+        ("Redis integrates with Django.", {("Redis", "RelatesTo", "Django")}),
+        ("Redis conflicts with Memcached.", {("Redis", "ConflictsWith", "Memcached")}),
+        ("Maria does not use Kafka.", set()),
+        ("Maria no longer uses Kafka.", set()),
+        ("Maria uses Kafka Redis.", {("Maria", "Uses", "Kafka")}),
+        ("Maria left. Kafka is slow.", set()),
+        ("Kafka uses Maria.", set()),
+    ],
+)
 def test_what_a_sentence_states_is_read_and_nothing_else(text, said):
     assert relations(text) == said
 
 
 def test_known_names_go_before_lists_and_their_sentence_is_the_evidence():
-    found = find("Nothing here. Then Redis uses the Flux.", {"redis": "Person", "flux": "Technology"})
-    assert [(one.label, one.text) for one in found if not one.support] == [("Person", "redis"), ("Technology", "flux")]
+    found = find(
+        "Nothing here. Then Redis uses the Flux.", {"redis": "Person", "flux": "Technology"}
+    )
+    assert [(one.label, one.text) for one in found if not one.support] == [
+        ("Person", "redis"),
+        ("Technology", "flux"),
+    ]
     assert [one.text for one in found if one.support] == ["Then Redis uses the Flux."]
 
 
-@given(st.lists(st.sampled_from([*"Maria Kafka Nokia uses from and not , . API Redis works at Ann".split(), "", "\n"])))
+@given(
+    st.lists(
+        st.sampled_from(
+            [*"Maria Kafka Nokia uses from and not , . API Redis works at Ann".split(), "", "\n"]
+        )
+    )
+)
 def test_any_order_of_names_and_words_is_read(words):
     said = [one for one in find(" ".join(words), {}) if one.support]
     assert all(one.text in " ".join(words) and len(one.support) == 2 for one in said)

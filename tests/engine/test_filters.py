@@ -51,16 +51,36 @@ def filled(at, tmp_path_factory) -> Iterator[Filled]:
     """An app with 120 memories that differ in everything, and their plain descriptions."""
     app = open_app(at(tmp_path_factory.mktemp("filters"), "minilm"))
     for name in ENTITIES:
-        app.engine.remember(ME, note("", id=name, kind="entity", title=name,
-                                     attributes={"aliases": ALIASES[name]} if name in ALIASES else {}))
+        app.engine.remember(
+            ME,
+            note(
+                "",
+                id=name,
+                kind="entity",
+                title=name,
+                attributes={"aliases": ALIASES[name]} if name in ALIASES else {},
+            ),
+        )
     names = [one for names in STORED.values() for one in names]
     found = []
     for n in range(120):
-        draft = note(f"zebra number {n}", tags=tuple(tag for k, tag in enumerate(TAGS) if n >> k & 1),
-                     namespace=names[n * 7 % len(names)], project=PROJECTS[n % 4], status=(
-                         "active", "archived", "superseded", "draft", "pending", "consolidated")[n // 5 % 6],
-                     attributes={name: value for name, value in (("source", SOURCES[n * 5 % 6]),
-                                                                 ("branch", BRANCHES[n // 3 % 5])) if value})
+        draft = note(
+            f"zebra number {n}",
+            tags=tuple(tag for k, tag in enumerate(TAGS) if n >> k & 1),
+            namespace=names[n * 7 % len(names)],
+            project=PROJECTS[n % 4],
+            status=("active", "archived", "superseded", "draft", "pending", "consolidated")[
+                n // 5 % 6
+            ],
+            attributes={
+                name: value
+                for name, value in (
+                    ("source", SOURCES[n * 5 % 6]),
+                    ("branch", BRANCHES[n // 3 % 5]),
+                )
+                if value
+            },
+        )
         item = app.engine.remember(ME, draft).item
         mentions = tuple(name for k, name in enumerate(ENTITIES) if n % (k + 2) == 0)
         for name in mentions:
@@ -80,30 +100,55 @@ def quoted(value: str) -> str:
 
 
 def written(values: list[str], quotes: bool) -> str:
-    return ",".join(quoted(value) if quotes or re.search(r'[\s,"]', value) else value for value in values)
+    return ",".join(
+        quoted(value) if quotes or re.search(r'[\s,"]', value) else value for value in values
+    )
 
 
 def some(values: list[str], most: int = 3) -> st.SearchStrategy[list[str]]:
     return st.lists(st.sampled_from(values), min_size=1, max_size=most)
 
 
-def keyed(key: str, values: list[str], minus: str = "") -> st.SearchStrategy[tuple[str, list[str], bool]]:
+def keyed(
+    key: str, values: list[str], minus: str = ""
+) -> st.SearchStrategy[tuple[str, list[str], bool]]:
     spellings = [name for name in KEYS if KEYS[name] == key]
-    return st.tuples(st.sampled_from([minus + name for name in spellings] + [minus + spellings[0].upper()]),
-                     some(values), st.booleans())
+    return st.tuples(
+        st.sampled_from([minus + name for name in spellings] + [minus + spellings[0].upper()]),
+        some(values),
+        st.booleans(),
+    )
 
 
 def globs(values: list[str | None]) -> list[str]:
     known = [value for value in values if value]
-    return [*known, *(value[:4] + "*" for value in known), *("*" + value[-4:] for value in known), "*", "?ain", "x[a]*"]
+    return [
+        *known,
+        *(value[:4] + "*" for value in known),
+        *("*" + value[-4:] for value in known),
+        "*",
+        "?ain",
+        "x[a]*",
+    ]
 
 
 TIMES = ["7d", "24h", "2w", "1s", "90m", "2026-01-01", "2026-11-15T11:59:00Z", "2099-01-01"]
-TERMS = st.lists(st.one_of(
-    keyed("ns", list(STORED)), keyed("tag", TAGS), keyed("tag", TAGS, "-"), keyed("source", globs(SOURCES)),
-    keyed("path", globs(SOURCES)), keyed("branch", globs(BRANCHES)), keyed("project", [*PROJECTS[1:], "none/such"]),
-    keyed("entity", [*ENTITIES, "rust", "nobody", "postgres", "Rustc", "the elephant"]), keyed("status", KEPT),
-    keyed("since", TIMES), keyed("before", TIMES)), max_size=5)
+TERMS = st.lists(
+    st.one_of(
+        keyed("ns", list(STORED)),
+        keyed("tag", TAGS),
+        keyed("tag", TAGS, "-"),
+        keyed("source", globs(SOURCES)),
+        keyed("path", globs(SOURCES)),
+        keyed("branch", globs(BRANCHES)),
+        keyed("project", [*PROJECTS[1:], "none/such"]),
+        keyed("entity", [*ENTITIES, "rust", "nobody", "postgres", "Rustc", "the elephant"]),
+        keyed("status", KEPT),
+        keyed("since", TIMES),
+        keyed("before", TIMES),
+    ),
+    max_size=5,
+)
 
 
 def moment(text: str, now: str) -> datetime:
@@ -114,7 +159,9 @@ def moment(text: str, now: str) -> datetime:
 
 
 def matches(value: str | None, patterns: list[str]) -> bool:
-    return value is not None and any(fnmatch.fnmatchcase(value, one.replace("[", "[[]")) for one in patterns)
+    return value is not None and any(
+        fnmatch.fnmatchcase(value, one.replace("[", "[[]")) for one in patterns
+    )
 
 
 def holds(row: Row, terms: list[tuple[str, list[str]]], now: str) -> bool:
@@ -133,21 +180,29 @@ def holds(row: Row, terms: list[tuple[str, list[str]]], now: str) -> bool:
         "path": lambda: matches(item.attributes.get("source"), flat["path"]),
         "branch": lambda: matches(item.attributes.get("branch"), flat["branch"]),
         "project": lambda: item.project in flat["project"],
-        "entity": lambda: all({one.lower() for one in group} & {one.lower() for name in row.mentions for one in (
-            name, *ALIASES.get(name, ()))} for group in wanted["entity"]),
+        "entity": lambda: all(
+            {one.lower() for one in group}
+            & {one.lower() for name in row.mentions for one in (name, *ALIASES.get(name, ()))}
+            for group in wanted["entity"]
+        ),
         "status": lambda: word in flat["status"],
         "since": lambda: all(created >= moment(one, now) for one in flat["since"]),
-        "before": lambda: all(created < moment(one, now) for one in flat["before"])}
+        "before": lambda: all(created < moment(one, now) for one in flat["before"]),
+    }
     return not item.forgotten and all(tests[key]() for key in wanted)
 
 
 @given(terms=TERMS, blanks=st.sampled_from([" ", "  ", "\t", "\n "]))
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 def test_a_random_filter_keeps_exactly_the_rows_that_a_plain_predicate_keeps(filled, terms, blanks):
     app, found = filled.app, filled.rows
     text = blanks.join(f"{key}:{written(values, quotes)}" for key, values, quotes in terms)
-    plain = [(("-" if key.startswith("-") else "") + KEYS[key.lstrip("-").lower()], values)
-             for key, values, _ in terms]
+    plain = [
+        (("-" if key.startswith("-") else "") + KEYS[key.lstrip("-").lower()], values)
+        for key, values, _ in terms
+    ]
     now = app.clock.now()
     chosen = parse(text, STORED, STATUSES, now)
     wanted = {row.item.id for row in found if holds(row, plain, now)}
@@ -161,7 +216,11 @@ def test_a_random_filter_keeps_exactly_the_rows_that_a_plain_predicate_keeps(fil
 ODD = st.text(st.sampled_from('ab:,"\\- \tnstagince7d*[]ß\x00\ud800'), min_size=1, max_size=25)
 
 
-@given(text=st.one_of(ODD, st.text(max_size=30), st.tuples(st.sampled_from(list(KEYS)), ODD).map(":".join)))
+@given(
+    text=st.one_of(
+        ODD, st.text(max_size=30), st.tuples(st.sampled_from(list(KEYS)), ODD).map(":".join)
+    )
+)
 @settings(max_examples=400, deadline=None)
 def test_garbage_is_read_or_refused_with_a_place_inside_it(text):
     try:
@@ -175,14 +234,32 @@ def test_garbage_is_read_or_refused_with_a_place_inside_it(text):
     assert 1 <= int(place[1]) <= len(text) + 1
 
 
-@pytest.mark.parametrize(("text", "place", "words"), [
-    ("database", 1, "key:value"), ("ns:decisions oops", 14, "key:value"), ("color:red", 1, "ns, namespace, tag"),
-    ("ns:decisions ns:zoo", 17, "decisions, patterns"), ("status:alive", 8, "active, archived"), ("tag:", 5, "missing"),
-    ("tag:a,,b", 7, "missing"), ("tag:a, b", 7, "missing"), ('tag:"open', 5, "closed"), ('tag:""', 5, "missing"),
-    ('tag:"a"b', 8, "comma"), ("since:yesterday", 7, "7d"), ("since:7x", 7, "7d"), ("before:2026-13-01", 8, "7d"),
-    ("since:999999999w", 7, "7d"), ("before:0001-01-01", 8, "7d"), ("-ns:decisions", 1, "-tag"),
-    ("status:active,tombstoned", 8, "together"), ("tag:a\x00b", 6, "stored"), (":x", 1, "key:value"),
-    ("since:٧d", 7, "7d")])
+@pytest.mark.parametrize(
+    ("text", "place", "words"),
+    [
+        ("database", 1, "key:value"),
+        ("ns:decisions oops", 14, "key:value"),
+        ("color:red", 1, "ns, namespace, tag"),
+        ("ns:decisions ns:zoo", 17, "decisions, patterns"),
+        ("status:alive", 8, "active, archived"),
+        ("tag:", 5, "missing"),
+        ("tag:a,,b", 7, "missing"),
+        ("tag:a, b", 7, "missing"),
+        ('tag:"open', 5, "closed"),
+        ('tag:""', 5, "missing"),
+        ('tag:"a"b', 8, "comma"),
+        ("since:yesterday", 7, "7d"),
+        ("since:7x", 7, "7d"),
+        ("before:2026-13-01", 8, "7d"),
+        ("since:999999999w", 7, "7d"),
+        ("before:0001-01-01", 8, "7d"),
+        ("-ns:decisions", 1, "-tag"),
+        ("status:active,tombstoned", 8, "together"),
+        ("tag:a\x00b", 6, "stored"),
+        (":x", 1, "key:value"),
+        ("since:٧d", 7, "7d"),
+    ],
+)
 def test_an_error_points_at_what_is_wrong(text, place, words):
     with pytest.raises(InvalidInput) as caught:
         parse(text, STORED, STATUSES, NOW)
@@ -196,10 +273,14 @@ def test_an_entity_that_the_caller_cannot_see_is_no_key_to_what_mentions_it(app)
     memory = app.engine.remember(ann, note("About the launch.", audience="org")).item
     app.engine.link(ann, entity.id, memory.id, "MentionedIn")
     chosen = parse("entity:falcon", STORED, STATUSES, NOW)
-    assert [app.engine.listing(caller, chosen).total for caller in (ann, bob, replace(bob, admin=True))] == [1, 0, 1]
+    assert [
+        app.engine.listing(caller, chosen).total for caller in (ann, bob, replace(bob, admin=True))
+    ] == [1, 0, 1]
 
 
-@pytest.mark.parametrize("condition", [Condition("MentionedIn", "linked", ["x"]), Condition("n", "eq", 1)])
+@pytest.mark.parametrize(
+    "condition", [Condition("MentionedIn", "linked", ["x"]), Condition("n", "eq", 1)]
+)
 def test_the_past_is_not_searched_by_links_or_metadata(app, condition):
     with pytest.raises(InvalidInput, match="past"):
         app.engine.recall(ME, Query("x", Filter(where=(condition,)), as_of=NOW))

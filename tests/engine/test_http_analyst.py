@@ -50,10 +50,26 @@ class Server:
         threading.Thread(target=self.http.serve_forever, daemon=True).start()
 
 
-def said(findings: list[dict[str, Any]] | str, tokens: int = 10, **message: Any) -> tuple[int, dict[str, Any]]:
-    content = findings if isinstance(findings, str) else json.dumps({"findings": findings, "summary": "In short."})
-    return 200, {"id": "c", "object": "chat.completion", "usage": {"total_tokens": tokens}, "choices": [
-        {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": content, **message}}]}
+def said(
+    findings: list[dict[str, Any]] | str, tokens: int = 10, **message: Any
+) -> tuple[int, dict[str, Any]]:
+    content = (
+        findings
+        if isinstance(findings, str)
+        else json.dumps({"findings": findings, "summary": "In short."})
+    )
+    return 200, {
+        "id": "c",
+        "object": "chat.completion",
+        "usage": {"total_tokens": tokens},
+        "choices": [
+            {
+                "index": 0,
+                "finish_reason": "stop",
+                "message": {"role": "assistant", "content": content, **message},
+            }
+        ],
+    }
 
 
 def tag(label: str, confidence: float = 0.8) -> dict[str, Any]:
@@ -71,8 +87,17 @@ def server() -> Iterator[Server]:
 
 @pytest.fixture
 def asked(server: Server, tmp_path: Path) -> Iterator[App]:
-    app = open_app(Settings(data=tmp_path, embedder="none", analyst_url=server.url, analyst_model="m", analyst_key=KEY,
-                            analyst_budget=100, analyst_timeout_s=0.5))
+    app = open_app(
+        Settings(
+            data=tmp_path,
+            embedder="none",
+            analyst_url=server.url,
+            analyst_model="m",
+            analyst_key=KEY,
+            analyst_budget=100,
+            analyst_timeout_s=0.5,
+        )
+    )
     yield app
     app.close()
 
@@ -85,7 +110,9 @@ def suggest(app: App, **more: Any) -> dict[str, Any]:
 def test_tags_come_from_the_endpoint_which_is_asked_for_json(asked, server):
     server.script = [said([tag("later", 0.5), tag("streets", 0.9), tag("old", 1.0)])]
     body = suggest(asked, max_suggestions=2)
-    assert [one["tag"] for one in body["suggestions"]] == ["streets", "later"], "surest first, without what it has"
+    assert [one["tag"] for one in body["suggestions"]] == ["streets", "later"], (
+        "surest first, without what it has"
+    )
     assert body["method"] == "http/m"
     assert "warnings" not in body
     headers, sent = server.requests[0]
@@ -105,14 +132,23 @@ def test_an_insight_must_name_memories_that_are_there(asked, server):
     assert (body["summary"], body["method"]) == ("In short.", "http/m")
 
 
-@pytest.mark.parametrize("script,why", [
-    (["hang"], "did not answer in time"), ([(429, {})] * 3, "HTTP 429"), ([(500, b"oops")] * 3, "HTTP 500"),
-    ([(401, {"error": "no"})], "HTTP 401"), ([said("not json")], "not in the form"),
-    ([(200, b"<html>")], "not in the form"),
-    ([said([{"label": "x"}])], "not in the form"), ([said([tag("x", 7)])], "not in the form"),
-    ([(200, {"choices": []})], "not in the form"),
-    ([(200, {"choices": [{"message": {"content": None}}]})], "not in the form"),
-    ([said("", refusal="I will not.")], "refused")], ids=str)
+@pytest.mark.parametrize(
+    "script,why",
+    [
+        (["hang"], "did not answer in time"),
+        ([(429, {})] * 3, "HTTP 429"),
+        ([(500, b"oops")] * 3, "HTTP 500"),
+        ([(401, {"error": "no"})], "HTTP 401"),
+        ([said("not json")], "not in the form"),
+        ([(200, b"<html>")], "not in the form"),
+        ([said([{"label": "x"}])], "not in the form"),
+        ([said([tag("x", 7)])], "not in the form"),
+        ([(200, {"choices": []})], "not in the form"),
+        ([(200, {"choices": [{"message": {"content": None}}]})], "not in the form"),
+        ([said("", refusal="I will not.")], "refused"),
+    ],
+    ids=str,
+)
 def test_whatever_goes_wrong_the_built_in_analyst_answers_and_says_so(asked, server, script, why):
     server.script = list(script)
     body = suggest(asked)
@@ -137,22 +173,46 @@ def test_what_was_spent_is_counted_and_the_budget_ends_it(asked, server):
 
 
 def test_an_endpoint_that_is_not_there_is_no_obstacle(tmp_path):
-    app = open_app(Settings(data=tmp_path, embedder="none", analyst_url="http://127.0.0.1:9/v1", analyst_model="m"))
+    app = open_app(
+        Settings(
+            data=tmp_path, embedder="none", analyst_url="http://127.0.0.1:9/v1", analyst_model="m"
+        )
+    )
     assert "cannot be reached" in suggest(app)["warnings"][0]
     app.close()
 
 
 def test_entities_come_from_the_endpoint_as_far_as_the_text_holds_them(asked, server):
     text = "Zork talks to Mim. Bim sleeps."
-    said_so = {"label": "RelatesTo", "text": "Zork talks to Mim.", "confidence": 0.9, "support": ["Zork", "Mim"]}
-    server.script = [said([{**tag("Person", 0.9), "text": "Zork"}, {**tag("Concept", 0.7), "text": "Mim"},
-                           {**tag("Concept", 0.9), "text": "invented"}, {**tag("Animal", 0.9), "text": "Bim"}, said_so,
-                           {**said_so, "label": "Likes"}, {**said_so, "support": ["Zork"]},
-                           {**said_so, "text": "Mim is old."}, {**said_so, "support": ["Zork", "invented"]}])]
+    said_so = {
+        "label": "RelatesTo",
+        "text": "Zork talks to Mim.",
+        "confidence": 0.9,
+        "support": ["Zork", "Mim"],
+    }
+    server.script = [
+        said(
+            [
+                {**tag("Person", 0.9), "text": "Zork"},
+                {**tag("Concept", 0.7), "text": "Mim"},
+                {**tag("Concept", 0.9), "text": "invented"},
+                {**tag("Animal", 0.9), "text": "Bim"},
+                said_so,
+                {**said_so, "label": "Likes"},
+                {**said_so, "support": ["Zork"]},
+                {**said_so, "text": "Mim is old."},
+                {**said_so, "support": ["Zork", "invented"]},
+            ]
+        )
+    ]
     body = run(asked, "subcog_entities", action="extract", content=text)
-    assert [(one["entity_type"], one["name"]) for one in body["entities"]] == [("Person", "Zork"), ("Concept", "Mim")]
+    assert [(one["entity_type"], one["name"]) for one in body["entities"]] == [
+        ("Person", "Zork"),
+        ("Concept", "Mim"),
+    ]
     assert [(one["relationship_type"], one["evidence"]) for one in body["relationships"]] == [
-        ("RelatesTo", "Zork talks to Mim.")]
+        ("RelatesTo", "Zork talks to Mim.")
+    ]
     assert body["method"] == "http/m"
     assert "Zork" in server.requests[0][1]["messages"][1]["content"]
     server.script = [said("not json")]
@@ -172,19 +232,31 @@ def captured(app: App, *texts: str) -> list[str]:
 def test_a_merge_is_written_by_the_endpoint_once_so_that_the_plan_is_what_is_done(asked, server):
     captured(asked, "The cache runs on 2 nodes.", "the cache  runs on 2 nodes.")
     server.script = [wrote(" The cache runs on 2 nodes, all of them. ")]
-    planned, done = (run(asked, "subcog_consolidate", namespace="decisions", dry_run=dry_run)
-                     for dry_run in (True, False))
+    planned, done = (
+        run(asked, "subcog_consolidate", namespace="decisions", dry_run=dry_run)
+        for dry_run in (True, False)
+    )
     assert planned["candidate_merges"] == done["candidate_merges"]
     assert run(asked, "subcog_get", memory_id=done["results"][0])["content"] == (
-        "The cache runs on 2 nodes, all of them.")
-    sent, = [body["messages"] for _, body in server.requests]
+        "The cache runs on 2 nodes, all of them."
+    )
+    (sent,) = [body["messages"] for _, body in server.requests]
     assert "the cache  runs on 2 nodes." in sent[1]["content"]
 
 
-@pytest.mark.parametrize("answer,why", [(wrote("The cache runs on 3 nodes."), "changed a fact"),
-                                        (said("not json"), "not in the form"), ((401, {}), "HTTP 401")], ids=str)
-def test_a_rewriting_that_cannot_be_trusted_is_done_by_the_built_in_analyst(asked, server, answer, why):
-    id, = captured(asked, "The cache runs on 2 nodes.")
+@pytest.mark.parametrize(
+    "answer,why",
+    [
+        (wrote("The cache runs on 3 nodes."), "changed a fact"),
+        (said("not json"), "not in the form"),
+        ((401, {}), "HTTP 401"),
+    ],
+    ids=str,
+)
+def test_a_rewriting_that_cannot_be_trusted_is_done_by_the_built_in_analyst(
+    asked, server, answer, why
+):
+    (id,) = captured(asked, "The cache runs on 2 nodes.")
     server.script = [answer]
     body = run(asked, "subcog_enrich", memory_id=id, enrich_tags=False)
     assert why in " ".join(body["warnings"])

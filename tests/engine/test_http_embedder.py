@@ -40,8 +40,16 @@ def bag(text: str, dimension: int = WORDS) -> list[float]:
 
 
 def answered(texts: list[str], dimension: int = WORDS) -> dict[str, Any]:
-    rows = [{"object": "embedding", "index": n, "embedding": bag(text, dimension)} for n, text in enumerate(texts)]
-    return {"object": "list", "data": rows, "model": "test", "usage": {"prompt_tokens": 1, "total_tokens": 1}}
+    rows = [
+        {"object": "embedding", "index": n, "embedding": bag(text, dimension)}
+        for n, text in enumerate(texts)
+    ]
+    return {
+        "object": "list",
+        "data": rows,
+        "model": "test",
+        "usage": {"prompt_tokens": 1, "total_tokens": 1},
+    }
 
 
 class Server:
@@ -50,7 +58,11 @@ class Server:
     def __init__(self) -> None:
         self.requests: list[tuple[dict[str, str], dict[str, Any]]] = []
         self.script: list[Callable[[list[str]], Answer]] = []
-        self.always: Callable[[list[str]], Answer] = lambda texts: (200, {}, json.dumps(answered(texts)).encode())
+        self.always: Callable[[list[str]], Answer] = lambda texts: (
+            200,
+            {},
+            json.dumps(answered(texts)).encode(),
+        )
         self.let_go = threading.Event()
         served = self
 
@@ -58,7 +70,9 @@ class Server:
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers["content-length"])))
                 assert self.path == "/v1/embeddings"
-                served.requests.append(({name.lower(): value for name, value in self.headers.items()}, body))
+                served.requests.append(
+                    ({name.lower(): value for name, value in self.headers.items()}, body)
+                )
                 answer = served.script.pop(0) if served.script else served.always
                 code, headers, sent = answer(body["input"])
                 try:
@@ -99,11 +113,17 @@ def server() -> Iterator[Server]:
 
 def says(code: int, body: Any = None, **headers: str) -> Callable[[list[str]], Answer]:
     sent = body if isinstance(body, bytes) else json.dumps(body).encode()
-    return lambda _: (code, {name.replace("_", "-"): value for name, value in headers.items()}, sent)
+    return lambda _: (
+        code,
+        {name.replace("_", "-"): value for name, value in headers.items()},
+        sent,
+    )
 
 
 def embedder(server: Server, **fields: Any) -> HttpEmbedder:
-    return HttpEmbedder(server.url, "test", **{"key": KEY, "dimension": WORDS, "timeout_s": 5.0} | fields)
+    return HttpEmbedder(
+        server.url, "test", **{"key": KEY, "dimension": WORDS, "timeout_s": 5.0} | fields
+    )
 
 
 # The protocol
@@ -184,20 +204,34 @@ def test_a_server_that_stumbles_is_asked_again(server, code):
 
 GOOD = [0.5] * WORDS
 WRONG: dict[str, Callable[[list[str]], Answer]] = {
-    "no key": says(401, {"error": {"message": f"Incorrect API key provided: {KEY}"}}), "no right": says(403, {}),
-    "no such path": says(404, b"not found"), "too long": says(400, {"error": "too many tokens"}),
-    "elsewhere": says(307, b"", location="http://127.0.0.1:1/"), "no JSON": says(200, b"<html>welcome</html>"),
-    "half a JSON": says(200, b'{"data": [{"index": 0, "embedd'), "not UTF-8": says(200, b'{"data": "\xff\xfe"}'),
-    "a list": says(200, []), "nothing": says(200, None), "no data": says(200, {"object": "list"}),
-    "data that is none": says(200, {"data": None}), "rows that are none": says(200, {"data": [1]}),
+    "no key": says(401, {"error": {"message": f"Incorrect API key provided: {KEY}"}}),
+    "no right": says(403, {}),
+    "no such path": says(404, b"not found"),
+    "too long": says(400, {"error": "too many tokens"}),
+    "elsewhere": says(307, b"", location="http://127.0.0.1:1/"),
+    "no JSON": says(200, b"<html>welcome</html>"),
+    "half a JSON": says(200, b'{"data": [{"index": 0, "embedd'),
+    "not UTF-8": says(200, b'{"data": "\xff\xfe"}'),
+    "a list": says(200, []),
+    "nothing": says(200, None),
+    "no data": says(200, {"object": "list"}),
+    "data that is none": says(200, {"data": None}),
+    "rows that are none": says(200, {"data": [1]}),
     "a word for a number": says(200, {"data": [{"index": 0, "embedding": ["x"] * WORDS}]}),
     "null for a number": says(200, {"data": [{"index": 0, "embedding": [None] * WORDS}]}),
     "base64": says(200, {"data": [{"index": 0, "embedding": "AAAA"}]}),
     "no index": says(200, {"data": [{"embedding": GOOD}]}),
-    "not a number": says(200, b'{"data": [{"index": 0, "embedding": [' + b"NaN," * (WORDS - 1) + b"1]}]}"),
-    "endless": says(200, b'{"data": [{"index": 0, "embedding": [' + b"Infinity," * (WORDS - 1) + b"1]}]}"),
-    "too few": says(200, {"data": []}), "an empty one": says(200, {"data": [{"index": 0, "embedding": []}]}),
-    "too many": says(200, {"data": [{"index": 0, "embedding": GOOD}, {"index": 1, "embedding": GOOD}]}),
+    "not a number": says(
+        200, b'{"data": [{"index": 0, "embedding": [' + b"NaN," * (WORDS - 1) + b"1]}]}"
+    ),
+    "endless": says(
+        200, b'{"data": [{"index": 0, "embedding": [' + b"Infinity," * (WORDS - 1) + b"1]}]}"
+    ),
+    "too few": says(200, {"data": []}),
+    "an empty one": says(200, {"data": [{"index": 0, "embedding": []}]}),
+    "too many": says(
+        200, {"data": [{"index": 0, "embedding": GOOD}, {"index": 1, "embedding": GOOD}]}
+    ),
     "another length": says(200, {"data": [{"index": 0, "embedding": GOOD + GOOD}]}),
 }
 
@@ -242,7 +276,9 @@ def test_nobody_there_is_told_in_plain_words():
             HttpEmbedder(url, "test", KEY, WORDS).embed(["text"])
 
 
-@pytest.mark.parametrize("url", ["", "no url", "ftp://127.0.0.1/v1", "http://", "http://[", "http://127.0.0.1:99999/v1"])
+@pytest.mark.parametrize(
+    "url", ["", "no url", "ftp://127.0.0.1/v1", "http://", "http://[", "http://127.0.0.1:99999/v1"]
+)
 def test_an_address_that_is_none_is_told_in_plain_words(url):
     with pytest.raises(EmbedderDown):
         HttpEmbedder(url, "test", KEY, WORDS, 1.0).embed(["text"])
@@ -260,8 +296,14 @@ def test_a_key_that_no_header_can_carry_is_refused_and_not_shown(server, key):
 
 
 def settings(server: Server, data: Path, **fields: Any) -> Settings:
-    return Settings(data=data, embedder="http", embedder_url=server.url, embedder_model="test", embedder_key=KEY,
-                    **{"embedder_dimension": WORDS, "embedder_timeout_s": 5.0} | fields)
+    return Settings(
+        data=data,
+        embedder="http",
+        embedder_url=server.url,
+        embedder_model="test",
+        embedder_key=KEY,
+        **{"embedder_dimension": WORDS, "embedder_timeout_s": 5.0} | fields,
+    )
 
 
 @contextmanager
@@ -273,7 +315,11 @@ def opened(chosen: Settings) -> Iterator[App]:
         app.close()
 
 
-TEXTS = ("Apples grow on trees.", "The auditor asked for invoices.", "Rain fell on the tent all night.")
+TEXTS = (
+    "Apples grow on trees.",
+    "The auditor asked for invoices.",
+    "Rain fell on the tent all night.",
+)
 
 
 def vectors(app: App) -> dict[str, int]:
@@ -289,7 +335,9 @@ def in_words_only(app: App) -> bool:
     """Whether a search finds by words, and says that it does not find by meaning."""
     found = app.engine.recall(ME, Query("invoices of the auditor"))
     assert found.hits[0].passage.text == TEXTS[1]
-    return "cosine" not in found.hits[0].reasons and any("words only" in warning for warning in found.warnings)
+    return "cosine" not in found.hits[0].reasons and any(
+        "words only" in warning for warning in found.warnings
+    )
 
 
 @pytest.mark.parametrize("dimension", [WORDS, 0])
@@ -307,11 +355,15 @@ def test_recall_works_with_the_vectors_of_a_server(server, tmp_path, dimension):
 
 @pytest.mark.parametrize("dimension", [WORDS, 0])
 @pytest.mark.parametrize("fault", ["refused", "500", "wrong length"])
-def test_while_the_server_is_down_words_serve_with_a_warning_and_recovery_needs_no_help(server, tmp_path, dimension,
-                                                                                       fault):
+def test_while_the_server_is_down_words_serve_with_a_warning_and_recovery_needs_no_help(
+    server, tmp_path, dimension, fault
+):
     good = server.always
-    server.always = {"refused": says(401, {}), "500": says(500, {}, retry_after="0"),
-                     "wrong length": WRONG["another length"] if dimension else says(200, {"data": []})}[fault]
+    server.always = {
+        "refused": says(401, {}),
+        "500": says(500, {}, retry_after="0"),
+        "wrong length": WRONG["another length"] if dimension else says(200, {"data": []}),
+    }[fault]
     with opened(settings(server, tmp_path, embedder_dimension=dimension)) as app:
         for text in TEXTS:
             app.engine.remember(ME, note(text))
@@ -320,7 +372,9 @@ def test_while_the_server_is_down_words_serve_with_a_warning_and_recovery_needs_
         with pytest.raises(EmbedderDown):
             app.engine.recall(ME, Query("invoices", mode="vector"))
         server.always = good
-        wait_for(lambda: len(app.engine.recall(ME, Query("auditor invoices", mode="vector")).hits) == 3)
+        wait_for(
+            lambda: len(app.engine.recall(ME, Query("auditor invoices", mode="vector")).hits) == 3
+        )
         assert not app.engine.recall(ME, Query("auditor invoices")).warnings
 
 
@@ -352,7 +406,11 @@ class Later:
 
 def statuses(app: App) -> dict[str, int]:
     with app.store.reading(None) as rows:
-        return {status: count for (consumer, status), count in rows.outbox_counts().items() if consumer == "embed"}
+        return {
+            status: count
+            for (consumer, status), count in rows.outbox_counts().items()
+            if consumer == "embed"
+        }
 
 
 def test_no_work_is_given_up_however_long_the_server_is_down(server, tmp_path):
@@ -365,7 +423,9 @@ def test_no_work_is_given_up_however_long_the_server_is_down(server, tmp_path):
         for clock.hour in range(24):
             asked = len(server.requests)
             assert worker.drain() == 0
-            assert len(server.requests) - asked <= 6, "one batch and one proof are tried, not every text"
+            assert len(server.requests) - asked <= 6, (
+                "one batch and one proof are tried, not every text"
+            )
         assert statuses(app) == {"pending": 3}
         server.always, clock.hour = good, 30
         assert worker.drain() == 3
@@ -374,7 +434,9 @@ def test_no_work_is_given_up_however_long_the_server_is_down(server, tmp_path):
 
 def test_one_text_that_the_server_refuses_stops_no_other(server, tmp_path):
     good = server.always
-    server.always = lambda texts: says(400, {})(texts) if any("poison" in text for text in texts) else good(texts)
+    server.always = lambda texts: (
+        says(400, {})(texts) if any("poison" in text for text in texts) else good(texts)
+    )
     with opened(settings(server, tmp_path)) as app:
         for text in (*TEXTS, "This is poison."):
             app.engine.remember(ME, note(text))
@@ -405,14 +467,20 @@ class Slow:
 
 
 @pytest.mark.parametrize("change", ["edit", "shorten", "forget", "erase"])
-def test_a_slow_worker_does_not_overwrite_what_a_faster_one_made_of_a_newer_text(server, tmp_path, change):
+def test_a_slow_worker_does_not_overwrite_what_a_faster_one_made_of_a_newer_text(
+    server, tmp_path, change
+):
     with opened(settings(server, tmp_path)) as app:
-        draft = Draft(kind="conversation", blocks=(Block("old words", "Ann"), Block("more old words", "Ann")))
+        draft = Draft(
+            kind="conversation", blocks=(Block("old words", "Ann"), Block("more old words", "Ann"))
+        )
         id = app.engine.remember(ME, draft).item.id
 
         def meanwhile() -> None:
             if change == "edit":
-                app.engine.revise(ME, id, Patch(blocks=(Block("fresh ideas", "Ann"), Block("more ideas", "Ann"))))
+                app.engine.revise(
+                    ME, id, Patch(blocks=(Block("fresh ideas", "Ann"), Block("more ideas", "Ann")))
+                )
             elif change == "shorten":
                 app.engine.revise(ME, id, Patch(blocks=(Block("fresh ideas", "Ann"),)))
             else:
@@ -434,7 +502,9 @@ def test_a_slow_worker_does_not_overwrite_what_a_faster_one_made_of_a_newer_text
 # A change of the model
 
 
-def test_a_change_of_model_lets_the_old_vectors_serve_until_the_new_ones_are_there(server, tmp_path):
+def test_a_change_of_model_lets_the_old_vectors_serve_until_the_new_ones_are_there(
+    server, tmp_path
+):
     with opened(Settings(data=tmp_path)) as app:
         for text in TEXTS:
             app.engine.remember(ME, note(text))
@@ -442,13 +512,19 @@ def test_a_change_of_model_lets_the_old_vectors_serve_until_the_new_ones_are_the
         assert vectors(app) == {MiniLM.id: 3}
     good, server.always = server.always, says(503, {}, retry_after="0")
     with opened(settings(server, tmp_path)) as app:
-        assert best(app, "bookkeeping and paying bills") == TEXTS[1], "only MiniLM knows what an invoice is"
+        assert best(app, "bookkeeping and paying bills") == TEXTS[1], (
+            "only MiniLM knows what an invoice is"
+        )
         assert vectors(app) == {MiniLM.id: 3}
         server.always = good
         wait_for(lambda: app.do_upkeep() and vectors(app) == {f"http/test/{WORDS}": 3})
         assert best(app, "auditor invoices") == TEXTS[1]
-        scores = {hit.passage.text: hit.reasons["cosine"] for hit in app.engine.recall(
-            ME, Query("bookkeeping and paying bills", mode="vector")).hits}
+        scores = {
+            hit.passage.text: hit.reasons["cosine"]
+            for hit in app.engine.recall(
+                ME, Query("bookkeeping and paying bills", mode="vector")
+            ).hits
+        }
         assert scores[TEXTS[1]] < 0.2, "a bag of words does not"
     with opened(settings(server, tmp_path)) as app:
         assert best(app, "auditor invoices") == TEXTS[1]

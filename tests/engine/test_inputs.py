@@ -15,10 +15,29 @@ from memolith.app import App, open_app
 from memolith.engine.intake import Intake, Limits
 from memolith.engine.model import Audience, Block, Condition, Draft, Filter, Patch
 from memolith.engine.recall import Query
-from memolith.errors import AlreadyExists, Conflict, InvalidInput, MemolithError, NotFound, TooLarge, VersionConflict
+from memolith.errors import (
+    AlreadyExists,
+    Conflict,
+    InvalidInput,
+    MemolithError,
+    NotFound,
+    TooLarge,
+    VersionConflict,
+)
 from memolith.settings import Settings
 
-TABLES = ("event", "head", "item", "tag", "passage", "link", "outbox", "access", "setting", "passage_fts_data")
+TABLES = (
+    "event",
+    "head",
+    "item",
+    "tag",
+    "passage",
+    "link",
+    "outbox",
+    "access",
+    "setting",
+    "passage_fts_data",
+)
 NUL, HALF = "a\x00b", "a\ud800b"
 Call = Callable[[App], object]
 
@@ -66,8 +85,11 @@ def edit(**fields: object) -> Call:
 
 
 def tie(*ends: object, **fields: object) -> Call:
-    return lambda app: app.engine.link(ME, *(ends or ("other", "seed")),  # type: ignore[arg-type]
-                                       **{"type": "about"} | fields)  # type: ignore[arg-type]
+    return lambda app: app.engine.link(
+        ME,
+        *(ends or ("other", "seed")),  # type: ignore[arg-type]
+        **{"type": "about"} | fields,
+    )  # type: ignore[arg-type]
 
 
 def listing(**fields: object) -> Call:
@@ -86,15 +108,38 @@ CASES: list[tuple[str, Call, type[MemolithError], str]] = [
     ("blank text", new(text=" \n\t "), InvalidInput, "content"),
     ("5 MB text", new(text="é" * 2_500_000), TooLarge, "content"),
     ("a text just over the limit", new(text="é" * 500_001), TooLarge, "content"),
-    ("blank messages", lambda app: app.engine.remember(
-        ME, Draft(kind="conversation", blocks=(Block(""), Block(" ")))), InvalidInput, "content"),
-    ("neither title nor text", lambda app: app.engine.remember(ME, Draft(kind="entity")), InvalidInput, "title"),
-    ("blank title and blank text", lambda app: app.engine.remember(
-        ME, Draft(kind="entity", title=" ", blocks=(Block(" "),))), InvalidInput, "title"),
-    ("a title taken from an item without text", lambda app: app.engine.revise(ME, "bare", Patch(title=" ")),
-     InvalidInput, "title"),
-    ("the text taken from an item without title", lambda app: app.engine.revise(ME, "untitled", Patch(blocks=())),
-     InvalidInput, "title"),
+    (
+        "blank messages",
+        lambda app: app.engine.remember(
+            ME, Draft(kind="conversation", blocks=(Block(""), Block(" ")))
+        ),
+        InvalidInput,
+        "content",
+    ),
+    (
+        "neither title nor text",
+        lambda app: app.engine.remember(ME, Draft(kind="entity")),
+        InvalidInput,
+        "title",
+    ),
+    (
+        "blank title and blank text",
+        lambda app: app.engine.remember(ME, Draft(kind="entity", title=" ", blocks=(Block(" "),))),
+        InvalidInput,
+        "title",
+    ),
+    (
+        "a title taken from an item without text",
+        lambda app: app.engine.revise(ME, "bare", Patch(title=" ")),
+        InvalidInput,
+        "title",
+    ),
+    (
+        "the text taken from an item without title",
+        lambda app: app.engine.revise(ME, "untitled", Patch(blocks=())),
+        InvalidInput,
+        "title",
+    ),
     ("unknown kind", new(kind="banana"), InvalidInput, "kind"),
     ("kind of another type", new(kind=["memory"]), InvalidInput, "kind"),
     ("long title", new(title="x" * 501), InvalidInput, "title"),
@@ -106,10 +151,25 @@ CASES: list[tuple[str, Call, type[MemolithError], str]] = [
     ("status of two words", new(status="very done"), InvalidInput, "status"),
     ("long status", new(status="x" * 41), InvalidInput, "status"),
     ("project audience without project", new(audience=Audience.PROJECT), InvalidInput, "project"),
-    ("project audience with an empty project", new(audience=Audience.PROJECT, project=""), InvalidInput, "project"),
-    ("project audience with a blank project", new(audience=Audience.PROJECT, project=" "), InvalidInput, "project"),
+    (
+        "project audience with an empty project",
+        new(audience=Audience.PROJECT, project=""),
+        InvalidInput,
+        "project",
+    ),
+    (
+        "project audience with a blank project",
+        new(audience=Audience.PROJECT, project=" "),
+        InvalidInput,
+        "project",
+    ),
     ("unknown audience", new(audience="everyone"), InvalidInput, "audience"),
-    ("audience revised to project without one", edit(audience=Audience.PROJECT), InvalidInput, "project"),
+    (
+        "audience revised to project without one",
+        edit(audience=Audience.PROJECT),
+        InvalidInput,
+        "project",
+    ),
     ("long project", new(project="x" * 501), InvalidInput, "project"),
     ("long speaker", block(speaker="x" * 501), InvalidInput, "speaker"),
     ("long id", new(id="x" * 10_000), InvalidInput, "id"),
@@ -126,13 +186,37 @@ CASES: list[tuple[str, Call, type[MemolithError], str]] = [
     ("blank revised text", edit(blocks=(Block(" "),)), InvalidInput, "content"),
     ("revised to no text", edit(blocks=()), InvalidInput, "content"),
     ("revised status", edit(status="a b"), InvalidInput, "status"),
-    ("wrong version", lambda app: app.engine.revise(ME, "seed", Patch(title="t"), 7), VersionConflict,
-     "expected_version"),
+    (
+        "wrong version",
+        lambda app: app.engine.revise(ME, "seed", Patch(title="t"), 7),
+        VersionConflict,
+        "expected_version",
+    ),
     ("nothing to append", lambda app: app.engine.append(ME, "seed", []), InvalidInput, "messages"),
-    ("blank to append", lambda app: app.engine.append(ME, "seed", [Block(" ")]), InvalidInput, "messages"),
-    ("tag both added and removed", lambda app: app.engine.tag(ME, "seed", ["a"], ["a"]), InvalidInput, "tags"),
-    ("number as tag to remove", lambda app: app.engine.tag(ME, "seed", ["a"], [5]), InvalidInput, "tags"),
-    ("too many tags in all", lambda app: app.engine.tag(ME, "seed", list(map(str, range(101)))), InvalidInput, "tags"),
+    (
+        "blank to append",
+        lambda app: app.engine.append(ME, "seed", [Block(" ")]),
+        InvalidInput,
+        "messages",
+    ),
+    (
+        "tag both added and removed",
+        lambda app: app.engine.tag(ME, "seed", ["a"], ["a"]),
+        InvalidInput,
+        "tags",
+    ),
+    (
+        "number as tag to remove",
+        lambda app: app.engine.tag(ME, "seed", ["a"], [5]),
+        InvalidInput,
+        "tags",
+    ),
+    (
+        "too many tags in all",
+        lambda app: app.engine.tag(ME, "seed", list(map(str, range(101)))),
+        InvalidInput,
+        "tags",
+    ),
     ("self link", tie("seed", "seed"), InvalidInput, "target"),
     ("blank type", tie(type=""), InvalidInput, "type"),
     ("type of two words", tie(type="is a"), InvalidInput, "type"),
@@ -146,43 +230,113 @@ CASES: list[tuple[str, Call, type[MemolithError], str]] = [
     ("long query", seek("x " * 5001), InvalidInput, "query"),
     ("threshold NaN", seek(threshold=math.nan), InvalidInput, "threshold"),
     ("threshold over 1", seek(threshold=1.1), InvalidInput, "threshold"),
-    ("half a surrogate pair in a tag filter", seek(filter=Filter(tags_all=(HALF,))), InvalidInput, "tags"),
+    (
+        "half a surrogate pair in a tag filter",
+        seek(filter=Filter(tags_all=(HALF,))),
+        InvalidInput,
+        "tags",
+    ),
     ("unknown sort", listing(sort="beauty"), InvalidInput, "sort"),
 ]
-CASES += [(f"{name} {what}", call, InvalidInput, field) for what, bad in BAD_TEXTS.items() for name, call, field in [
-    ("text", block(text=bad), "content"), ("title", new(title=bad), "title"), ("tag", new(tags=(bad,)), "tags"),
-    ("status", new(status=bad), "status"), ("type", tie(type=bad), "type"), ("query", seek(bad), "query"),
-    ("key", lambda app, bad=bad: app.engine.remember(ME, note("x"), key=bad), "idempotency_key")]
-    if not (name == "key" and bad is None)]
-CASES += [(f"{name} {what}", call, InvalidInput, field)
-          for what, bad in BAD_TEXTS.items() if bad is not None for name, call, field in [
-    ("project", new(project=bad), "project"), ("namespace", new(namespace=bad), "namespace"),
-    ("speaker", block(speaker=bad), "speaker"), ("locator", block(locator=bad), "locator"), ("id", new(id=bad), "id"),
-    ("revised title", edit(title=bad), "title"), ("revised text", edit(blocks=(Block(bad),)), "content")]]
-CASES += [(f"metadata {what}", new(attributes={"a": bad}), InvalidInput, "metadata")
-          for what, bad in BAD_TEXTS.items() if what not in ("a number", "nothing")]
-CASES += [(f"metadata in a tuple {what}", new(attributes={"a": (bad,)}), InvalidInput, "metadata")
-          for what, bad in BAD_TEXTS.items() if isinstance(bad, str)]
-CASES += [(f"metadata name {what}", new(attributes={bad: 1}), InvalidInput, "metadata")
-          for what, bad in BAD_TEXTS.items()]
-CASES += [(f"{name} {time!r}", call, InvalidInput, name) for time in TIMES for name, call in [
-    ("at", block(at=time)), ("since", seek(filter=Filter(since=time))), ("until", listing(chosen=Filter(until=time))),
-    ("as_of", seek(as_of=time))]]
-CASES += [(f"strength {bad}", tie(strength=bad), InvalidInput, "strength")
-          for bad in (math.nan, math.inf, -0.01, 1.01, True, "0.5", None)]
-CASES += [(f"listing {name} {bad}", listing(**{name: bad}), InvalidInput, name)
-          for name, bad in [("limit", 0), ("limit", -1), ("limit", 10**30), ("offset", -1), ("offset", 10**30)]]
-CASES += [(f"search {name} {bad}", seek(**{name: bad}), InvalidInput, name)
-          for name, bad in [("limit", 0), ("limit", -1), ("limit", 1001), ("offset", -1)]]
-CASES += [(f"{path} where {what}", lambda app, path=path, condition=condition: {
-    "listing": listing(chosen=Filter(where=(condition,))), "seek": seek(filter=Filter(where=(condition,)))}[path](app),
-    InvalidInput, "where") for path in ("listing", "seek") for what, condition in {
-    "unknown op": Condition("n", "like", 1), "in without a list": Condition("n", "in", "abc"),
-    "in a broken list": Condition("n", "in", "[1"), "half a surrogate pair": Condition("n", "eq", HALF),
-    "a number too large": Condition("n", "eq", 10**30), "NaN": Condition("n", "eq", math.nan)}.items()]
+CASES += [
+    (f"{name} {what}", call, InvalidInput, field)
+    for what, bad in BAD_TEXTS.items()
+    for name, call, field in [
+        ("text", block(text=bad), "content"),
+        ("title", new(title=bad), "title"),
+        ("tag", new(tags=(bad,)), "tags"),
+        ("status", new(status=bad), "status"),
+        ("type", tie(type=bad), "type"),
+        ("query", seek(bad), "query"),
+        (
+            "key",
+            lambda app, bad=bad: app.engine.remember(ME, note("x"), key=bad),
+            "idempotency_key",
+        ),
+    ]
+    if not (name == "key" and bad is None)
+]
+CASES += [
+    (f"{name} {what}", call, InvalidInput, field)
+    for what, bad in BAD_TEXTS.items()
+    if bad is not None
+    for name, call, field in [
+        ("project", new(project=bad), "project"),
+        ("namespace", new(namespace=bad), "namespace"),
+        ("speaker", block(speaker=bad), "speaker"),
+        ("locator", block(locator=bad), "locator"),
+        ("id", new(id=bad), "id"),
+        ("revised title", edit(title=bad), "title"),
+        ("revised text", edit(blocks=(Block(bad),)), "content"),
+    ]
+]
+CASES += [
+    (f"metadata {what}", new(attributes={"a": bad}), InvalidInput, "metadata")
+    for what, bad in BAD_TEXTS.items()
+    if what not in ("a number", "nothing")
+]
+CASES += [
+    (f"metadata in a tuple {what}", new(attributes={"a": (bad,)}), InvalidInput, "metadata")
+    for what, bad in BAD_TEXTS.items()
+    if isinstance(bad, str)
+]
+CASES += [
+    (f"metadata name {what}", new(attributes={bad: 1}), InvalidInput, "metadata")
+    for what, bad in BAD_TEXTS.items()
+]
+CASES += [
+    (f"{name} {time!r}", call, InvalidInput, name)
+    for time in TIMES
+    for name, call in [
+        ("at", block(at=time)),
+        ("since", seek(filter=Filter(since=time))),
+        ("until", listing(chosen=Filter(until=time))),
+        ("as_of", seek(as_of=time)),
+    ]
+]
+CASES += [
+    (f"strength {bad}", tie(strength=bad), InvalidInput, "strength")
+    for bad in (math.nan, math.inf, -0.01, 1.01, True, "0.5", None)
+]
+CASES += [
+    (f"listing {name} {bad}", listing(**{name: bad}), InvalidInput, name)
+    for name, bad in [
+        ("limit", 0),
+        ("limit", -1),
+        ("limit", 10**30),
+        ("offset", -1),
+        ("offset", 10**30),
+    ]
+]
+CASES += [
+    (f"search {name} {bad}", seek(**{name: bad}), InvalidInput, name)
+    for name, bad in [("limit", 0), ("limit", -1), ("limit", 1001), ("offset", -1)]
+]
+CASES += [
+    (
+        f"{path} where {what}",
+        lambda app, path=path, condition=condition: {
+            "listing": listing(chosen=Filter(where=(condition,))),
+            "seek": seek(filter=Filter(where=(condition,))),
+        }[path](app),
+        InvalidInput,
+        "where",
+    )
+    for path in ("listing", "seek")
+    for what, condition in {
+        "unknown op": Condition("n", "like", 1),
+        "in without a list": Condition("n", "in", "abc"),
+        "in a broken list": Condition("n", "in", "[1"),
+        "half a surrogate pair": Condition("n", "eq", HALF),
+        "a number too large": Condition("n", "eq", 10**30),
+        "NaN": Condition("n", "eq", math.nan),
+    }.items()
+]
 
 
-@pytest.mark.parametrize("call, error, field", [case[1:] for case in CASES], ids=[case[0] for case in CASES])
+@pytest.mark.parametrize(
+    "call, error, field", [case[1:] for case in CASES], ids=[case[0] for case in CASES]
+)
 def test_bad_input_is_refused_by_name_and_nothing_is_written(shared, call, error, field):
     before = tables(shared)
     with pytest.raises(error) as caught:
@@ -194,21 +348,27 @@ def test_bad_input_is_refused_by_name_and_nothing_is_written(shared, call, error
 
 VERBS: dict[str, Callable[[App, str], object]] = {
     "read": lambda app, id: app.engine.read(ME, id),
-    "links": lambda app, id: app.engine.explore(ME, id).links, "forget": lambda app, id: app.engine.forget(ME, id),
-    "restore": lambda app, id: app.engine.restore(ME, id), "erase": lambda app, id: app.engine.erase(ME, id),
+    "links": lambda app, id: app.engine.explore(ME, id).links,
+    "forget": lambda app, id: app.engine.forget(ME, id),
+    "restore": lambda app, id: app.engine.restore(ME, id),
+    "erase": lambda app, id: app.engine.erase(ME, id),
     "revise": lambda app, id: app.engine.revise(ME, id, Patch(title="t")),
     "tag": lambda app, id: app.engine.tag(ME, id, ["t"]),
     "append": lambda app, id: app.engine.append(ME, id, [Block("t")]),
     "link from": lambda app, id: app.engine.link(ME, id, "seed", "about"),
     "link to": lambda app, id: app.engine.link(ME, "seed", id, "about"),
-    "unlink": lambda app, id: app.engine.unlink(ME, id), "history": lambda app, id: app.engine.past.history(ME, id),
+    "unlink": lambda app, id: app.engine.unlink(ME, id),
+    "history": lambda app, id: app.engine.past.history(ME, id),
     "as_of": lambda app, id: app.engine.past.as_of(ME, id, "2100-01-01"),
     "last": lambda app, id: app.engine.past.last(ME, id),
 }
 
 
-@pytest.mark.parametrize("id", ["unknown", "", "x" * 100_000, "b\x00c", HALF, "' or 1=1 --", "rel-1"],
-                         ids=lambda id: ascii(id[:12]))
+@pytest.mark.parametrize(
+    "id",
+    ["unknown", "", "x" * 100_000, "b\x00c", HALF, "' or 1=1 --", "rel-1"],
+    ids=lambda id: ascii(id[:12]),
+)
 @pytest.mark.parametrize("verb", VERBS)
 def test_an_unknown_id_is_not_found_and_nothing_is_written(shared, verb, id):
     if (verb, id) == ("unlink", "rel-1"):
@@ -220,7 +380,9 @@ def test_an_unknown_id_is_not_found_and_nothing_is_written(shared, verb, id):
     assert tables(shared) == before
 
 
-@pytest.mark.parametrize("verb", sorted(VERBS.keys() - {"restore", "erase", "history", "as_of", "last"}))
+@pytest.mark.parametrize(
+    "verb", sorted(VERBS.keys() - {"restore", "erase", "history", "as_of", "last"})
+)
 def test_a_forgotten_item_is_not_found(shared, verb):
     before = tables(shared)
     with pytest.raises(NotFound):
@@ -231,9 +393,11 @@ def test_a_forgotten_item_is_not_found(shared, verb):
 @pytest.mark.parametrize("key", ["", "  ", "x" * 256])
 def test_a_key_that_is_none_is_refused(shared, key):
     before = tables(shared)
-    for call in (lambda: shared.engine.remember(ME, note("x"), key=key),
-                 lambda: shared.engine.revise(ME, "seed", Patch(title="x"), key=key),
-                 lambda: shared.engine.append(ME, "seed", [Block("x")], key=key)):
+    for call in (
+        lambda: shared.engine.remember(ME, note("x"), key=key),
+        lambda: shared.engine.revise(ME, "seed", Patch(title="x"), key=key),
+        lambda: shared.engine.append(ME, "seed", [Block("x")], key=key),
+    ):
         with pytest.raises(InvalidInput) as caught:
             call()
         assert caught.value.field == "idempotency_key"
@@ -242,13 +406,19 @@ def test_a_key_that_is_none_is_refused(shared, key):
 
 def test_nothing_of_a_refused_draft_is_in_the_message(shared):
     secret = "gh" + "p_" + "Ab3" * 12
-    for call in (new(kind=secret), new(status=f"a {secret}"), tie(type=f"a {secret}"), block(at=secret)):
+    for call in (
+        new(kind=secret),
+        new(status=f"a {secret}"),
+        tie(type=f"a {secret}"),
+        block(at=secret),
+    ):
         with pytest.raises(InvalidInput) as caught:
             call(shared)
         assert secret not in str(caught.value)
 
 
 # Limits
+
 
 def test_an_item_cannot_grow_over_its_limit_by_appending(app):
     engine = replace(app.engine, limits=Limits(item_bytes=100))
@@ -259,8 +429,13 @@ def test_an_item_cannot_grow_over_its_limit_by_appending(app):
     assert engine.read(ME, "a")[0].version == 1
 
 
-@pytest.mark.parametrize("limits, draft", [(Limits(text_bytes=100), note("é" * 60)),
-                                           (Limits(item_bytes=100), Draft(blocks=(Block("é" * 30),) * 2))])
+@pytest.mark.parametrize(
+    "limits, draft",
+    [
+        (Limits(text_bytes=100), note("é" * 60)),
+        (Limits(item_bytes=100), Draft(blocks=(Block("é" * 30),) * 2)),
+    ],
+)
 def test_a_limit_in_bytes_counts_bytes_however_small_it_is(app, limits, draft):
     with pytest.raises(TooLarge) as caught:
         replace(app.engine, limits=limits).remember(ME, draft)
@@ -269,49 +444,135 @@ def test_a_limit_in_bytes_counts_bytes_however_small_it_is(app, limits, draft):
 
 def test_what_is_just_within_the_limits_is_kept_and_found(app):
     words = "w" * 100
-    draft = Draft(title="t" * 500, blocks=(Block(("x" * 99 + " ") * 10_000, "s" * 500),), tags=(words,),
-                  attributes={"a": "y" * 99_000, "n": nested(50), "i": 2**80, "f": sys.float_info.max})
+    draft = Draft(
+        title="t" * 500,
+        blocks=(Block(("x" * 99 + " ") * 10_000, "s" * 500),),
+        tags=(words,),
+        attributes={"a": "y" * 99_000, "n": nested(50), "i": 2**80, "f": sys.float_info.max},
+    )
     item = app.engine.remember(ME, draft).item
     assert app.engine.read(ME, item.id) == (item, [replace(draft.blocks[0], at=item.created_at)])
-    assert app.engine.listing(ME, Filter(tags_all=(words,), where=(Condition("n", "ne", 5),))).total == 1
+    assert (
+        app.engine.listing(ME, Filter(tags_all=(words,), where=(Condition("n", "ne", 5),))).total
+        == 1
+    )
     assert app.engine.recall(ME, Query("x" * 99, mode="text")).total > 0
     assert app.engine.upkeep.verify() == []
 
 
 # Lines of an import
 
-PLAIN = ["nonsense", "[1]", '"x"', "{}", "5", "null", "{'a': 1}", '{"content": 5}', '{"content": ""}',
-         '{"content": "x", "colour": 1}', '{"content": "a\\u0000"}', '{"content": "a\\ud800"}',
-         '{"content": "x", "metadata": {"a": NaN}}']
-PLAIN += [f'{{"content": "x", "{name}": {json.dumps(value)}}}' for name, value in [
-    ("kind", "banana"), ("kind", 5), ("tags", 5), ("tags", [5]), ("tags", "abc"), ("tags", [""]), ("title", 5),
-    ("metadata", [1]), ("metadata", "x"), ("project", 5), ("namespace", "x" * 501)]]
-EVENT = {"seq": 2, "stream": "new", "version": 1, "type": "remembered", "actor": "local", "key": None,
-         "at": "2026-01-01T00:00:00.000000Z"}
-DATA = {"kind": "conversation", "title": "t", "status": "active", "owner": "local", "audience": "user", "project": None,
-        "namespace": None, "tags": ["x"], "attributes": {"n": 1}, "blocks": [{"text": "two"}], "chunker": 1}
+PLAIN = [
+    "nonsense",
+    "[1]",
+    '"x"',
+    "{}",
+    "5",
+    "null",
+    "{'a': 1}",
+    '{"content": 5}',
+    '{"content": ""}',
+    '{"content": "x", "colour": 1}',
+    '{"content": "a\\u0000"}',
+    '{"content": "a\\ud800"}',
+    '{"content": "x", "metadata": {"a": NaN}}',
+]
+PLAIN += [
+    f'{{"content": "x", "{name}": {json.dumps(value)}}}'
+    for name, value in [
+        ("kind", "banana"),
+        ("kind", 5),
+        ("tags", 5),
+        ("tags", [5]),
+        ("tags", "abc"),
+        ("tags", [""]),
+        ("title", 5),
+        ("metadata", [1]),
+        ("metadata", "x"),
+        ("project", 5),
+        ("namespace", "x" * 501),
+    ]
+]
+EVENT = {
+    "seq": 2,
+    "stream": "new",
+    "version": 1,
+    "type": "remembered",
+    "actor": "local",
+    "key": None,
+    "at": "2026-01-01T00:00:00.000000Z",
+}
+DATA = {
+    "kind": "conversation",
+    "title": "t",
+    "status": "active",
+    "owner": "local",
+    "audience": "user",
+    "project": None,
+    "namespace": None,
+    "tags": ["x"],
+    "attributes": {"n": 1},
+    "blocks": [{"text": "two"}],
+    "chunker": 1,
+}
 EVENTS: dict[str, object] = {"no event": 5, "empty event": {}, "no data": EVENT}
-EVENTS |= {f"{name} {value!r}": EVENT | {"data": DATA} | {name: value} for name, value in [
-    ("data", [1]), ("data", {"title": "x"}),
-    ("type", "sung"), ("type", "tagged"), ("type", "relinked"), ("type", None), ("version", 2), ("version", "x"),
-    ("version", None), ("stream", 5), ("stream", None), ("stream", ""), ("actor", None), ("at", None),
-    ("at", "yesterday"), ("key", 5), ("tenant", "x")]}
-EVENTS |= {f"data {name} {value!r}": EVENT | {"data": DATA | {name: value}} for name, value in [
-    ("kind", "banana"), ("audience", "all"), ("blocks", "abc"), ("blocks", [{}]), ("blocks", [{"text": 5}]),
-    ("blocks", [{"text": "x", "at": "noon"}]), ("tags", "abc"), ("tags", [5]), ("title", None), ("owner", 5),
-    ("attributes", [1]), ("attributes", {"a": math.nan}), ("status", None)]}
+EVENTS |= {
+    f"{name} {value!r}": EVENT | {"data": DATA} | {name: value}
+    for name, value in [
+        ("data", [1]),
+        ("data", {"title": "x"}),
+        ("type", "sung"),
+        ("type", "tagged"),
+        ("type", "relinked"),
+        ("type", None),
+        ("version", 2),
+        ("version", "x"),
+        ("version", None),
+        ("stream", 5),
+        ("stream", None),
+        ("stream", ""),
+        ("actor", None),
+        ("at", None),
+        ("at", "yesterday"),
+        ("key", 5),
+        ("tenant", "x"),
+    ]
+}
+EVENTS |= {
+    f"data {name} {value!r}": EVENT | {"data": DATA | {name: value}}
+    for name, value in [
+        ("kind", "banana"),
+        ("audience", "all"),
+        ("blocks", "abc"),
+        ("blocks", [{}]),
+        ("blocks", [{"text": 5}]),
+        ("blocks", [{"text": "x", "at": "noon"}]),
+        ("tags", "abc"),
+        ("tags", [5]),
+        ("title", None),
+        ("owner", 5),
+        ("attributes", [1]),
+        ("attributes", {"a": math.nan}),
+        ("status", None),
+    ]
+}
 
 
 # Each event is of a stream of its own, so that one that gets in does not stop the next.
 BROKEN = {ascii(line[:60]): line for line in PLAIN}
-BROKEN |= {name: json.dumps({"event": event}).replace('"new"', f'"{name}"') for name, event in EVENTS.items()}
+BROKEN |= {
+    name: json.dumps({"event": event}).replace('"new"', f'"{name}"')
+    for name, event in EVENTS.items()
+}
 
 
 @pytest.mark.parametrize("line", BROKEN.values(), ids=BROKEN)
 def test_a_broken_line_is_named_and_nothing_of_its_file_stays(shared, line):
     before = tables(shared)
     with pytest.raises(MemolithError) as caught:
-        shared.engine.upkeep.import_(ME, ['{"content": "good"}', "", line, '{"content": "good too"}'])
+        shared.engine.upkeep.import_(
+            ME, ['{"content": "good"}', "", line, '{"content": "good too"}']
+        )
     assert "ine 3" in str(caught.value)
     assert tables(shared) == before
 

@@ -13,7 +13,15 @@ from pathlib import Path
 import pytest
 
 from memolith.errors import EmbedderDown
-from memolith.retrieval.minilm import BATCH_ROWS, BATCH_TOKENS, MODEL_FILE, MODEL_FOLDER, VOCAB_FILE, MiniLM, batches
+from memolith.retrieval.minilm import (
+    BATCH_ROWS,
+    BATCH_TOKENS,
+    MODEL_FILE,
+    MODEL_FOLDER,
+    VOCAB_FILE,
+    MiniLM,
+    batches,
+)
 
 LONG = "The bridge was closed and the ferry did not run that week either. " * 30
 TEXTS = [
@@ -23,7 +31,10 @@ TEXTS = [
     "Two engineers moved the database to another machine during the night.",
     "def area(radius): return 3.14 * radius ** 2",
     "Le café ferme à midi.",
-    *(f"Note {number}: " + "remember the milk and the bread " * (number % 9) for number in range(60)),
+    *(
+        f"Note {number}: " + "remember the milk and the bread " * (number % 9)
+        for number in range(60)
+    ),
 ]
 
 
@@ -48,18 +59,22 @@ def cosine(left: bytes | None, right: bytes | None) -> float:
 
 def run(code: str) -> subprocess.CompletedProcess[str]:
     """What a Python process of its own makes of that code."""
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
+    )
 
 
 @pytest.fixture
 def damaged(tmp_path: Path) -> Callable[[str], Path]:
     """Makes a copy of the model folder in which one byte of a file is flipped."""
+
     def copy(name: str) -> Path:
         folder = Path(shutil.copytree(MODEL_FOLDER, tmp_path / "model"))
         content = bytearray((folder / name).read_bytes())
         content[len(content) // 2] ^= 0x01
         (folder / name).write_bytes(content)
         return folder
+
     return copy
 
 
@@ -91,35 +106,47 @@ def test_nothing_gives_nothing_without_loading() -> None:
     assert idle._loading is None
 
 
-@pytest.mark.parametrize("text", [
-    "今天下午三点在会议室开会，讨论明年的预算。",
-    "نلتقي غداً في المكتب لمناقشة الميزانية الجديدة.",
-    "Встречаемся завтра в офисе, чтобы обсудить бюджет.",
-    "🎉🎉🎉",
-    "",
-    " \n\t",
-    "\u200b\ufeff",
-])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "今天下午三点在会议室开会，讨论明年的预算。",
+        "نلتقي غداً في المكتب لمناقشة الميزانية الجديدة.",
+        "Встречаемся завтра в офисе, чтобы обсудить бюджет.",
+        "🎉🎉🎉",
+        "",
+        " \n\t",
+        "\u200b\ufeff",
+    ],
+)
 def test_a_text_the_model_does_not_understand_has_no_vector(model: MiniLM, text: str) -> None:
     assert model.embed([text]) == [None]
 
 
-@pytest.mark.parametrize("text", ["张伟 moved from MySQL to PostgreSQL last year", "Call Иванов about the invoice"])
+@pytest.mark.parametrize(
+    "text", ["张伟 moved from MySQL to PostgreSQL last year", "Call Иванов about the invoice"]
+)
 def test_a_foreign_name_does_not_cost_an_english_text_its_vector(model: MiniLM, text: str) -> None:
     assert model.embed([text]) != [None]
 
 
 def test_a_text_without_a_vector_does_not_shift_the_others(model: MiniLM) -> None:
     plain = model.embed(["red apples", "green pears"])
-    assert model.embed(["", "red apples", "会议室预算讨论", "green pears"]) == [None, plain[0], None, plain[1]]
+    assert model.embed(["", "red apples", "会议室预算讨论", "green pears"]) == [
+        None,
+        plain[0],
+        None,
+        plain[1],
+    ]
 
 
 def test_a_paraphrase_is_nearer_than_another_subject(model: MiniLM) -> None:
-    text, paraphrase, other = model.embed([
-        "The train to Berlin was cancelled this morning.",
-        "This morning's Berlin train did not run.",
-        "She grows tomatoes on her balcony.",
-    ])
+    text, paraphrase, other = model.embed(
+        [
+            "The train to Berlin was cancelled this morning.",
+            "This morning's Berlin train did not run.",
+            "She grows tomatoes on her balcony.",
+        ]
+    )
     assert cosine(text, paraphrase) > 0.7 > 0.3 > cosine(text, other)
 
 
@@ -130,8 +157,12 @@ def test_what_lies_beyond_the_limit_changes_nothing(model: MiniLM) -> None:
 
 def test_many_threads_get_what_one_gets(model: MiniLM) -> None:
     shared, found = MiniLM(), {}
-    threads = [threading.Thread(target=lambda start=start: found.update({start: shared.embed(TEXTS[start::6])}))
-               for start in range(6)]
+    threads = [
+        threading.Thread(
+            target=lambda start=start: found.update({start: shared.embed(TEXTS[start::6])})
+        )
+        for start in range(6)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -163,7 +194,9 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
         MiniLM(tmp_path).embed(["hello"])
 
 
-def test_a_failure_in_the_background_is_raised_at_the_next_use(damaged: Callable[[str], Path]) -> None:
+def test_a_failure_in_the_background_is_raised_at_the_next_use(
+    damaged: Callable[[str], Path],
+) -> None:
     broken = MiniLM(damaged(MODEL_FILE))
     assert not broken.wait(60)
     with pytest.raises(EmbedderDown, match="reinstall"):
@@ -213,6 +246,8 @@ for _ in range({rounds} * 5):
 
 
 def test_importing_and_making_one_loads_neither_numpy_nor_onnxruntime() -> None:
-    ended = run("import sys; from memolith.retrieval.minilm import MiniLM; MiniLM(); "
-                "print([name for name in ('numpy', 'onnxruntime') if name in sys.modules])")
+    ended = run(
+        "import sys; from memolith.retrieval.minilm import MiniLM; MiniLM(); "
+        "print([name for name in ('numpy', 'onnxruntime') if name in sys.modules])"
+    )
     assert (ended.returncode, ended.stdout.strip()) == (0, "[]")

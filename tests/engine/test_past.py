@@ -17,7 +17,10 @@ from stores import each_store, tags_of
 pytestmark = each_store
 ANN, BOB = Caller("acme", "ann"), Caller("acme", "bob")
 LONG = "A sentence that goes on for a while. " * 40
-TALK = Draft(kind="conversation", blocks=(Block("hi there", "ann", "2026-01-01T10:00:00Z"), Block("hello", "bot")))
+TALK = Draft(
+    kind="conversation",
+    blocks=(Block("hi there", "ann", "2026-01-01T10:00:00Z"), Block("hello", "bot")),
+)
 State = tuple[Item, str, tuple[str, ...], list[Passage]]
 
 
@@ -27,8 +30,12 @@ def state(app: App, id: str) -> State:
         item = rows.item(ME.tenant, id)
         assert item is not None
         # A number and a truth value are equal in Python, but not in the bytes of their JSON.
-        return (item._replace(version=0, updated_at=""), json.dumps(dict(item.attributes), sort_keys=True),
-                tags_of(rows, ME.tenant, id), rows.passages(ME.tenant, id))
+        return (
+            item._replace(version=0, updated_at=""),
+            json.dumps(dict(item.attributes), sort_keys=True),
+            tags_of(rows, ME.tenant, id),
+            rows.passages(ME.tenant, id),
+        )
 
 
 def links(app: App) -> list[Link]:
@@ -47,23 +54,39 @@ def changed(step: Step) -> dict[str, tuple[object, object]]:
 
 # History and as_of
 
+
 def test_history_tells_what_each_event_changed(app):
     id = app.engine.remember(ME, note("one", title="t", attributes={"a": 1})).item.id
-    app.engine.revise(ME, id, Patch(title="u", blocks=(Block("two"),), attributes={"a": 2, "b": [3]}))
+    app.engine.revise(
+        ME, id, Patch(title="u", blocks=(Block("two"),), attributes={"a": 2, "b": [3]})
+    )
     app.engine.tag(ME, id, add=["x"])
-    app.engine.revise(ME, id, Patch(dropped=("a",), audience=Audience.ORG, status="done", project="p"))
+    app.engine.revise(
+        ME, id, Patch(dropped=("a",), audience=Audience.ORG, status="done", project="p")
+    )
     app.engine.forget(ME, id)
     app.engine.restore(ME, id)
     steps = app.engine.past.history(ME, id)
-    assert " ".join(step.event.type for step in steps) == "remembered revised tagged revised forgotten restored"
+    assert (
+        " ".join(step.event.type for step in steps)
+        == "remembered revised tagged revised forgotten restored"
+    )
     assert [step.event.seq for step in steps] == [1, 2, 3, 4, 5, 6]
     assert {step.event.actor for step in steps} == {"local"}
     assert changed(steps[0])["text"] == (None, "one")
-    assert changed(steps[1]) == {"title": ("t", "u"), "text": ("one", "two"), "attributes.a": (1, 2),
-                                 "attributes.b": (None, [3])}
+    assert changed(steps[1]) == {
+        "title": ("t", "u"),
+        "text": ("one", "two"),
+        "attributes.a": (1, 2),
+        "attributes.b": (None, [3]),
+    }
     assert changed(steps[2]) == {"tags": ([], ["x"])}
-    assert changed(steps[3]) == {"attributes.a": (2, None), "audience": ("user", "org"), "status": ("active", "done"),
-                                 "project": (None, "p")}
+    assert changed(steps[3]) == {
+        "attributes.a": (2, None),
+        "audience": ("user", "org"),
+        "status": ("active", "done"),
+        "project": (None, "p"),
+    }
     assert changed(steps[4]) == {"forgotten": (False, True)}
     assert changed(steps[5]) == {"forgotten": (True, False)}
 
@@ -79,19 +102,28 @@ def test_history_tells_of_appended_messages_and_of_links(app):
     assert types == ["remembered", "appended", "linked", "relinked", "unlinked"]
     _, appended, _, relinked, _ = app.engine.past.history(ME, talk)
     old, new = changed(appended)["messages"]
-    assert [message["text"] for message in new[len(old):]] == ["more"]  # type: ignore[index, arg-type]
+    assert [message["text"] for message in new[len(old) :]] == ["more"]  # type: ignore[index, arg-type]
     assert changed(relinked) == {"strength": (0.5, 0.7)}
     assert [step.event.type for step in app.engine.past.history(ME, other)] == [
-        "remembered", "linked", "relinked", "unlinked"]
+        "remembered",
+        "linked",
+        "relinked",
+        "unlinked",
+    ]
     with app.store.reading(None) as rows:
         at = rows.events(ME.tenant, talk)[-1].at
     assert len(app.engine.past.history(ME, talk, until=at)) == 2
 
 
-@pytest.mark.parametrize("patch, told", [(Patch(attributes={"new": None}), "attributes.new"),
-                                         (Patch(attributes={"n": True}), "attributes.n"),
-                                         (Patch(blocks=(Block("one", at="2020-01-01"),)), None)],
-                         ids=["null", "truth", "time"])
+@pytest.mark.parametrize(
+    "patch, told",
+    [
+        (Patch(attributes={"new": None}), "attributes.new"),
+        (Patch(attributes={"n": True}), "attributes.n"),
+        (Patch(blocks=(Block("one", at="2020-01-01"),)), None),
+    ],
+    ids=["null", "truth", "time"],
+)
 def test_history_tells_of_every_change_also_of_a_null_and_of_a_time(app, patch, told):
     id = app.engine.remember(ME, note("one", attributes={"n": 1})).item.id
     assert app.engine.revise(ME, id, patch).item.version == 2
@@ -104,10 +136,16 @@ def test_the_state_as_of_each_step_is_what_it_was_then(app):
     id = app.engine.remember(ME, note(LONG, title="t", id="a")).item.id
     steps: list[Callable[[], object]] = [
         lambda: None,
-        lambda: app.engine.revise(ME, id, Patch(blocks=(Block("short"), Block("second", "bob")), attributes={"a": 1})),
-        lambda: app.engine.append(ME, id, [Block("third")]), lambda: app.engine.tag(ME, id, add=["x", "y"]),
-        lambda: app.engine.forget(ME, id), lambda: app.engine.restore(ME, id),
-        lambda: app.engine.tag(ME, id, remove=["x"]), lambda: app.engine.past.undo(ME, 7)]
+        lambda: app.engine.revise(
+            ME, id, Patch(blocks=(Block("short"), Block("second", "bob")), attributes={"a": 1})
+        ),
+        lambda: app.engine.append(ME, id, [Block("third")]),
+        lambda: app.engine.tag(ME, id, add=["x", "y"]),
+        lambda: app.engine.forget(ME, id),
+        lambda: app.engine.restore(ME, id),
+        lambda: app.engine.tag(ME, id, remove=["x"]),
+        lambda: app.engine.past.undo(ME, 7),
+    ]
     seen = []
     for step in steps:
         step()
@@ -122,8 +160,10 @@ def test_the_state_as_of_each_step_is_what_it_was_then(app):
 
 def test_a_time_that_is_none_is_refused_by_name(app):
     id = app.engine.remember(ME, note("x")).item.id
-    for call in (lambda: app.engine.past.as_of(ME, id, "yesterday"),
-                 lambda: app.engine.past.history(ME, id, until="32.1.2026")):
+    for call in (
+        lambda: app.engine.past.as_of(ME, id, "yesterday"),
+        lambda: app.engine.past.history(ME, id, until="32.1.2026"),
+    ):
         with pytest.raises(InvalidInput) as caught:
             call()
         assert caught.value.field == "as_of"
@@ -134,7 +174,9 @@ def test_an_erased_item_keeps_a_bare_history_and_no_past(app):
     app.engine.erase(ANN, id)
     steps = app.engine.past.history(ANN, id)
     assert [(step.event.type, dict(step.event.data), step.changes) for step in steps] == [
-        ("remembered", {}, {}), ("erased", {}, {})]
+        ("remembered", {}, {}),
+        ("erased", {}, {}),
+    ]
     with pytest.raises(NotFound):
         app.engine.past.as_of(ANN, id, "2100-01-01")
     with pytest.raises(NotFound):
@@ -145,7 +187,10 @@ def test_an_item_made_private_is_gone_for_the_others_also_in_a_search_of_the_pas
     id = app.engine.remember(ANN, note("zebra", audience=Audience.ORG)).item.id
     then = app.clock.now()
     app.engine.revise(ANN, id, Patch(audience=Audience.USER))
-    totals = [app.engine.recall(caller, Query("zebra", mode="text", as_of=then)).total for caller in (ANN, BOB)]
+    totals = [
+        app.engine.recall(caller, Query("zebra", mode="text", as_of=then)).total
+        for caller in (ANN, BOB)
+    ]
     assert totals == [1, 0]
 
 
@@ -167,31 +212,55 @@ def test_what_an_item_said_while_it_was_private_stays_private(app, path):
 CHANGES: dict[str, Callable[[App, str], object]] = {
     "title": lambda app, id: app.engine.revise(ME, id, Patch(title="new")),
     "text": lambda app, id: app.engine.revise(ME, id, Patch(blocks=(Block(LONG + "The end."),))),
-    "several blocks": lambda app, id: app.engine.revise(ME, id, Patch(blocks=(Block("a", "x"), Block("b", "y")))),
-    "only a time": lambda app, id: app.engine.revise(ME, id, Patch(blocks=tuple(
-        replace(block, at="2020-01-01") for block in app.engine.read(ME, id)[1] or [Block("x")]))),
+    "several blocks": lambda app, id: app.engine.revise(
+        ME, id, Patch(blocks=(Block("a", "x"), Block("b", "y")))
+    ),
+    "only a time": lambda app, id: app.engine.revise(
+        ME,
+        id,
+        Patch(
+            blocks=tuple(
+                replace(block, at="2020-01-01")
+                for block in app.engine.read(ME, id)[1] or [Block("x")]
+            )
+        ),
+    ),
     "status": lambda app, id: app.engine.revise(ME, id, Patch(status="done")),
-    "scope": lambda app, id: app.engine.revise(ME, id, Patch(audience=Audience.PROJECT, project="p", namespace="n")),
+    "scope": lambda app, id: app.engine.revise(
+        ME, id, Patch(audience=Audience.PROJECT, project="p", namespace="n")
+    ),
     "tags": lambda app, id: app.engine.revise(ME, id, Patch(tags=("z",))),
-    "metadata": lambda app, id: app.engine.revise(ME, id, Patch(attributes={"a": 2, "b": {"c": [1]}})),
+    "metadata": lambda app, id: app.engine.revise(
+        ME, id, Patch(attributes={"a": 2, "b": {"c": [1]}})
+    ),
     "metadata to null": lambda app, id: app.engine.revise(ME, id, Patch(attributes={"a": None})),
     "number to truth": lambda app, id: app.engine.revise(ME, id, Patch(attributes={"a": True})),
     "new null metadata": lambda app, id: app.engine.revise(ME, id, Patch(attributes={"new": None})),
     "dropped metadata": lambda app, id: app.engine.revise(ME, id, Patch(dropped=("a",))),
     "dropped null": lambda app, id: app.engine.revise(ME, id, Patch(dropped=("null",))),
-    "everything": lambda app, id: app.engine.revise(ME, id, Patch(
-        "new", (Block("x"),), ("q",), {"b": 1}, ("a",), "done", Audience.ORG, "p", "n")),
+    "everything": lambda app, id: app.engine.revise(
+        ME,
+        id,
+        Patch("new", (Block("x"),), ("q",), {"b": 1}, ("a",), "done", Audience.ORG, "p", "n"),
+    ),
     "tagged": lambda app, id: app.engine.tag(ME, id, add=["a", "b"], remove=["t"]),
-    "appended": lambda app, id: app.engine.append(ME, id, [Block(LONG, "ann"), Block("", "bot"), Block("x")]),
+    "appended": lambda app, id: app.engine.append(
+        ME, id, [Block(LONG, "ann"), Block("", "bot"), Block("x")]
+    ),
     "forgotten": lambda app, id: app.engine.forget(ME, id),
 }
 STARTS = {
     "memory": note("hi there", title="t", tags=("t", "u"), attributes={"a": 1, "null": None}),
     "long memory": note(LONG, tags=("t",), attributes={"a": 1, "null": None}),
     "conversation": replace(TALK, tags=("t",), attributes={"a": 1, "null": None}),
-    "dated block": Draft(blocks=(Block("hi there", "ann", "2026-01-01", "p. 1", {"n": 1}),), tags=("t",),
-                         attributes={"a": 1, "null": None}),
-    "entity without text": Draft(kind="entity", title="Ann", tags=("t",), attributes={"a": 1, "null": None}),
+    "dated block": Draft(
+        blocks=(Block("hi there", "ann", "2026-01-01", "p. 1", {"n": 1}),),
+        tags=("t",),
+        attributes={"a": 1, "null": None},
+    ),
+    "entity without text": Draft(
+        kind="entity", title="Ann", tags=("t",), attributes={"a": 1, "null": None}
+    ),
 }
 
 
@@ -235,7 +304,9 @@ def test_an_undone_text_is_found_again_by_its_words(app):
     id = app.engine.remember(ME, note("zebra")).item.id
     app.engine.revise(ME, id, Patch(blocks=(Block("giraffe"),)))
     app.engine.past.undo(ME, 2)
-    totals = [app.engine.recall(ME, Query(word, mode="text")).total for word in ("zebra", "giraffe")]
+    totals = [
+        app.engine.recall(ME, Query(word, mode="text")).total for word in ("zebra", "giraffe")
+    ]
     assert totals == [1, 0]
 
 
@@ -252,7 +323,10 @@ def test_an_event_is_undone_past_later_ones_that_touched_something_else(app):
 OVERLAPS: dict[str, tuple[Callable[[App, str], object], Callable[[App, str], object]]] = {
     "title": (CHANGES["title"], lambda app, id: app.engine.revise(ME, id, Patch(title="newer"))),
     "text": (CHANGES["text"], lambda app, id: app.engine.append(ME, id, [Block("x")])),
-    "metadata": (CHANGES["metadata"], lambda app, id: app.engine.revise(ME, id, Patch(dropped=("b",)))),
+    "metadata": (
+        CHANGES["metadata"],
+        lambda app, id: app.engine.revise(ME, id, Patch(dropped=("b",))),
+    ),
     "tags": (CHANGES["tagged"], lambda app, id: app.engine.tag(ME, id, add=["later"])),
     "appended": (CHANGES["appended"], lambda app, id: app.engine.append(ME, id, [Block("x")])),
     "forgotten": (CHANGES["forgotten"], lambda app, id: app.engine.restore(ME, id)),
@@ -271,8 +345,14 @@ def test_undo_is_refused_where_later_events_touched_the_same(app, overlap):
     assert (state(app, id), length(app)) == (before, 3)
 
 
-@pytest.mark.parametrize("patches", [(Patch(project="p"), Patch(audience=Audience.PROJECT)),
-                                     (Patch(blocks=(Block("text"),)), Patch(title=""))], ids=["project", "title"])
+@pytest.mark.parametrize(
+    "patches",
+    [
+        (Patch(project="p"), Patch(audience=Audience.PROJECT)),
+        (Patch(blocks=(Block("text"),)), Patch(title="")),
+    ],
+    ids=["project", "title"],
+)
 def test_undo_is_refused_where_what_is_left_would_not_be_a_valid_item(app, patches):
     app.engine.remember(ME, Draft(kind="entity", title="Ann", id="a"))
     for patch in patches:
@@ -314,6 +394,7 @@ def test_an_event_that_is_not_there_cannot_be_undone(app, seq):
 
 
 # Links
+
 
 def test_undo_of_linking_relinking_and_unlinking_and_back_again(app):
     a, b = (app.engine.remember(ME, note(text)).item.id for text in "ab")

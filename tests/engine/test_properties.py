@@ -24,10 +24,33 @@ from stores import dump_tenant, each_store
 
 pytestmark = each_store
 TENANTS = ("acme", "globex")
-CALLERS = [Caller(tenant, user, project) for tenant in TENANTS for user in ("ann", "bob") for project in (None, "x")]
-VERBS = {"remember": 4, "revise": 4, "tag": 2, "append": 2, "forget": 1, "restore": 1, "erase": 1, "link": 4,
-         "relink": 2, "unlink": 2, "undo": 4}
-TEXTS = ("zebra", "Zebra and tea. ", "東京のzebra。", "zebra\r\n\tcafé ", "A tale of a zebra. " * 70, "Zebra" * 90)
+CALLERS = [
+    Caller(tenant, user, project)
+    for tenant in TENANTS
+    for user in ("ann", "bob")
+    for project in (None, "x")
+]
+VERBS = {
+    "remember": 4,
+    "revise": 4,
+    "tag": 2,
+    "append": 2,
+    "forget": 1,
+    "restore": 1,
+    "erase": 1,
+    "link": 4,
+    "relink": 2,
+    "unlink": 2,
+    "undo": 4,
+}
+TEXTS = (
+    "zebra",
+    "Zebra and tea. ",
+    "東京のzebra。",
+    "zebra\r\n\tcafé ",
+    "A tale of a zebra. " * 70,
+    "Zebra" * 90,
+)
 VALUES = (1, True, None, "text", [1, "a"], {"k": 1.5}, "")
 LENGTH = 60
 MEMORY = "/dev/shm"  # where there is one, a history costs no waiting for a disk
@@ -47,16 +70,29 @@ def fresh(at: At) -> Iterator[App]:
 
 def dump(app: App, tenant: str) -> Rows:
     """The read models of a tenant."""
-    return {name: rows for name, rows in dump_tenant(app.store, tenant).items() if name not in ("event", "access")}
+    return {
+        name: rows
+        for name, rows in dump_tenant(app.store, tenant).items()
+        if name not in ("event", "access")
+    }
 
 
 def content(app: App, tenant: str) -> Rows:
     """The same without what every event changes: versions, times of change, sums, computed certainties."""
-    rows = {name: [{field: value for field, value in row.items() if field not in ("version", "updated_at")}
-                   for row in rows] for name, rows in dump(app, tenant).items() if name != "sums"}
+    rows = {
+        name: [
+            {field: value for field, value in row.items() if field not in ("version", "updated_at")}
+            for row in rows
+        ]
+        for name, rows in dump(app, tenant).items()
+        if name != "sums"
+    }
     for row in rows["item"]:
-        row["attributes"] = {name: value for name, value in row["attributes"].items()
-                             if not name.startswith("certainty_")}
+        row["attributes"] = {
+            name: value
+            for name, value in row["attributes"].items()
+            if not name.startswith("certainty_")
+        }
     return rows
 
 
@@ -77,7 +113,10 @@ class World:
 
     def step(self) -> tuple[str, Caller, int | None]:
         """A verb, who did it, and the number of the event that it made, if it made exactly one."""
-        caller, (verb,) = self.chance.choice(CALLERS), self.chance.choices(list(VERBS), list(VERBS.values()))
+        caller, (verb,) = (
+            self.chance.choice(CALLERS),
+            self.chance.choices(list(VERBS), list(VERBS.values())),
+        )
         before = self.length(caller.tenant)
         try:
             getattr(self, verb)(caller)
@@ -100,34 +139,66 @@ class World:
     def remember(self, caller: Caller) -> None:
         audience = self.chance.choice(list(Audience))
         kind = self.chance.choice(("memory", "conversation", "entity", "concept"))
-        blocks = tuple(self.block() for _ in range(self.chance.randint(0 if kind == "entity" else 1, 3)))
-        draft = Draft(kind, "A zebra" if kind == "entity" else self.chance.choice(("", "title")), blocks, self.tags(),
-                      self.attributes(), "active", audience, "x" if audience is Audience.PROJECT else None)
+        blocks = tuple(
+            self.block() for _ in range(self.chance.randint(0 if kind == "entity" else 1, 3))
+        )
+        draft = Draft(
+            kind,
+            "A zebra" if kind == "entity" else self.chance.choice(("", "title")),
+            blocks,
+            self.tags(),
+            self.attributes(),
+            "active",
+            audience,
+            "x" if audience is Audience.PROJECT else None,
+        )
         self.items.append((caller.tenant, self.app.engine.remember(caller, draft).item.id))
 
     def block(self) -> Block:
         choice = self.chance.choice
-        return Block(choice(TEXTS), choice((None, "Ann")), choice((None, "2026-01-02")), choice((None, "p. 1")),
-                     self.attributes() if self.chance.random() < 0.3 else {})
+        return Block(
+            choice(TEXTS),
+            choice((None, "Ann")),
+            choice((None, "2026-01-02")),
+            choice((None, "p. 1")),
+            self.attributes() if self.chance.random() < 0.3 else {},
+        )
 
     def tags(self) -> tuple[str, ...]:
         return tuple(tag for tag in ("a", "b", "ü") if self.chance.random() < 0.4)
 
     def attributes(self) -> dict[str, object]:
-        return {name: self.chance.choice(VALUES) for name in ("m", "n") if self.chance.random() < 0.5}
+        return {
+            name: self.chance.choice(VALUES) for name in ("m", "n") if self.chance.random() < 0.5
+        }
 
     def revise(self, caller: Caller) -> None:
-        whole = Patch("new zebra", tuple(self.block() for _ in range(self.chance.randint(0, 2))), self.tags(),
-                      self.attributes(), ("m",), "done", self.chance.choice(list(Audience)), "x", "space")
-        named = {name: getattr(whole, name) for name in Patch.__slots__ if self.chance.random() < 0.3}
+        whole = Patch(
+            "new zebra",
+            tuple(self.block() for _ in range(self.chance.randint(0, 2))),
+            self.tags(),
+            self.attributes(),
+            ("m",),
+            "done",
+            self.chance.choice(list(Audience)),
+            "x",
+            "space",
+        )
+        named = {
+            name: getattr(whole, name) for name in Patch.__slots__ if self.chance.random() < 0.3
+        }
         self.app.engine.revise(caller, self.pick(caller), Patch(**named))
 
     def tag(self, caller: Caller) -> None:
         add = self.tags()
-        self.app.engine.tag(caller, self.pick(caller), add, [tag for tag in self.tags() if tag not in add])
+        self.app.engine.tag(
+            caller, self.pick(caller), add, [tag for tag in self.tags() if tag not in add]
+        )
 
     def append(self, caller: Caller) -> None:
-        self.app.engine.append(caller, self.pick(caller), [self.block() for _ in range(self.chance.randint(1, 2))])
+        self.app.engine.append(
+            caller, self.pick(caller), [self.block() for _ in range(self.chance.randint(1, 2))]
+        )
 
     def forget(self, caller: Caller) -> None:
         self.app.engine.forget(caller, self.pick(caller))
@@ -139,8 +210,15 @@ class World:
         self.app.engine.erase(caller, self.pick(caller))
 
     def link(self, caller: Caller, again: bool = False) -> None:
-        made = self.app.engine.link(caller, self.pick(caller), self.pick(caller), self.chance.choice(("about", "not")),
-                                    self.chance.random(), self.attributes(), again=again)
+        made = self.app.engine.link(
+            caller,
+            self.pick(caller),
+            self.pick(caller),
+            self.chance.choice(("about", "not")),
+            self.chance.random(),
+            self.attributes(),
+            again=again,
+        )
         self.links.append((caller.tenant, made.id))
 
     def relink(self, caller: Caller) -> None:
@@ -154,6 +232,7 @@ class World:
 
 
 # What must hold
+
 
 def check_typed_errors(at: At, seed: int) -> None:
     with fresh(at) as app:
@@ -177,8 +256,9 @@ def check_copies(at: At, seed: int) -> None:
             for name in (tenant, f"copy of {tenant}"):
                 other.engine.upkeep.import_(Caller(name), list(app.engine.upkeep.export(tenant)))
                 assert dump(other, name) == dump(app, tenant)
-                assert [line.partition('"event"')[2] for line in other.engine.upkeep.export(name)] == [
-                    line.partition('"event"')[2] for line in app.engine.upkeep.export(tenant)]
+                assert [
+                    line.partition('"event"')[2] for line in other.engine.upkeep.export(name)
+                ] == [line.partition('"event"')[2] for line in app.engine.upkeep.export(tenant)]
         assert other.engine.upkeep.verify() == []
 
 
@@ -200,8 +280,11 @@ def check_undo(at: At, seed: int) -> None:
 
 def sees(caller: Caller, tenant: str, row: dict[str, Any]) -> bool:
     owner, audience, project = (row[name] for name in ("owner", "audience", "project"))
-    return caller.tenant == tenant and (owner == caller.user or audience == "org" or (
-        audience == "project" and project is not None and project == caller.project))
+    return caller.tenant == tenant and (
+        owner == caller.user
+        or audience == "org"
+        or (audience == "project" and project is not None and project == caller.project)
+    )
 
 
 def check_present(at: At, seed: int) -> None:
@@ -209,21 +292,34 @@ def check_present(at: At, seed: int) -> None:
         world = World(app, seed).play()
         rows = {tenant: dump(app, tenant) for tenant in TENANTS}
         for caller in CALLERS:
-            shown = {row["id"] for tenant in TENANTS for row in rows[tenant]["item"]
-                     if sees(caller, tenant, row) and not row["forgotten"]}
+            shown = {
+                row["id"]
+                for tenant in TENANTS
+                for row in rows[tenant]["item"]
+                if sees(caller, tenant, row) and not row["forgotten"]
+            }
             assert {id for _, id in world.items if readable(app, caller, id)} == shown
             page = app.engine.listing(caller, limit=100)
             assert ({item.id for item in page.items}, page.total) == (shown, len(shown))
             for mode in ("text", "hybrid"):
                 found = app.engine.recall(caller, Query("zebra title", mode=mode, limit=1000))
                 assert {hit.item.id for hit in found.hits} <= shown
-                assert {hit.passage.item for hit in found.hits} == {hit.item.id for hit in found.hits}
-            worded = {row["item"] for row in rows[caller.tenant]["passage"] if "zebra" in row["text"].lower().split()}
+                assert {hit.passage.item for hit in found.hits} == {
+                    hit.item.id for hit in found.hits
+                }
+            worded = {
+                row["item"]
+                for row in rows[caller.tenant]["passage"]
+                if "zebra" in row["text"].lower().split()
+            }
             assert worded & shown <= {hit.item.id for hit in found.hits}
             for id in shown:
-                ends = {row["id"]: {row["source"], row["target"]} for row in rows[caller.tenant]["link"]}
+                ends = {
+                    row["id"]: {row["source"], row["target"]} for row in rows[caller.tenant]["link"]
+                }
                 assert {link.id for link in app.engine.explore(caller, id).links} == {
-                    link for link, both in ends.items() if id in both and both <= shown}
+                    link for link, both in ends.items() if id in both and both <= shown
+                }
 
 
 def readable(app: App, caller: Caller, id: str) -> bool:
@@ -243,12 +339,20 @@ def check_past(at: At, seed: int) -> None:
         world.play(LENGTH // 2)
         rows = {tenant: dump(app, tenant)["item"] for tenant in TENANTS}
         for caller in CALLERS:
-            shown = {row["id"] for tenant in TENANTS for row in rows[tenant] if sees(caller, tenant, row)}
-            found = app.engine.recall(caller, Query("zebra title", mode="text", limit=1000, as_of=middle))
+            shown = {
+                row["id"] for tenant in TENANTS for row in rows[tenant] if sees(caller, tenant, row)
+            }
+            found = app.engine.recall(
+                caller, Query("zebra title", mode="text", limit=1000, as_of=middle)
+            )
             assert {hit.item.id for hit in found.hits} <= shown
             for id in shown:
                 for event in (step.event for step in app.engine.past.history(caller, id)):
-                    ends = {event.data["source"], event.data["target"]} if event.type == "linked" else set()
+                    ends = (
+                        {event.data["source"], event.data["target"]}
+                        if event.type == "linked"
+                        else set()
+                    )
                     assert event.type in LINK_EVENTS or event.stream == id
                     assert ends <= shown
 
@@ -260,8 +364,13 @@ def histories(check: Callable[[At, int], None], examples: int) -> Callable[[], N
             check(at, seed)
 
     # A history is made from its seed, so there is nothing to shrink.
-    chosen = settings(max_examples=examples, deadline=None, derandomize=examples < 100, phases=[Phase.generate],
-                      suppress_health_check=list(HealthCheck))
+    chosen = settings(
+        max_examples=examples,
+        deadline=None,
+        derandomize=examples < 100,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
     return chosen(given(seed=st.integers(0, 2**32))(test))
 
 
@@ -271,12 +380,20 @@ test_an_export_gives_equal_read_models_under_any_name = histories(check_copies, 
 test_undo_restores_the_state_byte_for_byte = histories(check_undo, 25)
 test_nothing_outside_ones_audience_is_seen = histories(check_present, 20)
 test_nothing_outside_ones_audience_is_seen_in_the_past = histories(check_past, 25)
-test_no_history_meets_an_error_without_a_type_at_length = pytest.mark.full(histories(check_typed_errors, 500))
+test_no_history_meets_an_error_without_a_type_at_length = pytest.mark.full(
+    histories(check_typed_errors, 500)
+)
 test_read_models_equal_replay_and_rebuild_at_length = pytest.mark.full(histories(check_models, 500))
-test_an_export_gives_equal_read_models_under_any_name_at_length = pytest.mark.full(histories(check_copies, 500))
+test_an_export_gives_equal_read_models_under_any_name_at_length = pytest.mark.full(
+    histories(check_copies, 500)
+)
 test_undo_restores_the_state_byte_for_byte_at_length = pytest.mark.full(histories(check_undo, 500))
-test_nothing_outside_ones_audience_is_seen_at_length = pytest.mark.full(histories(check_present, 500))
-test_nothing_outside_ones_audience_is_seen_in_the_past_at_length = pytest.mark.full(histories(check_past, 500))
+test_nothing_outside_ones_audience_is_seen_at_length = pytest.mark.full(
+    histories(check_present, 500)
+)
+test_nothing_outside_ones_audience_is_seen_in_the_past_at_length = pytest.mark.full(
+    histories(check_past, 500)
+)
 
 
 # Any text at all

@@ -11,7 +11,17 @@ from memolith.app import App, open_app
 from memolith.engine import context
 from memolith.engine.events import weigh
 from memolith.engine.intake import Intake, Limits
-from memolith.engine.model import Audience, Block, Caller, Condition, Draft, Filter, Found, Hit, Patch
+from memolith.engine.model import (
+    Audience,
+    Block,
+    Caller,
+    Condition,
+    Draft,
+    Filter,
+    Found,
+    Hit,
+    Patch,
+)
 from memolith.engine.recall import STRONG, Query
 from memolith.errors import InvalidInput
 from stores import each_store
@@ -32,10 +42,16 @@ FACTS = {
     "backup": "Every night a copy of all files is stored in another building.",
 }
 PARAPHRASES = {
-    "what beverage does she like?": "tea", "which SQL server are we using?": "database",
-    "credential renewal schedule": "key", "pet destroyed the furniture": "dog",
-    "why was the plane late?": "flight", "vehicle repair": "car", "housing costs went up": "rent",
-    "recipe for loaves": "bread", "becoming a doctor": "exam", "disaster recovery of data": "backup",
+    "what beverage does she like?": "tea",
+    "which SQL server are we using?": "database",
+    "credential renewal schedule": "key",
+    "pet destroyed the furniture": "dog",
+    "why was the plane late?": "flight",
+    "vehicle repair": "car",
+    "housing costs went up": "rent",
+    "recipe for loaves": "bread",
+    "becoming a doctor": "exam",
+    "disaster recovery of data": "backup",
 }
 
 
@@ -92,14 +108,21 @@ def test_the_modes_differ_as_documented(facts):
     for mode, has in (("text", {"text"}), ("vector", {"text", "cosine"})):
         assert set(found(facts, words, mode=mode).hits[0].reasons) == has
     vector = found(facts, "deploy key for staging", mode="vector").hits
-    assert [hit.rank_score for hit in vector] == sorted((hit.reasons["cosine"] for hit in vector), reverse=True)
+    assert [hit.rank_score for hit in vector] == sorted(
+        (hit.reasons["cosine"] for hit in vector), reverse=True
+    )
     hybrid = found(facts, "deploy key for staging").hits[0]
     assert hybrid.rank_score > vector[0].rank_score, "words and meaning add up"
 
 
 def test_exact_words_win_over_a_vague_likeness(smart):
-    fill(smart, {"code": note("Error E4711 comes from the printer driver."),
-                 "like": note("Some error came from a device on the desk.")})
+    fill(
+        smart,
+        {
+            "code": note("Error E4711 comes from the printer driver."),
+            "like": note("Some error came from a device on the desk."),
+        },
+    )
     assert ids(smart, "E4711")[0] == "code"
 
 
@@ -111,7 +134,9 @@ def test_every_hit_gives_its_reasons(facts, mode):
         assert 0 <= hit.score <= 1
         if mode == "hybrid":
             total = sum(hit.reasons.values())
-            assert hit.rank_score == pytest.approx(total, abs=0.001), "the reasons add up to the rank"
+            assert hit.rank_score == pytest.approx(total, abs=0.001), (
+                "the reasons add up to the rank"
+            )
 
 
 def test_a_hit_is_strong_from_079_on(facts):
@@ -123,11 +148,15 @@ def test_a_hit_is_strong_from_079_on(facts):
     assert (seen, STRONG) == ({"strong", "weak"}, 0.79)
     for text in FACTS.values():
         assert found(facts, text).hits[0].strength == "strong"
-    assert {hit.strength for hit in found(facts, "quantum chromodynamics on a lattice").hits} <= {"weak"}
+    assert {hit.strength for hit in found(facts, "quantum chromodynamics on a lattice").hits} <= {
+        "weak"
+    }
 
 
 def test_the_same_text_has_the_similarity_one_and_an_unrelated_one_little(facts):
-    hits = {hit.item.id: hit.score for hit in found(facts, FACTS["bread"], mode="vector", limit=10).hits}
+    hits = {
+        hit.item.id: hit.score for hit in found(facts, FACTS["bread"], mode="vector", limit=10).hits
+    }
     assert hits["bread"] > 0.99
     assert max(score for id, score in hits.items() if id != "bread") < 0.7
 
@@ -139,7 +168,9 @@ def test_the_same_text_has_the_similarity_one_and_an_unrelated_one_little(facts)
 def test_a_threshold_drops_what_is_below_it_and_from_the_total(facts, mode):
     every = found(facts, "the deploy key to the apartment", mode=mode, limit=100)
     for threshold in (0.2, 0.4, 0.7, 0.99):
-        kept = found(facts, "the deploy key to the apartment", mode=mode, limit=100, threshold=threshold)
+        kept = found(
+            facts, "the deploy key to the apartment", mode=mode, limit=100, threshold=threshold
+        )
         wanted = [hit for hit in every.hits if hit.score >= threshold]
         assert [hit.item.id for hit in kept.hits] == [hit.item.id for hit in wanted]
         assert kept.total == len(wanted)
@@ -147,14 +178,20 @@ def test_a_threshold_drops_what_is_below_it_and_from_the_total(facts, mode):
 
 @pytest.mark.parametrize("mode", ["hybrid", "vector", "text"])
 def test_an_order_by_similarity_is_one(facts, mode):
-    scores = [hit.score for hit in found(facts, "the old key", mode=mode, by_similarity=True, limit=100).hits]
+    scores = [
+        hit.score
+        for hit in found(facts, "the old key", mode=mode, by_similarity=True, limit=100).hits
+    ]
     assert scores == sorted(scores, reverse=True)
 
 
 @pytest.mark.parametrize("mode", ["hybrid", "vector", "text"])
 def test_one_hit_per_item_is_the_best_of_each(smart, mode):
     talk = tuple(Block(f"message {n} about sailing boats", "Ann") for n in range(6))
-    fill(smart, {"talk": Draft("conversation", blocks=talk), "other": note("A boat sailing on the lake.")})
+    fill(
+        smart,
+        {"talk": Draft("conversation", blocks=talk), "other": note("A boat sailing on the lake.")},
+    )
     every = found(smart, "sailing boats", mode=mode, limit=50)
     one = found(smart, "sailing boats", mode=mode, limit=50, per_item=True)
     assert (every.total, one.total) == (7, 2)
@@ -172,11 +209,24 @@ def crowd(at: At, tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
     """2,400 short notes with vectors, so that a side is full, and one that is unlike the others."""
     made = open_app(at(tmp_path_factory.mktemp("crowd"), "minilm"))
     animals, deeds, times = ("cat", "horse", "goat", "duck"), ("ate", "saw", "lost"), range(200)
-    drafts = {f"n{n}-{a}-{d}": note(f"The {a} {d} number {n}.", tags=("even",) if n % 2 == 0 else (),
-                                    attributes={"n": n}) for n in times for a in animals for d in deeds}
-    drafts["one"] = Draft("concept", blocks=(Block("The horse of a different colour.", "Zoe", "2020-05-05"),),
-                          tags=("rare", "odd"), status="draft", project="p", namespace="ns", audience=Audience.ORG,
-                          attributes={"path": "a/b/c", "list": ["x"]})
+    drafts = {
+        f"n{n}-{a}-{d}": note(
+            f"The {a} {d} number {n}.", tags=("even",) if n % 2 == 0 else (), attributes={"n": n}
+        )
+        for n in times
+        for a in animals
+        for d in deeds
+    }
+    drafts["one"] = Draft(
+        "concept",
+        blocks=(Block("The horse of a different colour.", "Zoe", "2020-05-05"),),
+        tags=("rare", "odd"),
+        status="draft",
+        project="p",
+        namespace="ns",
+        audience=Audience.ORG,
+        attributes={"path": "a/b/c", "list": ["x"]},
+    )
     fill(made, drafts)
     yield made
     made.close()
@@ -191,7 +241,7 @@ def test_pages_fit_together_without_gap_or_overlap(crowd, mode, size):
     for offset in (0, size, 90, 98, 180, len(places) - 3):
         page = found(crowd, "which horse was lost?", mode=mode, limit=size, offset=offset)
         shown = [(hit.item.id, hit.passage.ordinal) for hit in page.hits]
-        assert shown[:len(places) - offset] == places[offset:offset + size]
+        assert shown[: len(places) - offset] == places[offset : offset + size]
         assert len(shown) == min(size, whole.total - offset)
         assert page.total == whole.total
     assert found(crowd, "which horse was lost?", mode=mode, offset=100_000).hits == ()
@@ -213,15 +263,21 @@ def test_the_total_counts_what_passes_the_filter(crowd):
 # Filters inside the vector side
 
 RARE: dict[str, Filter] = {
-    "kinds": Filter(kinds=("concept",)), "tags_all": Filter(tags_all=("rare", "odd")),
-    "tags_any": Filter(tags_any=("rare", "none")), "tags_none": Filter(tags_none=("even",), kinds=("concept",)),
-    "statuses": Filter(statuses=("draft",)), "since": Filter(since="2020-01-01", until="2020-12-31"),
-    "until": Filter(until="2020-12-31"), "projects": Filter(projects=("p", "q")),
+    "kinds": Filter(kinds=("concept",)),
+    "tags_all": Filter(tags_all=("rare", "odd")),
+    "tags_any": Filter(tags_any=("rare", "none")),
+    "tags_none": Filter(tags_none=("even",), kinds=("concept",)),
+    "statuses": Filter(statuses=("draft",)),
+    "since": Filter(since="2020-01-01", until="2020-12-31"),
+    "until": Filter(until="2020-12-31"),
+    "projects": Filter(projects=("p", "q")),
     "namespaces": Filter(namespaces=("ns",)),
-    "speakers": Filter(speakers=("Zoe",)), "ids": Filter(ids=("one",)),
+    "speakers": Filter(speakers=("Zoe",)),
+    "ids": Filter(ids=("one",)),
     "where": Filter(where=(Condition("path", "under", "a/b"),)),
     "where list": Filter(where=(Condition("list", "has", "x"),)),
-    "owner": Filter(owner="local", kinds=("concept",)), "forgotten": Filter(forgotten=None, kinds=("concept",)),
+    "owner": Filter(owner="local", kinds=("concept",)),
+    "forgotten": Filter(forgotten=None, kinds=("concept",)),
 }
 
 
@@ -233,11 +289,23 @@ def test_one_among_thousands_is_found_by_meaning_under_every_filter(crowd, name,
     assert ([hit.item.id for hit in page.hits], page.total) == (["one"], 1)
 
 
-@pytest.mark.parametrize("chosen", [Filter(kinds=("entity",)), Filter(tags_all=("rare", "even")), Filter(owner="bob"),
-                                    Filter(forgotten=True), Filter(since="2020-06-01", until="2020-12-31"),
-                                    Filter(speakers=("Yan",)), Filter(ids=("two",)), Filter(statuses=("done",)),
-                                    Filter(where=(Condition("n", "gt", 500),)), Filter(tags_any=("none",)),
-                                    Filter(projects=("q",)), Filter(namespaces=("p",))])
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        Filter(kinds=("entity",)),
+        Filter(tags_all=("rare", "even")),
+        Filter(owner="bob"),
+        Filter(forgotten=True),
+        Filter(since="2020-06-01", until="2020-12-31"),
+        Filter(speakers=("Yan",)),
+        Filter(ids=("two",)),
+        Filter(statuses=("done",)),
+        Filter(where=(Condition("n", "gt", 500),)),
+        Filter(tags_any=("none",)),
+        Filter(projects=("q",)),
+        Filter(namespaces=("p",)),
+    ],
+)
 def test_a_filter_that_fits_nothing_finds_nothing(crowd, chosen):
     for mode in ("hybrid", "vector"):
         assert found(crowd, "a horse", mode=mode, filter=chosen) == Found((), 0)
@@ -256,18 +324,28 @@ def test_every_hit_passes_a_wide_filter(crowd):
 
 
 def test_nobody_finds_by_meaning_what_he_may_not_see(smart):
-    drafts = {"mine": note("My salary is high."), "team": note("The wages of the team.", audience=Audience.PROJECT,
-                                                              project="p"),
-              "all": note("Everybody gets paid on Friday.", audience=Audience.ORG)}
+    drafts = {
+        "mine": note("My salary is high."),
+        "team": note("The wages of the team.", audience=Audience.PROJECT, project="p"),
+        "all": note("Everybody gets paid on Friday.", audience=Audience.ORG),
+    }
     fill(smart, drafts)
     fill(smart, {"his": note("His income is secret.")}, BOB)
     fill(smart, {"far": note("Their earnings are elsewhere.")}, STRANGER)
-    wanted = {ME: {"mine", "team", "all"}, BOB: {"his", "all"}, replace(BOB, project="p"): {"his", "team", "all"},
-              STRANGER: {"far"}, replace(BOB, admin=True): {"mine", "team", "all", "his"},
-              replace(STRANGER, user="nobody"): set(), replace(BOB, project="q"): {"his", "all"}}
+    wanted = {
+        ME: {"mine", "team", "all"},
+        BOB: {"his", "all"},
+        replace(BOB, project="p"): {"his", "team", "all"},
+        STRANGER: {"far"},
+        replace(BOB, admin=True): {"mine", "team", "all", "his"},
+        replace(STRANGER, user="nobody"): set(),
+        replace(BOB, project="q"): {"his", "all"},
+    }
     for caller, visible in wanted.items():
         for mode in ("hybrid", "vector"):
-            assert set(ids(smart, "how much money do people earn?", caller, mode=mode)) == visible, caller
+            assert (
+                set(ids(smart, "how much money do people earn?", caller, mode=mode)) == visible
+            ), caller
         made = context.pack(smart.engine.search, caller, "salary income wages pay", 1000)
         assert {citation.id for citation in made.citations} <= visible
     assert smart.engine.similar(BOB, "My salary is high.") == []
@@ -300,7 +378,9 @@ def test_forgotten_and_edited_items_leave_the_vector_side_at_once(smart):
     smart.engine.restore(ME, "dog")
     assert by_meaning(smart, "pet destroyed the furniture")[0] == "dog"
     smart.engine.revise(ME, "dog", Patch(blocks=(Block("Interest rates fell by half a point."),)))
-    hits = {hit.item.id: hit for hit in found(smart, "pet destroyed the furniture", mode="vector").hits}
+    hits = {
+        hit.item.id: hit for hit in found(smart, "pet destroyed the furniture", mode="vector").hits
+    }
     assert hits["dog"].score < 0.7
     assert by_meaning(smart, "central bank policy")[0] == "dog"
     smart.engine.erase(ME, "dog")
@@ -339,7 +419,10 @@ def test_without_a_model_words_serve_and_it_is_said(app):
 
 
 def test_pending_embeddings_are_told_and_what_waits_is_found_by_words(smart):
-    long = Draft("conversation", blocks=tuple(Block(f"part {n} of a very long saga " * 8, "Ann") for n in range(200)))
+    long = Draft(
+        "conversation",
+        blocks=tuple(Block(f"part {n} of a very long saga " * 8, "Ann") for n in range(200)),
+    )
     for n in range(8):
         smart.engine.remember(ME, replace(long, id=f"saga{n}"))
     smart.engine.remember(ME, replace(note("A zeppelin over the harbour."), id="newest"))
@@ -350,8 +433,14 @@ def test_pending_embeddings_are_told_and_what_waits_is_found_by_words(smart):
 
 
 def test_chinese_is_found_by_words_without_a_vector(smart):
-    fill(smart, {"zh": note("上海的天气今天很好，我们去公园散步。"), "zh2": note("他昨天在北京买了一本关于历史的书。"),
-                 "en": note("The weather is fine.")})
+    fill(
+        smart,
+        {
+            "zh": note("上海的天气今天很好，我们去公园散步。"),
+            "zh2": note("他昨天在北京买了一本关于历史的书。"),
+            "en": note("The weather is fine."),
+        },
+    )
     page = found(smart, "公园散步")
     assert page.hits[0].item.id == "zh"
     assert "cosine" not in page.hits[0].reasons
@@ -368,22 +457,40 @@ def test_chinese_is_found_by_words_without_a_vector(smart):
 @pytest.fixture
 def talk(smart: App) -> App:
     """Two conversations of which every line begins with a name."""
-    trip = [("Caroline", "Where did you go last weekend?", "2023-05-08"), ("Melanie", "To the lake!", "2023-05-08"),
-            ("Caroline", "I painted a sunrise.", "2023-05-09"), ("Melanie", "The pottery class is on.", "2023-05-09")]
-    job = [("Caroline", "I applied to an adoption agency.", "2023-07-20"),
-           ("Melanie", "How are the kids?", "2023-07-20"),
-           ("user", "What is the capital of Peru?", "2023-07-21"), ("assistant", "Lima.", "2023-07-21")]
-    fill(smart, {name: Draft("conversation", blocks=tuple(Block(text, who, at) for who, text, at in lines))
-                 for name, lines in (("trip", trip), ("job", job))})
+    trip = [
+        ("Caroline", "Where did you go last weekend?", "2023-05-08"),
+        ("Melanie", "To the lake!", "2023-05-08"),
+        ("Caroline", "I painted a sunrise.", "2023-05-09"),
+        ("Melanie", "The pottery class is on.", "2023-05-09"),
+    ]
+    job = [
+        ("Caroline", "I applied to an adoption agency.", "2023-07-20"),
+        ("Melanie", "How are the kids?", "2023-07-20"),
+        ("user", "What is the capital of Peru?", "2023-07-21"),
+        ("assistant", "Lima.", "2023-07-21"),
+    ]
+    fill(
+        smart,
+        {
+            name: Draft(
+                "conversation", blocks=tuple(Block(text, who, at) for who, text, at in lines)
+            )
+            for name, lines in (("trip", trip), ("job", job))
+        },
+    )
     return smart
 
 
 def test_speakers_names_are_left_out_of_the_dense_query(talk):
     """The name alone is near to whatever its bearer said; the same question without it must be as near to the rest."""
-    named = {hit.passage.text: hit.reasons["cosine"]
-             for hit in found(talk, "Did Caroline's brush paint the sun coming up?", mode="vector").hits}
-    bare = {hit.passage.text: hit.reasons["cosine"]
-            for hit in found(talk, "Did brush paint the sun coming up?", mode="vector").hits}
+    named = {
+        hit.passage.text: hit.reasons["cosine"]
+        for hit in found(talk, "Did Caroline's brush paint the sun coming up?", mode="vector").hits
+    }
+    bare = {
+        hit.passage.text: hit.reasons["cosine"]
+        for hit in found(talk, "Did brush paint the sun coming up?", mode="vector").hits
+    }
     assert named == bare
     assert max(named, key=named.__getitem__) == "I painted a sunrise."
 
@@ -394,13 +501,21 @@ def test_a_query_of_nothing_but_a_name_still_means_the_name(talk):
 
 
 def test_roles_are_no_names(talk):
-    cosines = [found(talk, f"{word} manual", mode="vector").hits[0].reasons["cosine"] for word in ("user", "zebra")]
+    cosines = [
+        found(talk, f"{word} manual", mode="vector").hits[0].reasons["cosine"]
+        for word in ("user", "zebra")
+    ]
     assert cosines[0] != cosines[1]
-    assert found(talk, "user manual", mode="vector").hits != found(talk, "manual", mode="vector").hits
+    assert (
+        found(talk, "user manual", mode="vector").hits != found(talk, "manual", mode="vector").hits
+    )
 
 
 def test_a_reply_inherits_from_its_question_and_says_so(talk):
-    hits = {hit.passage.text: hit for hit in found(talk, "Where did you go at the weekend?", limit=8).hits}
+    hits = {
+        hit.passage.text: hit
+        for hit in found(talk, "Where did you go at the weekend?", limit=8).hits
+    }
     assert list(hits)[:2] == ["Where did you go last weekend?", "To the lake!"]
     reply = hits["To the lake!"].reasons
     assert reply["neighbours"] > 0.3
@@ -408,7 +523,10 @@ def test_a_reply_inherits_from_its_question_and_says_so(talk):
 
 
 def test_the_named_speaker_and_the_named_day_lift_a_hit_and_say_so(talk):
-    hits = {hit.passage.text: hit.reasons for hit in found(talk, "What did Melanie say on 20 July 2023?", limit=8).hits}
+    hits = {
+        hit.passage.text: hit.reasons
+        for hit in found(talk, "What did Melanie say on 20 July 2023?", limit=8).hits
+    }
     assert hits["How are the kids?"]["speaker"] == pytest.approx(0.2)
     assert hits["How are the kids?"]["date"] == pytest.approx(0.2)
     assert "speaker" not in hits["I applied to an adoption agency."]
@@ -417,7 +535,9 @@ def test_the_named_speaker_and_the_named_day_lift_a_hit_and_say_so(talk):
 
 
 def test_a_question_for_a_time_lifts_what_tells_one(talk):
-    hits = {hit.passage.text: hit.reasons for hit in found(talk, "When did you go away?", limit=8).hits}
+    hits = {
+        hit.passage.text: hit.reasons for hit in found(talk, "When did you go away?", limit=8).hits
+    }
     assert hits["Where did you go last weekend?"]["when"] == pytest.approx(0.1)
     assert "when" not in hits["I painted a sunrise."]
 
@@ -439,14 +559,19 @@ def test_the_past_is_searched_by_meaning_too(smart):
         assert page.hits[0].reasons["cosine"] > 0.2
         assert "new" not in ids(smart, "pet destroyed the furniture", **past)
         assert ids(smart, "becoming a doctor", **past)[0] == "exam"
-        assert ids(smart, "vehicle repair", **past)[0] == "car", "unchanged items come from the index"
+        assert ids(smart, "vehicle repair", **past)[0] == "car", (
+            "unchanged items come from the index"
+        )
         assert ids(smart, "pet destroyed the furniture", mode=mode)[0] == "new"
         assert "exam" not in ids(smart, "becoming a doctor", mode=mode)
         assert ids(smart, "central bank policy", **past)[0] != "dog"
 
 
 def test_a_search_of_the_past_scores_as_a_search_then_did(smart):
-    fill(smart, {"t": note("We want to see the sea.", title="Holiday plans"), "u": note(FACTS["car"])})
+    fill(
+        smart,
+        {"t": note("We want to see the sea.", title="Holiday plans"), "u": note(FACTS["car"])},
+    )
     then = found(smart, "a trip to the coast", mode="vector").hits[0]
     at = smart.clock.now()
     smart.engine.revise(ME, "t", Patch(title="Cancelled"))
@@ -461,7 +586,9 @@ def test_a_search_of_the_past_scores_as_a_search_then_did(smart):
 @pytest.mark.parametrize("budget", [20, 45, 120, 1000])
 def test_a_pack_stays_within_its_budget(talk, budget):
     for n in range(30):
-        talk.engine.remember(ME, note(f"Weekend plan {n}: go to the lake with {n} friends and paint the sunrise."))
+        talk.engine.remember(
+            ME, note(f"Weekend plan {n}: go to the lake with {n} friends and paint the sunrise.")
+        )
     talk.do_upkeep()
     pack = context.pack(talk.engine.search, ME, "weekend at the lake", budget)
     assert pack.tokens <= budget
@@ -482,7 +609,9 @@ def test_the_citations_of_a_pack_are_where_its_parts_come_from(talk):
         assert citation.title in head
         assert citation.cite in head
         _, blocks = talk.engine.read(ME, citation.id)
-        spoken = [f"{block.speaker}: {block.text}" if block.speaker else block.text for block in blocks]
+        spoken = [
+            f"{block.speaker}: {block.text}" if block.speaker else block.text for block in blocks
+        ]
         assert body in spoken
         assert citation.score >= 0.70
         if citation.id != "camp":
@@ -494,8 +623,16 @@ def test_the_citations_of_a_pack_are_where_its_parts_come_from(talk):
 def test_a_pack_says_nothing_twice(smart):
     text = "The night train to Vienna leaves at nine from the western station and arrives at seven in the morning."
     longer = text + " Breakfast is served from six on and costs nothing for those who have a bed."
-    fill(smart, {"a": note(text), "b": note(text.upper()), "c": note(text.replace(" and ", ", and ")),
-                 "d": note(longer), "e": note("The train to Graz has no beds.")})
+    fill(
+        smart,
+        {
+            "a": note(text),
+            "b": note(text.upper()),
+            "c": note(text.replace(" and ", ", and ")),
+            "d": note(longer),
+            "e": note("The train to Graz has no beds."),
+        },
+    )
     pack = context.pack(smart.engine.search, ME, "night train to Vienna", 2000)
     assert pack.text.lower().count("leaves at nine from the western") <= 2
     cited = [citation.id for citation in pack.citations]
@@ -504,8 +641,10 @@ def test_a_pack_says_nothing_twice(smart):
 
 
 def test_a_pack_keeps_both_sides_of_a_contradiction(smart):
-    text = ("The night train to Vienna leaves every day at {} from the western station, has beds and a bar, and "
-            "arrives in the early morning at the main station of the city, where the tram stops.")
+    text = (
+        "The night train to Vienna leaves every day at {} from the western station, has beds and a bar, and "
+        "arrives in the early morning at the main station of the city, where the tram stops."
+    )
     fill(smart, {"a": note(text.format("21:15")), "b": note(text.format("22:40"))})
     pack = context.pack(smart.engine.search, ME, "when does the night train to Vienna leave?", 2000)
     assert {citation.id for citation in pack.citations} == {"a", "b"}
@@ -515,7 +654,10 @@ def test_a_pack_leaves_out_what_is_clearly_unrelated(facts):
     pack = context.pack(facts.engine.search, ME, "which SQL server are we using?", 2000)
     assert "PostgreSQL" in pack.text
     assert "puppy" not in pack.text
-    assert context.pack(facts.engine.search, ME, "quantum chromodynamics on a lattice", 1000).text == ""
+    assert (
+        context.pack(facts.engine.search, ME, "quantum chromodynamics on a lattice", 1000).text
+        == ""
+    )
 
 
 @pytest.mark.parametrize("budget", [-5, 0, 19, 200_001])
@@ -533,17 +675,23 @@ def test_a_pack_passes_on_what_the_search_warned_of(app):
 
 # Duplicates
 
-ORIGINAL = "On Friday, Maria Lopez paid 40 euros for the train ticket to Berlin because the bus was full."
-SAME = ("on friday, maria lopez paid 40 euros for the train ticket to berlin because the bus was full",
-        "Maria Lopez paid 40 euros for the train ticket to Berlin on Friday because the bus was full.",
-        "On Friday, Maria Lopez paid 40 euros for the rail ticket to Berlin because the bus was full.",
-        "On Friday, Maria Lopez paid 40 euros for the ticket to Berlin because the bus was full.")
-OTHER = {"number": "On Friday, Maria Lopez paid 45 euros for the train ticket to Berlin because the bus was full.",
-         "date": "On Monday, Maria Lopez paid 40 euros for the train ticket to Berlin because the bus was full.",
-         "name": "On Friday, Maria Gomez paid 40 euros for the train ticket to Berlin because the bus was full.",
-         "place": "On Friday, Maria Lopez paid 40 euros for the train ticket to Munich because the bus was full.",
-         "negation": ORIGINAL.replace("was full", "was not full"),
-         "contraction": ORIGINAL.replace("was full", "wasn’t full")}
+ORIGINAL = (
+    "On Friday, Maria Lopez paid 40 euros for the train ticket to Berlin because the bus was full."
+)
+SAME = (
+    "on friday, maria lopez paid 40 euros for the train ticket to berlin because the bus was full",
+    "Maria Lopez paid 40 euros for the train ticket to Berlin on Friday because the bus was full.",
+    "On Friday, Maria Lopez paid 40 euros for the rail ticket to Berlin because the bus was full.",
+    "On Friday, Maria Lopez paid 40 euros for the ticket to Berlin because the bus was full.",
+)
+OTHER = {
+    "number": "On Friday, Maria Lopez paid 45 euros for the train ticket to Berlin because the bus was full.",
+    "date": "On Monday, Maria Lopez paid 40 euros for the train ticket to Berlin because the bus was full.",
+    "name": "On Friday, Maria Gomez paid 40 euros for the train ticket to Berlin because the bus was full.",
+    "place": "On Friday, Maria Lopez paid 40 euros for the train ticket to Munich because the bus was full.",
+    "negation": ORIGINAL.replace("was full", "was not full"),
+    "contraction": ORIGINAL.replace("was full", "wasn’t full"),
+}
 
 
 @pytest.mark.parametrize("text", SAME)
@@ -562,7 +710,10 @@ def test_a_contradiction_is_no_duplicate(smart, what):
 
 def test_the_very_same_text_is_marked_as_exact(smart):
     fill(smart, {"first": note(ORIGINAL), "second": note("  " + ORIGINAL.upper() + "\n")})
-    assert {(one.id, one.exact) for one in smart.engine.similar(ME, ORIGINAL)} == {("first", True), ("second", True)}
+    assert {(one.id, one.exact) for one in smart.engine.similar(ME, ORIGINAL)} == {
+        ("first", True),
+        ("second", True),
+    }
 
 
 def test_a_text_that_names_a_speaker_is_compared_with_the_name(smart):
@@ -584,18 +735,31 @@ def test_a_write_reports_what_is_there_in_nearly_the_same_words(smart):
     written = smart.engine.remember(ME, note(ORIGINAL.replace("train ", "rail ")))
     assert [(one.id, one.exact) for one in written.similar] == [("first", False)]
     assert 0.6 <= written.similar[0].similarity < 1
-    assert smart.engine.remember(ME, note("Something else altogether, about nothing known.")).similar == ()
-    assert [(one.id, one.exact) for one in smart.engine.remember(ME, note(FACTS["car"])).similar] == [("car", True)]
+    assert (
+        smart.engine.remember(ME, note("Something else altogether, about nothing known.")).similar
+        == ()
+    )
+    assert [
+        (one.id, one.exact) for one in smart.engine.remember(ME, note(FACTS["car"])).similar
+    ] == [("car", True)]
     assert smart.engine.remember(BOB, note(ORIGINAL)).similar == ()
 
 
 # What cannot be asked
 
 
-@pytest.mark.parametrize("fields, field", [({"mode": "magic"}, "mode"), ({"limit": 0}, "limit"),
-                                           ({"limit": 1001}, "limit"), ({"offset": -1}, "offset"),
-                                           ({"threshold": 1.01}, "threshold"),
-                                           ({"threshold": float("nan")}, "threshold"), ({"as_of": "soon"}, "as_of")])
+@pytest.mark.parametrize(
+    "fields, field",
+    [
+        ({"mode": "magic"}, "mode"),
+        ({"limit": 0}, "limit"),
+        ({"limit": 1001}, "limit"),
+        ({"offset": -1}, "offset"),
+        ({"threshold": 1.01}, "threshold"),
+        ({"threshold": float("nan")}, "threshold"),
+        ({"as_of": "soon"}, "as_of"),
+    ],
+)
 def test_a_question_without_sense_is_refused_by_the_name_of_its_fault(facts, fields, field):
     with pytest.raises(InvalidInput) as caught:
         found(facts, "anything", **fields)

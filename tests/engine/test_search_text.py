@@ -45,14 +45,22 @@ def small(at: At, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Ap
 @pytest.mark.parametrize("name", FILTERS)
 def test_a_filter_keeps_the_same_in_a_search_of_the_present_and_of_the_past(small, name):
     (app, then), (chosen, wanted) = small, FILTERS[name]
-    assert ids(app, "zebra", filter=chosen) == ids(app, "zebra", filter=chosen, mode="hybrid") == set(wanted)
+    assert (
+        ids(app, "zebra", filter=chosen)
+        == ids(app, "zebra", filter=chosen, mode="hybrid")
+        == set(wanted)
+    )
     assert chosen.where or ids(app, "zebra", filter=chosen, as_of=then) == set(wanted)
 
 
 @pytest.mark.parametrize("name", PASSAGES)
 def test_times_and_speakers_filter_passages(small, name):
     (app, then), (chosen, wanted) = small, PASSAGES[name]
-    assert ids(app, "zebra", filter=chosen) == ids(app, "zebra", filter=chosen, mode="hybrid") == set(wanted)
+    assert (
+        ids(app, "zebra", filter=chosen)
+        == ids(app, "zebra", filter=chosen, mode="hybrid")
+        == set(wanted)
+    )
     assert ids(app, "zebra", filter=chosen, as_of=then) == set(wanted)
 
 
@@ -65,7 +73,9 @@ def test_forgotten_items_are_found_only_where_asked_for(app):
 
 
 def test_a_filter_sees_what_an_item_has_become(app):
-    id = app.engine.remember(ME, note("zebra", tags=("old",), namespace="old", project="old")).item.id
+    id = app.engine.remember(
+        ME, note("zebra", tags=("old",), namespace="old", project="old")
+    ).item.id
     app.engine.revise(ME, id, Patch(tags=("new",), namespace="new", project="new", status="done"))
     for name in ("tags_all", "tags_any", "namespaces", "projects"):
         assert ids(app, "zebra", filter=Filter(**{name: ("old",)})) == set()
@@ -74,16 +84,33 @@ def test_a_filter_sees_what_an_item_has_become(app):
 
 # A crowd: 10,000 items in one import
 
+
 @pytest.fixture(scope="module")
 def crowd(at: At, tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
     """Every item says report; one in 10,000 has what a filter asks for; one of another user says okapi."""
     made = open_app(at(tmp_path_factory.mktemp("crowd")))
-    odd = {"tags": ["needle"], "namespace": "haystack", "project": "haystack", "kind": "concept",
-           "metadata": {"mark": 7}, "title": "the needle"}
+    odd = {
+        "tags": ["needle"],
+        "namespace": "haystack",
+        "project": "haystack",
+        "kind": "concept",
+        "metadata": {"mark": 7},
+        "title": "the needle",
+    }
     words = {0: " alpha", 1: " beta"}  # each in a quarter of all, both together in 20
-    made.engine.upkeep.import_(ME, (json.dumps({"content": f"report number{n}{words.get(n % 4, '')}"
-                                         f"{' alpha' if n % 1000 == 1 else ' beta' if n % 1000 == 500 else ''}"}
-                                        | (odd if n == 7_777 else {})) for n in range(CROWD)))
+    made.engine.upkeep.import_(
+        ME,
+        (
+            json.dumps(
+                {
+                    "content": f"report number{n}{words.get(n % 4, '')}"
+                    f"{' alpha' if n % 1000 == 1 else ' beta' if n % 1000 == 500 else ''}"
+                }
+                | (odd if n == 7_777 else {})
+            )
+            for n in range(CROWD)
+        ),
+    )
     made.engine.remember(BOB, note("okapi"))
     made.engine.remember(BOB, note("report for all", audience=Audience.ORG, status="rare"))
     yield made
@@ -91,10 +118,18 @@ def crowd(at: At, tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
 
 
 @pytest.mark.parametrize("mode", ["text", "hybrid"])
-@pytest.mark.parametrize("chosen", [
-    Filter(tags_all=("needle",)), Filter(tags_any=("needle", "pin")), Filter(namespaces=("haystack",)),
-    Filter(projects=("haystack",)), Filter(kinds=("concept",)), Filter(where=(Condition("mark", "eq", 7),))],
-    ids=["tags all", "tags any", "namespace", "project", "kind", "where"])
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        Filter(tags_all=("needle",)),
+        Filter(tags_any=("needle", "pin")),
+        Filter(namespaces=("haystack",)),
+        Filter(projects=("haystack",)),
+        Filter(kinds=("concept",)),
+        Filter(where=(Condition("mark", "eq", 7),)),
+    ],
+    ids=["tags all", "tags any", "namespace", "project", "kind", "where"],
+)
 def test_a_filter_that_keeps_one_in_ten_thousand_finds_it(crowd, chosen, mode):
     found = crowd.engine.recall(ME, Query("report", chosen, mode=mode))
     assert [hit.item.title for hit in found.hits] == ["the needle"]
@@ -104,8 +139,12 @@ def test_a_filter_that_keeps_one_in_ten_thousand_finds_it(crowd, chosen, mode):
 
 def test_a_status_or_an_owner_that_one_in_ten_thousand_has_is_found(crowd):
     for chosen in (Filter(statuses=("rare",)), Filter(owner="bob")):
-        assert [hit.passage.text for hit in crowd.engine.recall(ME, Query("report", chosen)).hits] == ["report for all"]
-    assert {hit.passage.text for hit in crowd.engine.recall(BOB, Query("report")).hits} == {"report for all"}
+        assert [
+            hit.passage.text for hit in crowd.engine.recall(ME, Query("report", chosen)).hits
+        ] == ["report for all"]
+    assert {hit.passage.text for hit in crowd.engine.recall(BOB, Query("report")).hits} == {
+        "report for all"
+    }
 
 
 def test_a_very_common_word_does_not_choose_beside_a_rare_one_but_is_found_alone(crowd):
@@ -129,8 +168,10 @@ def test_a_word_that_only_another_user_has_does_not_hide_ones_own_hits(crowd):
 @pytest.mark.parametrize("mode", ["text", "hybrid"])
 @pytest.mark.parametrize("size", [90, 100, 250])
 def test_pages_neither_overlap_nor_skip_also_in_a_crowd(crowd, mode, size):
-    pages = [crowd.engine.recall(ME, Query("report", mode=mode, limit=size, offset=offset))
-             for offset in range(0, 1001, size)]
+    pages = [
+        crowd.engine.recall(ME, Query("report", mode=mode, limit=size, offset=offset))
+        for offset in range(0, 1001, size)
+    ]
     seen = [hit.passage.item for page in pages for hit in page.hits]
     assert {page.total for page in pages} == {1000}
     assert len(seen) == len(set(seen)) == 1000
@@ -139,8 +180,10 @@ def test_pages_neither_overlap_nor_skip_also_in_a_crowd(crowd, mode, size):
 
 @pytest.mark.parametrize("mode", ["text", "hybrid"])
 def test_the_total_of_several_common_words_is_the_same_on_every_page(crowd, mode):
-    pages = [crowd.engine.recall(ME, Query("alpha beta", mode=mode, limit=8, offset=offset))
-             for offset in range(0, 64, 8)]
+    pages = [
+        crowd.engine.recall(ME, Query("alpha beta", mode=mode, limit=8, offset=offset))
+        for offset in range(0, 64, 8)
+    ]
     assert len({page.total for page in pages}) == 1
     both = [hit.passage.text for page in pages for hit in page.hits][:20]
     assert all("alpha" in text and "beta" in text for text in both)
@@ -149,7 +192,10 @@ def test_the_total_of_several_common_words_is_the_same_on_every_page(crowd, mode
 def test_pages_follow_one_order_with_falling_scores(app):
     fill(app, *("zebra " * (n % 5 + 1) + "filler " * (n % 7) for n in range(260)))
     whole = app.engine.recall(ME, Query("zebra", mode="text", limit=1000))
-    parts = [app.engine.recall(ME, Query("zebra", mode="text", limit=20, offset=n)) for n in range(0, 280, 20)]
+    parts = [
+        app.engine.recall(ME, Query("zebra", mode="text", limit=20, offset=n))
+        for n in range(0, 280, 20)
+    ]
     assert [hit for part in parts for hit in part.hits] == list(whole.hits)
     assert {part.total for part in parts} == {260}
     scores = [hit.rank_score for hit in whole.hits]
@@ -167,15 +213,38 @@ def test_one_hit_per_item_where_asked(app):
 
 # Words
 
-@pytest.mark.parametrize("text, query", [
-    ("東京都に住んでいます", "東京"), ("東京都に住んでいます", "住んで"), ("会議は明日です", "明日"),
-    ("我们选择了数据库", "数据"), ("서울에서 만나요", "서울"), ("テストケース", "ケース"), ("人々の声", "人々"),
-    ("Meeting 会議 tomorrow", "会議"), ("Café crème", "cafe creme"), ("cafe creme", "CAFÉ"),
-    ("naïve Ångström", "angstrom"), ("re\u0301sume\u0301", "résumé"), ("résumé", "re\u0301sume\u0301"),
-    ("naive", "nai\u0308ve"), ("Straße", "straße"), ("ИВАН Грозный", "иван"), ("running quickly", "runs"),
-    ("don't panic", "don't"), ("error_code_42", "error_code_42"), ("C3PO and R2D2", "r2d2"), ("a-b-c", "a-b-c"),
-    ("ﬁle ﬂow", "ﬁle"), ("İstanbul", "istanbul"), ("हिन्दी भाषा", "भाषा"), ("สวัสดีครับ", "สวัสดีครับ"),
-], ids=ascii)
+
+@pytest.mark.parametrize(
+    "text, query",
+    [
+        ("東京都に住んでいます", "東京"),
+        ("東京都に住んでいます", "住んで"),
+        ("会議は明日です", "明日"),
+        ("我们选择了数据库", "数据"),
+        ("서울에서 만나요", "서울"),
+        ("テストケース", "ケース"),
+        ("人々の声", "人々"),
+        ("Meeting 会議 tomorrow", "会議"),
+        ("Café crème", "cafe creme"),
+        ("cafe creme", "CAFÉ"),
+        ("naïve Ångström", "angstrom"),
+        ("re\u0301sume\u0301", "résumé"),
+        ("résumé", "re\u0301sume\u0301"),
+        ("naive", "nai\u0308ve"),
+        ("Straße", "straße"),
+        ("ИВАН Грозный", "иван"),
+        ("running quickly", "runs"),
+        ("don't panic", "don't"),
+        ("error_code_42", "error_code_42"),
+        ("C3PO and R2D2", "r2d2"),
+        ("a-b-c", "a-b-c"),
+        ("ﬁle ﬂow", "ﬁle"),
+        ("İstanbul", "istanbul"),
+        ("हिन्दी भाषा", "भाषा"),
+        ("สวัสดีครับ", "สวัสดีครับ"),
+    ],
+    ids=ascii,
+)
 def test_a_word_is_found_in_its_language(app, text, query):
     id, _ = fill(app, text, "something else entirely")
     assert ids(app, query) == {id}
@@ -190,7 +259,11 @@ def test_other_words_of_two_characters_are_not_found(app):
 def test_a_phrase_in_quotes_is_found_as_it_stands(app):
     exact, _ = fill(app, "the quick brown fox jumps", "the brown quick fox jumps")
     for mode in ("text", "hybrid"):
-        assert ids(app, '"quick brown"', mode=mode) == ids(app, 'fox "quick brown" jumps', mode=mode) == {exact}
+        assert (
+            ids(app, '"quick brown"', mode=mode)
+            == ids(app, 'fox "quick brown" jumps', mode=mode)
+            == {exact}
+        )
         assert ids(app, '"the quick" "fox jumps"', mode=mode) == {exact}
         assert ids(app, '"quick fox"', mode=mode) == ids(app, "quick brown", mode=mode) - {exact}
     assert len(ids(app, "quick brown")) == 2
@@ -200,16 +273,56 @@ def test_a_phrase_in_quotes_is_found_as_it_stands(app):
 
 def test_titles_and_speakers_are_searched_too(app):
     titled = app.engine.remember(ME, note("text", title="The okapi file")).item.id
-    said = app.engine.remember(ME, Draft(kind="conversation", blocks=(Block("text", "Zoltan"),))).item.id
+    said = app.engine.remember(
+        ME, Draft(kind="conversation", blocks=(Block("text", "Zoltan"),))
+    ).item.id
     assert (ids(app, "okapi"), ids(app, "zoltan")) == ({titled}, {said})
 
 
-@pytest.mark.parametrize("query", [
-    'zebra"', '"zebra', '""', '"', "zebra AND", "AND zebra", "zebra OR okapi", "NOT zebra", "NEAR(zebra giraffe, 2)",
-    "zebra*", "*", "(zebra", "zebra)", "()", "body:zebra", "scope : see", "zebra:giraffe", "^zebra", "zebra + giraffe",
-    "-zebra", "{body extra} : zebra", "1qzebra", "'; drop table item; --", "zebra; select", "%", "_", "\\",
-    "zebra\n\r\tgiraffe", "\ufeff", "a" * 9_999, "\U0001f993", "\u202e", "zebra\u200bgiraffe", '"' * 999, "?!.", "$.n",
-    "the", "NULL"], ids=lambda query: ascii(query[:24]))
+@pytest.mark.parametrize(
+    "query",
+    [
+        'zebra"',
+        '"zebra',
+        '""',
+        '"',
+        "zebra AND",
+        "AND zebra",
+        "zebra OR okapi",
+        "NOT zebra",
+        "NEAR(zebra giraffe, 2)",
+        "zebra*",
+        "*",
+        "(zebra",
+        "zebra)",
+        "()",
+        "body:zebra",
+        "scope : see",
+        "zebra:giraffe",
+        "^zebra",
+        "zebra + giraffe",
+        "-zebra",
+        "{body extra} : zebra",
+        "1qzebra",
+        "'; drop table item; --",
+        "zebra; select",
+        "%",
+        "_",
+        "\\",
+        "zebra\n\r\tgiraffe",
+        "\ufeff",
+        "a" * 9_999,
+        "\U0001f993",
+        "\u202e",
+        "zebra\u200bgiraffe",
+        '"' * 999,
+        "?!.",
+        "$.n",
+        "the",
+        "NULL",
+    ],
+    ids=lambda query: ascii(query[:24]),
+)
 def test_query_syntax_does_no_harm(app, query):
     id, other = fill(app, "zebra and giraffe", "elephant")
     for mode in ("text", "hybrid"):
@@ -228,12 +341,20 @@ def test_a_query_of_very_many_words_is_answered(app):
 
 # Tenants
 
+
 def test_the_words_of_another_tenant_do_not_change_ones_hits_scores_and_order(app):
-    fill(app, *("zebra " * (n % 3 + 1) + "okapi " * (n % 2) + "filler " * (n % 11) for n in range(180)))
+    fill(
+        app,
+        *("zebra " * (n % 3 + 1) + "okapi " * (n % 2) + "filler " * (n % 11) for n in range(180)),
+    )
     queries = [Query("zebra okapi", mode="text", limit=limit) for limit in (10, 180)]
     before = [app.engine.recall(ME, query) for query in queries]
-    texts = (("zebra " if n % 4 else "okapi ") + "padding of other people " * 30 for n in range(300))
-    app.engine.upkeep.import_(Caller(tenant="globex"), (json.dumps({"content": text}) for text in texts))
+    texts = (
+        ("zebra " if n % 4 else "okapi ") + "padding of other people " * 30 for n in range(300)
+    )
+    app.engine.upkeep.import_(
+        Caller(tenant="globex"), (json.dumps({"content": text}) for text in texts)
+    )
     assert [app.engine.recall(ME, query) for query in queries] == before
     assert app.engine.recall(ME, Query("padding", mode="text")).total == 0
     assert app.engine.recall(Caller(tenant="nobody"), Query("zebra", mode="text")).total == 0

@@ -24,24 +24,43 @@ def problems(content: str) -> str:
 
 def test_values_are_filled_in_by_name_and_by_path():
     assert filled("{{a}}-{{ a }}-{{b.c.d}}", a="x", b={"c": {"d": "y"}}) == "x-x-y"
-    assert filled("{{n}} {{yes}} {{tags}} {{object}}", n=3.5, yes=True, tags=["a", 2],
-                  object={"k": ["ü"]}) == '3.5 true a, 2 {"k": ["ü"]}'
+    assert (
+        filled(
+            "{{n}} {{yes}} {{tags}} {{object}}", n=3.5, yes=True, tags=["a", 2], object={"k": ["ü"]}
+        )
+        == '3.5 true a, 2 {"k": ["ü"]}'
+    )
 
 
 def test_several_and_nested_loops_know_their_entries_by_this_and_by_the_singular():
-    content = ("{{#each groups}}{{group.name}}:{{#each group.tags}} {{tag}}/{{this}}/{{group.name}}{{/each}};{{/each}}"
-               "{{#each boxes}}{{box}}{{/each}}{{#each entries}}{{entry.a}}{{this.a}}{{/each}}"
-               "{{#each data}}{{item}}{{/each}}")
-    assert filled(content, groups=[{"name": "A", "tags": ["x", "y"]}, {"name": "B", "tags": []}], boxes=[1, 2],
-                  entries=[{"a": 3}], data=[4]) == "A: x/x/A y/y/A;B:;12334"
+    content = (
+        "{{#each groups}}{{group.name}}:{{#each group.tags}} {{tag}}/{{this}}/{{group.name}}{{/each}};{{/each}}"
+        "{{#each boxes}}{{box}}{{/each}}{{#each entries}}{{entry.a}}{{this.a}}{{/each}}"
+        "{{#each data}}{{item}}{{/each}}"
+    )
+    assert (
+        filled(
+            content,
+            groups=[{"name": "A", "tags": ["x", "y"]}, {"name": "B", "tags": []}],
+            boxes=[1, 2],
+            entries=[{"a": 3}],
+            data=[4],
+        )
+        == "A: x/x/A y/y/A;B:;12334"
+    )
 
 
 def test_a_choice_takes_what_holds_and_what_is_not_given_does_not():
-    content = "{{#if note}}Note: {{note}}{{else}}{{#if other}}{{other}}{{else}}nothing{{/if}}{{/if}}"
+    content = (
+        "{{#if note}}Note: {{note}}{{else}}{{#if other}}{{other}}{{else}}nothing{{/if}}{{/if}}"
+    )
     assert filled(content, note="x") == "Note: x"
     assert filled(content, note="", other="y") == "y"
     assert filled(content) == "nothing"
-    assert filled("{{#each xs}}{{#if x.done}}+{{else}}-{{/if}}{{/each}}", xs=[{"done": True}, {}]) == "+-"
+    assert (
+        filled("{{#each xs}}{{#if x.done}}+{{else}}-{{/if}}{{/each}}", xs=[{"done": True}, {}])
+        == "+-"
+    )
 
 
 def test_lines_that_hold_a_block_alone_leave_no_line_behind():
@@ -77,16 +96,34 @@ def test_any_text_is_a_template_or_is_refused_with_its_problems(content):
     for values in ([], ["x"], "x"):
         found = told(content, values)
         assert not found.startswith("content: ") or "line " in found
-        assert not found.startswith("variables: ") or "missing" in found or "must be a list" in found
+        assert (
+            not found.startswith("variables: ") or "missing" in found or "must be a list" in found
+        )
 
 
 def test_every_problem_is_told_with_its_line():
-    told = problems("{{}}\n{{9x}}\n{{a b}} {{a..b}}\n{{system_x}} {{SUBCOG_y}} {{__z}}\n{{this}}\n{{#each xs}}\n"
-                    "{{/if}}\n{{else}}\n{{open\n}} shut }}\n{{#unless x}}{{! hm }}{{> part}}{{{x}}}")
-    for line, word in ((1, "missing"), (2, "`9x`"), (3, "`a b`"), (3, "`a..b`"), (4, "`system_x` is reserved"),
-                       (4, "`SUBCOG_y`"), (4, "`__z`"), (5, "`this`"), (6, "`#each` is not closed"), (7, "`/if`"),
-                       (8, "`else`"), (10, "`}}`"), (11, "`#unless x`"), (11, "`! hm`"), (11, "`> part`"),
-                       (11, "`{{`")):
+    told = problems(
+        "{{}}\n{{9x}}\n{{a b}} {{a..b}}\n{{system_x}} {{SUBCOG_y}} {{__z}}\n{{this}}\n{{#each xs}}\n"
+        "{{/if}}\n{{else}}\n{{open\n}} shut }}\n{{#unless x}}{{! hm }}{{> part}}{{{x}}}"
+    )
+    for line, word in (
+        (1, "missing"),
+        (2, "`9x`"),
+        (3, "`a b`"),
+        (3, "`a..b`"),
+        (4, "`system_x` is reserved"),
+        (4, "`SUBCOG_y`"),
+        (4, "`__z`"),
+        (5, "`this`"),
+        (6, "`#each` is not closed"),
+        (7, "`/if`"),
+        (8, "`else`"),
+        (10, "`}}`"),
+        (11, "`#unless x`"),
+        (11, "`! hm`"),
+        (11, "`> part`"),
+        (11, "`{{`"),
+    ):
         assert f"line {line}: " in told
         assert word in told, word
     assert "not closed" in problems("{{#if a}}{{#each b}}{{/each}}")
@@ -98,7 +135,9 @@ def test_every_problem_is_told_with_its_line():
 
 def test_missing_values_are_all_named_and_an_entry_may_lack_a_field():
     with pytest.raises(InvalidInput) as error:
-        filled("{{a}} {{b.c}} {{#each ds}}{{d.no}}{{e}}{{/each}} {{#each fs}}{{/each}}", b={}, ds=[{}])
+        filled(
+            "{{a}} {{b.c}} {{#each ds}}{{d.no}}{{e}}{{/each}} {{#each fs}}{{/each}}", b={}, ds=[{}]
+        )
     assert error.value.message == "Values are missing for: a, b.c, e, fs."
     assert error.value.field == "variables"
     with pytest.raises(InvalidInput, match="for: a"):
@@ -129,9 +168,14 @@ def test_control_characters_do_not_get_through():
 
 def test_as_json_cuts_at_headings_outside_of_code():
     text = "before\n# One\na\n## Two <b>\n```\n# no heading\n```\n"
-    assert json.loads(as_json(text)) == {"raw": text, "sections": [
-        {"level": 0, "title": "", "content": "before"}, {"level": 1, "title": "One", "content": "a"},
-        {"level": 2, "title": "Two <b>", "content": "```\n# no heading\n```"}]}
+    assert json.loads(as_json(text)) == {
+        "raw": text,
+        "sections": [
+            {"level": 0, "title": "", "content": "before"},
+            {"level": 1, "title": "One", "content": "a"},
+            {"level": 2, "title": "Two <b>", "content": "```\n# no heading\n```"},
+        ],
+    }
     assert json.loads(as_json("")) == {"sections": [], "raw": ""}
 
 
@@ -142,6 +186,8 @@ def test_as_xml_is_well_formed_whatever_the_values(value):
 
 
 def test_as_xml_has_sections_escaped():
-    root = ElementTree.fromstring(as_xml("# A & \"B\"\n- one <1>\n\n```\n# code\n```\n## C\n"))
+    root = ElementTree.fromstring(as_xml('# A & "B"\n- one <1>\n\n```\n# code\n```\n## C\n'))
     assert [(part.tag, part.get("level"), part.get("title"), part.text) for part in root] == [
-        ("section", "1", 'A & "B"', "- one <1>\n\n```\n# code\n```"), ("section", "2", "C", None)]
+        ("section", "1", 'A & "B"', "- one <1>\n\n```\n# code\n```"),
+        ("section", "2", "C", None),
+    ]

@@ -48,9 +48,20 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def filled(app: App) -> App:
     for caller in (ME, OTHER):
-        app.engine.remember(caller, note("zebra one. " * 60, id="a", title="A", tags=("x", "y"), attributes={"n": 1}))
-        app.engine.remember(caller, Draft("conversation", "", (Block("hi zebra", "ann", "2026-01-01", "l", {"m": 1}),
-                                                               Block("bye", "bot")), ("x",), id="b"))
+        app.engine.remember(
+            caller,
+            note("zebra one. " * 60, id="a", title="A", tags=("x", "y"), attributes={"n": 1}),
+        )
+        app.engine.remember(
+            caller,
+            Draft(
+                "conversation",
+                "",
+                (Block("hi zebra", "ann", "2026-01-01", "l", {"m": 1}), Block("bye", "bot")),
+                ("x",),
+                id="b",
+            ),
+        )
         app.engine.remember(caller, Draft("entity", "Zebra", id="c"))
         app.engine.link(caller, "a", "b", "about", 0.5, {"k": 1}, id="rel-1")
         app.engine.revise(caller, "b", Patch(title="B"))
@@ -90,39 +101,100 @@ MINE = "tenant = 'local'"
 ROW = f"(select row from item where {MINE} and id = 'a')"
 ONE = f"item = {ROW} and ordinal = 0"
 TAMPERINGS: dict[str, tuple[str, str]] = {
-    **{f"item {column}": (f"update item set {column} = {value} where {MINE} and id = 'a'", "a") for column, value in {
-        "title": "'forged'", "kind": "'concept'", "status": "'done'", "owner": "'eve'", "audience": "'org'",
-        "project": "'p'", "namespace": "'n'", "tags": "'[]'", "attributes": "'{}'", "version": "9", "seq": "9",
-        "created_at": "'2020'", "updated_at": "'2020'", "blocks": "9", "passages": "9", "forgotten": "1"}.items()},
-    "item number to truth": (f"update item set attributes = '{{\"n\":true}}' where {MINE} and id = 'a'", "a"),
+    **{
+        f"item {column}": (f"update item set {column} = {value} where {MINE} and id = 'a'", "a")
+        for column, value in {
+            "title": "'forged'",
+            "kind": "'concept'",
+            "status": "'done'",
+            "owner": "'eve'",
+            "audience": "'org'",
+            "project": "'p'",
+            "namespace": "'n'",
+            "tags": "'[]'",
+            "attributes": "'{}'",
+            "version": "9",
+            "seq": "9",
+            "created_at": "'2020'",
+            "updated_at": "'2020'",
+            "blocks": "9",
+            "passages": "9",
+            "forgotten": "1",
+        }.items()
+    },
+    "item number to truth": (
+        f"update item set attributes = '{{\"n\":true}}' where {MINE} and id = 'a'",
+        "a",
+    ),
     "item gone": (f"delete from item where {MINE} and id = 'a'", "a"),
-    "item too many": ("insert into item select 99, tenant, 'ghost', kind, title, status, owner, audience, project, "
-                      "namespace, tags, attributes, version, seq, created_at, updated_at, blocks, passages, "
-                      f"forgotten, reads, last_read from item where {MINE} and id = 'a'", "ghost"),
-    **{f"passage {column}": (f"update passage set {column} = {value} where {ONE}", "a") for column, value in {
-        "text": "'forged'", "block": "5", "at": "'2020-01-01'", "speaker": "'eve'", "locator": "'x'",
-        "attributes": "'{\"a\":1}'", "ordinal": "7", "tenant": "'globex'"}.items()},
-    "passage number to truth": (f"update passage set attributes = '{{\"m\":true}}' where {MINE} and speaker = 'ann'",
-                                "b"),
+    "item too many": (
+        "insert into item select 99, tenant, 'ghost', kind, title, status, owner, audience, project, "
+        "namespace, tags, attributes, version, seq, created_at, updated_at, blocks, passages, "
+        f"forgotten, reads, last_read from item where {MINE} and id = 'a'",
+        "ghost",
+    ),
+    **{
+        f"passage {column}": (f"update passage set {column} = {value} where {ONE}", "a")
+        for column, value in {
+            "text": "'forged'",
+            "block": "5",
+            "at": "'2020-01-01'",
+            "speaker": "'eve'",
+            "locator": "'x'",
+            "attributes": "'{\"a\":1}'",
+            "ordinal": "7",
+            "tenant": "'globex'",
+        }.items()
+    },
+    "passage number to truth": (
+        f"update passage set attributes = '{{\"m\":true}}' where {MINE} and speaker = 'ann'",
+        "b",
+    ),
     "passage gone": (f"delete from passage where {ONE}", "a"),
-    "passage too many": ("insert into passage (id, tenant, item, ordinal, block, text, at) select "
-                         f"(item << 20) + 9, tenant, item, 9, 0, text, at from passage where {ONE}", "a"),
-    "passage of no item": ("insert into passage (id, tenant, item, ordinal, block, text, at) select "
-                           f"98765 << 20, tenant, 98765, 0, 0, text, at from passage where {ONE}", "passage"),
+    "passage too many": (
+        "insert into passage (id, tenant, item, ordinal, block, text, at) select "
+        f"(item << 20) + 9, tenant, item, 9, 0, text, at from passage where {ONE}",
+        "a",
+    ),
+    "passage of no item": (
+        "insert into passage (id, tenant, item, ordinal, block, text, at) select "
+        f"98765 << 20, tenant, 98765, 0, 0, text, at from passage where {ONE}",
+        "passage",
+    ),
     "mark gone": (f"delete from sketch where item = {ROW}", "a"),
     "tag gone": (f"delete from tag where item = {ROW} and tag = 'x'", "a"),
     "tag too many": (f"insert into tag select 'local', 'forged', {ROW}", "a"),
     "tag of no item": ("insert into tag values ('local', 'forged', 98765)", "tag"),
-    **{f"link {column}": (f"update link set {column} = {value} where {MINE}", "rel-1") for column, value in {
-        "source": "'c'", "target": "'c'", "type": "'not'", "strength": "0.9", "attributes": "'{}'", "version": "4",
-        "created_at": "'2020'"}.items()},
+    **{
+        f"link {column}": (f"update link set {column} = {value} where {MINE}", "rel-1")
+        for column, value in {
+            "source": "'c'",
+            "target": "'c'",
+            "type": "'not'",
+            "strength": "0.9",
+            "attributes": "'{}'",
+            "version": "4",
+            "created_at": "'2020'",
+        }.items()
+    },
     "link gone": (f"delete from link where {MINE}", "rel-1"),
-    "link too many": ("insert into link select tenant, 'ghost', target, source, type, strength, attributes, version, "
-                      f"seq, created_at, updated_at from link where {MINE}", "ghost"),
-    "index too much": ("insert into passage_fts (rowid, body) values (987654, '1qforged')", "index"),
-    "index of no tenant": ("insert into passage_fts (rowid, body) values (987654, '77qforged')", "index"),
-    "index of another's passage": ("insert into passage_fts (rowid, body) select id, '2qforged' from passage "
-                                   f"where {ONE}", "index"),
+    "link too many": (
+        "insert into link select tenant, 'ghost', target, source, type, strength, attributes, version, "
+        f"seq, created_at, updated_at from link where {MINE}",
+        "ghost",
+    ),
+    "index too much": (
+        "insert into passage_fts (rowid, body) values (987654, '1qforged')",
+        "index",
+    ),
+    "index of no tenant": (
+        "insert into passage_fts (rowid, body) values (987654, '77qforged')",
+        "index",
+    ),
+    "index of another's passage": (
+        f"insert into passage_fts (rowid, body) select id, '2qforged' from passage where {ONE}",
+        "index",
+    ),
     "index empty": ("insert into passage_fts (passage_fts) values ('delete-all')", "index"),
     "head passages": (f"update head set passages = 99 where {MINE}", "sums"),
     "head terms": (f"update head set terms = 1 where {MINE}", "sums"),
@@ -152,23 +224,37 @@ def test_verify_sees_a_wrong_column_of_the_text_index(full, column):
         item, passages = rows.item("local", "b"), rows.passages("local", "b")
     assert item is not None
     right = dict(zip(("body", "extra", "scope"), indexed(1, item, passages[0]), strict=True))
-    (ref,), = raw(full.store.file, f"select id from passage where {MINE} and speaker = 'ann'")
+    ((ref,),) = raw(full.store.file, f"select id from passage where {MINE} and speaker = 'ann'")
     for command, columns in (("'delete'", right), ("null", right | {column: "1qforged"})):
-        raw(full.store.file, "insert into passage_fts (passage_fts, rowid, body, extra, scope) values "
-                             f"({command}, {ref}, '{columns['body']}', '{columns['extra']}', '{columns['scope']}')")
+        raw(
+            full.store.file,
+            "insert into passage_fts (passage_fts, rowid, body, extra, scope) values "
+            f"({command}, {ref}, '{columns['body']}', '{columns['extra']}', '{columns['scope']}')",
+        )
     assert any("index" in problem and " b" in problem for problem in full.engine.upkeep.verify())
     full.engine.upkeep.rebuild()
     assert full.engine.upkeep.verify() == []
 
 
-@pytest.mark.parametrize("sql", [
-    f"delete from event where {MINE} and seq = 1", f"delete from event where {MINE} and seq = 5",
-    f"delete from event where {MINE} and seq = 6", f"update event set version = 7 where {MINE} and seq = 6",
-    f"update event set data = '{{}}' where {MINE} and seq = 1",
-    f"update event set data = '{{' where {MINE} and seq = 2",
-    f"update event set type = 'sung' where {MINE} and seq = 5", f"update event set seq = 80 where {MINE} and seq = 6"])
+@pytest.mark.parametrize(
+    "sql",
+    [
+        f"delete from event where {MINE} and seq = 1",
+        f"delete from event where {MINE} and seq = 5",
+        f"delete from event where {MINE} and seq = 6",
+        f"update event set version = 7 where {MINE} and seq = 6",
+        f"update event set data = '{{}}' where {MINE} and seq = 1",
+        f"update event set data = '{{' where {MINE} and seq = 2",
+        f"update event set type = 'sung' where {MINE} and seq = 5",
+        f"update event set seq = 80 where {MINE} and seq = 6",
+    ],
+)
 def test_verify_names_the_tenant_of_a_damaged_log_and_goes_on_with_the_others(full, sql):
-    raw(full.store.file, sql, "update item set title = 'forged' where tenant = 'globex' and id = 'a'")
+    raw(
+        full.store.file,
+        sql,
+        "update item set title = 'forged' where tenant = 'globex' and id = 'a'",
+    )
     problems = full.engine.upkeep.verify()
     assert {problem.partition(":")[0] for problem in problems} == {"local", "globex"}
 
@@ -183,12 +269,14 @@ def test_rebuild_leaves_log_access_counts_settings_and_other_tables_as_they_are(
 
 # Migrations
 
+
 def test_a_fresh_folder_has_every_migration_with_its_checksum_and_keeps_them(tmp_path):
     for _ in range(2):
         opened(tmp_path).close()
         assert raw(tmp_path / FILE, "select number, name, checksum, oldest from migration") == [
             (row["number"], row["name"], hashlib.sha256(text.encode()).hexdigest(), 1)
-            for row, text in missing([], FOLDER)]
+            for row, text in missing([], FOLDER)
+        ]
 
 
 def test_a_folder_opened_first_by_many_at_once_works_for_all(tmp_path):
@@ -208,9 +296,13 @@ def test_a_folder_opened_first_by_many_at_once_works_for_all(tmp_path):
         app.close()
 
 
-@pytest.mark.parametrize("error, sql", [
-    (SchemaTooNew, "insert into migration values (99, 'mood', 'x', 99)"),
-    (StoreCorrupt, "update migration set checksum = 'other'")])
+@pytest.mark.parametrize(
+    "error, sql",
+    [
+        (SchemaTooNew, "insert into migration values (99, 'mood', 'x', 99)"),
+        (StoreCorrupt, "update migration set checksum = 'other'"),
+    ],
+)
 def test_a_schema_from_elsewhere_is_refused_and_stays_as_it_is(tmp_path, sql, error):
     opened(tmp_path).close()
     raw(tmp_path / FILE, *sql.split("; "))
@@ -221,7 +313,9 @@ def test_a_schema_from_elsewhere_is_refused_and_stays_as_it_is(tmp_path, sql, er
     assert (tmp_path / FILE).read_bytes() == before
 
 
-@pytest.mark.parametrize("content", [b"this is no database" * 100, b"SQLite format 3\0" + b"\xff" * 5000])
+@pytest.mark.parametrize(
+    "content", [b"this is no database" * 100, b"SQLite format 3\0" + b"\xff" * 5000]
+)
 def test_a_damaged_file_is_refused_by_name_and_stays_as_it_is(tmp_path, content):
     (tmp_path / FILE).write_bytes(content)
     with pytest.raises(StoreCorrupt):
@@ -230,6 +324,7 @@ def test_a_damaged_file_is_refused_by_name_and_stays_as_it_is(tmp_path, content)
 
 
 # Backup
+
 
 def test_a_backup_made_while_others_write_is_whole(app, tmp_path):
     app.engine.remember(ME, Draft(blocks=(Block("A sentence about zebras. " * 30_000),) * 2))
@@ -255,7 +350,7 @@ def test_a_backup_made_while_others_write_is_whole(app, tmp_path):
     assert copy.engine.upkeep.verify() == []
     assert 2 <= copy.engine.listing(ME).total <= written.result() + 1
     lines = list(copy.engine.upkeep.export("local"))[1:]
-    assert list(app.engine.upkeep.export("local"))[1:][:len(lines)] == lines
+    assert list(app.engine.upkeep.export("local"))[1:][: len(lines)] == lines
     copy.engine.remember(ME, note("life goes on"))
     copy.close()
 
@@ -280,7 +375,12 @@ def spoiled(file: Path) -> Iterable[tuple[Path, type[MemolithError]]]:
     raw(newer, "update migration set oldest = 99")
     foreign = file.with_name("foreign.db")
     raw(foreign, "create table letters (text)")
-    yield from ((garbage, StoreCorrupt), (torn, StoreCorrupt), (newer, SchemaTooNew), (foreign, MemolithError))
+    yield from (
+        (garbage, StoreCorrupt),
+        (torn, StoreCorrupt),
+        (newer, SchemaTooNew),
+        (foreign, MemolithError),
+    )
 
 
 def test_a_spoiled_backup_is_refused_and_the_folder_stays_empty(full, tmp_path):
@@ -292,6 +392,7 @@ def test_a_spoiled_backup_is_refused_and_the_folder_stays_empty(full, tmp_path):
 
 
 # Export and import
+
 
 def lines(app: App) -> list[str]:
     return list(app.engine.upkeep.export("local"))
@@ -316,7 +417,9 @@ def test_an_import_that_meets_what_is_here_already_is_refused_by_line(busy):
     assert "ine 2" in refused(busy, copy, Conflict)
     busy.engine.remember(ME, note("keyed"), key="k")
     assert "ine 1" in refused(busy, [changed(lines(busy)[-1], stream="new")], Conflict)
-    assert "ine 3" in refused(busy, [changed(copy[1], stream="new"), "", changed(copy[1], stream="new")])
+    assert "ine 3" in refused(
+        busy, [changed(copy[1], stream="new"), "", changed(copy[1], stream="new")]
+    )
 
 
 @each_store
@@ -332,8 +435,15 @@ def test_what_can_be_remembered_can_be_exported_and_imported(app, target):
     deep: dict[str, object] = {}
     for _ in range(98):
         deep = {"a": deep}
-    app.engine.remember(ME, Draft(blocks=(Block("x" * 999_999, "é" * 500, attributes=deep),), tags=("t" * 100,),
-                                  attributes={"password policy": "long", "n": 2**70} | deep, title="é" * 500))
+    app.engine.remember(
+        ME,
+        Draft(
+            blocks=(Block("x" * 999_999, "é" * 500, attributes=deep),),
+            tags=("t" * 100,),
+            attributes={"password policy": "long", "n": 2**70} | deep,
+            title="é" * 500,
+        ),
+    )
     app.engine.remember(ME, note("for guests the wifi password: sunshine,"))
     assert target.engine.upkeep.import_(ME, lines(app))[2] == {}
     assert dump(target.store) == dump(app.store)

@@ -15,7 +15,16 @@ import pytest
 from conftest import ME, note
 from memolith.app import App, open_app
 from memolith.engine.intake import Intake, Limits
-from memolith.engine.model import ORDINAL_BITS, Audience, Block, Caller, Condition, Draft, Filter, Patch
+from memolith.engine.model import (
+    ORDINAL_BITS,
+    Audience,
+    Block,
+    Caller,
+    Condition,
+    Draft,
+    Filter,
+    Patch,
+)
 from memolith.errors import Unavailable
 from memolith.retrieval.minilm import MiniLM
 from memolith.retrieval.vectors import HEADER, TAIL, VectorIndex, header, quantised, signs
@@ -48,8 +57,15 @@ class Shelf:
     def put(self, rows: np.ndarray, caller: Caller = ME, **fields: object) -> list[str]:
         """Remember one item per vector."""
         with self.app.store.writing(caller.tenant) as store:
-            ids = [self.app.engine.remember_in(store, caller, note(f"text {len(self.rows) + n}", **fields),
-                                               Intake(Limits(), "allow")).item.id for n in range(len(rows))]
+            ids = [
+                self.app.engine.remember_in(
+                    store,
+                    caller,
+                    note(f"text {len(self.rows) + n}", **fields),
+                    Intake(Limits(), "allow"),
+                ).item.id
+                for n in range(len(rows))
+            ]
         self.give(dict(zip(ids, rows, strict=True)), caller)
         return ids
 
@@ -59,7 +75,10 @@ class Shelf:
             for id, row in rows.items():
                 for ref, _, _ in store.unembedded(caller.tenant, id, self.model):
                     store.put_vector(ref, self.model, os.urandom(16), quantised(row.tobytes()))
-        self.rows |= {id: unit(np.frombuffer(quantised(row.tobytes()), "i1").astype("f4")) for id, row in rows.items()}
+        self.rows |= {
+            id: unit(np.frombuffer(quantised(row.tobytes()), "i1").astype("f4"))
+            for id, row in rows.items()
+        }
         self.unrounded |= rows
 
     def exact(self, query: np.ndarray, limit: int, among: set[str] | None = None) -> list[str]:
@@ -67,8 +86,14 @@ class Shelf:
         scores = np.stack([self.rows[id] for id in ids]) @ query
         return [ids[n] for n in np.argsort(-scores, kind="stable")[:limit]]
 
-    def ask(self, index: VectorIndex, query: np.ndarray, limit: int = 10, chosen: Filter = Filter(),
-            caller: Caller = ME) -> list[str]:
+    def ask(
+        self,
+        index: VectorIndex,
+        query: np.ndarray,
+        limit: int = 10,
+        chosen: Filter = Filter(),
+        caller: Caller = ME,
+    ) -> list[str]:
         with self.app.store.reading(caller.tenant) as store:
             found = index.nearest(store, caller, chosen, query.tobytes(), limit)
             items = store.places([one[0] for one in found])
@@ -87,7 +112,10 @@ class Shelf:
         """The share of the exact ten best that the index finds."""
         pick = np.random.default_rng(seed)
         known = np.stack(list(self.rows.values()))
-        asked = unit(known[pick.integers(0, len(known), queries)] + 0.04 * pick.normal(size=(queries, known.shape[1])))
+        asked = unit(
+            known[pick.integers(0, len(known), queries)]
+            + 0.04 * pick.normal(size=(queries, known.shape[1]))
+        )
         found = sum(len(set(self.exact(q, 10)) & set(self.ask(index, q))) for q in asked)
         return found / (min(10, len(known)) * queries)
 
@@ -130,11 +158,26 @@ def test_a_small_set_is_searched_exactly(shelf, count):
 
 def test_real_vectors_are_searched_as_exactly_as_the_model_tells_them_apart(shelf):
     pick = random.Random(2)
-    who, what, where = ("my sister", "the auditor", "Jonas", "a pilot"), ("lost a key", "paid the rent", "baked bread",
-                        "broke a leg", "read the contract", "sold the car"), ("in Rome", "at home", "by the sea")
+    who, what, where = (
+        ("my sister", "the auditor", "Jonas", "a pilot"),
+        (
+            "lost a key",
+            "paid the rent",
+            "baked bread",
+            "broke a leg",
+            "read the contract",
+            "sold the car",
+        ),
+        ("in Rome", "at home", "by the sea"),
+    )
     texts = [f"{a} {b} {c}" for a in who for b in what for c in where]
     pick.shuffle(texts)
-    rows = np.stack([np.frombuffer(vector, "<f4") for vector in MiniLM().embed([*texts, "who had an accident?"])])
+    rows = np.stack(
+        [
+            np.frombuffer(vector, "<f4")
+            for vector in MiniLM().embed([*texts, "who had an accident?"])
+        ]
+    )
     shelf.put(rows[:-1])
     assert set(shelf.ask(shelf.index(), rows[-1])) == set(shelf.exact(rows[-1], 10))
 
@@ -155,13 +198,17 @@ def test_scores_are_cosines(large):
         assert one[1] == pytest.approx(float(large.rows[items[one[0]][0].id] @ query), abs=0.01)
 
 
-@pytest.mark.parametrize("chosen", [Filter(kinds=("concept",)), Filter(tags_all=("few",)),
-                                    Filter(tags_any=("few", "none"))])
+@pytest.mark.parametrize(
+    "chosen",
+    [Filter(kinds=("concept",)), Filter(tags_all=("few",)), Filter(tags_any=("few", "none"))],
+)
 def test_a_filter_is_applied_before_the_search_and_not_after(large, chosen):
     wanted = {item.id for item in large.app.engine.listing(ME, chosen, limit=1000).items}
     assert len(wanted) == 96
     for query in random_rows(5, 8):
-        assert set(large.ask(large.index(), query, 10, chosen)) == set(large.exact(query, 10, wanted))
+        assert set(large.ask(large.index(), query, 10, chosen)) == set(
+            large.exact(query, 10, wanted)
+        )
 
 
 def test_one_in_thousands_is_found_whatever_the_query(large):
@@ -242,15 +289,23 @@ def test_what_has_gone_or_changed_is_masked_at_once(shelf, change, where):
 
 @pytest.mark.parametrize("where", ["snapshot", "tail"])
 def test_changes_of_status_and_scope_move_items_between_filters(shelf, where):
-    ids = shelf.put(random_rows(30, 1), audience=Audience.ORG, status="active", project="p1", namespace="n1")
+    ids = shelf.put(
+        random_rows(30, 1), audience=Audience.ORG, status="active", project="p1", namespace="n1"
+    )
     index, query = shelf.index(), random_rows(1, 6)[0]
     if where == "snapshot":
         shelf.snapshot(index)
     shelf.ask(index, query)
     moved = set(ids[:7])
     for id in moved:
-        shelf.app.engine.revise(ME, id, Patch(status="done", project="p2", namespace="n2", audience=Audience.USER))
-    for name, old, new in (("statuses", "active", "done"), ("projects", "p1", "p2"), ("namespaces", "n1", "n2")):
+        shelf.app.engine.revise(
+            ME, id, Patch(status="done", project="p2", namespace="n2", audience=Audience.USER)
+        )
+    for name, old, new in (
+        ("statuses", "active", "done"),
+        ("projects", "p1", "p2"),
+        ("namespaces", "n1", "n2"),
+    ):
         assert set(shelf.ask(index, query, 30, Filter(**{name: (new,)}))) == moved
         assert set(shelf.ask(index, query, 30, Filter(**{name: (old,)}))) == set(ids) - moved
     assert set(shelf.ask(index, query, 30, caller=BOB)) == set(ids) - moved
@@ -355,14 +410,18 @@ def of_another(path: Path, name: str, value: object) -> None:
 
 
 SPOILED: dict[str, Callable[[Path], object]] = {
-    "a wrong first byte": lambda path: flip(path, 0), "a header without sense": lambda path: flip(path, 16),
-    "a wrong digit in the header": lambda path: flip(path, path.read_bytes().index(b'"vector": ') + 10),
+    "a wrong first byte": lambda path: flip(path, 0),
+    "a header without sense": lambda path: flip(path, 16),
+    "a wrong digit in the header": lambda path: flip(
+        path, path.read_bytes().index(b'"vector": ') + 10
+    ),
     "a wrong change mark": lambda path: flip(path, path.read_bytes().index(b'"change": ') + 10),
     "a wrong row": lambda path: flip(path, path.stat().st_size - 100),
     "a wrong column": lambda path: flip(path, HEADER + 3),
     "cut off": lambda path: os.truncate(path, path.stat().st_size // 2),
     "cut off in the header": lambda path: os.truncate(path, 100),
-    "no bytes": lambda path: path.write_bytes(b""), "other bytes": lambda path: path.write_bytes(os.urandom(9000)),
+    "no bytes": lambda path: path.write_bytes(b""),
+    "other bytes": lambda path: path.write_bytes(os.urandom(9000)),
     "too long": lambda path: path.write_bytes(path.read_bytes() + bytes(64)),
     "of another database": lambda path: of_another(path, "database", "f" * 32),
     "of another model": lambda path: of_another(path, "model", "someone/else"),
@@ -528,7 +587,9 @@ def test_many_threads_search_while_others_write_and_roll_over(shelf):
 
 
 def test_a_long_item_with_many_passages_is_one_item_with_many_places(shelf):
-    draft = Draft(kind="conversation", blocks=tuple(Block(f"message {n}", speaker="Ann") for n in range(50)))
+    draft = Draft(
+        kind="conversation", blocks=tuple(Block(f"message {n}", speaker="Ann") for n in range(50))
+    )
     id = shelf.app.engine.remember(ME, draft).item.id
     rows = random_rows(50, 1)
     with shelf.app.store.writing(ME.tenant) as store:

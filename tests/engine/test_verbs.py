@@ -47,8 +47,9 @@ def found(app: App, caller: Caller, words: str, **choice: object) -> set[str]:
     return {hit.item.id for hit in app.engine.recall(caller, query).hits}
 
 
-def refused(error: type[MemolithError], call: Callable[..., object], *arguments: object,
-            **named: object) -> MemolithError:
+def refused(
+    error: type[MemolithError], call: Callable[..., object], *arguments: object, **named: object
+) -> MemolithError:
     with pytest.raises(error) as caught:
         call(*arguments, **named)
     return caught.value
@@ -56,10 +57,18 @@ def refused(error: type[MemolithError], call: Callable[..., object], *arguments:
 
 # Remember, revise, tag, append
 
+
 def test_what_is_remembered_is_read_back_as_written(app):
     long = "First sentence. " * 100 + "\n\n  odd\tspacing\r\n 日本語。テスト"
-    draft = Draft(title="A title", blocks=(Block(long), Block("b", "ann", "2026-01-02T03:04:05Z", "p. 3", {"n": 1})),
-                  tags=("b", "a"), attributes={"x": [1, {"y": None}]}, status="draft", namespace="ns", project="p")
+    draft = Draft(
+        title="A title",
+        blocks=(Block(long), Block("b", "ann", "2026-01-02T03:04:05Z", "p. 3", {"n": 1})),
+        tags=("b", "a"),
+        attributes={"x": [1, {"y": None}]},
+        status="draft",
+        namespace="ns",
+        project="p",
+    )
     written = app.engine.remember(ME, draft)
     item, blocks = app.engine.read(ME, written.item.id)
     assert item == written.item
@@ -81,8 +90,12 @@ def test_a_chosen_id_is_kept_and_cannot_be_taken_twice_even_after_erasing(app):
 def test_revise_changes_only_what_the_patch_names(app):
     id = remember(app, title="old", tags=("a",), attributes={"a": 1, "b": 2}, namespace="n")
     before = app.engine.read(ME, id)[0]
-    after = app.engine.revise(ME, id, Patch(title="new", attributes={"b": 3, "c": 4}, dropped=("a",))).item
-    assert after == before._replace(title="new", attributes={"b": 3, "c": 4}, version=2, updated_at=after.updated_at)
+    after = app.engine.revise(
+        ME, id, Patch(title="new", attributes={"b": 3, "c": 4}, dropped=("a",))
+    ).item
+    assert after == before._replace(
+        title="new", attributes={"b": 3, "c": 4}, version=2, updated_at=after.updated_at
+    )
     assert after.updated_at > before.updated_at
     assert app.engine.revise(ME, id, Patch(namespace="")).item.namespace == "context"
     assert app.engine.read(ME, id)[0].title == "new"
@@ -106,13 +119,16 @@ def test_tags_are_added_and_removed(app):
 
 def test_appended_messages_follow_the_others_and_are_found(app):
     talk = app.engine.remember(ME, TALK).item
-    item = app.engine.append(ME, talk.id, [Block("the zebra sleeps", "ann"), Block("good", "bot")]).item
+    item = app.engine.append(
+        ME, talk.id, [Block("the zebra sleeps", "ann"), Block("good", "bot")]
+    ).item
     assert (item.blocks, item.passages, item.version) == (4, 4, 2)
     assert texts(app, talk.id) == ["hi there", "hello", "the zebra sleeps", "good"]
     assert found(app, ME, "zebra") == {talk.id}
 
 
 # Forget, restore, erase
+
 
 def test_a_forgotten_item_leaves_every_read_path_and_comes_back_whole(app):
     id, other = remember(app, tags=("a",)), remember(app, "other")
@@ -126,7 +142,10 @@ def test_a_forgotten_item_leaves_every_read_path_and_comes_back_whole(app):
     assert (found(app, ME, "tea"), app.engine.explore(ME, other).links) == (set(), ())
     refused(NotFound, app.engine.link, ME, id, other, "again")
     item = app.engine.restore(ME, id).item
-    assert app.engine.read(ME, id) == (before[0]._replace(version=3, updated_at=item.updated_at), before[1])
+    assert app.engine.read(ME, id) == (
+        before[0]._replace(version=3, updated_at=item.updated_at),
+        before[1],
+    )
     assert found(app, ME, "tea") == {id}
     assert len(app.engine.explore(ME, other).links) == 1
 
@@ -140,8 +159,12 @@ def test_what_is_not_forgotten_cannot_be_restored(app):
 @pytest.mark.stores("sqlite")
 def test_erasing_leaves_no_byte_of_text_title_tags_metadata_speaker_and_links(app, tmp_path):
     words = ["quixotic", "zymurgy", "flibber", "sphinxian", "gobbledy", "hrothgar"]
-    draft = Draft(title=words[0], blocks=(Block(words[1], speaker=words[2]),), tags=(words[3],),
-                  attributes={"k": words[4]})
+    draft = Draft(
+        title=words[0],
+        blocks=(Block(words[1], speaker=words[2]),),
+        tags=(words[3],),
+        attributes={"k": words[4]},
+    )
     id, other = app.engine.remember(ME, draft).item.id, remember(app)
     cut = app.engine.link(ME, id, other, "about", attributes={"k": words[5]})
     app.engine.unlink(ME, cut.id)
@@ -168,6 +191,7 @@ def test_only_the_owner_or_an_admin_erases(app):
 
 # Links
 
+
 def test_a_link_is_made_replaced_and_cut(app):
     a, b = remember(app), remember(app)
     link = app.engine.link(ME, a, b, "about", 0.5, {"why": "x"})
@@ -183,27 +207,36 @@ def test_a_link_is_made_replaced_and_cut(app):
 
 # Idempotency and the optimistic lock
 
+
 def test_a_retried_write_returns_the_first_result(app):
     first = app.engine.remember(ME, note("tea at five", attributes={"a": 1, "b": 2}), key="k1")
     app.engine.revise(ME, first.item.id, Patch(title="later"))
-    assert app.engine.remember(ME, note("tea at five", attributes={"a": 1, "b": 2}), key="k1") == first._replace(
-        repeated=True)
+    assert app.engine.remember(
+        ME, note("tea at five", attributes={"a": 1, "b": 2}), key="k1"
+    ) == first._replace(repeated=True)
     assert length(app) == 2
 
 
 def test_the_order_of_metadata_does_not_make_a_retry_another_write(app):
     first = app.engine.remember(ME, note("tea", attributes={"a": 1, "b": 2}), key="k")
-    assert app.engine.remember(ME, note("tea", attributes={"b": 2, "a": 1}), key="k").item == first.item
+    assert (
+        app.engine.remember(ME, note("tea", attributes={"b": 2, "a": 1}), key="k").item
+        == first.item
+    )
 
 
-@pytest.mark.parametrize("text", ["The zebra drinks tea at five.", "The zebra drinks tea at five, always alone."])
+@pytest.mark.parametrize(
+    "text", ["The zebra drinks tea at five.", "The zebra drinks tea at five, always alone."]
+)
 def test_a_retried_write_reports_the_same_duplicates_exact_or_near(app, text):
     twin = remember(app, "the zebra drinks tea at five.")
     for _ in range(2):
         assert [one.id for one in app.engine.remember(ME, note(text), key="k").similar] == [twin]
 
 
-@pytest.mark.parametrize("verb, arguments", [("revise", [Patch(title="t " + TOKEN)]), ("append", [[Block(TOKEN)]])])
+@pytest.mark.parametrize(
+    "verb, arguments", [("revise", [Patch(title="t " + TOKEN)]), ("append", [[Block(TOKEN)]])]
+)
 def test_a_retried_change_returns_the_first_result(app, verb, arguments):
     id = remember(app)
     first = getattr(app.engine, verb)(ME, id, *arguments, key="k")
@@ -215,9 +248,11 @@ def test_a_retried_change_returns_the_first_result(app, verb, arguments):
 
 def test_a_key_used_for_other_content_or_another_verb_is_a_conflict(app):
     id = app.engine.remember(ME, note("one"), key="k").item.id
-    for error in (refused(Conflict, app.engine.remember, ME, note("two"), key="k"),
-                  refused(Conflict, app.engine.append, ME, id, [Block("one")], key="k"),
-                  refused(Conflict, app.engine.revise, ME, id, Patch(title="one"), key="k")):
+    for error in (
+        refused(Conflict, app.engine.remember, ME, note("two"), key="k"),
+        refused(Conflict, app.engine.append, ME, id, [Block("one")], key="k"),
+        refused(Conflict, app.engine.revise, ME, id, Patch(title="one"), key="k"),
+    ):
         assert error.field == "idempotency_key"
     assert length(app) == 1
 
@@ -239,10 +274,22 @@ def test_a_stale_version_is_refused_and_changes_nothing(app):
 def test_a_change_that_changes_nothing_writes_no_event(app):
     id = remember(app, title="t", tags=("a",), attributes={"n": 1})
     before = app.engine.read(ME, id)[0]
-    same = Patch(title=" t ", blocks=(Block("tea at five"),), tags=("a",), attributes={"n": 1}, dropped=("x",),
-                 status="active", audience=Audience.USER, project="", namespace="")
-    for written in (app.engine.revise(ME, id, same), app.engine.revise(ME, id, Patch()),
-                    app.engine.tag(ME, id, add=["a"], remove=["b"])):
+    same = Patch(
+        title=" t ",
+        blocks=(Block("tea at five"),),
+        tags=("a",),
+        attributes={"n": 1},
+        dropped=("x",),
+        status="active",
+        audience=Audience.USER,
+        project="",
+        namespace="",
+    )
+    for written in (
+        app.engine.revise(ME, id, same),
+        app.engine.revise(ME, id, Patch()),
+        app.engine.tag(ME, id, add=["a"], remove=["b"]),
+    ):
         assert (written.item, written.seq) == (before, 1)
     assert length(app) == 1
 
@@ -256,7 +303,9 @@ def test_a_link_made_again_as_it_is_writes_no_event(app):
 
 def test_a_number_and_a_truth_value_are_different_metadata(app):
     id = remember(app, attributes={"done": 1})
-    assert app.engine.revise(ME, id, Patch(attributes={"done": True})).item.attributes["done"] is True
+    assert (
+        app.engine.revise(ME, id, Patch(attributes={"done": True})).item.attributes["done"] is True
+    )
     for value in (1, True):
         app.engine.revise(ME, id, Patch(blocks=(Block("x", attributes={"done": value}),)))
         assert app.engine.read(ME, id)[1][0].attributes["done"] is value
@@ -265,7 +314,10 @@ def test_a_number_and_a_truth_value_are_different_metadata(app):
 # Who sees what
 
 AUDIENCES = {  # audience -> who sees it
-    Audience.USER: (ANN,), Audience.PROJECT: (ANN, BOB_IN_X), Audience.ORG: (ANN, BOB, BOB_IN_X)}
+    Audience.USER: (ANN,),
+    Audience.PROJECT: (ANN, BOB_IN_X),
+    Audience.ORG: (ANN, BOB, BOB_IN_X),
+}
 
 
 CALLERS = (ANN, BOB, BOB_IN_X, STRANGER, replace(STRANGER, project="x", admin=True))
@@ -284,19 +336,36 @@ def test_only_the_audience_sees_an_item_on_any_path(app, audience, caller):
     sees = caller in AUDIENCES[audience]
     assert (id in {item.id for item in app.engine.listing(caller).items}) == sees
     assert app.engine.listing(caller).total == sees + (caller.tenant == "acme")
-    assert (id in found(app, caller, "zebra")) == (id in found(app, caller, "zebra", tags_all=("t",))) == sees
+    assert (
+        (id in found(app, caller, "zebra"))
+        == (id in found(app, caller, "zebra", tags_all=("t",)))
+        == sees
+    )
     assert bool(app.engine.read_many(caller, [id])) == sees
     if caller.tenant == "acme":
         assert app.engine.explore(caller, other).links == (link,) * sees
-    for path in (app.engine.read, app.engine.explore, app.engine.past.history, app.engine.past.last):
+    for path in (
+        app.engine.read,
+        app.engine.explore,
+        app.engine.past.history,
+        app.engine.past.last,
+    ):
         if sees:
             path(caller, id)
         else:
             refused(NotFound, path, caller, id)
 
 
-@pytest.mark.parametrize("audience, caller", [(audience, caller) for audience in Audience for caller in CALLERS
-                                              if caller not in AUDIENCES[audience]], ids=str)
+@pytest.mark.parametrize(
+    "audience, caller",
+    [
+        (audience, caller)
+        for audience in Audience
+        for caller in CALLERS
+        if caller not in AUDIENCES[audience]
+    ],
+    ids=str,
+)
 def test_nobody_outside_the_audience_changes_an_item(app, audience, caller):
     id, other, link = linked_pair(app, audience)
     engine = app.engine
@@ -322,17 +391,23 @@ def test_the_history_of_an_item_tells_nothing_of_links_to_what_one_does_not_see(
 
 def test_a_refused_unlink_does_not_tell_what_the_hidden_end_is(app):
     hidden, _, link = linked_pair(app, Audience.USER)
-    for error in (refused(NotFound, app.engine.unlink, BOB, link.id), refused(NotFound, app.engine.past.undo, BOB, 3)):
+    for error in (
+        refused(NotFound, app.engine.unlink, BOB, link.id),
+        refused(NotFound, app.engine.past.undo, BOB, 3),
+    ):
         assert hidden not in f"{error.id} {error}"
 
 
 # Duplicates, access counts
 
+
 def test_the_same_text_but_for_case_and_white_space_is_reported(app):
     id = remember(app, "Tea at  five", title="T")
     hidden = remember(app, "tea at five", Caller(user="bob"))
     similar = app.engine.remember(ME, note("tea at FIVE ")).similar
-    assert [(one.id, one.title, one.similarity, one.exact) for one in similar] == [(id, "T", 1.0, True)]
+    assert [(one.id, one.title, one.similarity, one.exact) for one in similar] == [
+        (id, "T", 1.0, True)
+    ]
     assert hidden not in {one.id for one in similar}
     assert not any(one.exact for one in app.engine.remember(ME, note("tea at six")).similar)
     app.engine.forget(ME, id)
@@ -342,7 +417,9 @@ def test_the_same_text_but_for_case_and_white_space_is_reported(app):
 def test_a_long_text_that_only_begins_the_same_is_no_exact_duplicate(app):
     start = "The same sentence stands here. " * 60
     remember(app, start + "The end is good.")
-    assert not any(one.exact for one in app.engine.remember(ME, note(start + "The end is bad.")).similar)
+    assert not any(
+        one.exact for one in app.engine.remember(ME, note(start + "The end is bad.")).similar
+    )
 
 
 def test_copies_of_others_do_not_hide_ones_own_duplicate(app):
@@ -381,17 +458,25 @@ def test_a_read_that_was_not_yet_written_leaves_no_trace_of_an_erased_item(app):
 # Secrets
 
 DRAFTS = {
-    "content": note(f"key {TOKEN}"), "title": note("x", title=TOKEN), "tags": note("x", tags=(TOKEN,)),
-    "metadata": note("x", attributes={"a": [{"b": TOKEN}]}), "tuple": note("x", attributes={"a": (TOKEN,)}),
-    "speaker": Draft(blocks=(Block("x", speaker=TOKEN),)), "project": note("x", project=TOKEN),
-    "namespace": note("x", namespace=TOKEN), "locator": Draft(blocks=(Block("x", locator=TOKEN),)),
-    "message metadata": Draft(blocks=(Block("x", attributes={"a": TOKEN}),)), "name": note("x", attributes={TOKEN: 1}),
+    "content": note(f"key {TOKEN}"),
+    "title": note("x", title=TOKEN),
+    "tags": note("x", tags=(TOKEN,)),
+    "metadata": note("x", attributes={"a": [{"b": TOKEN}]}),
+    "tuple": note("x", attributes={"a": (TOKEN,)}),
+    "speaker": Draft(blocks=(Block("x", speaker=TOKEN),)),
+    "project": note("x", project=TOKEN),
+    "namespace": note("x", namespace=TOKEN),
+    "locator": Draft(blocks=(Block("x", locator=TOKEN),)),
+    "message metadata": Draft(blocks=(Block("x", attributes={"a": TOKEN}),)),
+    "name": note("x", attributes={TOKEN: 1}),
 }
 
 
 def leaks(app: App) -> bool:
     files = [file for file in app.settings.data.rglob("*") if file.is_file()]
-    return TOKEN in str(dump(app.store)) or any(TOKEN.encode() in file.read_bytes() for file in files)
+    return TOKEN in str(dump(app.store)) or any(
+        TOKEN.encode() in file.read_bytes() for file in files
+    )
 
 
 @pytest.mark.parametrize("place", DRAFTS)
@@ -405,12 +490,16 @@ def test_a_secret_is_redacted_in_every_changing_verb(app):
     assert app.engine.revise(ME, id, Patch(title=TOKEN), key="k").redactions == {"github-token": 1}
     assert app.engine.tag(ME, id, add=[TOKEN]).redactions == {"github-token": 1}
     assert app.engine.append(ME, id, [Block("x", TOKEN)]).redactions == {"github-token": 1}
-    assert app.engine.link(ME, id, other, "about", attributes={"a": TOKEN}).attributes == {"a": "[REDACTED]"}
+    assert app.engine.link(ME, id, other, "about", attributes={"a": TOKEN}).attributes == {
+        "a": "[REDACTED]"
+    }
     assert not leaks(app)
 
 
 def test_the_name_of_a_metadata_field_tells_that_its_value_is_a_secret(app):
-    written = app.engine.remember(ME, note("x", attributes={"db": {"password": "Tr0ub4" + "dor&3"}, "note": "ok"}))
+    written = app.engine.remember(
+        ME, note("x", attributes={"db": {"password": "Tr0ub4" + "dor&3"}, "note": "ok"})
+    )
     assert written.item.attributes == {"db": {"password": "[REDACTED]"}, "note": "ok"}
 
 
@@ -422,7 +511,9 @@ def test_a_value_is_not_lost_as_a_whole_for_a_word_inside_it(app):
 
 @pytest.mark.parametrize("place", DRAFTS)
 def test_where_secrets_are_blocked_nothing_is_written(app, place):
-    error = refused(BlockedContent, replace(app.engine, secrets="block").remember, ME, DRAFTS[place])
+    error = refused(
+        BlockedContent, replace(app.engine, secrets="block").remember, ME, DRAFTS[place]
+    )
     assert error.field
     assert TOKEN not in str(error)
     assert length(app) == 0

@@ -23,7 +23,9 @@ class Row(TypedDict):
     ids: list[int]
 
 
-TABLE: list[Row] = json.loads((Path(__file__).parent / "wordpiece_table.json").read_text(encoding="utf-8"))
+TABLE: list[Row] = json.loads(
+    (Path(__file__).parent / "wordpiece_table.json").read_text(encoding="utf-8")
+)
 KINDS = sorted({row["kind"] for row in TABLE})
 
 
@@ -36,7 +38,9 @@ def tokenizer() -> WordPiece:
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_ids_are_those_of_the_reference(tokenizer: WordPiece, kind: str) -> None:
     rows = [row for row in TABLE if row["kind"] == kind]
-    assert {row["text"]: tokenizer.ids(row["text"], 256) for row in rows} == {row["text"]: row["ids"] for row in rows}
+    assert {row["text"]: tokenizer.ids(row["text"], 256) for row in rows} == {
+        row["text"]: row["ids"] for row in rows
+    }
 
 
 def test_the_table_is_large_enough_to_mean_something() -> None:
@@ -65,7 +69,9 @@ def test_more_words_than_the_cache_holds_change_no_ids(tokenizer: WordPiece) -> 
     words = [f"w{number}" for number in range(CACHED_WORDS + 5)]
     tokenizer.ids(" ".join(words), 10 * len(words))
     fresh = WordPiece(MODEL_FOLDER / VOCAB_FILE)
-    assert [tokenizer.ids(word, 256) for word in words[:100]] == [fresh.ids(word, 256) for word in words[:100]]
+    assert [tokenizer.ids(word, 256) for word in words[:100]] == [
+        fresh.ids(word, 256) for word in words[:100]
+    ]
 
 
 def test_a_huge_text_is_read_only_as_far_as_needed(tokenizer: WordPiece) -> None:
@@ -84,7 +90,9 @@ def test_where_there_is_nothing_to_understand_all_is_unknown() -> None:
     assert share([START, END], {UNKNOWN}) == 1.0
 
 
-@pytest.mark.parametrize("text", ["Привет, как дела сегодня?", "مرحبا بالعالم كيف حالك", "안녕하세요 오늘 회의는"])
+@pytest.mark.parametrize(
+    "text", ["Привет, как дела сегодня?", "مرحبا بالعالم كيف حالك", "안녕하세요 오늘 회의는"]
+)
 def test_spelled_scripts_are_foreign_though_not_unknown(tokenizer: WordPiece, text: str) -> None:
     ids = tokenizer.ids(text, 256)
     assert share(ids, {UNKNOWN}) < 0.1
@@ -92,4 +100,6 @@ def test_spelled_scripts_are_foreign_though_not_unknown(tokenizer: WordPiece, te
 
 
 def test_accented_latin_is_not_foreign(tokenizer: WordPiece) -> None:
-    assert share(tokenizer.ids("Chúng tôi über İstanbul: Łódź, café", 256), tokenizer.foreign) == 0.0
+    assert (
+        share(tokenizer.ids("Chúng tôi über İstanbul: Łódź, café", 256), tokenizer.foreign) == 0.0
+    )

@@ -42,7 +42,9 @@ def open_the_way(wanted: set[str]) -> None:
         kernel.call("mount", "tmpfs", above, "tmpfs", 0, "mode=755")
         for path, handle in zip(paths, handles, strict=True):
             os.makedirs(path)
-            kernel.call("mount", f"/proc/self/fd/{handle}", path, None, kernel.BIND | kernel.RECURSIVE, None)
+            kernel.call(
+                "mount", f"/proc/self/fd/{handle}", path, None, kernel.BIND | kernel.RECURSIVE, None
+            )
             os.close(handle)
 
 
@@ -65,8 +67,11 @@ class Scene:
             (home / name).parent.mkdir(exist_ok=True)
             (home / name).write_text("secret")
         self.sockets = [socket.create_server(("127.0.0.1", 0))]
-        for kind, address in ((socket.SOCK_STREAM, f"\0memolith-{os.getpid()}"),
-                              (socket.SOCK_STREAM, str(home / "named")), (socket.SOCK_DGRAM, str(home / "datagram"))):
+        for kind, address in (
+            (socket.SOCK_STREAM, f"\0memolith-{os.getpid()}"),
+            (socket.SOCK_STREAM, str(home / "named")),
+            (socket.SOCK_DGRAM, str(home / "datagram")),
+        ):
             self.sockets.append(socket.socket(socket.AF_UNIX, kind))
             self.sockets[-1].bind(address)
         self.sockets[2].listen()
@@ -74,10 +79,17 @@ class Scene:
 
     def given(self, zygote: int) -> str:
         """What the attempts know."""
-        known = {"SERVER": os.getpid(), "ZYGOTE": zygote, "PORT": self.sockets[0].getsockname()[1],
-                 "ABSTRACT": f"\0memolith-{os.getpid()}", "NAMED": str(self.home / "named"),
-                 "DATAGRAM": str(self.home / "datagram"), "KEY": str(self.home / "key"),
-                 "DATABASE": str(self.home / "memolith.db"), "OTHER": str(self.home / "other" / "secret.txt")}
+        known = {
+            "SERVER": os.getpid(),
+            "ZYGOTE": zygote,
+            "PORT": self.sockets[0].getsockname()[1],
+            "ABSTRACT": f"\0memolith-{os.getpid()}",
+            "NAMED": str(self.home / "named"),
+            "DATAGRAM": str(self.home / "datagram"),
+            "KEY": str(self.home / "key"),
+            "DATABASE": str(self.home / "memolith.db"),
+            "OTHER": str(self.home / "other" / "secret.txt"),
+        }
         return GIVEN + "".join(f"{name} = {value!r}\n" for name, value in known.items())
 
     @contextmanager
@@ -88,7 +100,11 @@ class Scene:
 
     def damage(self) -> list[str]:
         """What somebody did to the server."""
-        done = [str(path) for path in (*self.home.rglob("pwned*"), *Path("/tmp").glob("pwned")) if path.is_file()]
+        done = [
+            str(path)
+            for path in (*self.home.rglob("pwned*"), *Path("/tmp").glob("pwned"))
+            if path.is_file()
+        ]
         texts = {path.read_text() for path in (self.stored, self.home / "memolith.db")}
         return done + [f"signal {number}" for number in self.signals] + sorted(texts - {"secret"})
 
@@ -105,8 +121,11 @@ def sandbox(home: Path, mode: str, wall_s: float):
 def attack(mode: str, scene: Scene) -> dict[str, object]:
     """Every attempt, and whether the runner answers after it."""
     escaped, silent, answers = [], [], {}
-    with (sandbox(scene.home, mode, 20.0) as patient, sandbox(scene.home, mode, 0.3) as hasty,
-          ThreadPoolExecutor(WORKERS) as pool):
+    with (
+        sandbox(scene.home, mode, 20.0) as patient,
+        sandbox(scene.home, mode, 0.3) as hasty,
+        ThreadPoolExecutor(WORKERS) as pool,
+    ):
         state = patient.state
         free: queue.Queue[tuple[str, str]] = queue.Queue()
         for _ in range(WORKERS if state[0] == mode else 0):
@@ -131,13 +150,21 @@ def attack(mode: str, scene: Scene) -> dict[str, object]:
 
         if state[0] == mode:
             list(pool.map(attempt, ATTEMPTS))
-    return {"state": state, "attempts": len(answers), "escaped": escaped, "silent": silent, "damage": scene.damage(),
-            "answers": answers}
+    return {
+        "state": state,
+        "attempts": len(answers),
+        "escaped": escaped,
+        "silent": silent,
+        "damage": scene.damage(),
+        "answers": answers,
+    }
 
 
 def control(scene: Scene) -> dict[str, object]:
     """The harmless attempts without a sandbox: they must get through."""
-    given = scene.given(os.getpid()) + f"def get_memory_path(*_):\n    return {str(scene.stored)!r}\n"
+    given = (
+        scene.given(os.getpid()) + f"def get_memory_path(*_):\n    return {str(scene.stored)!r}\n"
+    )
 
     def escapes(name: str) -> bool:
         command = [sys.executable, "-c", given + ATTEMPTS[name]]
@@ -145,7 +172,11 @@ def control(scene: Scene) -> dict[str, object]:
 
     os.environ["TMPDIR"] = str(scene.home)
     with ThreadPoolExecutor(WORKERS) as pool:
-        return {"escaped": [name for name, out in zip(HARMLESS, pool.map(escapes, HARMLESS), strict=True) if out]}
+        return {
+            "escaped": [
+                name for name, out in zip(HARMLESS, pool.map(escapes, HARMLESS), strict=True) if out
+            ]
+        }
 
 
 def main() -> None:

@@ -31,18 +31,36 @@ KEPT = ("PATH", "SYSTEMROOT", "TMPDIR", "TEMP", "TMP", "HOME", "VIRTUAL_ENV", "L
 def environment(**more: str) -> dict[str, str]:
     """What a child gets to see: nothing of ours, and no PYTHONUNBUFFERED, which would hide faults of the last flush."""
     kept = {name: os.environ[name] for name in KEPT if name in os.environ}
-    return {**kept, "PYTHONPATH": SRC, "PYTHONDONTWRITEBYTECODE": "1", "MEMOLITH_EMBEDDER": "none", **more}
+    return {
+        **kept,
+        "PYTHONPATH": SRC,
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "MEMOLITH_EMBEDDER": "none",
+        **more,
+    }
 
 
-def cli(data: Path | None, *arguments: str, stdin: str | bytes = b"", **env: str) -> subprocess.CompletedProcess[str]:
+def cli(
+    data: Path | None, *arguments: str, stdin: str | bytes = b"", **env: str
+) -> subprocess.CompletedProcess[str]:
     """Run one command to its end."""
     given = [*arguments, "--data", str(data)] if data else list(arguments)
     sent = stdin.encode() if isinstance(stdin, str) else stdin
-    if hasattr(os, "fork") and all(name.startswith("MEMOLITH_") or name in READ_LATE for name in env):
+    if hasattr(os, "fork") and all(
+        name.startswith("MEMOLITH_") or name in READ_LATE for name in env
+    ):
         return forked(given, sent, env)
-    ran = subprocess.run([*CLI, *given], input=sent, capture_output=True, timeout=TIMEOUT_S, env=environment(**env),
-                         check=False)
-    return subprocess.CompletedProcess(given, ran.returncode, ran.stdout.decode(), ran.stderr.decode())
+    ran = subprocess.run(
+        [*CLI, *given],
+        input=sent,
+        capture_output=True,
+        timeout=TIMEOUT_S,
+        env=environment(**env),
+        check=False,
+    )
+    return subprocess.CompletedProcess(
+        given, ran.returncode, ran.stdout.decode(), ran.stderr.decode()
+    )
 
 
 @cache
@@ -53,7 +71,9 @@ def forker() -> Child:
     return made
 
 
-def forked(arguments: list[str], stdin: bytes, env: dict[str, str]) -> subprocess.CompletedProcess[str]:
+def forked(
+    arguments: list[str], stdin: bytes, env: dict[str, str]
+) -> subprocess.CompletedProcess[str]:
     """Run one command in a process that need not start Python first."""
     with tempfile.TemporaryDirectory() as files:
         Path(files, "stdin").write_bytes(stdin)
@@ -73,7 +93,9 @@ def ask(data: Path | None, *arguments: str, stdin: str | bytes = b"", **env: str
 @contextmanager
 def in_memory() -> Iterator[Path]:
     """A folder where no write waits for a disk, if there is one; a kill loses nothing there that a disk would keep."""
-    with tempfile.TemporaryDirectory(dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None) as folder:
+    with tempfile.TemporaryDirectory(
+        dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    ) as folder:
         yield Path(folder)
 
 
@@ -93,8 +115,13 @@ def scan(folder: Path, needles: Iterable[str]) -> list[str]:
     A process that opens and closes a database file itself loses the locks that its SQLite connections hold on it.
     """
     sent = json.dumps(sorted(set(needles)))
-    ran = subprocess.run([sys.executable, "-S", "-E", str(HERE / "scan.py"), str(folder)], input=sent.encode(),
-                         capture_output=True, timeout=TIMEOUT_S, check=True)
+    ran = subprocess.run(
+        [sys.executable, "-S", "-E", str(HERE / "scan.py"), str(folder)],
+        input=sent.encode(),
+        capture_output=True,
+        timeout=TIMEOUT_S,
+        check=True,
+    )
     found: list[str] = json.loads(ran.stdout)
     return found
 
@@ -103,12 +130,19 @@ class Child:
     """A running program whose lines are collected, so that no wait is without an end."""
 
     def __init__(self, *arguments: str | Path, **env: str) -> None:
-        self.process = subprocess.Popen([sys.executable, *map(str, arguments)], stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(**env))
+        self.process = subprocess.Popen(
+            [sys.executable, *map(str, arguments)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=environment(**env),
+        )
         self.lines: queue.Queue[str | None] = queue.Queue()
         self.complaints: list[str] = []
-        self.readers = [threading.Thread(target=self.collect, daemon=True),
-                        threading.Thread(target=self.listen, daemon=True)]
+        self.readers = [
+            threading.Thread(target=self.collect, daemon=True),
+            threading.Thread(target=self.listen, daemon=True),
+        ]
         for reader in self.readers:
             reader.start()
 
@@ -173,4 +207,7 @@ def tell(step: str, work: Callable[[], object]) -> None:
     try:
         print(json.dumps({"step": step, "value": work()}), flush=True)
     except MemolithError as error:
-        print(json.dumps({"step": step, "error": type(error).__name__, "message": error.message}), flush=True)
+        print(
+            json.dumps({"step": step, "error": type(error).__name__, "message": error.message}),
+            flush=True,
+        )

@@ -77,7 +77,11 @@ class DemoAccess:
             from memolith.engine.model import Caller
 
             scopes = headers.get(b"x-demo-scopes", "read write admin run").split()
-            scope = {**scope, "memolith.caller": Caller(user=user), "memolith.scopes": frozenset(scopes)}
+            scope = {
+                **scope,
+                "memolith.caller": Caller(user=user),
+                "memolith.scopes": frozenset(scopes),
+            }
         await self.app(scope, receive, send)
 
 
@@ -101,11 +105,18 @@ def serve_http(port: str, *flags: str) -> None:
                 await stack.enter_async_context(door.manager.run())
             yield
 
-    web = Starlette(routes=[Route(path, door) for path, door in doors.items()], middleware=[Middleware(DemoAccess)],
-                    lifespan=lifespan)
-    uvicorn.run(web, host="127.0.0.1", port=int(port), log_level="warning", timeout_graceful_shutdown=1)
+    web = Starlette(
+        routes=[Route(path, door) for path, door in doors.items()],
+        middleware=[Middleware(DemoAccess)],
+        lifespan=lifespan,
+    )
+    uvicorn.run(
+        web, host="127.0.0.1", port=int(port), log_level="warning", timeout_graceful_shutdown=1
+    )
 
 
 if __name__ == "__main__":
     mode, *arguments = sys.argv[1:]
-    {"stdio": serve_stdio, "modules": show_modules, "prepare": prepare, "http": serve_http}[mode](*arguments)
+    {"stdio": serve_stdio, "modules": show_modules, "prepare": prepare, "http": serve_http}[mode](
+        *arguments
+    )

@@ -118,9 +118,13 @@ by tgkill: libc.syscall(234, SERVER, SERVER, 10) + 1 or 1/0
 by queue: libc.sigqueue(SERVER, 10, None) + 1 or 1/0
 """
 
-IMPORTS = ("import ctypes, fcntl, memolith, multiprocessing, os, resource, socket, struct, subprocess, sys\n"
-           "import urllib.request\n")
-GIVEN = IMPORTS + """
+IMPORTS = (
+    "import ctypes, fcntl, memolith, multiprocessing, os, resource, socket, struct, subprocess, sys\n"
+    "import urllib.request\n"
+)
+GIVEN = (
+    IMPORTS
+    + """
 libc = ctypes.CDLL(None, use_errno=True)
 def tmp(name): return os.path.join(os.environ.get("TMPDIR", "/tmp"), name)
 def mine(): return get_memory_path("ds-1", "a.txt")
@@ -128,6 +132,7 @@ def opened(one):
     try: return bool(os.fstat(one))
     except OSError: return False
 """
+)
 
 # What takes too much, kills itself or answers for the server: whole programs.
 PROGRAMS = {
@@ -204,14 +209,15 @@ for number in range(300): os.write(3, b'[%d, "value", ""]\\n' % number)
     "a question for a path": """
 for number in range(300): os.write(3, b'[%d, "ask", "[\\\\"../../x\\\\", \\\\"y\\\\"]"]\\n' % number)
 """,
-    "a question for numbers": "for number in range(300): os.write(3, b'[%d, \"ask\", \"[1, 2]\"]\\n' % number)",
-    "a question that is none": "for number in range(300): os.write(3, b'[%d, \"ask\", \"7\"]\\n' % number)",
+    "a question for numbers": 'for number in range(300): os.write(3, b\'[%d, "ask", "[1, 2]"]\\n\' % number)',
+    "a question that is none": 'for number in range(300): os.write(3, b\'[%d, "ask", "7"]\\n\' % number)',
     "text that is no text": "print('\\ud800'); os.write(1, b'\\xff\\xfe\\x00')",
     "an exception that fails": """
 class Bad(BaseException):
     def __str__(self): raise Bad()
 raise Bad()
-"""}
+""",
+}
 SLOW = {
     "a loop without end": "while True: pass",
     "a loop that ignores exceptions": "while True:\n try:\n  while True: pass\n except BaseException: pass",
@@ -221,7 +227,8 @@ SLOW = {
     "stopping itself": "os.kill(os.getpid(), 19)",
     "output without end": "while True: print('x' * 10000)",
     "output past Python": "while True: os.write(2, b'y' * 65536)",
-    "a program after a forged answer": "os.write(3, b'[1, \"value\", \"\"]\\n')\nwhile True: pass"}
+    "a program after a forged answer": 'os.write(3, b\'[1, "value", ""]\\n\')\nwhile True: pass',
+}
 
 
 def lines(group: str, text: str) -> dict[str, str]:
@@ -230,14 +237,34 @@ def lines(group: str, text: str) -> dict[str, str]:
     return {f"{group}: {name}": f"{code}\nprint('ESCAPED')" for name, _, code in parts}
 
 
-ONE_LINERS = {**lines("read", READS), **lines("write", WRITES), **lines("connect to", NETWORK),
-              **lines("start", PROCESSES), **lines("signal", SIGNALS)}
+ONE_LINERS = {
+    **lines("read", READS),
+    **lines("write", WRITES),
+    **lines("connect to", NETWORK),
+    **lines("start", PROCESSES),
+    **lines("signal", SIGNALS),
+}
 ATTEMPTS = {**ONE_LINERS, **PROGRAMS, **SLOW}
 # Landlock cannot hide that a path exists; this is documented.
 LEAKS = {"namespace": set(), "landlock": {"whether the database exists"}}
 # What does no harm where nothing stops it: for the control without a sandbox.
-HARMLESS = [name for name in ONE_LINERS if name.split(": ")[1] in (
-    "/etc/passwd", "the database", "the key in the home folder", "a stored file of another user",
-    "the environment of the server", "the connections of the machine", "the home folder", "a link in scratch",
-    "the server itself", "a shell", "os.system", "asking for the server",
-    "secrets in the environment")]
+HARMLESS = [
+    name
+    for name in ONE_LINERS
+    if name.split(": ")[1]
+    in (
+        "/etc/passwd",
+        "the database",
+        "the key in the home folder",
+        "a stored file of another user",
+        "the environment of the server",
+        "the connections of the machine",
+        "the home folder",
+        "a link in scratch",
+        "the server itself",
+        "a shell",
+        "os.system",
+        "asking for the server",
+        "secrets in the environment",
+    )
+]

@@ -48,15 +48,24 @@ def writes() -> None:
     tell("write", lambda: [ids.append(remember(app, n)) for n in range(10_000)])
     tell("fill", fill)
     tell("write again", lambda: remember(app, 20_000))
-    tell("revise", lambda: app.engine.revise(ME, ids[0], Patch(blocks=(Block("new words " * 3000),))).seq)
+    tell(
+        "revise",
+        lambda: app.engine.revise(ME, ids[0], Patch(blocks=(Block("new words " * 3000),))).seq,
+    )
     tell("erase", lambda: app.engine.erase(ME, ids[1]))
     tell("acknowledged", lambda: len(ids))
     tell("verify", app.engine.upkeep.verify)
     tell("listed", lambda: app.engine.listing(ME).total)
     tell("events", lambda: sum(1 for _ in app.engine.upkeep.export(ME.tenant)) - 1)
     tell("by id", lambda: app.engine.read(ME, ids[-1])[0].title)
-    tell("by words", lambda: app.engine.recall(ME, Query(f"number{len(ids) - 1}x", mode="text")).total)
-    tell("unwritten", lambda: app.engine.recall(ME, Query(f"number{len(ids)}x number20000x", mode="text")).total)
+    tell(
+        "by words",
+        lambda: app.engine.recall(ME, Query(f"number{len(ids) - 1}x", mode="text")).total,
+    )
+    tell(
+        "unwritten",
+        lambda: app.engine.recall(ME, Query(f"number{len(ids)}x number20000x", mode="text")).total,
+    )
     tell("by meaning", lambda: app.engine.recall(ME, Query(f"number{len(ids) - 1}x")).total > 0)
     tell("command list", lambda: ran("list", "--json"))
     tell("command show", lambda: ran("show", ids[0], "--json"))
@@ -64,7 +73,10 @@ def writes() -> None:
     tell("command remember", lambda: ran("remember", "one more"))
     tell("command export", lambda: ran("export", str(DISK / "export.jsonl")))
     tell("command backup", lambda: ran("backup", str(DISK / "backup.db")))
-    tell("left behind", lambda: sorted(path.name for path in DISK.iterdir() if path.name.startswith("backup")))
+    tell(
+        "left behind",
+        lambda: sorted(path.name for path in DISK.iterdir() if path.name.startswith("backup")),
+    )
     os.unlink(DISK / "ballast")
     tell("with room", lambda: ran("remember", "this is zorbulax with room", "--json"))
     tell("verify with room", app.engine.upkeep.verify)
@@ -75,10 +87,17 @@ def writes() -> None:
 def snapshot() -> None:
     """A vector snapshot that does not fit."""
     app = open_app(Settings(data=DISK / "data", busy_s=2))
-    item = app.engine.remember(ME, Draft(kind="conversation", blocks=tuple(Block(f"m {n}") for n in range(3000)))).item
+    item = app.engine.remember(
+        ME, Draft(kind="conversation", blocks=tuple(Block(f"m {n}") for n in range(3000)))
+    ).item
     with app.store.writing(ME.tenant) as rows:
         for ref in range(1, 3001):
-            rows.put_vector(ref, app.embedder.id, ref.to_bytes(16, "big"), bytes(n % 100 + 1 for n in range(384)))
+            rows.put_vector(
+                ref,
+                app.embedder.id,
+                ref.to_bytes(16, "big"),
+                bytes(n % 100 + 1 for n in range(384)),
+            )
     app.store.shred()
     tell("fill", fill)
     tell("snapshot", lambda: app.renew(always=True))

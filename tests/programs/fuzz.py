@@ -9,17 +9,91 @@ from typing import Any
 
 from memolith.registry import Registry, Tool
 
-NUMBERS: list[Any] = [0, -1, 1, 2**31, 2**63, -(2**63) - 1, 10**30, 1e308, -0.0, 0.5, float("nan"), float("inf")]
+NUMBERS: list[Any] = [
+    0,
+    -1,
+    1,
+    2**31,
+    2**63,
+    -(2**63) - 1,
+    10**30,
+    1e308,
+    -0.0,
+    0.5,
+    float("nan"),
+    float("inf"),
+]
 TEXTS: list[Any] = [
-    "", " ", "\0", "a\0b", "\ud800", "\udc00x", "\u202e", "\ufeff", "'; DROP TABLE items; --", "../../etc/passwd",
-    "%00", "{{7*7}}", "${jndi:x}", "<script>", "x" * 2_000, "𝕏" * 500, "\r\n\r\n", '"', "\\", "NEAR(", '"unbalanced',
-    "* OR *", "a:b:c", "-", "9999-99-99T99:99:99Z", "0000-00-00", "-1 day", "2026-01-01T00:00:00+99:99", "memolith://item/",
-    "None"]
-OTHERS: list[Any] = [None, True, False, [], {}, [[]], [None], {"": ""}, {"a": {"b": []}}, [1, "a", None], {"$ref": "#"}]
-METHODS = ["", "tools/call", "tools/list", "initialize", "ping", "resources/read", "resources/list", "prompts/get",
-           "prompts/list", "completion/complete", "logging/setLevel", "resources/subscribe", "server/discover", "rpc.x",
-           "subscriptions/listen", "notifications/cancelled", "notifications/initialized", "tools/call\n", "\ud800", 7]
-MODERN = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
+    "",
+    " ",
+    "\0",
+    "a\0b",
+    "\ud800",
+    "\udc00x",
+    "\u202e",
+    "\ufeff",
+    "'; DROP TABLE items; --",
+    "../../etc/passwd",
+    "%00",
+    "{{7*7}}",
+    "${jndi:x}",
+    "<script>",
+    "x" * 2_000,
+    "𝕏" * 500,
+    "\r\n\r\n",
+    '"',
+    "\\",
+    "NEAR(",
+    '"unbalanced',
+    "* OR *",
+    "a:b:c",
+    "-",
+    "9999-99-99T99:99:99Z",
+    "0000-00-00",
+    "-1 day",
+    "2026-01-01T00:00:00+99:99",
+    "memolith://item/",
+    "None",
+]
+OTHERS: list[Any] = [
+    None,
+    True,
+    False,
+    [],
+    {},
+    [[]],
+    [None],
+    {"": ""},
+    {"a": {"b": []}},
+    [1, "a", None],
+    {"$ref": "#"},
+]
+METHODS = [
+    "",
+    "tools/call",
+    "tools/list",
+    "initialize",
+    "ping",
+    "resources/read",
+    "resources/list",
+    "prompts/get",
+    "prompts/list",
+    "completion/complete",
+    "logging/setLevel",
+    "resources/subscribe",
+    "server/discover",
+    "rpc.x",
+    "subscriptions/listen",
+    "notifications/cancelled",
+    "notifications/initialized",
+    "tools/call\n",
+    "\ud800",
+    7,
+]
+MODERN = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
 
 
 class Fuzzer:
@@ -44,7 +118,11 @@ class Fuzzer:
         if kind == "array":
             return [self.fitting(schema.get("items", {})) for _ in range(pick([0, 1, 2, 60]))]
         if kind == "object" and "properties" in schema:
-            return {name: self.fitting(part) for name, part in schema["properties"].items() if pick((0, 1, 1))}
+            return {
+                name: self.fitting(part)
+                for name, part in schema["properties"].items()
+                if pick((0, 1, 1))
+            }
         if kind == "object":
             return pick([{}, {"a": self.any()}, nested(pick([3, 63, 64, 65, 300]))])
         return pick(TEXTS)
@@ -52,10 +130,16 @@ class Fuzzer:
     def arguments(self, tool: Tool) -> Any:
         """Arguments of which hardly any are good."""
         chance = self.chance
-        given = {name: self.fitting(schema) for name, schema in tool.input_schema["properties"].items()
-                 if name in tool.input_schema.get("required", ()) or chance.random() < 0.4}
+        given = {
+            name: self.fitting(schema)
+            for name, schema in tool.input_schema["properties"].items()
+            if name in tool.input_schema.get("required", ()) or chance.random() < 0.4
+        }
         for _ in range(chance.choice((0, 1, 1, 2))):
-            names = [*given, chance.choice(["surprise", "", "__class__", "\ud800", "id", "x" * 300])]
+            names = [
+                *given,
+                chance.choice(["surprise", "", "__class__", "\ud800", "id", "x" * 300]),
+            ]
             given[chance.choice(names)] = self.any()
         if given and chance.random() < 0.1:
             del given[chance.choice(list(given))]
@@ -66,14 +150,28 @@ class Fuzzer:
         chance = self.chance
         tool = chance.choice(self.tools)
         params: Any = {"name": tool.name, "arguments": self.arguments(tool)}
-        message: dict[str, Any] = {"jsonrpc": "2.0", "id": chance.randrange(10**6), "method": "tools/call"}
+        message: dict[str, Any] = {
+            "jsonrpc": "2.0",
+            "id": chance.randrange(10**6),
+            "method": "tools/call",
+        }
         if chance.random() < 0.3:
             message["method"] = chance.choice(METHODS)
-            params = {chance.choice(["uri", "name", "cursor", "ref", "argument", "requestId", "level"]): self.any()
-                      for _ in range(3)}
+            params = {
+                chance.choice(
+                    ["uri", "name", "cursor", "ref", "argument", "requestId", "level"]
+                ): self.any()
+                for _ in range(3)
+            }
         if chance.random() < 0.2:
-            params["_meta"] = chance.choice([MODERN, {**MODERN, chance.choice(list(MODERN)): self.any()}, self.any(),
-                                             {"progressToken": self.any(), "memolith/idempotency-key": self.any()}])
+            params["_meta"] = chance.choice(
+                [
+                    MODERN,
+                    {**MODERN, chance.choice(list(MODERN)): self.any()},
+                    self.any(),
+                    {"progressToken": self.any(), "memolith/idempotency-key": self.any()},
+                ]
+            )
         message["params"] = params if chance.random() < 0.9 else self.any()
         if chance.random() < 0.15:
             message[chance.choice(["jsonrpc", "id", "method", "result", "error"])] = self.any()
@@ -84,12 +182,24 @@ class Fuzzer:
     def text(self, value: Any) -> bytes:
         """The value as JSON, now and then with broken bytes in it."""
         chance = self.chance
-        data = json.dumps(value, ensure_ascii=chance.random() < 0.7).encode("utf-8", "surrogatepass")
+        data = json.dumps(value, ensure_ascii=chance.random() < 0.7).encode(
+            "utf-8", "surrogatepass"
+        )
         if chance.random() < 0.15:
             place = chance.randrange(len(data))
-            data = chance.choice((data[:place], data[place:], data[:place] + b"\xff\xfe" + data[place:],
-                                  data[:place] + b"\0" + data[place + 1:], data + data, data.replace(b'"', b"'"),
-                                  data[:place] + b"[" * 3000, b"\xef\xbb\xbf" + data, data.replace(b":", b"", 1)))
+            data = chance.choice(
+                (
+                    data[:place],
+                    data[place:],
+                    data[:place] + b"\xff\xfe" + data[place:],
+                    data[:place] + b"\0" + data[place + 1 :],
+                    data + data,
+                    data.replace(b'"', b"'"),
+                    data[:place] + b"[" * 3000,
+                    b"\xef\xbb\xbf" + data,
+                    data.replace(b":", b"", 1),
+                )
+            )
         return data
 
     def frames(self, count: int) -> Iterator[bytes]:

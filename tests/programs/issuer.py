@@ -47,11 +47,21 @@ class SmallIssuer:
 
     @property
     def settings(self) -> dict[str, str]:
-        return {"oauth_issuer": self.url, "oauth_audience": AUDIENCE, "oauth_jwks_url": self.url + "/jwks"}
+        return {
+            "oauth_issuer": self.url,
+            "oauth_audience": AUDIENCE,
+            "oauth_jwks_url": self.url + "/jwks",
+        }
 
     def claims(self, **more: Any) -> dict[str, Any]:
-        return {"iss": self.url, "aud": AUDIENCE, "sub": "ada", "exp": int(time.time()) + 600, "scope": "read write",
-                **more}
+        return {
+            "iss": self.url,
+            "aud": AUDIENCE,
+            "sub": "ada",
+            "exp": int(time.time()) + 600,
+            "scope": "read write",
+            **more,
+        }
 
     def token(self, kid: str = "one", **more: Any) -> str:
         """A good token, but for what is given."""
@@ -63,31 +73,43 @@ class SmallIssuer:
     def forged(self) -> dict[str, str]:
         """Tokens that nobody may come in with."""
         pem = self.key.public_key().public_bytes(
-            serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
+            serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+        )
         good = self.token()
         head, body, seal = good.split(".")
         no_exp = {name: value for name, value in self.claims().items() if name != "exp"}
         return {
             "wrong audience": self.token(aud="https://other.example"),
             "audience of a longer name": self.token(aud=AUDIENCE + ".evil.example"),
-            "wrong issuer": self.token(iss="https://evil.example"), "expired": self.token(exp=int(time.time()) - 120),
-            "not yet": self.token(nbf=int(time.time()) + 600), "without an end": self.signed(no_exp, {"kid": "one"}),
+            "wrong issuer": self.token(iss="https://evil.example"),
+            "expired": self.token(exp=int(time.time()) - 120),
+            "not yet": self.token(nbf=int(time.time()) + 600),
+            "without an end": self.signed(no_exp, {"kid": "one"}),
             "of nobody": self.signed({**self.claims(), "sub": None}, {"kid": "one"}),
             "alg none": self.by_hand({"alg": "none", "kid": "one"}, b""),
             "HS256 with the public key": self.by_hand({"alg": "HS256", "kid": "one"}, None, pem),
             "another kind of key": self.by_hand({"alg": "ES256", "kid": "one"}, b"x" * 64),
-            "unknown kid": self.token(kid="two"), "no kid": self.signed(self.claims(), {}),
+            "unknown kid": self.token(kid="two"),
+            "no kid": self.signed(self.claims(), {}),
             "kid of another kind": self.by_hand({"alg": "RS256", "kid": ["one"]}, b"x"),
-            "own key in the header": self.by_hand({"alg": "RS256", "kid": "one", "jku": "http://127.0.0.1:9/"}, b"x"),
+            "own key in the header": self.by_hand(
+                {"alg": "RS256", "kid": "one", "jku": "http://127.0.0.1:9/"}, b"x"
+            ),
             "signed by another": self.signed(self.claims(), {"kid": "one"}, self.other),
             "changed": ".".join((head, encoded(self.claims(sub="eve")), seal)),
-            "cut": f"{head}.{body}", "deep": f"{raw(b'[' * 20_000)}.{body}.{seal}", "rubbish": "a.b.c", "word": "hello"}
+            "cut": f"{head}.{body}",
+            "deep": f"{raw(b'[' * 20_000)}.{body}.{seal}",
+            "rubbish": "a.b.c",
+            "word": "hello",
+        }
 
     def by_hand(self, header: dict[str, Any], seal: bytes | None, secret: bytes = b"") -> str:
         """What no library would sign."""
         signed = f"{encoded(header)}.{encoded(self.claims())}"
         if seal is None:
-            seal = jwt.algorithms.HMACAlgorithm(jwt.algorithms.HMACAlgorithm.SHA256).sign(signed.encode(), secret)
+            seal = jwt.algorithms.HMACAlgorithm(jwt.algorithms.HMACAlgorithm.SHA256).sign(
+                signed.encode(), secret
+            )
         return f"{signed}.{raw(seal)}"
 
     def close(self) -> None:

@@ -18,7 +18,10 @@ SERVER = Path(__file__).with_name("demo_server.py")
 TIMEOUT_S = 120.0
 HANDSHAKES = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 MODERN = "2026-07-28"
-ENVELOPE = {"io.modelcontextprotocol/protocolVersion": MODERN, "io.modelcontextprotocol/clientCapabilities": {}}
+ENVELOPE = {
+    "io.modelcontextprotocol/protocolVersion": MODERN,
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
 
 
 def request(number: int | str, method: str, modern: bool = False, **params: Any) -> dict[str, Any]:
@@ -27,8 +30,13 @@ def request(number: int | str, method: str, modern: bool = False, **params: Any)
 
 
 def initialize(number: int | str = 1, version: str = HANDSHAKES[-1]) -> dict[str, Any]:
-    return request(number, "initialize", protocolVersion=version, capabilities={},
-                   clientInfo={"name": "test", "version": "0"})
+    return request(
+        number,
+        "initialize",
+        protocolVersion=version,
+        capabilities={},
+        clientInfo={"name": "test", "version": "0"},
+    )
 
 
 def tool(number: int | str, name: str, modern: bool = False, **arguments: Any) -> dict[str, Any]:
@@ -39,10 +47,21 @@ INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
 
 
 MIXED = [
-    request(0, "server/discover", True), initialize(1), INITIALIZED, request(2, "ping"), request(3, "tools/list"),
-    request(4, "tools/list", True), tool(5, "get_note", note_id="one"), tool(6, "get_note", True, note_id="nope"),
-    request(7, "tools/list"), tool("8", "list_notes", True), tool(9, "no_such_tool"), request("ten", "ping"),
-    request(11, "prompts/list"), request(12, "resources/list", True)]
+    request(0, "server/discover", True),
+    initialize(1),
+    INITIALIZED,
+    request(2, "ping"),
+    request(3, "tools/list"),
+    request(4, "tools/list", True),
+    tool(5, "get_note", note_id="one"),
+    tool(6, "get_note", True, note_id="nope"),
+    request(7, "tools/list"),
+    tool("8", "list_notes", True),
+    tool(9, "no_such_tool"),
+    request("ten", "ping"),
+    request(11, "prompts/list"),
+    request(12, "resources/list", True),
+]
 """A session with everything in it: both eras, what the front answers, what only the SDK can."""
 
 
@@ -71,12 +90,18 @@ class Pipe:
 
     def __init__(self, *arguments: str, env: dict[str, str] | None = None) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, str(SERVER), *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, env={**os.environ, **(env or {})})
+            [sys.executable, str(SERVER), *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**os.environ, **(env or {})},
+        )
         self.lines: queue.Queue[bytes | None] = queue.Queue()
         self.complaints: list[bytes] = []
-        self.readers = [threading.Thread(target=self.collect, daemon=True),
-                        threading.Thread(target=self.listen, daemon=True)]
+        self.readers = [
+            threading.Thread(target=self.collect, daemon=True),
+            threading.Thread(target=self.listen, daemon=True),
+        ]
         for reader in self.readers:
             reader.start()
 

@@ -27,7 +27,9 @@ def newest(app: App, before: int) -> int:
         _, blocks = app.engine.read(ME, item.id)
         word = item.title.split()[-1]
         assert word in blocks[0].text, (item, blocks)
-        assert item.id in [hit.item.id for hit in app.engine.recall(ME, Query(word, limit=3)).hits], item
+        assert item.id in [
+            hit.item.id for hit in app.engine.recall(ME, Query(word, limit=3)).hits
+        ], item
     return page.total
 
 

@@ -20,11 +20,24 @@ from memolith.doors.serve import build, listen
 from memolith.settings import Settings
 
 MODERN = "2026-07-28"
-ENVELOPE = {"io.modelcontextprotocol/protocolVersion": MODERN, "io.modelcontextprotocol/clientCapabilities": {}}
+ENVELOPE = {
+    "io.modelcontextprotocol/protocolVersion": MODERN,
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
 NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 # What would show that an answer tells of the inside of the server.
-INSIDE = ("Traceback", 'File "', "site-packages", ".py", "/src/memolith", "sqlite3.", "apsw", "pydantic", "Exception",
-          "Internal Server Error")
+INSIDE = (
+    "Traceback",
+    'File "',
+    "site-packages",
+    ".py",
+    "/src/memolith",
+    "sqlite3.",
+    "apsw",
+    "pydantic",
+    "Exception",
+    "Internal Server Error",
+)
 
 
 class Served:
@@ -38,14 +51,29 @@ class Served:
         self.secrets = [self.admin]
         self.http = httpx2.Client(base_url=url, timeout=TIMEOUT_S, trust_env=False)
 
-    def key(self, user: str = "local", tenant: str = "local", *scopes: str, expires_at: str | None = None) -> str:
+    def key(
+        self,
+        user: str = "local",
+        tenant: str = "local",
+        *scopes: str,
+        expires_at: str | None = None,
+    ) -> str:
         """A new key; read and write unless said otherwise."""
-        secret, _ = make_key(self.app.keys, self.app.clock.now(), user, user, tenant, scopes or ("read", "write"),
-                             expires_at)
+        secret, _ = make_key(
+            self.app.keys,
+            self.app.clock.now(),
+            user,
+            user,
+            tenant,
+            scopes or ("read", "write"),
+            expires_at,
+        )
         self.secrets.append(secret)
         return secret
 
-    def ask(self, method: str, path: str, key: str | None = None, body: Any = None, **headers: str) -> httpx2.Response:
+    def ask(
+        self, method: str, path: str, key: str | None = None, body: Any = None, **headers: str
+    ) -> httpx2.Response:
         """One request; the answer must tell nothing of the inside."""
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         if key is not None:
@@ -60,27 +88,57 @@ class Served:
         for sign in (*INSIDE, str(self.folder), *self.secrets):
             assert sign not in text, (sign, text[:500])
 
-    def tool(self, name: str, arguments: Any, key: str | None = None, **headers: str) -> httpx2.Response:
+    def tool(
+        self, name: str, arguments: Any, key: str | None = None, **headers: str
+    ) -> httpx2.Response:
         """One call over REST."""
         return self.ask("POST", f"/mcp/tools/{name}", key or self.admin, arguments, **headers)
 
-    def mcp(self, method: str, params: dict[str, Any], key: str | None = None, path: str = "/mcp",
-            **headers: str) -> httpx2.Response:
+    def mcp(
+        self,
+        method: str,
+        params: dict[str, Any],
+        key: str | None = None,
+        path: str = "/mcp",
+        **headers: str,
+    ) -> httpx2.Response:
         """One request of the newer protocol."""
         named = {"Mcp_Name": str(params[NAMED[method]])} if method in NAMED else {}
-        message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": ENVELOPE}}
-        return self.ask("POST", path, key or self.admin, message, **{
-            "Accept": "application/json, text/event-stream", "Content_Type": "application/json",
-            "MCP_Protocol_Version": MODERN, "Mcp_Method": method, **named, **headers})
+        message = {
+            "jsonrpc": "2.0",
+            "id": 1,
+            "method": method,
+            "params": {**params, "_meta": ENVELOPE},
+        }
+        return self.ask(
+            "POST",
+            path,
+            key or self.admin,
+            message,
+            **{
+                "Accept": "application/json, text/event-stream",
+                "Content_Type": "application/json",
+                "MCP_Protocol_Version": MODERN,
+                "Mcp_Method": method,
+                **named,
+                **headers,
+            },
+        )
 
-    def call(self, name: str, arguments: dict[str, Any], key: str | None = None) -> tuple[bool, Any]:
+    def call(
+        self, name: str, arguments: dict[str, Any], key: str | None = None
+    ) -> tuple[bool, Any]:
         """One call over MCP: whether it went well, and the body."""
-        result = self.mcp("tools/call", {"name": name, "arguments": arguments}, key).json()["result"]
+        result = self.mcp("tools/call", {"name": name, "arguments": arguments}, key).json()[
+            "result"
+        ]
         return not result.get("isError", False), json.loads(result["content"][0]["text"])
 
     def listed(self, key: str | None = None, path: str = "/mcp") -> list[str]:
         """The names of the tools that a key sees over MCP."""
-        return [tool["name"] for tool in self.mcp("tools/list", {}, key, path).json()["result"]["tools"]]
+        return [
+            tool["name"] for tool in self.mcp("tools/list", {}, key, path).json()["result"]["tools"]
+        ]
 
     def connect(self) -> socket.socket:
         return socket.create_connection(("127.0.0.1", self.port), TIMEOUT_S)
@@ -110,7 +168,17 @@ class Served:
 @contextmanager
 def process(folder: Path, *flags: str, **env: str) -> Iterator[Served]:
     """The server as users start it."""
-    arguments = ["-m", "memolith.doors.main", "serve", "--port", "0", "--json", "--data", str(folder), *flags]
+    arguments = [
+        "-m",
+        "memolith.doors.main",
+        "serve",
+        "--port",
+        "0",
+        "--json",
+        "--data",
+        str(folder),
+        *flags,
+    ]
     with Child(*arguments, PYTHONUNBUFFERED="1", **env) as child:
         url = json.loads(child.line())["url"]
         app = open_app(Settings(data=folder, embedder="none"))
@@ -125,8 +193,15 @@ def thread(folder: Path, *, read_only: bool = False, **settings: Any) -> Iterato
     """The same server in a thread of the test, which starts at once."""
     app = open_app(Settings(data=folder, embedder="none", **settings))
     listener = listen("127.0.0.1", 0)
-    server = uvicorn.Server(uvicorn.Config(build(app, read_only=read_only), log_config=None, lifespan="on",
-                                           access_log=False, timeout_graceful_shutdown=2))
+    server = uvicorn.Server(
+        uvicorn.Config(
+            build(app, read_only=read_only),
+            log_config=None,
+            lifespan="on",
+            access_log=False,
+            timeout_graceful_shutdown=2,
+        )
+    )
     running = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     running.start()
     served = Served(f"http://127.0.0.1:{listener.getsockname()[1]}", app, [])

@@ -36,8 +36,17 @@ class Member(Child):
     def __init__(self, command: str, database: str, folder: Path, **env: str) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         flags = ("--port", "0") if command == "serve" else ()
-        super().__init__(*MAIN, command, "--json", "--data", folder, *flags, MEMOLITH_DATABASE=database,
-                         PYTHONUNBUFFERED="1", **{"MEMOLITH_CALLS_PER_MINUTE": "1000000", **env})
+        super().__init__(
+            *MAIN,
+            command,
+            "--json",
+            "--data",
+            folder,
+            *flags,
+            MEMOLITH_DATABASE=database,
+            PYTHONUNBUFFERED="1",
+            **{"MEMOLITH_CALLS_PER_MINUTE": "1000000", **env},
+        )
 
     @cached_property
     def started(self) -> dict[str, str]:
@@ -74,7 +83,9 @@ class Voice:
 
     def __init__(self, key: str, mcp: bool = False) -> None:
         self.mcp = mcp
-        self.http = httpx2.Client(headers={"Authorization": f"Bearer {key}"}, timeout=TIMEOUT_S, trust_env=False)
+        self.http = httpx2.Client(
+            headers={"Authorization": f"Bearer {key}"}, timeout=TIMEOUT_S, trust_env=False
+        )
 
     def ask(self, url: str, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
         """The result of a tool, or Refused."""
@@ -83,16 +94,30 @@ class Voice:
             if answer.status_code != 200:
                 raise Refused(answer.status_code, answer.json(), answer.headers)
             return dict(answer.json())
-        message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call",
-                   "params": {"name": tool, "arguments": arguments, "_meta": ENVELOPE}}
-        answer = self.http.post(f"{url}/mcp", json=message, headers={
-            "Accept": "application/json, text/event-stream", "MCP-Protocol-Version": MODERN,
-            "Mcp-Method": "tools/call", "Mcp-Name": tool})
+        message = {
+            "jsonrpc": "2.0",
+            "id": 1,
+            "method": "tools/call",
+            "params": {"name": tool, "arguments": arguments, "_meta": ENVELOPE},
+        }
+        answer = self.http.post(
+            f"{url}/mcp",
+            json=message,
+            headers={
+                "Accept": "application/json, text/event-stream",
+                "MCP-Protocol-Version": MODERN,
+                "Mcp-Method": "tools/call",
+                "Mcp-Name": tool,
+            },
+        )
         body = answer.json()
         result = body.get("result")
         if result is None or result.get("isError"):
-            raise Refused(answer.status_code, json.loads(result["content"][0]["text"]) if result else body,
-                          answer.headers)
+            raise Refused(
+                answer.status_code,
+                json.loads(result["content"][0]["text"]) if result else body,
+                answer.headers,
+            )
         return dict(result["structuredContent"])
 
     def found(self, url: str, **query: Any) -> list[str]:
@@ -117,7 +142,9 @@ class Account:
 class Team:
     """The servers and workers of one database, and who writes to them."""
 
-    def __init__(self, stack: ExitStack, database: str, folder: Path, servers: int, workers: int, **env: str) -> None:
+    def __init__(
+        self, stack: ExitStack, database: str, folder: Path, servers: int, workers: int, **env: str
+    ) -> None:
         self.database, self.folder, self.env, self._stack = database, folder, env, stack
         self._numbers = itertools.count()
         self.servers = [self.start("serve") for _ in range(servers)]
@@ -126,7 +153,9 @@ class Team:
 
     def start(self, command: str) -> Member:
         """One more; it is not waited for."""
-        member = Member(command, self.database, self.folder / f"{command}{next(self._numbers)}", **self.env)
+        member = Member(
+            command, self.database, self.folder / f"{command}{next(self._numbers)}", **self.env
+        )
         return self._stack.enter_context(member)
 
     def wait(self) -> None:
@@ -150,11 +179,15 @@ class Team:
 
     def complaints(self) -> str:
         """What all of them wrote on standard error."""
-        return "".join(line for member in (*self.servers, *self.workers) for line in member.complaints)
+        return "".join(
+            line for member in (*self.servers, *self.workers) for line in member.complaints
+        )
 
 
 @contextmanager
-def a_team(database: str, folder: Path, servers: int = 4, workers: int = 2, **env: str) -> Iterator[Team]:
+def a_team(
+    database: str, folder: Path, servers: int = 4, workers: int = 2, **env: str
+) -> Iterator[Team]:
     """Servers and workers that are gone when the test is."""
     with ExitStack() as stack:
         yield Team(stack, database, folder, servers, workers, **env)
@@ -167,10 +200,25 @@ class Client(threading.Thread):
     whichever server lets him.
     """
 
-    def __init__(self, team: Team, account: Account, name: str, tenant: str, key: str, stop: threading.Event,
-                 patient: bool = False, pause_s: float = 0.02) -> None:
+    def __init__(
+        self,
+        team: Team,
+        account: Account,
+        name: str,
+        tenant: str,
+        key: str,
+        stop: threading.Event,
+        patient: bool = False,
+        pause_s: float = 0.02,
+    ) -> None:
         super().__init__(daemon=True)
-        self.team, self.account, self.tenant, self.patient, self.pause_s = team, account, tenant, patient, pause_s
+        self.team, self.account, self.tenant, self.patient, self.pause_s = (
+            team,
+            account,
+            tenant,
+            patient,
+            pause_s,
+        )
         self.mark, self.stop, self.chance = name, stop, random.Random(name)
         self.pause, self.voice = threading.Event(), Voice(key, mcp=name.startswith("m"))
 
@@ -208,9 +256,15 @@ class Client(threading.Thread):
         try:
             return self.voice.ask(url, tool, arguments)
         except Refused as error:
-            if not self.patient or error.status not in (200, 503) or set(error.body) < {"error", "message"}:
+            if (
+                not self.patient
+                or error.status not in (200, 503)
+                or set(error.body) < {"error", "message"}
+            ):
                 self.account.errors.append(f"{tool}: {error}")
-            self.account.errors += [f"{sign} in {error}" for sign in HIDDEN if sign in str(error.body)]
+            self.account.errors += [
+                f"{sign} in {error}" for sign in HIDDEN if sign in str(error.body)
+            ]
             with self.account.lock:
                 self.account.refused[str(error.body.get("error"))] += 1
         except httpx2.TransportError as error:
@@ -224,13 +278,19 @@ class Client(threading.Thread):
 
 
 @contextmanager
-def under_load(team: Team, tenants: dict[str, int], *, patient: bool = False,
-               pause_s: float = 0.02) -> Iterator[Account]:
+def under_load(
+    team: Team, tenants: dict[str, int], *, patient: bool = False, pause_s: float = 0.02
+) -> Iterator[Account]:
     """So many clients of each tenant at work, half of them over MCP; in the end all have finished their step."""
     account, stop = Account(), threading.Event()
     keys = {tenant: team.key(tenant) for tenant in tenants}
-    clients = [Client(team, account, f"{'mr'[n % 2]}{tenant}{n}", tenant, keys[tenant], stop, patient, pause_s)
-               for tenant, count in tenants.items() for n in range(count)]
+    clients = [
+        Client(
+            team, account, f"{'mr'[n % 2]}{tenant}{n}", tenant, keys[tenant], stop, patient, pause_s
+        )
+        for tenant, count in tenants.items()
+        for n in range(count)
+    ]
     for client in clients:
         client.start()
     try:
@@ -250,11 +310,19 @@ def settle(account: Account, database: str) -> list[str]:
         for tenant in {tenant for tenant, _ in account.kept.values()}:
             with store.reading(tenant) as rows:
                 ids = {item.id for item in rows.all_items(tenant)}
-                counts.update(tag for item in ids for tag in [passage.text.split()[2] for passage in
-                                                              rows.passages(tenant, item)])
-                problems += [f"{mark} is lost" for mark, (whose, id) in account.kept.items()
-                             if whose == tenant and id not in ids]
-        problems += [f"{mark} is there {count} times" for mark, count in counts.items() if count > 1]
+                counts.update(
+                    tag
+                    for item in ids
+                    for tag in [passage.text.split()[2] for passage in rows.passages(tenant, item)]
+                )
+                problems += [
+                    f"{mark} is lost"
+                    for mark, (whose, id) in account.kept.items()
+                    if whose == tenant and id not in ids
+                ]
+        problems += [
+            f"{mark} is there {count} times" for mark, count in counts.items() if count > 1
+        ]
         problems += [f"{mark} is lost" for mark in account.kept if not counts[mark]]
         problems += [f"{mark} was never sent" for mark in counts if mark not in account.tried]
         return problems + engine_on(store).upkeep.verify()

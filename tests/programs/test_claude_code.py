@@ -39,12 +39,20 @@ def program() -> str:
 
 
 @pytest.fixture(scope="module")
-def server(program: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, str, str]]:
+def server(
+    program: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[int, str, str]]:
     """A server in a network namespace of its own: its process, its address, its key."""
     data = tmp_path_factory.mktemp("served")
-    with Child("-c", BECOME, *ALONE, *CLI, "serve", "--port", "0", "--json", "--data", data) as child:
+    with Child(
+        "-c", BECOME, *ALONE, *CLI, "serve", "--port", "0", "--json", "--data", data
+    ) as child:
         told = json.loads(child.line())
-        yield child.process.pid, told["url"], Path(told["key_file"]).read_text(encoding="utf-8").strip()
+        yield (
+            child.process.pid,
+            told["url"],
+            Path(told["key_file"]).read_text(encoding="utf-8").strip(),
+        )
 
 
 @pytest.fixture
@@ -54,8 +62,13 @@ def claude(program: str, server: tuple[int, str, str], tmp_path: Path) -> Claude
     enter = ["nsenter", "--target", str(server[0]), "--user", "--net", program]
 
     def run(*arguments: str) -> str:
-        ran = subprocess.run([*enter, *arguments], cwd=home, capture_output=True, timeout=RUN_S,
-                             env=environment(HOME=str(home), TERM="dumb"))
+        ran = subprocess.run(
+            [*enter, *arguments],
+            cwd=home,
+            capture_output=True,
+            timeout=RUN_S,
+            env=environment(HOME=str(home), TERM="dumb"),
+        )
         printed = (ran.stdout + ran.stderr).decode()
         assert ran.returncode == 0, printed
         return printed
@@ -67,7 +80,9 @@ def state(claude: Claude) -> str:
     """What `claude mcp list` says about the one server that it knows."""
     listed = claude("mcp", "list")
     print(listed)
-    return next(line for line in listed.splitlines() if line.startswith("memolith: ")).rpartition(" - ")[2]
+    return next(line for line in listed.splitlines() if line.startswith("memolith: ")).rpartition(
+        " - "
+    )[2]
 
 
 def test_claude_code_connects_over_stdio(claude, tmp_path):
@@ -76,18 +91,48 @@ def test_claude_code_connects_over_stdio(claude, tmp_path):
 
 
 def test_claude_code_connects_over_stdio_to_a_server_that_starts_slowly(claude, tmp_path):
-    claude("mcp", "add", "memolith", *SEEN, "--", CLI[0], "-c", SLOW, *CLI[1:], "stdio", "--data",
-           str(tmp_path / "data"))
+    claude(
+        "mcp",
+        "add",
+        "memolith",
+        *SEEN,
+        "--",
+        CLI[0],
+        "-c",
+        SLOW,
+        *CLI[1:],
+        "stdio",
+        "--data",
+        str(tmp_path / "data"),
+    )
     assert state(claude) == "✔ Connected"
 
 
 def test_claude_code_connects_over_http_with_a_key(claude, server):
     _, url, key = server
-    claude("mcp", "add", "--transport", "http", "memolith", f"{url}/mcp", "--header", f"Authorization: Bearer {key}")
+    claude(
+        "mcp",
+        "add",
+        "--transport",
+        "http",
+        "memolith",
+        f"{url}/mcp",
+        "--header",
+        f"Authorization: Bearer {key}",
+    )
     assert state(claude) == "✔ Connected"
 
 
 def test_claude_code_does_not_connect_over_http_with_a_wrong_key(claude, server):
     _, url, _ = server
-    claude("mcp", "add", "--transport", "http", "memolith", f"{url}/mcp", "--header", "Authorization: Bearer mlk_no")
+    claude(
+        "mcp",
+        "add",
+        "--transport",
+        "http",
+        "memolith",
+        f"{url}/mcp",
+        "--header",
+        "Authorization: Bearer mlk_no",
+    )
     assert "Connected" not in state(claude)

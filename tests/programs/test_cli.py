@@ -23,8 +23,10 @@ from memolith.settings import Settings
 
 ME = Caller()
 ODD = "naïve 🍵 emoji, 日本語のお茶, עברית, a\ttab\nand a second line"
-COMMANDS = set("""remember recall context similar list show history graph revise forget restore erase undo verify
-               rebuild upkeep backup restore-backup doctor export import vault""".split())
+COMMANDS = set(
+    """remember recall context similar list show history graph revise forget restore erase undo verify
+               rebuild upkeep backup restore-backup doctor export import vault""".split()
+)
 
 
 @pytest.fixture
@@ -48,11 +50,17 @@ def filled(folder: Path, *texts: str) -> list[str]:
 
 def test_graph_draws_a_concept_by_its_name_or_id_in_every_format_as_deep_as_asked(tmp_path):
     app = opened(tmp_path)
-    ids = [app.engine.remember(ME, Draft("concept", name, (Block("Some text."),))).item.id for name in ("A", "B", "C")]
+    ids = [
+        app.engine.remember(ME, Draft("concept", name, (Block("Some text."),))).item.id
+        for name in ("A", "B", "C")
+    ]
     app.engine.link(ME, ids[0], ids[1], "includes")
     app.engine.link(ME, ids[1], ids[2], "includes")
     app.close()
-    assert cli(tmp_path, "graph", "A").stdout == 'graph LR\n  n0["A"]\n  n1["B"]\n  n0 -->|includes| n1\n'
+    assert (
+        cli(tmp_path, "graph", "A").stdout
+        == 'graph LR\n  n0["A"]\n  n1["B"]\n  n0 -->|includes| n1\n'
+    )
     assert cli(tmp_path, "graph", ids[0], "--depth", "2").stdout.count("includes") == 2
     for format, begins in (("dot", "digraph"), ("svg", "<svg")):
         assert cli(tmp_path, "graph", "A", "--format", format).stdout.startswith(begins)
@@ -61,11 +69,24 @@ def test_graph_draws_a_concept_by_its_name_or_id_in_every_format_as_deep_as_aske
 
 
 def test_every_command_about_memory_is_tested_here():
-    ours = {run.__name__.rstrip("_").replace("_", "-") for run in shell.COMMANDS | cli_server.COMMANDS}
+    ours = {
+        run.__name__.rstrip("_").replace("_", "-") for run in shell.COMMANDS | cli_server.COMMANDS
+    }
     # Chats and files come in test_import_chats and test_memorylake, tools are called in test_derived, and servers have
     # tests of their own.
-    elsewhere = {"import-chats", "ingest", "call", "serve", "stdio", "tools", "keys", "worker", "migrate", "tenant",
-                 "copy"}
+    elsewhere = {
+        "import-chats",
+        "ingest",
+        "call",
+        "serve",
+        "stdio",
+        "tools",
+        "keys",
+        "worker",
+        "migrate",
+        "tenant",
+        "copy",
+    }
     assert (ours | shell.TOOLS.keys()) - elsewhere == COMMANDS
     source = Path(__file__).read_text(encoding="utf-8")
     assert not [command for command in COMMANDS if source.count(f'"{command}"') == 0]
@@ -75,8 +96,22 @@ def test_every_command_about_memory_is_tested_here():
 
 
 def test_remember_recall_context_similar_show_and_list_tell_the_same_as_json(data):
-    draft = ("remember", "Maria prefers tea to coffee.", "--title", "Drinks", "--tag", "taste", "--tag", "maria",
-             "--project", "people", "--metadata", '{"n": [1, {"deep": null}]}', "--idempotency-key", "k1")
+    draft = (
+        "remember",
+        "Maria prefers tea to coffee.",
+        "--title",
+        "Drinks",
+        "--tag",
+        "taste",
+        "--tag",
+        "maria",
+        "--project",
+        "people",
+        "--metadata",
+        '{"n": [1, {"deep": null}]}',
+        "--idempotency-key",
+        "k1",
+    )
     made, again = ask(data, *draft), ask(data, *draft)
     assert again["id"] == made["id"]
     ask(data, "remember", "We chose PostgreSQL for row-level security.")
@@ -89,13 +124,27 @@ def test_remember_recall_context_similar_show_and_list_tell_the_same_as_json(dat
     for command in ("recall", "context"):
         found = ask(data, command, "what does Maria drink?", MEMOLITH_EMBEDDER="minilm")
         assert (found["hits"] if command == "recall" else found["citations"])[0]["id"] == made["id"]
-    near = ask(data, "similar", "-", stdin="Maria prefers tea to coffee.", MEMOLITH_EMBEDDER="minilm")
+    near = ask(
+        data, "similar", "-", stdin="Maria prefers tea to coffee.", MEMOLITH_EMBEDDER="minilm"
+    )
     assert [(same["id"], same["exact"]) for same in near] == [(made["id"], True)]
 
 
 def test_revise_history_undo_forget_and_restore_tell_a_story(data):
     [id] = filled(data, "first")
-    revised = ask(data, "revise", id, "--content", "second", "--title", "T", "--tag", "t", "--expected-version", "1")
+    revised = ask(
+        data,
+        "revise",
+        id,
+        "--content",
+        "second",
+        "--title",
+        "T",
+        "--tag",
+        "t",
+        "--expected-version",
+        "1",
+    )
     assert revised["version"] == 2
     assert ask(data, "undo", str(revised["event"]))["id"] == id
     assert ask(data, "show", id)["blocks"][0]["text"] == "first"
@@ -105,12 +154,21 @@ def test_revise_history_undo_forget_and_restore_tell_a_story(data):
     assert ask(data, "restore", id)["version"] == 5
     assert ask(data, "list", "--since", "2000-01-01", "--until", "2100-01-01")["total"] == 1
     steps = ask(data, "history", id)["events"]
-    assert [step["type"] for step in steps] == ["remembered", "revised", "revised", "forgotten", "restored"]
+    assert [step["type"] for step in steps] == [
+        "remembered",
+        "revised",
+        "revised",
+        "forgotten",
+        "restored",
+    ]
     assert {"field": "text", "old": "first", "new": "second"} in steps[1]["changes"]
     assert steps[2]["undoes"] == steps[1]["event"]
     assert ask(data, "show", id, "--as-of", steps[1]["at"])["blocks"][0]["text"] == "second"
     assert len(ask(data, "history", id, "--as-of", steps[2]["at"])["events"]) == 3
-    assert [ask(data, "recall", "first", "--as-of", at)["total"] for at in (steps[4]["at"], "2000-01-01")] == [1, 0]
+    assert [
+        ask(data, "recall", "first", "--as-of", at)["total"]
+        for at in (steps[4]["at"], "2000-01-01")
+    ] == [1, 0]
 
 
 def test_an_empty_vault_can_be_sealed_anew_and_reveals_nothing(data):
@@ -131,9 +189,15 @@ def test_erase_asks_first_and_then_it_is_gone(data):
 
 def test_people_get_tables_and_words(data):
     [id, _] = filled(data, "tea for Maria", "日本語のお茶について" * 20)
-    for arguments, expected in ((("remember", "more tea"), "similar     none"), (("recall", "tea"), "tea for Maria"),
-                                (("list",), "日本語"), (("show", id), "tea for Maria"), (("history", id), "remembered"),
-                                (("verify",), "equal"), (("doctor",), "none")):
+    for arguments, expected in (
+        (("remember", "more tea"), "similar     none"),
+        (("recall", "tea"), "tea for Maria"),
+        (("list",), "日本語"),
+        (("show", id), "tea for Maria"),
+        (("history", id), "remembered"),
+        (("verify",), "equal"),
+        (("doctor",), "none"),
+    ):
         ran = cli(data, *arguments)
         assert ran.returncode == 0, ran
         assert expected in ran.stdout
@@ -154,17 +218,28 @@ def test_text_goes_in_and_out_as_utf8_whatever_the_locale(data, tmp_path):
     ask(tmp_path / "again", "revise", made["id"], "--content", "-", stdin=ODD[::-1])
     assert ask(tmp_path / "again", "show", made["id"])["blocks"][0]["text"] == ODD[::-1]
     told = ask(tmp_path / "again", "remember", "日本語 🍵 as an argument", LC_ALL="C")
-    assert ask(tmp_path / "again", "show", told["id"])["blocks"][0]["text"] == "日本語 🍵 as an argument"
+    assert (
+        ask(tmp_path / "again", "show", told["id"])["blocks"][0]["text"]
+        == "日本語 🍵 as an argument"
+    )
 
 
-@pytest.mark.parametrize("arguments", [["list"], ["list", "--limit", "400"], ["export"], ["show", "ID", "--json"]])
+@pytest.mark.parametrize(
+    "arguments", [["list"], ["list", "--limit", "400"], ["export"], ["show", "ID", "--json"]]
+)
 def test_a_reader_that_goes_away_makes_no_noise(data, arguments):
     ids = filled(data, *(f"a text number {n} with some more words in it" for n in range(200)))
     reading, writing = os.pipe()
     os.close(reading)
     given = [ids[0] if argument == "ID" else argument for argument in arguments]
-    ran = subprocess.run([*CLI, *given, "--data", str(data)], stdout=writing, stderr=subprocess.PIPE, timeout=60,
-                         env=environment(), check=False)
+    ran = subprocess.run(
+        [*CLI, *given, "--data", str(data)],
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        timeout=60,
+        env=environment(),
+        check=False,
+    )
     os.close(writing)
     assert b"Traceback" not in ran.stderr
     assert b"BrokenPipe" not in ran.stderr, ran.stderr
@@ -200,40 +275,71 @@ def test_the_folder_is_the_one_named_or_that_of_the_environment_or_of_the_platfo
     ask(None, "remember", "in the folder of XDG", XDG_DATA_HOME=str(tmp_path / "xdg"), **home)
     ask(None, "remember", "in the home", **home)
     assert {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("memolith.db")} == {
-        "given/memolith.db", "named/memolith.db", "xdg/memolith/memolith.db",
-        "home/Library/Application Support/memolith/memolith.db" if sys.platform == "darwin" else
-        "home/.local/share/memolith/memolith.db"}
+        "given/memolith.db",
+        "named/memolith.db",
+        "xdg/memolith/memolith.db",
+        "home/Library/Application Support/memolith/memolith.db"
+        if sys.platform == "darwin"
+        else "home/.local/share/memolith/memolith.db",
+    }
     assert (tmp_path / "given").stat().st_mode & 0o077 == 0, "the folder is for its owner alone"
 
 
 # Failures
 
-BAD_EVENT = {"seq": 1, "stream": "a", "version": 1, "type": "revised", "data": {"title": "x"}, "actor": "local",
-             "at": "2026-01-01T00:00:00.000000Z"}
+BAD_EVENT = {
+    "seq": 1,
+    "stream": "a",
+    "version": 1,
+    "type": "revised",
+    "data": {"title": "x"},
+    "actor": "local",
+    "at": "2026-01-01T00:00:00.000000Z",
+}
 FAILURES: dict[str, tuple[list[str], str | bytes]] = {
-    "no command": ([], ""), "an unknown command": (["remembr", "x"], ""), "no text": (["remember", "  "], ""),
-    "an unknown kind": (["remember", "x", "--kind", "thing"], ""), "no change": (["revise", "ID"], ""),
-    "bad metadata": (["remember", "x", "--metadata", "[1"], ""), "an unknown id": (["show", "nobody"], ""),
-    "a long tag": (["remember", "x", "--tag", "t" * 10_000], ""), "not forgotten": (["restore", "ID"], ""),
+    "no command": ([], ""),
+    "an unknown command": (["remembr", "x"], ""),
+    "no text": (["remember", "  "], ""),
+    "an unknown kind": (["remember", "x", "--kind", "thing"], ""),
+    "no change": (["revise", "ID"], ""),
+    "bad metadata": (["remember", "x", "--metadata", "[1"], ""),
+    "an unknown id": (["show", "nobody"], ""),
+    "a long tag": (["remember", "x", "--tag", "t" * 10_000], ""),
+    "not forgotten": (["restore", "ID"], ""),
     "a wrong version": (["revise", "ID", "--content", "y", "--expected-version", "7"], ""),
-    "a bad time": (["history", "ID", "--as-of", "yesterday"], ""), "no time": (["list", "--since", "soon"], ""),
+    "a bad time": (["history", "ID", "--as-of", "yesterday"], ""),
+    "no time": (["list", "--since", "soon"], ""),
     "nothing to find": (["recall", " "], ""),
-    "a limit of none": (["recall", "x", "--limit", "0"], ""), "a negative limit": (["list", "--limit", "-5"], ""),
-    "a huge limit": (["list", "--limit", "9" * 25], ""), "a negative offset": (["list", "--offset", "-1"], ""),
-    "a budget of none": (["context", "x", "--budget", "0"], ""), "no number": (["undo", "²"], ""),
-    "an event that never was": (["undo", "99"], ""), "a huge event": (["undo", "9" * 25], ""),
-    "a backup over a file": (["backup", "FILE"], ""), "a backup below a file": (["backup", "FILE/x"], ""),
-    "a backup into no folder": (["backup", "FILE.d/x"], ""), "no backup": (["restore-backup", "FILE.no"], ""),
+    "a limit of none": (["recall", "x", "--limit", "0"], ""),
+    "a negative limit": (["list", "--limit", "-5"], ""),
+    "a huge limit": (["list", "--limit", "9" * 25], ""),
+    "a negative offset": (["list", "--offset", "-1"], ""),
+    "a budget of none": (["context", "x", "--budget", "0"], ""),
+    "no number": (["undo", "²"], ""),
+    "an event that never was": (["undo", "99"], ""),
+    "a huge event": (["undo", "9" * 25], ""),
+    "a backup over a file": (["backup", "FILE"], ""),
+    "a backup below a file": (["backup", "FILE/x"], ""),
+    "a backup into no folder": (["backup", "FILE.d/x"], ""),
+    "no backup": (["restore-backup", "FILE.no"], ""),
     "not a backup": (["restore-backup", "FILE", "--data", "FILE.new"], ""),
     "an empty backup": (["restore-backup", "EMPTY", "--data", "FILE.new"], ""),
-    "a folder in use": (["restore-backup", "FILE"], ""), "an export below a file": (["export", "FILE/x"], ""),
-    "no import": (["import", "FILE.no"], ""), "not UTF-8": (["import"], b"\xff\xfe"), "not JSON": (["import"], "{"),
-    "not an object": (["import"], "[1]"), "a newer export": (["import"], '{"memolith": 99}'),
+    "a folder in use": (["restore-backup", "FILE"], ""),
+    "an export below a file": (["export", "FILE/x"], ""),
+    "no import": (["import", "FILE.no"], ""),
+    "not UTF-8": (["import"], b"\xff\xfe"),
+    "not JSON": (["import"], "{"),
+    "not an object": (["import"], "[1]"),
+    "a newer export": (["import"], '{"memolith": 99}'),
     "tags that are none": (["import"], '{"content": "x", "tags": 5}'),
     "metadata that is none": (["import"], '{"content": "x", "metadata": "m"}'),
-    "a title that is none": (["import"], '{"content": "x", "title": 5}'), "an event twice": (["import"], ""),
+    "a title that is none": (["import"], '{"content": "x", "title": 5}'),
+    "an event twice": (["import"], ""),
     "an event without a beginning": (["import"], json.dumps({"event": BAD_EVENT})),
-    "an event without its data": (["import"], json.dumps({"event": BAD_EVENT | {"type": "remembered"}})),
+    "an event without its data": (
+        ["import"],
+        json.dumps({"event": BAD_EVENT | {"type": "remembered"}}),
+    ),
 }
 
 
@@ -246,8 +352,16 @@ def test_a_failure_is_told_on_stderr_in_plain_words_and_changes_nothing(data, tm
     if failure == "an event twice":
         exported = cli(data, "export").stdout
         stdin = exported.replace(id, "other") + exported.splitlines()[1].replace(id, "other")
-    words = [word.replace("FILE", str(tmp_path / "file")).replace("EMPTY", str(tmp_path / "empty")) for word in given]
-    ran = cli(None, *[id if word == "ID" else word for word in words], stdin=stdin, MEMOLITH_DATA=str(data))
+    words = [
+        word.replace("FILE", str(tmp_path / "file")).replace("EMPTY", str(tmp_path / "empty"))
+        for word in given
+    ]
+    ran = cli(
+        None,
+        *[id if word == "ID" else word for word in words],
+        stdin=stdin,
+        MEMOLITH_DATA=str(data),
+    )
     assert "Traceback" not in ran.stderr, ran.stderr[-400:]
     assert ran.returncode in (1, 2), ran
     assert ran.stdout == ""
@@ -278,7 +392,9 @@ def test_verify_rebuild_upkeep_and_doctor_print_one_document(data):
     assert ask(data, "upkeep", MEMOLITH_EMBEDDER="minilm")["embedded"] == 2
     told = ask(data, "doctor", MEMOLITH_EMBEDDER="minilm")
     assert told["problems"] == []
-    assert {"memolith", "python", "sqlite", "data", "sizes", "events", "pending", "vectors"} <= set(told)
+    assert {"memolith", "python", "sqlite", "data", "sizes", "events", "pending", "vectors"} <= set(
+        told
+    )
 
 
 def test_a_backup_restored_elsewhere_is_the_same(data, tmp_path):
@@ -328,7 +444,9 @@ def test_an_export_imported_into_an_empty_folder_gives_equal_read_models(data, t
     assert cli(again, "export").stdout == (tmp_path / "all.jsonl").read_text(encoding="utf-8")
     before, after = opened(data), opened(again)
     for id in ids[:3]:
-        assert after.engine.read(ME, id, forgotten=True) == before.engine.read(ME, id, forgotten=True)
+        assert after.engine.read(ME, id, forgotten=True) == before.engine.read(
+            ME, id, forgotten=True
+        )
         assert after.engine.past.history(ME, id) == before.engine.past.history(ME, id)
     with before.store.reading(None) as old, after.store.reading(None) as new:
         assert list(new.all_items(ME.tenant)) == list(old.all_items(ME.tenant))
@@ -345,8 +463,12 @@ def test_an_export_into_a_file_prints_one_document(data, tmp_path):
 def test_a_recall_by_meaning_leaves_nothing_in_the_home(data, tmp_path):
     smart = {"HOME": str(tmp_path), "MEMOLITH_EMBEDDER": "minilm"}
     ask(data, "remember", "Maria prefers tea to coffee.", **smart)
-    assert "Maria prefers tea" in cli(data, "recall", "what does she like to drink?", **smart).stdout
-    assert list(tmp_path.rglob("*")) == [], "neither the command nor a library of it leaves anything in the home"
+    assert (
+        "Maria prefers tea" in cli(data, "recall", "what does she like to drink?", **smart).stdout
+    )
+    assert list(tmp_path.rglob("*")) == [], (
+        "neither the command nor a library of it leaves anything in the home"
+    )
 
 
 # Progress
@@ -357,7 +479,9 @@ def test_progress_is_shown_on_a_terminal_only_and_never_past_100_percent(data, t
     lines = "".join(f'{{"content": "number {n}"}}\n' for n in range(300))
     (tmp_path / "lines").write_text(lines, encoding="utf-8")
     for tenant in ("local", "other"):
-        shown, printed = on_terminal(data, "import", str(tmp_path / "lines"), "--tenant", tenant, "--json")
+        shown, printed = on_terminal(
+            data, "import", str(tmp_path / "lines"), "--tenant", tenant, "--json"
+        )
         assert json.loads(printed)["items"] == 300
         assert shown.startswith("\rimporting")
         assert shown.endswith("\n"), "what comes next must start on its own line"
@@ -376,8 +500,12 @@ def on_terminal(data: Path, *arguments: str) -> tuple[str, str]:
     import pty  # not on Windows
 
     ours, theirs = pty.openpty()
-    with subprocess.Popen([*CLI, *arguments, "--data", str(data)], stdout=subprocess.PIPE, stderr=theirs,
-                          env=environment()) as process:
+    with subprocess.Popen(
+        [*CLI, *arguments, "--data", str(data)],
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+        env=environment(),
+    ) as process:
         os.close(theirs)
         shown = b""
         try:

@@ -34,8 +34,13 @@ def test_a_package_without_the_checkout_says_that_the_fixtures_are_missing(tmp_p
     installed = tmp_path / "lib"
     installed.mkdir()
     (installed / "memolith").symlink_to(Path(SRC, "memolith"), target_is_directory=True)
-    ran = subprocess.run([*CLI, "serve", "--conformance", "--port", "0", "--data", str(tmp_path / "data")],
-                         capture_output=True, text=True, timeout=60, env=environment(PYTHONPATH=str(installed)),
-                         check=False)
+    ran = subprocess.run(
+        [*CLI, "serve", "--conformance", "--port", "0", "--data", str(tmp_path / "data")],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env=environment(PYTHONPATH=str(installed)),
+        check=False,
+    )
     assert (ran.returncode, ran.stdout) == (2, "")
     assert "needs a checkout" in ran.stderr

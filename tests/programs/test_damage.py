@@ -31,8 +31,12 @@ def healthy(tmp_path_factory) -> Path:
     """A database of some hundred items in one file, to be copied and damaged."""
     folder = tmp_path_factory.mktemp("healthy")
     app = opened(folder)
-    lines = (json.dumps({"title": f"Title {n}", "content": f"line number {n} with some words", "tags": ["t"]})
-             for n in range(200))
+    lines = (
+        json.dumps(
+            {"title": f"Title {n}", "content": f"line number {n} with some words", "tags": ["t"]}
+        )
+        for n in range(200)
+    )
     app.engine.upkeep.import_(ME, lines)
     app.close()
     return folder / "memolith.db"
@@ -41,7 +45,12 @@ def healthy(tmp_path_factory) -> Path:
 def pages(file: Path, table: str) -> int:
     """A page in the middle of a table."""
     db = apsw.Connection(str(file))
-    found = [page for (page,) in db.execute("select pageno from dbstat where name = ? and pagetype = 'leaf'", (table,))]
+    found = [
+        page
+        for (page,) in db.execute(
+            "select pageno from dbstat where name = ? and pagetype = 'leaf'", (table,)
+        )
+    ]
     db.close()
     return found[len(found) // 2]
 
@@ -49,8 +58,9 @@ def pages(file: Path, table: str) -> int:
 def page_of(table: str, content: bytes) -> Callable[[Path], None]:
     def damage(file: Path) -> None:
         page, data = pages(file, table), bytearray(file.read_bytes())
-        data[(page - 1) * 4096:page * 4096] = content
+        data[(page - 1) * 4096 : page * 4096] = content
         file.write_bytes(data)
+
     return damage
 
 
@@ -60,6 +70,7 @@ def bytes_of(old: bytes, new: bytes) -> Callable[[Path], None]:
         assert old in data
         assert len(old) == len(new)
         file.write_bytes(data.replace(old, new, 1))
+
     return damage
 
 
@@ -73,15 +84,21 @@ def foreign(sql: str) -> Callable[[Path], None]:
         db = apsw.Connection(str(file))
         db.execute(sql)
         db.close()
+
     return damage
 
 
 NOISE = random.Random(5).randbytes(4096)
 DAMAGES = {
-    "random bytes": lambda file: file.write_bytes(NOISE * 20), "cut in half": cut(0.5), "cut somewhere": cut(0.333),
-    "only the header": lambda file: os.truncate(file, 100), "one page": lambda file: os.truncate(file, 4096),
-    "noise in the log": page_of("event", NOISE), "noise in the items": page_of("item", NOISE),
-    "noise in the text index": page_of("passage_fts_data", NOISE), "zeros in the log": page_of("event", bytes(4096)),
+    "random bytes": lambda file: file.write_bytes(NOISE * 20),
+    "cut in half": cut(0.5),
+    "cut somewhere": cut(0.333),
+    "only the header": lambda file: os.truncate(file, 100),
+    "one page": lambda file: os.truncate(file, 4096),
+    "noise in the log": page_of("event", NOISE),
+    "noise in the items": page_of("item", NOISE),
+    "noise in the text index": page_of("passage_fts_data", NOISE),
+    "zeros in the log": page_of("event", bytes(4096)),
     "broken JSON in the log": bytes_of(b'"audience":"user"', b'"audience":#user"'),
     "a wrong word in the log": bytes_of(b'"audience":"user"', b'"audience":"usex"'),
     "broken UTF-8": bytes_of(b"line number 150 w", b"line number \xff\xfe0 w"),
@@ -105,9 +122,14 @@ def complaints(folder: Path) -> list[str]:
     except StoreCorrupt as error:
         return [error.message]
     found: list[str] = []
-    for work in (app.engine.upkeep.verify, app.store.check, lambda: app.engine.listing(ME, limit=200),
-                 lambda: app.engine.recall(ME, Query("line number", mode="text", limit=200)),
-                 lambda: app.engine.remember(ME, Draft(blocks=(Block("one more"),))), app.engine.upkeep.rebuild):
+    for work in (
+        app.engine.upkeep.verify,
+        app.store.check,
+        lambda: app.engine.listing(ME, limit=200),
+        lambda: app.engine.recall(ME, Query("line number", mode="text", limit=200)),
+        lambda: app.engine.remember(ME, Draft(blocks=(Block("one more"),))),
+        app.engine.upkeep.rebuild,
+    ):
         try:
             told = work()
         except StoreCorrupt as error:
@@ -117,7 +139,9 @@ def complaints(folder: Path) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("damage", ["noise in the log", "broken JSON in the log", "another program's file"])
+@pytest.mark.parametrize(
+    "damage", ["noise in the log", "broken JSON in the log", "another program's file"]
+)
 def test_verify_and_doctor_tell_damage_without_a_traceback(tmp_path, healthy, damage):
     shutil.copy(healthy, tmp_path / "memolith.db")
     DAMAGES[damage](tmp_path / "memolith.db")

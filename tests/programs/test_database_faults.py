@@ -57,12 +57,16 @@ def refused(served: Served, says: str, *, reads: bool = False) -> None:
         assert sign not in answer.text
     assert (served.tool("recall", {"query": "kept"}).status_code == 200) is reads
     health = served.ask("GET", "/health")
-    assert (health.status_code, health.json()["status"]) == ((200, "healthy") if reads else (503, "unhealthy"))
+    assert (health.status_code, health.json()["status"]) == (
+        (200, "healthy") if reads else (503, "unhealthy")
+    )
 
 
 def well(served: Served) -> None:
     """Everything works, without anybody having done anything to the server."""
-    wait_for(lambda: served.tool("remember", {"content": "kept all the same"}).status_code == 200, 20)
+    wait_for(
+        lambda: served.tool("remember", {"content": "kept all the same"}).status_code == 200, 20
+    )
     assert served.tool("recall", {"query": "kept", "mode": "text"}).json()["hits"]
     assert served.ask("GET", "/health").json()["status"] == "healthy"
 
@@ -79,11 +83,22 @@ def test_a_server_that_is_gone_is_found_again(cluster: Cluster, tmp_path: Path) 
             well(served)
 
 
-def test_a_server_that_is_gone_at_the_start_is_named_and_waited_for(cluster: Cluster, tmp_path: Path) -> None:
+def test_a_server_that_is_gone_at_the_start_is_named_and_waited_for(
+    cluster: Cluster, tmp_path: Path
+) -> None:
     url = fresh(cluster)
     app = App(Settings(data=tmp_path, database=url, embedder="none"))
     cluster.stop()
-    serving = Child(*MAIN, "serve", "--port", "0", "--json", "--data", tmp_path / "served", MEMOLITH_DATABASE=url)
+    serving = Child(
+        *MAIN,
+        "serve",
+        "--port",
+        "0",
+        "--json",
+        "--data",
+        tmp_path / "served",
+        MEMOLITH_DATABASE=url,
+    )
     try:
         while not serving.complaints and serving.process.poll() is None:
             serving.readers[1].join(0.1)
@@ -116,13 +131,19 @@ def scram(cluster: Cluster, role: str) -> Iterator[None]:
 
 def cut(cluster: Cluster, url: str) -> None:
     """End every connection to a database."""
-    cluster.execute(f"select pg_terminate_backend(pid) from pg_stat_activity where datname = '{name_of(url)}'")
+    cluster.execute(
+        f"select pg_terminate_backend(pid) from pg_stat_activity where datname = '{name_of(url)}'"
+    )
 
 
 def test_a_wrong_password_is_told_without_the_password(cluster: Cluster, tmp_path: Path) -> None:
     url = fresh(cluster)
     cluster.execute("create role keeper login password 's3cret' in role memolith_run")
-    keeper = urlsplit(url)._replace(netloc=f"keeper:s3cret@{urlsplit(url).netloc.rpartition('@')[2]}").geturl()
+    keeper = (
+        urlsplit(url)
+        ._replace(netloc=f"keeper:s3cret@{urlsplit(url).netloc.rpartition('@')[2]}")
+        .geturl()
+    )
     with scram(cluster, "keeper"), thread(tmp_path, database=keeper) as served:
         well(served)
         cluster.execute("alter role keeper password 'another'")
@@ -151,8 +172,10 @@ def test_a_database_that_is_not_there_is_told(cluster: Cluster, tmp_path: Path) 
 
 def extensions(cluster: Cluster, url: str, folder: Path | None) -> None:
     """Let a database find its extensions in this folder alone."""
-    cluster.execute(f'alter database "{name_of(url)}" ' + (
-        f"set extension_control_path = '{folder}'" if folder else "reset extension_control_path"))
+    cluster.execute(
+        f'alter database "{name_of(url)}" '
+        + (f"set extension_control_path = '{folder}'" if folder else "reset extension_control_path")
+    )
 
 
 def opening(app: App) -> str:
@@ -163,7 +186,9 @@ def opening(app: App) -> str:
     return refused.value.message
 
 
-def test_a_missing_extension_is_named_and_found_once_it_is_there(cluster: Cluster, tmp_path: Path) -> None:
+def test_a_missing_extension_is_named_and_found_once_it_is_there(
+    cluster: Cluster, tmp_path: Path
+) -> None:
     url = cluster.create()
     extensions(cluster, url, tmp_path / "none")
     app = App(Settings(data=tmp_path, database=url, embedder="none"))
@@ -176,14 +201,18 @@ def test_a_missing_extension_is_named_and_found_once_it_is_there(cluster: Cluste
 def test_an_extension_that_is_too_old_is_not_even_created(cluster: Cluster, tmp_path: Path) -> None:
     url, folder = cluster.create(), tmp_path / "old"
     (folder / "extension").mkdir(parents=True)
-    (folder / "extension" / "vector.control").write_text("default_version = '0.7.4'\nrelocatable = true\n")
+    (folder / "extension" / "vector.control").write_text(
+        "default_version = '0.7.4'\nrelocatable = true\n"
+    )
     (folder / "extension" / "vector--0.7.4.sql").write_text("create type halfvec as (x int);\n")
     for path in (*tmp_path.parents[:2], tmp_path, folder, folder / "extension"):
         path.chmod(0o755)
     extensions(cluster, url, folder)
     app = App(Settings(data=tmp_path, database=url, embedder="none"))
     assert "pgvector 0.8 or newer is needed; this database has 0.7.4" in opening(app)
-    assert cluster.execute("select count(*) from pg_extension where extname = 'vector'", name_of(url)) == [(0,)]
+    assert cluster.execute(
+        "select count(*) from pg_extension where extname = 'vector'", name_of(url)
+    ) == [(0,)]
     extensions(cluster, url, None)
     assert app.engine.remember(ME, note("kept")).seq == 1
     app.close()
@@ -192,9 +221,13 @@ def test_an_extension_that_is_too_old_is_not_even_created(cluster: Cluster, tmp_
 def test_an_extension_that_was_never_updated_is_named(cluster: Cluster, tmp_path: Path) -> None:
     url = fresh(cluster)
     app = App(Settings(data=tmp_path, database=url, embedder="none"))
-    cluster.execute("update pg_extension set extversion = '0.7.0' where extname = 'vector'", name_of(url))
+    cluster.execute(
+        "update pg_extension set extversion = '0.7.0' where extname = 'vector'", name_of(url)
+    )
     assert "alter extension vector update" in opening(app)
-    cluster.execute("update pg_extension set extversion = '0.8.6' where extname = 'vector'", name_of(url))
+    cluster.execute(
+        "update pg_extension set extversion = '0.8.6' where extname = 'vector'", name_of(url)
+    )
     assert app.engine.remember(ME, note("kept")).seq == 1
     app.close()
 
@@ -207,7 +240,9 @@ class OldServer:
 
 
 def test_a_server_that_is_too_old_is_named() -> None:
-    with pytest.raises(Unavailable, match=r"PostgreSQL 15 or newer is needed; this server is 14\.12"):
+    with pytest.raises(
+        Unavailable, match=r"PostgreSQL 15 or newer is needed; this server is 14\.12"
+    ):
         migrate(OldServer())  # type: ignore[arg-type]
 
 
@@ -222,7 +257,9 @@ class Standby(Cluster):
         self.way = self._primary.way
         if self.way == "nobody":
             os.chown(self._folder, NOBODY, NOBODY)
-        self._run("pg_basebackup", "-d", self._primary.url(), "-D", str(self._data), "-R", "-c", "fast")
+        self._run(
+            "pg_basebackup", "-d", self._primary.url(), "-D", str(self._data), "-R", "-c", "fast"
+        )
         return self.way
 
     def promote(self) -> None:
@@ -230,11 +267,15 @@ class Standby(Cluster):
 
 
 def test_a_replica_is_read_and_says_that_it_cannot_be_written_until_it_is_the_primary(
-        cluster: Cluster, tmp_path: Path) -> None:
+    cluster: Cluster, tmp_path: Path
+) -> None:
     url = fresh(cluster)
     with thread(tmp_path, database=url) as served:
         well(served)
-    with closing(Standby(cluster)) as standby, thread(tmp_path, database=standby.url(name_of(url))) as served:
+    with (
+        closing(Standby(cluster)) as standby,
+        thread(tmp_path, database=standby.url(name_of(url))) as served,
+    ):
         refused(served, "read-only replica", reads=True)
         assert len(served.tool("recall", {"query": "kept"}).json()["hits"]) == 1
         standby.promote()
@@ -256,13 +297,24 @@ def test_a_primary_that_was_made_read_only_says_so(cluster: Cluster, tmp_path: P
 def test_too_many_connections_are_waited_for(cluster: Cluster, tmp_path: Path) -> None:
     url = fresh(cluster)
     cluster.execute("create role crowd login in role memolith_run connection limit 3")
-    crowd = urlsplit(url)._replace(netloc=f"crowd@{urlsplit(url).netloc.rpartition('@')[2]}").geturl()
+    crowd = (
+        urlsplit(url)._replace(netloc=f"crowd@{urlsplit(url).netloc.rpartition('@')[2]}").geturl()
+    )
     with thread(tmp_path, database=crowd, database_connections=2, busy_s=2.0) as served:
         well(served)
-        held = [psycopg.connect(crowd) for _ in range(3 - cluster.execute(
-            "select count(*)::int from pg_stat_activity where usename = 'crowd'")[0][0])]  # type: ignore[operator]
-        cluster.execute("select pg_terminate_backend(pid) from pg_stat_activity where usename = 'crowd' "
-                        "and application_name = 'memolith'")
+        held = [
+            psycopg.connect(crowd)
+            for _ in range(
+                3
+                - cluster.execute(
+                    "select count(*)::int from pg_stat_activity where usename = 'crowd'"
+                )[0][0]
+            )
+        ]  # type: ignore[operator]
+        cluster.execute(
+            "select pg_terminate_backend(pid) from pg_stat_activity where usename = 'crowd' "
+            "and application_name = 'memolith'"
+        )
         held += [psycopg.connect(crowd) for _ in range(3 - len(held))]
         answer = served.tool("remember", {"content": "not now"})
         assert answer.status_code == 503, answer.text
@@ -276,7 +328,9 @@ def test_a_full_disk_of_the_database_is_told_and_reads_go_on(tmp_path: Path) -> 
     disk.mkdir()
     start = own_disk(disk, "160m", sys.executable, str(HERE / "full_database.py"), str(disk))
     if start is None:
-        pytest.skip("no small disk can be mounted here: neither root nor user namespaces (unshare, mount -t tmpfs)")
+        pytest.skip(
+            "no small disk can be mounted here: neither root nor user namespaces (unshare, mount -t tmpfs)"
+        )
     env = environment(TMPDIR=str(disk))
     env["PYTHONPATH"] += os.pathsep + ROOT + os.pathsep + str(Path(ROOT) / "tests")
     ran = subprocess.run(start, capture_output=True, text=True, timeout=120, env=env, check=False)
@@ -298,11 +352,17 @@ def test_servers_that_start_at_once_set_up_a_database_once() -> None:
     with a_cluster() as cluster:
         # Two databases of one cluster share the role that is made with the first.
         urls = [cluster.create(), cluster.create()]
-        started = [Child(*MAIN, "migrate", "--json", MEMOLITH_DATABASE=url) for url in urls for _ in range(2)]
+        started = [
+            Child(*MAIN, "migrate", "--json", MEMOLITH_DATABASE=url)
+            for url in urls
+            for _ in range(2)
+        ]
         for one in started:
             assert one.end() == 0, one.complaints
         for url in urls:
-            assert cluster.execute("select count(*) = count(distinct number) from migration", name_of(url)) == [(True,)]
+            assert cluster.execute(
+                "select count(*) = count(distinct number) from migration", name_of(url)
+            ) == [(True,)]
             cluster.drop(url)
         cluster.execute("drop role memolith_run")
         with psycopg.connect(cluster.url()) as other:
@@ -317,14 +377,21 @@ def every_statement(served: Served, times: int) -> None:
     """Writes, changes and reads, over and over."""
     for n in range(times):
         ids = [served.tool("remember", {"content": f"text {n} {m}"}).json()["id"] for m in range(2)]
-        for tool, given in (("fetch", {"ids": ids}), ("revise", {"id": ids[0], "content": "other"}),
-                            ("link", {"source": ids[0], "target": ids[1], "type": "about"}),
-                            ("explore", {"id": ids[0]}), ("history", {"id": ids[0]}), ("forget", {"id": ids[1]})):
+        for tool, given in (
+            ("fetch", {"ids": ids}),
+            ("revise", {"id": ids[0], "content": "other"}),
+            ("link", {"source": ids[0], "target": ids[1], "type": "about"}),
+            ("explore", {"id": ids[0]}),
+            ("history", {"id": ids[0]}),
+            ("forget", {"id": ids[1]}),
+        ):
             answer = served.tool(tool, given)
             assert answer.status_code == 200, (tool, answer.text)
 
 
-def test_an_old_server_works_on_a_newer_schema_that_allows_it(cluster: Cluster, tmp_path: Path) -> None:
+def test_an_old_server_works_on_a_newer_schema_that_allows_it(
+    cluster: Cluster, tmp_path: Path
+) -> None:
     url = fresh(cluster)
     with thread(tmp_path, database=url) as served:
         well(served)
@@ -354,7 +421,9 @@ def test_a_migration_that_breaks_leaves_an_empty_database(cluster: Cluster) -> N
     cluster.execute("create table passage (x int)", name_of(url))
     with pytest.raises(MemolithError):
         PostgresStore(url)
-    assert cluster.execute("select to_regclass('migration'), to_regclass('event')", name_of(url)) == [(None, None)]
+    assert cluster.execute(
+        "select to_regclass('migration'), to_regclass('event')", name_of(url)
+    ) == [(None, None)]
     cluster.execute("drop table passage", name_of(url))
     PostgresStore(url).close()
 
@@ -387,19 +456,27 @@ print(httpx2.post(sys.argv[1] + "/mcp/tools/remember", json={"content": "waits"}
 
 
 @pytest.mark.parametrize("wait", [False, pytest.param(True, marks=pytest.mark.full)])
-def test_a_worker_that_is_stopped_leaves_its_work_to_the_next(server: Server, tmp_path: Path, wait: bool) -> None:
+def test_a_worker_that_is_stopped_leaves_its_work_to_the_next(
+    server: Server, tmp_path: Path, wait: bool
+) -> None:
     url = server.create(template=server.template)
     with closing(PostgresStore(url)) as store:
         engine = engine_on(store)
         for n in range(150):
             engine.remember(ME, note(f"word{n} and more " * 60))
-    vectors, left = ("select count(distinct passage >> 20)::int from embedding", "select count(*)::int from outbox")
+    vectors, left = (
+        "select count(distinct passage >> 20)::int from embedding",
+        "select count(*)::int from outbox",
+    )
     with Member("worker", url, tmp_path / "one", MEMOLITH_EMBEDDER="minilm") as worker:
         assert worker.started
         wait_for(lambda: server.execute(vectors, name_of(url))[0][0])
         assert worker.stop() == 0, worker.complaints
         assert "Traceback" not in "".join(worker.complaints)
-    (made,), (waiting,) = server.execute(vectors, name_of(url))[0], server.execute(left, name_of(url))[0]
+    (made,), (waiting,) = (
+        server.execute(vectors, name_of(url))[0],
+        server.execute(left, name_of(url))[0],
+    )
     assert made + waiting == 150
     if wait:
         # What it still held comes back when the lease is over, after a minute.

@@ -30,14 +30,26 @@ def test_mermaid_and_dot_are_valid_and_keep_every_name(app, reader, names):
     pairs = list(pairwise(names))
     for one, two in pairs:
         tie(app, one, two, "ConflictsWith")
-    shown = {format: ask(app, "graph", operation="visualize", format=format)["content"]
-             for format in ("mermaid", "dot")}
-    ran = subprocess.run(reader, input=json.dumps(shown), capture_output=True, text=True, encoding="utf-8", timeout=60)
+    shown = {
+        format: ask(app, "graph", operation="visualize", format=format)["content"]
+        for format in ("mermaid", "dot")
+    }
+    ran = subprocess.run(
+        reader,
+        input=json.dumps(shown),
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=60,
+    )
     assert ran.returncode == 0, ran.stderr
     for format, seen in json.loads(ran.stdout).items():
         # Mermaid writes a coded character in a way of its own until it draws.
-        labels = [re.sub(r"ﬂ°°(\d+)¶ß", lambda code: chr(int(code[1])), label) for label in seen["labels"]]
+        labels = [
+            re.sub(r"ﬂ°°(\d+)¶ß", lambda code: chr(int(code[1])), label) for label in seen["labels"]
+        ]
         assert sorted(labels) == sorted(names), format
         numbers = {f"n{number}": label for number, label in enumerate(labels)}
         assert sorted((numbers[a], type, numbers[b]) for a, type, b in seen["edges"]) == sorted(
-            (one, "ConflictsWith", two) for one, two in pairs), format
+            (one, "ConflictsWith", two) for one, two in pairs
+        ), format

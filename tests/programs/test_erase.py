@@ -36,7 +36,9 @@ class Words:
         return self.made[-1]
 
     def text(self, count: int) -> str:
-        return ". ".join(f"{self.word(self.rng.choice((7, 9, 14, 30)))} {self.word()}" for _ in range(count))
+        return ". ".join(
+            f"{self.word(self.rng.choice((7, 9, 14, 30)))} {self.word()}" for _ in range(count)
+        )
 
     def other(self, count: int) -> str:
         """Text for neighbours, which stays."""
@@ -45,7 +47,7 @@ class Words:
 
 def pieces(words: Iterable[str]) -> set[str]:
     """The words, and every stretch of them that is long enough to tell."""
-    return {word[n:n + WINDOW] for word in words for n in range(max(1, len(word) - WINDOW + 1))}
+    return {word[n : n + WINDOW] for word in words for n in range(max(1, len(word) - WINDOW + 1))}
 
 
 @pytest.fixture
@@ -69,17 +71,30 @@ def crowd(data, words) -> Iterator[App]:
 
 
 def neighbours(app: App, words: Words, count: int) -> list[str]:
-    lines = (json.dumps({"title": words.other(1), "content": words.other(words.rng.choice((5, 60))),
-                         "tags": [words.other(1)], "metadata": {"n": words.other(words.rng.choice((1, 20)))}})
-             for _ in range(count))
+    lines = (
+        json.dumps(
+            {
+                "title": words.other(1),
+                "content": words.other(words.rng.choice((5, 60))),
+                "tags": [words.other(1)],
+                "metadata": {"n": words.other(words.rng.choice((1, 20)))},
+            }
+        )
+        for _ in range(count)
+    )
     app.engine.upkeep.import_(ME, lines)
     return [item.id for item in app.engine.listing(ME, limit=count).items]
 
 
 def draft(words: Words, sentences: int = 3) -> Draft:
-    return Draft(title=words.word(), blocks=(Block(words.text(sentences)),), tags=(words.word(6), words.word(20)),
-                 attributes={words.word(10): words.word(16), "list": [words.word(), {"deep": words.word()}]},
-                 project=words.word(), namespace=words.word())
+    return Draft(
+        title=words.word(),
+        blocks=(Block(words.text(sentences)),),
+        tags=(words.word(6), words.word(20)),
+        attributes={words.word(10): words.word(16), "list": [words.word(), {"deep": words.word()}]},
+        project=words.word(),
+        namespace=words.word(),
+    )
 
 
 def plain(app: App, words: Words) -> str:
@@ -95,8 +110,17 @@ def many_passages(app: App, words: Words) -> str:
 def with_history(app: App, words: Words) -> str:
     id = plain(app, words)
     for _ in range(4):
-        app.engine.revise(ME, id, Patch(title=words.word(), blocks=(Block(words.text(20)),), namespace=words.word(),
-                                        tags=(words.word(),), attributes={words.word(): words.word()}))
+        app.engine.revise(
+            ME,
+            id,
+            Patch(
+                title=words.word(),
+                blocks=(Block(words.text(20)),),
+                namespace=words.word(),
+                tags=(words.word(),),
+                attributes={words.word(): words.word()},
+            ),
+        )
         app.engine.tag(ME, id, add=[words.word()])
         neighbours(app, words, 3)
     return id
@@ -115,10 +139,19 @@ def undone(app: App, words: Words) -> str:
 
 def conversation(app: App, words: Words) -> str:
     def messages(count: int) -> tuple[Block, ...]:
-        return tuple(Block(words.text(4), speaker=words.word(), locator=words.word(), attributes={"m": words.word()})
-                     for _ in range(count))
+        return tuple(
+            Block(
+                words.text(4),
+                speaker=words.word(),
+                locator=words.word(),
+                attributes={"m": words.word()},
+            )
+            for _ in range(count)
+        )
 
-    id = app.engine.remember(ME, Draft(kind="conversation", title=words.word(), blocks=messages(12))).item.id
+    id = app.engine.remember(
+        ME, Draft(kind="conversation", title=words.word(), blocks=messages(12))
+    ).item.id
     app.engine.append(ME, id, messages(5))
     app.engine.past.undo(ME, app.engine.append(ME, id, messages(2)).seq)
     return id
@@ -153,7 +186,9 @@ def test_an_erased_item_leaves_no_byte_in_any_file(crowd, data, words, make):
     assert crowd.engine.listing(ME).total >= 30
 
 
-def test_an_erased_item_leaves_no_byte_although_another_process_has_the_database_open(crowd, data, words):
+def test_an_erased_item_leaves_no_byte_although_another_process_has_the_database_open(
+    crowd, data, words
+):
     id = with_history(crowd, words)
     with Child(HERE / "reader.py", data, "idle") as other:
         assert other.line() == "ready"
@@ -192,7 +227,9 @@ def test_items_that_share_pages_with_others_leave_nothing_when_erased(crowd, dat
         ids.append(plain(crowd, words))
         neighbours(crowd, words, 1)
     for id in ids:
-        crowd.engine.revise(ME, id, Patch(attributes={"more": words.text(words.rng.choice((2, 12, 25)))}))
+        crowd.engine.revise(
+            ME, id, Patch(attributes={"more": words.text(words.rng.choice((2, 12, 25)))})
+        )
     for number, id in enumerate(words.rng.sample(ids, len(ids))):
         crowd.engine.erase(ME, id)
         if number % 4 == 0:
@@ -205,7 +242,10 @@ def test_the_text_index_keeps_no_beginning_of_erased_words(crowd, data, words):
     """The index splits its pages between words and notes how the next one begins."""
     stem = words.word(11)
     texts = [" ".join(f"{stem}{n:04}" for n in range(1000))]
-    texts += [" ".join([words.other(20), *(f"zz{word}" for word in words.other(20).split())]) for _ in range(24)]
+    texts += [
+        " ".join([words.other(20), *(f"zz{word}" for word in words.other(20).split())])
+        for _ in range(24)
+    ]
     ids = [crowd.engine.remember(ME, Draft(blocks=(Block(text),))).item.id for text in texts]
     crowd.engine.erase(ME, ids[0])
     assert scan(data, pieces(words.made)) == []
@@ -242,7 +282,10 @@ def test_what_a_reader_held_back_is_gone_after_the_advised_command(crowd, data, 
 
 def test_no_vector_of_an_erased_item_is_left_in_table_or_snapshot(data):
     app = open_app(Settings(data=data))
-    ids = [app.engine.remember(ME, Draft(blocks=(Block(f"{color} tea"),))).item.id for color in ("Red", "Green")]
+    ids = [
+        app.engine.remember(ME, Draft(blocks=(Block(f"{color} tea"),))).item.id
+        for color in ("Red", "Green")
+    ]
     app.do_upkeep()
     app.engine.upkeep.rebuild()
     app.do_upkeep()
@@ -257,7 +300,9 @@ def test_no_vector_of_an_erased_item_is_left_in_table_or_snapshot(data):
         left = rows.models().get(app.embedder.id, 0)
     app.close()
     assert left == 1, "the vectors that a rebuild set aside must go too"
-    assert before.items().isdisjoint(after.items()), "an app without a model must remove old snapshots too"
+    assert before.items().isdisjoint(after.items()), (
+        "an app without a model must remove old snapshots too"
+    )
 
 
 # Secrets are put together here, so that none stands in this file.
@@ -276,8 +321,24 @@ def password(rng: random.Random) -> str:
     return "".join(rng.choices("GHJKLMNPQRSTghjklmnpqrst23456789", k=16))
 
 
-@pytest.mark.parametrize("place", ["text", "title", "tag", "project", "namespace", "metadata", "deep", "name", "key",
-                                   "password", "url", "import", "revise"])
+@pytest.mark.parametrize(
+    "place",
+    [
+        "text",
+        "title",
+        "tag",
+        "project",
+        "namespace",
+        "metadata",
+        "deep",
+        "name",
+        "key",
+        "password",
+        "url",
+        "import",
+        "revise",
+    ],
+)
 def test_no_byte_of_a_redacted_secret_reaches_a_file_or_the_output(data, words, place):
     rng = words.rng
     secret = {"password": password, "url": password, "deep": access_key}.get(place, token)(rng)
@@ -308,9 +369,13 @@ def write_with(data: Path, place: str, secret: str):
     if place == "namespace":
         return cli(data, "import", stdin=json.dumps({"content": "a text", "namespace": secret}))
     if place == "import":
-        return cli(data, "import", stdin=json.dumps({"content": f"it is {secret}", "tags": [secret]}))
+        return cli(
+            data, "import", stdin=json.dumps({"content": f"it is {secret}", "tags": [secret]})
+        )
     id = ask(data, "remember", "a text")["id"]
-    return cli(data, "revise", id, "--content", f"now with {secret}", "--title", secret, "--tag", secret)
+    return cli(
+        data, "revise", id, "--content", f"now with {secret}", "--title", secret, "--tag", secret
+    )
 
 
 LOGGED = """

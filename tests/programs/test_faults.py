@@ -45,7 +45,12 @@ def own_disk(folder: Path, size: str, *command: str) -> list[str] | None:
     for flags in ("-m", "-Urm"):
         start = ["unshare", flags, "sh", "-c", script, str(folder)]
         try:
-            if subprocess.run([*start, "true"], capture_output=True, timeout=60, check=False).returncode == 0:
+            if (
+                subprocess.run(
+                    [*start, "true"], capture_output=True, timeout=60, check=False
+                ).returncode
+                == 0
+            ):
                 return [*start, *command]
         except OSError:
             return None
@@ -56,7 +61,9 @@ def on_full_disk(folder: Path, case: str, size: str) -> subprocess.CompletedProc
     folder.mkdir()
     start = own_disk(folder, size, sys.executable, str(HERE / "full_disk.py"), str(folder), case)
     if start is None:
-        pytest.skip("no small disk can be mounted here: neither root nor user namespaces (unshare, mount -t tmpfs)")
+        pytest.skip(
+            "no small disk can be mounted here: neither root nor user namespaces (unshare, mount -t tmpfs)"
+        )
     env = environment(MEMOLITH_EMBEDDER="minilm")
     env["PYTHONPATH"] += os.pathsep + ROOT
     return subprocess.run(start, capture_output=True, text=True, timeout=120, env=env, check=False)
@@ -162,7 +169,9 @@ def guarded() -> Iterator[Path]:
 @pytest.mark.parametrize("folder", ["data", "new"])
 def test_a_folder_that_cannot_be_written_is_told_and_stays_as_it_was(guarded, folder):
     before = {path: path.stat().st_mtime_ns for path in guarded.rglob("*")}
-    with Child("-c", UNPRIVILEGED, "remember", "coffee", "--json", "--data", guarded / folder) as child:
+    with Child(
+        "-c", UNPRIVILEGED, "remember", "coffee", "--json", "--data", guarded / folder
+    ) as child:
         assert child.end() == 1, child.complaints
     told = json.loads("".join(child.complaints))
     assert told["error"] == "store_read_only"
@@ -217,7 +226,9 @@ for turn in range(int(sys.argv[2])):
 """
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="only a fork lets processes start at the same moment")
+@pytest.mark.skipif(
+    not hasattr(os, "fork"), reason="only a fork lets processes start at the same moment"
+)
 @pytest.mark.parametrize("turns", [15, pytest.param(300, marks=pytest.mark.full)])
 def test_processes_that_create_the_folder_at_the_same_moment_all_succeed(turns):
     with in_memory() as place, Child("-c", CREATORS, place, str(turns)) as child:
@@ -276,8 +287,14 @@ def test_a_stuck_writer_makes_others_fail_in_time_instead_of_hanging(stuck):
 def test_a_stuck_writer_does_not_keep_others_from_reading(stuck, command):
     folder, id = stuck
     started = time.monotonic()
-    ran = cli(folder, command, id if command == "show" else "what does Maria drink", "--json",
-              MEMOLITH_BUSY_S="4", MEMOLITH_EMBEDDER="minilm")
+    ran = cli(
+        folder,
+        command,
+        id if command == "show" else "what does Maria drink",
+        "--json",
+        MEMOLITH_BUSY_S="4",
+        MEMOLITH_EMBEDDER="minilm",
+    )
     assert ran.returncode == 0, ran
     assert "Maria prefers tea" in ran.stdout
     assert time.monotonic() - started < 4, "it waited for the writer"
@@ -343,13 +360,22 @@ def test_a_clock_that_goes_backwards_does_no_harm(tmp_path):
     link = engine.link(ME, id, other, "cites")
     clock.time = "2026-06-01T08:00:00.000000Z"
     engine.unlink(ME, link.id)
-    for at in ("2026-06-01T07:00:00Z", "2026-06-01T08:30:00Z", "2026-06-01T09:30:00Z", "2026-06-01T10:30:00Z"):
+    for at in (
+        "2026-06-01T07:00:00Z",
+        "2026-06-01T08:30:00Z",
+        "2026-06-01T09:30:00Z",
+        "2026-06-01T10:30:00Z",
+    ):
         with suppress(NotFound):
             assert app.engine.past.as_of(ME, id, at)[1][0].text in ("first words", "second words")
         app.engine.recall(ME, Query("words", mode="text", as_of=at))
     assert app.engine.past.as_of(ME, id, "2026-06-01T10:30:00Z")[1][0].text == "second words"
     assert [step.event.type for step in app.engine.past.history(ME, id)] == [
-        "remembered", "revised", "linked", "unlinked"]
+        "remembered",
+        "revised",
+        "linked",
+        "unlinked",
+    ]
     app.engine.past.undo(ME, changed.seq)
     assert app.engine.read(ME, id)[1][0].text == "first words"
     assert app.engine.upkeep.verify() == []

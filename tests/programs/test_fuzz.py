@@ -24,7 +24,15 @@ LISTED = REGISTRY.choose("all")
 FULL = pytest.mark.full
 INTERNAL = -32603
 # The SDK words faults of a frame with pydantic's text, which tells no more than the frame itself and its rules.
-INSIDE = ("Traceback", 'File "', "site-packages", "/src/memolith", "apsw", "sqlite3.", "Internal Server Error")
+INSIDE = (
+    "Traceback",
+    'File "',
+    "site-packages",
+    "/src/memolith",
+    "apsw",
+    "sqlite3.",
+    "Internal Server Error",
+)
 STDIO = pytest.mark.parametrize(("seed", "count"), [(1, 4000), pytest.param(2, 40_000, marks=FULL)])
 REST = pytest.mark.parametrize(("seed", "count"), [(3, 4500), pytest.param(4, 30_000, marks=FULL)])
 HTTP = pytest.mark.parametrize(("seed", "count"), [(5, 1500), pytest.param(6, 10_000, marks=FULL)])
@@ -57,7 +65,9 @@ def sent(child: Child, frames: Iterator[bytes]) -> int:
         if len(batch) == 200 or (frame is None and batch):
             done += 1
             mark = f"mark {done}"
-            batch.append(json.dumps({**request(mark, "tools/call"), "params": {"name": "overview"}}).encode())
+            batch.append(
+                json.dumps({**request(mark, "tools/call"), "params": {"name": "overview"}}).encode()
+            )
             child.process.stdin.write(b"\n".join(batch) + b"\n")
             child.process.stdin.flush()
             answered += read_until(child, mark)
@@ -95,10 +105,19 @@ def test_malformed_frames_do_no_harm_over_stdio(tmp_path, seed, count):
 
 def test_no_single_frame_ends_a_stdio_session(tmp_path):
     half = "\ud800"
-    frames = [{"id": half}, {**request(half, "prompts/list")}, tool(7, half), request(8, "resources/read", uri=half),
-              request(9, "prompts/get", name=half), request(10, half), tool(11, "overview", True, **{half: half}),
-              *({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}}
-                for id in ({}, [], None, half, 1.5))]
+    frames = [
+        {"id": half},
+        {**request(half, "prompts/list")},
+        tool(7, half),
+        request(8, "resources/read", uri=half),
+        request(9, "prompts/get", name=half),
+        request(10, half),
+        tool(11, "overview", True, **{half: half}),
+        *(
+            {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}}
+            for id in ({}, [], None, half, 1.5)
+        ),
+    ]
     with Child("-m", "memolith.doors.main", "stdio", "--data", str(tmp_path)) as child:
         child.say(json.dumps(initialize()))
         child.line()
@@ -124,28 +143,41 @@ async def through(server: Served, calls: list[tuple[str, bytes]]) -> list[int]:
     statuses = []
     transport = httpx2.ASGITransport(build(server.app), raise_app_exceptions=True)
     headers = {"Authorization": f"Bearer {server.admin}"}
-    async with httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1:1", headers=headers) as client:
+    async with httpx2.AsyncClient(
+        transport=transport, base_url="http://127.0.0.1:1", headers=headers
+    ) as client:
         for name, body in calls:
             answer = await client.post(f"/mcp/tools/{name}", content=body)
             statuses.append(answer.status_code)
             if answer.status_code != 200:
                 assert not inside(answer.text), (name, body, answer.text)
                 # A search by meaning alone needs the model, which is off here.
-                assert answer.status_code < 500 or answer.json()["error"] == "embedder_down", (name, body)
+                assert answer.status_code < 500 or answer.json()["error"] == "embedder_down", (
+                    name,
+                    body,
+                )
     return statuses
 
 
 @HTTP
 def test_malformed_frames_do_no_harm_over_mcp_http(served, seed, count):
-    headers = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json",
-               "Authorization": f"Bearer {served.admin}"}
+    headers = {
+        "Accept": "application/json, text/event-stream",
+        "Content-Type": "application/json",
+        "Authorization": f"Bearer {served.admin}",
+    }
     opened = served.http.post("/mcp", content=json.dumps(initialize()), headers=headers)
-    session = {"Mcp-Session-Id": opened.headers["mcp-session-id"], "MCP-Protocol-Version": "2025-11-25"}
+    session = {
+        "Mcp-Session-Id": opened.headers["mcp-session-id"],
+        "MCP-Protocol-Version": "2025-11-25",
+    }
     for number, frame in enumerate(Fuzzer(LISTED, seed).frames(count)):
         if b"subscriptions/listen" in frame:
             continue  # A good one would stay open.
         modern = {"MCP-Protocol-Version": MODERN, "Mcp-Method": "tools/call", **name_of(frame)}
-        answer = served.http.post("/mcp", content=frame, headers=headers | (modern if number % 2 else session))
+        answer = served.http.post(
+            "/mcp", content=frame, headers=headers | (modern if number % 2 else session)
+        )
         assert answer.status_code < 500, (frame, answer.text)
         for line in answer.text.splitlines():
             text = line.removeprefix("data: ")
@@ -166,11 +198,32 @@ def test_the_rest_door_keeps_what_its_description_promises(served, tmp_path):
     pytest.importorskip("schemathesis", reason="schemathesis is not installed")
     # Its checks all hold but one: that what fits a schema is accepted. An empty text fits and makes no sense.
     ran = subprocess.run(
-        [sys.executable, "-c", "from schemathesis.cli import schemathesis; schemathesis()", "run",
-         served.url + "/openapi.json", "--header", f"Authorization: Bearer {served.admin}", "--seed", "1",
-         "--max-examples", "2", "--phases", "coverage,fuzzing", "--exclude-checks", "positive_data_acceptance",
-         "--generation-database", "none", "--no-color"],
-        capture_output=True, timeout=TIMEOUT_S, cwd=tmp_path, env=environment(PYTHONUTF8="1"), check=False)
+        [
+            sys.executable,
+            "-c",
+            "from schemathesis.cli import schemathesis; schemathesis()",
+            "run",
+            served.url + "/openapi.json",
+            "--header",
+            f"Authorization: Bearer {served.admin}",
+            "--seed",
+            "1",
+            "--max-examples",
+            "2",
+            "--phases",
+            "coverage,fuzzing",
+            "--exclude-checks",
+            "positive_data_acceptance",
+            "--generation-database",
+            "none",
+            "--no-color",
+        ],
+        capture_output=True,
+        timeout=TIMEOUT_S,
+        cwd=tmp_path,
+        env=environment(PYTHONUTF8="1"),
+        check=False,
+    )
     assert ran.returncode == 0, (ran.stdout + ran.stderr).decode()[-4000:]
     assert served.is_well()
     assert "Traceback" not in "".join(served.log)

@@ -29,9 +29,13 @@ TYPESCRIPT, TYPESCRIPT_VERSION = "typescript", "5.9.3"
 
 def hook(data: Path, name: str, given: Any, **environ: str) -> Any:
     """What a hook prints, as the client reads it; it must end well and quietly."""
-    ran = subprocess.run([sys.executable, "-m", "memolith.doors.main", "hook", name, "--data", str(data)],
-                         input=given if isinstance(given, bytes) else json.dumps({**BASE, **given}).encode(),
-                         capture_output=True, timeout=60, env={**os.environ, **environ})
+    ran = subprocess.run(
+        [sys.executable, "-m", "memolith.doors.main", "hook", name, "--data", str(data)],
+        input=given if isinstance(given, bytes) else json.dumps({**BASE, **given}).encode(),
+        capture_output=True,
+        timeout=60,
+        env={**os.environ, **environ},
+    )
     assert (ran.returncode, ran.stderr) == (0, b"")
     return json.loads(ran.stdout) if ran.stdout else None
 
@@ -57,8 +61,10 @@ def entry(role: str, content: Any, **more: Any) -> dict[str, Any]:
 def kept(data: Path) -> list[tuple[str, str | None]]:
     app = open_app(Settings(data=data, embedder="none"))
     items = app.engine.listing(ME, sort="created_at", descending=False, limit=1000).items
-    found = [("\n".join(block.text for block in app.engine.read(ME, item.id)[1]), item.namespace)
-             for item in items]
+    found = [
+        ("\n".join(block.text for block in app.engine.read(ME, item.id)[1]), item.namespace)
+        for item in items
+    ]
     app.close()
     return found
 
@@ -67,9 +73,11 @@ def kept(data: Path) -> list[tuple[str, str | None]]:
 def data(tmp_path: Path) -> Path:
     folder = tmp_path / "data"
     app = open_app(Settings(data=folder, embedder="none"))
-    for text, namespace in (("We decided to use PostgreSQL for the primary storage.", "decisions"),
-                            ("The tomatoes need more water in July.", None),
-                            ("Never log a token.\nIt stays in the file.", "patterns")):
+    for text, namespace in (
+        ("We decided to use PostgreSQL for the primary storage.", "decisions"),
+        ("The tomatoes need more water in July.", None),
+        ("Never log a token.\nIt stays in the file.", "patterns"),
+    ):
         app.engine.remember(ME, note(text, namespace=namespace))
     app.engine.remember(ME, note("an old thing about PostgreSQL storage", status="superseded"))
     app.close()
@@ -79,8 +87,10 @@ def data(tmp_path: Path) -> Path:
 def test_a_session_starts_with_the_newest_memories_within_a_budget(data):
     text = context(hook(data, "session-start", {"source": "startup"}), "SessionStart")
     assert text.splitlines()[2:] == [
-        "- patterns: Never log a token. It stays in the file.", "- context: The tomatoes need more water in July.",
-        "- decisions: We decided to use PostgreSQL for the primary storage."]
+        "- patterns: Never log a token. It stays in the file.",
+        "- context: The tomatoes need more water in July.",
+        "- decisions: We decided to use PostgreSQL for the primary storage.",
+    ]
     app = open_app(Settings(data=data, embedder="none"))
     for n in range(60):
         app.engine.remember(ME, note(f"Fact {n}: " + "word " * 50))
@@ -92,19 +102,29 @@ def test_a_session_starts_with_the_newest_memories_within_a_budget(data):
 
 
 def test_a_prompt_brings_what_fits_it_and_advice_where_it_sounds_worth_keeping(data):
-    text = context(hook(data, "prompt", {"prompt": "Which storage do we use, PostgreSQL?"}), "UserPromptSubmit")
+    text = context(
+        hook(data, "prompt", {"prompt": "Which storage do we use, PostgreSQL?"}), "UserPromptSubmit"
+    )
     assert "We decided to use PostgreSQL" in text
     assert "tomatoes" not in text
     assert "an old thing" not in text
     assert "subcog_capture" not in text
-    text = context(hook(data, "prompt", {"prompt": "So we are going with violet zebras, TODO"}), "UserPromptSubmit")
+    text = context(
+        hook(data, "prompt", {"prompt": "So we are going with violet zebras, TODO"}),
+        "UserPromptSubmit",
+    )
     assert "(decisions, tech-debt)" in text
     assert hook(data, "prompt", {"prompt": "Thank you very much, dear friend"}) is None
     assert hook(data, "prompt", {"prompt": " "}) is None
 
 
 def test_stop_only_advises(data):
-    assert "decisions" in hook(data, "stop", {"last_assistant_message": "We chose violet zebras."})["systemMessage"]
+    assert (
+        "decisions"
+        in hook(data, "stop", {"last_assistant_message": "We chose violet zebras."})[
+            "systemMessage"
+        ]
+    )
     assert hook(data, "stop", {"last_assistant_message": "Fine."}) is None
     assert hook(data, "stop", {}) is None
     assert len(kept(data)) == 4
@@ -113,30 +133,60 @@ def test_stop_only_advises(data):
 def test_what_sounds_worth_it_is_kept_before_compaction_and_only_once(tmp_path):
     data = tmp_path / "new"
     given = written(
-        tmp_path, entry("user", "We decided to use PostgreSQL for the primary storage.\n\nHello, how do you do today?"),
-        entry("assistant", [{"type": "text", "text": "TIL that the log needs a checkpoint."},
-                            {"type": "thinking", "thinking": "We decided something in secret here."},
-                            {"type": "tool_use", "input": {"command": "echo we decided on this and that"}}]),
+        tmp_path,
+        entry(
+            "user",
+            "We decided to use PostgreSQL for the primary storage.\n\nHello, how do you do today?",
+        ),
+        entry(
+            "assistant",
+            [
+                {"type": "text", "text": "TIL that the log needs a checkpoint."},
+                {"type": "thinking", "thinking": "We decided something in secret here."},
+                {"type": "tool_use", "input": {"command": "echo we decided on this and that"}},
+            ],
+        ),
         entry("user", [{"type": "tool_result", "content": "we decided what a tool says"}]),
         entry("user", "we DECIDED to use PostgreSQL for the  primary storage."),
         entry("user", "We decided to use PostgreSQL for the primary storage. Yes!"),
-        entry("user", "We decided short."), entry("user", "<command-name>we decided, says the client</command-name>"),
-        entry("user", "We decided what nobody typed.", isMeta=True), {"type": "summary", "summary": "We decided all."},
-        "no object", entry("user", None), {"type": "user"})
+        entry("user", "We decided short."),
+        entry("user", "<command-name>we decided, says the client</command-name>"),
+        entry("user", "We decided what nobody typed.", isMeta=True),
+        {"type": "summary", "summary": "We decided all."},
+        "no object",
+        entry("user", None),
+        {"type": "user"},
+    )
     shown = hook(data, "pre-compact", given)
-    assert shown == {"systemMessage": "memolith kept 1 decisions, 1 learnings from this conversation."}
-    assert kept(data) == [("We decided to use PostgreSQL for the primary storage.", "decisions"),
-                          ("TIL that the log needs a checkpoint.", "learnings")]
+    assert shown == {
+        "systemMessage": "memolith kept 1 decisions, 1 learnings from this conversation."
+    }
+    assert kept(data) == [
+        ("We decided to use PostgreSQL for the primary storage.", "decisions"),
+        ("TIL that the log needs a checkpoint.", "learnings"),
+    ]
     assert hook(data, "pre-compact", given) is None
-    again = written(tmp_path, entry("user", "We decided to use MariaDB for the secondary storage of all images."))
+    again = written(
+        tmp_path,
+        entry("user", "We decided to use MariaDB for the secondary storage of all images."),
+    )
     assert hook(data, "pre-compact", again)["systemMessage"].startswith("memolith kept 1 decisions")
 
 
 def test_secrets_are_not_kept_and_much_is_cut(tmp_path):
     data = tmp_path / "new"
-    given = written(tmp_path, entry("user", "We decided on the key ghp_" + "a1B2" * 9), entry(
-        "user", "We chose, after some weeks of thinking, to use this key from now on ghp_" + "c3D4" * 9), *(
-        entry("user", f"We decided on number {n * 7919} of a {n}th kind, for reason {n * n}.") for n in range(60)))
+    given = written(
+        tmp_path,
+        entry("user", "We decided on the key ghp_" + "a1B2" * 9),
+        entry(
+            "user",
+            "We chose, after some weeks of thinking, to use this key from now on ghp_" + "c3D4" * 9,
+        ),
+        *(
+            entry("user", f"We decided on number {n * 7919} of a {n}th kind, for reason {n * n}.")
+            for n in range(60)
+        ),
+    )
     hook(data, "pre-compact", given)
     texts = [text for text, _ in kept(data)]
     assert texts[0] == "We decided on the key [REDACTED]"
@@ -148,7 +198,9 @@ def test_secrets_are_not_kept_and_much_is_cut(tmp_path):
 
 
 def test_settings_of_ones_own_are_heeded(data, tmp_path):
-    given = written(tmp_path, entry("user", "We decided on the key ghp_" + "a1B2" * 9 + " for the zebra house"))
+    given = written(
+        tmp_path, entry("user", "We decided on the key ghp_" + "a1B2" * 9 + " for the zebra house")
+    )
     assert hook(data, "pre-compact", given, MEMOLITH_SECRETS="block") is None
     assert "BlockedContent" in (data / "hooks.log").read_text(encoding="utf-8")
     (data / "memolith.toml").write_text("max_tags = 50\n", encoding="utf-8")
@@ -163,8 +215,10 @@ def test_a_hook_acts_in_the_project_of_the_repository_around_it(data, tmp_path):
     (repo / ".git" / "config").write_text(f'[remote "origin"]\n\turl = https://{ours}.git\n')
     app = open_app(Settings(data=data, embedder="none"))
     for user, project in (("mate", ours), (ME.user, "github.com/acme/gears")):
-        app.engine.remember(Caller(user=user), note(f"Zebras of {project} by {user}.", project=project,
-                                                    audience=Audience.PROJECT))
+        app.engine.remember(
+            Caller(user=user),
+            note(f"Zebras of {project} by {user}.", project=project, audience=Audience.PROJECT),
+        )
     app.close()
     here = {"cwd": str(repo / "src")}
     text = context(hook(data, "session-start", here), "SessionStart")
@@ -175,19 +229,31 @@ def test_a_hook_acts_in_the_project_of_the_repository_around_it(data, tmp_path):
     asked = {"prompt": "What about the zebras of the widgets by a mate?"}
     assert "by mate." in context(hook(data, "prompt", {**asked, **here}), "UserPromptSubmit")
     assert "by mate." not in context(hook(data, "prompt", asked), "UserPromptSubmit")
-    given = {**written(tmp_path, entry("user", "We decided on violet stripes for the logo of the zoo.")), **here}
+    given = {
+        **written(tmp_path, entry("user", "We decided on violet stripes for the logo of the zoo.")),
+        **here,
+    }
     for environ in ({}, {"MEMOLITH_MAX_TAGS": "50"}):
         hook(data, "pre-compact", given, **environ)
     app = open_app(Settings(data=data, embedder="none"))
-    item, = app.engine.listing(replace(ME, project=ours), Filter(title="violet")).items
+    (item,) = app.engine.listing(replace(ME, project=ours), Filter(title="violet")).items
     assert (item.project, item.audience, item.owner) == (ours, "project", ME.user)
     assert item.attributes == {"source": "transcript", "branch": "feature/x"}
     app.close()
 
 
-@pytest.mark.parametrize(("name", "given"), [
-    ("prompt", b"not json"), ("prompt", b"[]"), ("prompt", b"\xff"), ("prompt", {}), ("nonsense", {}),
-    ("pre-compact", {"transcript_path": "/nowhere/at/all"}), ("prompt", {"prompt": 3})])
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        ("prompt", b"not json"),
+        ("prompt", b"[]"),
+        ("prompt", b"\xff"),
+        ("prompt", {}),
+        ("nonsense", {}),
+        ("pre-compact", {"transcript_path": "/nowhere/at/all"}),
+        ("prompt", {"prompt": 3}),
+    ],
+)
 def test_whatever_fails_is_silent_for_the_client_and_loud_in_the_log(data, name, given):
     assert hook(data, name, given) is None
     log = (data / "hooks.log").read_text(encoding="utf-8")
@@ -208,10 +274,14 @@ def test_where_nothing_was_remembered_nothing_is_made(tmp_path):
 
 
 def test_a_hook_imports_neither_pydantic_nor_the_model(data):
-    code = ("import io, sys; sys.stdin = io.StringIO('{\"prompt\": \"PostgreSQL storage\"}'); "
-            "from memolith.doors.main import main; main(['hook', 'prompt', '--data', sys.argv[1]]); "
-            "print([name for name in ('pydantic', 'mcp', 'onnxruntime', 'numpy', 'argparse') if name in sys.modules])")
-    ran = subprocess.run([sys.executable, "-c", code, str(data)], capture_output=True, text=True, check=True)
+    code = (
+        'import io, sys; sys.stdin = io.StringIO(\'{"prompt": "PostgreSQL storage"}\'); '
+        "from memolith.doors.main import main; main(['hook', 'prompt', '--data', sys.argv[1]]); "
+        "print([name for name in ('pydantic', 'mcp', 'onnxruntime', 'numpy', 'argparse') if name in sys.modules])"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", code, str(data)], capture_output=True, text=True, check=True
+    )
     assert "We decided" in ran.stdout
     assert ran.stdout.endswith("[]\n")
 
@@ -225,13 +295,16 @@ def test_signal_words_are_whole_words_in_any_case():
 
 # Against what the client has published
 
+
 @pytest.fixture(scope="module")
 def check(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """Checks values against published types with the real compiler; gives its complaints."""
     try:
         node, compiler = install(TYPESCRIPT, TYPESCRIPT_VERSION)
-        types = {"Settings": install(SETTINGS, SETTINGS_VERSION)[1] / "index.d.ts",
-                 "SDK": install(SDK, SDK_VERSION)[1] / "sdk.d.ts"}
+        types = {
+            "Settings": install(SETTINGS, SETTINGS_VERSION)[1] / "index.d.ts",
+            "SDK": install(SDK, SDK_VERSION)[1] / "sdk.d.ts",
+        }
     except (OSError, subprocess.SubprocessError) as error:
         pytest.skip(f"the published types cannot be had from npm: {error}")
     folder = tmp_path_factory.mktemp("types")
@@ -239,11 +312,29 @@ def check(tmp_path_factory: pytest.TempPathFactory) -> Any:
     def complaints(module: str, name: str, value: Any) -> str:
         (folder / "value.ts").write_text(
             f"import type {{ {name} }} from {json.dumps(str(types[module]))};\n"
-            f"export const value: {name} = {json.dumps(value)};\n", encoding="utf-8")
-        ran = subprocess.run([node, str(compiler / "bin" / "tsc"), "--noEmit", "--strict", "--skipLibCheck", "--target",
-                              "esnext", "--module", "esnext", "--moduleResolution", "bundler",
-                              "--allowImportingTsExtensions", str(folder / "value.ts")],
-                             capture_output=True, text=True, timeout=120)
+            f"export const value: {name} = {json.dumps(value)};\n",
+            encoding="utf-8",
+        )
+        ran = subprocess.run(
+            [
+                node,
+                str(compiler / "bin" / "tsc"),
+                "--noEmit",
+                "--strict",
+                "--skipLibCheck",
+                "--target",
+                "esnext",
+                "--module",
+                "esnext",
+                "--moduleResolution",
+                "bundler",
+                "--allowImportingTsExtensions",
+                str(folder / "value.ts"),
+            ],
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
         return ran.stdout + ran.stderr
 
     return complaints
@@ -253,8 +344,12 @@ def check(tmp_path_factory: pytest.TempPathFactory) -> Any:
 def test_the_installed_configuration_fits_the_published_schema(check, tmp_path):
     home = tmp_path / "home"
     home.mkdir()
-    subprocess.run([sys.executable, "-m", "memolith.doors.main", "install", "claude-code", "--hooks", "--yes"],
-                   check=True, capture_output=True, env={**os.environ, "HOME": str(home)})
+    subprocess.run(
+        [sys.executable, "-m", "memolith.doors.main", "install", "claude-code", "--hooks", "--yes"],
+        check=True,
+        capture_output=True,
+        env={**os.environ, "HOME": str(home)},
+    )
     settings = json.loads((home / ".claude" / "settings.json").read_text(encoding="utf-8"))
     assert list(settings["hooks"]) == list(EVENTS.values())
     assert check("Settings", "ClaudeCodeSettings", settings) == ""
@@ -265,8 +360,14 @@ def test_the_installed_configuration_fits_the_published_schema(check, tmp_path):
 @pytest.mark.full
 def test_what_hooks_print_fits_the_published_types(check, data, tmp_path):
     given = written(tmp_path, entry("user", "We decided on violet zebras for the logo of the zoo."))
-    for name, told in (("session-start", {}), ("prompt", {"prompt": "PostgreSQL storage"}), ("pre-compact", given),
-                       ("stop", {"last_assistant_message": "We chose violet zebras."})):
+    for name, told in (
+        ("session-start", {}),
+        ("prompt", {"prompt": "PostgreSQL storage"}),
+        ("pre-compact", given),
+        ("stop", {"last_assistant_message": "We chose violet zebras."}),
+    ):
         shown = hook(data, name, told)
         assert check("SDK", "SyncHookJSONOutput", shown) == ""
-    assert "PreCompact" in check("SDK", "SyncHookJSONOutput", {"hookSpecificOutput": {"hookEventName": "PreCompact"}})
+    assert "PreCompact" in check(
+        "SDK", "SyncHookJSONOutput", {"hookSpecificOutput": {"hookEventName": "PreCompact"}}
+    )

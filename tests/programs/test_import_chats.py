@@ -22,39 +22,146 @@ from memolith.settings import Settings
 from stores import each_store
 
 CHATGPT = {
-    "title": "Zebra facts", "create_time": 1709654400.0, "conversation_id": "gpt-1", "current_node": "d", "mapping": {
+    "title": "Zebra facts",
+    "create_time": 1709654400.0,
+    "conversation_id": "gpt-1",
+    "current_node": "d",
+    "mapping": {
         "root": {"id": "root", "message": None, "parent": None, "children": ["a"]},
-        "a": {"parent": "root", "message": {"author": {"role": "user"}, "create_time": 1709654400.5, "content": {
-            "content_type": "text", "parts": ["Why has a zebra stripes?"]}}},
-        "b": {"parent": "a", "message": {"author": {"role": "assistant"}, "content": {
-            "content_type": "text", "parts": ["A first answer that was thrown away."]}}},
-        "c": {"parent": "a", "message": {"author": {"role": "tool"}, "content": {
-            "content_type": "text", "parts": ["output of a tool"]}}},
-        "d": {"parent": "c", "message": {"author": {"role": "assistant"}, "create_time": 1709654460, "content": {
-            "content_type": "multimodal_text", "parts": ["Against flies.", {"content_type": "image_asset_pointer"}]}}}}}
-CLAUDE = {"uuid": "claude-1", "name": "Okapi", "created_at": "2026-02-01T10:00:00Z", "chat_messages": [
-    {"sender": "human", "text": "What is an okapi?", "created_at": "2026-02-01T10:00:00.000000Z"},
-    {"sender": "assistant", "text": "", "created_at": "2026-02-01T10:00:05Z", "content": [
-        {"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "A shy relative of the giraffe."}]}]}
+        "a": {
+            "parent": "root",
+            "message": {
+                "author": {"role": "user"},
+                "create_time": 1709654400.5,
+                "content": {"content_type": "text", "parts": ["Why has a zebra stripes?"]},
+            },
+        },
+        "b": {
+            "parent": "a",
+            "message": {
+                "author": {"role": "assistant"},
+                "content": {
+                    "content_type": "text",
+                    "parts": ["A first answer that was thrown away."],
+                },
+            },
+        },
+        "c": {
+            "parent": "a",
+            "message": {
+                "author": {"role": "tool"},
+                "content": {"content_type": "text", "parts": ["output of a tool"]},
+            },
+        },
+        "d": {
+            "parent": "c",
+            "message": {
+                "author": {"role": "assistant"},
+                "create_time": 1709654460,
+                "content": {
+                    "content_type": "multimodal_text",
+                    "parts": ["Against flies.", {"content_type": "image_asset_pointer"}],
+                },
+            },
+        },
+    },
+}
+CLAUDE = {
+    "uuid": "claude-1",
+    "name": "Okapi",
+    "created_at": "2026-02-01T10:00:00Z",
+    "chat_messages": [
+        {
+            "sender": "human",
+            "text": "What is an okapi?",
+            "created_at": "2026-02-01T10:00:00.000000Z",
+        },
+        {
+            "sender": "assistant",
+            "text": "",
+            "created_at": "2026-02-01T10:00:05Z",
+            "content": [
+                {"type": "thinking", "thinking": "hm"},
+                {"type": "text", "text": "A shy relative of the giraffe."},
+            ],
+        },
+    ],
+}
 CLAUDE_CODE = [
     {"type": "summary", "summary": "Fix", "leafUuid": "x"},
-    {"type": "user", "sessionId": "code-1", "uuid": "1", "timestamp": "2026-03-01T08:00:00Z",
-     "message": {"role": "user", "content": "Fix the login test"}},
-    {"type": "assistant", "sessionId": "code-1", "uuid": "2", "timestamp": "2026-03-01T08:00:09Z", "message": {
-        "role": "assistant", "content": [{"type": "text", "text": "I look at it."},
-                                         {"type": "tool_use", "name": "Read", "input": {}}]}},
-    {"type": "user", "sessionId": "code-1", "uuid": "3", "timestamp": "2026-03-01T08:00:10Z", "message": {
-        "role": "user", "content": [{"type": "tool_result", "content": "a long file"}]}},
-    {"type": "user", "sessionId": "code-1", "isMeta": True, "message": {"role": "user", "content": "caveat"}}]
+    {
+        "type": "user",
+        "sessionId": "code-1",
+        "uuid": "1",
+        "timestamp": "2026-03-01T08:00:00Z",
+        "message": {"role": "user", "content": "Fix the login test"},
+    },
+    {
+        "type": "assistant",
+        "sessionId": "code-1",
+        "uuid": "2",
+        "timestamp": "2026-03-01T08:00:09Z",
+        "message": {
+            "role": "assistant",
+            "content": [
+                {"type": "text", "text": "I look at it."},
+                {"type": "tool_use", "name": "Read", "input": {}},
+            ],
+        },
+    },
+    {
+        "type": "user",
+        "sessionId": "code-1",
+        "uuid": "3",
+        "timestamp": "2026-03-01T08:00:10Z",
+        "message": {"role": "user", "content": [{"type": "tool_result", "content": "a long file"}]},
+    },
+    {
+        "type": "user",
+        "sessionId": "code-1",
+        "isMeta": True,
+        "message": {"role": "user", "content": "caveat"},
+    },
+]
 CODEX = [
-    {"timestamp": "2026-04-01T08:00:00Z", "type": "session_meta", "payload": {"id": "codex-1", "cwd": "/x"}},
-    {"timestamp": "2026-04-01T08:00:01Z", "type": "response_item", "payload": {
-        "type": "message", "role": "user", "content": [{"type": "input_text", "text": "<environment_context>…"}]}},
-    {"timestamp": "2026-04-01T08:00:02Z", "type": "response_item", "payload": {
-        "type": "message", "role": "user", "content": [{"type": "input_text", "text": "Rename the module"}]}},
-    {"timestamp": "2026-04-01T08:00:03Z", "type": "response_item", "payload": {"type": "function_call", "name": "sh"}},
-    {"timestamp": "2026-04-01T08:00:04Z", "type": "response_item", "payload": {
-        "type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Renamed."}]}}]
+    {
+        "timestamp": "2026-04-01T08:00:00Z",
+        "type": "session_meta",
+        "payload": {"id": "codex-1", "cwd": "/x"},
+    },
+    {
+        "timestamp": "2026-04-01T08:00:01Z",
+        "type": "response_item",
+        "payload": {
+            "type": "message",
+            "role": "user",
+            "content": [{"type": "input_text", "text": "<environment_context>…"}],
+        },
+    },
+    {
+        "timestamp": "2026-04-01T08:00:02Z",
+        "type": "response_item",
+        "payload": {
+            "type": "message",
+            "role": "user",
+            "content": [{"type": "input_text", "text": "Rename the module"}],
+        },
+    },
+    {
+        "timestamp": "2026-04-01T08:00:03Z",
+        "type": "response_item",
+        "payload": {"type": "function_call", "name": "sh"},
+    },
+    {
+        "timestamp": "2026-04-01T08:00:04Z",
+        "type": "response_item",
+        "payload": {
+            "type": "message",
+            "role": "assistant",
+            "content": [{"type": "output_text", "text": "Renamed."}],
+        },
+    },
+]
 MARKDOWN = """# Trip to the zoo
 
 Some words before.
@@ -80,8 +187,12 @@ def lines(values: list[Any]) -> str:
     return "".join(json.dumps(value) + "\n" for value in values)
 
 
-FILES = {"conversations.json": json.dumps([CHATGPT, CLAUDE], indent=1), "session.jsonl": lines(CLAUDE_CODE),
-         "rollout-2026.jsonl": lines(CODEX), "zoo.md": MARKDOWN}
+FILES = {
+    "conversations.json": json.dumps([CHATGPT, CLAUDE], indent=1),
+    "session.jsonl": lines(CLAUDE_CODE),
+    "rollout-2026.jsonl": lines(CODEX),
+    "zoo.md": MARKDOWN,
+}
 
 
 def written(folder: Path, files: dict[str, str] = FILES) -> list[str]:
@@ -114,27 +225,54 @@ def said(blocks: list[Block]) -> list[tuple[str | None, str]]:
 def test_every_format_is_taken_with_who_said_what_and_when(app, tmp_path):
     report = imported(app, *written(tmp_path))
     found = talks(app)
-    assert said(found["Zebra facts"]) == [("user", "Why has a zebra stripes?"), ("assistant", "Against flies.")]
+    assert said(found["Zebra facts"]) == [
+        ("user", "Why has a zebra stripes?"),
+        ("assistant", "Against flies."),
+    ]
     assert found["Zebra facts"][0].at == "2024-03-05T16:00:00.500000Z"
-    assert said(found["Okapi"]) == [("user", "What is an okapi?"), ("assistant", "A shy relative of the giraffe.")]
-    assert said(found["Fix the login test"]) == [("user", "Fix the login test"), ("assistant", "I look at it.")]
+    assert said(found["Okapi"]) == [
+        ("user", "What is an okapi?"),
+        ("assistant", "A shy relative of the giraffe."),
+    ]
+    assert said(found["Fix the login test"]) == [
+        ("user", "Fix the login test"),
+        ("assistant", "I look at it."),
+    ]
     assert found["Fix the login test"][1].at == "2026-03-01T08:00:09.000000Z"
-    assert said(found["Rename the module"]) == [("user", "Rename the module"), ("assistant", "Renamed.")]
+    assert said(found["Rename the module"]) == [
+        ("user", "Rename the module"),
+        ("assistant", "Renamed."),
+    ]
     assert said(found["Trip to the zoo"]) == [
         ("user", "Where are the **zebras**?\n\n```\nUser: this is code and no turn\n```"),
-        ("assistant", "Behind the lake.")]
+        ("assistant", "Behind the lake."),
+    ]
     assert (report["taken"], report["messages"], report["known"]) == (5, 10, 0)
     folders = {item.attributes["folder"] for item in app.engine.listing(ME).items}
-    assert folders == {f"/imported/{name}" for name in ("chatgpt", "claude", "claude-code", "codex", "markdown")}
+    assert folders == {
+        f"/imported/{name}" for name in ("chatgpt", "claude", "claude-code", "codex", "markdown")
+    }
 
 
 def test_the_report_says_what_was_left_out_and_why(app, tmp_path):
     report = imported(app, *written(tmp_path))
-    assert {reason.removeprefix("skipped: "): count for reason, count in report.items() if "skipped" in reason} == {
-        "a message of another branch": 1, "a tool message for the program": 1, "a part of type image_asset_pointer": 1,
-        "a part of type thinking": 1, "a line of type summary": 1, "a part of type tool_use": 1,
-        "a part of type tool_result": 1, "a line of type user": 1, "a line of type session_meta": 1,
-        "a user message for the program": 1, "a line of type function_call": 1}
+    assert {
+        reason.removeprefix("skipped: "): count
+        for reason, count in report.items()
+        if "skipped" in reason
+    } == {
+        "a message of another branch": 1,
+        "a tool message for the program": 1,
+        "a part of type image_asset_pointer": 1,
+        "a part of type thinking": 1,
+        "a line of type summary": 1,
+        "a part of type tool_use": 1,
+        "a part of type tool_result": 1,
+        "a line of type user": 1,
+        "a line of type session_meta": 1,
+        "a user message for the program": 1,
+        "a line of type function_call": 1,
+    }
 
 
 @each_store
@@ -151,22 +289,39 @@ def test_running_twice_adds_nothing(app, tmp_path):
 
 def test_a_chat_that_has_grown_is_extended_by_what_is_new(app, tmp_path):
     imported(app, *written(tmp_path))
-    more = {**CLAUDE, "chat_messages": [*CLAUDE["chat_messages"], {"sender": "human", "text": "Thank you."}]}
-    report = imported(app, *written(tmp_path, {"conversations.json": json.dumps([CHATGPT, more, more])}))
-    assert (report["taken"], report["extended"], report["known"], report["messages"]) == (0, 1, 1, 1)
+    more = {
+        **CLAUDE,
+        "chat_messages": [*CLAUDE["chat_messages"], {"sender": "human", "text": "Thank you."}],
+    }
+    report = imported(
+        app, *written(tmp_path, {"conversations.json": json.dumps([CHATGPT, more, more])})
+    )
+    assert (report["taken"], report["extended"], report["known"], report["messages"]) == (
+        0,
+        1,
+        1,
+        1,
+    )
     assert said(talks(app)["Okapi"])[2:] == [("user", "Thank you.")], "one more, and not two"
 
 
 def test_a_chat_that_grew_beyond_its_limit_is_told_and_stops_no_other(app, tmp_path):
     imported(app, *written(tmp_path))
     engine = replace(app.engine, limits=app.engine.limits._replace(item_bytes=500))
-    more = {**CLAUDE, "chat_messages": [*CLAUDE["chat_messages"], {"sender": "human", "text": "x" * 500}]}
+    more = {
+        **CLAUDE,
+        "chat_messages": [*CLAUDE["chat_messages"], {"sender": "human", "text": "x" * 500}],
+    }
     other = {**CLAUDE, "uuid": "another", "name": "Another"}
     path = tmp_path / "grown.json"
     path.write_text(json.dumps([more, other]))
     with path.open() as file:
         take(engine, ME, file, path.name, "", report := Report(NOTHING))
-    assert (report["taken"], report["extended"], report["skipped: One item holds at most 500 bytes."]) == (1, 0, 1)
+    assert (
+        report["taken"],
+        report["extended"],
+        report["skipped: One item holds at most 500 bytes."],
+    ) == (1, 0, 1)
 
 
 def test_what_was_deleted_or_erased_here_does_not_come_back(app, tmp_path):
@@ -191,9 +346,15 @@ def test_a_title_made_of_the_first_message_keeps_no_part_of_a_secret(app, tmp_pa
 
 
 def test_two_documents_of_one_name_are_two_conversations(app, tmp_path):
-    one, two = (written(tmp_path / folder, {"notes.md": f"# Notes\n\n**User:** {folder}"})[0] for folder in "ab")
+    one, two = (
+        written(tmp_path / folder, {"notes.md": f"# Notes\n\n**User:** {folder}"})[0]
+        for folder in "ab"
+    )
     assert imported(app, one, two, one)["taken"] == 2
-    same = [{"title": "Same", "messages": [{"role": "user", "content": text}]} for text in ("first", "second")]
+    same = [
+        {"title": "Same", "messages": [{"role": "user", "content": text}]}
+        for text in ("first", "second")
+    ]
     assert imported(app, *written(tmp_path, {"same.json": json.dumps(same)}))["taken"] == 2
 
 
@@ -201,8 +362,19 @@ def test_an_export_of_ours_comes_back_as_it_was(app, tmp_path):
     def run(tool: str, **arguments: Any) -> dict[str, Any]:
         return app.registry.run(tool, arguments, Call(ME, app.engine)).body["data"]
 
-    messages = [{"role": "user", "content": "Where?", "timestamp": "2026-01-01T00:00:00.000000Z", "metadata": {"n": 1}},
-                {"role": "Zoë", "content": "There.\n\nBehind the lake.", "timestamp": "2026-01-02T00:00:00.000000Z"}]
+    messages = [
+        {
+            "role": "user",
+            "content": "Where?",
+            "timestamp": "2026-01-01T00:00:00.000000Z",
+            "metadata": {"n": 1},
+        },
+        {
+            "role": "Zoë",
+            "content": "There.\n\nBehind the lake.",
+            "timestamp": "2026-01-02T00:00:00.000000Z",
+        },
+    ]
     made = run("memory_store", label="Way", messages=messages)["id"]
     body = run("memory_export", conversation_id=made, format="markdown")
     app.engine.erase(ME, made)
@@ -217,18 +389,37 @@ def test_an_export_of_ours_comes_back_as_it_was(app, tmp_path):
 
 
 def test_broken_and_odd_files_lose_no_more_than_what_is_broken(app, tmp_path):
-    odd = [CHATGPT | {"mapping": None}, 5, {"mapping": {"a": {"parent": "a", "message": {"content": [[]]}}}},
-           {"conversations": None}, {"mapping": {"a": {}}, "current_node": [1]}, {"messages": [{"content": DEEP}]},
-           CLAUDE | {"chat_messages": [{"sender": 3, "text": "x\0y \ud800", "created_at": "never"}, 7]}]
-    report = imported(app, *written(tmp_path, {"odd.json": json.dumps(odd), "torn.jsonl":
-                                               lines(CLAUDE_CODE[1:3]) + '{"type": "user", "mess\n'}))
+    odd = [
+        CHATGPT | {"mapping": None},
+        5,
+        {"mapping": {"a": {"parent": "a", "message": {"content": [[]]}}}},
+        {"conversations": None},
+        {"mapping": {"a": {}}, "current_node": [1]},
+        {"messages": [{"content": DEEP}]},
+        CLAUDE
+        | {"chat_messages": [{"sender": 3, "text": "x\0y \ud800", "created_at": "never"}, 7]},
+    ]
+    report = imported(
+        app,
+        *written(
+            tmp_path,
+            {
+                "odd.json": json.dumps(odd),
+                "torn.jsonl": lines(CLAUDE_CODE[1:3]) + '{"type": "user", "mess\n',
+            },
+        ),
+    )
     assert report["taken"] == 2
     assert report["skipped: a line that is not JSON"] == 1
     assert said(talks(app)["Okapi"]) == [("user", "xy ?")]
 
 
 def test_a_message_that_is_too_long_is_kept_in_pieces(app, tmp_path):
-    long = {"id": "long", "title": "Long", "messages": [{"role": "user", "content": "z" * 450_000}] * 6}
+    long = {
+        "id": "long",
+        "title": "Long",
+        "messages": [{"role": "user", "content": "z" * 450_000}] * 6,
+    }
     report = imported(app, *written(tmp_path, {"long.json": json.dumps(long)}))
     assert (report["taken"], report["messages"]) == (1, 18)
     assert sum(len(block.text) for block in talks(app)["Long"]) == 2_700_000
@@ -239,7 +430,9 @@ def test_the_command_reports_takes_a_folder_and_tells_of_files_it_cannot_read(tm
     ran = cli(tmp_path / "data", "import-chats", "--json", "--folder", "/old//chats/", *paths[:4])
     assert ran.returncode == 0, ran.stderr
     assert json.loads(ran.stdout)["taken"] == 5
-    listed = json.loads(cli(tmp_path / "data", "call", "list_conversations", "--folder", "/old").stdout)
+    listed = json.loads(
+        cli(tmp_path / "data", "call", "list_conversations", "--folder", "/old").stdout
+    )
     assert (listed["total"], listed["conversations"][0]["folder"]) == (5, "/old/chats")
     ran = cli(tmp_path / "data", "import-chats", paths[4], paths[0])
     assert ran.returncode == 0
@@ -252,8 +445,11 @@ def test_the_command_reports_takes_a_folder_and_tells_of_files_it_cannot_read(tm
 
 def test_the_tool_takes_a_text_and_refuses_what_is_none_of_the_formats(app):
     run = app.registry.run
-    body = run("import_conversations", {"content": MARKDOWN, "name": "zoo.md", "folder": "/zoo"},
-               Call(ME, app.engine)).body
+    body = run(
+        "import_conversations",
+        {"content": MARKDOWN, "name": "zoo.md", "folder": "/zoo"},
+        Call(ME, app.engine),
+    ).body
     assert body == {"taken": 1, "extended": 0, "known": 0, "messages": 2}
     outcome = run("import_conversations", {"content": "no JSON"}, Call(ME, app.engine))
     assert (outcome.ok, outcome.body["field"]) == (False, "content")
@@ -262,17 +458,33 @@ def test_the_tool_takes_a_text_and_refuses_what_is_none_of_the_formats(app):
 
 # Large files
 
+
 def synthetic(path: Path, megabytes: int) -> int:
     """A made-up ChatGPT export of about that size; returns how many conversations it has."""
     count = 0
     with path.open("w", encoding="utf-8") as file:
         file.write("[")
         while file.tell() < megabytes * 1_000_000:
-            nodes = {f"n{n}": {"parent": f"n{n - 1}", "message": {
-                "author": {"role": ("user", "assistant")[n % 2]}, "create_time": 1.7e9 + count * 1000 + n, "content": {
-                    "content_type": "text", "parts": [f"Word{count % 977} in talk {count}, message {n}. " * 12]}}}
-                for n in range(40)}
-            talk = {"title": f"Talk {count}", "id": f"talk-{count}", "current_node": "n39", "mapping": nodes}
+            nodes = {
+                f"n{n}": {
+                    "parent": f"n{n - 1}",
+                    "message": {
+                        "author": {"role": ("user", "assistant")[n % 2]},
+                        "create_time": 1.7e9 + count * 1000 + n,
+                        "content": {
+                            "content_type": "text",
+                            "parts": [f"Word{count % 977} in talk {count}, message {n}. " * 12],
+                        },
+                    },
+                }
+                for n in range(40)
+            }
+            talk = {
+                "title": f"Talk {count}",
+                "id": f"talk-{count}",
+                "current_node": "n39",
+                "mapping": nodes,
+            }
             file.write(("," if count else "") + json.dumps(talk))
             count += 1
         file.write("]")

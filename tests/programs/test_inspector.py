@@ -21,23 +21,42 @@ from memolith.settings import Settings
 PACKAGE, VERSION = "@modelcontextprotocol/inspector", "2.12.0"
 LAUNCHER = "clients/launcher/build/index.js"
 RUN_S = 60
-WAYS = [("stdio", "legacy"), ("http", "auto"), ("stdio", "modern"),
-        ("http", "legacy"), ("stdio", "auto"), ("http", "modern")]
+WAYS = [
+    ("stdio", "legacy"),
+    ("http", "auto"),
+    ("stdio", "modern"),
+    ("http", "legacy"),
+    ("stdio", "auto"),
+    ("http", "modern"),
+]
 FAMILIES = [family.name for family in families() if family.listed_over_mcp]
 CALLS: dict[str, tuple[str, dict[str, Any]]] = {
     "core": ("remember", {"content": "Otters hold hands 🦦 while they sleep."}),
     "lanonasis": ("create_memory", {"title": "Otters 🦦", "content": "Otters hold hands."}),
-    "sekha": ("memory_store", {"label": "Otters 🦦", "messages": [{"role": "user", "content": "Otters hold hands?"}]}),
+    "sekha": (
+        "memory_store",
+        {"label": "Otters 🦦", "messages": [{"role": "user", "content": "Otters hold hands?"}]},
+    ),
     "memorylake": ("get_memorylake_metadata", {}),
-    "knowledge": ("create_concept", {"name": "Sleep", "explanation": "Otters hold hands 🦦 while they sleep."}),
-    "subcog": ("subcog_capture", {"content": "Beavers 🦫 build at night.", "namespace": "patterns"}),
-    "chatgpt": ("search", {"query": "zebra"})}
+    "knowledge": (
+        "create_concept",
+        {"name": "Sleep", "explanation": "Otters hold hands 🦦 while they sleep."},
+    ),
+    "subcog": (
+        "subcog_capture",
+        {"content": "Beavers 🦫 build at night.", "namespace": "patterns"},
+    ),
+    "chatgpt": ("search", {"query": "zebra"}),
+}
 FAILING: dict[str, tuple[str, dict[str, Any]]] = {
-    "core": ("fetch", {"ids": ["nope"]}), "lanonasis": ("get_memory", {"memory_id": "nope"}),
+    "core": ("fetch", {"ids": ["nope"]}),
+    "lanonasis": ("get_memory", {"memory_id": "nope"}),
     "sekha": ("memory_export", {"conversation_id": "nope"}),
     "memorylake": ("fetch_memory", {"memory_ids": ["ds-nope"]}),
     "knowledge": ("get_concept", {"concept_id": "nope"}),
-    "subcog": ("subcog_get", {"memory_id": "nope"}), "chatgpt": ("fetch", {"id": "nope"})}
+    "subcog": ("subcog_get", {"memory_id": "nope"}),
+    "chatgpt": ("fetch", {"id": "nope"}),
+}
 # The exit code of the Inspector when a tool answers with isError.
 IS_ERROR = 5
 SERVER_INFO = "io.modelcontextprotocol/serverInfo"
@@ -57,9 +76,17 @@ Inspect = Callable[..., Ran]
 
 def ways(names: Iterable[str], first: int) -> list[Any]:
     """Every name in every way; the normal run takes one way per name, each name the next one."""
-    return [pytest.param(name, door, era, id=f"{name}-{door}-{era}",
-                         marks=[] if place == (number + first) % len(WAYS) else [pytest.mark.full])
-            for number, name in enumerate(names) for place, (door, era) in enumerate(WAYS)]
+    return [
+        pytest.param(
+            name,
+            door,
+            era,
+            id=f"{name}-{door}-{era}",
+            marks=[] if place == (number + first) % len(WAYS) else [pytest.mark.full],
+        )
+        for number, name in enumerate(names)
+        for place, (door, era) in enumerate(WAYS)
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +108,9 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def inspect(inspector: list[str], data: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Inspect]:
+def inspect(
+    inspector: list[str], data: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Inspect]:
     """Runs the Inspector against a profile; every server works on the same folder."""
     home = tmp_path_factory.mktemp("home")
     with Child(*CLI[1:], "serve", "--port", "0", "--json", "--data", data) as server:
@@ -90,14 +119,42 @@ def inspect(inspector: list[str], data: Path, tmp_path_factory: pytest.TempPathF
 
         def target(profile: str, door: str) -> list[str]:
             if door == "stdio":
-                return ["-e", f"PYTHONPATH={SRC}", "-e", "MEMOLITH_EMBEDDER=none",
-                        *CLI, "stdio", "--tools", profile, "--data", str(data)]
+                return [
+                    "-e",
+                    f"PYTHONPATH={SRC}",
+                    "-e",
+                    "MEMOLITH_EMBEDDER=none",
+                    *CLI,
+                    "stdio",
+                    "--tools",
+                    profile,
+                    "--data",
+                    str(data),
+                ]
             path = "/mcp" if profile == "all" else f"/mcp/{profile}"
-            return [told["url"] + path, "--transport", "http", "--header", f"Authorization: Bearer {key}"]
+            return [
+                told["url"] + path,
+                "--transport",
+                "http",
+                "--header",
+                f"Authorization: Bearer {key}",
+            ]
 
         def run(profile: str, door: str, era: str, *arguments: str) -> Ran:
-            ran = subprocess.run([*inspector, *target(profile, door), "--protocol-era", era, "--format", "json",
-                                  *arguments], capture_output=True, timeout=RUN_S, env=environment(HOME=str(home)))
+            ran = subprocess.run(
+                [
+                    *inspector,
+                    *target(profile, door),
+                    "--protocol-era",
+                    era,
+                    "--format",
+                    "json",
+                    *arguments,
+                ],
+                capture_output=True,
+                timeout=RUN_S,
+                env=environment(HOME=str(home)),
+            )
             complaints = ran.stderr.decode()
             assert ran.stdout, complaints
             return Ran(ran.returncode, json.loads(ran.stdout)["result"], complaints)
@@ -105,10 +162,23 @@ def inspect(inspector: list[str], data: Path, tmp_path_factory: pytest.TempPathF
         yield run
 
 
-def call(inspect: Inspect, family: str, door: str, era: str, tool: str, arguments: dict[str, Any]) -> Ran:
-    ran = inspect(family, door, era, "--method", "tools/call", "--tool-name", tool, "--tool-args-json",
-                  json.dumps(arguments))
-    assert (SERVER_INFO in ran.result.get("_meta", {})) == (era != "legacy"), "this is not the era that was asked for"
+def call(
+    inspect: Inspect, family: str, door: str, era: str, tool: str, arguments: dict[str, Any]
+) -> Ran:
+    ran = inspect(
+        family,
+        door,
+        era,
+        "--method",
+        "tools/call",
+        "--tool-name",
+        tool,
+        "--tool-args-json",
+        json.dumps(arguments),
+    )
+    assert (SERVER_INFO in ran.result.get("_meta", {})) == (era != "legacy"), (
+        "this is not the era that was asked for"
+    )
     return ran
 
 
@@ -121,7 +191,8 @@ def test_the_list_of_a_profile_is_portable(inspect, profile, door, era):
     ran = inspect(profile, door, era, "--method", "tools/list", "--strict")
     assert ran.code == 0, ran.complaints
     assert [tool["name"] for tool in ran.result["tools"]] == [
-        tool.name for tool in Registry(families()).choose(profile).tools]
+        tool.name for tool in Registry(families()).choose(profile).tools
+    ]
 
 
 @pytest.mark.parametrize("family,door,era", ways(CALLS, 4))
@@ -144,4 +215,8 @@ def test_a_call_that_fails_is_seen_as_an_error(inspect, family, door, era):
     ran = call(inspect, family, door, era, *FAILING[family])
     assert ran.code == IS_ERROR, ran.complaints
     body = json.loads(ran.result["content"][0]["text"])
-    assert body.get("code") in (-32004, -32604) or "There is no" in body["error"] or body["error"].endswith("not_found")
+    assert (
+        body.get("code") in (-32004, -32604)
+        or "There is no" in body["error"]
+        or body["error"].endswith("not_found")
+    )

@@ -24,13 +24,25 @@ from memolith.doors.install import CLIENTS, places
 from memolith.errors import AlreadyExists, Conflict, Denied, InvalidInput
 
 DOCS = Path(__file__).parents[2] / "docs" / "how-to" / "clients.md"
-VARIABLES = ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "CLINE_MCP_SETTINGS_PATH", "CLINE_DATA_DIR",
-             "CLINE_DIR", "XDG_CONFIG_HOME", "APPDATA", "LOCALAPPDATA")
+VARIABLES = (
+    "CLAUDE_CONFIG_DIR",
+    "CODEX_HOME",
+    "GEMINI_CLI_HOME",
+    "CLINE_MCP_SETTINGS_PATH",
+    "CLINE_DATA_DIR",
+    "CLINE_DIR",
+    "XDG_CONFIG_HOME",
+    "APPDATA",
+    "LOCALAPPDATA",
+)
 SHARED = [name for name, client in CLIENTS.items() if client.project]
-BROKEN = {"JSON": ['{"mcpServers": {"x": }', '{"servers": {} /* never closed'], "TOML": ["[mcp_servers.x\na ="]}
+BROKEN = {
+    "JSON": ['{"mcpServers": {"x": }', '{"servers": {} /* never closed'],
+    "TOML": ["[mcp_servers.x\na ="],
+}
 
 SAMPLES = {
-    "claude-code": '''{
+    "claude-code": """{
   "numStartups": 41,
   "tipsHistory": {"new-user-warmup": 1, "shift-enter":27},
   "mcpServers": {
@@ -41,9 +53,9 @@ SAMPLES = {
     }
   },
   "projects": { "/home/ü": { "mcpServers": {} } }
-}''',
+}""",
     "claude-desktop": '{"globalShortcut":"Ctrl+Ü","mcpServers":{"fs":{"command":"npx","args":["a, b","{"]}},"scale":0}',
-    "cursor": '''// servers for every project
+    "cursor": """// servers for every project
 {
 \t"mcpServers": {
 \t\t// "old": { "command": "gone" },
@@ -52,8 +64,8 @@ SAMPLES = {
 \t\t"naïve": { "url": "https://example.com/mcp" } // the last one
 \t}
 }
-''',
-    "vscode": '''{
+""",
+    "vscode": """{
     "inputs": [
         {"id": "key", "type": "promptString",},
     ],
@@ -65,11 +77,11 @@ SAMPLES = {
         "zürich": {"type": "http", "url": "https://example.com/mcp"}, // 東京
     },
 }
-''',
-    "cline": '''{
+""",
+    "cline": """{
   "mcpServers": {}
 }
-''',
+""",
     "codex": '''# Meine Einstellungen – bitte nicht ändern
 model = "gpt-5"   # a comment with [brackets]
 note = """
@@ -91,14 +103,14 @@ KEY = "ü"
 [tui]
 notifications = true
 ''',
-    "gemini-cli": '''{
+    "gemini-cli": """{
   // theme
   "theme": "Größe",
 
   "selectedAuthType": "gemini-api-key"
   /* no servers yet */
 }
-''',
+""",
     "windsurf": "{ }\n",
 }
 
@@ -153,28 +165,50 @@ def is_only_added_to(before: str, after: str) -> bool:
 
 
 def everything(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
 
 
 def variants() -> list[Any]:
-    return [pytest.param(name, text.replace("\n", line), id=f"{name}-{kind}") for name, text in SAMPLES.items()
-            for kind, line in (("lf", "\n"), ("crlf", "\r\n"))]
+    return [
+        pytest.param(name, text.replace("\n", line), id=f"{name}-{kind}")
+        for name, text in SAMPLES.items()
+        for kind, line in (("lf", "\n"), ("crlf", "\r\n"))
+    ]
 
 
 # Every client, with a file that a person wrote
 
 
 def test_every_client_has_a_sample_and_a_page():
-    assert set(SAMPLES) == set(CLIENTS) == {"claude-code", "claude-desktop", "cursor", "vscode", "cline", "codex",
-                                            "gemini-cli", "windsurf"}
+    assert (
+        set(SAMPLES)
+        == set(CLIENTS)
+        == {
+            "claude-code",
+            "claude-desktop",
+            "cursor",
+            "vscode",
+            "cline",
+            "codex",
+            "gemini-cli",
+            "windsurf",
+        }
+    )
     page = DOCS.read_text(encoding="utf-8")
     sections = {part.split("\n")[0]: part for part in page.split("\n## ")[1:]}
     for name, client in CLIENTS.items():
         section = next(part for part in sections.values() if f"memolith install {name}\n" in part)
         texts = re.findall(r"```(?:json|toml)\n(.*?)```", section, re.DOTALL)
         shown = [READ[client.form](text) for text in texts]
-        wanted = {**({"type": "stdio"} if client.typed else {}), "command": "/home/you/.local/bin/memolith",
-                  "args": ["stdio", "--tools", client.profile]}
+        wanted = {
+            **({"type": "stdio"} if client.typed else {}),
+            "command": "/home/you/.local/bin/memolith",
+            "args": ["stdio", "--tools", client.profile],
+        }
         assert {client.key: {"memolith": wanted}} in shown
 
 
@@ -247,7 +281,7 @@ def test_a_broken_file_is_refused_by_name_and_left_alone(name, command, home):
 @pytest.mark.parametrize("name", CLIENTS)
 def test_a_dry_run_shows_the_change_and_writes_nothing(name, home, capsys):
     assert run("install", name, "--dry-run") == 0
-    assert '+' in capsys.readouterr().out
+    assert "+" in capsys.readouterr().out
     assert list(home.iterdir()) == []
     give(name, SAMPLES[name])
     before = everything(home)
@@ -302,14 +336,23 @@ def test_a_project_has_its_own_file_where_the_client_reads_one(name, home, capsy
 
 def test_the_profile_suits_the_client_or_is_the_one_asked_for(capsys):
     assert [name for name, client in CLIENTS.items() if client.profile != "core"] == ["claude-code"]
-    assert asked(capsys, "install", "cursor", "--yes", "--profile", "all")["entry"]["args"][-1] == "all"
+    assert (
+        asked(capsys, "install", "cursor", "--yes", "--profile", "all")["entry"]["args"][-1]
+        == "all"
+    )
     with pytest.raises(InvalidInput):
         run("install", "cursor", "--yes", "--profile", "no-such-family")
 
 
 def test_a_data_folder_is_written_as_an_absolute_path(capsys):
     made = asked(capsys, "install", "codex", "--yes", "--data", "mine/ü")
-    assert made["entry"]["args"][-5:] == ["stdio", "--tools", "core", "--data", str(Path.cwd() / "mine" / "ü")]
+    assert made["entry"]["args"][-5:] == [
+        "stdio",
+        "--tools",
+        "core",
+        "--data",
+        str(Path.cwd() / "mine" / "ü"),
+    ]
     assert servers("codex", Path(made["file"]))["memolith"] == made["entry"]
 
 
@@ -385,10 +428,21 @@ def test_what_the_client_added_to_the_entry_survives_an_update(name):
     file = give(name, SAMPLES[name])
     run("install", name, "--yes")
     text = file.read_text(encoding="utf-8")
-    added = (('"--tools",', '"--tools", /* why */'), ('"memolith": {', '"memolith": {"timeout": 90,'))
+    added = (
+        ('"--tools",', '"--tools", /* why */'),
+        ('"memolith": {', '"memolith": {"timeout": 90,'),
+    )
     if name == "codex":
-        added = (("[mcp_servers.memolith]\ncommand", "[mcp_servers.memolith]\nstartup_timeout_sec = 9.5\ncommand"),
-                 ('"core"]\n', '"core"] # end\n\n[mcp_servers.memolith.env]\nA = "1"\n\n# next\n[history]\nx = 1\n'))
+        added = (
+            (
+                "[mcp_servers.memolith]\ncommand",
+                "[mcp_servers.memolith]\nstartup_timeout_sec = 9.5\ncommand",
+            ),
+            (
+                '"core"]\n',
+                '"core"] # end\n\n[mcp_servers.memolith.env]\nA = "1"\n\n# next\n[history]\nx = 1\n',
+            ),
+        )
     for old, new in added:
         text = new.join(text.rsplit(old, 1))
     file.write_text(text, encoding="utf-8")
@@ -405,8 +459,11 @@ def test_changes_since_the_install_stay_when_the_entry_goes(name):
     file = give(name, SAMPLES[name])
     run("install", name, "--yes")
     text = file.read_text(encoding="utf-8")
-    later = {"claude-code": ('"numStartups": 41', '"numStartups": 42'), "cursor": ("/* kept */", "/* kept, changed */"),
-             "codex": ("notifications = true", "notifications = false # quiet")}[name]
+    later = {
+        "claude-code": ('"numStartups": 41', '"numStartups": 42'),
+        "cursor": ("/* kept */", "/* kept, changed */"),
+        "codex": ("notifications = true", "notifications = false # quiet"),
+    }[name]
     file.write_text(text.replace(*later), encoding="utf-8")
     run("uninstall", name, "--yes")
     assert file.read_text(encoding="utf-8") == SAMPLES[name].replace(*later)
@@ -429,7 +486,9 @@ def test_a_file_that_changes_while_the_question_stands_is_not_overwritten(monkey
 
 def test_a_stale_backup_is_not_given_back():
     file = give("cursor", SAMPLES["cursor"])
-    install.backup_of(file).write_text('{"mcpServers": {"stale": {"command": "x"}}}', encoding="utf-8")
+    install.backup_of(file).write_text(
+        '{"mcpServers": {"stale": {"command": "x"}}}', encoding="utf-8"
+    )
     run("install", "cursor", "--yes")
     run("uninstall", "cursor", "--yes")
     assert file.read_text(encoding="utf-8") == SAMPLES["cursor"]
@@ -451,7 +510,10 @@ def test_links_stay_links_and_private_files_stay_private(home):
     assert (home / ".claude.json").is_symlink()
     assert "memolith" in servers("claude-code", kept)
     assert {stat.S_IMODE(path.stat().st_mode) for path in kept.parent.iterdir()} == {0o600}
-    assert {path.name for path in kept.parent.iterdir()} == {"claude.json", "claude.json.memolith-backup"}
+    assert {path.name for path in kept.parent.iterdir()} == {
+        "claude.json",
+        "claude.json.memolith-backup",
+    }
     run("uninstall", "claude-code", "--yes")
     assert kept.read_text(encoding="utf-8") == SAMPLES["claude-code"]
     run("install", "cursor", "--yes")
@@ -461,18 +523,39 @@ def test_links_stay_links_and_private_files_stay_private(home):
 # Texts of every kind
 
 
-@pytest.mark.parametrize("text", [
-    "", "\n", "{}", "{}\n", "\ufeff{}\n", "// nothing yet\n", "{ // none\n}", '{"mcpServers": {}}', '{"mcpServers":{}}',
-    '{"mcpServers": { }, "a": 1}', '{"mcpServers": {"x": {"command": "y"}}}', '{"mcpServers":{"x":{"command":"y"},}}',
-    '{\n"mcpServers": {\n"x": {}\n}\n}', '{\n\t"mcpServers": {\n\t\t"x": {},\n\t}\n}\n', '{"a": {\n  "b": 1\n}}',
-    '{"mcpServers": {"x": {} // one\n}}', '{\n  "mcpServers": {\n    // "old": {}\n  }\n}\n',
-    '{"mcpServers": {"x": {}} /* } */ , "mcp": "memolith"}', '{"mcpServers": {"a": 1}, "mcpServers": {"b": {}}}'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "\n",
+        "{}",
+        "{}\n",
+        "\ufeff{}\n",
+        "// nothing yet\n",
+        "{ // none\n}",
+        '{"mcpServers": {}}',
+        '{"mcpServers":{}}',
+        '{"mcpServers": { }, "a": 1}',
+        '{"mcpServers": {"x": {"command": "y"}}}',
+        '{"mcpServers":{"x":{"command":"y"},}}',
+        '{\n"mcpServers": {\n"x": {}\n}\n}',
+        '{\n\t"mcpServers": {\n\t\t"x": {},\n\t}\n}\n',
+        '{"a": {\n  "b": 1\n}}',
+        '{"mcpServers": {"x": {} // one\n}}',
+        '{\n  "mcpServers": {\n    // "old": {}\n  }\n}\n',
+        '{"mcpServers": {"x": {}} /* } */ , "mcp": "memolith"}',
+        '{"mcpServers": {"a": 1}, "mcpServers": {"b": {}}}',
+    ],
+)
 @pytest.mark.parametrize("name", ["claude-desktop", "cursor"])
 def test_any_way_of_writing_json_takes_the_entry_and_gives_it_back(text, name, home, capsys):
     file = give(name, text)
     before = READ["JSON"](text)
     made = asked(capsys, "install", name, "--yes")
-    assert said(name, file) == {**before, "mcpServers": {**before.get("mcpServers", {}), "memolith": made["entry"]}}
+    assert said(name, file) == {
+        **before,
+        "mcpServers": {**before.get("mcpServers", {}), "memolith": made["entry"]},
+    }
     assert is_only_added_to(text, file.read_bytes().decode())
     assert not asked(capsys, "install", name, "--yes")["changed"]
     run("uninstall", name, "--yes")
@@ -481,27 +564,51 @@ def test_any_way_of_writing_json_takes_the_entry_and_gives_it_back(text, name, h
 
 def test_the_entry_is_one_line_where_others_have_lines():
     assert EDIT["JSON"]('{"mcpServers": {"x": {}}}', "mcpServers", "m", {"a": 1}) == (
-        '{"mcpServers": {"m": {"a": 1}, "x": {}}}')
-    assert EDIT["JSON"]('{\r\n\t"mcpServers": {\r\n\t\t"x": {} // x\r\n\t}\r\n}', "mcpServers", "m", {"a": 1}) == (
-        '{\r\n\t"mcpServers": {\r\n\t\t"m": {"a": 1},\r\n\t\t"x": {} // x\r\n\t}\r\n}')
-    assert EDIT["JSON"]('{\n    "a": 1\n}\n', "servers", "m", {}) == '{\n    "servers": {"m": {}},\n    "a": 1\n}\n'
+        '{"mcpServers": {"m": {"a": 1}, "x": {}}}'
+    )
+    assert EDIT["JSON"](
+        '{\r\n\t"mcpServers": {\r\n\t\t"x": {} // x\r\n\t}\r\n}', "mcpServers", "m", {"a": 1}
+    ) == ('{\r\n\t"mcpServers": {\r\n\t\t"m": {"a": 1},\r\n\t\t"x": {} // x\r\n\t}\r\n}')
+    assert (
+        EDIT["JSON"]('{\n    "a": 1\n}\n', "servers", "m", {})
+        == '{\n    "servers": {"m": {}},\n    "a": 1\n}\n'
+    )
     assert EDIT["JSON"]("", "servers", "m", {}) == '{\n  "servers": {\n    "m": {}\n  }\n}\n'
 
 
 def json_text(chance: random.Random, depth: int, line: str, key: str) -> str:
     """An object that a careless person could have written."""
+
     def gap() -> str:
-        return chance.choice(["", " ", "\t", line, line + "  ", f" // c, {{{line}", " /* a, } */ ", f"/* m{line}*/"])
+        return chance.choice(
+            ["", " ", "\t", line, line + "  ", f" // c, {{{line}", " /* a, } */ ", f"/* m{line}*/"]
+        )
 
     def value() -> str:
-        plain = ["1", "-2.5e3", "null", '"a // b"', '"/* x */"', '"q\\"},{"', '"日本"', "[]", "[1, {}]"]
-        return chance.choice(plain) if depth <= 0 or chance.random() < 0.5 else json_text(chance, depth - 1, line, "k")
+        plain = [
+            "1",
+            "-2.5e3",
+            "null",
+            '"a // b"',
+            '"/* x */"',
+            '"q\\"},{"',
+            '"日本"',
+            "[]",
+            "[1, {}]",
+        ]
+        return (
+            chance.choice(plain)
+            if depth <= 0 or chance.random() < 0.5
+            else json_text(chance, depth - 1, line, "k")
+        )
 
     names = [key, *chance.sample(["a", 'ü\\"k', "x{", "//no"], chance.randint(0, 3))]
     chance.shuffle(names)
-    members = [f'{gap()}"{name}"{gap()}:{gap()}'
-               f'{json_text(chance, depth - 1, line, "s") if name == key and depth > 0 else value()}{gap()}'
-               for name in names]
+    members = [
+        f'{gap()}"{name}"{gap()}:{gap()}'
+        f"{json_text(chance, depth - 1, line, 's') if name == key and depth > 0 else value()}{gap()}"
+        for name in names
+    ]
     return "{" + ",".join(members) + ("," + gap() if chance.random() < 0.3 else "") + "}"
 
 
@@ -512,7 +619,10 @@ def test_careless_texts_lose_nothing_but_the_entry():
         text = json_text(chance, 3, chance.choice(["\n", "\r\n"]), "mcpServers")
         before = READ["JSON"](text)
         after = EDIT["JSON"](text, "mcpServers", "memolith", entry)
-        assert READ["JSON"](after) == {**before, "mcpServers": {**before["mcpServers"], "memolith": entry}}, seed
+        assert READ["JSON"](after) == {
+            **before,
+            "mcpServers": {**before["mcpServers"], "memolith": entry},
+        }, seed
         assert is_only_added_to(text, after), seed
         gone = EDIT["JSON"](after, "mcpServers", "memolith", None)
         assert READ["JSON"](gone) == before, seed
@@ -520,23 +630,44 @@ def test_careless_texts_lose_nothing_but_the_entry():
             assert gone.count(mark) == text.count(mark), seed
 
 
-@pytest.mark.parametrize("text", [
-    "", "\n", "a = 1", "a = 1\n", "a = 1\r\n\r\n", "\ufeffa = 1\n", "[mcp_servers]\n", "[mcp_servers.x]\ncommand = 'y'",
-    '[mcp_servers."x.y"]\ncommand = "z" # [mcp_servers.memolith]\n', "[[hooks]]\na = [\n  [1],\n  [2]\n]\n",
-    "s = '''\n[mcp_servers.memolith]\n'''\n", "# only a comment"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "\n",
+        "a = 1",
+        "a = 1\n",
+        "a = 1\r\n\r\n",
+        "\ufeffa = 1\n",
+        "[mcp_servers]\n",
+        "[mcp_servers.x]\ncommand = 'y'",
+        '[mcp_servers."x.y"]\ncommand = "z" # [mcp_servers.memolith]\n',
+        "[[hooks]]\na = [\n  [1],\n  [2]\n]\n",
+        "s = '''\n[mcp_servers.memolith]\n'''\n",
+        "# only a comment",
+    ],
+)
 def test_any_way_of_writing_toml_takes_the_entry_and_gives_it_back(text, home, capsys):
     file = give("codex", text)
     before = READ["TOML"](text)
     entry = asked(capsys, "install", "codex", "--yes")["entry"]
-    assert said("codex", file) == {**before, "mcp_servers": {**before.get("mcp_servers", {}), "memolith": entry}}
+    assert said("codex", file) == {
+        **before,
+        "mcp_servers": {**before.get("mcp_servers", {}), "memolith": entry},
+    }
     assert file.read_bytes().decode().startswith(text)
-    assert EDIT["TOML"](file.read_bytes().decode(), "mcp_servers", "memolith", None) in (text, text + "\n")
+    assert EDIT["TOML"](file.read_bytes().decode(), "mcp_servers", "memolith", None) in (
+        text,
+        text + "\n",
+    )
     run("uninstall", "codex", "--yes")
     assert everything(home) == {str(file.relative_to(home.resolve())): text.encode()}
 
 
-@pytest.mark.parametrize("text", ['mcp_servers = { x = { command = "y" } }\n',
-                                  "[mcp_servers]\nmemolith.command = 'memolith'\n"])
+@pytest.mark.parametrize(
+    "text",
+    ['mcp_servers = { x = { command = "y" } }\n', "[mcp_servers]\nmemolith.command = 'memolith'\n"],
+)
 def test_a_text_that_cannot_be_edited_safely_is_refused(text, home):
     give("codex", text)
     before = everything(home)
@@ -545,8 +676,10 @@ def test_a_text_that_cannot_be_edited_safely_is_refused(text, home):
     assert everything(home) == before
 
 
-@pytest.mark.parametrize("data", [b"[]", b'"text"', b'{"mcpServers": []}', b"\xff\xfe{\x00}\x00",
-                                  b'{"mcpServers": null}'])
+@pytest.mark.parametrize(
+    "data",
+    [b"[]", b'"text"', b'{"mcpServers": []}', b"\xff\xfe{\x00}\x00", b'{"mcpServers": null}'],
+)
 def test_a_file_of_another_shape_is_refused(data):
     file = give("cursor", "")
     file.write_bytes(data)
@@ -558,55 +691,110 @@ def test_a_file_of_another_shape_is_refused(data):
 # Where the files lie
 
 
-@pytest.mark.parametrize(("platform", "home", "env", "expected"), [
-    ("linux", "/home/u", {}, {
-        "claude-code": "/home/u/.claude.json",
-        "claude-desktop": "/home/u/.config/Claude/claude_desktop_config.json",
-        "cursor": "/home/u/.cursor/mcp.json",
-        "vscode": "/home/u/.config/Code/User/mcp.json",
-        "cline": "/home/u/.cline/data/settings/cline_mcp_settings.json",
-        "codex": "/home/u/.codex/config.toml",
-        "gemini-cli": "/home/u/.gemini/settings.json",
-        "windsurf": "/home/u/.config/devin/mcp_config.json"}),
-    ("linux", "/home/u", {"XDG_CONFIG_HOME": "/cfg", "CODEX_HOME": ""}, {
-        "claude-desktop": "/cfg/Claude/claude_desktop_config.json", "vscode": "/cfg/Code/User/mcp.json",
-        "codex": "/home/u/.codex/config.toml"}),
-    ("darwin", "/Users/u", {}, {
-        "claude-code": "/Users/u/.claude.json",
-        "claude-desktop": "/Users/u/Library/Application Support/Claude/claude_desktop_config.json",
-        "cursor": "/Users/u/.cursor/mcp.json",
-        "vscode": "/Users/u/Library/Application Support/Code/User/mcp.json",
-        "cline": "/Users/u/.cline/data/settings/cline_mcp_settings.json",
-        "codex": "/Users/u/.codex/config.toml",
-        "gemini-cli": "/Users/u/.gemini/settings.json",
-        "windsurf": "/Users/u/.config/devin/mcp_config.json"}),
-    ("win32", r"C:\Users\u", {"APPDATA": r"D:\Roaming", "LOCALAPPDATA": r"D:\Local"}, {
-        "claude-code": r"C:\Users\u\.claude.json",
-        "claude-desktop": r"D:\Local\Packages\Claude_*\LocalCache\Roaming\Claude\claude_desktop_config.json",
-        "cursor": r"C:\Users\u\.cursor\mcp.json",
-        "vscode": r"D:\Roaming\Code\User\mcp.json",
-        "cline": r"C:\Users\u\.cline\data\settings\cline_mcp_settings.json",
-        "codex": r"C:\Users\u\.codex\config.toml",
-        "gemini-cli": r"C:\Users\u\.gemini\settings.json",
-        "windsurf": r"D:\Roaming\devin\mcp_config.json"}),
-    ("win32", r"C:\Users\u", {}, {"vscode": r"C:\Users\u\AppData\Roaming\Code\User\mcp.json"}),
-    ("linux", "/home/u", {"CLAUDE_CONFIG_DIR": "/c", "CODEX_HOME": "/x", "GEMINI_CLI_HOME": "/g", "CLINE_DIR": "/l"}, {
-        "claude-code": "/c/.claude.json", "codex": "/x/config.toml", "gemini-cli": "/g/.gemini/settings.json",
-        "cline": "/l/data/settings/cline_mcp_settings.json"}),
-    ("linux", "/home/u", {"CLINE_DIR": "/l", "CLINE_MCP_SETTINGS_PATH": "/m.json"}, {"cline": "/m.json"}),
-])
+@pytest.mark.parametrize(
+    ("platform", "home", "env", "expected"),
+    [
+        (
+            "linux",
+            "/home/u",
+            {},
+            {
+                "claude-code": "/home/u/.claude.json",
+                "claude-desktop": "/home/u/.config/Claude/claude_desktop_config.json",
+                "cursor": "/home/u/.cursor/mcp.json",
+                "vscode": "/home/u/.config/Code/User/mcp.json",
+                "cline": "/home/u/.cline/data/settings/cline_mcp_settings.json",
+                "codex": "/home/u/.codex/config.toml",
+                "gemini-cli": "/home/u/.gemini/settings.json",
+                "windsurf": "/home/u/.config/devin/mcp_config.json",
+            },
+        ),
+        (
+            "linux",
+            "/home/u",
+            {"XDG_CONFIG_HOME": "/cfg", "CODEX_HOME": ""},
+            {
+                "claude-desktop": "/cfg/Claude/claude_desktop_config.json",
+                "vscode": "/cfg/Code/User/mcp.json",
+                "codex": "/home/u/.codex/config.toml",
+            },
+        ),
+        (
+            "darwin",
+            "/Users/u",
+            {},
+            {
+                "claude-code": "/Users/u/.claude.json",
+                "claude-desktop": "/Users/u/Library/Application Support/Claude/claude_desktop_config.json",
+                "cursor": "/Users/u/.cursor/mcp.json",
+                "vscode": "/Users/u/Library/Application Support/Code/User/mcp.json",
+                "cline": "/Users/u/.cline/data/settings/cline_mcp_settings.json",
+                "codex": "/Users/u/.codex/config.toml",
+                "gemini-cli": "/Users/u/.gemini/settings.json",
+                "windsurf": "/Users/u/.config/devin/mcp_config.json",
+            },
+        ),
+        (
+            "win32",
+            r"C:\Users\u",
+            {"APPDATA": r"D:\Roaming", "LOCALAPPDATA": r"D:\Local"},
+            {
+                "claude-code": r"C:\Users\u\.claude.json",
+                "claude-desktop": r"D:\Local\Packages\Claude_*\LocalCache\Roaming\Claude\claude_desktop_config.json",
+                "cursor": r"C:\Users\u\.cursor\mcp.json",
+                "vscode": r"D:\Roaming\Code\User\mcp.json",
+                "cline": r"C:\Users\u\.cline\data\settings\cline_mcp_settings.json",
+                "codex": r"C:\Users\u\.codex\config.toml",
+                "gemini-cli": r"C:\Users\u\.gemini\settings.json",
+                "windsurf": r"D:\Roaming\devin\mcp_config.json",
+            },
+        ),
+        ("win32", r"C:\Users\u", {}, {"vscode": r"C:\Users\u\AppData\Roaming\Code\User\mcp.json"}),
+        (
+            "linux",
+            "/home/u",
+            {
+                "CLAUDE_CONFIG_DIR": "/c",
+                "CODEX_HOME": "/x",
+                "GEMINI_CLI_HOME": "/g",
+                "CLINE_DIR": "/l",
+            },
+            {
+                "claude-code": "/c/.claude.json",
+                "codex": "/x/config.toml",
+                "gemini-cli": "/g/.gemini/settings.json",
+                "cline": "/l/data/settings/cline_mcp_settings.json",
+            },
+        ),
+        (
+            "linux",
+            "/home/u",
+            {"CLINE_DIR": "/l", "CLINE_MCP_SETTINGS_PATH": "/m.json"},
+            {"cline": "/m.json"},
+        ),
+    ],
+)
 def test_each_platform_keeps_the_files_in_its_own_place(platform, home, env, expected):
-    assert {name: str(places(CLIENTS[name], platform, env, home)[0]) for name in expected} == expected
+    assert {
+        name: str(places(CLIENTS[name], platform, env, home)[0]) for name in expected
+    } == expected
 
 
 def test_older_places_come_second_and_a_variable_leaves_no_other():
-    second = {name: str(found[1]) for name, client in CLIENTS.items()
-              if len(found := places(client, "win32", {"APPDATA": r"D:\R", "LOCALAPPDATA": r"D:\L"}, r"C:\u")) > 1}
+    second = {
+        name: str(found[1])
+        for name, client in CLIENTS.items()
+        if len(
+            found := places(client, "win32", {"APPDATA": r"D:\R", "LOCALAPPDATA": r"D:\L"}, r"C:\u")
+        )
+        > 1
+    }
     assert second == {
         "claude-desktop": r"D:\R\Claude\claude_desktop_config.json",
         "vscode": r"D:\R\Code - Insiders\User\mcp.json",
         "cline": r"D:\R\Code\User\globalStorage\saoudrizwan.claude-dev\settings\cline_mcp_settings.json",
-        "windsurf": r"C:\u\.codeium\windsurf\mcp_config.json"}
+        "windsurf": r"C:\u\.codeium\windsurf\mcp_config.json",
+    }
     assert len(places(CLIENTS["cline"], "linux", {"CLINE_DATA_DIR": "/d"}, "/home/u")) == 1
 
 
@@ -622,7 +810,10 @@ def test_the_place_that_the_client_made_is_taken_and_found_again(home, capsys):
 
 def test_a_star_in_a_place_is_filled_in_from_the_folders_that_are_there(tmp_path):
     package = tmp_path / "Packages" / "Claude_pzs8" / "Roaming"
-    wanted = [PurePosixPath(f"{tmp_path}/Packages/Claude_*/Roaming/c.json"), PurePosixPath(f"{tmp_path}/plain/c.json")]
+    wanted = [
+        PurePosixPath(f"{tmp_path}/Packages/Claude_*/Roaming/c.json"),
+        PurePosixPath(f"{tmp_path}/plain/c.json"),
+    ]
     assert install.expanded(wanted) == [tmp_path.resolve() / "plain" / "c.json"]
     package.mkdir(parents=True)
     assert install.expanded(wanted)[0] == package.resolve() / "c.json"
@@ -647,16 +838,44 @@ def test_the_written_command_is_this_very_program_and_starts_the_server(tmp_path
     script.parent.mkdir()
     script.write_text(PROGRAM.format(python=sys.executable), encoding="utf-8")
     script.chmod(0o755)
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join([SRC, str(Path(SRC).parent)]), "MEMOLITH_EMBEDDER": "none"}
-    ran = subprocess.run([script, "install", "codex", "--yes", "--data", tmp_path / "data"], env=env, check=True,
-                         capture_output=True, timeout=60)
+    env = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([SRC, str(Path(SRC).parent)]),
+        "MEMOLITH_EMBEDDER": "none",
+    }
+    ran = subprocess.run(
+        [script, "install", "codex", "--yes", "--data", tmp_path / "data"],
+        env=env,
+        check=True,
+        capture_output=True,
+        timeout=60,
+    )
     assert b"Next: " in ran.stderr
-    entry = tomllib.loads((home / ".codex" / "config.toml").read_text(encoding="utf-8"))["mcp_servers"]["memolith"]
-    assert entry == {"command": str(script), "args": ["stdio", "--tools", "core", "--data", str(tmp_path / "data")]}
-    hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
-        "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}}
-    server = subprocess.run([entry["command"], *entry["args"]], input=json.dumps(hello).encode() + b"\n", env=env,
-                            check=True, capture_output=True, timeout=60)
+    entry = tomllib.loads((home / ".codex" / "config.toml").read_text(encoding="utf-8"))[
+        "mcp_servers"
+    ]["memolith"]
+    assert entry == {
+        "command": str(script),
+        "args": ["stdio", "--tools", "core", "--data", str(tmp_path / "data")],
+    }
+    hello = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "initialize",
+        "params": {
+            "protocolVersion": "2025-06-18",
+            "capabilities": {},
+            "clientInfo": {"name": "test", "version": "1"},
+        },
+    }
+    server = subprocess.run(
+        [entry["command"], *entry["args"]],
+        input=json.dumps(hello).encode() + b"\n",
+        env=env,
+        check=True,
+        capture_output=True,
+        timeout=60,
+    )
     assert json.loads(server.stdout.splitlines()[0])["result"]["serverInfo"]["name"] == "memolith"
 
 
@@ -664,7 +883,13 @@ def test_without_a_script_the_interpreter_is_named(monkeypatch, tmp_path):
     monkeypatch.setattr(sys, "argv", [str(tmp_path / "main.py")])
     monkeypatch.setattr(sys, "executable", str(tmp_path / "bin" / "python"))
     assert install.launch(["stdio", "--tools", "core"], None) == [
-        str(tmp_path / "bin" / "python"), "-m", "memolith.doors.main", "stdio", "--tools", "core"]
+        str(tmp_path / "bin" / "python"),
+        "-m",
+        "memolith.doors.main",
+        "stdio",
+        "--tools",
+        "core",
+    ]
 
 
 # The hooks of Claude Code
@@ -691,12 +916,21 @@ def test_hooks_are_added_to_those_of_others_and_go_without_a_trace(home, capsys)
     assert run("install", "claude-code", "--hooks", "--yes", "--data", "/tmp/my data") == 0
     said = READ["JSON"](file.read_text(encoding="utf-8"))
     before = READ["JSON"](OTHERS)
-    assert (said["model"], said["hooks"]["PreToolUse"]) == (before["model"], before["hooks"]["PreToolUse"])
+    assert (said["model"], said["hooks"]["PreToolUse"]) == (
+        before["model"],
+        before["hooks"]["PreToolUse"],
+    )
     assert said["hooks"]["Stop"][:1] == before["hooks"]["Stop"]
-    assert {event: groups[-1]["hooks"][0]["command"].rpartition(" hook ")[2] for event, groups in said["hooks"].items()
-            if event != "PreToolUse"} == {
-        "SessionStart": "session-start --data '/tmp/my data'", "UserPromptSubmit": "prompt --data '/tmp/my data'",
-        "PreCompact": "pre-compact --data '/tmp/my data'", "Stop": "stop --data '/tmp/my data'"}
+    assert {
+        event: groups[-1]["hooks"][0]["command"].rpartition(" hook ")[2]
+        for event, groups in said["hooks"].items()
+        if event != "PreToolUse"
+    } == {
+        "SessionStart": "session-start --data '/tmp/my data'",
+        "UserPromptSubmit": "prompt --data '/tmp/my data'",
+        "PreCompact": "pre-compact --data '/tmp/my data'",
+        "Stop": "stop --data '/tmp/my data'",
+    }
     assert "// mine" in file.read_text(encoding="utf-8")
     once = file.read_bytes()
     assert run("install", "claude-code", "--hooks", "--yes", "--data", "/tmp/my data") == 0

@@ -48,7 +48,9 @@ def url() -> Iterator[str]:
 Work = Callable[[Client], Awaitable[None]]
 
 
-def as_user(url: str, mode: str, work: Work, scopes: str = "read write admin run", **more: Any) -> None:
+def as_user(
+    url: str, mode: str, work: Work, scopes: str = "read write admin run", **more: Any
+) -> None:
     """Run it with the SDK's client as the user ada, who accepts every question."""
 
     async def accept(context: Any, params: Any) -> types.ElicitResult:
@@ -59,8 +61,12 @@ def as_user(url: str, mode: str, work: Work, scopes: str = "read write admin run
         with anyio.fail_after(TIMEOUT_S):
             async with (
                 httpx2.AsyncClient(headers=headers) as http,
-                Client(streamable_http_client(url, http_client=http), mode=mode, elicitation_callback=accept,
-                       **more) as client,
+                Client(
+                    streamable_http_client(url, http_client=http),
+                    mode=mode,
+                    elicitation_callback=accept,
+                    **more,
+                ) as client,
             ):
                 await work(client)
 
@@ -70,7 +76,10 @@ def as_user(url: str, mode: str, work: Work, scopes: str = "read write admin run
 @ERAS
 def test_the_official_client_is_served_in_either_era(url, mode):
     async def work(client: Client) -> None:
-        assert [tool.name for tool in (await client.list_tools()).tools][:2] == ["get_note", "list_notes"]
+        assert [tool.name for tool in (await client.list_tools()).tools][:2] == [
+            "get_note",
+            "list_notes",
+        ]
         steps: list[float] = []
 
         async def on_progress(done: float, total: float | None, message: str | None) -> None:
@@ -80,12 +89,21 @@ def test_the_official_client_is_served_in_either_era(url, mode):
         assert slow.structured_content == {"text": "done"}
         assert steps == [1, 2, 3]
         assert (await client.call_tool("wipe", {})).structured_content == {"text": "sure=True"}
-        kept = await client.call_tool("add_note", {"text": "Grüße"}, meta={"memolith/idempotency-key": "key-1"})
-        assert kept.structured_content == {"id": "key-1", "title": "ada", "text": "Grüße", "tags": []}
+        kept = await client.call_tool(
+            "add_note", {"text": "Grüße"}, meta={"memolith/idempotency-key": "key-1"}
+        )
+        assert kept.structured_content == {
+            "id": "key-1",
+            "title": "ada",
+            "text": "Grüße",
+            "tags": [],
+        }
         assert json.loads(kept.content[0].text) == kept.structured_content
         failed = await client.call_tool("get_note", {"note_id": "nope"})
         assert (failed.is_error, failed.structured_content) == (True, None)
-        assert (await client.read_resource("demo://note/umlaut")).contents[0].text == "Grüße, 世界 🙂"
+        assert (await client.read_resource("demo://note/umlaut")).contents[
+            0
+        ].text == "Grüße, 世界 🙂"
         assert (await client.list_prompts()).prompts[0].name == "summary"
 
     as_user(url + "/mcp", mode, work)
@@ -134,7 +152,11 @@ def test_documented_codes_are_sent_on_the_path_of_the_family_alone(url, mode):
 @ERAS
 def test_lists_and_calls_go_by_the_scopes_of_the_key(url, mode):
     async def work(client: Client) -> None:
-        assert [tool.name for tool in (await client.list_tools()).tools] == ["get_note", "list_notes", "coded_fail"]
+        assert [tool.name for tool in (await client.list_tools()).tools] == [
+            "get_note",
+            "list_notes",
+            "coded_fail",
+        ]
         refused = await client.call_tool("add_note", {"text": "x"})
         assert json.loads(refused.content[0].text)["error"] == "permission_denied"
 
@@ -186,11 +208,15 @@ def post(url: str, message: Any, **headers: str) -> httpx2.Response:
 
 
 def modern(name: str | None = None) -> dict[str, str]:
-    method = {"Mcp_Method": "tools/call", "Mcp_Name": name} if name else {"Mcp_Method": "tools/list"}
+    method = (
+        {"Mcp_Method": "tools/call", "Mcp_Name": name} if name else {"Mcp_Method": "tools/list"}
+    )
     return {"MCP_Protocol_Version": MODERN, **method}
 
 
-@pytest.mark.parametrize("path", ["/mcp/manage", "/mcp/nope", "/mcp/demo/x", "/mcp/../mcp/manage", "/MCP"])
+@pytest.mark.parametrize(
+    "path", ["/mcp/manage", "/mcp/nope", "/mcp/demo/x", "/mcp/../mcp/manage", "/MCP"]
+)
 def test_other_paths_are_not_served(url, path):
     assert post(url + path, initialize(), x_demo_user="ada").status_code == 404
 
@@ -211,7 +237,10 @@ def test_malformed_bodies_get_a_client_error_and_the_server_goes_on(url):
 
 def test_a_session_belongs_to_whom_opened_it(url):
     opened = post(url + "/mcp", initialize(), x_demo_user="ada")
-    session = {"mcp_session_id": opened.headers["mcp-session-id"], "mcp_protocol_version": "2025-11-25"}
+    session = {
+        "mcp_session_id": opened.headers["mcp-session-id"],
+        "mcp_protocol_version": "2025-11-25",
+    }
     assert post(url + "/mcp", request(2, "ping"), x_demo_user="ada", **session).status_code == 200
     assert post(url + "/mcp", request(3, "ping"), x_demo_user="eve", **session).status_code == 404
 
@@ -219,15 +248,22 @@ def test_a_session_belongs_to_whom_opened_it(url):
 def test_many_clients_at_once_each_get_their_own_answers(url):
     async def one(http: httpx2.AsyncClient, number: int) -> None:
         mode = "legacy" if number % 2 else "auto"
-        async with Client(streamable_http_client(url + "/mcp", http_client=http), mode=mode) as client:
+        async with Client(
+            streamable_http_client(url + "/mcp", http_client=http), mode=mode
+        ) as client:
             for turn in range(5):
                 text = f"client {number} turn {turn}"
-                assert (await client.call_tool("add_note", {"text": text})).structured_content["text"] == text
+                assert (await client.call_tool("add_note", {"text": text})).structured_content[
+                    "text"
+                ] == text
 
     async def main() -> None:
         headers = {"x-demo-user": "ada"}
         with anyio.fail_after(TIMEOUT_S * 2):
-            async with httpx2.AsyncClient(headers=headers) as http, anyio.create_task_group() as group:
+            async with (
+                httpx2.AsyncClient(headers=headers) as http,
+                anyio.create_task_group() as group,
+            ):
                 for number in range(20):
                     group.start_soon(one, http, number)
 
@@ -237,10 +273,25 @@ def test_many_clients_at_once_each_get_their_own_answers(url):
 def raw(url: str, message: dict[str, Any], **headers: str) -> dict[str, Any]:
     """The answer to one request of the newer protocol, sent by hand."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    answer = httpx2.post(f"{url}/mcp", json=message, timeout=TIMEOUT_S, headers={
-        **ACCEPT, "MCP-Protocol-Version": MODERN, "Mcp-Method": "tools/call", "Mcp-Name": message["params"]["name"],
-        "x-demo-user": "ada", "x-demo-scopes": "read write admin run", **named})
-    lines = [line.removeprefix("data: ") for line in answer.text.splitlines() if line.startswith(("data: {", "{"))]
+    answer = httpx2.post(
+        f"{url}/mcp",
+        json=message,
+        timeout=TIMEOUT_S,
+        headers={
+            **ACCEPT,
+            "MCP-Protocol-Version": MODERN,
+            "Mcp-Method": "tools/call",
+            "Mcp-Name": message["params"]["name"],
+            "x-demo-user": "ada",
+            "x-demo-scopes": "read write admin run",
+            **named,
+        },
+    )
+    lines = [
+        line.removeprefix("data: ")
+        for line in answer.text.splitlines()
+        if line.startswith(("data: {", "{"))
+    ]
     return json.loads(lines[-1])
 
 
@@ -254,12 +305,19 @@ def test_a_plain_call_is_answered_as_the_sdk_would(url, given):
 
 def test_plain_calls_are_taken_from_the_sdk_on_the_path_of_all_tools_alone():
     doors = mcp_doors(registry(), lambda: None)
-    fitting = {b"mcp-protocol-version": MODERN.encode(), b"mcp-method": b"tools/call", b"content-length": b"9",
-               b"content-type": b"application/json", b"accept": b"application/json, text/event-stream"}
+    fitting = {
+        b"mcp-protocol-version": MODERN.encode(),
+        b"mcp-method": b"tools/call",
+        b"content-length": b"9",
+        b"content-type": b"application/json",
+        b"accept": b"application/json, text/event-stream",
+    }
     assert [path for path, door in doors.items() if door.fits(fitting)] == ["/mcp"]
     for name in fitting:
         assert not doors["/mcp"].fits(fitting | {name: b"other"}) or name == b"content-length"
-        assert not doors["/mcp"].fits({other: value for other, value in fitting.items() if other != name})
+        assert not doors["/mcp"].fits(
+            {other: value for other, value in fitting.items() if other != name}
+        )
 
 
 def test_a_plain_call_under_another_name_is_refused(url):

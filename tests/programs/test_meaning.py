@@ -27,10 +27,16 @@ from memolith.settings import Settings
 ME = Caller()
 TALES = 160
 SMART = {"MEMOLITH_EMBEDDER": "minilm"}
-FACTS = ("Our puppy chewed the sofa while we were out.", "The flight to Lisbon was delayed by a thunderstorm.",
-         "We chose PostgreSQL over MySQL because of row-level security.")
-MEANT = {"pet destroyed the furniture": FACTS[0], "why was the plane late?": FACTS[1],
-         "which SQL server are we using?": FACTS[2]}
+FACTS = (
+    "Our puppy chewed the sofa while we were out.",
+    "The flight to Lisbon was delayed by a thunderstorm.",
+    "We chose PostgreSQL over MySQL because of row-level security.",
+)
+MEANT = {
+    "pet destroyed the furniture": FACTS[0],
+    "why was the plane late?": FACTS[1],
+    "which SQL server are we using?": FACTS[2],
+}
 
 
 # Without a network and without a home
@@ -40,7 +46,12 @@ def cut_off(*command: str) -> list[str] | None:
     """The command line that runs a program without any network; None where the system does not let us."""
     for flags in ("-n", "-Urn"):
         try:
-            if subprocess.run(["unshare", flags, "true"], capture_output=True, timeout=60, check=False).returncode == 0:
+            if (
+                subprocess.run(
+                    ["unshare", flags, "true"], capture_output=True, timeout=60, check=False
+                ).returncode
+                == 0
+            ):
                 return ["unshare", flags, *command]
         except OSError:
             return None
@@ -57,8 +68,14 @@ def lonely(tmp_path: Path) -> Iterator[Any]:
     env = environment(HOME=str(home), **SMART)
 
     def run(*arguments: str, program: list[str] = CLI) -> str:
-        ran = subprocess.run(cut_off(*program, *arguments) or [], capture_output=True, text=True, timeout=120, env=env,
-                             check=False)
+        ran = subprocess.run(
+            cut_off(*program, *arguments) or [],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            env=env,
+            check=False,
+        )
         assert ran.returncode == 0, ran
         return ran.stdout
 
@@ -147,10 +164,14 @@ def test_a_kill_during_embedding_loses_nothing(tmp_path, after):
 def shelved(folder: Path, count: int) -> App:
     """An app whose one long conversation has that many vectors, each with its own direction."""
     app = open_app(Settings(data=folder))
-    item = app.engine.remember(ME, Draft("conversation", blocks=tuple(Block(f"m {n}") for n in range(count)))).item
+    item = app.engine.remember(
+        ME, Draft("conversation", blocks=tuple(Block(f"m {n}") for n in range(count)))
+    ).item
     rows = np.random.default_rng(1).normal(size=(count, 384)).astype("<f4")
     with app.store.writing(ME.tenant) as store:
-        for (ref, _, _), row in zip(store.unembedded(ME.tenant, item.id, MiniLM.id), rows, strict=True):
+        for (ref, _, _), row in zip(
+            store.unembedded(ME.tenant, item.id, MiniLM.id), rows, strict=True
+        ):
             store.put_vector(ref, MiniLM.id, os.urandom(16), quantised(row.tobytes()))
         for job in store.lease("embed", app.clock.now(), 10, 60):
             store.done(job)
@@ -198,7 +219,9 @@ def test_a_kill_during_a_snapshot_leaves_the_old_one_in_force(tmp_path, attempt)
 def damaged(folder: Path, what: str) -> Path:
     """A copy of the package whose model has one wrong bit, is cut off or is missing."""
     package = folder / "package"
-    shutil.copytree(MODEL_FOLDER.parents[1], package / "memolith", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        MODEL_FOLDER.parents[1], package / "memolith", ignore=shutil.ignore_patterns("__pycache__")
+    )
     model = package / "memolith" / "retrieval" / "model"
     if what == "bit":
         data = bytearray((model / MODEL_FILE).read_bytes())
@@ -219,8 +242,14 @@ def test_a_model_that_fails_its_digest_is_not_used_and_words_serve(tmp_path, wha
     ask(data, "remember", FACTS[0], **SMART)
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([*CLI, *arguments, "--data", str(data), "--json"], capture_output=True, text=True,
-                              timeout=60, check=False, env=environment(PYTHONPATH=str(package), **SMART))
+        return subprocess.run(
+            [*CLI, *arguments, "--data", str(data), "--json"],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+            env=environment(PYTHONPATH=str(package), **SMART),
+        )
 
     assert run("remember", FACTS[1]).returncode == 0
     answer = json.loads(run("recall", "the puppy and the flight").stdout)
@@ -237,5 +266,7 @@ def test_a_model_that_fails_its_digest_is_not_used_and_words_serve(tmp_path, wha
     app = open_app(Settings(data=data))
     asked = Query("pet destroyed the furniture", mode="vector")
     found = wait_for(lambda: hits if len(hits := app.engine.recall(ME, asked).hits) == 2 else None)
-    assert found[0].passage.text == FACTS[0], "with a good model all is as it should be, without help"
+    assert found[0].passage.text == FACTS[0], (
+        "with a good model all is as it should be, without help"
+    )
     app.close()

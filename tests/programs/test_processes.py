@@ -36,8 +36,14 @@ class Crew:
 
     def start(self, name: str) -> Child:
         # A disk that others keep busy may hold one commit up for many seconds; that is not what is tested here.
-        writer = Child(HERE / "writer.py", self.folder, name, str(self.next[name]), str(self.count),
-                       MEMOLITH_BUSY_S="100")
+        writer = Child(
+            HERE / "writer.py",
+            self.folder,
+            name,
+            str(self.next[name]),
+            str(self.count),
+            MEMOLITH_BUSY_S="100",
+        )
         writer.say()
         return self.stack.enter_context(writer)
 
@@ -71,7 +77,9 @@ class Crew:
 
     def reached(self, total: int) -> bool:
         self.hear()
-        return len(self.acknowledged) >= total or all(w.process.poll() is not None for w in self.writers.values())
+        return len(self.acknowledged) >= total or all(
+            w.process.poll() is not None for w in self.writers.values()
+        )
 
 
 def run_crew(folder: Path, count: int, kills: int, seed: int, embedder: str) -> dict[str, str]:
@@ -80,8 +88,12 @@ def run_crew(folder: Path, count: int, kills: int, seed: int, embedder: str) -> 
     moments = sorted(rng.sample(range(1, WRITERS * count * 9 // 10), kills))
     with ExitStack() as stack:
         crew = Crew(stack, folder, count)
-        readers = [stack.enter_context(Child(HERE / "reader.py", folder, "watch", MEMOLITH_EMBEDDER=embedder))
-                   for _ in range(READERS)]
+        readers = [
+            stack.enter_context(
+                Child(HERE / "reader.py", folder, "watch", MEMOLITH_EMBEDDER=embedder)
+            )
+            for _ in range(READERS)
+        ]
         killed = 0
         for moment in moments:
             wait_for(lambda moment=moment: crew.reached(moment))
@@ -112,7 +124,9 @@ def check_all(folder: Path, acknowledged: dict[str, str], count: int) -> None:
     assert set(titles.values()) == {1}
     with app.store.reading(None) as rows:
         assert rows.last_seq(ME.tenant) == WRITERS * count
-        assert [event.seq for event in rows.events_after(ME.tenant, 0)] == list(range(1, WRITERS * count + 1))
+        assert [event.seq for event in rows.events_after(ME.tenant, 0)] == list(
+            range(1, WRITERS * count + 1)
+        )
     app.close()
     assert ask(folder, "verify") == {"equal": True, "problems": []}
 
@@ -125,7 +139,9 @@ def test_every_acknowledged_write_of_8_processes_is_found_although_5_were_killed
 
 @pytest.mark.full
 @pytest.mark.parametrize("embedder", ["none", "minilm"])
-def test_every_acknowledged_write_of_8_processes_is_found_although_50_were_killed(tmp_path, embedder):
+def test_every_acknowledged_write_of_8_processes_is_found_although_50_were_killed(
+    tmp_path, embedder
+):
     acknowledged = run_crew(tmp_path / "data", 200, 50, seed=2, embedder=embedder)
     check_all(tmp_path / "data", acknowledged, 200)
 
@@ -151,7 +167,9 @@ def test_another_process_finds_a_write_at_once(tmp_path):
 def test_nothing_of_an_import_is_there_after_it_was_killed_in_the_middle(tmp_path):
     app = open_app(Settings(data=tmp_path / "data", embedder="none"))
     kept = app.engine.remember(ME, Draft(blocks=(Block("Here before the import."),))).item.id
-    lines = [json.dumps({"content": f"Imported sentence number {n} with quuxly."}) for n in range(2000)]
+    lines = [
+        json.dumps({"content": f"Imported sentence number {n} with quuxly."}) for n in range(2000)
+    ]
     with Child("-m", CLI[2], "import", "-", "--data", tmp_path / "data") as importer:
         for line in lines:
             importer.say(line)
@@ -178,7 +196,10 @@ def test_a_rebuild_killed_in_the_middle_leaves_everything_as_it_was(tmp_path):
 def test_a_backup_made_while_others_write_is_whole(tmp_path):
     data = tmp_path / "data"
     with ExitStack() as stack:
-        writers = [stack.enter_context(Child(HERE / "writer.py", data, name, "0", "40")) for name in ("wax", "wox")]
+        writers = [
+            stack.enter_context(Child(HERE / "writer.py", data, name, "0", "40"))
+            for name in ("wax", "wox")
+        ]
         for writer in writers:
             writer.say()
         for _ in range(11):
@@ -195,8 +216,13 @@ def test_a_backup_made_while_others_write_is_whole(tmp_path):
 def test_two_commands_that_change_the_same_item_both_stay_in_its_history(tmp_path):
     app = filled(tmp_path / "data", 1)
     id = app.engine.listing(ME).items[0].id
-    running = [subprocess.Popen([*CLI, "revise", id, "--title", f"Title {n}", "--data", str(tmp_path / "data")],
-                                stdout=subprocess.DEVNULL) for n in range(2)]
+    running = [
+        subprocess.Popen(
+            [*CLI, "revise", id, "--title", f"Title {n}", "--data", str(tmp_path / "data")],
+            stdout=subprocess.DEVNULL,
+        )
+        for n in range(2)
+    ]
     assert [process.wait(60) for process in running] == [0, 0]
     steps = app.engine.past.history(ME, id)
     titles = [step.changes["title"][1] for step in steps if "title" in step.changes]
@@ -237,7 +263,10 @@ def test_an_erase_does_not_take_the_whole_store_into_memory(tmp_path):
 def filled(folder: Path, count: int) -> App:
     """An app on a folder with so many items, and an empty write-ahead log."""
     app = open_app(Settings(data=folder, embedder="none"))
-    lines = (json.dumps({"title": f"Gadget {n}", "content": f"What gadget{n} does. " * 3}) for n in range(count))
+    lines = (
+        json.dumps({"title": f"Gadget {n}", "content": f"What gadget{n} does. " * 3})
+        for n in range(count)
+    )
     app.engine.upkeep.import_(ME, lines)
     assert app.store.shred()
     return app

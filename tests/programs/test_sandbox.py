@@ -10,13 +10,17 @@ import pytest
 from tests.programs.escapes import ATTEMPTS, HARMLESS, LEAKS
 
 BATTERY = Path(__file__).with_name("battery.py")
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox is made of what Linux offers")
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux", reason="the sandbox is made of what Linux offers"
+)
 
 
 def battery(mode: str, user: str) -> dict[str, object]:
     if user == "root" and os.getuid():
         pytest.skip("only root can show what root may do")
-    ran = subprocess.run([sys.executable, str(BATTERY), mode, user], capture_output=True, text=True, timeout=300)
+    ran = subprocess.run(
+        [sys.executable, str(BATTERY), mode, user], capture_output=True, text=True, timeout=300
+    )
     assert ran.returncode == 0, ran.stderr
     return json.loads(ran.stdout)
 

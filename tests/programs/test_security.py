@@ -23,39 +23,69 @@ REGISTRY = Registry(families())
 TOOLS = [pytest.param(tool, id=tool.name) for tool in REGISTRY.tools]
 WRITERS = [tool.name for tool in REGISTRY.tools if not tool.read_only]
 LISTED = REGISTRY.choose("all")
-ROUTES = [("GET", "/health"), ("GET", "/docs"), ("GET", "/metrics"), ("GET", "/openapi.json"), ("POST", "/mcp"),
-          ("GET", "/mcp"), ("DELETE", "/mcp"), ("POST", "/mcp/core"), ("POST", "/mcp/chatgpt"), ("GET", "/nowhere"),
-          ("POST", "/mcp/tools/overview"), ("GET", "/.well-known/oauth-protected-resource"), ("OPTIONS", "/mcp")]
+ROUTES = [
+    ("GET", "/health"),
+    ("GET", "/docs"),
+    ("GET", "/metrics"),
+    ("GET", "/openapi.json"),
+    ("POST", "/mcp"),
+    ("GET", "/mcp"),
+    ("DELETE", "/mcp"),
+    ("POST", "/mcp/core"),
+    ("POST", "/mcp/chatgpt"),
+    ("GET", "/nowhere"),
+    ("POST", "/mcp/tools/overview"),
+    ("GET", "/.well-known/oauth-protected-resource"),
+    ("OPTIONS", "/mcp"),
+]
 CLOSED = [route for route in ROUTES if route[1] != "/health" and "well-known" not in route[1]]
 LIMIT = 100_000
 
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with process(tmp_path_factory.mktemp("data"), MEMOLITH_LOG_LEVEL="debug", MEMOLITH_BODY_BYTES=str(LIMIT)) as made:
+    with process(
+        tmp_path_factory.mktemp("data"), MEMOLITH_LOG_LEVEL="debug", MEMOLITH_BODY_BYTES=str(LIMIT)
+    ) as made:
         yield made
 
 
 @pytest.fixture(scope="module")
 def taking_tokens(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A server whose refusals name a path; its issuer is never asked."""
-    with thread(tmp_path_factory.mktemp("oauth"), oauth_issuer="http://127.0.0.1:9", oauth_jwks_url="http://127.0.0.1:9",
-                oauth_audience="https://memory.example") as made:
+    with thread(
+        tmp_path_factory.mktemp("oauth"),
+        oauth_issuer="http://127.0.0.1:9",
+        oauth_jwks_url="http://127.0.0.1:9",
+        oauth_audience="https://memory.example",
+    ) as made:
         yield made
 
 
 # Keys
 
+
 def test_without_a_valid_key_there_is_nothing_but_the_health(served):
     revoked = served.key("ada")
     served.app.keys.revoke(served.app.keys.by_digest(digest(revoked)).id)
     expired = served.key("ada", expires_at="2020-01-01T00:00:00Z")
-    for headers in ({}, {"Authorization": "Bearer"}, {"Authorization": "Bearer mlk_" + "x" * 43},
-                    {"Authorization": f"Bearer {revoked}"}, {"X_API_Key": revoked}, {"X_API_Key": expired},
-                    {"Authorization": f"Bearer {expired}"}, {"Authorization": f"Basic {served.admin}"},
-                    {"Authorization": served.admin}, {"Cookie": f"key={served.admin}"}, {"X_API_Key": "x" * 20_000}):
+    for headers in (
+        {},
+        {"Authorization": "Bearer"},
+        {"Authorization": "Bearer mlk_" + "x" * 43},
+        {"Authorization": f"Bearer {revoked}"},
+        {"X_API_Key": revoked},
+        {"X_API_Key": expired},
+        {"Authorization": f"Bearer {expired}"},
+        {"Authorization": f"Basic {served.admin}"},
+        {"Authorization": served.admin},
+        {"Cookie": f"key={served.admin}"},
+        {"X_API_Key": "x" * 20_000},
+    ):
         for method, path in CLOSED:
-            answer = served.ask(method, f"{path}?key={served.admin}", body=b"{}" * (method == "POST"), **headers)
+            answer = served.ask(
+                method, f"{path}?key={served.admin}", body=b"{}" * (method == "POST"), **headers
+            )
             assert answer.status_code == 401
             assert answer.json()["error"] == "unauthenticated"
             assert answer.json()["request_id"] == answer.headers["x-request-id"]
@@ -66,13 +96,21 @@ def test_without_a_valid_key_there_is_nothing_but_the_health(served):
 def test_a_key_is_taken_from_either_header(served):
     key = served.key("ada")
     assert served.ask("POST", "/mcp/tools/overview", body={}, X_API_Key=key).status_code == 200
-    assert served.ask("POST", "/mcp/tools/overview", body={}, Authorization=f"bEARER  {key}").status_code == 200
+    assert (
+        served.ask(
+            "POST", "/mcp/tools/overview", body={}, Authorization=f"bEARER  {key}"
+        ).status_code
+        == 200
+    )
 
 
 def denied(body: dict[str, Any]) -> bool:
     """In the words of any family."""
-    return (body.get("error") == "permission_denied" or body.get("code") in (-32002, -32600)
-            or (body.get("success") is False and "needs a key with the scope" in body["error"]))
+    return (
+        body.get("error") == "permission_denied"
+        or body.get("code") in (-32002, -32600)
+        or (body.get("success") is False and "needs a key with the scope" in body["error"])
+    )
 
 
 @pytest.mark.parametrize("tool", TOOLS)
@@ -83,7 +121,10 @@ def test_a_key_reaches_only_the_tools_of_its_scopes(served, tool):
         assert (answer.status_code == 403) == (scope not in tool.scopes)
         if scope not in tool.scopes:
             assert denied(answer.json())
-            assert f'error="insufficient_scope", scope="{min(tool.scopes)}"' in answer.headers["www-authenticate"]
+            assert (
+                f'error="insufficient_scope", scope="{min(tool.scopes)}"'
+                in answer.headers["www-authenticate"]
+            )
         if LISTED.find(tool.name):
             assert (tool.name in served.listed(key)) == (scope in tool.scopes)
             ok, body = served.call(tool.name, {}, key)
@@ -93,7 +134,9 @@ def test_a_key_reaches_only_the_tools_of_its_scopes(served, tool):
 def test_nobody_reaches_the_data_of_another_user_or_tenant(served):
     ada = served.key("ada", "acme")
     word = "walrusque"
-    mine = served.tool("remember", {"content": f"{word} is what only Ada knows", "idempotency_key": "same"}, ada).json()
+    mine = served.tool(
+        "remember", {"content": f"{word} is what only Ada knows", "idempotency_key": "same"}, ada
+    ).json()
     event = served.tool("history", {"id": mine["id"]}, ada).json()["events"][0]["event"]
     id = mine["id"]
     for key in (served.key("bob", "acme"), served.key("ada", "other", "read", "write", "admin")):
@@ -101,18 +144,35 @@ def test_nobody_reaches_the_data_of_another_user_or_tenant(served):
         assert served.tool("undo_event", {"event": event}, key).status_code == 404
         own = served.tool("remember", {"content": "a thing of one's own"}, key).json()["id"]
         calls: dict[str, dict[str, Any]] = {
-            "fetch": {"ids": [id]}, "revise": {"id": id, "title": "x"}, "forget": {"id": id}, "restore": {"id": id},
-            "explore": {"id": id}, "history": {"id": id}, "link": {"source": own, "target": id, "type": "x"},
-            "erase_item": {"id": id}, "restore_item": {"id": id},
-            "append_messages": {"conversation_id": id, "messages": [{"role": "user", "content": "x"}]}}
+            "fetch": {"ids": [id]},
+            "revise": {"id": id, "title": "x"},
+            "forget": {"id": id},
+            "restore": {"id": id},
+            "explore": {"id": id},
+            "history": {"id": id},
+            "link": {"source": own, "target": id, "type": "x"},
+            "erase_item": {"id": id},
+            "restore_item": {"id": id},
+            "append_messages": {
+                "conversation_id": id,
+                "messages": [{"role": "user", "content": "x"}],
+            },
+        }
         for name, arguments in calls.items():
             answer = served.tool(name, arguments, key, X_Memolith_Project="acme")
             assert answer.status_code == 404, (name, answer.text)
             assert word not in answer.text
-        for name, arguments in (("recall", {"query": word}), ("overview", {}),
-                                ("context", {"query": word, "budget_tokens": 500})):
+        for name, arguments in (
+            ("recall", {"query": word}),
+            ("overview", {}),
+            ("context", {"query": word, "budget_tokens": 500}),
+        ):
             assert id not in served.tool(name, arguments, key).text
-        again = served.tool("remember", {"content": f"{word} is what only Ada knows", "idempotency_key": "same"}, key)
+        again = served.tool(
+            "remember",
+            {"content": f"{word} is what only Ada knows", "idempotency_key": "same"},
+            key,
+        )
         assert again.json()["id"] != id
         assert id not in again.text
         assert "error" in served.mcp("resources/read", {"uri": f"memolith://item/{id}"}, key).json()
@@ -123,11 +183,26 @@ def test_nobody_reaches_the_data_of_another_user_or_tenant(served):
 
 # Where requests come from and what they look like
 
-@pytest.mark.parametrize("place", [
-    {"Host": "evil.example"}, {"Host": "127.0.0.1.evil.example:80"}, {"Host": "evil.example:8724"}, {"Host": ""},
-    {"Host": "localhost:80@evil.example"}, {"Host": "127.0.0.1:80.evil.example"}, {"Origin": "http://evil.example"},
-    {"Origin": "null"}, {"Origin": "http://localhost.evil.example"}, {"Origin": "https://127.0.0.1:1"},
-    {"Origin": "http://127.0.0.1:80@evil.example"}, {"Origin": "file://"}, {"Origin": ""}], ids=str)
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        {"Host": "evil.example"},
+        {"Host": "127.0.0.1.evil.example:80"},
+        {"Host": "evil.example:8724"},
+        {"Host": ""},
+        {"Host": "localhost:80@evil.example"},
+        {"Host": "127.0.0.1:80.evil.example"},
+        {"Origin": "http://evil.example"},
+        {"Origin": "null"},
+        {"Origin": "http://localhost.evil.example"},
+        {"Origin": "https://127.0.0.1:1"},
+        {"Origin": "http://127.0.0.1:80@evil.example"},
+        {"Origin": "file://"},
+        {"Origin": ""},
+    ],
+    ids=str,
+)
 def test_a_foreign_host_or_origin_gets_nowhere_on_any_route(served, place):
     for method, path in ROUTES:
         answer = served.ask(method, path, served.admin, **place)
@@ -137,25 +212,56 @@ def test_a_foreign_host_or_origin_gets_nowhere_on_any_route(served, place):
 
 def test_a_second_origin_does_not_hide_behind_the_first(served):
     head = f"GET /health HTTP/1.1\r\nHost: 127.0.0.1:{served.port}\r\nConnection: close\r\n"
-    foreign = served.raw((head + "Origin: http://localhost:1\r\nOrigin: http://evil.example\r\n\r\n").encode())
+    foreign = served.raw(
+        (head + "Origin: http://localhost:1\r\nOrigin: http://evil.example\r\n\r\n").encode()
+    )
     assert b" 403 " in foreign.split(b"\r\n")[0]
-    assert b" 200 " in served.raw((head + "Origin: http://localhost:1\r\n\r\n").encode()).split(b"\r\n")[0]
+    assert (
+        b" 200 "
+        in served.raw((head + "Origin: http://localhost:1\r\n\r\n").encode()).split(b"\r\n")[0]
+    )
 
 
-@pytest.mark.parametrize("path", [
-    "/mcp/%2e%2e/health", "/health/../metrics", "/health/%2e%2e/metrics", "/.well-known/%2e%2e/metrics",
-    "/.well-known/../metrics", "/conformance/../metrics", "//metrics", "/metrics/", "/metrics%2f", "/METRICS",
-    "/mcp/tools/..%2f..%2fmetrics", "/mcp/tools/overview%00", "/mcp/tools/overview/", "/mcp//tools/overview",
-    "/mcp/%E2%98%83", "/mcp/tools/%ff%fe", "/%0d%0aX-Evil:%201", "/mcp%0d%0aX-Evil:%201", "/mcp/" + "a" * 50_000,
-    "/mcp/tools/" + "%61" * 10_000, "/health%00", "/health;/metrics", "/\\metrics", "/mcp/manage", "/conformance"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/mcp/%2e%2e/health",
+        "/health/../metrics",
+        "/health/%2e%2e/metrics",
+        "/.well-known/%2e%2e/metrics",
+        "/.well-known/../metrics",
+        "/conformance/../metrics",
+        "//metrics",
+        "/metrics/",
+        "/metrics%2f",
+        "/METRICS",
+        "/mcp/tools/..%2f..%2fmetrics",
+        "/mcp/tools/overview%00",
+        "/mcp/tools/overview/",
+        "/mcp//tools/overview",
+        "/mcp/%E2%98%83",
+        "/mcp/tools/%ff%fe",
+        "/%0d%0aX-Evil:%201",
+        "/mcp%0d%0aX-Evil:%201",
+        "/mcp/" + "a" * 50_000,
+        "/mcp/tools/" + "%61" * 10_000,
+        "/health%00",
+        "/health;/metrics",
+        "/\\metrics",
+        "/mcp/manage",
+        "/conformance",
+    ],
+)
 def test_tricks_with_paths_lead_nowhere(served, taking_tokens, path):
     for server in (served, taking_tokens):
         for key, statuses in ((None, (401, 404)), (server.admin, (404,))):
             bearer = f"Authorization: Bearer {key}\r\n" if key else ""
             # A tool's own route says which method it takes, whatever the name.
             for method, more in (("GET", (405,)), ("POST", ())):
-                answer = server.raw(f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n{bearer}"
-                                    "Connection: close\r\nContent-Length: 0\r\n\r\n".encode())
+                answer = server.raw(
+                    f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n{bearer}"
+                    "Connection: close\r\nContent-Length: 0\r\n\r\n".encode()
+                )
                 assert int(answer.split()[1]) in statuses + more, answer[:300]
                 assert b"x-evil" not in answer.lower().split(b"\r\n\r\n")[0]
                 assert b"memolith_calls_total" not in answer
@@ -171,29 +277,65 @@ def test_methods_that_a_route_does_not_know_are_refused(served):
 
 def test_a_body_over_the_limit_is_refused_before_it_is_read(served):
     for path in ("/mcp/tools/remember", "/mcp", "/mcp/core", "/health"):
-        head = (f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{served.port}\r\nAuthorization: Bearer {served.admin}\r\n"
-                "Accept: application/json, text/event-stream\r\nContent-Type: application/json\r\n"
-                "Connection: close\r\n").encode()
-        assert b" 413 " in served.raw(head + b"Content-Length: 9999999999999999999\r\n\r\n").split(b"\r\n")[0]
-        assert b" 413 " in served.raw(head + f"Content-Length: {LIMIT + 1}\r\n\r\n".encode()).split(b"\r\n")[0]
+        head = (
+            f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{served.port}\r\nAuthorization: Bearer {served.admin}\r\n"
+            "Accept: application/json, text/event-stream\r\nContent-Type: application/json\r\n"
+            "Connection: close\r\n"
+        ).encode()
+        assert (
+            b" 413 "
+            in served.raw(head + b"Content-Length: 9999999999999999999\r\n\r\n").split(b"\r\n")[0]
+        )
+        assert (
+            b" 413 "
+            in served.raw(head + f"Content-Length: {LIMIT + 1}\r\n\r\n".encode()).split(b"\r\n")[0]
+        )
         chunk = b"%x\r\n" % 20_000 + b'"' * 20_000 + b"\r\n"
         # Where both are given, the length is not the one that counts.
         for length in (b"", b"Content-Length: 1\r\n"):
             given = head + length + b"Transfer-Encoding: chunked\r\n\r\n"
             answer = served.raw(given, *[chunk] * 10, b"0\r\n\r\n")
-            assert answer == b"" or answer.split()[1] in ((b"405",) if path == "/health" else (b"413",))
+            assert answer == b"" or answer.split()[1] in (
+                (b"405",) if path == "/health" else (b"413",)
+            )
     for bad in (b"-1", b"1, 2", b"0x10", b"\xb2", b"9" * 5000, b""):
-        assert served.raw(head + b"Content-Length: " + bad + b"\r\n\r\n").split()[1] in (b"400", b"405", b"413")
+        assert served.raw(head + b"Content-Length: " + bad + b"\r\n\r\n").split()[1] in (
+            b"400",
+            b"405",
+            b"413",
+        )
     assert served.is_well()
 
 
-@pytest.mark.parametrize("body", [
-    b"{", b"[]", b"null", b"7", b'"text"', b"\xff\xfe\xfd", b'{"query": "a"} x', b'{"query": "\\ud800"}', b'{"a": NaN}',
-    b'{"query": "\\u0000"}', b'{"\\ud800": 1}', b"[" * 90_000, b'{"a":' * 9_000, b'{"query": "a", "limit": 1e999}',
-    b'{"query": "a", "limit": ' + b"9" * 5000 + b"}", b'{"query": "a", "limit": 99999999999999999999}',
-    b'{"query": "a", "limit": 1.5}', b'{"query": ["a"]}', b'{"query": "a", "surprise": 1}', b'{"query": "\xc3\x28"}',
-    b"query=a&limit=1", gzip.compress(b'{"query": "a"}', mtime=0), gzip.compress(b" " * 30_000_000, mtime=0)],
-    ids=lambda body: repr(body[:30]))
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"{",
+        b"[]",
+        b"null",
+        b"7",
+        b'"text"',
+        b"\xff\xfe\xfd",
+        b'{"query": "a"} x',
+        b'{"query": "\\ud800"}',
+        b'{"a": NaN}',
+        b'{"query": "\\u0000"}',
+        b'{"\\ud800": 1}',
+        b"[" * 90_000,
+        b'{"a":' * 9_000,
+        b'{"query": "a", "limit": 1e999}',
+        b'{"query": "a", "limit": ' + b"9" * 5000 + b"}",
+        b'{"query": "a", "limit": 99999999999999999999}',
+        b'{"query": "a", "limit": 1.5}',
+        b'{"query": ["a"]}',
+        b'{"query": "a", "surprise": 1}',
+        b'{"query": "\xc3\x28"}',
+        b"query=a&limit=1",
+        gzip.compress(b'{"query": "a"}', mtime=0),
+        gzip.compress(b" " * 30_000_000, mtime=0),
+    ],
+    ids=lambda body: repr(body[:30]),
+)
 def test_a_body_that_is_no_good_is_a_fault_of_the_client(served, body):
     answer = served.tool("recall", body, Content_Type="text/plain", Content_Encoding="gzip")
     assert answer.status_code == 400
@@ -203,7 +345,9 @@ def test_a_body_that_is_no_good_is_a_fault_of_the_client(served, body):
 def test_of_two_values_for_one_name_the_last_counts_through_every_door(served):
     answer = served.tool("recall", b'{"limit": 0, "query": "a", "limit": 5}')
     assert answer.status_code == 200
-    assert served.tool("recall", b'{"limit": 5, "query": "a", "limit": 0}').json()["field"] == "limit"
+    assert (
+        served.tool("recall", b'{"limit": 5, "query": "a", "limit": 0}').json()["field"] == "limit"
+    )
 
 
 def test_clients_that_are_slow_or_leave_do_not_keep_the_others_waiting(served):
@@ -228,7 +372,10 @@ def test_who_calls_too_often_is_told_when_to_come_back(tmp_path):
                 break
         allowed, last = answers[:-1][-1], answers[-1]
         assert (allowed.status_code, last.status_code) == (200, 429)
-        assert (last.headers["x-ratelimit-limit"], last.headers["x-ratelimit-remaining"]) == ("5", "0")
+        assert (last.headers["x-ratelimit-limit"], last.headers["x-ratelimit-remaining"]) == (
+            "5",
+            "0",
+        )
         assert allowed.headers["x-ratelimit-reset"] == last.headers["x-ratelimit-reset"]
         assert 1 <= int(last.headers["retry-after"]) <= 60
         assert last.json()["error"] == "rate_limited"
@@ -255,7 +402,9 @@ class FullDisk:
 
 
 def test_a_full_disk_lets_readers_in():
-    access = Access(PlainTextResponse("read"), FullDisk(), Settings(), lambda: "2026-01-02T00:00:00Z")
+    access = Access(
+        PlainTextResponse("read"), FullDisk(), Settings(), lambda: "2026-01-02T00:00:00Z"
+    )
 
     async def ask() -> str:
         transport = httpx2.ASGITransport(access)
@@ -267,13 +416,16 @@ def test_a_full_disk_lets_readers_in():
 
 # Secrets
 
+
 def test_keys_are_kept_as_hashes_and_the_local_one_for_its_owner_alone(served):
     file = served.folder / "local.key"
     assert file.stat().st_mode & 0o777 == 0o600
     key = served.key("hashed")
     assert served.tool("overview", {}, key).status_code == 200
     found = scan(served.folder, [key, served.admin, digest(key)])
-    assert {line.split(": ")[0] for line in found if line.endswith(served.admin.lower())} == {"local.key"}
+    assert {line.split(": ")[0] for line in found if line.endswith(served.admin.lower())} == {
+        "local.key"
+    }
     assert not [line for line in found if line.endswith(key.lower())]
     assert [line for line in found if line.endswith(digest(key))]
 
@@ -303,6 +455,7 @@ def test_the_log_has_the_request_but_neither_keys_nor_traces(served):
 
 # Reading only
 
+
 def test_a_read_only_server_neither_shows_nor_runs_what_writes(tmp_path):
     with thread(tmp_path, read_only=True) as reading:
         assert not set(reading.listed()) & set(WRITERS)
@@ -311,7 +464,9 @@ def test_a_read_only_server_neither_shows_nor_runs_what_writes(tmp_path):
         shown = reading.ask("GET", "/openapi.json", reading.admin).json()["paths"]
         for name in WRITERS:
             assert reading.tool(name, {"content": "x"}).status_code == 404
-            refused = reading.mcp("tools/call", {"name": name, "arguments": {"content": "x"}}).json()
+            refused = reading.mcp(
+                "tools/call", {"name": name, "arguments": {"content": "x"}}
+            ).json()
             assert refused["error"]["code"] == -32602
             assert f"/mcp/tools/{name}" not in shown
             assert f">{name} <" not in reading.ask("GET", "/docs", reading.admin).text

@@ -4,8 +4,11 @@ import pytest
 from bench.soak import FLAT, Plan, run
 
 
-@pytest.mark.parametrize("plan", [Plan(seconds=20), pytest.param(Plan(seconds=120), marks=pytest.mark.full)],
-                         ids=lambda plan: f"{plan.seconds:.0f} s")
+@pytest.mark.parametrize(
+    "plan",
+    [Plan(seconds=20), pytest.param(Plan(seconds=120), marks=pytest.mark.full)],
+    ids=lambda plan: f"{plan.seconds:.0f} s",
+)
 def test_many_clients_on_one_folder_make_no_error_and_lose_no_write(tmp_path, plan):
     tally = run(plan, tmp_path)
     assert tally.errors == []

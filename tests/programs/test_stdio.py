@@ -42,14 +42,32 @@ from memolith.doors.stdio_front import Front, Wire, answer
 from memolith.registry import Body, Call, Family, Registry
 
 NO_FILE = os.path.join(os.devnull, "missing")
-HEAVY = {"pydantic", "pydantic_core", "mcp", "mcp_types", "anyio", "asyncio", "starlette", "numpy", "apsw", "httpx2",
-         "logging", "typing", "importlib.metadata", "memolith.registry", "memolith.engine.model", "demo_family"}
+HEAVY = {
+    "pydantic",
+    "pydantic_core",
+    "mcp",
+    "mcp_types",
+    "anyio",
+    "asyncio",
+    "starlette",
+    "numpy",
+    "apsw",
+    "httpx2",
+    "logging",
+    "typing",
+    "importlib.metadata",
+    "memolith.registry",
+    "memolith.engine.model",
+    "demo_family",
+}
 
 
 @pytest.fixture(scope="session")
 def prepared(tmp_path_factory):
     path = tmp_path_factory.mktemp("prepared") / "prepared.jsonl"
-    subprocess.run([sys.executable, str(SERVER), "prepare", str(path)], check=True, timeout=TIMEOUT_S)
+    subprocess.run(
+        [sys.executable, str(SERVER), "prepare", str(path)], check=True, timeout=TIMEOUT_S
+    )
     return str(path)
 
 
@@ -89,8 +107,10 @@ def test_the_app_is_opened_only_after_the_list_was_answered(prepared, tmp_path):
 @pytest.mark.parametrize("version", [*HANDSHAKES, MODERN])
 def test_prepared_answers_are_what_the_sdk_answers(prepared, version):
     modern = version == MODERN
-    asked = [request(2, "tools/list", modern), *([request(1, "server/discover", True)] if modern else [
-        request(3, "ping")])]
+    asked = [
+        request(2, "tools/list", modern),
+        *([request(1, "server/discover", True)] if modern else [request(3, "ping")]),
+    ]
     found = []
     for path in (prepared, NO_FILE):
         with Pipe("stdio", path) as pipe:
@@ -101,8 +121,14 @@ def test_prepared_answers_are_what_the_sdk_answers(prepared, version):
     assert all("result" in answer for answer in found[0])
 
 
-EARLY = [("get_note", {"note_id": "umlaut"}), ("get_note", {"note_id": "none"}), ("get_note", {"note_id": 1}),
-         ("list_notes", {"limit": 2}), ("coded_fail", {"kind": "not_found"}), ("get_note", {})]
+EARLY = [
+    ("get_note", {"note_id": "umlaut"}),
+    ("get_note", {"note_id": "none"}),
+    ("get_note", {"note_id": 1}),
+    ("list_notes", {"limit": 2}),
+    ("coded_fail", {"kind": "not_found"}),
+    ("get_note", {}),
+]
 
 
 @pytest.mark.parametrize("version", [*HANDSHAKES, MODERN])
@@ -113,12 +139,19 @@ def test_a_call_that_comes_before_the_sdk_is_answered_as_the_sdk_would(prepared,
         with Pipe("stdio", path) as pipe:
             if not modern:
                 shake_hands(pipe, version)
-            found.append([pipe.ask(tool(number, name, modern, **given)) for number, (name, given) in enumerate(EARLY)])
+            found.append(
+                [
+                    pipe.ask(tool(number, name, modern, **given))
+                    for number, (name, given) in enumerate(EARLY)
+                ]
+            )
             assert pipe.end() == 0
     assert found[0] == found[1]
 
 
-def early(message: dict[str, Any], prepared: str, version: str | None = HANDSHAKES[-1]) -> dict[str, Any] | None:
+def early(
+    message: dict[str, Any], prepared: str, version: str | None = HANDSHAKES[-1]
+) -> dict[str, Any] | None:
     """What is answered without the SDK."""
     front = Front(Wire(0, 1), prepared_answers(prepared, "all", False))
     front.version = version
@@ -129,22 +162,39 @@ def early(message: dict[str, Any], prepared: str, version: str | None = HANDSHAK
 def test_only_plain_calls_are_answered_without_the_sdk(prepared):
     plain = tool(1, "get_note", note_id="one")
     assert early(plain, prepared)["structuredContent"]["text"] == "the first note"
-    assert early(tool(1, "get_note", True, note_id="one"), prepared, None)["resultType"] == "complete"
+    assert (
+        early(tool(1, "get_note", True, note_id="one"), prepared, None)["resultType"] == "complete"
+    )
     assert early(tool(1, "get_note", note_id="none"), prepared)["isError"]
     assert early(plain, prepared, None) is None
     assert early(plain, prepared, "2025-03-26") is None
     for name in ("slow", "no_such_tool", 1, None):
         assert early(tool(1, name), prepared) is None
-    for change in ({"id": None}, {"id": 1.5}, {"jsonrpc": "1.0"}, {"params": []}, {"method": "resources/read"}):
+    for change in (
+        {"id": None},
+        {"id": 1.5},
+        {"jsonrpc": "1.0"},
+        {"params": []},
+        {"method": "resources/read"},
+    ):
         assert early(plain | change, prepared) is None
-    for change in ({"arguments": []}, {"arguments": None}, {"_meta": 1}, {"requestState": "x"}, {"inputResponses": {}}):
+    for change in (
+        {"arguments": []},
+        {"arguments": None},
+        {"_meta": 1},
+        {"requestState": "x"},
+        {"inputResponses": {}},
+    ):
         assert early(plain | {"params": plain["params"] | change}, prepared) is None
 
 
 def test_no_call_comes_before_one_that_is_left_to_the_sdk(prepared):
     (inlet, client_out), (client_in, outlet) = os.pipe(), os.pipe()
     front = Front(Wire(inlet, outlet), prepared_answers(prepared, "all", False))
-    for message in (initialize(), *(tool(number, name) for number, name in enumerate(["a", "b", "c", "d"], 2))):
+    for message in (
+        initialize(),
+        *(tool(number, name) for number, name in enumerate(["a", "b", "c", "d"], 2)),
+    ):
         front.frame(encoded(message).strip())
     front.try_calls(lambda message: b"{}" if message["params"]["name"] in "abd" else None)
     passed: list[bytes | None] = []
@@ -228,7 +278,9 @@ def test_a_changed_list_is_told_also_by_a_call_that_comes_before_the_sdk(prepare
     front = Front(Wire(0, outlet), prepared_answers(prepared, "all", False))
     front.version = HANDSHAKES[-1]
     for modern in (True, False):
-        answered = answer(front, SimpleNamespace(engine=None), Registry([family]), tool(1, "save", modern))
+        answered = answer(
+            front, SimpleNamespace(engine=None), Registry([family]), tool(1, "save", modern)
+        )
         assert answered is not None
         assert b"done" in answered
     os.close(outlet)
@@ -237,18 +289,28 @@ def test_a_changed_list_is_told_also_by_a_call_that_comes_before_the_sdk(prepare
     assert json.loads(told) == {"jsonrpc": "2.0", "method": "notifications/prompts/list_changed"}
 
 
-@pytest.mark.parametrize(("arguments", "tools"), [
-    (["all", "--read-only"], ["get_note", "list_notes", "coded_fail"]), (["coded"], ["coded_fail"]),
-    (["chatgpt"], ["search", "get_note"]), (["get_note,coded"], ["get_note", "coded_fail"])])
+@pytest.mark.parametrize(
+    ("arguments", "tools"),
+    [
+        (["all", "--read-only"], ["get_note", "list_notes", "coded_fail"]),
+        (["coded"], ["coded_fail"]),
+        (["chatgpt"], ["search", "get_note"]),
+        (["get_note,coded"], ["get_note", "coded_fail"]),
+    ],
+)
 def test_a_profile_has_its_own_answers(prepared, arguments, tools):
     with Pipe("stdio", prepared, *arguments) as pipe:
         shake_hands(pipe)
-        assert [tool["name"] for tool in pipe.ask(request(2, "tools/list"))["result"]["tools"]] == tools
+        assert [
+            tool["name"] for tool in pipe.ask(request(2, "tools/list"))["result"]["tools"]
+        ] == tools
         refused = pipe.ask(tool(3, "add_note", text="x"))
         assert refused["error"]["code"] == -32602
 
 
-@pytest.mark.parametrize("change", [{"product": "0.0.0"}, {"packages": {"mcp": "2.2.0"}}, {"profiles": {}}])
+@pytest.mark.parametrize(
+    "change", [{"product": "0.0.0"}, {"packages": {"mcp": "2.2.0"}}, {"profiles": {}}]
+)
 def test_a_stale_file_is_not_used(prepared, tmp_path, change):
     lines = Path(prepared).read_bytes().split(b"\n", 1)
     stale = tmp_path / "stale.jsonl"
@@ -271,7 +333,9 @@ def test_the_file_that_ships_is_what_the_product_answers():
 def test_a_client_that_probes_first_and_then_shakes_hands_is_served_in_both_ways(prepared):
     for path in (prepared, NO_FILE):
         with Pipe("stdio", path) as pipe:
-            assert pipe.ask(request(0, "server/discover", modern=True))["result"]["supportedVersions"] == [MODERN]
+            assert pipe.ask(request(0, "server/discover", modern=True))["result"][
+                "supportedVersions"
+            ] == [MODERN]
             assert shake_hands(pipe)["result"]["protocolVersion"] == HANDSHAKES[-1]
             for number, modern in enumerate((False, True, False, True)):
                 assert pipe.ask(request(f"list {number}", "tools/list", modern))["result"]["tools"]
@@ -288,7 +352,9 @@ def test_what_is_unusual_is_left_to_the_sdk(prepared):
         assert pipe.ask(request(2, "tools/list", True, cursor="zzz"))["error"]["code"] == -32602
         assert pipe.ask(initialize(3, "1.0"))["result"]["protocolVersion"] == HANDSHAKES[-1]
         strange = {**ENVELOPE, "io.modelcontextprotocol/protocolVersion": "2099-01-01"}
-        answer = pipe.ask({"jsonrpc": "2.0", "id": 4, "method": "tools/list", "params": {"_meta": strange}})
+        answer = pipe.ask(
+            {"jsonrpc": "2.0", "id": 4, "method": "tools/list", "params": {"_meta": strange}}
+        )
         assert answer["error"]["code"] == -32022
         assert pipe.ask(request(5, "no/such/method"))["error"]["code"] == -32601
         assert pipe.ask(tool(6, "no_such_tool"))["error"]["code"] == -32602
@@ -333,14 +399,20 @@ def many(path: str, seeds: range) -> None:
 
 def many_forked(path: str, first: int, count: int) -> None:
     """Sessions of forked processes, which have the SDK from the start and so need milliseconds."""
-    done = subprocess.run([sys.executable, str(SERVER.with_name("many_sessions.py")), path, str(first), str(count)],
-                          stdout=subprocess.PIPE, timeout=TIMEOUT_S + count, check=True)
+    done = subprocess.run(
+        [sys.executable, str(SERVER.with_name("many_sessions.py")), path, str(first), str(count)],
+        stdout=subprocess.PIPE,
+        timeout=TIMEOUT_S + count,
+        check=True,
+    )
     sessions = [Counter(json.loads(line)) for line in done.stdout.splitlines()]
     assert len(sessions) == count
     assert [first + number for number, found in enumerate(sessions) if found != WANTED] == []
 
 
-needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork; `many` covers it")
+needs_fork = pytest.mark.skipif(
+    not hasattr(os, "fork"), reason="this system cannot fork; `many` covers it"
+)
 
 
 @needs_fork
@@ -410,7 +482,9 @@ def test_the_hand_over_decides_about_each_frame_once(prepared):
     assert len(answered_by_front) > 1
 
 
-@pytest.mark.parametrize("frames", [[], [initialize()], [initialize(), INITIALIZED, request(2, "tools/list")]])
+@pytest.mark.parametrize(
+    "frames", [[], [initialize()], [initialize(), INITIALIZED, request(2, "tools/list")]]
+)
 def test_a_client_that_leaves_ends_the_server(prepared, frames):
     with Pipe("stdio", prepared) as pipe:
         pipe.send(*frames)
@@ -422,7 +496,9 @@ def test_a_client_that_leaves_ends_the_server(prepared, frames):
 @pytest.mark.parametrize("path", ["prepared", NO_FILE])
 def test_a_client_that_stops_reading_ends_the_server_even_if_it_goes_on_writing(prepared, path):
     arguments = [sys.executable, str(SERVER), "stdio", prepared if path == "prepared" else path]
-    with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as server:
+    with subprocess.Popen(
+        arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as server:
         assert server.stdin is not None
         assert server.stdout is not None
         server.stdout.close()
@@ -451,20 +527,36 @@ def test_a_call_without_end_does_not_keep_the_server(prepared, tmp_path):
 
 
 def test_text_crosses_the_pipe_as_utf_8_whatever_the_locale(prepared):
-    words = "Grüße, 世界 🙂\u2028 \\ \" \r"
-    with Pipe("stdio", prepared, env={"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONIOENCODING": "latin-1"}) as pipe:
+    words = 'Grüße, 世界 🙂\u2028 \\ " \r'
+    with Pipe(
+        "stdio", prepared, env={"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONIOENCODING": "latin-1"}
+    ) as pipe:
         pipe.send(tool("ä", "add_note", True, text=words))
         line = pipe.line()
         assert "Grüße, 世界 🙂".encode() in line
         answer = json.loads(line)
         assert answer["id"] == "ä"
         assert answer["result"]["structuredContent"]["text"] == words
-        assert json.loads(answer["result"]["content"][0]["text"]) == answer["result"]["structuredContent"]
+        assert (
+            json.loads(answer["result"]["content"][0]["text"])
+            == answer["result"]["structuredContent"]
+        )
 
 
 def test_malformed_frames_do_no_harm(prepared):
-    noise = [b"", b"{", b"[]", b"null", b"17", b'"x"', b"\xff\xfe\x00", b'{"jsonrpc":"2.0"}', b"[" * 100_000,
-             b'{"jsonrpc":"2.0","method":5}', encoded(request(1, "ping"))[:-3]]
+    noise = [
+        b"",
+        b"{",
+        b"[]",
+        b"null",
+        b"17",
+        b'"x"',
+        b"\xff\xfe\x00",
+        b'{"jsonrpc":"2.0"}',
+        b"[" * 100_000,
+        b'{"jsonrpc":"2.0","method":5}',
+        encoded(request(1, "ping"))[:-3],
+    ]
     for path in (prepared, NO_FILE):
         with Pipe("stdio", path) as pipe:
             for frame in noise:
@@ -473,7 +565,9 @@ def test_malformed_frames_do_no_harm(prepared):
             for frame in noise:
                 pipe.write(frame + b"\n")
             assert pipe.ask(tool(8, "get_note", True, note_id="one"))["result"]["isError"] is False
-            pipe.write(json.dumps(tool(10, "get_note", True, note_id="half \ud800")).encode() + b"\n")
+            pipe.write(
+                json.dumps(tool(10, "get_note", True, note_id="half \ud800")).encode() + b"\n"
+            )
             body = json.loads(pipe.receive()["result"]["content"][0]["text"])
             assert body["field"] == "note_id"
             assert pipe.end() == 0
@@ -490,9 +584,13 @@ def in_session(path: str, mode: str, work: Callable[[Client, list[Any]], Any]) -
             asked.append(params.message)
             return types.ElicitResult(action="accept", content={"sure": True})
 
-        server = StdioServerParameters(command=sys.executable, args=[str(SERVER), "stdio", path], env=dict(os.environ))
+        server = StdioServerParameters(
+            command=sys.executable, args=[str(SERVER), "stdio", path], env=dict(os.environ)
+        )
         with anyio.fail_after(TIMEOUT_S):
-            async with Client(stdio_client(server), mode=mode, elicitation_callback=accept) as client:
+            async with Client(
+                stdio_client(server), mode=mode, elicitation_callback=accept
+            ) as client:
                 await work(client, asked)
 
     anyio.run(main)
@@ -512,16 +610,22 @@ def test_the_official_client_is_served_in_either_era(prepared, mode):
         assert progress == [1, 2, 3]
         assert (await client.call_tool("wipe", {})).structured_content == {"text": "sure=True"}
         assert asked == ["Really?"]
-        keyed = await client.call_tool("add_note", {"text": "x"}, meta={"memolith/idempotency-key": "key-1"})
+        keyed = await client.call_tool(
+            "add_note", {"text": "x"}, meta={"memolith/idempotency-key": "key-1"}
+        )
         assert keyed.structured_content["id"] == "key-1"
         failed = await client.call_tool("get_note", {"note_id": 1})
         assert failed.is_error
         assert failed.structured_content is None
         assert json.loads(failed.content[0].text)["field"] == "note_id"
         assert (await client.read_resource("demo://note/one")).contents[0].text == "the first note"
-        assert (await client.get_prompt("summary", {"subject": "x"})).messages[0].content.text == "Sum up x."
+        assert (await client.get_prompt("summary", {"subject": "x"})).messages[
+            0
+        ].content.text == "Sum up x."
         reference = types.ResourceTemplateReference(uri="demo://note/{key}")
-        assert (await client.complete(reference, {"name": "key", "value": "u"})).completion.values == ["umlaut"]
+        assert (
+            await client.complete(reference, {"name": "key", "value": "u"})
+        ).completion.values == ["umlaut"]
 
     in_session(prepared, mode, work)
 

@@ -33,8 +33,12 @@ def enough(account: Account, clients: int, seconds: float) -> None:
     assert len(account.kept) >= clients, account
 
 
-@pytest.mark.parametrize(("clients", "seconds"), [(8, 6.0), pytest.param(32, 60.0, marks=pytest.mark.full)])
-def test_every_acknowledged_write_is_found_once_by_every_server(team: Team, clients: int, seconds: float) -> None:
+@pytest.mark.parametrize(
+    ("clients", "seconds"), [(8, 6.0), pytest.param(32, 60.0, marks=pytest.mark.full)]
+)
+def test_every_acknowledged_write_is_found_once_by_every_server(
+    team: Team, clients: int, seconds: float
+) -> None:
     tenants = {f"big{clients}": clients - 2, f"small{clients}": 2}
     with under_load(team, tenants) as account:
         enough(account, clients, seconds)
@@ -46,10 +50,21 @@ def test_every_acknowledged_write_is_found_once_by_every_server(team: Team, clie
             assert id in voice.found(server.url, query=mark, limit=3)
     # What one server was told, every other finds by its meaning alone.
     voice = Voice(team.key(f"big{clients}"))
-    told = voice.ask(team.servers[0].url, "remember", {"content": "The boiler in the greenhouse leaks again."})["id"]
+    told = voice.ask(
+        team.servers[0].url, "remember", {"content": "The boiler in the greenhouse leaks again."}
+    )["id"]
     for server in team.servers:
-        wait_for(lambda url=server.url: voice.found(
-            url, query="Which heating device among the plants drips?", mode="vector", limit=1) == [told])
+        wait_for(
+            lambda url=server.url: (
+                voice.found(
+                    url,
+                    query="Which heating device among the plants drips?",
+                    mode="vector",
+                    limit=1,
+                )
+                == [told]
+            )
+        )
     assert all(member.alive for member in (*team.servers, *team.workers))
 
 
@@ -58,11 +73,15 @@ def fill(database: str, tenant: str, count: int) -> None:
     with closing(PostgresStore(database)) as store:
         engine = engine_on(store)
         for n in range(count):
-            engine.remember(Caller(tenant), Draft(blocks=(Block(f"{tenant} {n}: " + f"word{n} and more " * 60),)))
+            engine.remember(
+                Caller(tenant),
+                Draft(blocks=(Block(f"{tenant} {n}: " + f"word{n} and more " * 60),)),
+            )
 
 
 def test_a_small_tenant_gets_its_vectors_while_a_large_one_has_a_long_queue(
-        server: Server, tmp_path: Path) -> None:
+    server: Server, tmp_path: Path
+) -> None:
     database = server.create(template=server.template)
     fill(database, "large", 400)
     fill(database, "small", 8)
@@ -97,10 +116,12 @@ def goes_on(account: Account) -> None:
     wait_for(lambda: len(account.kept) > before + 5)
 
 
-@pytest.mark.parametrize(("servers", "clients", "rounds"),
-                         [(2, 4, 1), pytest.param(4, 32, 4, marks=pytest.mark.full)])
+@pytest.mark.parametrize(
+    ("servers", "clients", "rounds"), [(2, 4, 1), pytest.param(4, 32, 4, marks=pytest.mark.full)]
+)
 def test_what_was_acknowledged_outlives_killed_servers_workers_and_databases(
-        cluster: Cluster, tmp_path: Path, servers: int, clients: int, rounds: int) -> None:
+    cluster: Cluster, tmp_path: Path, servers: int, clients: int, rounds: int
+) -> None:
     database = cluster.create()
     cluster.execute("create extension vector", database.rpartition("/")[2])
     prepare(database)

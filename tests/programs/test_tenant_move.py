@@ -40,8 +40,10 @@ def fresh(server: Server) -> str:
 def fill(url: str, tenant: str, count: int) -> None:
     with closing(open_store(url)) as store:
         engine = engine_on(store)
-        ids = [engine.remember(Caller(tenant), note(f"{tenant} says word{n}", tags=("t",))).item.id
-               for n in range(count)]
+        ids = [
+            engine.remember(Caller(tenant), note(f"{tenant} says word{n}", tags=("t",))).item.id
+            for n in range(count)
+        ]
         engine.link(Caller(tenant), ids[0], ids[1], "about")
         engine.forget(Caller(tenant), ids[2])
 
@@ -67,15 +69,21 @@ def moves(account: Account, team: Team, *steps: tuple[str, ...]) -> list[Any]:
 
 @pytest.mark.parametrize("rounds", [1, pytest.param(4, marks=pytest.mark.full)])
 def test_a_tenant_moves_there_and_back_under_load_and_no_write_is_lost(
-        server: Server, other: Cluster, tmp_path: Path, rounds: int) -> None:
+    server: Server, other: Cluster, tmp_path: Path, rounds: int
+) -> None:
     here, there = server.create(template=server.template), fresh(other)
     fill(here, "roaming", 100)
     with a_team(here, tmp_path, servers=2, workers=0) as team:
         with under_load(team, {"roaming": 3, "resident": 1}, patient=True) as account:
             for _ in range(rounds):
-                moved, purged, *_ = moves(account, team, ("move", "roaming", "--to", there),
-                                          ("purge", "roaming", "--from", here), ("move", "roaming", "--to", here),
-                                          ("purge", "roaming", "--from", there))
+                moved, purged, *_ = moves(
+                    account,
+                    team,
+                    ("move", "roaming", "--to", there),
+                    ("purge", "roaming", "--from", here),
+                    ("move", "roaming", "--to", here),
+                    ("purge", "roaming", "--from", there),
+                )
                 assert moved["events"] >= 102
                 assert purged == {"purged": "roaming"}
         kept = [line for line in settle(account, here) if "was never sent" not in line]
@@ -87,7 +95,8 @@ def test_a_tenant_moves_there_and_back_under_load_and_no_write_is_lost(
 
 
 def test_servers_with_an_old_map_follow_and_the_resting_tenant_is_equal_before_and_after(
-        server: Server, other: Cluster, tmp_path: Path) -> None:
+    server: Server, other: Cluster, tmp_path: Path
+) -> None:
     here, there = server.create(template=server.template), fresh(other)
     fill(here, "roaming", 30)
     before = seen(here, "roaming")
@@ -95,39 +104,63 @@ def test_servers_with_an_old_map_follow_and_the_resting_tenant_is_equal_before_a
         voice = Voice(team.key("roaming"))
         for one in team.servers:
             assert voice.ask(one.url, "recall", {"query": "word7", "mode": "text"})["hits"]
-        assert command(here, tmp_path, "move", "roaming", "--to", there) == {"moved": "roaming", "events": 32}
+        assert command(here, tmp_path, "move", "roaming", "--to", there) == {
+            "moved": "roaming",
+            "events": 32,
+        }
         assert seen(there, "roaming") == before
         # The old database refuses writes from now on, so that a server which knows no better must look again.
-        made = [voice.ask(one.url, "remember", {"content": f"after the move {n}"})["id"]
-                for n, one in enumerate(team.servers)]
+        made = [
+            voice.ask(one.url, "remember", {"content": f"after the move {n}"})["id"]
+            for n, one in enumerate(team.servers)
+        ]
         assert {row["id"] for row in seen(there, "roaming")["item"]} > set(made)
         assert seen(here, "roaming") == before
-    assert command(here, tmp_path, "list") == [{"tenant": "roaming", "events": 34, "elsewhere": True}]
+    assert command(here, tmp_path, "list") == [
+        {"tenant": "roaming", "events": 34, "elsewhere": True}
+    ]
 
 
-def test_what_is_written_after_a_move_gets_its_vectors(server: Server, other: Cluster, tmp_path: Path) -> None:
+def test_what_is_written_after_a_move_gets_its_vectors(
+    server: Server, other: Cluster, tmp_path: Path
+) -> None:
     here, there = server.create(template=server.template), fresh(other)
     fill(here, "roaming", 3)
-    ran = cli(tmp_path, "tenant", "move", "roaming", "--to", there, MEMOLITH_DATABASE=here, MEMOLITH_EMBEDDER="minilm")
+    ran = cli(
+        tmp_path,
+        "tenant",
+        "move",
+        "roaming",
+        "--to",
+        there,
+        MEMOLITH_DATABASE=here,
+        MEMOLITH_EMBEDDER="minilm",
+    )
     assert ran.returncode == 0, ran
     name = urlsplit(there).path.strip("/")
-    moved, = other.execute("select count(*) from embedding", name)[0]
+    (moved,) = other.execute("select count(*) from embedding", name)[0]
     assert moved == 3
     with a_team(here, tmp_path, servers=1, workers=0, MEMOLITH_EMBEDDER="minilm") as team:
         voice, url = Voice(team.key("roaming")), team.servers[0].url
         voice.ask(url, "remember", {"content": "The lighthouse keeper feeds his goat at dawn."})
         wait_for(lambda: other.execute("select count(*) from embedding", name) == [(4,)])
-        found = voice.ask(url, "recall", {"query": "an animal gets its breakfast", "mode": "vector"})
+        found = voice.ask(
+            url, "recall", {"query": "an animal gets its breakfast", "mode": "vector"}
+        )
         assert "goat" in found["hits"][0]["text"]
 
 
-def test_a_tenant_that_is_frozen_refuses_writes_with_a_hint_and_goes_on_reading(server: Server, tmp_path: Path) -> None:
+def test_a_tenant_that_is_frozen_refuses_writes_with_a_hint_and_goes_on_reading(
+    server: Server, tmp_path: Path
+) -> None:
     here = server.create(template=server.template)
     fill(here, "roaming", 3)
     with a_team(here, tmp_path, servers=1, workers=0) as team:
         voice, name = Voice(team.key("roaming")), urlsplit(here).path.strip("/")
         server.execute("update head set frozen = true", name)
-        answer = voice.http.post(team.servers[0].url + "/mcp/tools/remember", json={"content": "too soon"})
+        answer = voice.http.post(
+            team.servers[0].url + "/mcp/tools/remember", json={"content": "too soon"}
+        )
         assert (answer.status_code, answer.json()["error"]) == (503, "tenant_moving")
         assert "Try again" in answer.json()["message"]
         assert voice.ask(team.servers[0].url, "recall", {"query": "word1", "mode": "text"})["hits"]
@@ -135,26 +168,49 @@ def test_a_tenant_that_is_frozen_refuses_writes_with_a_hint_and_goes_on_reading(
         assert voice.ask(team.servers[0].url, "remember", {"content": "now"})["id"]
 
 
-def test_a_move_to_a_database_that_goes_away_leaves_everything_as_it_was(server: Server, tmp_path: Path) -> None:
+def test_a_move_to_a_database_that_goes_away_leaves_everything_as_it_was(
+    server: Server, tmp_path: Path
+) -> None:
     here = server.create(template=server.template)
     fill(here, "roaming", 200)
     before = seen(here, "roaming")
     with a_cluster() as target:
         there = fresh(target)
-        with Child(*MAIN, "tenant", "move", "roaming", "--to", there, "--data", tmp_path, "--json",
-                   MEMOLITH_DATABASE=here) as mover:
-            wait_for(lambda: target.execute("select coalesce(max(seq), 0) > 0 from head", urlsplit(there).path[1:]))
+        with Child(
+            *MAIN,
+            "tenant",
+            "move",
+            "roaming",
+            "--to",
+            there,
+            "--data",
+            tmp_path,
+            "--json",
+            MEMOLITH_DATABASE=here,
+        ) as mover:
+            wait_for(
+                lambda: target.execute(
+                    "select coalesce(max(seq), 0) > 0 from head", urlsplit(there).path[1:]
+                )
+            )
             target.crash()
             assert mover.end() == 1
-            assert json.loads(mover.complaints[-1])["error"] in ("unavailable", "store_gone", "outcome_unknown")
+            assert json.loads(mover.complaints[-1])["error"] in (
+                "unavailable",
+                "store_gone",
+                "outcome_unknown",
+            )
     assert seen(here, "roaming") == before
     with closing(open_store(here)) as store:
         assert engine_on(store).remember(Caller("roaming"), note("goes on")).item.id
-    assert command(here, tmp_path, "list") == [{"tenant": "roaming", "events": 203, "elsewhere": False}]
+    assert command(here, tmp_path, "list") == [
+        {"tenant": "roaming", "events": 203, "elsewhere": False}
+    ]
 
 
 def test_a_move_that_was_killed_loses_nothing_and_is_finished_by_the_next(
-        server: Server, other: Cluster, tmp_path: Path) -> None:
+    server: Server, other: Cluster, tmp_path: Path
+) -> None:
     here, there = server.create(template=server.template), fresh(other)
     fill(here, "roaming", 50)
     # What a mover leaves behind that is killed after it has refused writes, and before the map says where to go.
@@ -170,18 +226,29 @@ def test_a_move_that_was_killed_loses_nothing_and_is_finished_by_the_next(
         assert engine_on(store).remember(Caller("roaming"), note("goes on")).seq == 53
 
 
-@pytest.mark.parametrize(("arguments", "says"), [
-    (("move", "nobody", "--to", "{there}"), "no tenant"), (("move", "roaming", "--to", "{here}"), "already"),
-    (("move", "roaming"), "--to"), (("purge", "roaming", "--from", "{here}"), "nothing was removed"),
-    (("purge", "roaming", "--from", "{there}"), "nothing was removed"),
-    (("move", "roaming", "--to", "mysql://x"), "not an address")])
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("move", "nobody", "--to", "{there}"), "no tenant"),
+        (("move", "roaming", "--to", "{here}"), "already"),
+        (("move", "roaming"), "--to"),
+        (("purge", "roaming", "--from", "{here}"), "nothing was removed"),
+        (("purge", "roaming", "--from", "{there}"), "nothing was removed"),
+        (("move", "roaming", "--to", "mysql://x"), "not an address"),
+    ],
+)
 def test_a_senseless_move_is_refused_and_changes_nothing(
-        server: Server, other: Cluster, tmp_path: Path, arguments: tuple[str, ...], says: str) -> None:
+    server: Server, other: Cluster, tmp_path: Path, arguments: tuple[str, ...], says: str
+) -> None:
     here, there = server.create(template=server.template), fresh(other)
     fill(here, "roaming", 3)
     before = seen(here, "roaming")
-    ran = cli(tmp_path, "tenant", *(part.format(here=here, there=there) for part in arguments),
-              MEMOLITH_DATABASE=here)
+    ran = cli(
+        tmp_path,
+        "tenant",
+        *(part.format(here=here, there=there) for part in arguments),
+        MEMOLITH_DATABASE=here,
+    )
     assert ran.returncode in (1, 2), ran
     assert says in ran.stderr
     assert "Traceback" not in ran.stderr
@@ -202,13 +269,21 @@ def test_everything_is_copied_there_and_back_and_is_equal(server: Server, tmp_pa
     assert copied(tmp_path, f"sqlite:{first}", f"postgres:{url}") == {"acme": 22, "globex": 22}
     assert copied(tmp_path, f"sqlite:{first}", f"postgres:{url}") == {"acme": 0, "globex": 0}
     assert copied(tmp_path, f"postgres:{url}", f"sqlite:{last}") == {"acme": 22, "globex": 22}
-    with closing(SqliteStore(first)) as one, closing(SqliteStore(last)) as two, closing(open_store(url)) as between:
+    with (
+        closing(SqliteStore(first)) as one,
+        closing(SqliteStore(last)) as two,
+        closing(open_store(url)) as between,
+    ):
         assert dump(one) == dump(two) == dump(between)
     with a_team(url, tmp_path, servers=1, workers=0) as team:
-        assert Voice(secret).ask(team.servers[0].url, "recall", {"query": "word3", "mode": "text"})["hits"]
+        assert Voice(secret).ask(team.servers[0].url, "recall", {"query": "word3", "mode": "text"})[
+            "hits"
+        ]
 
 
-def test_a_copy_takes_tenants_of_other_databases_along(server: Server, other: Cluster, tmp_path: Path) -> None:
+def test_a_copy_takes_tenants_of_other_databases_along(
+    server: Server, other: Cluster, tmp_path: Path
+) -> None:
     here, there = server.create(template=server.template), fresh(other)
     fill(here, "roaming", 5)
     before = seen(here, "roaming")
@@ -219,7 +294,9 @@ def test_a_copy_takes_tenants_of_other_databases_along(server: Server, other: Cl
 
 
 @pytest.mark.parametrize("back", [False, pytest.param(True, marks=pytest.mark.full)])
-def test_a_copy_that_was_killed_goes_on_where_it_stopped(server: Server, tmp_path: Path, back: bool) -> None:
+def test_a_copy_that_was_killed_goes_on_where_it_stopped(
+    server: Server, tmp_path: Path, back: bool
+) -> None:
     with in_memory() as folder:
         kill_and_copy_again(server.create(template=server.template), folder, tmp_path, back)
 
@@ -228,12 +305,23 @@ def kill_and_copy_again(url: str, folder: Path, tmp_path: Path, back: bool) -> N
     source, target = (url, str(folder)) if back else (str(folder), url)
     fill(source, "acme", 700)
     names = {url: f"postgres:{url}", str(folder): f"sqlite:{folder}"}
-    arguments = ("copy", "--from", names[source], "--to", names[target], "--json", "--data", str(tmp_path))
+    arguments = (
+        "copy",
+        "--from",
+        names[source],
+        "--to",
+        names[target],
+        "--json",
+        "--data",
+        str(tmp_path),
+    )
     with closing(open_store(target)) as store:
         with Child(*MAIN, *arguments) as copier:
+
             def some() -> bool:
                 with store.reading("acme") as rows:
                     return bool(rows.last_seq("acme")) or copier.process.poll() is not None
+
             wait_for(some)
             copier.process.send_signal(signal.SIGKILL)
         with store.reading("acme") as rows:
@@ -243,7 +331,9 @@ def kill_and_copy_again(url: str, folder: Path, tmp_path: Path, back: bool) -> N
     assert seen(source, "acme") == seen(target, "acme")
 
 
-def test_a_copy_into_a_store_that_holds_something_else_is_refused(server: Server, tmp_path: Path) -> None:
+def test_a_copy_into_a_store_that_holds_something_else_is_refused(
+    server: Server, tmp_path: Path
+) -> None:
     url, folder = server.create(template=server.template), tmp_path / "folder"
     fill(url, "acme", 5)
     fill(str(folder), "acme", 9)
@@ -254,12 +344,26 @@ def test_a_copy_into_a_store_that_holds_something_else_is_refused(server: Server
     assert seen(url, "acme") == before
 
 
-def test_two_processes_that_move_at_once_do_not_part_a_tenant(server: Server, other: Cluster, tmp_path: Path) -> None:
+def test_two_processes_that_move_at_once_do_not_part_a_tenant(
+    server: Server, other: Cluster, tmp_path: Path
+) -> None:
     here, targets = server.create(template=server.template), [fresh(other), fresh(other)]
     fill(here, "roaming", 30)
     before = seen(here, "roaming")
-    movers = [Child(*MAIN, "tenant", "move", "roaming", "--to", url, "--data", tmp_path, MEMOLITH_DATABASE=here)
-              for url in targets]
+    movers = [
+        Child(
+            *MAIN,
+            "tenant",
+            "move",
+            "roaming",
+            "--to",
+            url,
+            "--data",
+            tmp_path,
+            MEMOLITH_DATABASE=here,
+        )
+        for url in targets
+    ]
     assert min(mover.end() for mover in movers) == 0
     with closing(PostgresStore(here, leads=True)) as store:
         assert dump_tenant(store, "roaming") == before

@@ -25,7 +25,9 @@ def guarded(tmp_path_factory: pytest.TempPathFactory, issuer: SmallIssuer) -> It
 
 def test_a_token_of_the_issuer_stands_for_its_subject(guarded, issuer):
     id = guarded.tool("remember", {"content": "by token"}, issuer.token()).json()["id"]
-    assert guarded.tool("fetch", {"ids": [id]}, issuer.token(aud=[AUDIENCE, "x"])).status_code == 200
+    assert (
+        guarded.tool("fetch", {"ids": [id]}, issuer.token(aud=[AUDIENCE, "x"])).status_code == 200
+    )
     assert guarded.tool("fetch", {"ids": [id]}, issuer.token(sub="eve")).status_code == 404
     assert guarded.tool("fetch", {"ids": [id]}, issuer.token(tenant="acme")).status_code == 404
     assert guarded.tool("subcog_reindex", {}, issuer.token()).status_code == 403
@@ -36,11 +38,19 @@ def test_a_token_of_the_issuer_stands_for_its_subject(guarded, issuer):
 
 def test_forged_tokens_are_refused_with_the_way_to_a_good_one(guarded, issuer):
     for name, token in issuer.forged().items():
-        for path, where in (("/mcp", "/mcp"), ("/mcp/core", "/mcp/core"), ("/mcp/tools/overview", ""), ("/docs", "")):
+        for path, where in (
+            ("/mcp", "/mcp"),
+            ("/mcp/core", "/mcp/core"),
+            ("/mcp/tools/overview", ""),
+            ("/docs", ""),
+        ):
             answer = guarded.ask("POST", path, token, {})
             assert (name, answer.status_code) == (name, 401)
             challenge = answer.headers["www-authenticate"]
-            assert f'resource_metadata="{AUDIENCE}/.well-known/oauth-protected-resource{where}"' in challenge
+            assert (
+                f'resource_metadata="{AUDIENCE}/.well-known/oauth-protected-resource{where}"'
+                in challenge
+            )
             assert 'error="invalid_token"' in challenge
             assert 'scope="read write"' in challenge
             assert token not in answer.text
@@ -59,21 +69,33 @@ def test_a_token_without_the_scope_is_told_which_one_it_needs(guarded, issuer):
     assert 'scope="write"' in answer.headers["www-authenticate"]
 
 
-def test_each_path_has_its_metadata_and_takes_tokens_that_were_made_for_it(tmp_path, guarded, issuer):
+def test_each_path_has_its_metadata_and_takes_tokens_that_were_made_for_it(
+    tmp_path, guarded, issuer
+):
     for path in ("", "/mcp", "/mcp/core", "/mcp/chatgpt"):
         told = guarded.ask("GET", f"/.well-known/oauth-protected-resource{path}").json()
         assert told["resource"] == AUDIENCE + path
         assert told["authorization_servers"] == [issuer.url]
         token = issuer.token(aud=told["resource"])
         assert guarded.mcp("tools/list", {}, token, path or "/mcp").status_code == 200
-    assert guarded.mcp("tools/list", {}, issuer.token(aud=AUDIENCE + "/mcp/core"), "/mcp/chatgpt").status_code == 401
+    assert (
+        guarded.mcp(
+            "tools/list", {}, issuer.token(aud=AUDIENCE + "/mcp/core"), "/mcp/chatgpt"
+        ).status_code
+        == 401
+    )
     with thread(tmp_path) as keys_only:
         assert keys_only.ask("GET", "/.well-known/oauth-protected-resource/mcp").status_code == 404
 
 
-@pytest.mark.parametrize("body", [None, b"", b"<html>", b"[]", b'{"keys": []}', b"[" * 50_000],
-                         ids=lambda body: repr(body and body[:12]))
-def test_an_issuer_that_is_down_or_talks_nonsense_makes_tokens_unusable_but_not_keys(tmp_path, body):
+@pytest.mark.parametrize(
+    "body",
+    [None, b"", b"<html>", b"[]", b'{"keys": []}', b"[" * 50_000],
+    ids=lambda body: repr(body and body[:12]),
+)
+def test_an_issuer_that_is_down_or_talks_nonsense_makes_tokens_unusable_but_not_keys(
+    tmp_path, body
+):
     broken = SmallIssuer()
     token, broken.body = broken.token(), body or b""
     if body is None:
@@ -95,7 +117,8 @@ def test_an_issuer_that_keeps_silent_does_not_keep_those_with_a_key_waiting(tmp_
     with thread(tmp_path, **silent.settings) as server:
         statuses: list[int] = []
         waiting = threading.Thread(
-            target=lambda: statuses.append(server.tool("overview", {}, silent.token()).status_code))
+            target=lambda: statuses.append(server.tool("overview", {}, silent.token()).status_code)
+        )
         waiting.start()
         wait_for(lambda: silent.asked)
         assert server.is_well()

@@ -43,7 +43,9 @@ def call(data: Path, tool: str, **arguments: object) -> dict:
 def stored(tmp_path: Path) -> tuple[Path, str]:
     """A folder with one key in its vault."""
     project = call(tmp_path, "create_project", name="Shop")["id"]
-    return tmp_path, call(tmp_path, "create_api_key", name="k", value="quux-canary", project_id=project, **DRAFT)["id"]
+    return tmp_path, call(
+        tmp_path, "create_api_key", name="k", value="quux-canary", project_id=project, **DRAFT
+    )["id"]
 
 
 def test_a_thousand_values_leave_no_byte_anywhere():
@@ -53,23 +55,42 @@ def test_a_thousand_values_leave_no_byte_anywhere():
             project = server.tool("create_project", {"name": "Shop"}).json()["id"]
             ids = []
             for n, word in enumerate(words):
-                answer = server.tool("create_api_key", {**DRAFT, "name": f"n{n}", "value": word, "project_id": project})
+                answer = server.tool(
+                    "create_api_key",
+                    {**DRAFT, "name": f"n{n}", "value": word, "project_id": project},
+                )
                 ids.append(answer.json()["id"])
                 said.append(answer.text)
             for id in ids[:20]:
-                words.append(server.tool("rotate_api_key", {"key_id": id}).json()["new_value"].lower())
+                words.append(
+                    server.tool("rotate_api_key", {"key_id": id}).json()["new_value"].lower()
+                )
             said += [server.tool("revoke_api_key", {"key_id": id}).text for id in ids[20:40]]
-            said += [server.tool(tool, arguments).text for tool, arguments in (
-                ("list_api_keys", {}), ("get_api_key", {"key_id": ids[0]}), ("recall", {"query": "Shop"}),
-                ("create_api_key", {**DRAFT, "name": "x", "value": [words[0]], "project_id": project}),
-                ("create_api_key", {**DRAFT, "name": "x", "valu": words[0], "project_id": project}))]
+            said += [
+                server.tool(tool, arguments).text
+                for tool, arguments in (
+                    ("list_api_keys", {}),
+                    ("get_api_key", {"key_id": ids[0]}),
+                    ("recall", {"query": "Shop"}),
+                    (
+                        "create_api_key",
+                        {**DRAFT, "name": "x", "value": [words[0]], "project_id": project},
+                    ),
+                    (
+                        "create_api_key",
+                        {**DRAFT, "name": "x", "valu": words[0], "project_id": project},
+                    ),
+                )
+            ]
             # The child is killed in the middle of things when the block ends.
             log = server.log
         ask(place / "data", "backup", str(place / "all.db"))
         said += [cli(place / "data", "export").stdout, cli(place / "data", "doctor").stdout, *log]
         assert scan(place, words) == []
         assert [word for word in words if word in "".join(said).lower()] == []
-        assert ask(place / "data", "vault", "reveal", ids[500], "--yes")["value"] == words[500], "and it is all there"
+        assert ask(place / "data", "vault", "reveal", ids[500], "--yes")["value"] == words[500], (
+            "and it is all there"
+        )
 
 
 def test_a_value_is_revealed_at_this_machine_after_confirmation_only(stored):
@@ -83,7 +104,9 @@ def test_a_value_is_revealed_at_this_machine_after_confirmation_only(stored):
         assert "vault" not in " ".join(server.listed())
 
 
-def test_the_master_key_is_made_once_for_its_owner_alone_and_doctor_calls_it_the_weaker_choice(stored):
+def test_the_master_key_is_made_once_for_its_owner_alone_and_doctor_calls_it_the_weaker_choice(
+    stored,
+):
     data, _ = stored
     assert stat.S_IMODE((data / "vault.key").stat().st_mode) == 0o600
     assert "the weaker choice" in ask(data, "doctor")["vault"]
@@ -94,7 +117,11 @@ def test_a_wrong_master_key_gives_one_clear_error_and_changes_nothing(stored, to
     data, id = stored
     wrong = {"MEMOLITH_VAULT_KEY": new_key()}
     project = call(data, "list_projects")["projects"][0]["id"]
-    given = {"key_id": id} if tool == "rotate_api_key" else {"name": "k2", "value": "v", "project_id": project, **DRAFT}
+    given = (
+        {"key_id": id}
+        if tool == "rotate_api_key"
+        else {"name": "k2", "value": "v", "project_id": project, **DRAFT}
+    )
     ran = cli(data, "call", tool, "--json", json.dumps(given), **wrong)
     assert json.loads(ran.stderr)["code"] == -32000
     assert "another master key" in ran.stderr
@@ -115,12 +142,17 @@ def test_another_master_key_seals_everything_anew(stored):
     assert ask(data, "vault", "rekey", "--yes") == {"sealed": 1}
     assert (data / "vault.key").read_text() != before
     assert cli(data, "vault", "reveal", id, "--yes").stdout == "quux-canary\n"
-    assert cli(data, "vault", "reveal", id, "--yes", MEMOLITH_VAULT_KEY=before.strip()).returncode == 1
+    assert (
+        cli(data, "vault", "reveal", id, "--yes", MEMOLITH_VAULT_KEY=before.strip()).returncode == 1
+    )
     mine = (data / "vault.key").read_text().strip()
     next_key = new_key()
     ran = cli(data, "vault", "rekey", "--yes", stdin=next_key + "\n", MEMOLITH_VAULT_KEY=mine)
     assert ran.returncode == 0, ran.stderr
-    assert cli(data, "vault", "reveal", id, "--yes", MEMOLITH_VAULT_KEY=next_key).stdout == "quux-canary\n"
+    assert (
+        cli(data, "vault", "reveal", id, "--yes", MEMOLITH_VAULT_KEY=next_key).stdout
+        == "quux-canary\n"
+    )
 
 
 def test_a_change_of_the_master_key_that_was_cut_short_leaves_all_readable(stored):
@@ -137,9 +169,13 @@ def test_a_value_cannot_be_moved_to_another_record(stored):
     data, id = stored
     app = open_app(Settings(data=data, embedder="none"))
     secret = app.engine.vault.get(ME, id)
-    other = app.engine.vault.store(ME, Secret("k2", "api_key", "staging", secret.project_id, 90, {}), "other")
+    other = app.engine.vault.store(
+        ME, Secret("k2", "api_key", "staging", secret.project_id, 90, {}), "other"
+    )
     with app.store.writing("local") as rows:
-        records = {name: json.loads(value) for name, value in rows.records("local", "vault/").items()}
+        records = {
+            name: json.loads(value) for name, value in rows.records("local", "vault/").items()
+        }
         records[id]["sealed"] = records[other.id]["sealed"]
         rows.put_record("local", f"vault/{id}", json.dumps(records[id]))
     with pytest.raises(StoreCorrupt):
@@ -165,7 +201,11 @@ def test_overdue_keys_are_listed_by_doctor(stored):
     app = open_app(Settings(data=data, embedder="none"))
     with app.store.writing("local") as rows:
         record = json.loads(rows.records("local", "vault/")[id])
-        rows.put_record("local", f"vault/{id}", json.dumps(record | {"created_at": "2020-01-01T00:00:00.000000Z"}))
+        rows.put_record(
+            "local",
+            f"vault/{id}",
+            json.dumps(record | {"created_at": "2020-01-01T00:00:00.000000Z"}),
+        )
     app.close()
     assert "should have been rotated by 2020-03-31" in cli(data, "doctor").stdout
 

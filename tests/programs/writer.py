@@ -13,7 +13,11 @@ sys.stdin.readline()
 app = open_app(load({"data": folder}))
 for number in range(first, count):
     word = f"{name}{number}"
-    draft = Draft(title=f"Item {word}", blocks=(Block(f"The word of this one is {word}, as it says."),), tags=(name,))
+    draft = Draft(
+        title=f"Item {word}",
+        blocks=(Block(f"The word of this one is {word}, as it says."),),
+        tags=(name,),
+    )
     written = app.engine.remember(Caller(), draft, key=word)
     print(number, written.item.id, flush=True)
 app.close()

@@ -21,10 +21,27 @@ LAYERS = {
     "registry": {"errors", "engine", "schemas"},
     "surfaces": {"errors", "engine", "registry", "schemas"},
     "doors": {"errors", "engine", "registry", "schemas", "settings", "app", "quick"},
-    "app": {"errors", "engine", "settings", "storage", "retrieval", "adapters", "registry", "surfaces"},
+    "app": {
+        "errors",
+        "engine",
+        "settings",
+        "storage",
+        "retrieval",
+        "adapters",
+        "registry",
+        "surfaces",
+    },
 }
-DRIVERS = {"apsw": "storage", "psycopg": "storage", "mcp": "doors", "starlette": "doors", "uvicorn": "doors",
-           "onnxruntime": "retrieval", "httpx2": "adapters", "httpx": "adapters"}
+DRIVERS = {
+    "apsw": "storage",
+    "psycopg": "storage",
+    "mcp": "doors",
+    "starlette": "doors",
+    "uvicorn": "doors",
+    "onnxruntime": "retrieval",
+    "httpx2": "adapters",
+    "httpx": "adapters",
+}
 ENGINE_MAY_IMPORT = {"memolith.engine", "memolith.errors"}
 LAZY_FOLDERS = ("app.py", "doors", "adapters", "retrieval")
 VAGUE = {"utils", "helpers", "common", "base", "manager", "service", "handler", "factory", "impl"}
@@ -53,16 +70,27 @@ def imports(tree: ast.AST) -> Iterator[tuple[ast.stmt, str]]:
 
 
 def type_checking_only(tree: ast.Module) -> set[ast.stmt]:
-    return {inner for node in tree.body if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
-            for inner in ast.walk(node) if isinstance(inner, ast.stmt)}
+    return {
+        inner
+        for node in tree.body
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
+        for inner in ast.walk(node)
+        if isinstance(inner, ast.stmt)
+    }
 
 
 def test_no_file_is_over_400_lines():
-    assert not {str(p): n for p in FILES if (n := len(p.read_text(encoding="utf-8").splitlines())) > 400}
+    assert not {
+        str(p): n for p in FILES if (n := len(p.read_text(encoding="utf-8").splitlines())) > 400
+    }
 
 
 def lines(*patterns: str) -> int:
-    return sum(len(p.read_text(encoding="utf-8").splitlines()) for pattern in patterns for p in SRC.rglob(pattern))
+    return sum(
+        len(p.read_text(encoding="utf-8").splitlines())
+        for pattern in patterns
+        for p in SRC.rglob(pattern)
+    )
 
 
 def test_the_package_is_under_14000_lines():
@@ -81,32 +109,54 @@ def test_functions_are_short():
 
 
 def test_imports_point_inward():
-    wrong = [(str(p.relative_to(SRC)), name) for p in FILES if p.name != "__init__.py" or p.parent != SRC
-             for _, name in imports(TREES[p]) if name.startswith("memolith.")
-             and (target := name.split(".")[1]) != part(p) and target not in LAYERS.get(part(p), set())
-             and target not in ("__version__",)]
+    wrong = [
+        (str(p.relative_to(SRC)), name)
+        for p in FILES
+        if p.name != "__init__.py" or p.parent != SRC
+        for _, name in imports(TREES[p])
+        if name.startswith("memolith.")
+        and (target := name.split(".")[1]) != part(p)
+        and target not in LAYERS.get(part(p), set())
+        and target not in ("__version__",)
+    ]
     assert wrong == []
 
 
 def test_the_engine_imports_only_itself_and_the_standard_library():
     import sys
 
-    foreign = [(p.name, name) for p in FILES if part(p) == "engine" for _, name in imports(TREES[p])
-               if name.split(".")[0] not in sys.stdlib_module_names and name != "memolith"
-               and not any(name == ok or name.startswith(ok + ".") for ok in ENGINE_MAY_IMPORT)]
+    foreign = [
+        (p.name, name)
+        for p in FILES
+        if part(p) == "engine"
+        for _, name in imports(TREES[p])
+        if name.split(".")[0] not in sys.stdlib_module_names
+        and name != "memolith"
+        and not any(name == ok or name.startswith(ok + ".") for ok in ENGINE_MAY_IMPORT)
+    ]
     assert foreign == []
 
 
 def test_a_driver_appears_in_one_folder():
-    wrong = [(str(p.relative_to(SRC)), name) for p in FILES for _, name in imports(TREES[p])
-             if (home := DRIVERS.get(name.split(".")[0])) and part(p) != home]
+    wrong = [
+        (str(p.relative_to(SRC)), name)
+        for p in FILES
+        for _, name in imports(TREES[p])
+        if (home := DRIVERS.get(name.split(".")[0])) and part(p) != home
+    ]
     assert wrong == []
 
 
 def test_there_are_no_import_cycles():
     modules = {".".join(["memolith", *p.relative_to(SRC).with_suffix("").parts]): p for p in FILES}
-    graph = {name: {target for node, target in imports(TREES[p]) if target in modules and target != name
-                    and node not in type_checking_only(TREES[p])} for name, p in modules.items()}
+    graph = {
+        name: {
+            target
+            for node, target in imports(TREES[p])
+            if target in modules and target != name and node not in type_checking_only(TREES[p])
+        }
+        for name, p in modules.items()
+    }
     done: set[str] = set()
 
     def visit(name: str, path: tuple[str, ...]) -> None:
@@ -128,33 +178,60 @@ def test_imports_inside_functions_are_few_and_give_a_reason():
             if inner:
                 assert str(p.relative_to(SRC)).startswith(LAZY_FOLDERS), f"{p}:{inner[0]}"
                 first = inner[0] - 1
-                assert "#" in lines[first] or "#" in lines[first - 1], f"{p}:{inner[0]} gives no reason"
+                assert "#" in lines[first] or "#" in lines[first - 1], (
+                    f"{p}:{inner[0]} gives no reason"
+                )
 
 
 def test_module_names_say_something():
-    assert not [p for p in FILES if set(p.stem.split("_")) & VAGUE or re.search(r"v2|^new_|^legacy_", p.stem)]
+    assert not [
+        p
+        for p in FILES
+        if set(p.stem.split("_")) & VAGUE or re.search(r"v2|^new_|^legacy_", p.stem)
+    ]
 
 
 def test_names_carry_no_history():
-    names = [node.name for p in FILES for node in ast.walk(TREES[p]) if isinstance(node, FUNCTIONS | ast.ClassDef)]
+    names = [
+        node.name
+        for p in FILES
+        for node in ast.walk(TREES[p])
+        if isinstance(node, FUNCTIONS | ast.ClassDef)
+    ]
     assert not [name for name in names if re.search(r"v2$|^new_(?!id$)|legacy_", name, re.I)]
 
 
 def test_broad_excepts_stand_in_two_places_only():
-    found = [str(p.relative_to(SRC)) for p in FILES for node in ast.walk(TREES[p])
-             if isinstance(node, ast.ExceptHandler)
-             and (node.type is None or getattr(node.type, "id", "") in ("Exception", "BaseException"))]
+    found = [
+        str(p.relative_to(SRC))
+        for p in FILES
+        for node in ast.walk(TREES[p])
+        if isinstance(node, ast.ExceptHandler)
+        and (node.type is None or getattr(node.type, "id", "") in ("Exception", "BaseException"))
+    ]
     assert sorted(set(found) - {"registry.py", "retrieval/worker.py"}) == []
     assert len(found) <= 2
 
 
 def test_nothing_private_is_imported_from_another_module():
-    wrong = [(p.name, alias.name) for p in FILES for node in ast.walk(TREES[p]) if isinstance(node, ast.ImportFrom)
-             for alias in node.names if alias.name.startswith("_") and alias.name != "__version__"]
+    wrong = [
+        (p.name, alias.name)
+        for p in FILES
+        for node in ast.walk(TREES[p])
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+        if alias.name.startswith("_") and alias.name != "__version__"
+    ]
     assert wrong == []
 
 
 def test_everything_public_is_described():
-    bare = [(p.name, node.name) for p in FILES for node in ast.walk(TREES[p])
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_") and not ast.get_docstring(node)]
+    bare = [
+        (p.name, node.name)
+        for p in FILES
+        for node in ast.walk(TREES[p])
+        if isinstance(node, ast.ClassDef)
+        and not node.name.startswith("_")
+        and not ast.get_docstring(node)
+    ]
     assert bare == []

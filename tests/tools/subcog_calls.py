@@ -8,7 +8,9 @@ from memolith.engine.model import Caller
 from memolith.registry import Call
 
 
-def run(app: App, tool: str, caller: Caller = ME, local: bool = False, **arguments: Any) -> dict[str, Any]:
+def run(
+    app: App, tool: str, caller: Caller = ME, local: bool = False, **arguments: Any
+) -> dict[str, Any]:
     outcome = app.registry.run(f"subcog_{tool}", arguments, Call(caller, app.engine, local=local))
     assert outcome.ok, outcome.body
     return outcome.body

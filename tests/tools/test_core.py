@@ -37,7 +37,11 @@ def zoo(app: App) -> dict[str, str]:
     make = {
         "zebra": {"content": "The zebra is striped.", "tags": ["animal"], "project": "savanna"},
         "okapi": {"content": "The okapi looks like a zebra.", "kind": "concept", "title": "Okapi"},
-        "plain": {"content": "Zebra crossings are painted white.", "metadata": {"source": "street"}}}
+        "plain": {
+            "content": "Zebra crossings are painted white.",
+            "metadata": {"source": "street"},
+        },
+    }
     return {name: run(app, "remember", **arguments)["id"] for name, arguments in make.items()}
 
 
@@ -65,14 +69,29 @@ def test_an_idempotency_key_makes_a_repeated_call_return_the_first_result(app):
     assert app.registry.run("remember", {"content": "once"}, key).body["id"] == first["id"]
 
 
-@pytest.mark.parametrize("arguments, wanted", [
-    ({}, {"zebra", "okapi", "plain"}), ({"kinds": ["concept"]}, {"okapi"}), ({"tags": ["animal"]}, {"zebra"}),
-    ({"project": "savanna"}, {"zebra"}), ({"since": "2100-01-01"}, set()), ({"until": "2000-01-01"}, set()),
-    ({"status": "archived"}, set()), ({"limit": 1}, 1), ({"limit": 1, "offset": 2}, 1), ({"offset": 3}, 0)],
-    ids=lambda value: str(sorted(value) if isinstance(value, set) else value))
+@pytest.mark.parametrize(
+    "arguments, wanted",
+    [
+        ({}, {"zebra", "okapi", "plain"}),
+        ({"kinds": ["concept"]}, {"okapi"}),
+        ({"tags": ["animal"]}, {"zebra"}),
+        ({"project": "savanna"}, {"zebra"}),
+        ({"since": "2100-01-01"}, set()),
+        ({"until": "2000-01-01"}, set()),
+        ({"status": "archived"}, set()),
+        ({"limit": 1}, 1),
+        ({"limit": 1, "offset": 2}, 1),
+        ({"offset": 3}, 0),
+    ],
+    ids=lambda value: str(sorted(value) if isinstance(value, set) else value),
+)
 def test_each_filter_of_recall_narrows_what_is_found(app, zoo, arguments, wanted):
     body = run(app, "recall", query="zebra", mode="text", **arguments)
-    assert len(ids(body)) == wanted if isinstance(wanted, int) else ids(body) == {zoo[name] for name in wanted}
+    assert (
+        len(ids(body)) == wanted
+        if isinstance(wanted, int)
+        else ids(body) == {zoo[name] for name in wanted}
+    )
 
 
 def test_recall_lists_forgotten_items_only_by_status(app, zoo):
@@ -111,16 +130,28 @@ def test_context_fits_its_budget_and_cites(app, zoo):
     small = run(app, "context", query="zebra", budget_tokens=20)
     assert len(whole["citations"]) == 3 > len(small["citations"])
     assert small["tokens"] <= 20
-    assert {c["id"] for c in run(app, "context", query="zebra", budget_tokens=500, kinds=["concept"])["citations"]} \
-        == {zoo["okapi"]}
-    assert {c["id"] for c in run(app, "context", query="zebra", budget_tokens=500, project="savanna")["citations"]} \
-        == {zoo["zebra"]}
+    assert {
+        c["id"]
+        for c in run(app, "context", query="zebra", budget_tokens=500, kinds=["concept"])[
+            "citations"
+        ]
+    } == {zoo["okapi"]}
+    assert {
+        c["id"]
+        for c in run(app, "context", query="zebra", budget_tokens=500, project="savanna")[
+            "citations"
+        ]
+    } == {zoo["zebra"]}
     assert refused(app, "context", query="zebra", budget_tokens=19)["field"] == "budget_tokens"
     assert refused(app, "context", query="zebra")["field"] == "budget_tokens"
 
 
 def test_fetch_takes_addresses_and_names_what_is_missing(app, zoo):
-    body = run(app, "fetch", ids=[f"memolith://item/{zoo['zebra']}", f"urn:memolith:item:{zoo['okapi']}", MISSING])
+    body = run(
+        app,
+        "fetch",
+        ids=[f"memolith://item/{zoo['zebra']}", f"urn:memolith:item:{zoo['okapi']}", MISSING],
+    )
     assert [item["id"] for item in body["items"]] == [zoo["zebra"], zoo["okapi"]]
     assert body["warnings"] == [f"not found: {MISSING}"]
     assert refused(app, "fetch", ids=[MISSING])["error"] == "not_found"
@@ -128,10 +159,16 @@ def test_fetch_takes_addresses_and_names_what_is_missing(app, zoo):
 
 def test_revise_changes_each_field_and_respects_the_version(app, zoo):
     id = zoo["zebra"]
-    for name, value in (("content", "The quagga is extinct."), ("title", "Quagga"), ("tags", ["gone"])):
+    for name, value in (
+        ("content", "The quagga is extinct."),
+        ("title", "Quagga"),
+        ("tags", ["gone"]),
+    ):
         run(app, "revise", id=id, **{name: value})
         assert run(app, "fetch", ids=[id])["items"][0][name] == value
-    assert refused(app, "revise", id=id, title="x", expected_version=1)["error"] == "version_conflict"
+    assert (
+        refused(app, "revise", id=id, title="x", expected_version=1)["error"] == "version_conflict"
+    )
     assert run(app, "revise", id=id, title="x", expected_version=4)["version"] == 5
     assert refused(app, "revise", id=id)["field"] == "content"
 
@@ -146,24 +183,41 @@ def test_forget_and_restore(app, zoo):
 
 
 def test_link_and_explore(app, zoo):
-    made = run(app, "link", source=zoo["zebra"], target=zoo["okapi"], type="resembles", strength=0.5)["link"]
+    made = run(
+        app, "link", source=zoo["zebra"], target=zoo["okapi"], type="resembles", strength=0.5
+    )["link"]
     assert (made["type"], made["strength"]) == ("resembles", 0.5)
-    assert run(app, "link", source=zoo["zebra"], target=zoo["okapi"], type="resembles")["link"]["strength"] == 1.0
+    assert (
+        run(app, "link", source=zoo["zebra"], target=zoo["okapi"], type="resembles")["link"][
+            "strength"
+        ]
+        == 1.0
+    )
     run(app, "link", source=zoo["okapi"], target=zoo["plain"], type="mentions")
     near, far = (run(app, "explore", id=zoo["zebra"], depth=depth) for depth in (1, 2))
     assert {item["id"] for item in near["items"]} == {zoo["zebra"], zoo["okapi"]}
     assert {item["id"] for item in far["items"]} == set(zoo.values())
     typed = run(app, "explore", id=zoo["zebra"], depth=2, types=["mentions"])
     assert {item["id"] for item in typed["items"]} == {zoo["zebra"]}
-    assert refused(app, "link", source=zoo["zebra"], target=MISSING, type="x")["error"] == "not_found"
-    assert refused(app, "link", source=zoo["zebra"], target=zoo["zebra"], type="x")["field"] == "target"
+    assert (
+        refused(app, "link", source=zoo["zebra"], target=MISSING, type="x")["error"] == "not_found"
+    )
+    assert (
+        refused(app, "link", source=zoo["zebra"], target=zoo["zebra"], type="x")["field"]
+        == "target"
+    )
 
 
 def test_history_up_to_a_time(app, zoo):
     then = app.clock.now()
     run(app, "revise", id=zoo["zebra"], title="Later")
-    assert [event["type"] for event in run(app, "history", id=zoo["zebra"])["events"]] == ["remembered", "revised"]
-    assert [event["type"] for event in run(app, "history", id=zoo["zebra"], as_of=then)["events"]] == ["remembered"]
+    assert [event["type"] for event in run(app, "history", id=zoo["zebra"])["events"]] == [
+        "remembered",
+        "revised",
+    ]
+    assert [
+        event["type"] for event in run(app, "history", id=zoo["zebra"], as_of=then)["events"]
+    ] == ["remembered"]
 
 
 def test_overview_counts_what_the_caller_sees(app, zoo):
@@ -187,11 +241,26 @@ def test_unknown_kinds_are_refused_by_name(app):
 
 
 def test_messages_are_added_to_conversations_only(app, zoo):
-    body = refused(app, "append_messages", conversation_id=zoo["zebra"], messages=[{"role": "ann", "content": "Hi."}])
+    body = refused(
+        app,
+        "append_messages",
+        conversation_id=zoo["zebra"],
+        messages=[{"role": "ann", "content": "Hi."}],
+    )
     assert (body["error"], body["field"]) == ("not_found", "conversation_id")
 
 
 def test_there_are_eleven_tools():
     assert [tool.name for tool in core.tools] == [
-        "remember", "recall", "context", "fetch", "revise", "forget", "restore", "link", "explore", "history",
-        "overview"]
+        "remember",
+        "recall",
+        "context",
+        "fetch",
+        "revise",
+        "forget",
+        "restore",
+        "link",
+        "explore",
+        "history",
+        "overview",
+    ]

@@ -45,74 +45,187 @@ NAMES = [f"{tool.family}.{tool.name}" for tool in TOOLS]
 SHARED = list(Registry(families()).tools)
 # The arguments of a good call of each tool; ids stand for the items that `filled` makes.
 GOOD: dict[str, dict[str, Any]] = {
-    "remember": {"content": "Otters hold hands while they sleep."}, "recall": {"query": "zebra"},
-    "context": {"query": "zebra", "budget_tokens": 200}, "fetch": {"ids": ["one"]},
-    "revise": {"id": "one", "title": "New title"}, "forget": {"id": "two"}, "restore": {"id": "gone"},
-    "link": {"source": "one", "target": "two", "type": "about"}, "explore": {"id": "one"}, "history": {"id": "one"},
-    "overview": {}, "restore_item": {"id": "gone"}, "erase_item": {"id": "two"}, "undo_event": {"event": 1},
-    "append_messages": {"conversation_id": "talk", "messages": [{"role": "user", "content": "More."}]},
+    "remember": {"content": "Otters hold hands while they sleep."},
+    "recall": {"query": "zebra"},
+    "context": {"query": "zebra", "budget_tokens": 200},
+    "fetch": {"ids": ["one"]},
+    "revise": {"id": "one", "title": "New title"},
+    "forget": {"id": "two"},
+    "restore": {"id": "gone"},
+    "link": {"source": "one", "target": "two", "type": "about"},
+    "explore": {"id": "one"},
+    "history": {"id": "one"},
+    "overview": {},
+    "restore_item": {"id": "gone"},
+    "erase_item": {"id": "two"},
+    "undo_event": {"event": 1},
+    "append_messages": {
+        "conversation_id": "talk",
+        "messages": [{"role": "user", "content": "More."}],
+    },
     "search": {"query": "zebra"},
-    "ping": {}, "get_server_stats": {}, "get_tool_availability": {}, "get_concept": {"concept_id": "herd"},
+    "ping": {},
+    "get_server_stats": {},
+    "get_tool_availability": {},
+    "get_concept": {"concept_id": "herd"},
     "create_concept": {"name": "Stripes", "explanation": "Black and white, side by side."},
-    "update_concept": {"concept_id": "herd", "area": "Zoology"}, "delete_concept": {"concept_id": "alone"},
-    "search_concepts_semantic": {"query": "zebra"}, "search_concepts_exact": {"name": "her"},
-    "get_recent_concepts": {}, "get_related_concepts": {"concept_id": "herd"},
-    "create_relationship": {"source_id": "herd", "target_id": "alone", "relationship_type": "prerequisite"},
-    "delete_relationship": {"source_id": "herd", "target_id": "foal", "relationship_type": "includes"},
-    "get_prerequisites": {"concept_id": "foal"}, "list_hierarchy": {}, "get_concepts_by_certainty": {},
+    "update_concept": {"concept_id": "herd", "area": "Zoology"},
+    "delete_concept": {"concept_id": "alone"},
+    "search_concepts_semantic": {"query": "zebra"},
+    "search_concepts_exact": {"name": "her"},
+    "get_recent_concepts": {},
+    "get_related_concepts": {"concept_id": "herd"},
+    "create_relationship": {
+        "source_id": "herd",
+        "target_id": "alone",
+        "relationship_type": "prerequisite",
+    },
+    "delete_relationship": {
+        "source_id": "herd",
+        "target_id": "foal",
+        "relationship_type": "includes",
+    },
+    "get_prerequisites": {"concept_id": "foal"},
+    "list_hierarchy": {},
+    "get_concepts_by_certainty": {},
     "get_concept_chain": {"start_concept_id": "herd", "end_concept_id": "foal"},
     "review_concept": {"concept_id": "foal"},
-    "create_memory": {"title": "Otters", "content": "Otters hold hands."}, "get_memory": {"memory_id": "one"},
-    "update_memory": {"memory_id": "one", "title": "New"}, "delete_memory": {"memory_id": "two"}, "list_memories": {},
-    "search_memories": {"query": "zebra"}, "bulk_delete_memories": {"memory_ids": ["four", "nope"]}, "health_check": {},
-    "get_stats": {}, "list_topics": {}, "get_config": {"key": "max_tags"},
-    "set_config": {"key": "max_tags", "value": "30"}, "create_project": {"name": "Zoo"}, "list_projects": {},
+    "create_memory": {"title": "Otters", "content": "Otters hold hands."},
+    "get_memory": {"memory_id": "one"},
+    "update_memory": {"memory_id": "one", "title": "New"},
+    "delete_memory": {"memory_id": "two"},
+    "list_memories": {},
+    "search_memories": {"query": "zebra"},
+    "bulk_delete_memories": {"memory_ids": ["four", "nope"]},
+    "health_check": {},
+    "get_stats": {},
+    "list_topics": {},
+    "get_config": {"key": "max_tags"},
+    "set_config": {"key": "max_tags", "value": "30"},
+    "create_project": {"name": "Zoo"},
+    "list_projects": {},
     "get_organization_info": {"organization_id": "local"},
-    "create_api_key": {"name": "Zoo", "type": "api_key", "value": "sk-…", "environment": "staging",
-                       "project_id": "project"},
-    "list_api_keys": {}, "get_api_key": {"key_id": "key"}, "rotate_api_key": {"key_id": "key"},
-    "revoke_api_key": {"key_id": "key"}, "search_lanonasis_docs": {"query": "backup", "limit": 1},
-    "intelligence_health_check": {}, "intelligence_suggest_tags": {"memory_id": "one", "user_id": "local"},
+    "create_api_key": {
+        "name": "Zoo",
+        "type": "api_key",
+        "value": "sk-…",
+        "environment": "staging",
+        "project_id": "project",
+    },
+    "list_api_keys": {},
+    "get_api_key": {"key_id": "key"},
+    "rotate_api_key": {"key_id": "key"},
+    "revoke_api_key": {"key_id": "key"},
+    "search_lanonasis_docs": {"query": "backup", "limit": 1},
+    "intelligence_health_check": {},
+    "intelligence_suggest_tags": {"memory_id": "one", "user_id": "local"},
     "intelligence_find_related": {"memory_id": "one", "user_id": "local"},
-    "intelligence_detect_duplicates": {"user_id": "local"}, "intelligence_extract_insights": {"user_id": "local"},
-    "intelligence_analyze_patterns": {"user_id": "local"}, "create_topic": {"name": "Stripes"},
-    "update_topic": {"topic_id": "topic", "name": "Hooves"}, "delete_topic": {"topic_id": "topic"},
+    "intelligence_detect_duplicates": {"user_id": "local"},
+    "intelligence_extract_insights": {"user_id": "local"},
+    "intelligence_analyze_patterns": {"user_id": "local"},
+    "create_topic": {"name": "Stripes"},
+    "update_topic": {"topic_id": "topic", "name": "Hooves"},
+    "delete_topic": {"topic_id": "topic"},
     "assign_topic": {"topic_id": "topic", "memory_id": "one"},
-    "memory_store": {"label": "Stripes", "messages": [{"role": "user", "content": "Why has a zebra stripes?"}]},
-    "memory_search": {"query": "hello"}, "memory_update": {"conversation_id": "talk", "importance_score": 7},
-    "memory_prune": {"threshold_days": 0}, "memory_get_context": {"conversation_id": "talk"},
-    "memory_export": {"conversation_id": "talk", "format": "markdown"}, "memory_stats": {}, "list_conversations": {},
-    "delete_conversation": {"conversation_id": "talk"}, "import_conversations": {
-        "content": '{"title": "Zoo", "messages": [{"role": "user", "content": "A zebra."}]}'},
+    "memory_store": {
+        "label": "Stripes",
+        "messages": [{"role": "user", "content": "Why has a zebra stripes?"}],
+    },
+    "memory_search": {"query": "hello"},
+    "memory_update": {"conversation_id": "talk", "importance_score": 7},
+    "memory_prune": {"threshold_days": 0},
+    "memory_get_context": {"conversation_id": "talk"},
+    "memory_export": {"conversation_id": "talk", "format": "markdown"},
+    "memory_stats": {},
+    "list_conversations": {},
+    "delete_conversation": {"conversation_id": "talk"},
+    "import_conversations": {
+        "content": '{"title": "Zoo", "messages": [{"role": "user", "content": "A zebra."}]}'
+    },
     "subcog_capture": {"content": "Beavers build at night.", "namespace": "patterns"},
-    "subcog_recall": {"query": "zebra"}, "subcog_get": {"memory_id": "one"},
-    "subcog_update": {"memory_id": "one", "tags": ["striped"]}, "subcog_delete": {"memory_id": "one"},
-    "subcog_namespaces": {}, "subcog_status": {}, "subcog_gc": {"purge": True}, "subcog_reindex": {},
-    "subcog_consolidate": {"namespace": "testing", "strategy": "dedupe"}, "subcog_enrich": {"memory_id": "four"},
+    "subcog_recall": {"query": "zebra"},
+    "subcog_get": {"memory_id": "one"},
+    "subcog_update": {"memory_id": "one", "tags": ["striped"]},
+    "subcog_delete": {"memory_id": "one"},
+    "subcog_namespaces": {},
+    "subcog_status": {},
+    "subcog_gc": {"purge": True},
+    "subcog_reindex": {},
+    "subcog_consolidate": {"namespace": "testing", "strategy": "dedupe"},
+    "subcog_enrich": {"memory_id": "four"},
     "subcog_sync": {},
     "subcog_prompts": {"action": "save", "name": "herd", "content": "Count {{animals}}."},
-    "subcog_templates": {"action": "save", "name": "herds", "content": "{{#each memories}}{{this.content}}{{/each}}"},
-    "prompt_save": {"name": "foal", "content": "Feed {{it}}."}, "prompt_list": {}, "prompt_get": {"name": "greet"},
-    "prompt_run": {"name": "greet", "variables": {"name": "Zoe"}}, "prompt_delete": {"name": "bye", "domain": "user"},
+    "subcog_templates": {
+        "action": "save",
+        "name": "herds",
+        "content": "{{#each memories}}{{this.content}}{{/each}}",
+    },
+    "prompt_save": {"name": "foal", "content": "Feed {{it}}."},
+    "prompt_list": {},
+    "prompt_get": {"name": "greet"},
+    "prompt_run": {"name": "greet", "variables": {"name": "Zoe"}},
+    "prompt_delete": {"name": "bye", "domain": "user"},
     "subcog_entities": {"action": "create", "name": "Okapi", "entity_type": "Concept"},
-    "subcog_relationships": {"action": "create", "from_entity": "zebra", "to_entity": "zoo",
-                             "relationship_type": "PartOf"},
-    "subcog_graph": {"operation": "stats"}}
+    "subcog_relationships": {
+        "action": "create",
+        "from_entity": "zebra",
+        "to_entity": "zoo",
+        "relationship_type": "PartOf",
+    },
+    "subcog_graph": {"operation": "stats"},
+}
 GOOD |= {
-    "get_memorylake_metadata": {}, "fetch_memory": {"memory_ids": ["ds-zoo"]}, "list_files": {},
-    "search_memory": {"parsed_query": {
-        "bm25_cleaned_query": "zebra", "named_entities": [], "bm25_keywords": ["zebra"], "bm25_boost_keywords": [],
-        "rewritten_query_for_dense_model": "An animal with stripes."}},
+    "get_memorylake_metadata": {},
+    "fetch_memory": {"memory_ids": ["ds-zoo"]},
+    "list_files": {},
+    "search_memory": {
+        "parsed_query": {
+            "bm25_cleaned_query": "zebra",
+            "named_entities": [],
+            "bm25_keywords": ["zebra"],
+            "bm25_boost_keywords": [],
+            "rewritten_query_for_dense_model": "An animal with stripes.",
+        }
+    },
     **{name: {"memory_id": "ds-zoo"} for name in ("show_file", "delete_file", "reread_file")},
-    "create_memory_code_runner": {}, "run_memory_code": {"executor_id": "executor-of-nobody", "code": "print(6 * 7)"}}
+    "create_memory_code_runner": {},
+    "run_memory_code": {"executor_id": "executor-of-nobody", "code": "print(6 * 7)"},
+}
 CHATGPT = {"fetch": {"id": "one"}}
 # Nothing is loaded ahead, because here runners only start.
 PLAIN_ENVIRONMENT = {**os.environ, "MEMOLITH_EMBEDDER": "none", "MEMOLITH_RUNNER_PRELOAD": "json"}
-VOLATILE = ("id", "urn", "uri", "conversation_id", "message_id", "concept_id", "relationship_id",
-            "event", "at", "created_at", "updated_at", "version", "health",
-            "timestamp", "uptime", "search_time_ms", "latency_ms", "last_accessed", "last_rotated", "expires_at",
-            "rotated_at", "revoked_at", "new_value", "recent_memories", "supporting_memories", "peak_usage_hours",
-            "usage", "events", "duration_ms", "executor_id")
+VOLATILE = (
+    "id",
+    "urn",
+    "uri",
+    "conversation_id",
+    "message_id",
+    "concept_id",
+    "relationship_id",
+    "event",
+    "at",
+    "created_at",
+    "updated_at",
+    "version",
+    "health",
+    "timestamp",
+    "uptime",
+    "search_time_ms",
+    "latency_ms",
+    "last_accessed",
+    "last_rotated",
+    "expires_at",
+    "rotated_at",
+    "revoked_at",
+    "new_value",
+    "recent_memories",
+    "supporting_memories",
+    "peak_usage_hours",
+    "usage",
+    "events",
+    "duration_ms",
+    "executor_id",
+)
 
 
 def good(tool: Tool) -> dict[str, Any]:
@@ -121,12 +234,18 @@ def good(tool: Tool) -> dict[str, Any]:
 
 def filled(settings: Settings) -> App:
     app = open_app(settings.model_copy(update={"runner_preload": ()}))
-    app.engine.remember(ME, note("The zebra is striped.", id="one", title="Zebras", tags=("animal",)))
+    app.engine.remember(
+        ME, note("The zebra is striped.", id="one", title="Zebras", tags=("animal",))
+    )
     app.engine.remember(ME, note("The okapi is shy.", id="two"))
     app.engine.remember(ME, note("gone zebra", id="gone"))
     app.engine.forget(ME, "gone")
     app.engine.remember(ME, note("Hello.", id="talk", kind="conversation"))
-    for id, text in (("herd", "Zebras live in herds."), ("foal", "A young zebra."), ("alone", "One zebra.")):
+    for id, text in (
+        ("herd", "Zebras live in herds."),
+        ("foal", "A young zebra."),
+        ("alone", "One zebra."),
+    ):
         app.engine.remember(ME, note(text, id=id, kind="concept", title=id, audience=Audience.ORG))
     app.engine.link(ME, "herd", "foal", "includes")
     app.engine.link(ME, "herd", "foal", "relates_to")
@@ -138,22 +257,45 @@ def filled(settings: Settings) -> App:
     for id in ("first", "second"):
         app.engine.remember(ME, note("A foal stands within minutes.", id=id, namespace="testing"))
     # A stored file whose text has changed since it was read.
-    app.engine.remember(ME, Draft("document", "zoo.txt", (Block("An old zebra."),), namespace="files", id="ds-zoo",
-                                  attributes={"type": "txt_file", "format": "txt", "tables": 0, "figures": 0,
-                                              "sheets": [], "warnings": [], "summary": "An old zebra."}))
+    app.engine.remember(
+        ME,
+        Draft(
+            "document",
+            "zoo.txt",
+            (Block("An old zebra."),),
+            namespace="files",
+            id="ds-zoo",
+            attributes={
+                "type": "txt_file",
+                "format": "txt",
+                "tables": 0,
+                "figures": 0,
+                "sheets": [],
+                "warnings": [],
+                "summary": "An old zebra.",
+            },
+        ),
+    )
     (settings.data / "young.txt").write_text("A young zebra.")
     app.blobs.put(key_of(ME.tenant, ME.user, "ds-zoo"), settings.data / "young.txt")
     for name in ("greet", "bye"):
-        app.engine.remember(ME, note("Hello {{name}}.", id=f"prompt-{name}", kind="prompt", title=name))
-    app.engine.vault.store(ME, Secret("Zoo", "api_key", "staging", "project", 90, {}, id="key"), "sk-…")
+        app.engine.remember(
+            ME, note("Hello {{name}}.", id=f"prompt-{name}", kind="prompt", title=name)
+        )
+    app.engine.vault.store(
+        ME, Secret("Zoo", "api_key", "staging", "project", 90, {}, id="key"), "sk-…"
+    )
     return app
 
 
 def environment(settings: Settings) -> dict[str, str]:
     """What a door in a process of its own is told of the settings."""
     # The folder of the data lies in no repository, which over HTTP does not count either.
-    return {**PLAIN_ENVIRONMENT, "MEMOLITH_DATABASE": getattr(settings, "database", ""),
-            "MEMOLITH_REPO": str(settings.data)}
+    return {
+        **PLAIN_ENVIRONMENT,
+        "MEMOLITH_DATABASE": getattr(settings, "database", ""),
+        "MEMOLITH_REPO": str(settings.data),
+    }
 
 
 def steady(value: Any) -> Any:
@@ -181,12 +323,16 @@ def test_schemas_and_pages_equal_what_is_committed():
 
 
 @pytest.mark.parametrize("tool", TOOLS, ids=NAMES)
-def test_a_tool_that_reads_or_runs_leaves_the_log_as_long_as_it_was_and_a_writing_tool_adds_to_it(at, tmp_path, tool):
+def test_a_tool_that_reads_or_runs_leaves_the_log_as_long_as_it_was_and_a_writing_tool_adds_to_it(
+    at, tmp_path, tool
+):
     app = filled(at(tmp_path))
     with app.store.reading(None) as rows:
         before = rows.last_seq(ME.tenant)
-    registry = Registry([family for family in families() if family.name == tool.family],
-                        [one for one in TOOLS if one.family == tool.family])
+    registry = Registry(
+        [family for family in families() if family.name == tool.family],
+        [one for one in TOOLS if one.family == tool.family],
+    )
     arguments = good(tool)
     if "executor_id" in arguments:
         arguments |= {"executor_id": app.sandbox.create((ME.tenant, ME.user))}
@@ -206,21 +352,29 @@ def test_bad_arguments_are_refused_by_name_and_nothing_is_written(at, tmp_path, 
     with app.store.reading(None) as rows:
         before = rows.last_seq(ME.tenant)
     bad: list[tuple[str, dict[str, Any]]] = [("surprise", good(tool) | {"surprise": 1})]
-    bad += [(name, {key: value for key, value in good(tool).items() if key != name})
-            for name in tool.input_schema.get("required", [])]
-    bad += [(name, good(tool) | {name: {"a": ["wrong"]}}) for name in tool.input_schema["properties"]
-            if tool.input_schema["properties"][name].get("type") != "object"]
+    bad += [
+        (name, {key: value for key, value in good(tool).items() if key != name})
+        for name in tool.input_schema.get("required", [])
+    ]
+    bad += [
+        (name, good(tool) | {name: {"a": ["wrong"]}})
+        for name in tool.input_schema["properties"]
+        if tool.input_schema["properties"][name].get("type") != "object"
+    ]
     for name, arguments in bad:
         outcome = registry.run(tool.name, arguments, Call(ME, app.engine))
         assert not outcome.ok
         body = outcome.body.get("data") or outcome.body.get("details") or outcome.body
-        assert body["field"].split(".")[0] == name if "field" in body else f"`{name}" in body["error"]
+        assert (
+            body["field"].split(".")[0] == name if "field" in body else f"`{name}" in body["error"]
+        )
     with app.store.reading(None) as rows:
         assert rows.last_seq(ME.tenant) == before
     app.close()
 
 
 # The same through every door
+
 
 @contextmanager
 def server_on(settings: Settings) -> Iterator[tuple[str, str]]:
@@ -230,7 +384,10 @@ def server_on(settings: Settings) -> Iterator[tuple[str, str]]:
     server = uvicorn.Server(uvicorn.Config(build(app), log_config=None, lifespan="on"))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
-    yield f"http://127.0.0.1:{listener.getsockname()[1]}", local_key(settings.data, app.keys, app.clock.now())
+    yield (
+        f"http://127.0.0.1:{listener.getsockname()[1]}",
+        local_key(settings.data, app.keys, app.clock.now()),
+    )
     server.should_exit = True
     thread.join(10)
     app.close()
@@ -243,8 +400,9 @@ def served(at: At, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[s
         yield place
 
 
-def over_mcp(opened: AbstractAsyncContextManager[Client],
-             calls: list[tuple[str, dict[str, Any]]]) -> list[tuple[bool, Any]]:
+def over_mcp(
+    opened: AbstractAsyncContextManager[Client], calls: list[tuple[str, dict[str, Any]]]
+) -> list[tuple[bool, Any]]:
     async def main() -> list[tuple[bool, Any]]:
         found = []
         async with opened as client:
@@ -259,15 +417,25 @@ def over_mcp(opened: AbstractAsyncContextManager[Client],
 
 
 def over_rest(url: str, key: str, name: str, arguments: dict[str, Any]) -> tuple[bool, Any]:
-    answer = httpx2.post(f"{url}/mcp/tools/{name}", json=arguments, headers={"Authorization": f"Bearer {key}"})
+    answer = httpx2.post(
+        f"{url}/mcp/tools/{name}", json=arguments, headers={"Authorization": f"Bearer {key}"}
+    )
     return answer.status_code == 200, answer.json()
 
 
-def over_cli(settings: Settings, name: str, arguments: dict[str, Any], process: bool) -> tuple[bool, Any]:
+def over_cli(
+    settings: Settings, name: str, arguments: dict[str, Any], process: bool
+) -> tuple[bool, Any]:
     words = ["call", name, "--json", json.dumps(arguments), "--data", str(settings.data)]
     if process:
-        ran = subprocess.run([sys.executable, "-m", "memolith.doors.main", *words], capture_output=True, text=True,
-                             encoding="utf-8", timeout=60, env=environment(settings))
+        ran = subprocess.run(
+            [sys.executable, "-m", "memolith.doors.main", *words],
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            timeout=60,
+            env=environment(settings),
+        )
         return ran.returncode == 0, json.loads(ran.stdout or ran.stderr)
     with redirect_stdout(StringIO()) as out, redirect_stderr(StringIO()) as err:
         try:
@@ -277,9 +445,13 @@ def over_cli(settings: Settings, name: str, arguments: dict[str, Any], process: 
     return code == 0, json.loads(out.getvalue() or err.getvalue())
 
 
-def test_every_tool_gives_the_same_answer_and_the_same_error_through_every_door(at, tmp_path, monkeypatch):
+def test_every_tool_gives_the_same_answer_and_the_same_error_through_every_door(
+    at, tmp_path, monkeypatch
+):
     # Every tool comes twice: once well, once with an argument that is refused; each door has a folder of its own.
-    calls = [(tool.name, good(tool) | extra) for extra in ({}, {"surprise": True}) for tool in SHARED]
+    calls = [
+        (tool.name, good(tool) | extra) for extra in ({}, {"surprise": True}) for tool in SHARED
+    ]
     listed = [call for call in calls if Registry(families()).choose("all").find(call[0])]
     for door in ("process", "stdio", "shell"):
         filled(at(tmp_path / door)).close()
@@ -287,11 +459,18 @@ def test_every_tool_gives_the_same_answer_and_the_same_error_through_every_door(
     # What is not listed over MCP changes nothing there, so the listed calls have a reference of their own.
     filled(at(tmp_path / "listed")).close()
     wanted_listed = [steady(answer) for answer in in_process(at(tmp_path / "listed"), listed)]
-    parameters = StdioServerParameters(command=sys.executable, env=environment(at(tmp_path / "stdio")), args=[
-        "-m", "memolith.doors.main", "stdio", "--data", str(tmp_path / "stdio")])
-    assert [steady(answer) for answer in over_mcp(Client(stdio_client(parameters)), listed)] == wanted_listed
+    parameters = StdioServerParameters(
+        command=sys.executable,
+        env=environment(at(tmp_path / "stdio")),
+        args=["-m", "memolith.doors.main", "stdio", "--data", str(tmp_path / "stdio")],
+    )
+    assert [
+        steady(answer) for answer in over_mcp(Client(stdio_client(parameters)), listed)
+    ] == wanted_listed
     with server_on(at(tmp_path / "mcp")) as (url, key):
-        assert [steady(answer) for answer in over_mcp(connected(url + "/mcp", key), listed)] == wanted_listed
+        assert [
+            steady(answer) for answer in over_mcp(connected(url + "/mcp", key), listed)
+        ] == wanted_listed
     with server_on(at(tmp_path / "rest")) as (url, key):
         assert [steady(over_rest(url, key, *call)) for call in calls] == wanted
     # The command line does not know the store, and a process for each call takes its time: every tool comes once well,
@@ -300,13 +479,22 @@ def test_every_tool_gives_the_same_answer_and_the_same_error_through_every_door(
         for name in ("MEMOLITH_EMBEDDER", "MEMOLITH_REPO", "MEMOLITH_RUNNER_PRELOAD"):
             monkeypatch.setenv(name, environment(shell)[name])
         last = {tool.family: n for n, tool in enumerate(SHARED)}.values()
-        tried = [*((n, n in last) for n in range(len(SHARED))), *((len(SHARED) + n, True) for n in last)]
-        assert [steady(over_cli(shell, *calls[n], process)) for n, process in tried] == [wanted[n] for n, _ in tried]
+        tried = [
+            *((n, n in last) for n in range(len(SHARED))),
+            *((len(SHARED) + n, True) for n in last),
+        ]
+        assert [steady(over_cli(shell, *calls[n], process)) for n, process in tried] == [
+            wanted[n] for n, _ in tried
+        ]
 
 
-def in_process(settings: Settings, calls: list[tuple[str, dict[str, Any]]]) -> list[tuple[bool, Any]]:
+def in_process(
+    settings: Settings, calls: list[tuple[str, dict[str, Any]]]
+) -> list[tuple[bool, Any]]:
     app = open_app(settings.model_copy(update={"runner_preload": ()}))
-    outcomes = [app.registry.run(name, arguments, Call(ME, app.engine)) for name, arguments in calls]
+    outcomes = [
+        app.registry.run(name, arguments, Call(ME, app.engine)) for name, arguments in calls
+    ]
     app.close()
     return [(outcome.ok, json.loads(outcome.text)) for outcome in outcomes]
 
@@ -314,8 +502,10 @@ def in_process(settings: Settings, calls: list[tuple[str, dict[str, Any]]]) -> l
 @asynccontextmanager
 async def connected(url: str, key: str) -> AsyncIterator[Client]:
     headers = {"Authorization": f"Bearer {key}"}
-    async with (httpx2.AsyncClient(headers=headers) as http,
-                Client(streamable_http_client(url, http_client=http)) as client):
+    async with (
+        httpx2.AsyncClient(headers=headers) as http,
+        Client(streamable_http_client(url, http_client=http)) as client,
+    ):
         yield client
 
 
@@ -326,7 +516,9 @@ def test_the_mcp_paths_serve_their_profiles_to_a_client_with_a_key(served, path)
     async def main() -> list[str]:
         async with connected(url + path, key) as client:
             names = [tool.name for tool in (await client.list_tools()).tools]
-            result = await client.call_tool("search" if "chatgpt" in path else "recall", {"query": "zebra"})
+            result = await client.call_tool(
+                "search" if "chatgpt" in path else "recall", {"query": "zebra"}
+            )
             assert not result.is_error
             return names
 
@@ -340,6 +532,8 @@ def test_the_core_family_costs_at_most_1500_tokens_as_listed(served):
     async def main() -> int:
         async with connected(url + "/mcp/core", key) as client:
             listed = (await client.list_tools()).tools
-            return sum(len(tool.model_dump_json(by_alias=True, exclude_none=True)) for tool in listed)
+            return sum(
+                len(tool.model_dump_json(by_alias=True, exclude_none=True)) for tool in listed
+            )
 
     assert anyio.run(main) / 4 <= 1500

@@ -20,12 +20,22 @@ TEXTS = sentences(60)
 
 
 def tags(app, id, **more):
-    return [one["tag"] for one in run(app, "intelligence_suggest_tags", memory_id=id, **USER, **more)["suggestions"]]
+    return [
+        one["tag"]
+        for one in run(app, "intelligence_suggest_tags", memory_id=id, **USER, **more)[
+            "suggestions"
+        ]
+    ]
 
 
 def test_tags_come_from_the_text_and_from_what_the_user_tags_with(app):
     create(app, "Other words.", tags=["vpn", "unrelated"])
-    id = create(app, "PostgreSQL runs behind the VPN. PostgreSQL needs backups.", title="Billing", tags=["Backups"])
+    id = create(
+        app,
+        "PostgreSQL runs behind the VPN. PostgreSQL needs backups.",
+        title="Billing",
+        tags=["Backups"],
+    )
     body = run(app, "intelligence_suggest_tags", memory_id=id, **USER)
     assert body["existing_tags"] == ["Backups"]
     assert body["method"] == "built-in"
@@ -36,7 +46,9 @@ def test_tags_come_from_the_text_and_from_what_the_user_tags_with(app):
     assert tags(app, id, include_existing_tags=False)[0] == "postgresql"
     assert "backups" not in tags(app, id, max_suggestions=20)
     assert len(tags(app, id, max_suggestions=2)) == 2
-    assert body == run(app, "intelligence_suggest_tags", memory_id=id, **USER), "the same text, the same answer"
+    assert body == run(app, "intelligence_suggest_tags", memory_id=id, **USER), (
+        "the same text, the same answer"
+    )
 
 
 def test_related_memories_are_found_by_meaning(smart):
@@ -46,19 +58,39 @@ def test_related_memories_are_found_by_meaning(smart):
     body = run(settled(smart), "intelligence_find_related", memory_id=tea, **USER)
     assert body["source_memory_id"] == tea
     assert [one["id"] for one in body["related"]] == [near]
-    lax = run(settled(smart), "intelligence_find_related", memory_id=tea, **USER, similarity_threshold=0)
+    lax = run(
+        settled(smart), "intelligence_find_related", memory_id=tea, **USER, similarity_threshold=0
+    )
     assert [one["id"] for one in lax["related"]] == [near, far]
-    assert len(run(settled(smart), "intelligence_find_related", memory_id=tea, **USER, similarity_threshold=0,
-                   limit=1)["related"]) == 1
-    assert refused(smart, "intelligence_find_related", memory_id=MISSING, **USER) == (-32004, "memory_id")
+    assert (
+        len(
+            run(
+                settled(smart),
+                "intelligence_find_related",
+                memory_id=tea,
+                **USER,
+                similarity_threshold=0,
+                limit=1,
+            )["related"]
+        )
+        == 1
+    )
+    assert refused(smart, "intelligence_find_related", memory_id=MISSING, **USER) == (
+        -32004,
+        "memory_id",
+    )
 
 
 def test_a_changed_number_date_or_negation_is_never_a_duplicate(smart):
-    first = create(smart, "The deploy of the billing service starts on Monday at 9.", title="Deploy")
+    first = create(
+        smart, "The deploy of the billing service starts on Monday at 9.", title="Deploy"
+    )
     same = create(smart, "The deploy of the billing service begins on Monday at 9.", title="Deploy")
-    for text in ("The deploy of the billing service starts on Tuesday at 9.",
-                 "The deploy of the billing service starts on Monday at 10.",
-                 "The deploy of the billing service never starts on Monday at 9."):
+    for text in (
+        "The deploy of the billing service starts on Tuesday at 9.",
+        "The deploy of the billing service starts on Monday at 10.",
+        "The deploy of the billing service never starts on Monday at 9.",
+    ):
         create(smart, text, title="Deploy")
     body = run(settled(smart), "intelligence_detect_duplicates", **USER)
     pairs = [{pair["memory_1"]["id"], pair["memory_2"]["id"]} for pair in body["duplicate_pairs"]]
@@ -67,8 +99,18 @@ def test_a_changed_number_date_or_negation_is_never_a_duplicate(smart):
     create(smart, "The deploy of the billing service begins on Monday at 9.", title="Deploy")
     more = run(settled(smart), "intelligence_detect_duplicates", **USER, max_pairs=2)
     assert (len(more["duplicate_pairs"]), more["total_pairs"]) == (2, 3)
-    assert run(settled(smart), "intelligence_detect_duplicates", **USER, similarity_threshold=1.0)["total_pairs"] == 1
-    assert run(settled(smart), "intelligence_detect_duplicates", Caller(user="bob"), **USER)["total_pairs"] == 0
+    assert (
+        run(settled(smart), "intelligence_detect_duplicates", **USER, similarity_threshold=1.0)[
+            "total_pairs"
+        ]
+        == 1
+    )
+    assert (
+        run(settled(smart), "intelligence_detect_duplicates", Caller(user="bob"), **USER)[
+            "total_pairs"
+        ]
+        == 0
+    )
 
 
 def test_long_memories_are_duplicates_only_if_all_of_them_is_alike(smart):
@@ -88,7 +130,10 @@ def test_the_search_for_duplicates_tells_how_far_it_is_and_can_be_cancelled(smar
     assert smart.registry.run("intelligence_detect_duplicates", USER, call).ok
     assert steps[-1][:2] == (1, 1)
     stopped = Call(ME, smart.engine, cancelled=lambda: True)
-    assert "cancelled" in smart.registry.run("intelligence_detect_duplicates", USER, stopped).body["message"]
+    assert (
+        "cancelled"
+        in smart.registry.run("intelligence_detect_duplicates", USER, stopped).body["message"]
+    )
 
 
 def labelled(app: App, texts: list[str], kinds: list[str]) -> float:
@@ -102,7 +147,10 @@ def labelled(app: App, texts: list[str], kinds: list[str]) -> float:
                 run(app, "create_memory", user, title=text[:30], content=text)
         settled(app)
         body = run(app, "intelligence_detect_duplicates", user, user_id=kind, max_pairs=100)
-        shown = {frozenset((one["memory_1"]["content"], one["memory_2"]["content"])) for one in body["duplicate_pairs"]}
+        shown = {
+            frozenset((one["memory_1"]["content"], one["memory_2"]["content"]))
+            for one in body["duplicate_pairs"]
+        }
         found += sum(frozenset(pair) in shown for pair in pairs)
         count += len(pairs)
     return found / count
@@ -116,11 +164,20 @@ def test_edits_are_found_and_changed_facts_are_not(smart):
 @pytest.fixture
 def told(smart: App) -> dict[str, str]:
     made = {
-        "one": create(smart, "We decided to use PostgreSQL for the billing service.", title="Billing database",
-                      memory_type="project"),
-        "two": create(smart, "The billing service keeps its invoices in PostgreSQL.", title="Billing storage",
-                      memory_type="project"),
-        "alone": create(smart, "Should the office plants get more light?", title="Office plants")}
+        "one": create(
+            smart,
+            "We decided to use PostgreSQL for the billing service.",
+            title="Billing database",
+            memory_type="project",
+        ),
+        "two": create(
+            smart,
+            "The billing service keeps its invoices in PostgreSQL.",
+            title="Billing storage",
+            memory_type="project",
+        ),
+        "alone": create(smart, "Should the office plants get more light?", title="Office plants"),
+    }
     settled(smart)
     return made
 
@@ -139,12 +196,29 @@ def test_insights_are_grouped_by_theme_with_what_supports_them(smart, told):
 
 
 def test_topic_type_and_number_narrow_what_is_analysed(smart, told):
-    plants = run(settled(smart), "intelligence_extract_insights", **USER, topic="plants in the office")
+    plants = run(
+        settled(smart), "intelligence_extract_insights", **USER, topic="plants in the office"
+    )
     assert (plants["memories_analyzed"], plants["topic"]) == (1, "plants in the office")
-    assert run(settled(smart), "intelligence_extract_insights", **USER, memory_type="project")["memories_analyzed"] == 2
-    assert run(settled(smart), "intelligence_extract_insights", **USER, max_memories=1)["memories_analyzed"] == 1
+    assert (
+        run(settled(smart), "intelligence_extract_insights", **USER, memory_type="project")[
+            "memories_analyzed"
+        ]
+        == 2
+    )
+    assert (
+        run(settled(smart), "intelligence_extract_insights", **USER, max_memories=1)[
+            "memories_analyzed"
+        ]
+        == 1
+    )
     assert run(settled(smart), "intelligence_extract_insights", Caller(user="bob"), **USER) == {
-        "insights": [], "summary": "0 memories: nothing.", "topic": "", "memories_analyzed": 0, "method": "built-in"}
+        "insights": [],
+        "summary": "0 memories: nothing.",
+        "topic": "",
+        "memories_analyzed": 0,
+        "method": "built-in",
+    }
 
 
 @pytest.mark.parametrize("text", ["?", "12", "世", "İ ß", "a b c"])
@@ -165,8 +239,15 @@ class Days:
         return f"{self.at}:00:00.{self.tick:06d}Z"
 
 
-@pytest.mark.parametrize("counts,trend", [([0, 1, 2, 4], "increasing"), ([4, 2, 1, 0], "decreasing"),
-                                          ([2, 2, 2, 2], "stable"), ([0, 0, 0, 0], "stable")])
+@pytest.mark.parametrize(
+    "counts,trend",
+    [
+        ([0, 1, 2, 4], "increasing"),
+        ([4, 2, 1, 0], "decreasing"),
+        ([2, 2, 2, 2], "stable"),
+        ([0, 0, 0, 0], "stable"),
+    ],
+)
 def test_habits_come_from_real_times(tmp_path, counts, trend, at):
     app = open_app(at(tmp_path))
     app.engine.clock = clock = Days()

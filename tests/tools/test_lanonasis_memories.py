@@ -20,17 +20,28 @@ def ids(body):
 def zoo(app: App) -> dict[str, str]:
     """Some memories that differ in every field a filter knows."""
     topic = run(app, "create_topic", name="Hooves")["id"]
-    made = {"topic": topic, "zebra": create(app, memory_type="knowledge", tags=["animal", "stripes"], topic_id=topic),
-            "okapi": create(app, "The okapi looks like a zebra.", tags=["animal"], project_ref="savanna"),
-            "draft": create(app, "Zebra crossings are white.", title="Streets", memory_type="workflow")}
+    made = {
+        "topic": topic,
+        "zebra": create(app, memory_type="knowledge", tags=["animal", "stripes"], topic_id=topic),
+        "okapi": create(
+            app, "The okapi looks like a zebra.", tags=["animal"], project_ref="savanna"
+        ),
+        "draft": create(app, "Zebra crossings are white.", title="Streets", memory_type="workflow"),
+    }
     run(app, "update_memory", memory_id=made["draft"], status="draft")
     return made
 
 
 def test_the_documented_create_example_comes_back_whole(app):
-    given = {"title": "API Integration Guide", "content": "Complete guide for integrating with our API...",
-             "memory_type": "knowledge", "tags": ["api", "documentation", "integration"],
-             "metadata": {"author": "John Doe", "version": "1.0"}, "summary": "How to.", "project_ref": "docs"}
+    given = {
+        "title": "API Integration Guide",
+        "content": "Complete guide for integrating with our API...",
+        "memory_type": "knowledge",
+        "tags": ["api", "documentation", "integration"],
+        "metadata": {"author": "John Doe", "version": "1.0"},
+        "summary": "How to.",
+        "project_ref": "docs",
+    }
     made = run(app, "create_memory", **given)
     assert {name: made[name] for name in given} == given
     assert made["created_at"] == made["updated_at"]
@@ -40,9 +51,20 @@ def test_the_documented_create_example_comes_back_whole(app):
     assert {name: read[name] for name in given} == given
 
 
-@pytest.mark.parametrize("name,value", [("title", "New"), ("content", "Other words."), ("memory_type", "personal"),
-                                        ("tags", ["new"]), ("project_ref", "p"), ("project_ref", None),
-                                        ("status", "archived"), ("metadata", {"only": 1}), ("summary", "short")])
+@pytest.mark.parametrize(
+    "name,value",
+    [
+        ("title", "New"),
+        ("content", "Other words."),
+        ("memory_type", "personal"),
+        ("tags", ["new"]),
+        ("project_ref", "p"),
+        ("project_ref", None),
+        ("status", "archived"),
+        ("metadata", {"only": 1}),
+        ("summary", "short"),
+    ],
+)
 def test_an_update_changes_what_it_names_and_nothing_else(app, name, value):
     id = create(app, tags=["old"], metadata={"a": 1}, project_ref="before", summary="long")
     before = run(app, "get_memory", memory_id=id)
@@ -53,10 +75,19 @@ def test_an_update_changes_what_it_names_and_nothing_else(app, name, value):
 
 
 def test_a_topic_is_set_and_removed_and_must_be_there(app, zoo):
-    assert run(app, "update_memory", memory_id=zoo["okapi"], topic_id=zoo["topic"])["topic_id"] == zoo["topic"]
+    assert (
+        run(app, "update_memory", memory_id=zoo["okapi"], topic_id=zoo["topic"])["topic_id"]
+        == zoo["topic"]
+    )
     assert run(app, "update_memory", memory_id=zoo["okapi"], topic_id=None)["topic_id"] is None
-    assert refused(app, "update_memory", memory_id=zoo["okapi"], topic_id=MISSING) == (-32004, "topic_id")
-    assert refused(app, "create_memory", title="x", content="y", topic_id=zoo["okapi"]) == (-32004, "topic_id")
+    assert refused(app, "update_memory", memory_id=zoo["okapi"], topic_id=MISSING) == (
+        -32004,
+        "topic_id",
+    )
+    assert refused(app, "create_memory", title="x", content="y", topic_id=zoo["okapi"]) == (
+        -32004,
+        "topic_id",
+    )
 
 
 def test_an_update_that_says_nothing_or_names_nothing_is_refused(app, zoo):
@@ -71,13 +102,17 @@ def test_metadata_may_have_any_names_even_those_of_other_fields(app):
     assert (made["metadata"], made["summary"], made["topic_id"]) == (odd, None, None)
 
 
-def test_delete_takes_a_memory_out_of_every_read_path_and_only_an_explicit_status_lists_it(app, zoo):
+def test_delete_takes_a_memory_out_of_every_read_path_and_only_an_explicit_status_lists_it(
+    app, zoo
+):
     gone = run(app, "delete_memory", memory_id=zoo["zebra"])
     assert gone == {"success": True, "message": gone["message"], "deleted_id": zoo["zebra"]}
     for tool in ("get_memory", "delete_memory", "update_memory"):
         more = {"title": "x"} if tool == "update_memory" else {}
         assert refused(app, tool, memory_id=zoo["zebra"], **more) == (-32004, "memory_id")
-    assert zoo["zebra"] not in ids(run(app, "list_memories")) + ids(run(app, "search_memories", query="zebra"))
+    assert zoo["zebra"] not in ids(run(app, "list_memories")) + ids(
+        run(app, "search_memories", query="zebra")
+    )
     assert ids(run(app, "list_memories", status="deleted")) == [zoo["zebra"]]
     assert ids(run(app, "search_memories", query="zebra", status="deleted")) == [zoo["zebra"]]
     run(app, "restore_item", id=zoo["zebra"])
@@ -87,25 +122,43 @@ def test_delete_takes_a_memory_out_of_every_read_path_and_only_an_explicit_statu
 def test_a_retried_delete_returns_the_first_result(app, zoo):
     for tool, name in (("delete_memory", "memory_id"), ("delete_topic", "topic_id")):
         call = Call(ME, app.engine, idempotency_key=tool)
-        first, second = (app.registry.run(tool, {name: zoo["zebra" if name == "memory_id" else "topic"]}, call)
-                         for _ in range(2))
+        first, second = (
+            app.registry.run(tool, {name: zoo["zebra" if name == "memory_id" else "topic"]}, call)
+            for _ in range(2)
+        )
         assert first.ok
         assert second.body == first.body
 
 
 def test_the_status_deleted_is_a_delete(app, zoo):
-    assert run(app, "update_memory", memory_id=zoo["okapi"], title="Last", status="deleted")["status"] == "deleted"
+    assert (
+        run(app, "update_memory", memory_id=zoo["okapi"], title="Last", status="deleted")["status"]
+        == "deleted"
+    )
     assert refused(app, "get_memory", memory_id=zoo["okapi"]) == (-32004, "memory_id")
 
 
-@pytest.mark.parametrize("arguments,wanted", [
-    ({}, {"zebra", "okapi", "draft"}), ({"memory_type": "knowledge"}, {"zebra"}), ({"memory_type": "personal"}, set()),
-    ({"tags": ["animal"]}, {"zebra", "okapi"}), ({"tags": ["animal", "stripes"]}, {"zebra"}),
-    ({"project_ref": "savanna"}, {"okapi"}), ({"status": "draft"}, {"draft"}),
-    ({"status": "active"}, {"zebra", "okapi"}),
-    ({"topic_id": "topic"}, {"zebra"}), ({"topic_id": "nope"}, set())], ids=range(10))
+@pytest.mark.parametrize(
+    "arguments,wanted",
+    [
+        ({}, {"zebra", "okapi", "draft"}),
+        ({"memory_type": "knowledge"}, {"zebra"}),
+        ({"memory_type": "personal"}, set()),
+        ({"tags": ["animal"]}, {"zebra", "okapi"}),
+        ({"tags": ["animal", "stripes"]}, {"zebra"}),
+        ({"project_ref": "savanna"}, {"okapi"}),
+        ({"status": "draft"}, {"draft"}),
+        ({"status": "active"}, {"zebra", "okapi"}),
+        ({"topic_id": "topic"}, {"zebra"}),
+        ({"topic_id": "nope"}, set()),
+    ],
+    ids=range(10),
+)
 def test_each_filter_narrows_lists_and_searches(app, zoo, arguments, wanted):
-    arguments = {name: zoo.get(value, value) if name == "topic_id" else value for name, value in arguments.items()}
+    arguments = {
+        name: zoo.get(value, value) if name == "topic_id" else value
+        for name, value in arguments.items()
+    }
     assert set(ids(run(app, "list_memories", **arguments))) == {zoo[name] for name in wanted}
     if "memory_type" in arguments:
         arguments["memory_types"] = [arguments.pop("memory_type"), "reference"]
@@ -120,10 +173,18 @@ def test_pages_neither_overlap_nor_skip_in_any_order(app):
     for _ in range(2):
         run(app, "get_memory", memory_id=made[3])
     run(app, "get_memory", memory_id=made[5])
-    for sort, first in (("created_at", made[6]), ("title", made[5]), ("access_count", made[3]),
-                        ("last_accessed", made[5]), ("updated_at", made[6])):
+    for sort, first in (
+        ("created_at", made[6]),
+        ("title", made[5]),
+        ("access_count", made[3]),
+        ("last_accessed", made[5]),
+        ("updated_at", made[6]),
+    ):
         for order in ("desc", "asc"):
-            pages = [run(app, "list_memories", sort=sort, order=order, page=page, limit=3) for page in (1, 2, 3, 4)]
+            pages = [
+                run(app, "list_memories", sort=sort, order=order, page=page, limit=3)
+                for page in (1, 2, 3, 4)
+            ]
             seen = [id for page in pages for id in ids(page)]
             assert sorted(seen) == sorted(made)
             assert seen[0 if order == "desc" else -1] == first, sort
@@ -139,7 +200,9 @@ def test_a_search_has_a_threshold_a_limit_and_a_true_total(smart):
     create(smart, "The invoice from March was paid twice.", title="Money")
     settled(smart)
     asked = {"query": "what does Maria like to drink?"}
-    strict, lax = (run(smart, "search_memories", **asked, threshold=threshold) for threshold in (0.7, 0.0))
+    strict, lax = (
+        run(smart, "search_memories", **asked, threshold=threshold) for threshold in (0.7, 0.0)
+    )
     assert [one["title"] for one in strict["results"]] == ["Drinks"]
     assert [one["title"] for one in lax["results"]] == ["Drinks", "Money"]
     assert run(smart, "search_memories", **asked)["total_results"] == strict["total_results"] == 1
@@ -154,17 +217,25 @@ def test_a_search_has_a_threshold_a_limit_and_a_true_total(smart):
 
 def test_bulk_delete_names_what_was_not_there(app, zoo):
     run(app, "delete_memory", memory_id=zoo["okapi"])
-    body = run(app, "bulk_delete_memories", memory_ids=[zoo["zebra"], MISSING, zoo["okapi"], zoo["topic"]])
+    body = run(
+        app, "bulk_delete_memories", memory_ids=[zoo["zebra"], MISSING, zoo["okapi"], zoo["topic"]]
+    )
     assert body == {"deleted_count": 1, "failed_ids": [MISSING, zoo["okapi"], zoo["topic"]]}
     assert refused(app, "bulk_delete_memories", memory_ids=[]) == (-32602, "memory_ids")
     assert refused(app, "bulk_delete_memories", memory_ids=["x"] * 101) == (-32005, "memory_ids")
 
 
-@pytest.mark.parametrize("field,key,good,bad", [
-    ("title", "max_title_length", "x" * 500, "x" * 501), ("content", "max_content_length", "x " * 25_000, "x" * 50_001),
-    ("summary", "max_summary_length", "x" * 1000, "x" * 1001), ("tags", "max_tags", ["a"], [f"{n}" for n in range(21)]),
-    ("tags", "max_tag_length", ["x" * 50], ["x" * 51]),
-    ("project_ref", "max_project_ref_length", "x" * 100, "x" * 101)])
+@pytest.mark.parametrize(
+    "field,key,good,bad",
+    [
+        ("title", "max_title_length", "x" * 500, "x" * 501),
+        ("content", "max_content_length", "x " * 25_000, "x" * 50_001),
+        ("summary", "max_summary_length", "x" * 1000, "x" * 1001),
+        ("tags", "max_tags", ["a"], [f"{n}" for n in range(21)]),
+        ("tags", "max_tag_length", ["x" * 50], ["x" * 51]),
+        ("project_ref", "max_project_ref_length", "x" * 100, "x" * 101),
+    ],
+)
 def test_limits_have_the_documented_values_and_are_settings(app, field, key, good, bad):
     whole = {"title": "t", "content": "c"}
     run(app, "create_memory", **{**whole, field: good})
@@ -189,10 +260,15 @@ def test_max_memories_is_enforced_on_create_per_user(app):
 
 
 def test_other_families_see_the_same_memories_in_their_own_words(app, zoo):
-    plain = run(app, "remember", content="Quaggas are extinct.\nAll of them.", metadata={"source": "book"})["id"]
+    plain = run(
+        app, "remember", content="Quaggas are extinct.\nAll of them.", metadata={"source": "book"}
+    )["id"]
     shown = run(app, "get_memory", memory_id=plain)
     assert (shown["title"], shown["memory_type"], shown["metadata"]) == (
-        "Quaggas are extinct.", "context", {"source": "book"})
+        "Quaggas are extinct.",
+        "context",
+        {"source": "book"},
+    )
     assert plain in ids(run(app, "list_memories", memory_type="context"))
     assert run(app, "update_memory", memory_id=plain, metadata={"new": 1})["metadata"] == {"new": 1}
     assert zoo["zebra"] in {hit["id"] for hit in run(app, "recall", query="zebra")["hits"]}
@@ -209,16 +285,29 @@ def test_statistics_count_what_the_user_has(app, zoo):
     for id in (zoo["okapi"], zoo["okapi"], zoo["zebra"]):
         run(app, "get_memory", memory_id=id)
     stats = run(app, "get_stats")
-    assert stats == {"total_memories": 3, "total_topics": 1, "most_accessed_memory": zoo["okapi"],
-                     "memories_by_type": {"context": 1, "project": 0, "knowledge": 1, "reference": 0, "personal": 0,
-                                          "workflow": 1},
-                     "recent_memories": [zoo["draft"], zoo["okapi"], zoo["zebra"]]}
+    assert stats == {
+        "total_memories": 3,
+        "total_topics": 1,
+        "most_accessed_memory": zoo["okapi"],
+        "memories_by_type": {
+            "context": 1,
+            "project": 0,
+            "knowledge": 1,
+            "reference": 0,
+            "personal": 0,
+            "workflow": 1,
+        },
+        "recent_memories": [zoo["draft"], zoo["okapi"], zoo["zebra"]],
+    }
     assert run(app, "get_stats", Caller(user="bob"))["total_memories"] == 0
 
 
 def test_a_retried_create_returns_the_first_memory(app):
     call = Call(ME, app.engine, idempotency_key="k")
-    bodies = [app.registry.run("create_memory", {"title": "t", "content": "c"}, call).body for _ in range(2)]
+    bodies = [
+        app.registry.run("create_memory", {"title": "t", "content": "c"}, call).body
+        for _ in range(2)
+    ]
     assert bodies[0]["id"] == bodies[1]["id"]
 
 

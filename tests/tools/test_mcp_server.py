@@ -17,7 +17,9 @@ from memolith.registry import Body, Call, Family, Registry
 ERAS = pytest.mark.parametrize("mode", ["legacy", "auto"])
 
 
-def with_client(chosen: Registry, mode: str, work: Any, engine: Any = lambda: None, **more: Any) -> None:
+def with_client(
+    chosen: Registry, mode: str, work: Any, engine: Any = lambda: None, **more: Any
+) -> None:
     async def main() -> None:
         with anyio.fail_after(30):
             async with Client(MemolithServer(chosen, engine, **more), mode=mode) as client:
@@ -98,7 +100,11 @@ def test_a_server_declares_only_what_its_families_offer(mode):
 
     async def without(client: Client) -> None:
         capabilities = client.server_capabilities
-        assert (capabilities.prompts, capabilities.resources, capabilities.completions) == (None, None, None)
+        assert (capabilities.prompts, capabilities.resources, capabilities.completions) == (
+            None,
+            None,
+            None,
+        )
         with pytest.raises(MCPError) as refused:
             await client.list_prompts()
         assert refused.value.code == -32601
@@ -138,7 +144,9 @@ def test_a_crash_is_told_without_its_text(mode):
 @pytest.mark.parametrize("key", ["", "x" * 201, 5])
 def test_a_bad_idempotency_key_is_refused(mode, key):
     async def work(client: Client) -> None:
-        refused = await client.call_tool("add_note", {"text": "x"}, meta={"memolith/idempotency-key": key})
+        refused = await client.call_tool(
+            "add_note", {"text": "x"}, meta={"memolith/idempotency-key": key}
+        )
         assert json.loads(refused.content[0].text)["field"] == "idempotency_key"
 
     with_client(registry().choose("all"), mode, work)
@@ -147,7 +155,10 @@ def test_a_bad_idempotency_key_is_refused(mode, key):
 @ERAS
 def test_unknown_resources_and_prompts_are_faults_of_the_request(mode):
     async def work(client: Client) -> None:
-        for ask in (lambda: client.read_resource("demo://note/zz"), lambda: client.read_resource("other://x")):
+        for ask in (
+            lambda: client.read_resource("demo://note/zz"),
+            lambda: client.read_resource("other://x"),
+        ):
             with pytest.raises(MCPError) as refused:
                 await ask()
             assert refused.value.code == (-32002 if mode == "legacy" else -32602)
@@ -174,7 +185,8 @@ def test_every_listed_family_is_prepared_and_the_file_is_the_same_each_time():
     head, *answers = file.split(b"\n")
     header = json.loads(head)
     assert list(header["profiles"]) == [
-        name + tail for name in ("all", "demo", "coded", "chatgpt") for tail in ("", " read-only")]
+        name + tail for name in ("all", "demo", "coded", "chatgpt") for tail in ("", " read-only")
+    ]
     assert render(families()) == file
     for versions in header["profiles"].values():
         for methods in versions.values():

@@ -50,11 +50,22 @@ def write(folder: Path, name: str, text: str) -> Path:
     return folder / name
 
 
-def query(cleaned: str = "", entities: tuple[str, ...] = (), keywords: tuple[str, ...] = (),
-          boosts: tuple[str, ...] = (), dense: str = "") -> dict[str, Any]:
-    return {"parsed_query": {
-        "bm25_cleaned_query": cleaned, "named_entities": list(entities), "bm25_keywords": list(keywords),
-        "bm25_boost_keywords": list(boosts), "rewritten_query_for_dense_model": dense}}
+def query(
+    cleaned: str = "",
+    entities: tuple[str, ...] = (),
+    keywords: tuple[str, ...] = (),
+    boosts: tuple[str, ...] = (),
+    dense: str = "",
+) -> dict[str, Any]:
+    return {
+        "parsed_query": {
+            "bm25_cleaned_query": cleaned,
+            "named_entities": list(entities),
+            "bm25_keywords": list(keywords),
+            "bm25_boost_keywords": list(boosts),
+            "rewritten_query_for_dense_model": dense,
+        }
+    }
 
 
 def search(app: App, *parts: Any, caller: Caller = ME, **named: Any) -> list[dict[str, Any]]:
@@ -73,13 +84,19 @@ def stored(app: App) -> list[Path]:
 
 # Samples
 
+
 def test_every_good_sample_has_the_counts_that_its_readme_states(app):
     for name, type, format, chunks, tables, figures, sheets, warning in rows("Good"):
         id = take(app, FILES / name)
         shown = run(app, "show_file", memory_id=id)
         file = shown["file"]
-        assert (file["name"], file["type"], file["num_chunks"], file["num_tables"], file["num_figures"]) == (
-            name, type, int(chunks), int(tables), int(figures))
+        assert (
+            file["name"],
+            file["type"],
+            file["num_chunks"],
+            file["num_tables"],
+            file["num_figures"],
+        ) == (name, type, int(chunks), int(tables), int(figures))
         assert ", ".join(file.get("sheet_names", [])) == sheets
         assert all(part.strip() in " ".join(file["warnings"]) for part in warning.split(";"))
         assert app.engine.read(ME, id)[0].attributes["format"] == format
@@ -103,7 +120,9 @@ def sparse_sheet(path: Path) -> Path:
             text = old.read(name)
             if name == "xl/worksheets/sheet1.xml":
                 cells = "".join(row.format(number) for number in range(1, 20_001)).encode()
-                text = re.sub(rb"<sheetData>.*</sheetData>", b"<sheetData>" + cells + b"</sheetData>", text)
+                text = re.sub(
+                    rb"<sheetData>.*</sheetData>", b"<sheetData>" + cells + b"</sheetData>", text
+                )
                 text = re.sub(rb"<dimension[^>]*>|<mergeCells.*</mergeCells>", b"", text)
             new.writestr(name, text)
     return path
@@ -111,8 +130,10 @@ def sparse_sheet(path: Path) -> Path:
 
 def test_every_hostile_sample_gets_a_clear_error_and_costs_nothing_else(at, tmp_path):
     with thread(tmp_path / "data", reader_wall_s=10) as server:
-        made = [(zip_bomb(tmp_path / "zipbomb.xlsx"), "unpacks to"),
-                (sparse_sheet(tmp_path / "sparse.xlsx"), "run out of memory")]
+        made = [
+            (zip_bomb(tmp_path / "zipbomb.xlsx"), "unpacks to"),
+            (sparse_sheet(tmp_path / "sparse.xlsx"), "run out of memory"),
+        ]
         upload(server, FILES / "notes.md")
         before, count = psutil.Process().memory_info().rss, len(stored(server.app))
         for path, said in [*((FILES / name, said) for name, _, said in rows("Hostile")), *made]:
@@ -121,7 +142,9 @@ def test_every_hostile_sample_gets_a_clear_error_and_costs_nothing_else(at, tmp_
             assert said in answer.json()["message"], path.name
             assert answer.json()["field"] == "file"
             assert server.is_well()
-        assert psutil.Process().memory_info().rss - before < 20_000_000, "what reading them took is given back"
+        assert psutil.Process().memory_info().rss - before < 20_000_000, (
+            "what reading them took is given back"
+        )
         assert len(stored(server.app)) == count
         assert run(server.app, "list_files")["total"] == 1
 
@@ -135,9 +158,16 @@ def test_the_type_follows_from_the_content_and_not_from_the_name(app, tmp_path):
     assert names(app, "北京") == ["value.txt"]
 
 
-@pytest.mark.parametrize("name, text", [
-    ("u8.txt", "Grüße"), ("u16.txt", "Grüße 中文"), ("latin1.txt", "Grüße aus Köln"), ("gbk.txt", "包含销售数据"),
-    ("sjis.txt", "日本語の文書")])
+@pytest.mark.parametrize(
+    "name, text",
+    [
+        ("u8.txt", "Grüße"),
+        ("u16.txt", "Grüße 中文"),
+        ("latin1.txt", "Grüße aus Köln"),
+        ("gbk.txt", "包含销售数据"),
+        ("sjis.txt", "日本語の文書"),
+    ],
+)
 def test_a_text_is_read_in_its_own_encoding(app, name, text):
     chunks = run(app, "show_file", memory_id=take(app, FILES / name))["chunks"]
     assert text in chunks[0]["text"]
@@ -145,11 +175,22 @@ def test_a_text_is_read_in_its_own_encoding(app, name, text):
 
 # Chunks and their places
 
+
 def test_every_chunk_of_a_sheet_has_its_cells_and_repeats_the_header(app):
     shown = run(app, "show_file", memory_id=take(app, FILES / "book.xlsx"), limit=100)
-    assert all(column in shown["summary"] for column in (
-        "Region (text: North, South)", "Date (date from 2024-01-01 to 2024-07-18)", "Amount (number from 0 to 298.5)"))
-    sales = [chunk for chunk in shown["chunks"] if re.fullmatch(r"Sales 2024!A\d+:F\d+", chunk["locator"])][1:]
+    assert all(
+        column in shown["summary"]
+        for column in (
+            "Region (text: North, South)",
+            "Date (date from 2024-01-01 to 2024-07-18)",
+            "Amount (number from 0 to 298.5)",
+        )
+    )
+    sales = [
+        chunk
+        for chunk in shown["chunks"]
+        if re.fullmatch(r"Sales 2024!A\d+:F\d+", chunk["locator"])
+    ][1:]
     assert sales[0]["locator"].startswith("Sales 2024!A2:")
     assert sales[-1]["locator"].endswith(":F201")
     assert all(chunk["text"].startswith("Region | Date | Amount") for chunk in sales)
@@ -157,13 +198,22 @@ def test_every_chunk_of_a_sheet_has_its_cells_and_repeats_the_header(app):
 
 
 def test_pages_headings_lines_and_slides_are_the_places_of_other_files(app, tmp_path):
-    guide = write(tmp_path, "guide.md", "# Guide\n\nHello.\n\n## Install\n\nRun it.\n\n```\n# no heading\n```\n")
+    guide = write(
+        tmp_path,
+        "guide.md",
+        "# Guide\n\nHello.\n\n## Install\n\nRun it.\n\n```\n# no heading\n```\n",
+    )
     notes = write(tmp_path, "notes.txt", "One.\n\nTwo.\n")
     data = write(tmp_path, "data.json", json.dumps({"first": [1, 2], "second": {"a": "b"}}))
-    wanted = {guide: ["Guide", "Guide > Install"], notes: ["lines 1-3"], data: ["first", "second"],
-              FILES / "report.pdf": ["page 1", "page 1", "page 2", "page 3", "page 4"],
-              FILES / "doc.docx": ["Plan", "Plan > Second"], FILES / "deck.pptx": ["slide 1", "slide 2"],
-              FILES / "page.html": ["Head"]}
+    wanted = {
+        guide: ["Guide", "Guide > Install"],
+        notes: ["lines 1-3"],
+        data: ["first", "second"],
+        FILES / "report.pdf": ["page 1", "page 1", "page 2", "page 3", "page 4"],
+        FILES / "doc.docx": ["Plan", "Plan > Second"],
+        FILES / "deck.pptx": ["slide 1", "slide 2"],
+        FILES / "page.html": ["Head"],
+    }
     for path, places in wanted.items():
         chunks = run(app, "show_file", memory_id=take(app, path))["chunks"]
         assert [chunk["locator"] for chunk in chunks] == places
@@ -172,9 +222,13 @@ def test_pages_headings_lines_and_slides_are_the_places_of_other_files(app, tmp_
 
 
 def test_a_summary_consists_of_sentences_of_the_file(app, tmp_path):
-    text = ("Otters sleep afloat. Otters hold hands while they sleep afloat on the sea. Bread was cheap. "
-            "Otters eat fish.")
-    summary = run(app, "show_file", memory_id=take(app, write(tmp_path, "otters.txt", text)))["summary"]
+    text = (
+        "Otters sleep afloat. Otters hold hands while they sleep afloat on the sea. Bread was cheap. "
+        "Otters eat fish."
+    )
+    summary = run(app, "show_file", memory_id=take(app, write(tmp_path, "otters.txt", text)))[
+        "summary"
+    ]
     assert "Otters hold hands while they sleep afloat on the sea." in summary
     assert all(sentence in text for sentence in re.findall(r"[^.]+\.", summary))
 
@@ -189,6 +243,7 @@ def test_what_one_item_cannot_hold_is_left_out_with_a_warning(at, tmp_path):
 
 
 # Documents
+
 
 @each_store
 def test_the_same_bytes_are_one_document_per_user(app, tmp_path):
@@ -236,8 +291,12 @@ def test_erase_leaves_no_byte_of_a_file_and_it_can_be_taken_again(tmp_path):
 def test_only_the_owner_sees_a_file(app, tmp_path):
     id = take(app, write(tmp_path, "a.txt", "The zebra is striped."))
     assert search(app, "zebra", caller=OTHER) == []
-    for tool, arguments in (("fetch_memory", {"memory_ids": [id]}), ("show_file", {"memory_id": id}),
-                            ("delete_file", {"memory_id": id}), ("reread_file", {"memory_id": id})):
+    for tool, arguments in (
+        ("fetch_memory", {"memory_ids": [id]}),
+        ("show_file", {"memory_id": id}),
+        ("delete_file", {"memory_id": id}),
+        ("reread_file", {"memory_id": id}),
+    ):
         outcome = app.registry.run(tool, arguments, Call(OTHER, app.engine))
         assert outcome.error.status == 404
     with pytest.raises(MemolithError), app.engine.documents.stored(OTHER, id):
@@ -255,8 +314,13 @@ def test_a_document_that_is_no_file_is_not_shown_as_one(app):
 
 def test_a_stored_file_keeps_its_base_name_whatever_path_came_with_it(app, tmp_path):
     path = write(tmp_path, "a.txt", "The zebra is striped.")
-    for name, wanted in (("../../etc/passwd", "passwd"), ("C:\\tmp\\plan.txt", "plan.txt"), ("..", "file"),
-                         ("a\nb\0.txt", "ab.txt"), ("長" * 300 + ".txt", "長" * 65 + ".txt")):
+    for name, wanted in (
+        ("../../etc/passwd", "passwd"),
+        ("C:\\tmp\\plan.txt", "plan.txt"),
+        ("..", "file"),
+        ("a\nb\0.txt", "ab.txt"),
+        ("長" * 300 + ".txt", "長" * 65 + ".txt"),
+    ):
         path.write_text(f"zebra {wanted}")
         item, _ = app.engine.documents.take(ME, path, name)
         assert item.title == wanted
@@ -294,13 +358,18 @@ def test_a_file_that_is_too_large_is_refused(at, tmp_path):
 
 # The three tools
 
+
 @each_store
 def test_metadata_counts_files_by_type_and_shows_samples(app, tmp_path):
     for name in ("book.xlsx", "old.xls", "report.pdf", "data.csv", "doc.docx"):
         take(app, FILES / name)
     told = run(app, "get_memorylake_metadata")["result"]
     assert {name: value for name, value in told.items() if name.startswith("total")} == {
-        "total_files": 5, "total_excel_files": 2, "total_pdf_files": 1, "total_txt_files": 1}
+        "total_files": 5,
+        "total_excel_files": 2,
+        "total_pdf_files": 1,
+        "total_txt_files": 1,
+    }
     samples = {one["name"]: one for one in told["sample_memories"]}
     assert samples["book.xlsx"]["sheet_names"] == ["Sales 2024", "Zahlen", "Hidden", "Empty"]
     assert (samples["report.pdf"]["num_chunks"], samples["report.pdf"]["num_tables"]) == (5, 2)
@@ -308,8 +377,11 @@ def test_metadata_counts_files_by_type_and_shows_samples(app, tmp_path):
 
 
 def animals(app: App, folder: Path) -> None:
-    for name, text in {"zebra.txt": "The zebra runs over the plain.", "horse.txt": "The horse runs over the field.",
-                       "acme.txt": "Acme Tools sells a saw that runs."}.items():
+    for name, text in {
+        "zebra.txt": "The zebra runs over the plain.",
+        "horse.txt": "The horse runs over the field.",
+        "acme.txt": "Acme Tools sells a saw that runs.",
+    }.items():
         take(app, write(folder, name, text))
 
 
@@ -333,7 +405,10 @@ def test_boosted_words_count_more(app, tmp_path):
 def test_files_with_a_named_entity_come_first(app, tmp_path):
     animals(app, tmp_path)
     assert names(app, "zebra runs plain", keywords=("acme tools",))[0] == "zebra.txt"
-    assert names(app, "zebra runs plain", keywords=("acme tools",), entities=("Acme Tools",))[0] == "acme.txt"
+    assert (
+        names(app, "zebra runs plain", keywords=("acme tools",), entities=("Acme Tools",))[0]
+        == "acme.txt"
+    )
 
 
 def test_the_rewritten_query_is_what_the_model_is_asked(smart, tmp_path):
@@ -345,8 +420,13 @@ def test_the_rewritten_query_is_what_the_model_is_asked(smart, tmp_path):
 
 def test_an_empty_field_follows_from_the_others_and_nothing_at_all_is_refused(app, tmp_path):
     animals(app, tmp_path)
-    for parts in ({"cleaned": "zebra"}, {"keywords": ("zebra",)}, {"boosts": ("zebra",)}, {"entities": ("zebra",)},
-                  {"dense": "zebra"}):
+    for parts in (
+        {"cleaned": "zebra"},
+        {"keywords": ("zebra",)},
+        {"boosts": ("zebra",)},
+        {"entities": ("zebra",)},
+        {"dense": "zebra"},
+    ):
         assert names(app, **parts) == ["zebra.txt"]
     outcome = app.registry.run("search_memory", query(" "), Call(ME, app.engine))
     assert (outcome.error.status, outcome.body["field"]) == (400, "parsed_query")
@@ -358,7 +438,14 @@ def test_an_empty_field_follows_from_the_others_and_nothing_at_all_is_refused(ap
 
 @each_store
 def test_chinese_is_found_by_pairs_of_characters(app, tmp_path):
-    take(app, write(tmp_path, "年度报告.txt", "北京分公司第三季度的销售额增长了百分之十二。上海分公司没有变化。"))
+    take(
+        app,
+        write(
+            tmp_path,
+            "年度报告.txt",
+            "北京分公司第三季度的销售额增长了百分之十二。上海分公司没有变化。",
+        ),
+    )
     take(app, write(tmp_path, "手册.txt", "请先关闭电源，然后更换电池。"))
     assert names(app, "北京 销售额", ("北京分公司",), ("销售额",))[0] == "年度报告.txt"
     assert names(app, "更换电池") == ["手册.txt"]
@@ -379,7 +466,11 @@ def test_fetch_gives_a_plain_map_and_names_unknown_ids_in_a_warning(app):
     body = run(app, "fetch_memory", memory_ids=[id, "ds-nope"])
     assert body["warnings"] == ["There is no file 'ds-nope'."]
     assert {name: body[id][name] for name in ("id", "name", "source_type", "presigned_url")} == {
-        "id": id, "name": "book.xlsx", "source_type": "excel_file", "presigned_url": None}
+        "id": id,
+        "name": "book.xlsx",
+        "source_type": "excel_file",
+        "presigned_url": None,
+    }
     assert body[id]["summary"].startswith("Table Sales 2024!A1:F201: 200 rows")
     assert run(app, "fetch_memory", memory_ids=[f"memolith://item/{id}"]).keys() == {id}
     outcome = app.registry.run("fetch_memory", {"memory_ids": ["ds-nope"]}, Call(ME, app.engine))
@@ -388,13 +479,19 @@ def test_fetch_gives_a_plain_map_and_names_unknown_ids_in_a_warning(app):
 
 def test_lists_of_files_and_of_chunks_have_pages(app, tmp_path):
     animals(app, tmp_path)
-    assert [one["name"] for one in run(app, "list_files", limit=2)["files"]] == ["acme.txt", "horse.txt"]
-    assert [one["name"] for one in run(app, "list_files", limit=2, offset=2)["files"]] == ["zebra.txt"]
+    assert [one["name"] for one in run(app, "list_files", limit=2)["files"]] == [
+        "acme.txt",
+        "horse.txt",
+    ]
+    assert [one["name"] for one in run(app, "list_files", limit=2, offset=2)["files"]] == [
+        "zebra.txt"
+    ]
     shown = run(app, "show_file", memory_id=take(app, FILES / "u8.txt"), limit=1, offset=1)
     assert (len(shown["chunks"]), shown["total"]) == (1, 5)
 
 
 # Where files lie
+
 
 @pytest.fixture
 def bucket(monkeypatch):
@@ -402,8 +499,12 @@ def bucket(monkeypatch):
     server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
     server.start()
     address = "http://{}:{}".format(*server.get_host_and_port())
-    for name, value in {"ENDPOINT_URL": address, "ACCESS_KEY_ID": "zoo", "SECRET_ACCESS_KEY": "zoo",
-                        "DEFAULT_REGION": "us-east-1"}.items():
+    for name, value in {
+        "ENDPOINT_URL": address,
+        "ACCESS_KEY_ID": "zoo",
+        "SECRET_ACCESS_KEY": "zoo",
+        "DEFAULT_REGION": "us-east-1",
+    }.items():
         monkeypatch.setenv(f"AWS_{name}", value)
     bucket = boto3.resource("s3").create_bucket(Bucket="zoo")
     yield bucket
@@ -411,7 +512,11 @@ def bucket(monkeypatch):
 
 
 def test_files_lie_in_a_bucket_where_that_is_chosen(bucket, tmp_path):
-    app = open_app(Settings(data=tmp_path / "data", embedder="none", files="s3://zoo/papers", runner_preload=()))
+    app = open_app(
+        Settings(
+            data=tmp_path / "data", embedder="none", files="s3://zoo/papers", runner_preload=()
+        )
+    )
     path = write(tmp_path, "zäbra.txt", "The zebra is striped.")
     id = take(app, path)
     assert [one.key.split("/")[0] for one in bucket.objects.all()] == ["papers"]
@@ -424,7 +529,10 @@ def test_files_lie_in_a_bucket_where_that_is_chosen(bucket, tmp_path):
     assert search(app, "zebra")[0]["id"] == id
     runner = run(app, "create_memory_code_runner")["result"]["executor_id"]
     code = f"print(get_memory_path({id!r}, 'zäbra.txt').read_text())"
-    assert run(app, "run_memory_code", executor_id=runner, code=code)["result"]["stdout"] == "The zebra is striped.\n"
+    assert (
+        run(app, "run_memory_code", executor_id=runner, code=code)["result"]["stdout"]
+        == "The zebra is striped.\n"
+    )
     run(app, "erase_item", id=id)
     assert list(bucket.objects.all()) == []
     app.close()
@@ -435,7 +543,10 @@ def test_a_file_that_is_gone_and_a_bucket_that_is_not_there_are_told_plainly(buc
     id = take(app, path := write(tmp_path, "a.txt", "The zebra is striped."))
     bucket.objects.all().delete()
     outcome = app.registry.run("reread_file", {"memory_id": id}, Call(ME, app.engine))
-    assert (outcome.error.status, outcome.error.message) == (404, "The stored file is not there any more.")
+    assert (outcome.error.status, outcome.error.message) == (
+        404,
+        "The stored file is not there any more.",
+    )
     app.close()
     app = open_app(Settings(data=tmp_path / "other", embedder="none", files="s3://nowhere"))
     with pytest.raises(Unavailable, match="bucket"):
@@ -456,18 +567,29 @@ def test_a_backup_holds_the_files_too(tmp_path):
 
 
 def test_files_lie_in_a_folder_where_that_is_chosen(tmp_path):
-    app = open_app(Settings(data=tmp_path / "data", embedder="none", files=str(tmp_path / "shared")))
+    app = open_app(
+        Settings(data=tmp_path / "data", embedder="none", files=str(tmp_path / "shared"))
+    )
     take(app, FILES / "notes.md")
-    assert [path.read_bytes() for path in (tmp_path / "shared").rglob("ds-*")] == [(FILES / "notes.md").read_bytes()]
+    assert [path.read_bytes() for path in (tmp_path / "shared").rglob("ds-*")] == [
+        (FILES / "notes.md").read_bytes()
+    ]
     app.close()
 
 
 # Over HTTP
 
-def upload(server: Served, path: Path, key: str | None = None, name: str | None = None) -> httpx2.Response:
+
+def upload(
+    server: Served, path: Path, key: str | None = None, name: str | None = None
+) -> httpx2.Response:
     with path.open("rb") as file:
-        return httpx2.post(f"{server.url}/files", files={"file": (name or path.name, file)}, timeout=60,
-                           headers={"Authorization": f"Bearer {key or server.key()}"})
+        return httpx2.post(
+            f"{server.url}/files",
+            files={"file": (name or path.name, file)},
+            timeout=60,
+            headers={"Authorization": f"Bearer {key or server.key()}"},
+        )
 
 
 @pytest.fixture
@@ -481,7 +603,10 @@ def test_an_upload_is_kept_and_found_and_its_address_works_without_a_key(served)
     answer = upload(served, FILES / "book.xlsx")
     assert answer.status_code == 200, answer.text
     assert answer.json()["sheet_names"][0] == "Sales 2024"
-    assert (answer.json()["known"], upload(served, FILES / "book.xlsx").json()["known"]) == (False, True)
+    assert (answer.json()["known"], upload(served, FILES / "book.xlsx").json()["known"]) == (
+        False,
+        True,
+    )
     id = answer.json()["id"]
     url = run(served.app, "fetch_memory", memory_ids=[id])[id]["presigned_url"]
     got = httpx2.get(url)
@@ -495,7 +620,13 @@ def test_an_address_that_was_changed_or_is_over_gives_nothing(served, tmp_path):
     url = run(served.app, "fetch_memory", memory_ids=ids)[ids[0]]["presigned_url"]
     other = run(served.app, "fetch_memory", memory_ids=ids)[ids[1]]["presigned_url"]
     half = len(url) // 2 + 20
-    for changed in (url[:half] + other[half:], url[:-1], url[:half] + "é" + url[half:], url.split("?")[0], url + "x"):
+    for changed in (
+        url[:half] + other[half:],
+        url[:-1],
+        url[:half] + "é" + url[half:],
+        url.split("?")[0],
+        url + "x",
+    ):
         assert httpx2.get(changed).status_code == 403, changed
     served.app.settings = served.app.settings.model_copy(update={"file_url_s": -1})
     over = run(served.app, "fetch_memory", memory_ids=ids)[ids[0]]["presigned_url"]
@@ -520,8 +651,14 @@ def test_a_bad_upload_is_refused_and_leaves_no_trace(served, tmp_path):
     assert httpx2.post(post, content=parts(), headers=key | form).status_code == 413
     torn = b'--x\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\nzebra'
     two = [("file", ("a.txt", b"one")), ("file", ("b.txt", b"two"))]
-    for request in ({"content": b"zebra"}, {"json": {}}, {"content": torn, "headers": form}, {"files": two},
-                    {"data": {"file": "zebra"}}, {"files": {"file": ("a.txt", b"")}}):
+    for request in (
+        {"content": b"zebra"},
+        {"json": {}},
+        {"content": torn, "headers": form},
+        {"files": two},
+        {"data": {"file": "zebra"}},
+        {"files": {"file": ("a.txt", b"")}},
+    ):
         answer = httpx2.post(post, **{**request, "headers": key | request.get("headers", {})})
         assert (answer.status_code, answer.json()["field"]) == (400, "file"), request
     assert httpx2.post(post, files={"file": ("a.txt", b"zebra")}).status_code == 401
@@ -538,6 +675,7 @@ def test_a_read_only_server_takes_no_files(tmp_path):
 
 # The command line
 
+
 def test_ingest_takes_folders_and_patterns_and_only_what_is_new(tmp_path):
     folder = tmp_path / "papers"
     (folder / "deep" / ".hidden").mkdir(parents=True)
@@ -551,9 +689,16 @@ def test_ingest_takes_folders_and_patterns_and_only_what_is_new(tmp_path):
     (folder / "broken.pdf").write_bytes(b"%PDF-1.4 nothing")
     ran = cli(data, "ingest", str(folder), "--json")
     assert ran.returncode == 1
-    assert json.loads(ran.stdout) == {"taken": 1, "known": 2, "problems": [
-        f"{folder / 'broken.pdf'}: The PDF is damaged and cannot be opened."]}
-    assert ask(data, "ingest", str(folder / "**" / "*.md")) == {"taken": 0, "known": 1, "problems": []}
+    assert json.loads(ran.stdout) == {
+        "taken": 1,
+        "known": 2,
+        "problems": [f"{folder / 'broken.pdf'}: The PDF is damaged and cannot be opened."],
+    }
+    assert ask(data, "ingest", str(folder / "**" / "*.md")) == {
+        "taken": 0,
+        "known": 1,
+        "problems": [],
+    }
     assert ask(data, "ingest", str(folder / "more.txt"), "--tenant", "acme")["taken"] == 1
     assert cli(data, "ingest", str(tmp_path / "nothing")).returncode == 2
 
@@ -562,8 +707,16 @@ def test_ingest_watches_a_folder(tmp_path):
     folder, data = tmp_path / "papers", tmp_path / "data"
     folder.mkdir()
     app = open_app(Settings(data=data, embedder="none"))
-    with Child("-m", "memolith.doors.main", "ingest", "--watch", str(folder), "--data", str(data),
-               MEMOLITH_EMBEDDER="none"):
+    with Child(
+        "-m",
+        "memolith.doors.main",
+        "ingest",
+        "--watch",
+        str(folder),
+        "--data",
+        str(data),
+        MEMOLITH_EMBEDDER="none",
+    ):
         write(folder, "a.txt", "The zebra is striped.")
         wait_for(lambda: search(app, "zebra"))
         write(folder, "a.txt", "The okapi is shy.")

@@ -37,7 +37,11 @@ def keywords(schema: Any, named: bool = False) -> set[str]:
     if not isinstance(schema, dict):
         return set()
     own = set() if named else set(schema)
-    return own | {key for name, part in schema.items() for key in keywords(part, name == "properties" and not named)}
+    return own | {
+        key
+        for name, part in schema.items()
+        for key in keywords(part, name == "properties" and not named)
+    }
 
 
 @pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
@@ -50,11 +54,23 @@ def test_schemas_are_valid_flat_and_without_titles(tool):
     assert all("description" in argument for argument in tool.input_schema["properties"].values())
 
 
-@pytest.mark.parametrize(("name", "arguments"), [
-    ("get_note", {"note_id": "umlaut"}), ("list_notes", {"limit": 1, "order": "desc"}), ("list_notes", {"json": True}),
-    ("add_note", {"text": "x", "tags": ["a"], "stamps": [{"title": "t"}], "metadata": {"a": [1, None]}}),
-    ("slow", {}), ("coded_fail", {"kind": "none"}), ("saved_prompts", {"action": "list"}),
-    ("saved_prompts", {"action": "save", "name": "n", "text": "t"}), ("tidy", {})])
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("get_note", {"note_id": "umlaut"}),
+        ("list_notes", {"limit": 1, "order": "desc"}),
+        ("list_notes", {"json": True}),
+        (
+            "add_note",
+            {"text": "x", "tags": ["a"], "stamps": [{"title": "t"}], "metadata": {"a": [1, None]}},
+        ),
+        ("slow", {}),
+        ("coded_fail", {"kind": "none"}),
+        ("saved_prompts", {"action": "list"}),
+        ("saved_prompts", {"action": "save", "name": "n", "text": "t"}),
+        ("tidy", {}),
+    ],
+)
 def test_a_result_fits_its_schema_and_the_arguments_theirs(name, arguments):
     tool = DEMO.find(name)
     jsonschema.validate(arguments, tool.input_schema)
@@ -64,38 +80,52 @@ def test_a_result_fits_its_schema_and_the_arguments_theirs(name, arguments):
     assert json.loads(outcome.text) == outcome.body
 
 
-@pytest.mark.parametrize(("name", "arguments", "field", "says"), [
-    ("get_note", {}, "note_id", "Field required"),
-    ("get_note", {"note_id": 5}, "note_id", "a valid string"),
-    ("get_note", {"note_id": ""}, "note_id", "at least 1"),
-    ("get_note", {"note_id": "one", "noteid": 1}, "noteid", "possible: note_id"),
-    ("list_notes", {"limit": 51}, "limit", "less than or equal to 50"),
-    ("list_notes", {"limit": 0}, "limit", "greater than or equal to 1"),
-    ("list_notes", {"limit": "5"}, "limit", "a valid integer"),
-    ("list_notes", {"limit": 5.5}, "limit", "a valid integer"),
-    ("list_notes", {"limit": True}, "limit", "a valid integer"),
-    ("list_notes", {"limit": None}, "limit", "a valid integer"),
-    ("list_notes", {"order": "up"}, "order", "'asc' or 'desc'"),
-    ("list_notes", {"json": "yes"}, "json", "a valid boolean"),
-    ("add_note", {"text": "x", "tags": "a"}, "tags", "a valid array"),
-    ("add_note", {"text": "x", "tags": ["a", 2]}, "tags.1", "a valid string"),
-    ("add_note", {"text": "x", "tags": list("abcd")}, "tags", "at most 3"),
-    ("add_note", {"text": "x", "stamps": [{}]}, "stamps.0.title", "required"),
-    ("add_note", {"text": "x", "stamps": [{"title": "t", "colour": 1}]}, "stamps.0.colour", "possible: title, weight"),
-    ("add_note", {"text": "x", "metadata": [1]}, "metadata", "an object"),
-    ("add_note", {"text": "x", "score": 1}, "score", "less than 1"),
-    ("add_note", {"text": "x", "score": float("nan")}, "score", "finite"),
-    ("add_note", {"text": "x", "metadata": {"a": 2**63}}, "metadata", "64 bits"),
-    ("add_note", {"text": "nul \0"}, "text", "NUL"),
-    ("add_note", {"text": "half \ud83d"}, "text", "surrogate"),
-    ("add_note", {"text": "x", "metadata": {"half \ud83d": 1}}, "metadata", "surrogate"),
-    ("add_note", {"text": "x", "half \ud83d": 1}, "an argument's name", "surrogate"),
-    ("saved_prompts", {}, "action", "save, list"),
-    ("saved_prompts", {"action": "burn"}, "action", "save, list"),
-    ("saved_prompts", {"action": 1}, "action", "save, list"),
-    ("saved_prompts", {"action": "list", "name": "x"}, "name", "does not belong to the action `list`"),
-    ("saved_prompts", {"action": "list", "nme": "x"}, "nme", "possible: limit"),
-    ("saved_prompts", {"action": "save", "name": "x"}, "text", "required")])
+@pytest.mark.parametrize(
+    ("name", "arguments", "field", "says"),
+    [
+        ("get_note", {}, "note_id", "Field required"),
+        ("get_note", {"note_id": 5}, "note_id", "a valid string"),
+        ("get_note", {"note_id": ""}, "note_id", "at least 1"),
+        ("get_note", {"note_id": "one", "noteid": 1}, "noteid", "possible: note_id"),
+        ("list_notes", {"limit": 51}, "limit", "less than or equal to 50"),
+        ("list_notes", {"limit": 0}, "limit", "greater than or equal to 1"),
+        ("list_notes", {"limit": "5"}, "limit", "a valid integer"),
+        ("list_notes", {"limit": 5.5}, "limit", "a valid integer"),
+        ("list_notes", {"limit": True}, "limit", "a valid integer"),
+        ("list_notes", {"limit": None}, "limit", "a valid integer"),
+        ("list_notes", {"order": "up"}, "order", "'asc' or 'desc'"),
+        ("list_notes", {"json": "yes"}, "json", "a valid boolean"),
+        ("add_note", {"text": "x", "tags": "a"}, "tags", "a valid array"),
+        ("add_note", {"text": "x", "tags": ["a", 2]}, "tags.1", "a valid string"),
+        ("add_note", {"text": "x", "tags": list("abcd")}, "tags", "at most 3"),
+        ("add_note", {"text": "x", "stamps": [{}]}, "stamps.0.title", "required"),
+        (
+            "add_note",
+            {"text": "x", "stamps": [{"title": "t", "colour": 1}]},
+            "stamps.0.colour",
+            "possible: title, weight",
+        ),
+        ("add_note", {"text": "x", "metadata": [1]}, "metadata", "an object"),
+        ("add_note", {"text": "x", "score": 1}, "score", "less than 1"),
+        ("add_note", {"text": "x", "score": float("nan")}, "score", "finite"),
+        ("add_note", {"text": "x", "metadata": {"a": 2**63}}, "metadata", "64 bits"),
+        ("add_note", {"text": "nul \0"}, "text", "NUL"),
+        ("add_note", {"text": "half \ud83d"}, "text", "surrogate"),
+        ("add_note", {"text": "x", "metadata": {"half \ud83d": 1}}, "metadata", "surrogate"),
+        ("add_note", {"text": "x", "half \ud83d": 1}, "an argument's name", "surrogate"),
+        ("saved_prompts", {}, "action", "save, list"),
+        ("saved_prompts", {"action": "burn"}, "action", "save, list"),
+        ("saved_prompts", {"action": 1}, "action", "save, list"),
+        (
+            "saved_prompts",
+            {"action": "list", "name": "x"},
+            "name",
+            "does not belong to the action `list`",
+        ),
+        ("saved_prompts", {"action": "list", "nme": "x"}, "nme", "possible: limit"),
+        ("saved_prompts", {"action": "save", "name": "x"}, "text", "required"),
+    ],
+)
 def test_bad_arguments_are_refused_and_the_field_is_named(name, arguments, field, says):
     outcome = run(name, arguments)
     assert not outcome.ok
@@ -145,7 +175,9 @@ def test_a_crash_is_logged_under_its_request_and_its_text_is_not_shown(caplog):
     assert "r-17" in outcome.body["message"]
     assert "r-17" in caplog.text
     assert "RuntimeError" in caplog.text
-    assert "hunter2" not in outcome.text + caplog.text.replace('raise RuntimeError("the password is hunter2")', "")
+    assert "hunter2" not in outcome.text + caplog.text.replace(
+        'raise RuntimeError("the password is hunter2")', ""
+    )
 
 
 def test_bad_input_leaves_no_trace_in_the_log(caplog):
@@ -165,7 +197,11 @@ def test_a_tool_needs_its_scope():
     refused = run("add_note", {"text": "x"}, scopes=reader)
     assert refused.error.status == 403
     assert "write" in refused.body["message"]
-    assert [tool.name for tool in DEMO.tools if tool.scopes <= reader] == ["get_note", "list_notes", "coded_fail"]
+    assert [tool.name for tool in DEMO.tools if tool.scopes <= reader] == [
+        "get_note",
+        "list_notes",
+        "coded_fail",
+    ]
 
 
 def test_a_question_to_the_user_gets_out():
@@ -174,7 +210,9 @@ def test_a_question_to_the_user_gets_out():
 
     with pytest.raises(InputNeeded):
         run("wipe", {}, elicit=ask)
-    assert run("wipe", {}, elicit=lambda message, schema: {"sure": True}).body == {"text": "sure=True"}
+    assert run("wipe", {}, elicit=lambda message, schema: {"sure": True}).body == {
+        "text": "sure=True"
+    }
     assert run("wipe", {}, elicit=lambda message, schema: None).body == {"text": "declined"}
 
 
@@ -200,7 +238,10 @@ def test_an_unknown_profile_is_refused_with_the_families_named(profile):
 
 
 def test_a_tool_outside_the_profile_cannot_be_run():
-    assert DEMO.choose("demo", read_only=True).run("add_note", {"text": "x"}, call()).error.status == 404
+    assert (
+        DEMO.choose("demo", read_only=True).run("add_note", {"text": "x"}, call()).error.status
+        == 404
+    )
 
 
 def test_two_tools_of_one_name_are_refused():
@@ -213,7 +254,10 @@ def test_action_tools_publish_one_flat_object():
     assert list(tool.input_schema["properties"]) == ["action", "name", "text", "limit"]
     assert tool.input_schema["required"] == ["action"]
     assert tool.input_schema["properties"]["action"]["enum"] == ["save", "list"]
-    assert {name: action.effect for name, action in tool.shape.actions.items()} == {"save": "writes", "list": "reads"}
+    assert {name: action.effect for name, action in tool.shape.actions.items()} == {
+        "save": "writes",
+        "list": "reads",
+    }
     assert "required" not in tool.output_schema
 
 
@@ -245,24 +289,36 @@ def test_a_check_of_the_author_words_its_own_refusal():
             raise ValueError("only even numbers go in pairs")
         return value
 
-    def pairs(call: Call, *, count: Annotated[int, AfterValidator(even), Field(description="How many.")]) -> Body:
+    def pairs(
+        call: Call, *, count: Annotated[int, AfterValidator(even), Field(description="How many.")]
+    ) -> Body:
         """Pairs."""
         return {"name": "pair"}
 
-    pairs.__annotations__ = {"call": Call, "count": Annotated[int, AfterValidator(even)], "return": Body}
+    pairs.__annotations__ = {
+        "call": Call,
+        "count": Annotated[int, AfterValidator(even)],
+        "return": Body,
+    }
     made = make(pairs)
     assert made.run("pairs", {"count": 2}, call()).ok
-    assert made.run("pairs", {"count": 3}, call()).body["message"] == "`count`: only even numbers go in pairs"
+    assert (
+        made.run("pairs", {"count": 3}, call()).body["message"]
+        == "`count`: only even numbers go in pairs"
+    )
 
 
-@pytest.mark.parametrize("tool", [tool for family in app.families() for tool in family.tools],
-                         ids=lambda tool: tool.name)
+@pytest.mark.parametrize(
+    "tool", [tool for family in app.families() for tool in family.tools], ids=lambda tool: tool.name
+)
 def test_every_tool_has_a_good_name_words_a_shape_strict_arguments_and_fitting_traits(tool):
     assert re.fullmatch(r"[A-Za-z0-9_.-]{1,128}", tool.name)
     assert tool.description
     assert tool.output_schema["properties"]
     assert not tool.read_only or (not tool.destructive and tool.effect != "writes")
-    for signature in tool.shape.actions.values() if isinstance(tool.shape, Actions) else [tool.shape]:
+    for signature in (
+        tool.shape.actions.values() if isinstance(tool.shape, Actions) else [tool.shape]
+    ):
         first, *rest = inspect.signature(signature.function).parameters.values()
         assert first.name == "call"
         assert all(one.kind is one.KEYWORD_ONLY for one in rest)

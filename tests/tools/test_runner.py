@@ -25,7 +25,10 @@ from memolith.settings import Settings, load
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="code runs on Linux only")
 OWNER = ("local", "local")
-HEADERS = {1: Path("/usr/include/x86_64-linux-gnu/asm/unistd_64.h"), 2: Path("/usr/include/asm-generic/unistd.h")}
+HEADERS = {
+    1: Path("/usr/include/x86_64-linux-gnu/asm/unistd_64.h"),
+    2: Path("/usr/include/asm-generic/unistd.h"),
+}
 
 
 @pytest.fixture
@@ -34,8 +37,15 @@ def opened(tmp_path: Path) -> Iterator[Any]:
     made: list[App] = []
 
     def make(**settings: object) -> App:
-        given = {"runner_preload": (), **{f"runner_{name}": value for name, value in settings.items()}}
-        made.append(open_app(Settings.model_validate({"data": tmp_path / "data", "embedder": "none", **given})))
+        given = {
+            "runner_preload": (),
+            **{f"runner_{name}": value for name, value in settings.items()},
+        }
+        made.append(
+            open_app(
+                Settings.model_validate({"data": tmp_path / "data", "embedder": "none", **given})
+            )
+        )
         return made[-1]
 
     yield make
@@ -50,7 +60,9 @@ def create(app: App, caller: Caller = ME) -> str:
 
 
 def run(app: App, executor: str, code: str) -> dict[str, Any]:
-    outcome = app.registry.run("run_memory_code", {"executor_id": executor, "code": code}, Call(ME, app.engine))
+    outcome = app.registry.run(
+        "run_memory_code", {"executor_id": executor, "code": code}, Call(ME, app.engine)
+    )
     assert outcome.ok, outcome.body
     return outcome.body["result"]
 
@@ -67,8 +79,17 @@ def test_a_runner_keeps_its_variables_and_answers_in_the_documented_envelope(ope
     assert re.fullmatch(r"executor-[0-9a-f]{32}", executor)
     assert run(app, executor, "x = 6")["error"] is None
     ran = run(app, executor, "import sys\nprint(x * 7)\nprint('aside', file=sys.stderr)")
-    assert {name: ran[name] for name in ("stdout", "stderr", "error", "truncated", "restarted", "warnings")} == {
-        "stdout": "42\n", "stderr": "aside\n", "error": None, "truncated": False, "restarted": False, "warnings": []}
+    assert {
+        name: ran[name]
+        for name in ("stdout", "stderr", "error", "truncated", "restarted", "warnings")
+    } == {
+        "stdout": "42\n",
+        "stderr": "aside\n",
+        "error": None,
+        "truncated": False,
+        "restarted": False,
+        "warnings": [],
+    }
     assert ran["duration_ms"] >= 0
 
 
@@ -100,7 +121,8 @@ def test_a_runner_that_died_answers_again_under_its_id_and_says_so(opened):
     app = opened()
     executor = create(app)
     assert run(app, executor, "x = 1\nimport ctypes\nctypes.string_at(0)")["error"] == (
-        "The runner was ended because it died; its variables are gone.")
+        "The runner was ended because it died; its variables are gone."
+    )
     ran = run(app, executor, "print('x' in globals())")
     assert (ran["stdout"], ran["restarted"], len(ran["warnings"])) == ("False\n", True, 1)
     assert run(app, executor, "1")["restarted"] is False
@@ -109,10 +131,22 @@ def test_a_runner_that_died_answers_again_under_its_id_and_says_so(opened):
 LIMITS = [
     ("wall_s", 0.3, "while True: pass", "it took more than 0.3 s.", True),
     ("cpu_s", 0.2, "while True: pass", "it took more than 0.2 s of CPU.", True),
-    ("memory_mb", 80, "x = []\nwhile True: x.append(bytearray(1 << 20))", "it took more than 80 MB of memory", False),
-    ("threads", 5, "import threading, time\nfor _ in range(50): threading.Thread(target=time.sleep, args=(9,)).start()",
-     "thread", False),
-    ("scratch_mb", 1, "open('big', 'wb').write(bytes(3 << 20))", "OSError", True)]
+    (
+        "memory_mb",
+        80,
+        "x = []\nwhile True: x.append(bytearray(1 << 20))",
+        "it took more than 80 MB of memory",
+        False,
+    ),
+    (
+        "threads",
+        5,
+        "import threading, time\nfor _ in range(50): threading.Thread(target=time.sleep, args=(9,)).start()",
+        "thread",
+        False,
+    ),
+    ("scratch_mb", 1, "open('big', 'wb').write(bytes(3 << 20))", "OSError", True),
+]
 
 
 @pytest.mark.parametrize("name,value,code,reason,kept", LIMITS, ids=[limit[0] for limit in LIMITS])
@@ -157,8 +191,9 @@ def test_no_code_runs_where_it_is_switched_off_and_the_answer_says_why(opened):
     error = refused(app, "create_memory_code_runner")
     assert error.status == 503
     assert "MEMOLITH_RUNNER_MODE is off" in error.message
-    assert app.registry.run("get_tool_availability", {}, Call(ME, app.engine)).body["service_status"][
-        "runner_tools"] == {"sandbox": False, "namespace": False, "landlock": False}
+    assert app.registry.run("get_tool_availability", {}, Call(ME, app.engine)).body[
+        "service_status"
+    ]["runner_tools"] == {"sandbox": False, "namespace": False, "landlock": False}
 
 
 @pytest.mark.parametrize("system", ["darwin", "win32"])
@@ -172,12 +207,20 @@ def test_other_systems_refuse_and_name_the_way_out(tmp_path, monkeypatch, system
 
 def test_modules_are_loaded_ahead(opened):
     app = opened(preload=("colorsys", "no_such_module"))
-    assert run(app, create(app), "import sys; print('colorsys' in sys.modules)")["stdout"] == "True\n"
+    assert (
+        run(app, create(app), "import sys; print('colorsys' in sys.modules)")["stdout"] == "True\n"
+    )
 
 
 def test_settings_come_from_the_environment():
-    chosen = load(environ={"MEMOLITH_RUNNER_WALL_S": "5", "MEMOLITH_RUNNER_MEMORY_MB": "100",
-                           "MEMOLITH_RUNNER_OUTPUT_KB": "7", "MEMOLITH_RUNNER_PRELOAD": "json,csv"})
+    chosen = load(
+        environ={
+            "MEMOLITH_RUNNER_WALL_S": "5",
+            "MEMOLITH_RUNNER_MEMORY_MB": "100",
+            "MEMOLITH_RUNNER_OUTPUT_KB": "7",
+            "MEMOLITH_RUNNER_PRELOAD": "json,csv",
+        }
+    )
     assert (chosen.runner_wall_s, chosen.runner_memory_mb, chosen.runner_output_kb) == (5.0, 100, 7)
     assert chosen.runner_preload == ("json", "csv")
 
@@ -188,9 +231,21 @@ def test_doctor_and_create_tell_the_mode(opened):
     assert mode in ("namespace", "landlock")
     made = app.registry.run("create_memory_code_runner", {}, Call(ME, app.engine)).body["result"]
     assert (made["mode"], bool(made["warnings"])) == (mode, mode == "landlock")
-    shown = subprocess.run([sys.executable, "-m", "memolith.doors.main", "doctor", "--json", "--data",
-                            str(app.settings.data)], capture_output=True, text=True, timeout=60,
-                           env={**os.environ, "MEMOLITH_EMBEDDER": "none"})
+    shown = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "memolith.doors.main",
+            "doctor",
+            "--json",
+            "--data",
+            str(app.settings.data),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, "MEMOLITH_EMBEDDER": "none"},
+    )
     assert json.loads(shown.stdout)["code runner"].startswith(mode)
 
 
@@ -210,11 +265,15 @@ def test_the_file_of_a_document_can_be_read_and_only_under_its_name(tmp_path, op
         return app.sandbox.run(OWNER, executor, code, locate, lambda: False)
 
     for _ in range(2):
-        ran = ask("path = get_memory_path('ds-1', 'sales.csv')\nprint(path.name, path.read_text().split())")
+        ran = ask(
+            "path = get_memory_path('ds-1', 'sales.csv')\nprint(path.name, path.read_text().split())"
+        )
         assert ran.stdout == "sales.csv ['1,2', '3,4']\n"
     assert "is called 'sales.csv'" in ask("get_memory_path('ds-1', 'other.csv')").error
     assert "There is no document 'ds-2'" in ask("get_memory_path('ds-2', 'sales.csv')").error
-    assert "There is no item" in run(app, create(app), "get_memory_path('ds-1', 'sales.csv')")["error"]
+    assert (
+        "There is no item" in run(app, create(app), "get_memory_path('ds-1', 'sales.csv')")["error"]
+    )
 
 
 def test_a_call_that_is_cancelled_ends_soon_and_keeps_the_variables(opened):
@@ -235,7 +294,11 @@ def state_of(pid: int) -> str:
 def test_nothing_runs_between_calls(opened):
     app = opened()
     executor = create(app)
-    run(app, executor, "import threading\ndef f():\n while True: pass\nthreading.Thread(target=f, daemon=True).start()")
+    run(
+        app,
+        executor,
+        "import threading\ndef f():\n while True: pass\nthreading.Thread(target=f, daemon=True).start()",
+    )
     pid, deadline = app.sandbox.runners[executor].pid, time.monotonic() + 10
     while state_of(pid) != "T" and time.monotonic() < deadline:
         os.sched_yield()
@@ -243,12 +306,18 @@ def test_nothing_runs_between_calls(opened):
 
 
 def test_no_process_and_no_folder_outlives_its_server(tmp_path, opened):
-    code = ("import os, sys\nfrom pathlib import Path\nfrom memolith.adapters.sandbox.runners import LinuxSandbox\n"
-            "from memolith.engine.ports import Bounds\nbox = LinuxSandbox(Path(sys.argv[1]), Bounds())\n"
-            "box.create(('a', 'b'))\nprint([*(c.pid for c in box.runners.values()), *(z[0].pid for z in "
-            "box.zygotes.values())], flush=True)\nsys.stdin.read()")
-    server = subprocess.Popen([sys.executable, "-c", code, str(tmp_path / "data")], stdin=subprocess.PIPE,
-                              stdout=subprocess.PIPE, text=True)
+    code = (
+        "import os, sys\nfrom pathlib import Path\nfrom memolith.adapters.sandbox.runners import LinuxSandbox\n"
+        "from memolith.engine.ports import Bounds\nbox = LinuxSandbox(Path(sys.argv[1]), Bounds())\n"
+        "box.create(('a', 'b'))\nprint([*(c.pid for c in box.runners.values()), *(z[0].pid for z in "
+        "box.zygotes.values())], flush=True)\nsys.stdin.read()"
+    )
+    server = subprocess.Popen(
+        [sys.executable, "-c", code, str(tmp_path / "data")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     pids = json.loads(server.stdout.readline())
     assert len(pids) == 2
     server.send_signal(signal.SIGKILL)
@@ -299,13 +368,23 @@ def test_the_table_of_calls_is_that_of_the_kernel(column):
     if not HEADERS[column].exists():
         pytest.skip("the headers of the kernel are not here")
     text = HEADERS[column].read_text()
-    known = {name: int(number) for name, number in re.findall(r"#define __NR(?:3264)?_(\w+)\s+(\d+)", text)}
+    known = {
+        name: int(number)
+        for name, number in re.findall(r"#define __NR(?:3264)?_(\w+)\s+(\d+)", text)
+    }
     # The generic header calls it by its older name.
     known.setdefault("newfstatat", known.get("fstatat", 0))
-    rows = [line.split() for line in (Path(sys.modules[LinuxSandbox.__module__].__file__).with_name(
-        "syscalls.txt")).read_text().splitlines()]
-    assert [(row[1], row[1 + column]) for row in rows if row[1 + column] != "-"
-            and known.get(row[1]) != int(row[1 + column])] == []
+    rows = [
+        line.split()
+        for line in (Path(sys.modules[LinuxSandbox.__module__].__file__).with_name("syscalls.txt"))
+        .read_text()
+        .splitlines()
+    ]
+    assert [
+        (row[1], row[1 + column])
+        for row in rows
+        if row[1 + column] != "-" and known.get(row[1]) != int(row[1 + column])
+    ] == []
 
 
 @pytest.mark.full
@@ -314,9 +393,11 @@ def test_the_promised_packages_are_there_and_matplotlib_is_not(opened):
     executor = create(app)
     code = "import numpy, openpyxl, pandas, scipy, sklearn, xgboost, xlrd\nprint('all')"
     assert run(app, executor, code)["stdout"] == "all\n"
-    work = ("frame = pandas.DataFrame({'a': [1, 2], 'b': [3, 4]})\nframe.to_excel('b.xlsx')\n"
-            "print(pandas.read_excel('b.xlsx').b.sum(), xgboost.XGBRegressor(n_estimators=2).fit(frame[['a']], "
-            "frame.b).predict(frame[['a']]).shape)")
+    work = (
+        "frame = pandas.DataFrame({'a': [1, 2], 'b': [3, 4]})\nframe.to_excel('b.xlsx')\n"
+        "print(pandas.read_excel('b.xlsx').b.sum(), xgboost.XGBRegressor(n_estimators=2).fit(frame[['a']], "
+        "frame.b).predict(frame[['a']]).shape)"
+    )
     ran = run(app, executor, work)
     assert (ran["stdout"], ran["error"]) == ("7 (2,)\n", None)
     assert "ModuleNotFoundError" in run(app, executor, "import matplotlib")["error"]

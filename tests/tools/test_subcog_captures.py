@@ -20,23 +20,68 @@ POSTGRES = "Use PostgreSQL for primary storage because of JSONB support"
 def aged(app: App, id: str, days: float, **attributes: Any) -> None:
     """Bring in a memory of the past."""
     at = (datetime.now(UTC) - timedelta(days=days)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-    app.engine.upkeep.import_(ME, [json.dumps({"event": {
-        "seq": 1, "stream": id, "version": 1, "type": "remembered", "actor": "local", "at": at, "key": None,
-        "data": {"kind": "memory", "title": id, "status": "active", "owner": "local", "audience": "user",
-                 "project": None, "namespace": "context", "tags": [], "attributes": attributes,
-                 "blocks": [{"text": f"about {id}"}], "chunker": 1}}})])
+    app.engine.upkeep.import_(
+        ME,
+        [
+            json.dumps(
+                {
+                    "event": {
+                        "seq": 1,
+                        "stream": id,
+                        "version": 1,
+                        "type": "remembered",
+                        "actor": "local",
+                        "at": at,
+                        "key": None,
+                        "data": {
+                            "kind": "memory",
+                            "title": id,
+                            "status": "active",
+                            "owner": "local",
+                            "audience": "user",
+                            "project": None,
+                            "namespace": "context",
+                            "tags": [],
+                            "attributes": attributes,
+                            "blocks": [{"text": f"about {id}"}],
+                            "chunker": 1,
+                        },
+                    }
+                }
+            )
+        ],
+    )
 
 
 def test_the_documented_capture_and_recall(app):
-    made = run(app, "capture", namespace="decisions", content=POSTGRES, tags=["database", "architecture"],
-               source="ARCHITECTURE.md")
+    made = run(
+        app,
+        "capture",
+        namespace="decisions",
+        content=POSTGRES,
+        tags=["database", "architecture"],
+        source="ARCHITECTURE.md",
+    )
     assert made == {"id": made["id"], "urn": f"subcog://user/decisions/{made['id']}"}
-    answer = run(app, "recall", query="database storage decision", filter="ns:decisions since:7d", mode="hybrid",
-                 detail="medium", limit=5)
-    hit, = answer["results"]
+    answer = run(
+        app,
+        "recall",
+        query="database storage decision",
+        filter="ns:decisions since:7d",
+        mode="hybrid",
+        detail="medium",
+        limit=5,
+    )
+    (hit,) = answer["results"]
     assert 0 < hit.pop("score") <= 1
-    assert hit == {"id": made["id"], "namespace": "decisions", "tags": ["architecture", "database"],
-                   "content": POSTGRES, "uri": f"subcog://memory/{made['id']}", "urn": made["urn"]}
+    assert hit == {
+        "id": made["id"],
+        "namespace": "decisions",
+        "tags": ["architecture", "database"],
+        "content": POSTGRES,
+        "uri": f"subcog://memory/{made['id']}",
+        "urn": made["urn"],
+    }
     assert answer["total"] == 1
 
 
@@ -48,7 +93,10 @@ def test_every_namespace_is_taken_and_another_is_refused_with_the_list(app):
         assert found(app, namespace=name) == [] == found(app, filter=f"ns:{name}")
         id = capture(app, f"Something about {name}.", name)
         assert found(app, namespace=name) == [id] == found(app, filter=f"namespace:{name}")
-    assert run(app, "get", memory_id=capture(app, "Tidy this up.", "tech_debt"))["namespace"] == "tech-debt"
+    assert (
+        run(app, "get", memory_id=capture(app, "Tidy this up.", "tech_debt"))["namespace"]
+        == "tech-debt"
+    )
     code, field, words = refused(app, "capture", content="x", namespace="zoo")
     assert (code, field) == (-32602, "namespace")
     assert all(name in words for name in names)
@@ -59,12 +107,23 @@ def test_every_namespace_is_taken_and_another_is_refused_with_the_list(app):
 def test_the_domain_says_who_sees_a_capture_and_a_stated_project_counts(app):
     ann, bob = (Caller(user=name, project="github.com/acme/widgets") for name in ("ann", "bob"))
     eve = Caller(user="eve")
-    made = {domain: run(app, "capture", ann, content=f"For the {domain}.", namespace="config", domain=domain)
-            for domain in ("project", "user", "org")}
+    made = {
+        domain: run(
+            app, "capture", ann, content=f"For the {domain}.", namespace="config", domain=domain
+        )
+        for domain in ("project", "user", "org")
+    }
     assert [made[domain]["urn"].split("/")[2] for domain in made] == ["project", "user", "org"]
-    seen = {who.user: {row["id"] for row in run(app, "recall", who)["results"]} for who in (ann, bob, eve)}
+    seen = {
+        who.user: {row["id"] for row in run(app, "recall", who)["results"]}
+        for who in (ann, bob, eve)
+    }
     ids = {domain: one["id"] for domain, one in made.items()}
-    assert seen == {"ann": set(ids.values()), "bob": {ids["project"], ids["org"]}, "eve": {ids["org"]}}
+    assert seen == {
+        "ann": set(ids.values()),
+        "bob": {ids["project"], ids["org"]},
+        "eve": {ids["org"]},
+    }
     whole = run(app, "get", bob, memory_id=ids["project"])
     assert (whole["project"], whole["domain"]) == ("github.com/acme/widgets", "project")
     assert run(app, "get", ann, memory_id=ids["user"])["project"] is None
@@ -103,13 +162,18 @@ def test_a_capture_with_a_ttl_is_gone_when_its_time_is_over(app):
     assert app.engine.past.last(ME, "older").type == "erased"
     assert app.engine.upkeep.verify() == []
     for bad in ("soon", "7", "-1d", "1.5h", "200000w"):
-        assert refused(app, "capture", content="x", namespace="config", ttl=bad)[:2] == (-32608, "ttl")
+        assert refused(app, "capture", content="x", namespace="config", ttl=bad)[:2] == (
+            -32608,
+            "ttl",
+        )
 
 
 def test_a_retried_capture_with_a_ttl_is_kept_once(app):
     call = Call(ME, app.engine, idempotency_key="k")
     arguments = {"content": "Once.", "namespace": "config", "ttl": "1h"}
-    first, second = (app.registry.run("subcog_capture", arguments, call).body["id"] for _ in range(2))
+    first, second = (
+        app.registry.run("subcog_capture", arguments, call).body["id"] for _ in range(2)
+    )
     assert first == second
 
 
@@ -142,7 +206,9 @@ def test_without_a_query_memories_are_listed_in_pages_that_neither_overlap_nor_s
     ids = [capture(app, f"Number {n}", "progress" if n % 2 else "apis") for n in range(9)]
     asked = {} if query is None else {"query": query}
     assert found(app, **asked) == ids[::-1]
-    assert [id for offset in (0, 4, 8) for id in found(app, **asked, limit=4, offset=offset)] == ids[::-1]
+    assert [
+        id for offset in (0, 4, 8) for id in found(app, **asked, limit=4, offset=offset)
+    ] == ids[::-1]
     assert run(app, "recall", **asked, limit=2)["total"] == 9
     assert found(app, **asked, namespace="apis") == ids[::-2]
     assert found(app, **asked, namespace="apis", filter="ns:apis,progress") == ids[::-2]
@@ -154,7 +220,9 @@ def test_pages_of_a_search_neither_overlap_nor_skip(app):
         capture(app, f"zebra {'stripe ' * n}")
     whole = found(app, query="zebra")
     assert len(whole) == 9
-    assert [id for offset in (0, 4, 8) for id in found(app, query="zebra", limit=4, offset=offset)] == whole
+    assert [
+        id for offset in (0, 4, 8) for id in found(app, query="zebra", limit=4, offset=offset)
+    ] == whole
     for n in range(45):
         capture(app, f"zebra number {n}")
     assert [len(found(app)), len(found(app, query="zebra"))] == [50, 10]
@@ -162,8 +230,10 @@ def test_pages_of_a_search_neither_overlap_nor_skip(app):
 
 def test_the_three_levels_of_detail(app):
     id = capture(app, "word " * 100, source="a.md", tags=["t"])
-    light, medium, whole = (run(app, "recall", query="word", detail=detail)["results"][0]
-                            for detail in ("light", "medium", "everything"))
+    light, medium, whole = (
+        run(app, "recall", query="word", detail=detail)["results"][0]
+        for detail in ("light", "medium", "everything")
+    )
     assert light.keys() == {"id", "urn", "uri", "namespace", "tags"}
     assert medium["content"] == ("word " * 100)[:200] + "…"
     assert whole["content"] == "word " * 100
@@ -187,9 +257,20 @@ def test_the_three_modes(smart):
 def test_get_takes_ids_addresses_and_urns_and_counts_as_a_reading(app):
     made = run(app, "capture", content=POSTGRES, namespace="decisions", source="a.md")
     id = made["id"]
-    for name in (id, made["urn"], f"subcog://memory/{id}", f"subcog://_/decisions/{id}", f"subcog://_/_/{id}"):
+    for name in (
+        id,
+        made["urn"],
+        f"subcog://memory/{id}",
+        f"subcog://_/decisions/{id}",
+        f"subcog://_/_/{id}",
+    ):
         assert run(app, "get", memory_id=name)["content"] == POSTGRES
-    for name in (f"subcog://org/decisions/{id}", f"subcog://user/apis/{id}", "nope", "subcog://memory/nope"):
+    for name in (
+        f"subcog://org/decisions/{id}",
+        f"subcog://user/apis/{id}",
+        "nope",
+        "subcog://memory/nope",
+    ):
         assert refused(app, "get", memory_id=name)[:2] == (-32604, "memory_id")
     assert app.engine.accesses(ME, [id])[id][0] == 5
 
@@ -215,9 +296,17 @@ def test_an_update_changes_text_and_tags_and_is_found_anew(smart):
 def test_a_delete_leaves_a_tombstone_that_can_be_restored_and_hard_erases(app):
     id = capture(app, "Remove me.")
     assert run(app, "delete", memory_id=id)["status"] == "tombstoned"
-    assert refused(app, "get", memory_id=id)[0] == refused(app, "update", memory_id=id, tags=[])[0] == -32604
+    assert (
+        refused(app, "get", memory_id=id)[0]
+        == refused(app, "update", memory_id=id, tags=[])[0]
+        == -32604
+    )
     assert refused(app, "delete", memory_id=id)[0] == -32604
-    assert (found(app), found(app, filter="status:tombstoned"), found(app, filter="status:deleted")) == ([], [id], [id])
+    assert (
+        found(app),
+        found(app, filter="status:tombstoned"),
+        found(app, filter="status:deleted"),
+    ) == ([], [id], [id])
     app.engine.restore(ME, id)
     assert found(app) == [id]
     run(app, "delete", memory_id=id)
@@ -226,8 +315,16 @@ def test_a_delete_leaves_a_tombstone_that_can_be_restored_and_hard_erases(app):
 
 
 def test_what_lanonasis_writes_is_a_capture_too_and_the_other_way_round(app):
-    made = app.registry.run("create_memory", {"title": "Deploys", "content": "Need the VPN.", "memory_type": "workflow",
-                                              "tags": ["ops"]}, Call(ME, app.engine)).body
+    made = app.registry.run(
+        "create_memory",
+        {
+            "title": "Deploys",
+            "content": "Need the VPN.",
+            "memory_type": "workflow",
+            "tags": ["ops"],
+        },
+        Call(ME, app.engine),
+    ).body
     assert found(app, filter="ns:patterns tag:ops") == [made["id"]]
     assert run(app, "get", memory_id=made["id"])["namespace"] == "patterns"
     id = capture(app, "First line.\nSecond line.", "tech-debt")
@@ -239,10 +336,12 @@ def test_what_lanonasis_writes_is_a_capture_too_and_the_other_way_round(app):
 
 
 def test_empty_and_unknown_arguments_are_refused_by_name(app):
-    for code, field, arguments in [(-32602, "content", {"content": "", "namespace": "config"}),
-                                   (-32608, "content", {"content": " \n", "namespace": "config"}),
-                                   (-32602, "agent_id", {"content": "x", "namespace": "config", "agent_id": "a" * 61}),
-                                   (-32608, "tags", {"content": "x", "namespace": "config", "tags": [" "]})]:
+    for code, field, arguments in [
+        (-32602, "content", {"content": "", "namespace": "config"}),
+        (-32608, "content", {"content": " \n", "namespace": "config"}),
+        (-32602, "agent_id", {"content": "x", "namespace": "config", "agent_id": "a" * 61}),
+        (-32608, "tags", {"content": "x", "namespace": "config", "tags": [" "]}),
+    ]:
         assert refused(app, "capture", **arguments)[:2] == (code, field)
     assert refused(app, "recall", filter="ns:decisions colour:red")[1] == "filter"
     assert refused(app, "recall", limit=1001)[1] == "limit"

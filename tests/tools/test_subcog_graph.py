@@ -15,8 +15,20 @@ from stores import each_store
 
 pytestmark = each_store
 NOBODY = "01a1e0a6-0000-7000-8000-000000000000"
-NAMES = ['a "b" c', "x] --> [y", "C++ & C#", "end", "<b>bold</b>", "back\\slash", "`tick`", "{curly} |pipe|",
-         "Zoë 漢字", '"; n9 -> n0; "', "100% #35; &amp;", "subgraph"]
+NAMES = [
+    'a "b" c',
+    "x] --> [y",
+    "C++ & C#",
+    "end",
+    "<b>bold</b>",
+    "back\\slash",
+    "`tick`",
+    "{curly} |pipe|",
+    "Zoë 漢字",
+    '"; n9 -> n0; "',
+    "100% #35; &amp;",
+    "subgraph",
+]
 
 
 def ask(app: App, tool: str, caller: Caller = ME, **arguments: Any) -> dict[str, Any]:
@@ -40,12 +52,22 @@ def refused(app: App, tool: str, **arguments: Any) -> tuple[int, str]:
 
 
 def make(app: App, *names: str, type: str = "Technology", caller: Caller = ME) -> list[str]:
-    return [ask(app, "entities", caller, action="create", name=name, entity_type=type)["id"] for name in names]
+    return [
+        ask(app, "entities", caller, action="create", name=name, entity_type=type)["id"]
+        for name in names
+    ]
 
 
 def tie(app: App, source: str, target: str, type: str = "Uses", **more: Any) -> dict[str, Any]:
-    return ask(app, "relationships", action="create", from_entity=source, to_entity=target, relationship_type=type,
-               **more)
+    return ask(
+        app,
+        "relationships",
+        action="create",
+        from_entity=source,
+        to_entity=target,
+        relationship_type=type,
+        **more,
+    )
 
 
 def named(body: dict[str, Any]) -> set[str]:
@@ -53,7 +75,10 @@ def named(body: dict[str, Any]) -> set[str]:
 
 
 def told(body: dict[str, Any]) -> set[tuple[str, str, str]]:
-    return {(one["from_entity"], one["relationship_type"], one["to_entity"]) for one in body["relationships"]}
+    return {
+        (one["from_entity"], one["relationship_type"], one["to_entity"])
+        for one in body["relationships"]
+    }
 
 
 def refers(app: App, text: str) -> str:
@@ -64,25 +89,48 @@ def refers(app: App, text: str) -> str:
 
 
 def test_the_documented_example_extracts_and_stores_with_what_the_sentence_says(app):
-    body = ask(app, "entities", action="extract", store=True, min_confidence=0.7,
-               content="Alice from Anthropic uses Rust to build the Claude API.")
+    body = ask(
+        app,
+        "entities",
+        action="extract",
+        store=True,
+        min_confidence=0.7,
+        content="Alice from Anthropic uses Rust to build the Claude API.",
+    )
     ids = {one["name"]: one["id"] for one in body["entities"]}
     assert {(one["entity_type"], one["name"]) for one in body["entities"]} == {
-        ("Person", "Alice"), ("Organization", "Anthropic"), ("Technology", "Rust"), ("Technology", "Claude API")}
-    assert told(body) == {(ids["Alice"], "WorksAt", ids["Anthropic"]), (ids["Alice"], "Uses", ids["Rust"])}
+        ("Person", "Alice"),
+        ("Organization", "Anthropic"),
+        ("Technology", "Rust"),
+        ("Technology", "Claude API"),
+    }
+    assert told(body) == {
+        (ids["Alice"], "WorksAt", ids["Anthropic"]),
+        (ids["Alice"], "Uses", ids["Rust"]),
+    }
     assert {one["evidence"] for one in body["relationships"]} == {
-        "Alice from Anthropic uses Rust to build the Claude API."}
+        "Alice from Anthropic uses Rust to build the Claude API."
+    }
     assert (body["entity_count"], body["relationship_count"], body["method"]) == (4, 2, "built-in")
     assert named(ask(app, "entities", action="list")) == set(ids)
     assert told(ask(app, "relationships", action="list")) == told(body)
     again = ask(app, "entities", action="extract", content="alice uses Rust.", store=True)
-    assert {one["id"] for one in again["entities"]} <= set(ids.values()), "what is known is not stored twice"
+    assert {one["id"] for one in again["entities"]} <= set(ids.values()), (
+        "what is known is not stored twice"
+    )
     assert ask(app, "entities", action="list")["entity_count"] == 4
 
 
 def test_what_two_sentences_say_is_told_once_and_is_surer(app):
-    once = ask(app, "entities", action="extract", content="Alice works at Anthropic.")["relationships"]
-    twice = ask(app, "entities", action="extract", content="Alice works at Anthropic. Alice from Anthropic wrote it.")
+    once = ask(app, "entities", action="extract", content="Alice works at Anthropic.")[
+        "relationships"
+    ]
+    twice = ask(
+        app,
+        "entities",
+        action="extract",
+        content="Alice works at Anthropic. Alice from Anthropic wrote it.",
+    )
     assert [link["relationship_type"] for link in twice["relationships"]] == ["WorksAt"]
     assert twice["relationships"][0]["evidence"] == "Alice works at Anthropic."
     assert once[0]["confidence"] < twice["relationships"][0]["confidence"] < 1
@@ -94,9 +142,13 @@ def test_extraction_stores_only_where_asked_and_keeps_to_the_confidence(app):
     assert named(shown) == {"Oyelaran", "Kafka"}
     assert "id" not in shown["entities"][0]
     assert ask(app, "entities", action="list")["entity_count"] == 0
-    assert named(ask(app, "entities", action="extract", content=text, min_confidence=0.9)) == {"Kafka"}
+    assert named(ask(app, "entities", action="extract", content=text, min_confidence=0.9)) == {
+        "Kafka"
+    }
     assert named(ask(app, "entities", action="extract", content="Spark is nice.")) == set()
-    assert named(ask(app, "entities", action="extract", content="Spark is nice.", min_confidence=0.3)) == {"Spark"}
+    assert named(
+        ask(app, "entities", action="extract", content="Spark is nice.", min_confidence=0.3)
+    ) == {"Spark"}
 
 
 def test_what_the_graph_knows_is_found_by_name_and_by_alias_in_any_case(app):
@@ -111,27 +163,60 @@ def test_what_the_graph_knows_is_found_by_name_and_by_alias_in_any_case(app):
 
 def test_a_memory_gives_its_text_and_gets_its_mentions(app):
     memory = refers(app, "Maria moved the cache to Redis.")
-    body = ask(app, "entities", action="extract", memory_id=f"subcog://project/context/{memory}", store=True)
+    body = ask(
+        app,
+        "entities",
+        action="extract",
+        memory_id=f"subcog://project/context/{memory}",
+        store=True,
+    )
     assert named(body) == {"Maria", "Redis"}
     ids = {one["name"]: one["id"] for one in body["entities"]}
     mentions = ask(app, "relationships", action="list", relationship_type="MentionedIn")
     assert told(mentions) == {(id, "MentionedIn", memory) for id in ids.values()}
-    around = ask(app, "graph", operation="neighbors", entity_id="Maria", relationship_types=["MentionedIn"], depth=2)
+    around = ask(
+        app,
+        "graph",
+        operation="neighbors",
+        entity_id="Maria",
+        relationship_types=["MentionedIn"],
+        depth=2,
+    )
     assert {(one["entity_type"], one["id"]) for one in around["entities"]} == {
-        ("Memory", memory), ("Technology", ids["Redis"])}
-    other = ask(app, "entities", action="extract", content="Tom knows.", memory_id=memory, store=True)
+        ("Memory", memory),
+        ("Technology", ids["Redis"]),
+    }
+    other = ask(
+        app, "entities", action="extract", content="Tom knows.", memory_id=memory, store=True
+    )
     assert named(other) == {"Tom"}, "a text that is given goes before that of the memory"
     assert refused(app, "entities", action="extract", memory_id=NOBODY) == (-32604, "memory_id")
     assert refused(app, "entities", action="extract", content=" \n") == (-32608, "content")
 
 
 def test_an_entity_is_made_read_listed_by_type_and_limited(app):
-    made = ask(app, "entities", action="create", name="PostgreSQL", entity_type="Technology",
-               properties={"since": 1996})
-    assert (made["name"], made["entity_type"], made["properties"]) == ("PostgreSQL", "Technology", {"since": 1996})
+    made = ask(
+        app,
+        "entities",
+        action="create",
+        name="PostgreSQL",
+        entity_type="Technology",
+        properties={"since": 1996},
+    )
+    assert (made["name"], made["entity_type"], made["properties"]) == (
+        "PostgreSQL",
+        "Technology",
+        {"since": 1996},
+    )
     assert (made["confidence"], made["aliases"]) == (1.0, [])
-    for way in (made["id"], made["urn"], f"urn:subcog:entity:{made['id']}", "PostgreSQL", "postgresql",
-                "entity_postgresql"):
+    for way in (
+        made["id"],
+        made["urn"],
+        f"urn:subcog:entity:{made['id']}",
+        "PostgreSQL",
+        "postgresql",
+        "entity_postgresql",
+    ):
         assert ask(app, "entities", action="get", entity_id=way) == made
     make(app, "Maria", "Tom", type="Person")
     assert named(ask(app, "entities", action="list", entity_type="Person")) == {"Maria", "Tom"}
@@ -140,8 +225,11 @@ def test_an_entity_is_made_read_listed_by_type_and_limited(app):
 
 
 def test_a_name_stands_once_per_type_and_a_name_of_two_needs_the_id(app):
-    first, = make(app, "Mercury")
-    assert refused(app, "entities", action="create", name="Mercury", entity_type="Technology") == (-32608, "name")
+    (first,) = make(app, "Mercury")
+    assert refused(app, "entities", action="create", name="Mercury", entity_type="Technology") == (
+        -32608,
+        "name",
+    )
     make(app, "Mercury", type="Organization")
     assert refused(app, "entities", action="get", entity_id="mercury") == (-32608, "entity_id")
     assert ask(app, "entities", action="get", entity_id=first)["entity_type"] == "Technology"
@@ -154,7 +242,10 @@ def test_to_delete_an_entity_cuts_its_relationships_and_mentions(app):
     tie(app, "B", "C")
     tie(app, "A", refers(app, "Of A."), "MentionedIn")
     assert ask(app, "entities", action="delete", entity_id="A") == {
-        "id": a, "deleted": True, "relationships_removed": 3}
+        "id": a,
+        "deleted": True,
+        "relationships_removed": 3,
+    }
     assert named(ask(app, "entities", action="list")) == {"B", "C"}
     assert ask(app, "relationships", action="list")["relationship_count"] == 1
     assert refused(app, "relationships", action="get", relationship_id=first["id"])[0] == -32604
@@ -170,15 +261,23 @@ def test_merge_shows_first_and_then_does_exactly_that(app):
     tie(app, "Maria", "Postgres")
     tie(app, "Postgres", "PG", "RelatesTo")
     moved = tie(app, "PG", "Maria", "Created", properties={"n": 1}, valid_from="2020-01-01")
-    asked = {"action": "merge", "entity_ids": ["Postgres", "PG", "PostgreSQL"], "canonical_name": "PostgreSQL"}
+    asked = {
+        "action": "merge",
+        "entity_ids": ["Postgres", "PG", "PostgreSQL"],
+        "canonical_name": "PostgreSQL",
+    }
     shown = ask(app, "entities", **asked, dry_run=True)
     assert ask(app, "entities", action="list")["entity_count"] == 4
     assert ask(app, "relationships", action="list")["relationship_count"] == 4
     done = ask(app, "entities", **asked)
     assert (done["entity"]["id"], sorted(done["entity"]["aliases"])) == (kept, ["PG", "Postgres"])
     assert done["merged"] == [gone, more]
-    new, = done["relationships"]
-    assert (new["from_entity"], new["properties"], new["valid_from"]) == (kept, {"n": 1}, moved["valid_from"])
+    (new,) = done["relationships"]
+    assert (new["from_entity"], new["properties"], new["valid_from"]) == (
+        kept,
+        {"n": 1},
+        moved["valid_from"],
+    )
 
     def steady(body: dict[str, Any]) -> str:
         return re.sub(r'rel-[\w-]+|\d{4}-\d\d-\d\dT[\d:.]+Z|"dry_run": \w+', "", json.dumps(body))
@@ -209,14 +308,29 @@ def test_merge_takes_the_first_name_or_a_new_one_and_refuses_what_makes_no_sense
     ask(app, "entities", action="create", name="D", entity_type="Concept", properties={"x": 1})
     assert ask(app, "entities", action="merge", entity_ids=[a, b])["entity"]["name"] == "A"
     renamed = ask(app, "entities", action="merge", entity_ids=[c, "D"], canonical_name="Sea")
-    assert (renamed["entity"]["name"], renamed["entity"]["aliases"], renamed["entity"]["properties"]) == (
-        "Sea", ["C", "D"], {"x": 1})
+    assert (
+        renamed["entity"]["name"],
+        renamed["entity"]["aliases"],
+        renamed["entity"]["properties"],
+    ) == ("Sea", ["C", "D"], {"x": 1})
     assert refused(app, "entities", action="merge", entity_ids=[a]) == (-32602, "entity_ids")
     assert refused(app, "entities", action="merge", entity_ids=[a, "A"]) == (-32608, "entity_ids")
-    assert refused(app, "entities", action="merge", entity_ids=[a, NOBODY]) == (-32604, "entity_ids")
+    assert refused(app, "entities", action="merge", entity_ids=[a, NOBODY]) == (
+        -32604,
+        "entity_ids",
+    )
     for dry_run in (True, False):
-        assert refused(app, "entities", action="merge", entity_ids=[c, *make(app, f"E{dry_run}")], canonical_name="A",
-                       dry_run=dry_run)[0] == -32608, "the name of another"
+        assert (
+            refused(
+                app,
+                "entities",
+                action="merge",
+                entity_ids=[c, *make(app, f"E{dry_run}")],
+                canonical_name="A",
+                dry_run=dry_run,
+            )[0]
+            == -32608
+        ), "the name of another"
 
 
 # Relationships
@@ -225,18 +339,38 @@ def test_merge_takes_the_first_name_or_a_new_one_and_refuses_what_makes_no_sense
 def test_a_relationship_is_made_read_changed_and_cut(app):
     a, b = make(app, "A", "B")
     first = tie(app, "A", "B", "WorksAt", properties={"role": "cook"})
-    assert (first["from_entity"], first["to_entity"], first["relationship_type"], first["confidence"]) == (
-        a, b, "WorksAt", 1.0)
+    assert (
+        first["from_entity"],
+        first["to_entity"],
+        first["relationship_type"],
+        first["confidence"],
+    ) == (a, b, "WorksAt", 1.0)
     again = tie(app, a, b, "WorksAt", properties={"role": "chef"})
     assert (again["id"], again["properties"]) == (first["id"], {"role": "chef"})
     assert ask(app, "relationships", action="get", relationship_id=first["id"]) == again
-    assert ask(app, "relationships", action="delete", relationship_id=first["id"])["deleted"] is True
+    assert (
+        ask(app, "relationships", action="delete", relationship_id=first["id"])["deleted"] is True
+    )
     for action in ("get", "delete"):
-        assert refused(app, "relationships", action=action, relationship_id=first["id"]) == (-32604, "relationship_id")
+        assert refused(app, "relationships", action=action, relationship_id=first["id"]) == (
+            -32604,
+            "relationship_id",
+        )
 
 
-@pytest.mark.parametrize("type", ["WorksAt", "Created", "Uses", "Implements", "PartOf", "RelatesTo", "Supersedes",
-                                  "ConflictsWith"])
+@pytest.mark.parametrize(
+    "type",
+    [
+        "WorksAt",
+        "Created",
+        "Uses",
+        "Implements",
+        "PartOf",
+        "RelatesTo",
+        "Supersedes",
+        "ConflictsWith",
+    ],
+)
 def test_every_type_is_taken_as_documented(app, type):
     make(app, "A", "B")
     assert tie(app, "A", "B", type)["relationship_type"] == type
@@ -248,10 +382,19 @@ def test_relationships_are_listed_by_entity_direction_type_and_limit(app):
     tie(app, "C", "A", "PartOf")
     tie(app, "B", "C")
     assert ask(app, "relationships", action="list")["relationship_count"] == 3
-    assert told(ask(app, "relationships", action="list", entity_id="A")) == {(a, "Uses", b), (c, "PartOf", a)}
-    assert told(ask(app, "relationships", action="list", entity_id="A", direction="outgoing")) == {(a, "Uses", b)}
-    assert told(ask(app, "relationships", action="list", entity_id="A", direction="incoming")) == {(c, "PartOf", a)}
-    assert told(ask(app, "relationships", action="list", relationship_type="PartOf")) == {(c, "PartOf", a)}
+    assert told(ask(app, "relationships", action="list", entity_id="A")) == {
+        (a, "Uses", b),
+        (c, "PartOf", a),
+    }
+    assert told(ask(app, "relationships", action="list", entity_id="A", direction="outgoing")) == {
+        (a, "Uses", b)
+    }
+    assert told(ask(app, "relationships", action="list", entity_id="A", direction="incoming")) == {
+        (c, "PartOf", a)
+    }
+    assert told(ask(app, "relationships", action="list", relationship_type="PartOf")) == {
+        (c, "PartOf", a)
+    }
     page = ask(app, "relationships", action="list", limit=2)
     assert (len(page["relationships"]), page["relationship_count"]) == (2, 3)
 
@@ -259,28 +402,47 @@ def test_relationships_are_listed_by_entity_direction_type_and_limit(app):
 def test_bad_relationships_are_refused_by_name(app):
     a, _ = make(app, "A", "B")
     good = {"action": "create", "from_entity": "A", "to_entity": "B", "relationship_type": "Uses"}
-    for wrong, said in (({"from_entity": NOBODY}, (-32604, "from_entity")), ({"to_entity": "Z"}, (-32604, "to_entity")),
-                        ({"to_entity": a}, (-32608, "to_entity")), ({"valid_from": "soon"}, (-32608, "valid_from")),
-                        ({"relationship_type": "Likes"}, (-32602, "relationship_type")),
-                        ({"relationship_type": "MentionedIn"}, (-32604, "to_entity")),
-                        ({"valid_from": "2024-01-02", "valid_to": "2024-01-02"}, (-32608, "valid_to")),
-                        ({"limit": 3}, (-32602, "limit"))):
+    for wrong, said in (
+        ({"from_entity": NOBODY}, (-32604, "from_entity")),
+        ({"to_entity": "Z"}, (-32604, "to_entity")),
+        ({"to_entity": a}, (-32608, "to_entity")),
+        ({"valid_from": "soon"}, (-32608, "valid_from")),
+        ({"relationship_type": "Likes"}, (-32602, "relationship_type")),
+        ({"relationship_type": "MentionedIn"}, (-32604, "to_entity")),
+        ({"valid_from": "2024-01-02", "valid_to": "2024-01-02"}, (-32608, "valid_to")),
+        ({"limit": 3}, (-32602, "limit")),
+    ):
         assert refused(app, "relationships", **good | wrong) == said
 
 
 def test_infer_reads_what_memories_state_and_gives_the_sentence(app):
-    alice, = make(app, "Alice", type="Person")
+    (alice,) = make(app, "Alice", type="Person")
     postgres, redis = make(app, "Postgres", "Redis")
     memory = refers(app, "The ledger is new. Alice uses Postgres for it. Nobody likes the name.")
-    body = ask(app, "relationships", action="infer", entity_ids=["entity_alice", "entity_postgres"], store=True,
-               min_confidence=0.7)
-    said, = body["relationships"]
-    assert (said["from_entity"], said["relationship_type"], said["to_entity"]) == (alice, "Uses", postgres)
+    body = ask(
+        app,
+        "relationships",
+        action="infer",
+        entity_ids=["entity_alice", "entity_postgres"],
+        store=True,
+        min_confidence=0.7,
+    )
+    (said,) = body["relationships"]
+    assert (said["from_entity"], said["relationship_type"], said["to_entity"]) == (
+        alice,
+        "Uses",
+        postgres,
+    )
     assert (said["evidence"], said["memory_id"]) == ("Alice uses Postgres for it.", memory)
-    kept, = ask(app, "relationships", action="list")["relationships"]
+    (kept,) = ask(app, "relationships", action="list")["relationships"]
     assert (kept["memory_id"], kept["confidence"]) == (memory, said["confidence"])
-    assert "evidence" not in kept, "the text of a memory lies in no other stream, so that it can be erased"
-    assert ask(app, "relationships", action="infer", entity_ids=["Alice", redis])["relationships"] == []
+    assert "evidence" not in kept, (
+        "the text of a memory lies in no other stream, so that it can be erased"
+    )
+    assert (
+        ask(app, "relationships", action="infer", entity_ids=["Alice", redis])["relationships"]
+        == []
+    )
 
 
 def test_infer_takes_shared_mentions_as_a_hint_that_grows(app):
@@ -288,13 +450,15 @@ def test_infer_takes_shared_mentions_as_a_hint_that_grows(app):
     pair = {"action": "infer", "entity_ids": ["Kafka", "Redis"]}
     refers(app, "Kafka was slow on Monday while Redis was full.")
     assert ask(app, "relationships", **pair)["relationships"] == []
-    weak, = ask(app, "relationships", **pair, min_confidence=0.5)["relationships"]
+    (weak,) = ask(app, "relationships", **pair, min_confidence=0.5)["relationships"]
     refers(app, "On Tuesday Redis and then Kafka had to be started anew.")
-    strong, = ask(app, "relationships", **pair)["relationships"]
+    (strong,) = ask(app, "relationships", **pair)["relationships"]
     assert (weak["confidence"], strong["confidence"]) == (0.5, 0.75)
     assert strong["relationship_type"] == "RelatesTo"
     assert strong["evidence"] == "Kafka was slow on Monday while Redis was full."
-    assert ask(app, "relationships", action="list")["relationships"] == [], "nothing is stored unless asked"
+    assert ask(app, "relationships", action="list")["relationships"] == [], (
+        "nothing is stored unless asked"
+    )
     ask(app, "relationships", **pair, store=True)
     ask(app, "relationships", **pair, store=True)
     assert ask(app, "relationships", action="list")["relationship_count"] == 1
@@ -306,7 +470,9 @@ def test_a_mention_counts_although_the_text_says_another_name(app):
         memory = refers(app, "The queue and the cache belong together.")
         for name in ("Kafka", "Redis"):
             tie(app, name, memory, "MentionedIn")
-    said, = ask(app, "relationships", action="infer", entity_ids=["Kafka", "Redis"])["relationships"]
+    (said,) = ask(app, "relationships", action="infer", entity_ids=["Kafka", "Redis"])[
+        "relationships"
+    ]
     assert said["confidence"] == 0.75
 
 
@@ -329,8 +495,19 @@ def test_the_documented_graph_examples(app):
     tie(app, "Alice", "Sleep")
     around = ask(app, "graph", operation="neighbors", entity_id="entity_postgres", depth=2)
     assert named(around) == {"Alice", "Sleep"}
-    shown = ask(app, "graph", operation="visualize", format="mermaid", entity_types=["Person", "Technology"], depth=2)
-    assert (shown["format"], shown["entity_count"], shown["relationship_count"]) == ("mermaid", 2, 1)
+    shown = ask(
+        app,
+        "graph",
+        operation="visualize",
+        format="mermaid",
+        entity_types=["Person", "Technology"],
+        depth=2,
+    )
+    assert (shown["format"], shown["entity_count"], shown["relationship_count"]) == (
+        "mermaid",
+        2,
+        1,
+    )
     assert "Alice" in shown["content"]
     assert "Sleep" not in shown["content"]
 
@@ -343,12 +520,22 @@ def test_neighbors_by_depth_type_and_direction(app):
     assert named(ask(app, "graph", operation="neighbors", entity_id="A", depth=2)) == {"B", "C"}
     far = ask(app, "graph", operation="neighbors", entity_id="A", depth=3)
     assert [one["name"] for one in far["entities"]] == ["B", "C", "D"], "the nearest first"
-    assert named(ask(app, "graph", operation="neighbors", entity_id="B", relationship_types=["PartOf"])) == {"C"}
-    assert named(ask(app, "graph", operation="neighbors", entity_id="A", depth=3, direction="outgoing")) == {"B"}
-    assert named(ask(app, "graph", operation="neighbors", entity_id="B", direction="incoming")) == {"A", "C"}
-    for wrong, said in (({"depth": 4}, (-32602, "depth")), ({"entity_id": NOBODY}, (-32604, "entity_id")),
-                        ({"relationship_types": ["Likes"]}, (-32602, "relationship_types.0")),
-                        ({"max_hops": 2}, (-32602, "max_hops"))):
+    assert named(
+        ask(app, "graph", operation="neighbors", entity_id="B", relationship_types=["PartOf"])
+    ) == {"C"}
+    assert named(
+        ask(app, "graph", operation="neighbors", entity_id="A", depth=3, direction="outgoing")
+    ) == {"B"}
+    assert named(ask(app, "graph", operation="neighbors", entity_id="B", direction="incoming")) == {
+        "A",
+        "C",
+    }
+    for wrong, said in (
+        ({"depth": 4}, (-32602, "depth")),
+        ({"entity_id": NOBODY}, (-32604, "entity_id")),
+        ({"relationship_types": ["Likes"]}, (-32602, "relationship_types.0")),
+        ({"max_hops": 2}, (-32602, "max_hops")),
+    ):
         assert refused(app, "graph", **{"operation": "neighbors", "entity_id": "A"} | wrong) == said
 
 
@@ -356,13 +543,20 @@ def test_a_path_is_the_shortest_in_either_direction_or_empty(app):
     a, b, c, d = chain(app)
     found = ask(app, "graph", operation="path", from_entity="A", to_entity="D")
     assert [one["name"] for one in found["entities"]] == ["A", "B", "C", "D"]
-    assert [(one["from_entity"], one["to_entity"]) for one in found["relationships"]] == [(a, b), (c, b), (c, d)]
+    assert [(one["from_entity"], one["to_entity"]) for one in found["relationships"]] == [
+        (a, b),
+        (c, b),
+        (c, d),
+    ]
     none = ask(app, "graph", operation="path", from_entity="A", to_entity="D", max_hops=2)
     assert (none["entities"], none["relationships"], none["entity_count"]) == ([], [], 0)
     assert named(ask(app, "graph", operation="path", from_entity="A", to_entity="A")) == {"A"}
     for name in ("from_entity", "to_entity"):
-        assert refused(app, "graph", **{"operation": "path", "from_entity": "A", "to_entity": "B", name: NOBODY}) == (
-            -32604, name)
+        assert refused(
+            app,
+            "graph",
+            **{"operation": "path", "from_entity": "A", "to_entity": "B", name: NOBODY},
+        ) == (-32604, name)
 
 
 def test_stats_count_entities_relationships_and_mentions_by_type(app):
@@ -370,8 +564,12 @@ def test_stats_count_entities_relationships_and_mentions_by_type(app):
     make(app, "Tom", type="Person")
     tie(app, "Tom", refers(app, "Tom."), "MentionedIn")
     assert ask(app, "graph", operation="stats") == {
-        "entity_count": 5, "relationship_count": 3, "mention_count": 1,
-        "entities_by_type": {"Technology": 4, "Person": 1}, "relationships_by_type": {"Uses": 2, "PartOf": 1}}
+        "entity_count": 5,
+        "relationship_count": 3,
+        "mention_count": 1,
+        "entities_by_type": {"Technology": 4, "Person": 1},
+        "relationships_by_type": {"Uses": 2, "PartOf": 1},
+    }
 
 
 def test_visualize_by_center_depth_type_limit_and_format(app):
@@ -388,11 +586,17 @@ def test_visualize_by_center_depth_type_limit_and_format(app):
     assert shown(entity_types=["Person"]) == {"Tom"}
     assert shown(limit=2) == {"B", "C"}, "the most linked ones"
     assert shown(entity_id="A", limit=2) == {"A", "B"}
-    assert ask(app, "graph", operation="visualize", limit=2)["warnings"] == ["There is more than is shown."]
-    assert ask(app, "graph", operation="visualize", entity_id="A", depth=1, format="ascii")["content"] == (
-        '"A"\n"B"\n"A" --Uses--> "B"\n')
+    assert ask(app, "graph", operation="visualize", limit=2)["warnings"] == [
+        "There is more than is shown."
+    ]
+    assert ask(app, "graph", operation="visualize", entity_id="A", depth=1, format="ascii")[
+        "content"
+    ] == ('"A"\n"B"\n"A" --Uses--> "B"\n')
     edges = json.loads(ask(app, "graph", operation="visualize", format="json")["content"])["edges"]
-    assert {(edge["relationship_type"], edge["confidence"]) for edge in edges} == {("Uses", 1.0), ("PartOf", 1.0)}
+    assert {(edge["relationship_type"], edge["confidence"]) for edge in edges} == {
+        ("Uses", 1.0),
+        ("PartOf", 1.0),
+    }
     assert ask(app, "graph", operation="visualize")["format"] == "mermaid"
     assert refused(app, "graph", operation="visualize", format="png") == (-32602, "format")
 
@@ -407,7 +611,9 @@ def test_no_name_can_pass_for_a_link_in_plain_text(app):
 
 
 def test_valid_time_chooses_what_held_and_known_time_what_the_log_knew(app):
-    _, _, start = make(app, "Maria", type="Person") + make(app, "Nokia", "Bosch", type="Organization")
+    _, _, start = make(app, "Maria", type="Person") + make(
+        app, "Nokia", "Bosch", type="Organization"
+    )
     assert start
     old = tie(app, "Maria", "Nokia", "WorksAt", valid_from="2015-01-01", valid_to="2020-01-01")
     tie(app, "Maria", "Bosch", "WorksAt", valid_from="2020-01-01")
@@ -416,8 +622,11 @@ def test_valid_time_chooses_what_held_and_known_time_what_the_log_knew(app):
         return named(ask(app, "graph", operation="neighbors", entity_id="Maria", **more))
 
     assert where() == {"Nokia", "Bosch"}
-    assert (where(valid_at="2014-01-01"), where(valid_at="2018-05-05"), where(valid_at="2020-01-01")) == (
-        set(), {"Nokia"}, {"Bosch"})
+    assert (
+        where(valid_at="2014-01-01"),
+        where(valid_at="2018-05-05"),
+        where(valid_at="2020-01-01"),
+    ) == (set(), {"Nokia"}, {"Bosch"})
     assert where(as_of=old["created_at"]) == {"Nokia"}
     ask(app, "relationships", action="delete", relationship_id=old["id"])
     before = app.engine.clock.now()
@@ -441,13 +650,25 @@ def test_every_reading_of_the_graph_can_be_of_the_past(app):
         return [one["name"] for one in found["entities"]]
 
     assert (names(), names(as_of=then)) == (["A", "New"], ["A", "B", "C"])
-    assert (names(as_of=then, valid_at="2019-06-01"), names(as_of=then, valid_at="2018-01-01")) == (["A", "B", "C"], [])
-    for tool, more in (("relationships", {"action": "list"}), ("relationships", {"action": "list", "entity_id": b}),
-                       ("graph", {"operation": "visualize"}), ("graph", {"operation": "visualize", "entity_id": b})):
+    assert (names(as_of=then, valid_at="2019-06-01"), names(as_of=then, valid_at="2018-01-01")) == (
+        ["A", "B", "C"],
+        [],
+    )
+    for tool, more in (
+        ("relationships", {"action": "list"}),
+        ("relationships", {"action": "list", "entity_id": b}),
+        ("graph", {"operation": "visualize"}),
+        ("graph", {"operation": "visualize", "entity_id": b}),
+    ):
         assert ask(app, tool, **more, as_of=then)["relationship_count"] == 2
         assert ask(app, tool, **more, as_of=then, valid_at="2018-01-01")["relationship_count"] == 1
-    assert ask(app, "relationships", action="list", valid_at="2021-01-01")["relationship_count"] == 0
-    assert refused(app, "graph", operation="neighbors", entity_id="A", as_of="then") == (-32608, "as_of")
+    assert (
+        ask(app, "relationships", action="list", valid_at="2021-01-01")["relationship_count"] == 0
+    )
+    assert refused(app, "graph", operation="neighbors", entity_id="A", as_of="then") == (
+        -32608,
+        "as_of",
+    )
     assert refused(app, "relationships", action="list", valid_at="then") == (-32608, "valid_at")
 
 
@@ -464,18 +685,35 @@ def test_an_erased_entity_is_in_no_past(app):
 
 
 def test_a_project_shares_its_entities_and_others_do_not_see_them(app):
-    mine, mate, other = Caller(user="a", project="x"), Caller(user="b", project="x"), Caller(user="c", project="y")
-    id, = make(app, "Zebra", caller=mine)
+    mine, mate, other = (
+        Caller(user="a", project="x"),
+        Caller(user="b", project="x"),
+        Caller(user="c", project="y"),
+    )
+    (id,) = make(app, "Zebra", caller=mine)
     assert ask(app, "entities", mate, action="get", entity_id="Zebra")["id"] == id
-    assert ask(app, "entities", mate, action="get", entity_id=id)["urn"].startswith("subcog://project/Technology/")
+    assert ask(app, "entities", mate, action="get", entity_id=id)["urn"].startswith(
+        "subcog://project/Technology/"
+    )
     assert ask(app, "entities", other, action="list")["entity_count"] == 0
     assert ask(app, "graph", other, operation="stats")["entity_count"] == 0
-    outcome = app.registry.run("subcog_entities", {"action": "get", "entity_id": id}, Call(other, app.engine))
+    outcome = app.registry.run(
+        "subcog_entities", {"action": "get", "entity_id": id}, Call(other, app.engine)
+    )
     assert outcome.body["code"] == -32604
-    assert named(ask(app, "entities", other, action="extract", content="the zebra")) == set(), "nor by its name"
+    assert named(ask(app, "entities", other, action="extract", content="the zebra")) == set(), (
+        "nor by its name"
+    )
 
 
 def test_secrets_are_redacted_from_what_is_kept(app):
     key = "AKIA" + "IOSFODNN7EXAMPLZ"
-    body = ask(app, "entities", action="create", name="Store", entity_type="Concept", properties={"key": key})
+    body = ask(
+        app,
+        "entities",
+        action="create",
+        name="Store",
+        entity_type="Concept",
+        properties={"key": key},
+    )
     assert key not in json.dumps(body)

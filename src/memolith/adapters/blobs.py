@@ -58,7 +58,9 @@ class BucketBlobs:
     """Objects below s3://BUCKET/PREFIX; the AWS_* variables tell the endpoint, the region and the keys."""
 
     def __init__(self, address: str) -> None:
-        with translated(ImportError, InvalidInput, "S3 needs a library: pip install 'memolith[s3]'.", "files"):
+        with translated(
+            ImportError, InvalidInput, "S3 needs a library: pip install 'memolith[s3]'.", "files"
+        ):
             # An extra, which only who has chosen this place needs.
             from boto3 import client, exceptions
             from botocore.exceptions import BotoCoreError, ClientError
@@ -85,7 +87,10 @@ class BucketBlobs:
 
     def url(self, key: str, name: str, seconds: int) -> str | None:
         """Signed here, given by the bucket, and saved under the name of the file."""
-        chosen = {"Bucket": self.bucket, "Key": self.prefix + key,
-                  "ResponseContentDisposition": f"attachment; filename*=UTF-8''{quote(name)}"}
+        chosen = {
+            "Bucket": self.bucket,
+            "Key": self.prefix + key,
+            "ResponseContentDisposition": f"attachment; filename*=UTF-8''{quote(name)}",
+        }
         with guarded(*self.faults):
             return str(self.client.generate_presigned_url("get_object", chosen, seconds))

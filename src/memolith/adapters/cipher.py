@@ -27,7 +27,9 @@ class AesCipher:
     """Seals with the first key and opens with any."""
 
     def __init__(self, keys: Sequence[bytes]) -> None:
-        self._keys = {hashlib.sha256(b"memolith vault" + key).hexdigest()[:16]: AESGCM(key) for key in keys}
+        self._keys = {
+            hashlib.sha256(b"memolith vault" + key).hexdigest()[:16]: AESGCM(key) for key in keys
+        }
 
     def seal(self, value: str, context: str) -> str:
         """The value as text that tells which key opens it."""
@@ -39,10 +41,15 @@ class AesCipher:
 
     def open(self, sealed: str, context: str) -> str:
         if not self.fits(sealed):
-            raise Unavailable("The vault was sealed with another master key; set MEMOLITH_VAULT_KEY to that one.")
+            raise Unavailable(
+                "The vault was sealed with another master key; set MEMOLITH_VAULT_KEY to that one."
+            )
         mark, _, text = sealed.partition(".")
-        with translated((InvalidTag, binascii.Error), StoreCorrupt,
-                        "This value was changed or moved since it was sealed; restore a backup."):
+        with translated(
+            (InvalidTag, binascii.Error),
+            StoreCorrupt,
+            "This value was changed or moved since it was sealed; restore a backup.",
+        ):
             data = base64.b64decode(text, validate=True)
             return self._keys[mark].decrypt(data[:NONCE], data[NONCE:], context.encode()).decode()
 
@@ -50,18 +57,35 @@ class AesCipher:
         if type not in ("ssh_key", "certificate"):
             return ("key_" if type == "api_key" else "") + secrets.token_urlsafe(36)
         key, pem = Ed25519PrivateKey.generate(), serialization.Encoding.PEM
-        form = serialization.PrivateFormat.OpenSSH if type == "ssh_key" else serialization.PrivateFormat.PKCS8
+        form = (
+            serialization.PrivateFormat.OpenSSH
+            if type == "ssh_key"
+            else serialization.PrivateFormat.PKCS8
+        )
         private = key.private_bytes(pem, form, serialization.NoEncryption()).decode()
         if type == "ssh_key":
             return private
-        name, now = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "memolith")]), datetime.now(UTC)
-        made = x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number(), now,
-                                       now + timedelta(days=365)).sign(key, None)
+        name, now = (
+            x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "memolith")]),
+            datetime.now(UTC),
+        )
+        made = x509.CertificateBuilder(
+            name,
+            name,
+            key.public_key(),
+            x509.random_serial_number(),
+            now,
+            now + timedelta(days=365),
+        ).sign(key, None)
         return made.public_bytes(pem).decode() + private
 
 
 def _ring() -> Any:
-    with translated(ImportError, Unavailable, "There is no keyring here; get it with `pip install memolith[keyring]`."):
+    with translated(
+        ImportError,
+        Unavailable,
+        "There is no keyring here; get it with `pip install memolith[keyring]`.",
+    ):
         # Only who has chosen it needs the package.
         import keyring
     return keyring
@@ -80,7 +104,9 @@ def _keep(chosen: str, path: Path, *keys: str) -> None:
         _ring().set_password("memolith", str(path), "\n".join(keys))
         return
     part, put = path.with_suffix(f".{os.getpid()}"), os.replace if path.is_file() else os.link
-    with open(os.open(part, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "w", encoding="ascii") as file:
+    with open(
+        os.open(part, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "w", encoding="ascii"
+    ) as file:
         file.write("\n".join(keys) + "\n")
         file.flush()
         os.fsync(file.fileno())
@@ -114,4 +140,6 @@ def parsed(text: str) -> bytes:
         key = bytes.fromhex(text) if len(text) == 64 else base64.b64decode(text, validate=True)
         if len(key) == 32:
             return key
-    raise InvalidInput("A master key is 32 random bytes as base64 or hexadecimal digits.", field="vault_key")
+    raise InvalidInput(
+        "A master key is 32 random bytes as base64 or hexadecimal digits.", field="vault_key"
+    )

@@ -36,30 +36,41 @@ class Endpoint:
     @cached_property
     def _client(self) -> httpx2.Client:
         if not self._key.isascii() or not self._key.isprintable():
-            raise self.failure(f"{self.part}_key has characters that no HTTP header can carry; check it.")
-        return httpx2.Client(base_url=self._url.rstrip("/"), trust_env=False,
-                             headers={"Authorization": f"Bearer {self._key}"} if self._key else {})
+            raise self.failure(
+                f"{self.part}_key has characters that no HTTP header can carry; check it."
+            )
+        return httpx2.Client(
+            base_url=self._url.rstrip("/"),
+            trust_env=False,
+            headers={"Authorization": f"Bearer {self._key}"} if self._key else {},
+        )
 
     def post(self, path: str, body: dict[str, object], timeout_s: float) -> bytes:
         part = self.part
         for attempt in range(1, TRIES + 1):
             started = time.monotonic()
             try:
-                answer = self._client.post(path, json={"model": self._model, **body}, timeout=timeout_s)
+                answer = self._client.post(
+                    path, json={"model": self._model, **body}, timeout=timeout_s
+                )
             except httpx2.TimeoutException as error:
                 # Searches go on without it for a while, so that not every one of them waits as long.
                 self.quiet_until = time.monotonic() + QUIET_FACTOR * (time.monotonic() - started)
                 raise self.failure(f"The {part} did not answer in time.") from error
             except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-                raise self.failure(f"The {part} cannot be reached; check {part}_url and that it runs.") from error
+                raise self.failure(
+                    f"The {part} cannot be reached; check {part}_url and that it runs."
+                ) from error
             if answer.status_code not in BUSY or attempt == TRIES:
                 break
             asked = answer.headers.get("retry-after", "")
-            seconds = float(asked) if asked.replace(".", "", 1).isdecimal() else 0.2 * 2 ** attempt
+            seconds = float(asked) if asked.replace(".", "", 1).isdecimal() else 0.2 * 2**attempt
             time.sleep(min(seconds, LONGEST_PAUSE_S))
         if answer.status_code != 200:
-            raise self.failure(f"The {part} answered HTTP {answer.status_code}; check {part}_url, {part}_model and "
-                               f"{part}_key.")
+            raise self.failure(
+                f"The {part} answered HTTP {answer.status_code}; check {part}_url, {part}_model and "
+                f"{part}_key."
+            )
         return answer.content
 
 
@@ -68,7 +79,9 @@ class HttpEmbedder(Endpoint):
 
     part, failure = "embedder", EmbedderDown
 
-    def __init__(self, url: str, model: str, key: str = "", dimension: int = 0, timeout_s: float = 20.0) -> None:
+    def __init__(
+        self, url: str, model: str, key: str = "", dimension: int = 0, timeout_s: float = 20.0
+    ) -> None:
         super().__init__(url, model, key, timeout_s)
         self._given_dimension = dimension
 
@@ -90,12 +103,17 @@ class HttpEmbedder(Endpoint):
         """One unit vector per text; None for a text that is empty or means nothing to the model."""
         units: list[bytes | None] = [None] * len(texts)
         wanted = [n for n, text in enumerate(texts) if text.strip()]
-        made = [vector for start in range(0, len(wanted), BATCH)
-                for vector in self._vectors([texts[n] for n in wanted[start:start + BATCH]])]
+        made = [
+            vector
+            for start in range(0, len(wanted), BATCH)
+            for vector in self._vectors([texts[n] for n in wanted[start : start + BATCH]])
+        ]
         for n, vector in zip(wanted, made, strict=True):
             if len(vector) != self.dimension:
-                raise EmbedderDown(f"{self.id} gave a vector of {len(vector)} numbers where {self.dimension} were "
-                                   "expected; set embedder_dimension or use another model.")
+                raise EmbedderDown(
+                    f"{self.id} gave a vector of {len(vector)} numbers where {self.dimension} were "
+                    "expected; set embedder_dimension or use another model."
+                )
             if length := math.hypot(*vector):
                 units[n] = struct.pack(f"<{len(vector)}f", *(number / length for number in vector))
         return units
@@ -104,9 +122,14 @@ class HttpEmbedder(Endpoint):
         # Somebody waits for a search; a bulk may take its time.
         patience = min(self._timeout_s, SEARCH_S) if len(texts) <= 4 else self._timeout_s
         answer = self.post("/embeddings", {"input": texts}, patience)
-        with translated((ValueError, KeyError, TypeError), EmbedderDown,
-                        "The embedder's answer is not in OpenAI's form."):
-            found = sorted((int(row["index"]), row["embedding"]) for row in json.loads(answer)["data"])
+        with translated(
+            (ValueError, KeyError, TypeError),
+            EmbedderDown,
+            "The embedder's answer is not in OpenAI's form.",
+        ):
+            found = sorted(
+                (int(row["index"]), row["embedding"]) for row in json.loads(answer)["data"]
+            )
             vectors = VECTORS.validate_python([vector for _, vector in found])
         if len(vectors) != len(texts):
             raise EmbedderDown(f"The embedder gave {len(vectors)} vectors for {len(texts)} texts.")
@@ -140,23 +163,35 @@ class HttpAnalyst(Endpoint):
         self._written: dict[tuple[str, ...], str] = {}
 
     def tags(self, text: str, known: Sequence[str], most: int) -> list[Finding]:
-        found, _ = self._ask("tags", text[:10 * LONGEST], most=most, known=", ".join(known[:100]))
+        found, _ = self._ask("tags", text[: 10 * LONGEST], most=most, known=", ".join(known[:100]))
         return sorted(found, key=lambda one: -one.confidence)[:most]
 
-    def insights(self, groups: Sequence[Sequence[tuple[str, str]]], topic: str) -> tuple[list[Finding], str]:
+    def insights(
+        self, groups: Sequence[Sequence[tuple[str, str]]], topic: str
+    ) -> tuple[list[Finding], str]:
         """Insights that name memories which are really there."""
         notes = {id: text[:LONGEST] for group in groups for id, text in group}
-        found, summary = self._ask("insights", json.dumps(notes, ensure_ascii=False), about=topic and f" about {topic}")
+        found, summary = self._ask(
+            "insights", json.dumps(notes, ensure_ascii=False), about=topic and f" about {topic}"
+        )
         return [one for one in found if one.support and notes.keys() >= set(one.support)], summary
 
     def entities(self, text: str, known: Mapping[str, str]) -> list[Finding]:
         """Entities and relations whose names and sentences are really in the text."""
-        found, _ = self._ask("entities", text[:10 * LONGEST], entities=", ".join(get_args(EntityType)),
-                             relations=", ".join(get_args(RelationType)),
-                             known=json.dumps(dict(list(known.items())[:100]), ensure_ascii=False))
-        return [one for one in found if len(one.support) in (0, 2)
-                and one.label in get_args(RelationType if one.support else EntityType)
-                and all(part in text for part in (one.text, *one.support))]
+        found, _ = self._ask(
+            "entities",
+            text[: 10 * LONGEST],
+            entities=", ".join(get_args(EntityType)),
+            relations=", ".join(get_args(RelationType)),
+            known=json.dumps(dict(list(known.items())[:100]), ensure_ascii=False),
+        )
+        return [
+            one
+            for one in found
+            if len(one.support) in (0, 2)
+            and one.label in get_args(RelationType if one.support else EntityType)
+            and all(part in text for part in (one.text, *one.support))
+        ]
 
     def rewrite(self, task: str, texts: Sequence[str]) -> str:
         """The text that was asked for; asked once, so that a plan is carried out as it was shown."""
@@ -172,15 +207,29 @@ class HttpAnalyst(Endpoint):
         if self._spent >= self._budget:
             raise AnalystDown("The budget of tokens for today is spent.")
         form = {"name": "answer", "schema": Answer.model_json_schema()}
-        answer = self.post("/chat/completions", {
-            "messages": [{"role": "system", "content": TASKS[task].format(**named)}, {"role": "user", "content": text}],
-            "response_format": {"type": "json_schema", "json_schema": form}}, self._timeout_s)
-        with translated((ValueError, KeyError, IndexError, TypeError, AttributeError), AnalystDown,
-                        "The analyst's answer is not in the form that was asked for."):
+        answer = self.post(
+            "/chat/completions",
+            {
+                "messages": [
+                    {"role": "system", "content": TASKS[task].format(**named)},
+                    {"role": "user", "content": text},
+                ],
+                "response_format": {"type": "json_schema", "json_schema": form},
+            },
+            self._timeout_s,
+        )
+        with translated(
+            (ValueError, KeyError, IndexError, TypeError, AttributeError),
+            AnalystDown,
+            "The analyst's answer is not in the form that was asked for.",
+        ):
             whole = json.loads(answer)
             self._spent += int((whole.get("usage") or {}).get("total_tokens") or 0)
             message = whole["choices"][0]["message"]
             if message.get("refusal"):
                 raise AnalystDown("The analyst refused.")
             made = Answer.model_validate_json(message["content"])
-        return [Finding(one.label, one.text, one.confidence, tuple(one.support)) for one in made.findings], made.summary
+        return [
+            Finding(one.label, one.text, one.confidence, tuple(one.support))
+            for one in made.findings
+        ], made.summary

@@ -36,13 +36,21 @@ MOST_UNPACKED, LONGEST_PLACE, LONGEST_SUMMARY, SENTENCES, BEST = 400_000_000, 20
 NEAR, THIN, FEW_LETTERS, MOST_LINES = 2.0, 2.5, 20, 2000
 SAMPLE, LONGEST_FIELD = 50, 300
 FEW_VALUES, MOST_COLUMNS, LONGEST_TABLES, LONGEST_CELL = 8, 60, 1500, 2000
-RANGED: dict[type, str] = {float: "number", date: "date", datetime: "date", time: "time", timedelta: "duration"}
+RANGED: dict[type, str] = {
+    float: "number",
+    date: "date",
+    datetime: "date",
+    time: "time",
+    timedelta: "duration",
+}
 HEADINGS = {"title": 1, **{f"h{n}": n for n in range(1, 7)}}
 BREAKS = {*HEADINGS, *"p div li tr br ul ol table section article pre blockquote dt dd".split()}
 _WORD = re.compile(r"[^\W\d_]{4,}|[\u3400-\u9fff]{2}")
 _SENTENCE = re.compile(r"[^.!?。！？\n]{8,400}(?:[.!?](?=\s|$)|[。！？]|\n|$)")
 _CAPTION = re.compile(r"^\s*(?:Figure|Fig\.|Abbildung|图|圖)\s*(\d+)", re.M | re.I)
-_HTML = re.compile(r"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)?<(?:!doctype\s+html|html|head|body)\b", re.I | re.S)
+_HTML = re.compile(
+    r"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)?<(?:!doctype\s+html|html|head|body)\b", re.I | re.S
+)
 _UNSEEN = re.compile(r"<(script|style|noscript|template)\b.*?</\1\s*>|<!--.*?-->", re.I | re.S)
 _TAG = re.compile(r"<(/?[a-z][a-z0-9]*)\b[^>]*>", re.I)
 _HEADING = re.compile(r"(#{1,6})\s+(.*?)\s*#*$")
@@ -81,19 +89,28 @@ class Grid(NamedTuple):
 
     def tables(self) -> Iterator[Self]:
         """The parts between empty rows, without empty columns around them."""
-        for filled, group in groupby(range(len(self.rows)), lambda n: any(cell != "" for cell in self.rows[n])):
+        for filled, group in groupby(
+            range(len(self.rows)), lambda n: any(cell != "" for cell in self.rows[n])
+        ):
             if filled:
                 rows = [self.rows[first := next(group)], *(self.rows[n] for n in group)]
-                full = [n for n, column in enumerate(zip(*rows, strict=True)) if any(cell != "" for cell in column)]
-                kept = [row[full[0]:full[-1] + 1] for row in rows]
+                full = [
+                    n
+                    for n, column in enumerate(zip(*rows, strict=True))
+                    if any(cell != "" for cell in column)
+                ]
+                kept = [row[full[0] : full[-1] + 1] for row in rows]
                 yield self._replace(rows=kept, top=self.top + first, left=self.left + full[0])
 
     def told(self) -> Blocks:
         """The table in words if it is one; then its rows, as many as fit one passage, each time under the header."""
         is_table = len(self.rows) > 1 < len(self.rows[0])
         headed = int(is_table and all(isinstance(cell, str) for cell in self.rows[0]))
-        columns = [f"{shown(column[0]) if headed else letters(self.left + n)} ({described(column[headed:])})"
-                   for n, column in enumerate(zip(*self.rows, strict=True)) if is_table and n < MOST_COLUMNS]
+        columns = [
+            f"{shown(column[0]) if headed else letters(self.left + n)} ({described(column[headed:])})"
+            for n, column in enumerate(zip(*self.rows, strict=True))
+            if is_table and n < MOST_COLUMNS
+        ]
         place = self.place(0, len(self.rows))
         words = f"Table {place}: {len(self.rows) - headed:,} rows; columns {', '.join(columns)}."
         blocks = [(place, words)] if is_table else []
@@ -110,11 +127,23 @@ class Grid(NamedTuple):
 def read(file: BinaryIO) -> dict[str, object]:
     """What the file holds, as plain values."""
     start = file.read(1024)
-    format = "pdf" if b"%PDF-" in start else "xls" if start.startswith(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1") else ""
-    with refused((zipfile.BadZipFile, EOFError, ValueError), message="The file is damaged: its archive does not open."):
+    format = (
+        "pdf"
+        if b"%PDF-" in start
+        else "xls"
+        if start.startswith(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1")
+        else ""
+    )
+    with refused(
+        (zipfile.BadZipFile, EOFError, ValueError),
+        message="The file is damaged: its archive does not open.",
+    ):
         parts = zipfile.ZipFile(file).infolist() if start.startswith(b"PK\x03\x04") else []
     if (unpacked := sum(part.file_size for part in parts)) > MOST_UNPACKED:
-        raise InvalidInput(f"The file unpacks to {unpacked:,} bytes; at most {MOST_UNPACKED:,} are read.", field="file")
+        raise InvalidInput(
+            f"The file unpacks to {unpacked:,} bytes; at most {MOST_UNPACKED:,} are read.",
+            field="file",
+        )
     format = next((PARTS[part.filename] for part in parts if part.filename in PARTS), format)
     file.seek(0)
     if format == "pdf":
@@ -135,7 +164,9 @@ def _pieces(place: str, text: str, head: str = "") -> Blocks:
     """The text in pieces that each fit one passage, all with the same place and head."""
     # What no store can keep is no text.
     clean = text.replace("\0", "").encode("utf-8", "replace").decode().strip()
-    return [(place[:LONGEST_PLACE], f"{head}{piece}".strip()) for piece in chunk(clean) if piece.strip()]
+    return [
+        (place[:LONGEST_PLACE], f"{head}{piece}".strip()) for piece in chunk(clean) if piece.strip()
+    ]
 
 
 def _sections(lines: Iterable[tuple[int, str]]) -> Blocks:
@@ -145,7 +176,10 @@ def _sections(lines: Iterable[tuple[int, str]]) -> Blocks:
         if level:
             place = " > ".join(title for _, title in path)
             found += _pieces(place, "\n".join(body), place and place + "\n")
-            path, body = [*(one for one in path if one[0] < level), (level, " ".join(text.split()))], []
+            path, body = (
+                [*(one for one in path if one[0] < level), (level, " ".join(text.split()))],
+                [],
+            )
         else:
             body.append(text)
     return found
@@ -153,17 +187,28 @@ def _sections(lines: Iterable[tuple[int, str]]) -> Blocks:
 
 def _summary(blocks: Blocks) -> str:
     """The few sentences that hold most of the words of the whole, in their order; early ones count more."""
-    sentences = [" ".join(found.split()) for _, text in blocks for found in _SENTENCE.findall(text)][:SENTENCES]
+    sentences = [
+        " ".join(found.split()) for _, text in blocks for found in _SENTENCE.findall(text)
+    ][:SENTENCES]
     words = [set(_WORD.findall(sentence.lower())) for sentence in sentences]
-    counts, chosen, told = Counter(word for found in words for word in found), list[int](), set[str]()
-    scores = [sum(counts[word] for word in found) / (len(found) + 5) * (1 + 1 / (1 + n))
-              for n, found in enumerate(words)]
+    counts, chosen, told = (
+        Counter(word for found in words for word in found),
+        list[int](),
+        set[str](),
+    )
+    scores = [
+        sum(counts[word] for word in found) / (len(found) + 5) * (1 + 1 / (1 + n))
+        for n, found in enumerate(words)
+    ]
     for n in sorted(range(len(scores)), key=lambda n: -scores[n])[:BEST]:
         room = LONGEST_SUMMARY - sum(len(sentences[one]) for one in chosen)
         if len(words[n] - told) * 2 >= len(words[n]) and len(sentences[n]) <= room:
             chosen.append(n)
             told |= words[n]
-    return " ".join(sentences[n] for n in sorted(chosen)) or " ".join(text for _, text in blocks)[:LONGEST_SUMMARY]
+    return (
+        " ".join(sentences[n] for n in sorted(chosen))
+        or " ".join(text for _, text in blocks)[:LONGEST_SUMMARY]
+    )
 
 
 def _pdf(file: BinaryIO) -> Content:
@@ -173,7 +218,11 @@ def _pdf(file: BinaryIO) -> Content:
         document = pypdfium2.PdfDocument(file)
     except pypdfium2.PdfiumError as error:
         locked = error.err_code == raw.FPDF_ERR_PASSWORD
-        said = "The PDF needs a password; remove it first." if locked else "The PDF is damaged and cannot be opened."
+        said = (
+            "The PDF needs a password; remove it first."
+            if locked
+            else "The PDF is damaged and cannot be opened."
+        )
         raise InvalidInput(said, field="file") from error
     for number, page in enumerate(document, 1):
         text = page.get_textpage().get_text_range().replace("\r\n", "\n").replace("\ufffe", "-")
@@ -183,17 +232,27 @@ def _pdf(file: BinaryIO) -> Content:
         tables, images = tables + _ruled(lines), images + pictures
         scanned += [str(number)] if pictures and len(text.strip()) < FEW_LETTERS else []
         page.close()
-    warnings = (f"Scanned pages need OCR, so their text is not known: {', '.join(scanned)[:200]}.",) if scanned else ()
+    warnings = (
+        (f"Scanned pages need OCR, so their text is not known: {', '.join(scanned)[:200]}.",)
+        if scanned
+        else ()
+    )
     return Content(blocks, tables, max(images, len(captions)), (), warnings)
 
 
 def _drawn(page: pypdfium2.PdfPage) -> tuple[set[Line], int]:
     """The straight level and upright lines of a page, and how many pictures it has."""
     lines, pictures, box = set[Line](), 0, [ctypes.c_float() for _ in range(4)]
-    for one in (raw.FPDFPage_GetObject(page, number) for number in range(raw.FPDFPage_CountObjects(page))):
+    for one in (
+        raw.FPDFPage_GetObject(page, number) for number in range(raw.FPDFPage_CountObjects(page))
+    ):
         kind = raw.FPDFPageObj_GetType(one)
         pictures += kind == raw.FPDF_PAGEOBJ_IMAGE
-        if kind == raw.FPDF_PAGEOBJ_PATH and len(lines) < MOST_LINES and raw.FPDFPageObj_GetBounds(one, *box):
+        if (
+            kind == raw.FPDF_PAGEOBJ_PATH
+            and len(lines) < MOST_LINES
+            and raw.FPDFPageObj_GetBounds(one, *box)
+        ):
             left, low, right, high = (side.value for side in box)
             lines |= {(left, low, right, high)} if min(right - left, high - low) <= THIN else set()
     return lines, pictures
@@ -205,8 +264,15 @@ def _ruled(rest: set[Line]) -> int:
     while rest:
         group = waiting = {rest.pop()}
         while waiting:
-            waiting = {one for one in rest for two in waiting if all(
-                one[side] <= two[side + 2] + NEAR and two[side] <= one[side + 2] + NEAR for side in (0, 1))}
+            waiting = {
+                one
+                for one in rest
+                for two in waiting
+                if all(
+                    one[side] <= two[side + 2] + NEAR and two[side] <= one[side + 2] + NEAR
+                    for side in (0, 1)
+                )
+            }
             rest, group = rest - waiting, group | waiting
         upright = {round(left) for left, low, right, high in group if high - low > right - left}
         level = {round(low) for left, low, right, high in group if high - low <= right - left}
@@ -220,7 +286,9 @@ def _decoded(data: bytes) -> str:
             return data.decode("utf-8-sig")
     if best := charset_normalizer.from_bytes(data[:200_000]).best():
         return data.decode(best.encoding, "replace")
-    raise InvalidInput(f"This is no kind of file that is read here; those are {KNOWN}.", field="file")
+    raise InvalidInput(
+        f"This is no kind of file that is read here; those are {KNOWN}.", field="file"
+    )
 
 
 def _text(text: str) -> tuple[str, Content]:
@@ -231,13 +299,27 @@ def _text(text: str) -> tuple[str, Content]:
     with suppress(ValueError, RecursionError):
         value = json.loads(text) if text.lstrip()[:1] in ("{", "[") else None
         if value:
-            entries = value.items() if isinstance(value, dict) else ((f"[{n}]", one) for n, one in enumerate(value))
-            return "json", Content(_sections(line for name, one in entries for line in (
-                (1, name), (0, json.dumps(one, ensure_ascii=False, indent=1)))))
+            entries = (
+                value.items()
+                if isinstance(value, dict)
+                else ((f"[{n}]", one) for n, one in enumerate(value))
+            )
+            return "json", Content(
+                _sections(
+                    line
+                    for name, one in entries
+                    for line in ((1, name), (0, json.dumps(one, ensure_ascii=False, indent=1)))
+                )
+            )
     if delimiter := _delimiter(text):
         columns = zip_longest(*csv.reader(text.splitlines(), delimiter=delimiter), fillvalue="")
-        numbers = [[float(cell) if _NUMBER.fullmatch(cell) else cell for cell in column] for column in columns]
-        return "tsv" if delimiter == "\t" else "csv", _joined([Grid("", list(zip(*numbers, strict=True)))])
+        numbers = [
+            [float(cell) if _NUMBER.fullmatch(cell) else cell for cell in column]
+            for column in columns
+        ]
+        return "tsv" if delimiter == "\t" else "csv", _joined(
+            [Grid("", list(zip(*numbers, strict=True)))]
+        )
     if re.search(r"^#{1,6}\s", text, re.M):
         return "md", Content(_sections(_markdown(text)), len(_RULE.findall(text)), text.count("!["))
     blocks, line = Blocks(), 1
@@ -272,7 +354,10 @@ def _delimiter(text: str) -> str:
     for delimiter in "\t;,|" if len(sample) > 1 else "":
         with suppress(csv.Error):
             rows = list(csv.reader(sample, delimiter=delimiter))
-            if len({len(row) for row in rows}) == 1 and max(len(cell) for row in rows for cell in row) < LONGEST_FIELD:
+            if (
+                len({len(row) for row in rows}) == 1
+                and max(len(cell) for row in rows for cell in row) < LONGEST_FIELD
+            ):
                 widths[delimiter] = len(rows[0])
     return max(widths, key=lambda delimiter: widths[delimiter])
 
@@ -280,12 +365,21 @@ def _delimiter(text: str) -> str:
 def _office(file: BinaryIO) -> Content:
     """Word text under its headings, PowerPoint text under its slides."""
     if "fromstring" not in globals():
-        raise InvalidInput("Word and PowerPoint files need an extra: pip install 'memolith[office]'.", field="file")
+        raise InvalidInput(
+            "Word and PowerPoint files need an extra: pip install 'memolith[office]'.", field="file"
+        )
     archive, lines, tables = zipfile.ZipFile(file), list[tuple[int, str]](), 0
     names = archive.namelist()
-    with refused(ValueError, message="The file declares XML entities, which are not read here."), \
-            refused((ParseError, zipfile.BadZipFile), message="The file is damaged: its text cannot be read."):
-        for found in sorted(filter(None, map(_PART.fullmatch, names)), key=lambda found: int(found[1] or 0)):
+    with (
+        refused(ValueError, message="The file declares XML entities, which are not read here."),
+        refused(
+            (ParseError, zipfile.BadZipFile),
+            message="The file is damaged: its text cannot be read.",
+        ),
+    ):
+        for found in sorted(
+            filter(None, map(_PART.fullmatch, names)), key=lambda found: int(found[1] or 0)
+        ):
             root = fromstring(archive.read(found[0]))
             lines += [*([(1, f"slide {found[1]}")] if found[1] else []), *_paragraphs(root)]
             tables += sum(one.tag.endswith("}tbl") for one in root.iter())
@@ -295,11 +389,16 @@ def _office(file: BinaryIO) -> Content:
 def _paragraphs(element: Element) -> Lines:
     """Paragraphs with the level of their heading, tables row by row."""
     for one in element:
-        texts = ["".join(part.text or "" for part in cell.iter() if part.tag.endswith("}t")) for cell in one]
+        texts = [
+            "".join(part.text or "" for part in cell.iter() if part.tag.endswith("}t"))
+            for cell in one
+        ]
         if one.tag.endswith("}tr"):
             yield 0, " | ".join(filter(None, texts))
         elif one.tag.endswith("}p"):
-            found = _STYLE.search("".join(str(part.attrib) for part in one.iter() if part.tag.endswith("}pStyle")))
+            found = _STYLE.search(
+                "".join(str(part.attrib) for part in one.iter() if part.tag.endswith("}pStyle"))
+            )
             yield (int(found[1] or 1) if found else 0), "".join(texts)
         else:
             yield from _paragraphs(one)
@@ -309,19 +408,35 @@ def _workbook(file: BinaryIO) -> Content:
     """A workbook of either format, sheet by sheet, hidden ones too; charts and pictures are counted by their parts."""
     archive = zipfile.ZipFile(file) if zipfile.is_zipfile(file) else None
     names = archive.namelist() if archive else []
-    empty = sum(len(_NO_VALUE.findall(archive.read(name))) for name in names
-                if archive and name.startswith("xl/worksheets/sheet"))
+    empty = sum(
+        len(_NO_VALUE.findall(archive.read(name)))
+        for name in names
+        if archive and name.startswith("xl/worksheets/sheet")
+    )
     file.seek(0)
-    with refused(CalamineError, message="The workbook is damaged or no workbook at all: {error}."), \
-            refused(PasswordError, message="The workbook needs a password; remove it first."):
+    with (
+        refused(CalamineError, message="The workbook is damaged or no workbook at all: {error}."),
+        refused(PasswordError, message="The workbook needs a password; remove it first."),
+    ):
         book = CalamineWorkbook.from_filelike(file)
         sheets = [book.get_sheet_by_name(name) for name in book.sheet_names]
-        grids = [Grid(one.name, cast("list[list[Cell]]", one.to_python()), *(one.start or ())) for one in sheets]
-    hidden = ", ".join(one.name for one in book.sheets_metadata if one.visible is not SheetVisibleEnum.Visible)
-    warnings = {f"{empty:,} formulas have no stored value, so their cells are empty here; open and save the file in a "
-                "spreadsheet program.": empty, f"Hidden sheets are searched too: {hidden}.": hidden}
-    return _joined(grids)._replace(sheets=tuple(book.sheet_names), figures=sum(map(bool, map(_FIGURE.match, names))),
-                                   warnings=tuple(text for text, reason in warnings.items() if reason))
+        grids = [
+            Grid(one.name, cast("list[list[Cell]]", one.to_python()), *(one.start or ()))
+            for one in sheets
+        ]
+    hidden = ", ".join(
+        one.name for one in book.sheets_metadata if one.visible is not SheetVisibleEnum.Visible
+    )
+    warnings = {
+        f"{empty:,} formulas have no stored value, so their cells are empty here; open and save the file in a "
+        "spreadsheet program.": empty,
+        f"Hidden sheets are searched too: {hidden}.": hidden,
+    }
+    return _joined(grids)._replace(
+        sheets=tuple(book.sheet_names),
+        figures=sum(map(bool, map(_FIGURE.match, names))),
+        warnings=tuple(text for text, reason in warnings.items() if reason),
+    )
 
 
 def _joined(grids: Sequence[Grid]) -> Content:
@@ -346,7 +461,11 @@ def shown(cell: Cell) -> str:
     """A cell as people read it, in one line."""
     if type(cell) is float:
         return f"{cell:.15g}"
-    return " ".join(cell[:LONGEST_CELL].replace("\0", "").split()) if isinstance(cell, str) else str(cell)
+    return (
+        " ".join(cell[:LONGEST_CELL].replace("\0", "").split())
+        if isinstance(cell, str)
+        else str(cell)
+    )
 
 
 def letters(column: int) -> str:

@@ -29,7 +29,11 @@ def checkout(start: Path) -> Checkout | None:
 
 def project(common: Path) -> str:
     """`github.com/acme/widgets` from the address of its remote; without one, a name that no other folder has."""
-    remotes = {name: url[1] for name, body in _REMOTE.findall(_text(common / "config")) if (url := _URL.search(body))}
+    remotes = {
+        name: url[1]
+        for name, body in _REMOTE.findall(_text(common / "config"))
+        if (url := _URL.search(body))
+    }
     if not remotes:
         return f"{common.parent.name}-{hashlib.blake2b(str(common).encode(), digest_size=4).hexdigest()}"
     address = remotes.get("origin") or min(remotes.values())
@@ -41,10 +45,14 @@ def branches(common: Path) -> frozenset[str] | None:
     """Every branch, those of remotes and those that have no commit yet included."""
     if (common / "reftable").is_dir():
         return None
-    found = {*_PACKED.findall(_text(common / "packed-refs")),
-             *(_branch(_text(head)) for head in (common / "HEAD", *common.glob("worktrees/*/HEAD")))}
+    found = {
+        *_PACKED.findall(_text(common / "packed-refs")),
+        *(_branch(_text(head)) for head in (common / "HEAD", *common.glob("worktrees/*/HEAD"))),
+    }
     for folder in (common / "refs" / "heads", *(common / "refs" / "remotes").glob("*")):
-        found |= {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+        found |= {
+            path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()
+        }
     return frozenset(name for name in found if name)
 
 

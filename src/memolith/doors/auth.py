@@ -26,7 +26,15 @@ from memolith.doors.mcp_server import CALLER, REQUEST, SCOPES_KEY
 from memolith.engine.intake import identifier
 from memolith.engine.model import Caller, new_id
 from memolith.engine.ports import Allowance, ClientKey
-from memolith.errors import Denied, InvalidInput, MemolithError, RateLimited, TooLarge, Unauthenticated, Unavailable
+from memolith.errors import (
+    Denied,
+    InvalidInput,
+    MemolithError,
+    RateLimited,
+    TooLarge,
+    Unauthenticated,
+    Unavailable,
+)
 from memolith.registry import PLAIN, SCOPES
 from memolith.settings import Settings
 
@@ -47,14 +55,31 @@ def digest(key: str) -> str:
     return hashlib.sha256(key.encode()).hexdigest()
 
 
-def make_key(keys: StoredKeys, now: str, name: str, user: str = "local", tenant: str = "local",
-             scopes: Sequence[str] = ("read", "write"), expires_at: str | None = None) -> tuple[str, ClientKey]:
+def make_key(
+    keys: StoredKeys,
+    now: str,
+    name: str,
+    user: str = "local",
+    tenant: str = "local",
+    scopes: Sequence[str] = ("read", "write"),
+    expires_at: str | None = None,
+) -> tuple[str, ClientKey]:
     """A new key, to be shown once, and its record."""
     if unknown := sorted(set(scopes) - SCOPES):
-        raise InvalidInput(f"There is no scope {unknown[0]!r}; use {', '.join(sorted(SCOPES))}.", field="scopes")
+        raise InvalidInput(
+            f"There is no scope {unknown[0]!r}; use {', '.join(sorted(SCOPES))}.", field="scopes"
+        )
     secret = KEY_PREFIX + secrets.token_urlsafe(32)
-    record = ClientKey(new_id(), digest(secret), identifier(name, "name"), identifier(tenant, "tenant"),
-                       identifier(user, "user"), tuple(scopes), now, expires_at)
+    record = ClientKey(
+        new_id(),
+        digest(secret),
+        identifier(name, "name"),
+        identifier(tenant, "tenant"),
+        identifier(user, "user"),
+        tuple(scopes),
+        now,
+        expires_at,
+    )
     keys.add(record)
     return secret, record
 
@@ -70,7 +95,9 @@ def local_key(folder: Path, keys: StoredKeys, now: str) -> str:
         # A new file: the old one may be open in a program that has no business with the new key.
         path.unlink()
     secret, _ = make_key(keys, now, "local", scopes=sorted(SCOPES))
-    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+    with open(
+        os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8"
+    ) as file:
         file.write(secret + "\n")
     return secret
 
@@ -81,7 +108,10 @@ class Issuer(jwt.PyJWKClient):
     def __init__(self, chosen: Settings) -> None:
         self.url, self.audience = chosen.oauth_issuer, chosen.oauth_audience
         if not self.audience or not chosen.oauth_jwks_url:
-            raise InvalidInput("OAuth needs oauth_issuer, oauth_audience and oauth_jwks_url.", field="oauth_audience")
+            raise InvalidInput(
+                "OAuth needs oauth_issuer, oauth_audience and oauth_jwks_url.",
+                field="oauth_audience",
+            )
         self.base, self.down_until = self.audience.rstrip("/"), 0.0
         # The set is kept for five minutes; single keys would be kept for ever, also when the issuer withdraws them.
         super().__init__(chosen.oauth_jwks_url, cache_keys=False, timeout=5)
@@ -102,16 +132,27 @@ class Issuer(jwt.PyJWKClient):
         audiences = [self.audience, self.base, self.base + "/mcp", self.base + own_path(path)]
         try:
             key = self.get_signing_key(str(jwt.get_unverified_header(token).get("kid")))
-            claims = jwt.decode(token, key.key, list(ALGORITHMS), audience=audiences, issuer=self.url,
-                                options={"require": ["exp", "iss", "aud", "sub"]}, leeway=30)
+            claims = jwt.decode(
+                token,
+                key.key,
+                list(ALGORITHMS),
+                audience=audiences,
+                issuer=self.url,
+                options={"require": ["exp", "iss", "aud", "sub"]},
+                leeway=30,
+            )
         except (jwt.PyJWTError, *BROKEN):
             # None: the token, or what it says, has no place in a log.
             raise Unauthenticated("This token is not valid here.") from None
         if not (scopes := frozenset(str(claims.get("scope", "")).split()) & SCOPES):
             raise Denied("This token carries none of the scopes read, write, admin, run.")
         tenant = str(claims.get("tenant") or claims.get("org_id") or "local")
-        return Caller(identifier(tenant, "tenant"), identifier(str(claims["sub"]), "sub"), project,
-                      admin="admin" in scopes), scopes
+        return Caller(
+            identifier(tenant, "tenant"),
+            identifier(str(claims["sub"]), "sub"),
+            project,
+            admin="admin" in scopes,
+        ), scopes
 
 
 def own_path(path: str) -> str:
@@ -119,11 +160,15 @@ def own_path(path: str) -> str:
     return path if MCP_PATH.fullmatch(path) else ""
 
 
-def challenge(issuer: Issuer | None, path: str, error: str = "", scopes: Iterable[str] = ("read", "write")) -> str:
+def challenge(
+    issuer: Issuer | None, path: str, error: str = "", scopes: Iterable[str] = ("read", "write")
+) -> str:
     """What a client must do to get in: the value of `WWW-Authenticate`."""
     parts = [f'error="{error}"'] if error else []
     if issuer is not None:
-        parts.append(f'resource_metadata="{issuer.base}/.well-known/oauth-protected-resource{own_path(path)}"')
+        parts.append(
+            f'resource_metadata="{issuer.base}/.well-known/oauth-protected-resource{own_path(path)}"'
+        )
     if issuer is not None or error == "insufficient_scope":
         parts.append(f'scope="{" ".join(sorted(scopes))}"')
     return "Bearer " + ", ".join(['realm="memolith"', *parts])
@@ -158,7 +203,11 @@ class Access:
             return
         scope = {**scope, REQUEST: f"{getrandbits(48):012x}"}
         given, extra = Headers(scope=scope), [(b"x-request-id", scope[REQUEST].encode())]
-        left = most = self.settings.file_bytes + FRAME if scope["path"] == "/files" else self.settings.body_bytes
+        left = most = (
+            self.settings.file_bytes + FRAME
+            if scope["path"] == "/files"
+            else self.settings.body_bytes
+        )
         try:
             if known := await self.who(scope, given):
                 scope[CALLER], scope[SCOPES_KEY] = known[:2]
@@ -173,7 +222,9 @@ class Access:
                 problem = "invalid_token" * bool(credential(given))
                 headers["www-authenticate"] = challenge(self.issuer, scope["path"], problem)
             elif isinstance(error, Denied) and error.field is None:
-                headers["www-authenticate"] = challenge(self.issuer, scope["path"], "insufficient_scope")
+                headers["www-authenticate"] = challenge(
+                    self.issuer, scope["path"], "insufficient_scope"
+                )
             if (wait := error.value if error.status == 429 else error.retry_s) is not None:
                 headers["retry-after"] = str(wait)
             body = json.dumps(self.word(error, scope["path"]) | {"request_id": scope[REQUEST]})
@@ -201,15 +252,25 @@ class Access:
         second, path = int(time.time()), scope["path"]
         if second != self.second or len(self.known) > MOST_KNOWN:
             self.second, self.known = second, {}
-        known, given = self.known, (path, *(pair for pair in scope["headers"] if pair[0] in DECIDING))
+        known, given = (
+            self.known,
+            (path, *(pair for pair in scope["headers"] if pair[0] in DECIDING)),
+        )
         if given in known:
             return known[given]
         # No web page may reach a server on this machine.
         if not any(matches(headers.get("host", ""), allowed) for allowed in self.settings.hosts):
-            raise Denied("This host name is not served here; add it to the setting `hosts`.", field="host")
+            raise Denied(
+                "This host name is not served here; add it to the setting `hosts`.", field="host"
+            )
         origins = headers.getlist("origin")
-        if not all(any(matches(origin, allowed) for allowed in self.settings.origins) for origin in origins):
-            raise Denied("Requests from this origin are not allowed; add it to the setting `origins`.", field="origin")
+        if not all(
+            any(matches(origin, allowed) for allowed in self.settings.origins) for origin in origins
+        ):
+            raise Denied(
+                "Requests from this origin are not allowed; add it to the setting `origins`.",
+                field="origin",
+            )
         is_open = path in self.open_paths or path.startswith("/.well-known/")
         known[given] = None if is_open else await self.check_key(headers, path)
         return known[given]
@@ -220,7 +281,9 @@ class Access:
         project = headers.get(PROJECT_HEADER)
         if (issuer := self.issuer) and not secret.startswith(KEY_PREFIX):
             # The issuer's keys may have to be fetched first, and nobody with a key shall wait for that.
-            caller, scopes = await anyio.to_thread.run_sync(issuer.caller, secret, path, project, limiter=self.checkers)
+            caller, scopes = await anyio.to_thread.run_sync(
+                issuer.caller, secret, path, project, limiter=self.checkers
+            )
             return caller, scopes, f"token:{caller.tenant}:{caller.user}"
         # The look-up is by hash, so how long it takes tells nothing about the key.
         key = await anyio.to_thread.run_sync(self.keys.by_digest, digest(secret))
@@ -231,7 +294,11 @@ class Access:
             # Whoever only reads must not be hindered by a store that cannot be written.
             with suppress(MemolithError):
                 await anyio.to_thread.run_sync(self.keys.used, key.id, now)
-        return (Caller(key.tenant, key.user, project, admin="admin" in key.scopes), frozenset(key.scopes), key.id)
+        return (
+            Caller(key.tenant, key.user, project, admin="admin" in key.scopes),
+            frozenset(key.scopes),
+            key.id,
+        )
 
     async def count(self, id: str, extra: list[tuple[bytes, bytes]]) -> None:
         """Count the call; the headers tell how many are left in this minute."""
@@ -246,11 +313,16 @@ class Access:
                 total = await anyio.to_thread.run_sync(self.allowance, id, minute, portion)
                 self.elsewhere[id] = max(0, total - own - portion)
         used, reset = self.used[id] + self.elsewhere[id], (minute + 1) * 60
-        extra += ((b"x-ratelimit-limit", b"%d" % limit), (b"x-ratelimit-reset", b"%d" % reset),
-                  (b"x-ratelimit-remaining", b"%d" % max(0, limit - used)))
+        extra += (
+            (b"x-ratelimit-limit", b"%d" % limit),
+            (b"x-ratelimit-reset", b"%d" % reset),
+            (b"x-ratelimit-remaining", b"%d" % max(0, limit - used)),
+        )
         if used > limit:
             wait = reset - self.second
-            raise RateLimited(f"At most {limit} calls a minute; try again in {wait} seconds.", value=wait)
+            raise RateLimited(
+                f"At most {limit} calls a minute; try again in {wait} seconds.", value=wait
+            )
 
 
 def credential(headers: Headers) -> str:

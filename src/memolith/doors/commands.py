@@ -25,13 +25,16 @@ def option(*names: str, **details: Any) -> Option:
 
 
 DATA = option("--data", metavar="DIR", type=Path, help="the data folder (or MEMOLITH_DATA)")
-REPO = option("--repo", metavar="DIR", help="the git repository that captures belong to (or MEMOLITH_REPO)")
+REPO = option(
+    "--repo", metavar="DIR", help="the git repository that captures belong to (or MEMOLITH_REPO)"
+)
 JSON = option("--json", action="store_true", help="print JSON")
 YES = option("--yes", action="store_true", help="do not ask")
 
 
 def into(commands: Commands, *options: Option) -> Callable[[Run], Run]:
     """Make a command of a function and put it at the end."""
+
     def add(run: Run) -> Run:
         commands[run] = options
         return run
@@ -71,16 +74,23 @@ def words(told: object) -> list[str]:
     lines, room = list[str](), shutil.get_terminal_size((100, 24)).columns
     if has_rows(told):
         names = dict.fromkeys(name for row in told for name in row if name != "text")
-        flat = [name for name in names if any(row.get(name) not in (None, "") for row in told)
-                and not any(isinstance(row.get(name), dict) or has_rows(row.get(name)) for row in told)]
+        flat = [
+            name
+            for name in names
+            if any(row.get(name) not in (None, "") for row in told)
+            and not any(isinstance(row.get(name), dict) or has_rows(row.get(name)) for row in told)
+        ]
         cells = [flat, *([cell(row.get(name)) for name in flat] for row in told)]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         cells.insert(1, ["-" * width for width in widths])
         for row, each in zip([{}, {}, *told], cells, strict=True):
             line = "  ".join(map(str.ljust, each, widths)).rstrip()
             # What somebody said, or what happened, below a line about it.
-            below = [row.get("text", ""), *(cell(one) for value in row.values() if has_rows(value) for one in value)]
-            lines += [line if len(line) <= room else line[:room - 1] + "…"] if line else []
+            below = [
+                row.get("text", ""),
+                *(cell(one) for value in row.values() if has_rows(value) for one in value),
+            ]
+            lines += [line if len(line) <= room else line[: room - 1] + "…"] if line else []
             lines += [wrapped(text, room, "    ") for text in below if text.strip()]
     elif isinstance(told, dict):
         for name, value in told.items():
@@ -105,11 +115,17 @@ def cell(value: object) -> str:
         return "; ".join(map(cell, value)) or "none"
     if isinstance(value, dict):
         return ", ".join(f"{name}: {cell(inner)}" for name, inner in value.items())
-    return f"{value:.2f}" if isinstance(value, float) else " ".join(str("" if value is None else value).split())
+    return (
+        f"{value:.2f}"
+        if isinstance(value, float)
+        else " ".join(str("" if value is None else value).split())
+    )
 
 
 def wrapped(text: str, room: int, indent: str) -> str:
-    filled = (textwrap.fill(line, min(room, 110) - len(indent)) for line in text.strip().splitlines())
+    filled = (
+        textwrap.fill(line, min(room, 110) - len(indent)) for line in text.strip().splitlines()
+    )
     return textwrap.indent("\n".join(filled), indent)
 
 

@@ -14,15 +14,20 @@ Member = tuple[int, int, int]
 _STRING = r'"(?:\\.|[^"\\])*"'
 _COMMENT = re.compile(_STRING + r"|(//[^\r\n]*|/\*.*?\*/|\A\ufeff)", re.DOTALL)
 _SPARE_COMMA = re.compile(_STRING + r"|(,)(?=\s*[}\]])", re.DOTALL)
-_TOML_ASIDE = re.compile(r"""("{3}(?:\\.|[^\\])*?"{3}|'{3}.*?'{3}|#[^\r\n]*|\A\ufeff)"""
-                         r"""|"(?:\\.|[^"\\\r\n])*"|'[^'\r\n]*'""", re.DOTALL)
+_TOML_ASIDE = re.compile(
+    r"""("{3}(?:\\.|[^\\])*?"{3}|'{3}.*?'{3}|#[^\r\n]*|\A\ufeff)"""
+    r"""|"(?:\\.|[^"\\\r\n])*"|'[^'\r\n]*'""",
+    re.DOTALL,
+)
 _DECODER = json.JSONDecoder()
 _rendered = partial(json.dumps, ensure_ascii=False)
 
 
 def _whitened(pattern: re.Pattern[str], text: str) -> str:
     """The text at its old length, with spaces where the group of the pattern was found."""
-    return pattern.sub(lambda found: re.sub(r"[^\r\n]", " ", found[0]) if found[1] else found[0], text)
+    return pattern.sub(
+        lambda found: re.sub(r"[^\r\n]", " ", found[0]) if found[1] else found[0], text
+    )
 
 
 def _solid(text: str, at: int) -> int:
@@ -66,15 +71,17 @@ def _edit_json(text: str, key: str, name: str, entry: object) -> str:
         start, _, stop = ours
         before, after = len(plain[:start].rstrip()), _solid(_whitened(_COMMENT, text), stop)
         if text[after] == ",":
-            text = text[:start] + text[after + 1:].lstrip()
+            text = text[:start] + text[after + 1 :].lstrip()
         else:
             between = text[before:start]
-            text = text[:before].removesuffix(",") + (between if between.strip() else "") + text[stop:]
+            text = (
+                text[:before].removesuffix(",") + (between if between.strip() else "") + text[stop:]
+            )
     if entry is None:
         return text
     start, added, value = (section[1], name, entry) if section else (top, key, {name: entry})
     first = _solid(_plain(text), start + 1)
-    lead = text[len(text[:first].rstrip()):first]
+    lead = text[len(text[:first].rstrip()) : first]
     comma = "" if text[first] == "}" else "," + (lead or " ")
     return f"{text[:first]}{_rendered(added)}: {_rendered(value)}{comma}{text[first:]}"
 
@@ -85,17 +92,24 @@ def _toml(value: object) -> str:
         return "[" + ", ".join(map(_toml, value)) + "]"
     if not isinstance(value, dict):
         return _rendered(value, default=str)
-    return "{ " + ", ".join(f"{json.dumps(key)} = {_toml(inner)}" for key, inner in value.items()) + " }"
+    return (
+        "{ "
+        + ", ".join(f"{json.dumps(key)} = {_toml(inner)}" for key, inner in value.items())
+        + " }"
+    )
 
 
 def _edit_toml(text: str, key: str, name: str, entry: object) -> str:
     """The text without the table, its subtables and the empty line before each, or with it at the end."""
     header = r"\s*\.\s*".join(rf"""(?:{part}|"{part}"|'{part}')""" for part in (key, name))
-    table = re.compile(rf"(?:^\r?\n)?^[ \t]*\[\[?\s*{header}\s*(?:\..*)?\]\]?[ \t\r]*$"
-                       r"(?:\s*\n(?![ \t]*\[)[ \t]*\S.*)*.*(?:\n|\Z)", re.MULTILINE)
+    table = re.compile(
+        rf"(?:^\r?\n)?^[ \t]*\[\[?\s*{header}\s*(?:\..*)?\]\]?[ \t\r]*$"
+        r"(?:\s*\n(?![ \t]*\[)[ \t]*\S.*)*.*(?:\n|\Z)",
+        re.MULTILINE,
+    )
     line = "\r\n" if "\r\n" in text else "\n"
     for found in reversed([*table.finditer(_whitened(_TOML_ASIDE, text))]):
-        text = text[:found.start()] + text[found.end():]
+        text = text[: found.start()] + text[found.end() :]
     if not isinstance(entry, dict):
         return text
     gap = [] if not text else [""] if text.endswith("\n") else ["", ""]
@@ -105,5 +119,7 @@ def _edit_toml(text: str, key: str, name: str, entry: object) -> str:
 
 # By the form of the file; reading raises ValueError for a text that is not of it.
 READ: dict[str, Callable[[str], Entry]] = {
-    "JSON": _read_json, "TOML": lambda text: tomllib.loads(text.removeprefix("\ufeff"))}
+    "JSON": _read_json,
+    "TOML": lambda text: tomllib.loads(text.removeprefix("\ufeff")),
+}
 EDIT: dict[str, Callable[[str, str, str, object], str]] = {"JSON": _edit_json, "TOML": _edit_toml}

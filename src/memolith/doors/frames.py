@@ -38,7 +38,9 @@ def parsed(line: bytes) -> Json | None:
 
 def encoded(content: Json) -> bytes:
     """The object as JSON; half a surrogate pair that came in goes out as it came, escaped."""
-    return json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode(errors="backslashreplace")
+    return json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode(
+        errors="backslashreplace"
+    )
 
 
 def is_request(message: Json) -> bool:
@@ -46,20 +48,28 @@ def is_request(message: Json) -> bool:
 
 
 def is_envelope(meta: Json) -> bool:
-    return (meta[VERSION_KEY] == MODERN and are_capabilities(meta.get(CAPABILITIES_KEY))
-            and (INFO_KEY not in meta or is_info(meta[INFO_KEY])))
+    return (
+        meta[VERSION_KEY] == MODERN
+        and are_capabilities(meta.get(CAPABILITIES_KEY))
+        and (INFO_KEY not in meta or is_info(meta[INFO_KEY]))
+    )
 
 
 def is_info(value: object) -> bool:
-    return (isinstance(value, dict) and isinstance(value.get("name"), str) and isinstance(value.get("version"), str)
-            and all(isinstance(part, str) for part in value.values()))
+    return (
+        isinstance(value, dict)
+        and isinstance(value.get("name"), str)
+        and isinstance(value.get("version"), str)
+        and all(isinstance(part, str) for part in value.values())
+    )
 
 
 def are_capabilities(value: object) -> bool:
     """Only plain ones: the SDK looks deeper, and what it would refuse must not be accepted here."""
     return isinstance(value, dict) and all(
         isinstance(part, dict) and all(isinstance(flag, bool | dict) for flag in part.values())
-        for part in value.values())
+        for part in value.values()
+    )
 
 
 def framed(message: Json, result: bytes) -> bytes:
@@ -77,12 +87,20 @@ def prepared_answers(path: str, profile: str, read_only: bool) -> Answers:
             head, *answers = file.read().split(b"\n")
         header = json.loads(head)
         # Exactly these versions must be installed; importlib.metadata would cost more than the whole front.
-        folders = [f"{name.replace('-', '_')}-{version}.dist-info" for name, version in header["packages"].items()]
-        found = [any(os.path.isdir(os.path.join(path, folder)) for path in sys.path) for folder in folders]
+        folders = [
+            f"{name.replace('-', '_')}-{version}.dist-info"
+            for name, version in header["packages"].items()
+        ]
+        found = [
+            any(os.path.isdir(os.path.join(path, folder)) for path in sys.path)
+            for folder in folders
+        ]
         if header["product"] != __version__ or not all(found):
             return {}
-        return {version: {method: answers[number] for method, number in methods.items()}
-                for version, methods in header["profiles"][entry_name(profile, read_only)].items()}
+        return {
+            version: {method: answers[number] for method, number in methods.items()}
+            for version, methods in header["profiles"][entry_name(profile, read_only)].items()
+        }
     except (OSError, ValueError, LookupError):
         return {}
 
@@ -108,21 +126,32 @@ def answer_to(message: Json, version: str | None, prepared: Answers) -> bytes | 
 def plain_call(registry: Registry, message: Json) -> tuple[Tool, Json, Json] | None:
     """The tool, the arguments and the metadata of a call without anything unusual; None for any other message."""
     params = message.get("params")
-    if message.get("method") != "tools/call" or not is_request(message) or not isinstance(params, dict):
+    if (
+        message.get("method") != "tools/call"
+        or not is_request(message)
+        or not isinstance(params, dict)
+    ):
         return None
     name, arguments, meta = params.get("name"), params.get("arguments", {}), params.get("_meta", {})
     tool = registry.find(name) if isinstance(name, str) else None
     if tool is None or not isinstance(arguments, dict) or not isinstance(meta, dict):
         return None
     unusual = params.keys() - {"name", "arguments", "_meta"} or IDEMPOTENCY_KEY in meta
-    return None if unusual or (VERSION_KEY in meta and not is_envelope(meta)) else (tool, arguments, meta)
+    return (
+        None
+        if unusual or (VERSION_KEY in meta and not is_envelope(meta))
+        else (tool, arguments, meta)
+    )
 
 
 def worded(outcome: Outcome, described: Json) -> bytes:
     """The outcome as the SDK would send it; the newer protocol adds who the server is."""
-    result = {"content": [{"text": outcome.text, "type": "text"}], "isError": not outcome.ok,
-              **({"structuredContent": outcome.body} if outcome.ok else {}),
-              **({"resultType": "complete", "_meta": described} if described else {})}
+    result = {
+        "content": [{"text": outcome.text, "type": "text"}],
+        "isError": not outcome.ok,
+        **({"structuredContent": outcome.body} if outcome.ok else {}),
+        **({"resultType": "complete", "_meta": described} if described else {}),
+    }
     return encoded(result)
 
 

@@ -25,7 +25,12 @@ if TYPE_CHECKING:
     from memolith.engine.recall import Recall
     from memolith.engine.verbs import Verbs
 
-EVENTS = {"session-start": "SessionStart", "prompt": "UserPromptSubmit", "pre-compact": "PreCompact", "stop": "Stop"}
+EVENTS = {
+    "session-start": "SessionStart",
+    "prompt": "UserPromptSubmit",
+    "pre-compact": "PreCompact",
+    "stop": "Stop",
+}
 BUDGET_TOKENS, SHORTEST, NEARLY, MOST_KEPT = 800, 20, 0.8, 50
 # Settings that change nothing here; with any other the whole app is opened, which takes its time.
 INDIFFERENT = ("MEMOLITH_DATA", "MEMOLITH_EMBEDDER", "MEMOLITH_LOG_LEVEL")
@@ -36,30 +41,42 @@ def run(arguments: list[str]) -> int:
     # What is imported is there to stay, and the rest is little.
     gc.disable()
     given = dict(zip(arguments[1::2], arguments[2::2], strict=False))
-    folder = Path(given.get("--data") or os.environ.get("MEMOLITH_DATA") or data_folder()).expanduser()
+    folder = Path(
+        given.get("--data") or os.environ.get("MEMOLITH_DATA") or data_folder()
+    ).expanduser()
 
     def failed(kind: type[BaseException], error: BaseException, frames: object) -> None:
         with suppress(OSError), open(folder / "hooks.log", "a", encoding="utf-8") as log:
             # Mostly nothing fails.
             import time
             import traceback
+
             # Not the text of the error, which may hold what somebody wrote.
-            log.write(f"{time.strftime('%FT%TZ', time.gmtime())} hook {arguments} failed with {kind.__name__}\n"
-                      f"{''.join(traceback.format_tb(error.__traceback__))}")
+            log.write(
+                f"{time.strftime('%FT%TZ', time.gmtime())} hook {arguments} failed with {kind.__name__}\n"
+                f"{''.join(traceback.format_tb(error.__traceback__))}"
+            )
         os._exit(0)
 
     sys.excepthook = failed
     event, told = EVENTS[arguments[0]], json.loads(sys.stdin.read())
-    if text := advice(told.get("last_assistant_message")) if event == "Stop" else remembered(event, told, folder):
+    if (
+        text := advice(told.get("last_assistant_message"))
+        if event == "Stop"
+        else remembered(event, told, folder)
+    ):
         shown = {"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}
         # The client takes no context at these two, but shows a message.
-        sys.stdout.write(json.dumps({"systemMessage": text} if event in ("PreCompact", "Stop") else shown))
+        sys.stdout.write(
+            json.dumps({"systemMessage": text} if event in ("PreCompact", "Stop") else shown)
+        )
     return 0
 
 
 def remembered(event: str, told: dict[str, str], folder: Path) -> str:
     own = (folder / "memolith.toml").exists() or any(
-        name.startswith("MEMOLITH_") and name not in INDIFFERENT for name in os.environ)
+        name.startswith("MEMOLITH_") and name not in INDIFFERENT for name in os.environ
+    )
     if event != "PreCompact" and not own and not (folder / "memolith.db").exists():
         return ""
     verbs: Verbs | None = None
@@ -69,31 +86,50 @@ def remembered(event: str, told: dict[str, str], folder: Path) -> str:
 
         from memolith.app import App
         from memolith.settings import load
+
         verbs = engine = App(load({"data": folder})).engine
-        search, around = replace(engine.search, meaning=lambda: None), engine.repository(told.get("cwd") or ".")
+        search, around = (
+            replace(engine.search, meaning=lambda: None),
+            engine.repository(told.get("cwd") or "."),
+        )
     else:
         # The store, which is not opened where there is nothing to say.
         from memolith.quick import recall
+
         search, around = recall(folder, told.get("cwd") or ".")
     # What searching needs, which is not imported where there is nothing to say.
     from memolith.engine import context
     from memolith.engine.model import Caller, Filter
-    caller, chosen = Caller(project=around and around.project), Filter(kinds=("memory",), statuses=("active",))
+
+    caller, chosen = (
+        Caller(project=around and around.project),
+        Filter(kinds=("memory",), statuses=("active",)),
+    )
     if event == "PreCompact":
         kept = keep(search, verbs, caller, around and around.branch, Path(told["transcript_path"]))
         return f"memolith kept {kept} from this conversation." if kept else ""
     if event == "SessionStart":
         found = context.newest(search.store, caller, BUDGET_TOKENS, chosen)
-        return f"From earlier sessions (memolith; recall more with its tools):\n\n{found}" if found else ""
+        return (
+            f"From earlier sessions (memolith; recall more with its tools):\n\n{found}"
+            if found
+            else ""
+        )
     asked = told["prompt"][:4000]
     found = context.pack(search, caller, asked, BUDGET_TOKENS, chosen).text if asked.strip() else ""
-    return "\n\n".join(filter(None, (found and f"From memory (memolith):\n\n{found}", advice(asked))))
+    return "\n\n".join(
+        filter(None, (found and f"From memory (memolith):\n\n{found}", advice(asked)))
+    )
 
 
 def signals(text: str) -> list[str]:
     """The namespaces whose signal words stand in a text."""
     plain = " ".join(["", *re.findall(r"[^\W_]+", text.lower()), ""])
-    return [name for name, (_, words) in NAMESPACES.items() if any(f" {word.lower()} " in plain for word in words)]
+    return [
+        name
+        for name, (_, words) in NAMESPACES.items()
+        if any(f" {word.lower()} " in plain for word in words)
+    ]
 
 
 def advice(text: str | None) -> str:
@@ -101,23 +137,36 @@ def advice(text: str | None) -> str:
     return f"This may be worth keeping with subcog_capture ({', '.join(names)})." if names else ""
 
 
-def keep(search: Recall, verbs: Verbs | None, caller: Caller, branch: str | None, transcript: Path) -> str:
+def keep(
+    search: Recall, verbs: Verbs | None, caller: Caller, branch: str | None, transcript: Path
+) -> str:
     """Capture what in a transcript sounds worth it and is not known yet; how much of what."""
     # Only here is anything written.
     from memolith.engine.claims import known
     from memolith.engine.model import Audience, Block, Draft, SystemClock
     from memolith.engine.secrets import headline
     from memolith.engine.verbs import Verbs
+
     verbs, kept = verbs or Verbs(search.store, SystemClock()), dict[str, int]()
     for text in said(transcript):
         with search.store.reading(caller.tenant) as rows:
             near = known(rows, caller, "memory", text)
-        if sum(kept.values()) < MOST_KEPT and not any(one.exact or one.similarity >= NEARLY for one in near):
+        if sum(kept.values()) < MOST_KEPT and not any(
+            one.exact or one.similarity >= NEARLY for one in near
+        ):
             name = signals(text)[0]
-            verbs.remember(caller, Draft(
-                "memory", headline(text), (Block(text),), namespace=name, project=caller.project,
-                audience=Audience.PROJECT if caller.project else Audience.USER,
-                attributes={"source": "transcript", **({"branch": branch} if branch else {})}))
+            verbs.remember(
+                caller,
+                Draft(
+                    "memory",
+                    headline(text),
+                    (Block(text),),
+                    namespace=name,
+                    project=caller.project,
+                    audience=Audience.PROJECT if caller.project else Audience.USER,
+                    attributes={"source": "transcript", **({"branch": branch} if branch else {})},
+                ),
+            )
             kept[name] = kept.get(name, 0) + 1
     return ", ".join(f"{count} {name}" for name, count in kept.items())
 
@@ -130,5 +179,10 @@ def said(transcript: Path) -> Iterator[str]:
             content = (entry.get("message") or {}).get("content") or ()
             parts = [{"type": "text", "text": content}] if isinstance(content, str) else content
             texts = [part["text"] for part in parts if part.get("type") == "text"]
-            yield from (text.strip() for text in re.split(r"\n\s*\n", "\n\n".join(texts))
-                        if len(text.strip()) > SHORTEST and not text.lstrip().startswith("<") and signals(text))
+            yield from (
+                text.strip()
+                for text in re.split(r"\n\s*\n", "\n\n".join(texts))
+                if len(text.strip()) > SHORTEST
+                and not text.lstrip().startswith("<")
+                and signals(text)
+            )

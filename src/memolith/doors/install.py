@@ -32,8 +32,12 @@ class Client(NamedTuple):
     typed: bool = False
 
 
-CLIENTS = {name: Client(**fields) for name, fields in tomllib.loads(
-    Path(__file__).with_name("clients.toml").read_text(encoding="utf-8")).items()}
+CLIENTS = {
+    name: Client(**fields)
+    for name, fields in tomllib.loads(
+        Path(__file__).with_name("clients.toml").read_text(encoding="utf-8")
+    ).items()
+}
 SETTINGS = CLIENTS.pop("hooks")
 OUR_HOOK = re.compile(rf"memolith\S* hook ({'|'.join(EVENTS)})\b")
 COMMANDS: Commands = {}
@@ -41,40 +45,81 @@ COMMANDS: Commands = {}
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,29}")
 SHARED = (
     option("client", choices=list(CLIENTS), metavar="CLIENT", help=", ".join(CLIENTS)),
-    option("--scope", default="user", choices=("user", "project"), help="for you, or for the project in this folder"),
-    option("--name", default="memolith", help="the name of the entry"), YES,
-    option("--hooks", action="store_true", help="the hooks of Claude Code in its settings, not the server"),
-    option("--dry-run", action="store_true", help="show the change and write nothing"))
+    option(
+        "--scope",
+        default="user",
+        choices=("user", "project"),
+        help="for you, or for the project in this folder",
+    ),
+    option("--name", default="memolith", help="the name of the entry"),
+    YES,
+    option(
+        "--hooks",
+        action="store_true",
+        help="the hooks of Claude Code in its settings, not the server",
+    ),
+    option("--dry-run", action="store_true", help="show the change and write nothing"),
+)
 
 
 def places(client: Client, platform: str, env: Mapping[str, str], home: str) -> list[PurePath]:
     """Where the user's file may lie, the likeliest first; a `*` stands for a part that differs by machine."""
     kind = PureWindowsPath if platform == "win32" else PurePosixPath
     config = env.get("XDG_CONFIG_HOME") or f"{home}/.config"
-    folders = {k: v for k, v in env.items() if v} | {"home": home, "config": f"{home}/.config", "apps": config}
+    folders = {k: v for k, v in env.items() if v} | {
+        "home": home,
+        "config": f"{home}/.config",
+        "apps": config,
+    }
     if platform == "darwin":
         folders["apps"] = f"{home}/Library/Application Support"
     elif platform == "win32":
         folders["apps"] = folders["config"] = env.get("APPDATA") or f"{home}/AppData/Roaming"
         folders["local"] = env.get("LOCALAPPDATA") or f"{home}/AppData/Local"
-    known = [template for template in client.user if folders.keys() >= set(re.findall(r"{(\w+)}", template))]
+    known = [
+        template
+        for template in client.user
+        if folders.keys() >= set(re.findall(r"{(\w+)}", template))
+    ]
     # A variable is the user's word, and the client looks nowhere else.
-    return [kind(template.format_map(folders)) for template in (known[:1] if known[0][1].isupper() else known)]
+    return [
+        kind(template.format_map(folders))
+        for template in (known[:1] if known[0][1].isupper() else known)
+    ]
 
 
-@into(COMMANDS, *SHARED, option("--profile", metavar="TOOLS",
-                                help="which tools it offers; by default what suits the client"))
+@into(
+    COMMANDS,
+    *SHARED,
+    option(
+        "--profile", metavar="TOOLS", help="which tools it offers; by default what suits the client"
+    ),
+)
 def install(app: App, options: Options) -> object:
     """Put memolith into the config file of a client."""
     client = SETTINGS if options.hooks else CLIENTS[options.client]
     profile = options.profile or client.profile
     # A client tells little when a server does not start, so an unknown profile is refused here.
     app.registry.choose(profile)
-    hooks = {event: [{"hooks": [{"type": "command", "timeout": 10, "command": shlex.join(
-        launch(["hook", name], options.data))}]}] for name, event in EVENTS.items()}
+    hooks = {
+        event: [
+            {
+                "hooks": [
+                    {
+                        "type": "command",
+                        "timeout": 10,
+                        "command": shlex.join(launch(["hook", name], options.data)),
+                    }
+                ]
+            }
+        ]
+        for name, event in EVENTS.items()
+    }
     program, *arguments = launch(["stdio", "--tools", profile], options.data)
     entry = ({"type": "stdio"} if client.typed else {}) | {"command": program, "args": arguments}
-    return carry_out(client, candidates(client, options.scope)[0], hooks if options.hooks else entry, options)
+    return carry_out(
+        client, candidates(client, options.scope)[0], hooks if options.hooks else entry, options
+    )
 
 
 @into(COMMANDS, *SHARED)
@@ -100,14 +145,21 @@ def candidates(client: Client, scope: str) -> list[Path]:
     if scope == "user":
         return expanded(places(client, sys.platform, os.environ, str(Path.home())))
     if client.project is None:
-        raise InvalidInput(f"{client.title} has no file for a project; leave --scope out.", field="scope")
+        raise InvalidInput(
+            f"{client.title} has no file for a project; leave --scope out.", field="scope"
+        )
     return expanded([Path.cwd() / client.project])
 
 
 def expanded(found: Sequence[PurePath]) -> list[Path]:
     """The places with every `*` filled in, first those in folders that the client made; links are followed."""
-    files = [Path(os.path.realpath(os.path.join(folder, place.name))) for place in found
-             for folder in (sorted(glob(str(place.parent))) if "*" in str(place) else [str(place.parent)])]
+    files = [
+        Path(os.path.realpath(os.path.join(folder, place.name)))
+        for place in found
+        for folder in (
+            sorted(glob(str(place.parent))) if "*" in str(place) else [str(place.parent)]
+        )
+    ]
     return sorted(files, key=lambda file: not file.parent.is_dir())
 
 
@@ -138,8 +190,11 @@ def renewed(client: Client, name: str, present: Any, ours: Any) -> Any:
     # However it was written, an entry of ours starts memolith.
     started = f"{present.get('command')} {present.get('args')}" if isinstance(present, dict) else ""
     if present is not None and "memolith" not in started.lower():
-        raise AlreadyExists(f"{name!r} in the file of {client.title} is another server and was left alone; choose "
-                            "another name with --name.", field="name")
+        raise AlreadyExists(
+            f"{name!r} in the file of {client.title} is another server and was left alone; choose "
+            "another name with --name.",
+            field="name",
+        )
     # What the client or its user added to our entry stays: approvals, time limits, an environment.
     return {**(present or {}), **ours} if ours else None
 
@@ -152,21 +207,34 @@ def rewritten(client: Client, text: str, old: Entry, new: Entry) -> str:
     return text
 
 
-def edited(client: Client, file: Path, name: str, entry: Entry | None) -> tuple[bytes | None, bytes | None]:
+def edited(
+    client: Client, file: Path, name: str, entry: Entry | None
+) -> tuple[bytes | None, bytes | None]:
     """What the file and its backup shall hold, with the entry or without any; None stands for no file."""
     before, backup = content(file), content(backup_of(file))
-    parts = dict.fromkeys(EVENTS.values(), ()) | (entry or {}) if client is SETTINGS else {name: entry or ()}
+    parts = (
+        dict.fromkeys(EVENTS.values(), ()) | (entry or {})
+        if client is SETTINGS
+        else {name: entry or ()}
+    )
 
     def section(given: Entry) -> Entry:
         made = {name: renewed(client, name, old.get(name), part) for name, part in given.items()}
-        return {name: part for name, part in (old | made).items() if part or (name in old and part == old[name])}
+        return {
+            name: part
+            for name, part in (old | made).items()
+            if part or (name in old and part == old[name])
+        }
 
     try:
         text, whole, old = read(client, before)
         new, bare = section(parts), section(dict.fromkeys(parts, ()))
     except (ValueError, TypeError) as error:
-        raise InvalidInput(f"{file} is not a valid {client.form} file of {client.title} ({error}); mend it first. "
-                           "Nothing was changed.", field="file") from error
+        raise InvalidInput(
+            f"{file} is not a valid {client.form} file of {client.title} ({error}); mend it first. "
+            "Nothing was changed.",
+            field="file",
+        ) from error
     if new == old:
         return before, backup
     with suppress(ValueError):
@@ -180,15 +248,19 @@ def edited(client: Client, file: Path, name: str, entry: Entry | None) -> tuple[
     except ValueError:
         said = {client.key: None}
     if {client.key: {}} | said != whole | {client.key: new}:
-        raise Conflict(f"{file} is written in a way that this command cannot edit safely; change it by hand. "
-                       "Nothing was changed.")
+        raise Conflict(
+            f"{file} is written in a way that this command cannot edit safely; change it by hand. "
+            "Nothing was changed."
+        )
     return after.encode(), before if entry and (backup is None or bare == old) else backup
 
 
 def carry_out(client: Client, file: Path, entry: Entry | None, options: Options) -> object:
     name, before, spare = options.name, content(file), backup_of(file)
     if not NAME.fullmatch(name):
-        raise InvalidInput("A name is made of letters, digits and hyphens, 30 at most.", field="name")
+        raise InvalidInput(
+            "A name is made of letters, digits and hyphens, 30 at most.", field="name"
+        )
     if options.hooks and options.client != "claude-code":
         raise InvalidInput("Only claude-code has hooks.", field="client")
     after, kept = edited(client, file, name, entry)
@@ -196,22 +268,32 @@ def carry_out(client: Client, file: Path, entry: Entry | None, options: Options)
     was, will = (str(file) if side is not None else "no file" for side in (before, after))
     diff = "\n".join(difflib.unified_diff(old, new, was, will, lineterm="", n=2))
     if before == after:
-        note(f"{file} {'has this entry already' if entry else f'has no {name}'}; nothing was changed.")
+        note(
+            f"{file} {'has this entry already' if entry else f'has no {name}'}; nothing was changed."
+        )
     else:
         (note if options.json else out)(diff)
     written = before != after and not options.dry_run
     if written:
         confirm(options, f"Change {file}?")
         if content(file) != before:
-            raise Conflict(f"{file} was changed by another program just now; run the command again.")
+            raise Conflict(
+                f"{file} was changed by another program just now; run the command again."
+            )
         file.parent.mkdir(parents=True, exist_ok=True)
         # What was there is always in one of the two.
         steps = ((file, after), (spare, kept))
         for path, data in steps if kept is None else reversed(steps):
             replace(path, data, file, 0o600 if options.scope == "user" else 0o666)
         note(f"Next: restart {client.title}.")
-    told = {"client": options.client, "file": str(file), "name": name, "changed": before != after, "written": written,
-            "backup": str(spare) if spare.exists() else None}
+    told = {
+        "client": options.client,
+        "file": str(file),
+        "name": name,
+        "changed": before != after,
+        "written": written,
+        "backup": str(spare) if spare.exists() else None,
+    }
     return told | {"entry": entry, "diff": diff} if options.json else told
 
 

@@ -13,17 +13,23 @@ if TYPE_CHECKING:
 
 def main(arguments: list[str] | None = None) -> int:
     arguments = sys.argv[1:] if arguments is None else arguments
-    for stream, errors in ((sys.stdin, "strict"), (sys.stdout, "backslashreplace"), (sys.stderr, "backslashreplace")):
+    for stream, errors in (
+        (sys.stdin, "strict"),
+        (sys.stdout, "backslashreplace"),
+        (sys.stderr, "backslashreplace"),
+    ):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors=errors)
     if arguments[:1] == ["hook"]:
         # The client waits for every hook, so nothing else is imported.
         from memolith.doors.hooks import run as hook
+
         return hook(arguments[1:])
     chosen = plain_options(arguments[1:]) if arguments[:1] == ["stdio"] else None
     if chosen is None:
         # argparse, pydantic and the engine would make a client of the stdio server wait longer.
         from memolith.doors.cli import run
+
         return run(arguments)
     # The quick front alone; the app and the SDK follow once it has answered.
     from memolith.doors.stdio_front import serve
@@ -32,7 +38,10 @@ def main(arguments: list[str] | None = None) -> int:
         # Only now, after the list of tools is answered.
         from memolith.app import App
         from memolith.settings import load
-        return App(load({"data": chosen.get("--data"), "repo": chosen.get("--repo")}), background=True)
+
+        return App(
+            load({"data": chosen.get("--data"), "repo": chosen.get("--repo")}), background=True
+        )
 
     try:
         serve(opened, chosen.get("--tools", "all"), read_only="--read-only" in chosen)

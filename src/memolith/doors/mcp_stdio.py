@@ -37,14 +37,18 @@ class Lanes:
         self.unanswered: set[tuple[str, types.RequestId | None]] = set()
 
     def open(self, era: str) -> None:
-        self.inboxes[era], inlet = anyio.create_memory_object_stream[SessionMessage | Exception](float("inf"))
+        self.inboxes[era], inlet = anyio.create_memory_object_stream[SessionMessage | Exception](
+            float("inf")
+        )
         outlet, outbox = anyio.create_memory_object_stream[SessionMessage](float("inf"))
 
         async def pump() -> None:
             async for message in outbox:
                 await self.send(era, message.message)
 
-        self.group.start_soon(self.server.run, inlet, outlet, self.server.create_initialization_options())
+        self.group.start_soon(
+            self.server.run, inlet, outlet, self.server.create_initialization_options()
+        )
         self.group.start_soon(pump)
 
     def route(self, line: bytes) -> None:
@@ -54,11 +58,18 @@ class Lanes:
         except ValueError:
             # What is no message but has an id is answered, so that nobody waits for ever; the SDK drops the rest too.
             if type(request := content.get("id")) in (int, str):
-                fault = types.ErrorData(code=types.INVALID_REQUEST, message="This is not a valid JSON-RPC message.")
-                self.group.start_soon(self.send, "none", types.JSONRPCError(jsonrpc="2.0", id=request, error=fault))
+                fault = types.ErrorData(
+                    code=types.INVALID_REQUEST, message="This is not a valid JSON-RPC message."
+                )
+                self.group.start_soon(
+                    self.send, "none", types.JSONRPCError(jsonrpc="2.0", id=request, error=fault)
+                )
             return
         # Requests of the new era say so themselves; answers and notifications without an envelope are of the old one.
-        method, meta = getattr(message, "method", ""), (getattr(message, "params", None) or {}).get("_meta")
+        method, meta = (
+            getattr(message, "method", ""),
+            (getattr(message, "params", None) or {}).get("_meta"),
+        )
         is_new = method != "initialize" and isinstance(meta, dict) and VERSION_KEY in meta
         eras = ["envelope" if is_new else "handshake"]
         if isinstance(message, types.JSONRPCNotification) and method == "notifications/cancelled":
@@ -73,7 +84,11 @@ class Lanes:
             self.inboxes[era].send_nowait(SessionMessage(message))
 
     async def send(self, era: str, message: types.JSONRPCMessage) -> None:
-        answered = None if isinstance(message, types.JSONRPCRequest | types.JSONRPCNotification) else message.id
+        answered = (
+            None
+            if isinstance(message, types.JSONRPCRequest | types.JSONRPCNotification)
+            else message.id
+        )
         if answered is not None and era == "handshake" and answered == self.front.handshake:
             self.front.handshake = None
         else:

@@ -41,6 +41,7 @@ class Wire:
         for number, end in enumerate((inlet, outlet)):
             if sys.platform == "win32":
                 import msvcrt  # there is no such module elsewhere
+
                 msvcrt.setmode(end, os.O_BINARY)
             else:
                 os.set_blocking(end, True)
@@ -53,7 +54,7 @@ class Wire:
         data = memoryview(frame + b"\n")
         with self.lock:
             while data:
-                data = data[os.write(self.outlet, data):]
+                data = data[os.write(self.outlet, data) :]
 
 
 class Front:
@@ -79,7 +80,10 @@ class Front:
                 return
             if (message := frames.parsed(line)) is None:
                 return
-            method, answer = message.get("method"), frames.answer_to(message, self.version, self.prepared)
+            method, answer = (
+                message.get("method"),
+                frames.answer_to(message, self.version, self.prepared),
+            )
             if answer is not None:
                 self.wire.write(frames.framed(message, answer))
             if answer is not None and method == "initialize":
@@ -162,6 +166,7 @@ def answer(front: Front, app: App, registry: Registry, message: Json) -> bytes |
     # pydantic, which the opening must not wait for
     from memolith.engine.model import Caller
     from memolith.registry import Call, InputNeeded, quiet
+
     plain = frames.plain_call(registry, message)
     if plain is None or not front.prepared:
         return None
@@ -177,18 +182,35 @@ def answer(front: Front, app: App, registry: Registry, message: Json) -> bytes |
 
     progress = leave if "progressToken" in meta else quiet
     # In the newer protocol only who listens is told, and the SDK hears of him first.
-    changed = quiet if frames.VERSION_KEY in meta else lambda: front.wire.write(
-        b'{"jsonrpc":"2.0","method":"notifications/prompts/list_changed"}')
+    changed = (
+        quiet
+        if frames.VERSION_KEY in meta
+        else lambda: front.wire.write(
+            b'{"jsonrpc":"2.0","method":"notifications/prompts/list_changed"}'
+        )
+    )
     try:
-        outcome = registry.attempt(tool.name, arguments, lambda: Call(
-            Caller(), app.engine, progress=progress, elicit=leave, changed=changed, local=True))
+        outcome = registry.attempt(
+            tool.name,
+            arguments,
+            lambda: Call(
+                Caller(), app.engine, progress=progress, elicit=leave, changed=changed, local=True
+            ),
+        )
     except InputNeeded:
         return None
-    return frames.worded(outcome, frames.description(front.prepared) if frames.VERSION_KEY in meta else {})
+    return frames.worded(
+        outcome, frames.description(front.prepared) if frames.VERSION_KEY in meta else {}
+    )
 
 
-def serve(open_app: Callable[[], App], profile: str = "all", *, read_only: bool = False,
-          prepared: str = frames.PREPARED) -> None:
+def serve(
+    open_app: Callable[[], App],
+    profile: str = "all",
+    *,
+    read_only: bool = False,
+    prepared: str = frames.PREPARED,
+) -> None:
     """Serve MCP over stdin and stdout until the client leaves; the app is opened once it is needed."""
     front = Front(Wire.of_process(), frames.prepared_answers(prepared, profile, read_only))
 
@@ -209,10 +231,16 @@ def serve(open_app: Callable[[], App], profile: str = "all", *, read_only: bool 
     app = open_app()
     try:
         registry = app.registry.choose(profile, read_only=read_only)
-        trying = threading.Thread(target=front.try_calls, daemon=True,
-                                  args=(lambda message: answer(front, app, registry, message),))
+        trying = threading.Thread(
+            target=front.try_calls,
+            daemon=True,
+            args=(lambda message: answer(front, app, registry, message),),
+        )
         trying.start()
-        from memolith.doors import mcp_stdio  # the SDK, half a CPU second that the first calls must not wait for
+        from memolith.doors import (
+            mcp_stdio,
+        )  # the SDK, half a CPU second that the first calls must not wait for
+
         gc.freeze()
         gc.enable()
         sys.setswitchinterval(0.005)

@@ -14,7 +14,9 @@ from memolith.engine.tables import TABLES
 from memolith.errors import InvalidInput
 
 _WORD = re.compile(r"[^\W_]+(?:['’.,:/-][^\W_]+)*")
-_NEGATIONS, _DATES, _NUMBERS = (frozenset(TABLES[name].split()) for name in ("negations", "dates", "numbers"))
+_NEGATIONS, _DATES, _NUMBERS = (
+    frozenset(TABLES[name].split()) for name in ("negations", "dates", "numbers")
+)
 SHINGLE, NEAR, TWIN, RIVAL = 3, 0.6, 0.9, 0.7
 HALF_LIFE_DAYS = 365
 CONCEPTS = Filter(kinds=("concept",))
@@ -37,23 +39,33 @@ class Facts(NamedTuple):
 def facts(text: str) -> Facts:
     words = _WORD.findall(text.replace("’", "'"))
     lower = [word.lower() for word in words]
-    return Facts(numbers=tuple(word for word in lower if word in _NUMBERS or any(c.isdigit() for c in word)),
-                 dates=tuple(word for word in lower if word in _DATES),
-                 names=tuple(word.removesuffix("'s").lower() for word in words
-                             if word[0].isupper() and word.lower() not in _DATES and len(word) > 1),
-                 words=tuple(word.removesuffix("'s") for word in lower),
-                 negations=tuple(word for word in lower if word in _NEGATIONS or word.endswith("n't")))
+    return Facts(
+        numbers=tuple(word for word in lower if word in _NUMBERS or any(c.isdigit() for c in word)),
+        dates=tuple(word for word in lower if word in _DATES),
+        names=tuple(
+            word.removesuffix("'s").lower()
+            for word in words
+            if word[0].isupper() and word.lower() not in _DATES and len(word) > 1
+        ),
+        words=tuple(word.removesuffix("'s") for word in lower),
+        negations=tuple(word for word in lower if word in _NEGATIONS or word.endswith("n't")),
+    )
 
 
 def contradicts(first: str, second: str) -> bool:
     """Whether the texts differ in a number, a date, a name or a negation, so that one is not a copy of the other."""
     one, two = facts(first), facts(second)
-    pairs = ((one.numbers, two.numbers, two.numbers, one.numbers), (one.dates, two.dates, two.dates, one.dates),
-             (one.names, two.words, two.names, one.words))
+    pairs = (
+        (one.numbers, two.numbers, two.numbers, one.numbers),
+        (one.dates, two.dates, two.dates, one.dates),
+        (one.names, two.words, two.names, one.words),
+    )
     # Two negations cancel each other. Each side must have a word, or one more of it, that the other lacks: a lone one
     # was merely added or dropped.
     return len(one.negations) % 2 != len(two.negations) % 2 or any(
-        Counter(first) - Counter(among) and Counter(second) - Counter(others) for first, among, second, others in pairs)
+        Counter(first) - Counter(among) and Counter(second) - Counter(others)
+        for first, among, second, others in pairs
+    )
 
 
 def known(rows: Reader, caller: Caller, kind: str, text: str, but: str = "") -> tuple[Similar, ...]:
@@ -79,7 +91,7 @@ def overlap(first: str, second: str) -> float:
 def shingles(text: str) -> set[tuple[str, ...]]:
     """The three-word sequences of a text; a shorter text is one sequence."""
     words = [word.casefold() for word in _WORD.findall(text)]
-    return {tuple(words[n:n + SHINGLE]) for n in range(max(1, len(words) - SHINGLE + 1))}
+    return {tuple(words[n : n + SHINGLE]) for n in range(max(1, len(words) - SHINGLE + 1))}
 
 
 def same(first: str, second: str) -> bool:
@@ -132,7 +144,9 @@ def appraise_again(rows: Writer, ids: Iterable[str], actor: str, now: str) -> No
         if item.kind == "concept" and item.attributes.get("certainty_source") != "given":
             worth = _worth(rows, item, rows.passages(rows.tenant, item.id))
             if worth["certainty_score"] != item.attributes.get("certainty_score"):
-                event = rows.stamp(item.id, item.version + 1, "appraised", {"attributes": worth}, actor, now)
+                event = rows.stamp(
+                    item.id, item.version + 1, "appraised", {"attributes": worth}, actor, now
+                )
                 rows.append(event, fold(item, event))
 
 

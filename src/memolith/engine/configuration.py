@@ -24,7 +24,10 @@ class Key(NamedTuple):
     most: float
 
 
-KEYS = {name: Key(about, *map(json.loads, numbers.split())) for name, numbers, about in entries(TABLES["settings"])}
+KEYS = {
+    name: Key(about, *map(json.loads, numbers.split()))
+    for name, numbers, about in entries(TABLES["settings"])
+}
 
 
 class Configuration(NamedTuple):
@@ -36,7 +39,10 @@ class Configuration(NamedTuple):
         """Every key with its value now; a fixed one has none here."""
         with self.engine.store.reading(tenant) as rows:
             chosen = rows.records(tenant, FOLDER)
-        return {name: json.loads(chosen[name]) if name in chosen else key.default for name, key in KEYS.items()}
+        return {
+            name: json.loads(chosen[name]) if name in chosen else key.default
+            for name, key in KEYS.items()
+        }
 
     def number(self, tenant: str, name: str, given: float = SET) -> float:
         return float(self.values(tenant)[name]) if given == SET else given
@@ -47,17 +53,28 @@ class Configuration(NamedTuple):
         if isinstance(key.default, str):
             raise Denied(f"{name} cannot be changed while the server runs.", field="key")
         try:
-            value = type(key.default)(number) if (number := float(text)) == type(key.default)(number) else float("nan")
+            value = (
+                type(key.default)(number)
+                if (number := float(text)) == type(key.default)(number)
+                else float("nan")
+            )
         except (ValueError, OverflowError):
             value = float("nan")
         if not key.least <= value <= key.most:
             kind = "whole number" if isinstance(key.default, int) else "number"
-            raise InvalidInput(f"This needs a {kind} from {key.least:,} to {key.most:,}.", field="value")
+            raise InvalidInput(
+                f"This needs a {kind} from {key.least:,} to {key.most:,}.", field="value"
+            )
         with self.engine.store.writing(caller.tenant) as rows:
             before = rows.records(caller.tenant, FOLDER).get(name)
             rows.put_record(caller.tenant, FOLDER + name, json.dumps(value))
-            return self.engine.tell(rows, caller, f"setting/{name}", "configured", {
-                "value": value, "before": json.loads(before) if before else key.default})
+            return self.engine.tell(
+                rows,
+                caller,
+                f"setting/{name}",
+                "configured",
+                {"value": value, "before": json.loads(before) if before else key.default},
+            )
 
     def history(self, tenant: str, name: str) -> list[Event]:
         with self.engine.store.reading(tenant) as rows:
@@ -66,5 +83,7 @@ class Configuration(NamedTuple):
 
 def known_key(name: str) -> Key:
     if name not in KEYS:
-        raise NotFound(f"There is no key {name[:60]!r}; there are {', '.join(KEYS)}.", field="key", id=name)
+        raise NotFound(
+            f"There is no key {name[:60]!r}; there are {', '.join(KEYS)}.", field="key", id=name
+        )
     return KEYS[name]

@@ -47,11 +47,17 @@ def newest(store: Store, caller: Caller, budget: int, chosen: Filter) -> str:
     """What changed last in the caller's project, then in none, a line with its namespace each, as many as fit."""
     ways = [replace(chosen, projects=(caller.project,))] if caller.project else []
     with store.reading(caller.tenant) as rows:
-        items = {item.id: item for way in (*ways, chosen) for item in rows.listing(
-            caller, way, "updated_at", True, MOST, counted=False).items if item.project in (None, caller.project)}
+        items = {
+            item.id: item
+            for way in (*ways, chosen)
+            for item in rows.listing(caller, way, "updated_at", True, MOST, counted=False).items
+            if item.project in (None, caller.project)
+        }
         texts = rows.passages_of(caller.tenant, items)
-    lines = [f"- {item.namespace or item.kind}: {' '.join(text_of(texts[id]).split())[:300]}"
-             for id, item in items.items()]
+    lines = [
+        f"- {item.namespace or item.kind}: {' '.join(text_of(texts[id]).split())[:300]}"
+        for id, item in items.items()
+    ]
     sums = accumulate(map(weigh, lines))
     return "\n".join(line for line, total in zip(lines, sums, strict=True) if total <= budget)
 
@@ -59,7 +65,9 @@ def newest(store: Store, caller: Caller, budget: int, chosen: Filter) -> str:
 def pack(recall: Recall, caller: Caller, text: str, budget: int, chosen: Filter = Filter()) -> Pack:
     """The best passages that fit, best first, each under its number."""
     if not 20 <= budget <= 200_000:
-        raise InvalidInput("The budget must lie between 20 and 200,000 tokens.", field="budget_tokens")
+        raise InvalidInput(
+            "The budget must lie between 20 and 200,000 tokens.", field="budget_tokens"
+        )
     found = recall.recall(caller, Query(text, chosen, limit=MOST))
     parts, citations = list[str](), list[Citation]()
     told, words, used = set[tuple[str, ...]](), set[str](), 0

@@ -13,7 +13,17 @@ from uuid import NAMESPACE_URL, uuid5
 
 from memolith.engine.engine import Engine
 from memolith.engine.intake import folder_path, when
-from memolith.engine.model import DAY_S, Block, Caller, Condition, Draft, Filter, Item, Json, shifted
+from memolith.engine.model import (
+    DAY_S,
+    Block,
+    Caller,
+    Condition,
+    Draft,
+    Filter,
+    Item,
+    Json,
+    shifted,
+)
 from memolith.engine.secrets import redact
 from memolith.errors import AlreadyExists, InvalidInput, TooLarge
 
@@ -21,16 +31,25 @@ PINNED, CHARACTERS_PER_TOKEN, PREVIEW = 10, 4, 100
 # What is to be deleted rather than archived: of next to no importance, and untouched for long, whatever was asked for.
 TRIFLING, LONG_DAYS = 2, 180
 # Scripts without spaces between words count by the character.
-WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\s\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
+WORD = re.compile(
+    r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\s\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+"
+)
 # A longer message is kept as several.
 CHUNK, LARGEST, BATCH, LONGEST_MESSAGE = 1 << 20, 1 << 26, 20, 200_000
 WHOLE = {"mapping", "chat_messages", "messages"}
 SPOKEN = ("text", "input_text", "output_text", "multimodal_text", "code")
-MEANT = {"system": "system", "user": "user", "human": "user", "you": "user",
-         **dict.fromkeys("assistant chatgpt claude gemini ai".split(), "assistant")}
+MEANT = {
+    "system": "system",
+    "user": "user",
+    "human": "user",
+    "you": "user",
+    **dict.fromkeys("assistant chatgpt claude gemini ai".split(), "assistant"),
+}
 _NAME = rf"({'|'.join(MEANT)})(?: said)?"
-_TURN = re.compile(rf"#+\W*(?:\d+\.\W*)?{_NAME}\W*$|#+ \d+\. (\S.*)$|\*\*{_NAME}:?\*\*:?\s*(.*)$|{_NAME}:(?:\s+(.*))?$",
-                   re.I)
+_TURN = re.compile(
+    rf"#+\W*(?:\d+\.\W*)?{_NAME}\W*$|#+ \d+\. (\S.*)$|\*\*{_NAME}:?\*\*:?\s*(.*)$|{_NAME}:(?:\s+(.*))?$",
+    re.I,
+)
 _TIMED = re.compile(r"\*(\d{4}-\d\d-\d\d[T ][^*\s]+)\*\s*(?:\n|$)")
 _BETWEEN = re.compile(r"[\s,\[\]\ufeff]*")
 
@@ -42,19 +61,31 @@ Turn = tuple[str, tuple[str, int], str, Object]
 """Which program, which conversation and where it stands if it stands whole, its title if it has one, and a message."""
 
 
-def stale(engine: Engine, caller: Caller, age_days: int, importance: float, most: int) -> tuple[
-        list[tuple[Item, float, str, int, str, str]], int, int]:
+def stale(
+    engine: Engine, caller: Caller, age_days: int, importance: float, most: int
+) -> tuple[list[tuple[Item, float, str, int, str, str]], int, int]:
     """What can go: its importance, last access, tokens, beginning and what to do; how many there are, all tokens."""
-    before, long_ago = (shifted(engine.clock.now(), -DAY_S * days) for days in (age_days, max(2 * age_days, LONG_DAYS)))
-    chosen = Filter(kinds=("conversation",), statuses=("active",), where=(
-        Condition("importance_score", "le", importance), Condition("importance_score", "lt", PINNED)))
+    before, long_ago = (
+        shifted(engine.clock.now(), -DAY_S * days)
+        for days in (age_days, max(2 * age_days, LONG_DAYS))
+    )
+    chosen = Filter(
+        kinds=("conversation",),
+        statuses=("active",),
+        where=(
+            Condition("importance_score", "le", importance),
+            Condition("importance_score", "lt", PINNED),
+        ),
+    )
     with engine.store.reading(caller.tenant) as rows:
         items = rows.listing(caller, chosen, "updated_at", False, 2**31, counted=False).items
     reads = engine.accesses(caller, [item.id for item in items])
     last = {item.id: max(item.updated_at, reads.get(item.id, (0, ""))[1]) for item in items}
     scores = {item.id: float(cast(float, item.attributes["importance_score"])) for item in items}
-    old = sorted((item for item in items if last[item.id] <= before),
-                 key=lambda item: (scores[item.id], last[item.id], item.seq))
+    old = sorted(
+        (item for item in items if last[item.id] <= before),
+        key=lambda item: (scores[item.id], last[item.id], item.seq),
+    )
     with engine.store.reading(caller.tenant) as rows:
         sizes = rows.text_sizes(caller.tenant, [item.id for item in old])
         old = [item for item in old if item.id in sizes]
@@ -63,20 +94,48 @@ def stale(engine: Engine, caller: Caller, age_days: int, importance: float, most
     for _, (item, passage) in sorted(firsts.items()):
         begins[item.id] += passage.text if passage.block == 0 else ""
     tokens = {id: -(-length // CHARACTERS_PER_TOKEN) for id, (_, length, _) in sizes.items()}
-    return [(item, scores[item.id], last[item.id], tokens[item.id], begins[item.id][:PREVIEW],
-             "delete" if scores[item.id] <= TRIFLING and last[item.id] <= long_ago else "archive")
-            for item in old[:most]], len(old), sum(tokens.values())
+    return (
+        [
+            (
+                item,
+                scores[item.id],
+                last[item.id],
+                tokens[item.id],
+                begins[item.id][:PREVIEW],
+                "delete"
+                if scores[item.id] <= TRIFLING and last[item.id] <= long_ago
+                else "archive",
+            )
+            for item in old[:most]
+        ],
+        len(old),
+        sum(tokens.values()),
+    )
 
 
-def take(engine: Engine, caller: Caller, file: TextIO, name: str, folder: str, report: Report,
-         tell: Callable[[int, int], None] | None = None) -> None:
+def take(
+    engine: Engine,
+    caller: Caller,
+    file: TextIO,
+    name: str,
+    folder: str,
+    report: Report,
+    tell: Callable[[int, int], None] | None = None,
+) -> None:
     """Keep every chat of a file; what is there already is not taken twice, what has grown since is extended."""
     if name.lower().endswith((".md", ".markdown", ".txt")):
         turns = _markdown(file.read(LARGEST), name)
     else:
         values = enumerate(_values(file, name.lower().endswith(".jsonl"), report), 1)
-        turns = (turn for number, value in values for turn in (
-            _conversation(value, number, report) if value.keys() & WHOLE else _line(value, name, report)))
+        turns = (
+            turn
+            for number, value in values
+            for turn in (
+                _conversation(value, number, report)
+                if value.keys() & WHOLE
+                else _line(value, name, report)
+            )
+        )
     # One by one, with no more than one of them in memory.
     stream = _chats(turns, caller.user, folder and folder_path(folder), report)
     for batch in iter(lambda: list(islice(stream, BATCH)), []):
@@ -87,7 +146,7 @@ def take(engine: Engine, caller: Caller, file: TextIO, name: str, folder: str, r
                     if (item := rows.item(caller.tenant, str(draft.id))) is None:
                         written = engine.remember_in(rows, caller, draft, engine.intake())
                         _count(report, "taken", draft.blocks, written.redactions)
-                    elif more := () if item.forgotten else draft.blocks[item.blocks:]:
+                    elif more := () if item.forgotten else draft.blocks[item.blocks :]:
                         longer[item.id] = more
                     else:
                         report["known"] += 1
@@ -104,14 +163,24 @@ def take(engine: Engine, caller: Caller, file: TextIO, name: str, folder: str, r
             tell(file.buffer.tell(), os.fstat(file.fileno()).st_size)
 
 
-def _count(report: Report, what: str, blocks: tuple[Block, ...], redacted: Mapping[str, int]) -> None:
-    report.update({what: 1, "messages": len(blocks), **{f"redacted: {k}": n for k, n in redacted.items()}})
+def _count(
+    report: Report, what: str, blocks: tuple[Block, ...], redacted: Mapping[str, int]
+) -> None:
+    report.update(
+        {what: 1, "messages": len(blocks), **{f"redacted: {k}": n for k, n in redacted.items()}}
+    )
 
 
 def _chats(turns: Iterable[Turn], user: str, folder: str, report: Report) -> Iterator[Draft]:
     """Conversations of turns that follow each other; an id follows from where a chat comes from."""
-    seen, said = Counter[tuple[str, int]](), ((*where, block) for *where, message in turns
-                                              for block in _blocks(message, where[0] == "memolith", report))
+    seen, said = (
+        Counter[tuple[str, int]](),
+        (
+            (*where, block)
+            for *where, message in turns
+            for block in _blocks(message, where[0] == "memolith", report)
+        ),
+    )
     for (source, place), group in groupby(said, lambda turn: turn[:2]):
         _, _, titles, blocks = zip(*group, strict=True)
         seen[place] += 1
@@ -119,14 +188,21 @@ def _chats(turns: Iterable[Turn], user: str, folder: str, report: Report) -> Ite
         # Before anything is cut: half of a secret is no longer known as one.
         title = redact(titles[0])[0] or " ".join(redact(blocks[0].text)[0].split())[:80]
         origin = {"source": source, "source_id": place[0][:200] + more}
-        yield Draft("conversation", title[:400] + more, blocks, id=str(uuid5(NAMESPACE_URL, repr([user, origin]))),
-                    attributes={**origin, "folder": folder or f"/imported/{source}"})
+        yield Draft(
+            "conversation",
+            title[:400] + more,
+            blocks,
+            id=str(uuid5(NAMESPACE_URL, repr([user, origin]))),
+            attributes={**origin, "folder": folder or f"/imported/{source}"},
+        )
 
 
 def _values(file: TextIO, lines: bool, report: Report) -> Iterator[Object]:
     """The objects of a JSON file: one in each line, the entries of a list, or those that follow each other."""
     decoder, buffer = json.JSONDecoder(), ""
-    while len(buffer) <= LARGEST and (more := file.readline() if lines else file.read(max(CHUNK, len(buffer)))):
+    while len(buffer) <= LARGEST and (
+        more := file.readline() if lines else file.read(max(CHUNK, len(buffer)))
+    ):
         buffer, start = buffer + more, 0
         with suppress(ValueError, RecursionError):
             while (start := _BETWEEN.match(buffer, start).end()) < len(buffer):  # type: ignore[union-attr]
@@ -143,21 +219,32 @@ def _values(file: TextIO, lines: bool, report: Report) -> Iterator[Object]:
 
 def _conversation(value: Object, number: int, report: Report) -> list[Turn]:
     """The turns of a conversation that stands in one value."""
-    source = "chatgpt" if "mapping" in value else "claude" if "chat_messages" in value else "memolith"
+    source = (
+        "chatgpt" if "mapping" in value else "claude" if "chat_messages" in value else "memolith"
+    )
     listed = value.get("chat_messages") or value.get("messages")
     if source == "chatgpt":
         # The messages up to the current one; answers that were thrown away lie on other branches.
         nodes, path = _object(value["mapping"]), dict[str, Json]()
-        at = current if (current := _first(value, "current_node")) in nodes else next(reversed(nodes), "")
+        at = (
+            current
+            if (current := _first(value, "current_node")) in nodes
+            else next(reversed(nodes), "")
+        )
         while at in nodes and at not in path:
             path[at], at = _object(nodes[at]).get("message"), _first(_object(nodes[at]), "parent")
         for other in nodes.keys() - path.keys():
-            report["skipped: a message of another branch"] += bool(_object(nodes[other]).get("message"))
+            report["skipped: a message of another branch"] += bool(
+                _object(nodes[other]).get("message")
+            )
         listed = list(path.values())[::-1]
     about = value | _object(value.get("conversation"))
     title = _first(about, "title", "name", "label")
     id = _first(about, "conversation_id", "uuid", "id") or f"{title}: {str(listed)[:150]}"
-    return [(source, (id, number), title, _object(message)) for message in (listed if isinstance(listed, list) else [])]
+    return [
+        (source, (id, number), title, _object(message))
+        for message in (listed if isinstance(listed, list) else [])
+    ]
 
 
 def _line(value: Object, name: str, report: Report) -> list[Turn]:
@@ -175,18 +262,35 @@ def _line(value: Object, name: str, report: Report) -> list[Turn]:
 def _blocks(message: Object, own: bool, report: Report) -> Iterator[Block]:
     """A message, in several pieces if it is very long; nothing if nothing is said in it."""
     role = _first(_object(message.get("author")), "role") or _first(message, "sender", "role")
-    at, time = None, message.get("create_time") or message.get("created_at") or message.get("timestamp")
+    at, time = (
+        None,
+        message.get("create_time") or message.get("created_at") or message.get("timestamp"),
+    )
     with suppress(InvalidInput, ValueError, OverflowError, OSError):
         # A time is a text, or seconds since 1970.
-        at = when("at", time if isinstance(time, str) else datetime.fromtimestamp(float(str(time)), UTC).isoformat())
-    speaker, content = MEANT.get(role.lower(), role[:100]), message.get("content") or message.get("text")
-    text = "\n\n".join(_texts(content, report)).replace("\0", "").encode("utf-8", "replace").decode()
-    if speaker in ("tool", "developer") or text.startswith(("<environment_context>", "<user_instructions>")):
+        at = when(
+            "at",
+            time
+            if isinstance(time, str)
+            else datetime.fromtimestamp(float(str(time)), UTC).isoformat(),
+        )
+    speaker, content = (
+        MEANT.get(role.lower(), role[:100]),
+        message.get("content") or message.get("text"),
+    )
+    text = (
+        "\n\n".join(_texts(content, report)).replace("\0", "").encode("utf-8", "replace").decode()
+    )
+    if speaker in ("tool", "developer") or text.startswith(
+        ("<environment_context>", "<user_instructions>")
+    ):
         report[f"skipped: a {speaker} message for the program"] += 1
     elif text.strip():
         extra = _object(message.get("metadata")) if own else {}
-        yield from (Block(text[start:start + LONGEST_MESSAGE], speaker or "user", at, attributes=extra)
-                    for start in range(0, len(text), LONGEST_MESSAGE))
+        yield from (
+            Block(text[start : start + LONGEST_MESSAGE], speaker or "user", at, attributes=extra)
+            for start in range(0, len(text), LONGEST_MESSAGE)
+        )
 
 
 def _texts(content: Json, report: Report, depth: int = 6) -> Iterator[str]:
@@ -216,8 +320,16 @@ def _markdown(text: str, name: str) -> Iterator[Turn]:
     title = next((line[2:].strip() for line in turns[0][1] if line.startswith("# ")), name)
     for role, lines in turns[1:] or turns:
         timed = _TIMED.match(said := "\n".join(lines).strip())
-        yield "markdown", (f"{name}: {text[:150]}", 0), title, {
-            "role": role, "timestamp": timed and timed[1], "text": said[timed.end():].strip() if timed else said}
+        yield (
+            "markdown",
+            (f"{name}: {text[:150]}", 0),
+            title,
+            {
+                "role": role,
+                "timestamp": timed and timed[1],
+                "text": said[timed.end() :].strip() if timed else said,
+            },
+        )
 
 
 def _object(value: Json) -> Object:

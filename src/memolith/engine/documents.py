@@ -13,7 +13,17 @@ from urllib.parse import urlencode
 from uuid import NAMESPACE_URL, uuid5
 
 from memolith.engine.intake import json_object
-from memolith.engine.model import Attributes, Block, Caller, Draft, Filter, Item, Json, Patch, Written
+from memolith.engine.model import (
+    Attributes,
+    Block,
+    Caller,
+    Draft,
+    Filter,
+    Item,
+    Json,
+    Patch,
+    Written,
+)
 from memolith.engine.ports import Blobs, Bounds, Cipher, Sandbox
 from memolith.engine.verbs import Verbs, visible
 from memolith.errors import AlreadyExists, Denied, InvalidInput, MemolithError, NotFound, TooLarge
@@ -36,7 +46,9 @@ class Shelf(NamedTuple):
 class Documents:
     """Takes files, gives them back, and lets them go."""
 
-    def __init__(self, engine: Verbs, shelf: Callable[[], Shelf], cipher: Callable[[], Cipher]) -> None:
+    def __init__(
+        self, engine: Verbs, shelf: Callable[[], Shelf], cipher: Callable[[], Cipher]
+    ) -> None:
         self._engine, self.shelf, self._cipher = engine, shelf, cipher
 
     def take(self, caller: Caller, source: Path, name: str) -> tuple[Item, bool]:
@@ -51,9 +63,19 @@ class Documents:
             return (self._engine.restore(caller, item.id).item if item.forgotten else item), False
         blocks, found = self._read(source)
         # The end of a long name stays, for it tells what the file is.
-        name = re.sub(r"[\x00-\x1f\x7f]", "", re.split(r"[/\\]", name)[-1]).encode()[-200:].decode(errors="ignore")
-        draft = Draft("document", name if name.strip(". ") else "file", blocks, namespace=SPACE, id=id, attributes={
-            **found, "digest": digest, "bytes": size})
+        name = (
+            re.sub(r"[\x00-\x1f\x7f]", "", re.split(r"[/\\]", name)[-1])
+            .encode()[-200:]
+            .decode(errors="ignore")
+        )
+        draft = Draft(
+            "document",
+            name if name.strip(". ") else "file",
+            blocks,
+            namespace=SPACE,
+            id=id,
+            attributes={**found, "digest": digest, "bytes": size},
+        )
         # The file first, so that no document is without one.
         shelf.blobs.put(key := key_of(caller.tenant, caller.user, id), source)
         try:
@@ -101,24 +123,36 @@ class Documents:
         except (MemolithError, ValueError):
             tenant, id, expires = "", "", 0
         if expires < time.time():
-            raise Denied("This address is not valid, or not any more; ask `fetch_memory` for a new one.")
+            raise Denied(
+                "This address is not valid, or not any more; ask `fetch_memory` for a new one."
+            )
         return Caller(tenant, admin=True), id
 
     def _known(self, caller: Caller, digest: str) -> tuple[Item | None, str]:
         """The document with these bytes, or None and the id it will get; that of an erased one is not used again."""
         with self._engine.store.reading(caller.tenant) as rows:
-            ids = (f"ds-{uuid5(NAMESPACE_URL, repr((caller.user, digest, n))).hex}" for n in count())
-            id = next(id for id in ids if rows.item(caller.tenant, id) or not rows.events(caller.tenant, id))
+            ids = (
+                f"ds-{uuid5(NAMESPACE_URL, repr((caller.user, digest, n))).hex}" for n in count()
+            )
+            id = next(
+                id
+                for id in ids
+                if rows.item(caller.tenant, id) or not rows.events(caller.tenant, id)
+            )
             return rows.item(caller.tenant, id), id
 
     def _read(self, source: Path) -> tuple[tuple[Block, ...], Attributes]:
         """What the reader finds: blocks as far as one item holds them, and the rest as attributes."""
         shelf = self.shelf()
-        found = json_object(shelf.sandbox.read(TASK, source, shelf.bounds), "What the reader says", "file")
+        found = json_object(
+            shelf.sandbox.read(TASK, source, shelf.bounds), "What the reader says", "file"
+        )
         blocks, room = list[Block](), self._engine.limits.item_bytes
         for place, text in cast("list[tuple[str, str]]", found.pop("blocks")):
             if (room := room - len(text.encode())) < 0:
-                cast("list[str]", found["warnings"]).append(f"Only the beginning is searched, up to {place}.")
+                cast("list[str]", found["warnings"]).append(
+                    f"Only the beginning is searched, up to {place}."
+                )
                 break
             blocks.append(Block(text, locator=place or None))
         return tuple(blocks), found
@@ -131,6 +165,13 @@ def key_of(tenant: str, owner: str, id: str) -> str:
 
 def described(item: Item) -> dict[str, Json]:
     about = item.attributes
-    return {"id": item.id, "name": item.title, "type": about["type"], "num_chunks": item.blocks,
-            "num_figures": about["figures"], "num_tables": about["tables"], "warnings": about["warnings"],
-            **({"sheet_names": about["sheets"]} if about["sheets"] else {})}
+    return {
+        "id": item.id,
+        "name": item.title,
+        "type": about["type"],
+        "num_chunks": item.blocks,
+        "num_figures": about["figures"],
+        "num_tables": about["tables"],
+        "warnings": about["warnings"],
+        **({"sheet_names": about["sheets"]} if about["sheets"] else {}),
+    }

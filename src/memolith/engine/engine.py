@@ -40,8 +40,14 @@ class Engine(Verbs):
 
     def __post_init__(self) -> None:
         self.past, self.upkeep, self.configuration = Past(self), Upkeep(self), Configuration(self)
-        self.vault, self.documents = Vault(self, self.cipher), Documents(self, self.shelf, self.cipher)
-        self.insights, self.before_erase = Insights(self, self.search, self.analysts), self.documents.drop
+        self.vault, self.documents = (
+            Vault(self, self.cipher),
+            Documents(self, self.shelf, self.cipher),
+        )
+        self.insights, self.before_erase = (
+            Insights(self, self.search, self.analysts),
+            self.documents.drop,
+        )
         self.started, self.recall = time.monotonic(), self.search.recall
         self._reads = deque[tuple[str, str, str]]()
         """Tenant, item and time of each access that is not written yet."""
@@ -50,19 +56,33 @@ class Engine(Verbs):
     def read(self, caller: Caller, id: str, forgotten: bool = False) -> tuple[Item, list[Block]]:
         """The item and its blocks, if the caller may see it; forgotten ones only where asked for."""
         with self.store.reading(caller.tenant) as rows:
-            return visible(rows, caller, id, forgotten), join_blocks(rows.passages(caller.tenant, id))
+            return visible(rows, caller, id, forgotten), join_blocks(
+                rows.passages(caller.tenant, id)
+            )
 
-    def read_many(self, caller: Caller, ids: Sequence[str], forgotten: bool = False) -> list[tuple[Item, list[Block]]]:
+    def read_many(
+        self, caller: Caller, ids: Sequence[str], forgotten: bool = False
+    ) -> list[tuple[Item, list[Block]]]:
         """Those of the items that the caller may see, in the order asked for."""
         with self.store.reading(caller.tenant) as rows:
             found = rows.items(caller.tenant, ids)
-            items = [item for id in ids if (item := found.get(id)) and item.admits(caller)
-                     and (forgotten or not gone(item))]
+            items = [
+                item
+                for id in ids
+                if (item := found.get(id)) and item.admits(caller) and (forgotten or not gone(item))
+            ]
             texts = rows.passages_of(caller.tenant, [item.id for item in items])
         return [(item, join_blocks(texts[item.id])) for item in items]
 
-    def listing(self, caller: Caller, chosen: Filter = Filter(), sort: str = "created_at", descending: bool = True,
-                limit: int = 20, offset: int = 0) -> Page:
+    def listing(
+        self,
+        caller: Caller,
+        chosen: Filter = Filter(),
+        sort: str = "created_at",
+        descending: bool = True,
+        limit: int = 20,
+        offset: int = 0,
+    ) -> Page:
         if not 1 <= limit <= MOST_LISTED:
             raise InvalidInput(f"The limit must lie between 1 and {MOST_LISTED:,}.", field="limit")
         if not 0 <= offset < 2**62:
@@ -74,35 +94,78 @@ class Engine(Verbs):
         with self.store.reading(caller.tenant) as rows:
             return rows.counts(caller, checked(chosen), by)
 
-    def explore(self, caller: Caller, id: str, depth: int = 1, types: Collection[str] = (),
-                toward: Direction = "both", chosen: Filter = Filter(), most: int = MOST,
-                moment: Moment = NOW) -> Neighbourhood:
+    def explore(
+        self,
+        caller: Caller,
+        id: str,
+        depth: int = 1,
+        types: Collection[str] = (),
+        toward: Direction = "both",
+        chosen: Filter = Filter(),
+        most: int = MOST,
+        moment: Moment = NOW,
+    ) -> Neighbourhood:
         if not 0 <= depth <= DEEPEST:
-            raise InvalidInput(f"The depth must lie between 0 and {DEEPEST}.", field="depth", value=depth)
+            raise InvalidInput(
+                f"The depth must lie between 0 and {DEEPEST}.", field="depth", value=depth
+            )
         with self.store.reading(caller.tenant) as rows:
             distance, _, cut = walk(rows, caller, id, depth, types, toward, chosen, most, moment)
             found = seen(rows, caller, distance, Filter(forgotten=None), moment)
-            links = standing(rows, caller.tenant, [one for one in distance if distance[one] < depth], toward, types,
-                             moment)
-        return Neighbourhood(tuple(found[one] for one in distance if one in found), tuple(
-            link for link in links if {link.source, link.target} <= distance.keys()), distance, cut)
+            links = standing(
+                rows,
+                caller.tenant,
+                [one for one in distance if distance[one] < depth],
+                toward,
+                types,
+                moment,
+            )
+        return Neighbourhood(
+            tuple(found[one] for one in distance if one in found),
+            tuple(link for link in links if {link.source, link.target} <= distance.keys()),
+            distance,
+            cut,
+        )
 
-    def similar(self, caller: Caller, text: str, threshold: float = 0.9, chosen: Filter = Filter(),
-                limit: int = 10) -> list[Similar]:
+    def similar(
+        self,
+        caller: Caller,
+        text: str,
+        threshold: float = 0.9,
+        chosen: Filter = Filter(),
+        limit: int = 10,
+    ) -> list[Similar]:
         """Items that say nearly the same as the text, without those that contradict it."""
-        hits = self.recall(caller, Query(text[:4000], chosen, mode="vector", limit=5 * limit, threshold=threshold,
-                                         by_similarity=True, per_item=True, verbatim=True)).hits
+        hits = self.recall(
+            caller,
+            Query(
+                text[:4000],
+                chosen,
+                mode="vector",
+                limit=5 * limit,
+                threshold=threshold,
+                by_similarity=True,
+                per_item=True,
+                verbatim=True,
+            ),
+        ).hits
         with self.store.reading(caller.tenant) as rows:
             passages = rows.passages_of(caller.tenant, [hit.item.id for hit in hits])
-        return [Similar(hit.item.id, hit.item.title, hit.score, same(text, other)) for hit in hits
-                if not contradicts(text, other := text_of(passages[hit.item.id]))][:limit]
+        return [
+            Similar(hit.item.id, hit.item.title, hit.score, same(text, other))
+            for hit in hits
+            if not contradicts(text, other := text_of(passages[hit.item.id]))
+        ][:limit]
 
     def health(self) -> dict[str, str]:
         """How the parts are; asking starts to load the model."""
         with self.store.reading(None) as rows:
             waiting = rows.outbox_counts()
-        return {"store": "healthy", "embeddings": self.search.state()[0],
-                **{state: str(waiting.get(("embed", state), 0)) for state in ("pending", "failed")}}
+        return {
+            "store": "healthy",
+            "embeddings": self.search.state()[0],
+            **{state: str(waiting.get(("embed", state), 0)) for state in ("pending", "failed")},
+        }
 
     def note_read(self, caller: Caller, id: str) -> None:
         """Count an access; not an event, and written with the next flush."""
@@ -112,9 +175,15 @@ class Engine(Verbs):
         """How often and when last the items were read, those counted and not yet written included."""
         # Not in the middle of a flush, which would hide what it is writing.
         with self._flushing, self.store.reading(caller.tenant) as rows:
-            found, waiting = rows.access(caller.tenant, ids), _counted(self._reads.copy(), caller.tenant)
-        return found | {id: (found.get(id, (0, ""))[0] + count, last) for id, (count, last) in waiting.items()
-                        if id in ids}
+            found, waiting = (
+                rows.access(caller.tenant, ids),
+                _counted(self._reads.copy(), caller.tenant),
+            )
+        return found | {
+            id: (found.get(id, (0, ""))[0] + count, last)
+            for id, (count, last) in waiting.items()
+            if id in ids
+        }
 
     def flush_reads(self) -> None:
         with self._flushing:

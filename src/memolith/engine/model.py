@@ -17,10 +17,29 @@ Attributes = Mapping[str, Json]
 Direction = Literal["incoming", "outgoing", "both"]
 NO_ATTRIBUTES: Attributes = MappingProxyType({})
 
-KINDS = ("memory", "conversation", "concept", "document", "entity", "prompt", "template", "project", "topic")
+KINDS = (
+    "memory",
+    "conversation",
+    "concept",
+    "document",
+    "entity",
+    "prompt",
+    "template",
+    "project",
+    "topic",
+)
 EntityType = Literal["Person", "Organization", "Technology", "Concept", "File"]
-RelationType = Literal["WorksAt", "Created", "Uses", "Implements", "PartOf", "RelatesTo", "MentionedIn", "Supersedes",
-                       "ConflictsWith"]
+RelationType = Literal[
+    "WorksAt",
+    "Created",
+    "Uses",
+    "Implements",
+    "PartOf",
+    "RelatesTo",
+    "MentionedIn",
+    "Supersedes",
+    "ConflictsWith",
+]
 DAY_S = 86_400
 ORDINAL_BITS = 20
 """Stores know a passage by one number: the row of its item, and in the last so many bits its own number there."""
@@ -29,8 +48,15 @@ _lock, _last = threading.Lock(), 0
 
 def exact(value: object) -> str:
     """JSON text that is equal for equal values only: 1 and true differ here."""
-    return json.dumps(value, sort_keys=True, default=lambda one: dict(one) if isinstance(one, Mapping) else {
-        name: getattr(one, name) for name in getattr(one, "__dataclass_fields__", {})})
+    return json.dumps(
+        value,
+        sort_keys=True,
+        default=lambda one: (
+            dict(one)
+            if isinstance(one, Mapping)
+            else {name: getattr(one, name) for name in getattr(one, "__dataclass_fields__", {})}
+        ),
+    )
 
 
 def new_id() -> str:
@@ -57,11 +83,17 @@ class SystemClock:
 
 def iso(microseconds: int) -> str:
     """Microseconds since 1970 as text."""
-    return (datetime(1970, 1, 1) + timedelta(microseconds=microseconds)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return (datetime(1970, 1, 1) + timedelta(microseconds=microseconds)).strftime(
+        "%Y-%m-%dT%H:%M:%S.%fZ"
+    )
 
 
 def shifted(at: str, seconds: float) -> str:
-    return (datetime.fromisoformat(at) + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%S.%fZ").rjust(27, "0")
+    return (
+        (datetime.fromisoformat(at) + timedelta(seconds=seconds))
+        .strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        .rjust(27, "0")
+    )
 
 
 class Audience(StrEnum):
@@ -131,8 +163,15 @@ class Item(NamedTuple):
     def admits(self, caller: Caller) -> bool:
         """Whether the caller may see it; the tenant is the hard wall."""
         return caller.tenant == self.tenant and (
-            caller.admin or caller.user == self.owner or self.audience is Audience.ORG
-            or (self.audience is Audience.PROJECT and self.project is not None and caller.project == self.project))
+            caller.admin
+            or caller.user == self.owner
+            or self.audience is Audience.ORG
+            or (
+                self.audience is Audience.PROJECT
+                and self.project is not None
+                and caller.project == self.project
+            )
+        )
 
 
 class Link(NamedTuple):

@@ -13,7 +13,17 @@ from memolith.engine.intake import plain, when
 from memolith.engine.matching import checked, item_matches, passage_matches
 from memolith.engine.model import ORDINAL_BITS, Caller, Filter, Found, Hit, Item, Passage, Query
 from memolith.engine.past import then
-from memolith.engine.ports import Asked, Candidate, Evidence, Lexicon, Meaning, Ranked, Ranker, Reader, Store
+from memolith.engine.ports import (
+    Asked,
+    Candidate,
+    Evidence,
+    Lexicon,
+    Meaning,
+    Ranked,
+    Ranker,
+    Reader,
+    Store,
+)
 from memolith.errors import DiskFull, EmbedderDown, InvalidInput, Unavailable
 
 MODES = ("hybrid", "vector", "text")
@@ -43,15 +53,27 @@ class Recall:
         query, warnings = check(query), list[str]()
         with self._reading(caller, query.mode, warnings) as (rows, meaning):
             search = Search(rows, caller, query, self.lexicon, self.ranker)
-            search.dense = _dense(meaning, query.meant or search.stripped, query.mode, warnings) if meaning else None
+            search.dense = (
+                _dense(meaning, query.meant or search.stripped, query.mode, warnings)
+                if meaning
+                else None
+            )
             ranked, full = search.run()
             if full:
-                warnings.append(f"More than {SIDE} passages fit; the total counts the best of them.")
-            hits = search.hits(ranked[query.offset:query.offset + query.limit])
+                warnings.append(
+                    f"More than {SIDE} passages fit; the total counts the best of them."
+                )
+            hits = search.hits(ranked[query.offset : query.offset + query.limit])
         return Found(hits, len(ranked) + search.unread, tuple(warnings))
 
-    def pairs(self, caller: Caller, chosen: Filter, threshold: float, most: int,
-              tell: Callable[[int, int], None]) -> tuple[list[tuple[Item, Item, float]], list[str]]:
+    def pairs(
+        self,
+        caller: Caller,
+        chosen: Filter,
+        threshold: float,
+        most: int,
+        tell: Callable[[int, int], None],
+    ) -> tuple[list[tuple[Item, Item, float]], list[str]]:
         """The most similar pairs of items by the meaning of how they begin, and what the caller should know."""
         warnings: list[str] = []
         with self._reading(caller, "hybrid", warnings) as (rows, meaning):
@@ -61,7 +83,9 @@ class Recall:
         return [(found[one][0], found[two][0], score) for one, two, score in near], warnings
 
     @contextmanager
-    def _reading(self, caller: Caller, mode: str, warnings: list[str]) -> Iterator[tuple[Reader, Meaning | None]]:
+    def _reading(
+        self, caller: Caller, mode: str, warnings: list[str]
+    ) -> Iterator[tuple[Reader, Meaning | None]]:
         """A reader, and the model where it serves; what has no vector yet gets one first, as far as time allows."""
         for drained in (False, True):
             meaning = None if mode == "text" else self._ready(mode, warnings)
@@ -69,8 +93,10 @@ class Recall:
                 waiting = rows.waiting(caller.tenant, "embed") if meaning else 0
                 if drained or not waiting:
                     if waiting:
-                        warnings.append(f"{waiting:,} items{' or more' * (waiting >= 1000)} have no vector yet; they "
-                                        "are found by words only.")
+                        warnings.append(
+                            f"{waiting:,} items{' or more' * (waiting >= 1000)} have no vector yet; they "
+                            "are found by words only."
+                        )
                     yield rows, meaning
                     return
             # Whoever cannot write can still search.
@@ -119,17 +145,31 @@ def _dense(meaning: Meaning, text: str, mode: str, warnings: list[str]) -> Dense
 class Search:
     """One search inside one read transaction."""
 
-    def __init__(self, rows: Reader, caller: Caller, query: Query, lexicon: Lexicon, ranker: Ranker) -> None:
+    def __init__(
+        self, rows: Reader, caller: Caller, query: Query, lexicon: Lexicon, ranker: Ranker
+    ) -> None:
         self._rows, self._caller, self._query = rows, caller, query
         self._lexicon, self._ranker = lexicon, ranker
-        self._phrases = [phrase for text in re.findall(r'"([^"]+)"', query.text) if (phrase := lexicon.terms(text))]
+        self._phrases = [
+            phrase
+            for text in re.findall(r'"([^"]+)"', query.text)
+            if (phrase := lexicon.terms(text))
+        ]
         terms = lexicon.query_terms(query.text)
         words = set(re.findall(r"\w+", query.text.lower()))
-        named = tuple(name for name in rows.speakers(caller.tenant)
-                      if name.lower() not in ROLES and words & set(re.findall(r"\w+", name.lower())))
-        self._asked = Asked(query.text, tuple(terms), rows.statistics(caller.tenant, terms), named,
-                            frozenset(lexicon.terms(" ".join(query.boosted))),
-                            tuple(frozenset(lexicon.terms(name)) for name in query.entities))
+        named = tuple(
+            name
+            for name in rows.speakers(caller.tenant)
+            if name.lower() not in ROLES and words & set(re.findall(r"\w+", name.lower()))
+        )
+        self._asked = Asked(
+            query.text,
+            tuple(terms),
+            rows.statistics(caller.tenant, terms),
+            named,
+            frozenset(lexicon.terms(" ".join(query.boosted))),
+            tuple(frozenset(lexicon.terms(name)) for name in query.entities),
+        )
         self.dense: Dense | None = None
         self._items: dict[int, Item] = {}
         self._read: dict[int, Passage] = {}
@@ -153,11 +193,22 @@ class Search:
         query, dense = self._query, self.dense
         words = [] if query.mode == "vector" and dense else self._by_words()
         # What has none of the telling words is as similar as its vector says; what it said once may be another matter.
-        least = self._ranker.cosine(query.threshold) if query.threshold and query.as_of is None else -1.0
+        least = (
+            self._ranker.cosine(query.threshold)
+            if query.threshold and query.as_of is None
+            else -1.0
+        )
         # Without a bound on what counts as near, everything is; so many are as far as anyone would turn pages.
-        bounded = query.mode == "hybrid" and not (query.threshold or query.by_similarity or query.per_item)
-        near = dense[0].vectors.nearest(self._rows, self._caller, query.filter, dense[1], NEAR if bounded else SIDE,
-                                        least) if dense else []
+        bounded = query.mode == "hybrid" and not (
+            query.threshold or query.by_similarity or query.per_item
+        )
+        near = (
+            dense[0].vectors.nearest(
+                self._rows, self._caller, query.filter, dense[1], NEAR if bounded else SIDE, least
+            )
+            if dense
+            else []
+        )
         self._near = dict(near)
         if self._phrases:
             kept = dict(words)
@@ -195,15 +246,28 @@ class Search:
         query = self._query
         most = POOL if query.mode == "hybrid" else SIDE
         best = {ref for ref, _ in (*words[:most], *near[:most])}
-        beside = {ref + step for ref, _ in (*words[:BESIDE], *near[:BESIDE]) for step in (-1, 1)
-                  if ref + step >> ORDINAL_BITS == ref >> ORDINAL_BITS}
+        beside = {
+            ref + step
+            for ref, _ in (*words[:BESIDE], *near[:BESIDE])
+            for step in (-1, 1)
+            if ref + step >> ORDINAL_BITS == ref >> ORDINAL_BITS
+        }
         wide = query.mode == "hybrid" and not self._phrases
-        passages = {ref: passage for ref, passage in self._passages(best | beside if wide else best).items()
-                    if ref in best or passage_matches(passage, query.filter)}
+        passages = {
+            ref: passage
+            for ref, passage in self._passages(best | beside if wide else best).items()
+            if ref in best or passage_matches(passage, query.filter)
+        }
         pool = self._weigh(passages)
-        ranked = self._ranker.rank(self._asked, pool) if query.mode == "hybrid" else self._alone(pool)
+        ranked = (
+            self._ranker.rank(self._asked, pool) if query.mode == "hybrid" else self._alone(pool)
+        )
         rest = {ref for ref, _ in (*words, *near)} - passages.keys()
-        blocks = {(one.ref >> ORDINAL_BITS, one.passage.block) for one in ranked} if query.per_block else set()
+        blocks = (
+            {(one.ref >> ORDINAL_BITS, one.passage.block) for one in ranked}
+            if query.per_block
+            else set()
+        )
         beyond = query.offset + query.limit > (len(blocks) or len(ranked))
         if not (beyond or query.threshold or query.by_similarity or query.per_item or query.as_of):
             self.unread = self._rows.blocks_at(rest, blocks) if query.per_block else len(rest)
@@ -214,8 +278,12 @@ class Search:
         """Each by itself, in the order of the mode."""
         judged = self._ranker.judge(self._asked, pool)
         if self._query.mode == "vector":
-            judged = [one if (cosine := one.reasons.get("cosine")) is None else
-                      one._replace(order=cosine, similarity=self._ranker.similarity(cosine)) for one in judged]
+            judged = [
+                one
+                if (cosine := one.reasons.get("cosine")) is None
+                else one._replace(order=cosine, similarity=self._ranker.similarity(cosine))
+                for one in judged
+            ]
         elif self._query.mode == "text":
             judged = [one._replace(order=one.reasons["text"]) for one in judged]
         return _sorted(judged)
@@ -230,8 +298,15 @@ class Search:
         cosines, terms, extra = self._near, self._lexicon.terms, self._lexicon.extra
         if self.dense and (others := {ref for ref in passages.keys() - cosines.keys() if ref >= 0}):
             cosines |= self.dense[0].vectors.cosines(self._rows, self.dense[1], others)
-        return [(ref, passage, tuple(terms(f"{passage.text}\n{extra(self._items[ref >> ORDINAL_BITS], passage)}")),
-                 cosines.get(ref)) for ref, passage in passages.items()]
+        return [
+            (
+                ref,
+                passage,
+                tuple(terms(f"{passage.text}\n{extra(self._items[ref >> ORDINAL_BITS], passage)}")),
+                cosines.get(ref),
+            )
+            for ref, passage in passages.items()
+        ]
 
     def _cut(self, ranked: list[Ranked]) -> list[Ranked]:
         """Without what is below the threshold, and one hit per item or per block where asked."""
@@ -242,7 +317,9 @@ class Search:
         if query.per_item or query.per_block:
             first: dict[tuple[int, int], Ranked] = {}
             for one in kept:
-                first.setdefault((one.ref >> ORDINAL_BITS, one.passage.block * query.per_block), one)
+                first.setdefault(
+                    (one.ref >> ORDINAL_BITS, one.passage.block * query.per_block), one
+                )
             kept = list(first.values())
         return kept
 
@@ -250,20 +327,35 @@ class Search:
         """What was unchanged since comes from the index; what was not, from a replay of its log."""
         changed = set(self._rows.streams(self._caller.tenant, at))
         stay = [one for one in ranked if one.passage.item not in changed]
-        past = [(item, passages) for item, passages in then(self._rows, self._caller, changed, at).values()
-                if item_matches(item, self._query.filter)]
+        past = [
+            (item, passages)
+            for item, passages in then(self._rows, self._caller, changed, at).values()
+            if item_matches(item, self._query.filter)
+        ]
         self._items |= {-1 - n: item for n, (item, _) in enumerate(past)}
-        found = {-1 - n << ORDINAL_BITS | one.ordinal: one for n, (_, passages) in enumerate(past)
-                 for one in passages if passage_matches(one, self._query.filter)}
+        found = {
+            -1 - n << ORDINAL_BITS | one.ordinal: one
+            for n, (_, passages) in enumerate(past)
+            for one in passages
+            if passage_matches(one, self._query.filter)
+        }
         if self.dense:
             # In no index: their vectors are made on the spot, for the first so many.
-            texts = {ref: embedded(self._items[ref >> ORDINAL_BITS].title, one.speaker, one.text)
-                     for ref, one in islice(found.items(), MOST_BYGONE)}
+            texts = {
+                ref: embedded(self._items[ref >> ORDINAL_BITS].title, one.speaker, one.text)
+                for ref, one in islice(found.items(), MOST_BYGONE)
+            }
             made = zip(texts, self.dense[0].embedder.embed([*texts.values()]), strict=True)
-            self._near |= {ref: sum(map(mul, array("f", self.dense[1]), array("f", vector)))
-                           for ref, vector in made if vector is not None}
+            self._near |= {
+                ref: sum(map(mul, array("f", self.dense[1]), array("f", vector)))
+                for ref, vector in made
+                if vector is not None
+            }
         judged = self._alone(self._weigh(found))
-        return _sorted(stay + [one for one in judged if one.reasons["text"] or one.reasons.get("cosine", 0.0) > 0])
+        return _sorted(
+            stay
+            + [one for one in judged if one.reasons["text"] or one.reasons.get("cosine", 0.0) > 0]
+        )
 
     def hits(self, chosen: Sequence[Ranked]) -> tuple[Hit, ...]:
         """Ranked passages as the caller gets to see them, each with those within the reach, itself included."""
@@ -274,28 +366,47 @@ class Search:
             reach = min(self._query.reach, 1 + item.passages - item.blocks)
             around[one.ref] = range(one.ref - min(reach, one.passage.ordinal), one.ref + reach + 1)
         found = self._passages(set(chain.from_iterable(around.values()))) if around else {}
-        return tuple(Hit(
-            item=self._items[one.ref >> ORDINAL_BITS], passage=one.passage, score=one.similarity,
-            rank_score=round(one.order, 4), strength="strong" if one.similarity >= STRONG else "weak",
-            reasons={name: round(value, 4) for name, value in one.reasons.items() if value},
-            around=tuple(found[ref] for ref in around.get(one.ref, ()) if ref in found)) for one in chosen)
+        return tuple(
+            Hit(
+                item=self._items[one.ref >> ORDINAL_BITS],
+                passage=one.passage,
+                score=one.similarity,
+                rank_score=round(one.order, 4),
+                strength="strong" if one.similarity >= STRONG else "weak",
+                reasons={name: round(value, 4) for name, value in one.reasons.items() if value},
+                around=tuple(found[ref] for ref in around.get(one.ref, ()) if ref in found),
+            )
+            for one in chosen
+        )
 
 
 def check(query: Query) -> Query:
     plain("query", query.text)
     faults = (
-        ("mode", query.mode not in MODES, f"There is no mode {query.mode!r}; use one of {', '.join(MODES)}."),
+        (
+            "mode",
+            query.mode not in MODES,
+            f"There is no mode {query.mode!r}; use one of {', '.join(MODES)}.",
+        ),
         ("query", not query.text.strip(), "There is nothing to search for."),
         ("query", len(query.text) > MAX_QUERY, f"A query has at most {MAX_QUERY:,} characters."),
-        ("as_of", query.as_of is not None and query.filter.where, "The past is not searched by metadata or links."),
+        (
+            "as_of",
+            query.as_of is not None and query.filter.where,
+            "The past is not searched by metadata or links.",
+        ),
         ("limit", not 1 <= query.limit <= SIDE, f"The limit must lie between 1 and {SIDE}."),
         ("offset", query.offset < 0, "The offset cannot be negative."),
-        ("threshold", not 0 <= query.threshold <= 1, "The threshold must lie between 0 and 1."))
+        ("threshold", not 0 <= query.threshold <= 1, "The threshold must lie between 0 and 1."),
+    )
     for name, wrong, message in faults:
         if wrong:
             raise InvalidInput(message, field=name)
-    return replace(query, filter=checked(query.filter),
-                   as_of=None if query.as_of is None else when("as_of", query.as_of))
+    return replace(
+        query,
+        filter=checked(query.filter),
+        as_of=None if query.as_of is None else when("as_of", query.as_of),
+    )
 
 
 def _sorted(ranked: Sequence[Ranked]) -> list[Ranked]:

@@ -39,7 +39,8 @@ _KEY = re.compile(rf"""(?x)
 """)
 # The tokens of pages and language models are no credentials, nor is a part of a resource name with many colons.
 _NO_CREDENTIAL = re.compile(
-    r"(?:(?:page|next|sync|cancell?ation|continuation|pad|eos|bos|unk|sep|cls|mask|public.?key)[ _.-]?|:[\w*-]*:)\Z")
+    r"(?:(?:page|next|sync|cancell?ation|continuation|pad|eos|bos|unk|sep|cls|mask|public.?key)[ _.-]?|:[\w*-]*:)\Z"
+)
 _FLAG = re.compile(r"--[a-z-]*\Z")
 _SEPARATOR = re.compile(r"""(?xi)
     (?:[_-]?(?:\d{1,2}|prod|production|dev|staging|test|live|base|value|old|new|root|admin)(?![a-z]))?
@@ -63,18 +64,30 @@ _VALUE = re.compile(r"""(?xs)
 """)
 _CODE = re.compile(r"[$A-Za-z_][\w.:>-]*[(\[{]|[&*!][A-Za-z_]+\Z|[A-Z][a-z]+(?:[A-Z][a-z]+)+\Z")
 _STRONG = re.compile(r"(?s)(?=.*[^\W\d_])(?=.*[\d!@#$%^&~])")
-_PROSE = re.compile(r"(?i)(?<!\S)(?:the|is|are|be|of|to|your?|must|enter|for|and|or|not|it|an?|in|with|was)\s")
+_PROSE = re.compile(
+    r"(?i)(?<!\S)(?:the|is|are|be|of|to|your?|must|enter|for|and|or|not|it|an?|in|with|was)\s"
+)
 _PLAIN = re.compile(r"[A-Za-z][a-z]+(?:-[a-z]+)*|[A-Z]+|\d+")
 _LINE_ENDS = re.compile(r"""[ \t.]{0,8}(?:[\r\n#;&"'`}]|,["']|</|<br|\\[nr]|\Z)""")
 _TABLES = parts("secrets.txt")
 _HARMLESS = frozenset(_TABLES["harmless"].split())
-_PLACEHOLDER, _REFERENCE = (re.compile(flags + "|".join(_TABLES[name].strip().split("\n")))
-                            for name, flags in (("placeholders", "(?is)"), ("references", "(?s)")))
-_CONTEXTS = reduce(lambda text, piece: text.replace(f"{{{piece[0]}}}", piece[1]), entries(_TABLES["pieces"]),
-                   _TABLES["contexts"])
-_VENDOR_HINTS = [(hint, (kind, rf"(?a)(?<![A-Za-z0-9])(?:{pattern})(?![A-Za-z0-9])"))
-                 for kind, hints, pattern in entries(_TABLES["vendors"]) for hint in hints.split()]
-_CONTEXT_HINTS = [(hint, (kind, pattern)) for kind, hints, pattern in entries(_CONTEXTS) for hint in hints.split()]
+_PLACEHOLDER, _REFERENCE = (
+    re.compile(flags + "|".join(_TABLES[name].strip().split("\n")))
+    for name, flags in (("placeholders", "(?is)"), ("references", "(?s)"))
+)
+_CONTEXTS = reduce(
+    lambda text, piece: text.replace(f"{{{piece[0]}}}", piece[1]),
+    entries(_TABLES["pieces"]),
+    _TABLES["contexts"],
+)
+_VENDOR_HINTS = [
+    (hint, (kind, rf"(?a)(?<![A-Za-z0-9])(?:{pattern})(?![A-Za-z0-9])"))
+    for kind, hints, pattern in entries(_TABLES["vendors"])
+    for hint in hints.split()
+]
+_CONTEXT_HINTS = [
+    (hint, (kind, pattern)) for kind, hints, pattern in entries(_CONTEXTS) for hint in hints.split()
+]
 
 
 def find(text: str) -> list[Finding]:
@@ -85,8 +98,12 @@ def find(text: str) -> list[Finding]:
     vendors = dict.fromkeys([rule for hint, rule in _VENDOR_HINTS if hint in words])
     contexts = dict.fromkeys([rule for hint, rule in _CONTEXT_HINTS if hint in lowered])
     rules = [*(rule for rule in vendors if re.search(rule[1], words)), *contexts]
-    found = [Finding(kind, *match.span(match.lastindex or 0)) for kind, pattern in rules
-             for match in re.finditer(pattern, text) if not _stands_in(match[match.lastindex or 0])]
+    found = [
+        Finding(kind, *match.span(match.lastindex or 0))
+        for kind, pattern in rules
+        for match in re.finditer(pattern, text)
+        if not _stands_in(match[match.lastindex or 0])
+    ]
     done = 0
     for stem in _STEM.finditer(lowered):
         key = _KEY.match(lowered, stem.start()) if stem.start() >= done else None
@@ -111,8 +128,8 @@ def redact(text: str) -> tuple[str, dict[str, int]]:
             break
         counts.update(finding.kind for finding in findings)
         ends = [0, *(finding.end for finding in findings)]
-        kept = [text[end:finding.start] for end, finding in zip(ends, findings, strict=False)]
-        text = MARK.join([*kept, text[ends[-1]:]])
+        kept = [text[end : finding.start] for end, finding in zip(ends, findings, strict=False)]
+        text = MARK.join([*kept, text[ends[-1] :]])
     return text, dict(counts)
 
 
@@ -127,7 +144,9 @@ def _assigned(text: str, lowered: str, key: re.Match[str]) -> Finding | None:
     if not separator or _NO_CREDENTIAL.search(lowered, *before):
         return None
     value = _VALUE.match(text, separator.end())
-    if not value or (separator["loose"] == " " and value["bare"] and not _FLAG.search(lowered, *before)):
+    if not value or (
+        separator["loose"] == " " and value["bare"] and not _FLAG.search(lowered, *before)
+    ):
         return None
     kind, secret = str(key.lastgroup).replace("_", "-"), value[str(value.lastgroup)]
     found = Finding(kind, *value.span(str(value.lastgroup)))
@@ -152,4 +171,6 @@ def _assigned(text: str, lowered: str, key: re.Match[str]) -> Finding | None:
 
 
 def _stands_in(secret: str) -> bool:
-    return len(secret) <= _LONGEST_WEIGHED and bool(_PLACEHOLDER.fullmatch(secret) or _PROSE.search(secret))
+    return len(secret) <= _LONGEST_WEIGHED and bool(
+        _PLACEHOLDER.fullmatch(secret) or _PROSE.search(secret)
+    )

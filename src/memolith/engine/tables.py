@@ -5,7 +5,9 @@ from pathlib import Path
 
 
 def parts(name: str) -> dict[str, str]:
-    _, *found = re.split(r"^\[(.+)\]\n", Path(__file__).with_name(name).read_text(encoding="utf-8"), flags=re.M)
+    _, *found = re.split(
+        r"^\[(.+)\]\n", Path(__file__).with_name(name).read_text(encoding="utf-8"), flags=re.M
+    )
     return dict(zip(found[::2], found[1::2], strict=True))
 
 
@@ -15,4 +17,6 @@ def entries(part: str) -> list[list[str]]:
 
 TABLES = parts("tables.txt")
 # Of what is learned while coding: what each is for, and the words that give it away.
-NAMESPACES = {name: (about, words.split(", ")) for name, about, words in entries(TABLES["namespaces"])}
+NAMESPACES = {
+    name: (about, words.split(", ")) for name, about, words in entries(TABLES["namespaces"])
+}

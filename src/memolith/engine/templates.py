@@ -17,8 +17,12 @@ RESERVED = ("system_", "subcog_", "__")
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _FENCE = r"^[ ]{0,3}(?P<mark>`{3,}+|~{3,}+)[^\n]*\n(?:.*?\n)??[ ]{0,3}(?P=mark)[`~]*[ \t]*$"
 # A line with nothing but the beginning or the end of a block on it leaves no line behind.
-_TOKEN = re.compile(rf"(?P<fence>{_FENCE})" r"|(?P<brace>\\{\\{|\\}\\})|^[ \t]*{{(?P<lone>[#/][^{}]*|else)}}[ \t]*\n"
-                    r"|{{(?P<tag>[^{}]*)}}|(?P<stray>{{|}})", re.M | re.S)
+_TOKEN = re.compile(
+    rf"(?P<fence>{_FENCE})"
+    r"|(?P<brace>\\{\\{|\\}\\})|^[ \t]*{{(?P<lone>[#/][^{}]*|else)}}[ \t]*\n"
+    r"|{{(?P<tag>[^{}]*)}}|(?P<stray>{{|}})",
+    re.M | re.S,
+)
 _HEADING = re.compile(rf"{_FENCE}|^(?P<level>\#{{1,6}})[ \t]+(?P<title>[^\n]*)$", re.M | re.S)
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f\ufffe\uffff]")
 _PLURAL = re.compile(r"(?<=.)(?:(ie)|(?<=ss|ch|sh)e|(?<=x)e)?s$")
@@ -52,7 +56,10 @@ class Template:
         if not content.strip():
             self._fault(0, "there is nothing")
         if self._problems:
-            raise InvalidInput(f"The content cannot be used; problems: {'; '.join(self._problems)}.", field="content")
+            raise InvalidInput(
+                f"The content cannot be used; problems: {'; '.join(self._problems)}.",
+                field="content",
+            )
 
     def _read(self, blocks: tuple[Part, ...], *ends: str) -> tuple[list[Part | str], str]:
         """What stands before one of the tags that end the innermost block, and which of them it was."""
@@ -62,7 +69,9 @@ class Template:
             if sort == "text":
                 parts.append(text)
             elif sort == "stray":
-                self._fault(at, f"`{text}` has no partner; `\\{text[0]}\\{text[0]}` stays as braces")
+                self._fault(
+                    at, f"`{text}` has no partner; `\\{text[0]}\\{text[0]}` stays as braces"
+                )
             elif text in ends:
                 return parts, text
             elif text == "else" or text[:1] == "/":
@@ -73,7 +82,9 @@ class Template:
                 self._fault(at, f"blocks are nested more than {DEEPEST} deep")
             else:
                 parts.append(part := self._part(kind, name.strip(), at, blocks))
-                part.body[:], end = self._read((*blocks, part), f"/{kind}", *["else"] * (kind == "if"))
+                part.body[:], end = self._read(
+                    (*blocks, part), f"/{kind}", *["else"] * (kind == "if")
+                )
                 if end == "else":
                     part.other[:], end = self._read((*blocks, part), "/if")
                 if not end:
@@ -88,10 +99,16 @@ class Template:
         path = tuple(text.split("."))
         inside = {word for part in blocks if part.kind == "each" for word in (part.one, "this")}
         if not all(map(NAME.fullmatch, path)):
-            self._fault(at, f"`{text[:60]}` is no name; use letters, digits and _, and dots between names"
-                        if text else "a name is missing")
+            self._fault(
+                at,
+                f"`{text[:60]}` is no name; use letters, digits and _, and dots between names"
+                if text
+                else "a name is missing",
+            )
         elif path[0].lower().startswith(RESERVED):
-            self._fault(at, f"`{text[:60]}` is reserved, as all that begins with {', '.join(RESERVED)}")
+            self._fault(
+                at, f"`{text[:60]}` is reserved, as all that begins with {', '.join(RESERVED)}"
+            )
         elif path[0] == "this" and not inside:
             self._fault(at, "`this` has a meaning inside of `#each` only")
         elif path[0] not in inside:
@@ -103,11 +120,17 @@ class Template:
 
     def render(self, values: Mapping[str, Json], needed: Iterable[str] = ()) -> str:
         """The text with the values in it; those that are missing are all named, as are others that are needed."""
-        missing, pieces, work = dict.fromkeys(name for name in needed if values.get(name) is None), list[str](), 0
+        missing, pieces, work = (
+            dict.fromkeys(name for name in needed if values.get(name) is None),
+            list[str](),
+            0,
+        )
         for piece in _filled(self.parts, values, missing):
             pieces.append(piece)
             if (work := work + len(piece) + PIECE) > MOST_WORK:
-                raise TooLarge(f"The result would have more than {MOST_WORK:,} characters.", field="variables")
+                raise TooLarge(
+                    f"The result would have more than {MOST_WORK:,} characters.", field="variables"
+                )
         if missing:
             raise InvalidInput(f"Values are missing for: {', '.join(missing)}.", field="variables")
         return _CONTROL.sub("", "".join(pieces))
@@ -117,20 +140,28 @@ def _pieces(content: str) -> Iterator[tuple[int, str, str]]:
     """The place, sort and text of each tag, of the text between them, and of braces without a partner."""
     end = 0
     for found in _TOKEN.finditer(content):
-        yield end, "text", content[end:found.start()]
+        yield end, "text", content[end : found.start()]
         sort, text, end = str(found.lastgroup), found[str(found.lastgroup)], found.end()
         plain = {"fence": text, "brace": text.replace("\\", "")}
         yield found.start(), "text" if sort in plain else sort, plain.get(sort, text.strip())
     yield end, "text", content[end:]
 
 
-def _filled(parts: Sequence[Part | str], scope: Mapping[str, Json], missing: dict[str, None]) -> Iterator[str]:
+def _filled(
+    parts: Sequence[Part | str], scope: Mapping[str, Json], missing: dict[str, None]
+) -> Iterator[str]:
     for part in parts:
         if isinstance(part, str):
             yield part
             continue
-        name, value = ".".join(part.path), reduce(
-            lambda found, step: found.get(step) if isinstance(found, dict) else None, part.path, cast("Json", scope))
+        name, value = (
+            ".".join(part.path),
+            reduce(
+                lambda found, step: found.get(step) if isinstance(found, dict) else None,
+                part.path,
+                cast("Json", scope),
+            ),
+        )
         if part.kind == "if":
             yield from _filled(part.body if value else part.other, scope, missing)
         elif value is None and part.free:
@@ -147,7 +178,13 @@ def _filled(parts: Sequence[Part | str], scope: Mapping[str, Json], missing: dic
 def _text(value: Json) -> str:
     if isinstance(value, list) and not any(isinstance(entry, list | dict) for entry in value):
         return ", ".join(map(_text, value))
-    return value if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False)
+    return (
+        value
+        if isinstance(value, str)
+        else ""
+        if value is None
+        else json.dumps(value, ensure_ascii=False)
+    )
 
 
 def as_json(text: str) -> str:
@@ -155,14 +192,28 @@ def as_json(text: str) -> str:
 
 
 def as_xml(text: str) -> str:
-    return "\n".join(["<context>", *('<section level="{level}" title="{title}">{content}</section>'.format_map(
-        {name: escape(str(value)) for name, value in one.items()}) for one in _sections(text)), "</context>"])
+    return "\n".join(
+        [
+            "<context>",
+            *(
+                '<section level="{level}" title="{title}">{content}</section>'.format_map(
+                    {name: escape(str(value)) for name, value in one.items()}
+                )
+                for one in _sections(text)
+            ),
+            "</context>",
+        ]
+    )
 
 
 def _sections(text: str) -> list[dict[str, Json]]:
     """The text cut at headings outside of code; what stands before the first has level 0."""
     heads = [found for found in _HEADING.finditer(text) if found["level"]]
     cuts = [(0, "", 0), *((len(one["level"]), one["title"].strip(), one.end()) for one in heads)]
-    found = [{"level": level, "title": title, "content": text[start:end].strip("\n")} for (level, title, start), end
-             in zip(cuts, (*(one.start() for one in heads), len(text)), strict=True)]
+    found = [
+        {"level": level, "title": title, "content": text[start:end].strip("\n")}
+        for (level, title, start), end in zip(
+            cuts, (*(one.start() for one in heads), len(text)), strict=True
+        )
+    ]
     return [one for one in found if one["level"] or str(one["content"]).strip()]

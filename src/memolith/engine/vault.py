@@ -50,7 +50,11 @@ class Vault(NamedTuple):
     def all(self, caller: Caller) -> list[Secret]:
         """The keys that the caller sees, oldest first."""
         with self.engine.store.reading(caller.tenant) as rows:
-            return [one for one in _records(rows, caller.tenant) if caller.admin or one.owner == caller.user]
+            return [
+                one
+                for one in _records(rows, caller.tenant)
+                if caller.admin or one.owner == caller.user
+            ]
 
     def get(self, caller: Caller, id: str, live: bool = False) -> Secret:
         """One key; where asked, only if it was not revoked."""
@@ -63,8 +67,14 @@ class Vault(NamedTuple):
 
     def store(self, caller: Caller, draft: Secret, value: str) -> Secret:
         intake = Intake(self.engine.limits, self.engine.secrets)
-        secret = replace(draft, name=intake.title(draft.name), metadata=intake.attributes(draft.metadata),
-                         id=draft.id or new_id(), owner=caller.user, created_at=self.engine.clock.now())
+        secret = replace(
+            draft,
+            name=intake.title(draft.name),
+            metadata=intake.attributes(draft.metadata),
+            id=draft.id or new_id(),
+            owner=caller.user,
+            created_at=self.engine.clock.now(),
+        )
         with self.engine.store.writing(caller.tenant) as rows:
             if visible(rows, caller, draft.project_id).kind != "project":
                 raise NotFound("There is no such project.", field="project_id", id=draft.project_id)
@@ -81,8 +91,13 @@ class Vault(NamedTuple):
         """The key, which from now on can be read about but not used."""
         with self.engine.store.writing(caller.tenant) as rows:
             secret = self.get(caller, id)
-            return secret if secret.revoked_at else self._put(
-                rows, caller, replace(secret, revoked_at=self.engine.clock.now()), "revoked")
+            return (
+                secret
+                if secret.revoked_at
+                else self._put(
+                    rows, caller, replace(secret, revoked_at=self.engine.clock.now()), "revoked"
+                )
+            )
 
     def reveal(self, caller: Caller, id: str) -> str:
         """The value itself; for the person at this machine alone."""
@@ -101,7 +116,9 @@ class Vault(NamedTuple):
             every = [(tenant, one) for tenant in rows.tenants() for one in _records(rows, tenant)]
             for tenant, one in every:
                 sealed = cipher.seal(old.open(one.sealed, one.context(tenant)), one.context(tenant))
-                rows.put_record(tenant, FOLDER + one.id, json.dumps(asdict(replace(one, sealed=sealed))))
+                rows.put_record(
+                    tenant, FOLDER + one.id, json.dumps(asdict(replace(one, sealed=sealed)))
+                )
         return len(every)
 
     def examine(self) -> tuple[int, list[str]]:
@@ -111,17 +128,24 @@ class Vault(NamedTuple):
             every = [one for tenant in rows.tenants() for one in _records(rows, tenant)]
         if every and not all(self.cipher().fits(one.sealed) for one in every):
             problems.append("The master key is not the one that the vault was sealed with.")
-        problems += [f"Key {one.id} ({one.name}) should have been rotated by {one.expires_at[:10]}."
-                     for one in every if not one.revoked_at and one.expires_at < now]
+        problems += [
+            f"Key {one.id} ({one.name}) should have been rotated by {one.expires_at[:10]}."
+            for one in every
+            if not one.revoked_at and one.expires_at < now
+        ]
         return len(every), problems
 
-    def _put(self, rows: Writer, caller: Caller, secret: Secret, type: str, value: str | None = None) -> Secret:
+    def _put(
+        self, rows: Writer, caller: Caller, secret: Secret, type: str, value: str | None = None
+    ) -> Secret:
         if value is not None:
             cipher = self.cipher()
             # All of them are sealed with one key, so any tells.
             other = next(iter(rows.records(caller.tenant, FOLDER).values()), None)
             if other and not cipher.fits(json.loads(other)["sealed"]):
-                raise Unavailable("The vault was sealed with another master key; set MEMOLITH_VAULT_KEY to that one.")
+                raise Unavailable(
+                    "The vault was sealed with another master key; set MEMOLITH_VAULT_KEY to that one."
+                )
             secret = replace(secret, sealed=cipher.seal(value, secret.context(caller.tenant)))
         kept = asdict(secret)
         rows.put_record(caller.tenant, FOLDER + secret.id, json.dumps(kept))

@@ -10,12 +10,26 @@ from memolith.engine import model
 from memolith.engine.claims import appraise_again, completed, known, shaken
 from memolith.engine.events import CHUNKER, Changes, Event, Replay, block_data, fold, join_blocks
 from memolith.engine.intake import Intake, Limits, identifier, plain, word
-from memolith.engine.model import NO_ATTRIBUTES, Attributes, Block, Caller, Draft, Item, Json, Link, Patch, Written
+from memolith.engine.model import (
+    NO_ATTRIBUTES,
+    Attributes,
+    Block,
+    Caller,
+    Draft,
+    Item,
+    Json,
+    Link,
+    Patch,
+    Written,
+)
 from memolith.engine.ports import Clock, Reader, Store, Writer
 from memolith.errors import AlreadyExists, Conflict, Denied, InvalidInput, NotFound, VersionConflict
 
 # The kinds whose title is a name that may stand only once, and the attributes that go with it.
-UNIQUE = {"concept": ("area", "topic"), **dict.fromkeys(("project", "prompt", "template", "entity"), ())}
+UNIQUE = {
+    "concept": ("area", "topic"),
+    **dict.fromkeys(("project", "prompt", "template", "entity"), ()),
+}
 
 
 @dataclass(eq=False)
@@ -32,8 +46,13 @@ class Verbs:
     def intake(self) -> Intake:
         return Intake(self.limits, self.secrets)
 
-    def remember(self, caller: Caller, draft: Draft, key: str | None = None,
-                 check: Callable[[Reader], None] = lambda rows: None) -> Written:
+    def remember(
+        self,
+        caller: Caller,
+        draft: Draft,
+        key: str | None = None,
+        check: Callable[[Reader], None] = lambda rows: None,
+    ) -> Written:
         """Keep something new if the check lets it; with a key, a repeated call returns the first outcome."""
         intake = self.intake()
         intake.sign(key, "remember", draft := intake.draft(draft))
@@ -45,7 +64,9 @@ class Verbs:
         if len(draft.blocks) != 1:
             return written
         with self.store.reading(caller.tenant) as before:
-            return written._replace(similar=known(before, caller, draft.kind, draft.blocks[0].text, written.item.id))
+            return written._replace(
+                similar=known(before, caller, draft.kind, draft.blocks[0].text, written.item.id)
+            )
 
     def remember_in(self, rows: Writer, caller: Caller, draft: Draft, intake: Intake) -> Written:
         """Keep something new as part of a larger write."""
@@ -63,15 +84,31 @@ class Verbs:
     def _remember(self, rows: Writer, caller: Caller, draft: Draft, intake: Intake) -> Written:
         if draft.id and rows.events(caller.tenant, draft.id):
             raise AlreadyExists("There is an item with this id already.", field="id", id=draft.id)
-        until: dict[str, Json] = {"expires_at": model.shifted(self.clock.now(), draft.ttl_s)} if draft.ttl_s else {}
+        until: dict[str, Json] = (
+            {"expires_at": model.shifted(self.clock.now(), draft.ttl_s)} if draft.ttl_s else {}
+        )
         data: dict[str, Json] = {
-            "kind": draft.kind, "title": draft.title, "status": draft.status, "owner": caller.user,
-            "audience": draft.audience.value, "project": draft.project or None, "namespace": draft.namespace or None,
-            "tags": list(draft.tags), "attributes": {**draft.attributes, **until}, **_text(draft.blocks)}
+            "kind": draft.kind,
+            "title": draft.title,
+            "status": draft.status,
+            "owner": caller.user,
+            "audience": draft.audience.value,
+            "project": draft.project or None,
+            "namespace": draft.namespace or None,
+            "tags": list(draft.tags),
+            "attributes": {**draft.attributes, **until},
+            **_text(draft.blocks),
+        }
         return self._change(rows, caller, draft.id or model.new_id(), "remembered", data, intake)
 
-    def revise(self, caller: Caller, id: str, patch: Patch, expected: int | None = None,
-               key: str | None = None) -> Written:
+    def revise(
+        self,
+        caller: Caller,
+        id: str,
+        patch: Patch,
+        expected: int | None = None,
+        key: str | None = None,
+    ) -> Written:
         """Change what the patch names; with an expected version, refuse if somebody was faster."""
         intake = self.intake().sign(key, "revise", id, patch, expected)
         with self.store.writing(caller.tenant) as rows:
@@ -79,24 +116,43 @@ class Verbs:
                 return first
             item = visible(rows, caller, id)
             if expected not in (None, item.version):
-                raise VersionConflict(f"The item is at version {item.version}, not {expected}; read it again and "
-                                      "repeat.", field="expected_version", id=id, value=expected)
-            data = _difference(item, join_blocks(rows.passages(caller.tenant, id)), intake.patch(patch, item.kind))
-            return self._change(rows, caller, item, "revised", data, intake) if data else Written(
-                item, rows.last_seq(caller.tenant))
+                raise VersionConflict(
+                    f"The item is at version {item.version}, not {expected}; read it again and "
+                    "repeat.",
+                    field="expected_version",
+                    id=id,
+                    value=expected,
+                )
+            data = _difference(
+                item, join_blocks(rows.passages(caller.tenant, id)), intake.patch(patch, item.kind)
+            )
+            return (
+                self._change(rows, caller, item, "revised", data, intake)
+                if data
+                else Written(item, rows.last_seq(caller.tenant))
+            )
 
-    def tag(self, caller: Caller, id: str, add: Sequence[str] = (), remove: Sequence[str] = ()) -> Written:
+    def tag(
+        self, caller: Caller, id: str, add: Sequence[str] = (), remove: Sequence[str] = ()
+    ) -> Written:
         intake = self.intake()
         added, removed = intake.tags(add), {plain("tags", tag) for tag in remove}
         if both := removed & set(added):
-            raise InvalidInput(f"{sorted(both)[0]!r} is both to be added and removed.", field="tags")
+            raise InvalidInput(
+                f"{sorted(both)[0]!r} is both to be added and removed.", field="tags"
+            )
         with self.store.writing(caller.tenant) as rows:
             item = visible(rows, caller, id)
             tags = intake.tags(tuple({*item.tags, *added} - removed))
-            return Written(item, rows.last_seq(caller.tenant)) if tags == item.tags else self._change(
-                rows, caller, item, "tagged", {"tags": list(tags)}, intake)
+            return (
+                Written(item, rows.last_seq(caller.tenant))
+                if tags == item.tags
+                else self._change(rows, caller, item, "tagged", {"tags": list(tags)}, intake)
+            )
 
-    def append(self, caller: Caller, id: str, blocks: Sequence[Block], key: str | None = None) -> Written:
+    def append(
+        self, caller: Caller, id: str, blocks: Sequence[Block], key: str | None = None
+    ) -> Written:
         intake = self.intake()
         intake.sign(key, "append", id, clean := intake.blocks(blocks))
         if not any(block.text.strip() for block in clean):
@@ -113,14 +169,17 @@ class Verbs:
         intake = self.intake().sign(key, "forget", id)
         with self.store.writing(caller.tenant) as rows:
             return self._repeated(rows, caller, intake) or self._change(
-                rows, caller, visible(rows, caller, id), "forgotten", {}, intake)
+                rows, caller, visible(rows, caller, id), "forgotten", {}, intake
+            )
 
     def forget_all(self, caller: Caller, ids: Sequence[str], kind: str) -> list[str]:
         """Forget those of the items that are there and of the kind, all at once; returns which."""
         with self.store.writing(caller.tenant) as rows:
-            return [self._change(rows, caller, item, "forgotten", {}, self.intake()).item.id
-                    for item in rows.items(caller.tenant, ids).values()
-                    if item.kind == kind and item.admits(caller) and not gone(item)]
+            return [
+                self._change(rows, caller, item, "forgotten", {}, self.intake()).item.id
+                for item in rows.items(caller.tenant, ids).values()
+                if item.kind == kind and item.admits(caller) and not gone(item)
+            ]
 
     def restore(self, caller: Caller, id: str, key: str | None = None) -> Written:
         intake = self.intake().sign(key, "restore", id)
@@ -131,7 +190,9 @@ class Verbs:
             if not gone(item):
                 raise Conflict("This item is not forgotten, so there is nothing to restore.", id=id)
             ended: list[Json] = [name for name in ("expires_at",) if name in item.attributes]
-            return self._change(rows, caller, item, "restored", {"dropped": ended} if ended else {}, intake)
+            return self._change(
+                rows, caller, item, "restored", {"dropped": ended} if ended else {}, intake
+            )
 
     def erase(self, caller: Caller, *ids: str) -> bool:
         """Remove every byte of the items and their links for good; False if a reader still holds old pages."""
@@ -141,7 +202,9 @@ class Verbs:
                 if item.owner != caller.user and not caller.admin:
                     raise Denied("Only its owner or an admin can erase an item.", id=id)
                 for stream in rows.link_streams(caller.tenant, id):
-                    self.tell(rows, caller, stream, "erased", {}, rows.link(caller.tenant, id=stream))
+                    self.tell(
+                        rows, caller, stream, "erased", {}, rows.link(caller.tenant, id=stream)
+                    )
                 self._record(rows, rows.item(caller.tenant, id), id, "erased", {}, caller)
                 # Before it is final: what is erased but for its file could not be named any more.
                 self.before_erase(item)
@@ -149,13 +212,28 @@ class Verbs:
         self.after_erase()
         return clean
 
-    def link(self, caller: Caller, source: str, target: str, type: str, strength: float = 1.0,
-             attributes: Attributes = NO_ATTRIBUTES, id: str | None = None, again: bool = False,
-             within: Writer | None = None) -> Link:
+    def link(
+        self,
+        caller: Caller,
+        source: str,
+        target: str,
+        type: str,
+        strength: float = 1.0,
+        attributes: Attributes = NO_ATTRIBUTES,
+        id: str | None = None,
+        again: bool = False,
+        within: Writer | None = None,
+    ) -> Link:
         """Connect two items, also within a larger write; a second link of a type is refused, or replaces the first."""
         word("type", type)
-        if isinstance(strength, bool) or not isinstance(strength, int | float) or not 0 <= strength <= 1:
-            raise InvalidInput("The strength must lie between 0 and 1.", field="strength", value=strength)
+        if (
+            isinstance(strength, bool)
+            or not isinstance(strength, int | float)
+            or not 0 <= strength <= 1
+        ):
+            raise InvalidInput(
+                "The strength must lie between 0 and 1.", field="strength", value=strength
+            )
         strength, attributes = float(strength), self.intake().attributes(attributes)
         if source == target:
             raise InvalidInput("An item cannot be linked to itself.", field="target")
@@ -165,14 +243,30 @@ class Verbs:
             present = rows.link(caller.tenant, source=source, target=target, type=type)
             if present and not again:
                 raise AlreadyExists("These two are linked this way already.", id=present.id)
-            if present and model.exact((present.strength, present.attributes)) == model.exact((strength, attributes)):
+            if present and model.exact((present.strength, present.attributes)) == model.exact(
+                (strength, attributes)
+            ):
                 return present
             if id is not None and rows.events(caller.tenant, identifier(id)):
                 raise AlreadyExists("There is something with this id already.", field="id", id=id)
             stream = present.id if present else id or f"rel-{model.new_id()}"
-            return cast(Link, self._record(rows, present, stream, "relinked" if present else "linked", {
-                "source": source, "target": target, "type": type, "strength": strength,
-                "attributes": dict(attributes)}, caller)[1].link)
+            return cast(
+                Link,
+                self._record(
+                    rows,
+                    present,
+                    stream,
+                    "relinked" if present else "linked",
+                    {
+                        "source": source,
+                        "target": target,
+                        "type": type,
+                        "strength": strength,
+                        "attributes": dict(attributes),
+                    },
+                    caller,
+                )[1].link,
+            )
 
     def unlink(self, caller: Caller, id: str) -> Link:
         """Cut a link; it can come back by undo."""
@@ -183,17 +277,37 @@ class Verbs:
             self._record(rows, link, id, "unlinked", {}, caller)
         return link
 
-    def tell(self, rows: Writer, caller: Caller, stream: str, type: str, data: dict[str, Json],
-             before: Item | Link | None = None) -> Event:
+    def tell(
+        self,
+        rows: Writer,
+        caller: Caller,
+        stream: str,
+        type: str,
+        data: dict[str, Json],
+        before: Item | Link | None = None,
+    ) -> Event:
         """Log one more event of a stream whatever has become of it, or of a record that is no item."""
-        return self._record(rows, before, stream, type, data, caller, version=len(rows.events(rows.tenant, stream)))[0]
+        return self._record(
+            rows, before, stream, type, data, caller, version=len(rows.events(rows.tenant, stream))
+        )[0]
 
-    def _record(self, rows: Writer, before: Item | Link | None, stream: str, type: str, data: dict[str, Json],
-                caller: Caller, key: str | None = None, version: int | None = None) -> tuple[Event, Changes]:
+    def _record(
+        self,
+        rows: Writer,
+        before: Item | Link | None,
+        stream: str,
+        type: str,
+        data: dict[str, Json],
+        caller: Caller,
+        key: str | None = None,
+        version: int | None = None,
+    ) -> tuple[Event, Changes]:
         if version is None:
             version = before.version if before else 0
         now = self.clock.now()
-        event = completed(rows, before, rows.stamp(stream, version + 1, type, data, caller.user, now, key))
+        event = completed(
+            rows, before, rows.stamp(stream, version + 1, type, data, caller.user, now, key)
+        )
         changes = fold(before, event)
         refuse_unsound(rows, changes)
         moved = shaken(rows, before)
@@ -201,8 +315,15 @@ class Verbs:
         appraise_again(rows, moved | shaken(rows, changes.item or changes.link), caller.user, now)
         return event, changes
 
-    def _change(self, rows: Writer, caller: Caller, item: Item | str, type: str, data: dict[str, Json],
-                intake: Intake) -> Written:
+    def _change(
+        self,
+        rows: Writer,
+        caller: Caller,
+        item: Item | str,
+        type: str,
+        data: dict[str, Json],
+        intake: Intake,
+    ) -> Written:
         """Record an event of an item, or of a new one that gets this id."""
         before, id = (None, item) if isinstance(item, str) else (item, item.id)
         noted: dict[str, Json] = {"redactions": dict(intake.redactions), "request": intake.request}
@@ -216,14 +337,25 @@ class Verbs:
         if event is None:
             return None
         if event.data.get("request") != intake.request:
-            raise Conflict("This idempotency key was used for another write.", field="idempotency_key")
+            raise Conflict(
+                "This idempotency key was used for another write.", field="idempotency_key"
+            )
         events = rows.events(caller.tenant, event.stream)
-        return _written(event, Replay.of(past for past in events if past.version <= event.version).row, repeated=True)
+        return _written(
+            event,
+            Replay.of(past for past in events if past.version <= event.version).row,
+            repeated=True,
+        )
 
 
 def _written(event: Event, row: Item | Link | None, repeated: bool = False) -> Written:
     assert isinstance(row, Item)
-    return Written(row, event.seq, cast("dict[str, int]", event.data.get("redactions") or {}), repeated=repeated)
+    return Written(
+        row,
+        event.seq,
+        cast("dict[str, int]", event.data.get("redactions") or {}),
+        repeated=repeated,
+    )
 
 
 def visible(rows: Reader, caller: Caller, id: str, forgotten: bool = False) -> Item:
@@ -236,13 +368,17 @@ def visible(rows: Reader, caller: Caller, id: str, forgotten: bool = False) -> I
 
 def gone(item: Item) -> bool:
     """Whether the item was forgotten, or has outlived its time."""
-    return item.forgotten or str(item.attributes.get("expires_at") or "~") <= model.iso(time.time_ns() // 1000)
+    return item.forgotten or str(item.attributes.get("expires_at") or "~") <= model.iso(
+        time.time_ns() // 1000
+    )
 
 
 def sees_both(rows: Reader, caller: Caller, link: Link, forgotten: bool = True) -> bool:
     """Whether the caller may see both ends of a link, forgotten or not."""
     ends = rows.items(caller.tenant, (link.source, link.target)).values()
-    return len(ends) == 2 and all(end.admits(caller) and (forgotten or not gone(end)) for end in ends)
+    return len(ends) == 2 and all(
+        end.admits(caller) and (forgotten or not gone(end)) for end in ends
+    )
 
 
 def refuse_unsound(rows: Reader, changes: Changes) -> None:
@@ -260,13 +396,23 @@ def refuse_unsound(rows: Reader, changes: Changes) -> None:
     if named and (before is None or before.forgotten or _named(before) != _named(item)):
         for other in rows.namesakes(item.tenant, item.kind, item.title):
             if other.id != item.id and _named(other) == _named(item):
-                raise AlreadyExists(f"Another {item.kind} here is called {item.title!r}.", field="title", id=other.id)
+                raise AlreadyExists(
+                    f"Another {item.kind} here is called {item.title!r}.",
+                    field="title",
+                    id=other.id,
+                )
 
 
 def _named(item: Item) -> tuple[object, ...]:
     among = {"user": item.owner, "project": item.project}.get(item.audience)
     type = item.namespace if item.kind == "entity" else None
-    return (item.title, item.audience, among, type, *(item.attributes.get(name) for name in UNIQUE[item.kind]))
+    return (
+        item.title,
+        item.audience,
+        among,
+        type,
+        *(item.attributes.get(name) for name in UNIQUE[item.kind]),
+    )
 
 
 def _text(blocks: Sequence[Block]) -> dict[str, Json]:
@@ -275,21 +421,34 @@ def _text(blocks: Sequence[Block]) -> dict[str, Json]:
 
 def _difference(item: Item, blocks: list[Block], patch: Patch) -> dict[str, Json]:
     """The part of a patch that changes something, as the data of an event."""
-    texts = {"title": (patch.title, item.title), "status": (patch.status, item.status),
-             "audience": (patch.audience, item.audience), "project": (patch.project, item.project or ""),
-             "namespace": (patch.namespace, item.namespace or "")}
-    data: dict[str, Json] = {name: new or ("" if name == "title" else None) for name, (new, old) in texts.items()
-                             if new is not None and new != old}
+    texts = {
+        "title": (patch.title, item.title),
+        "status": (patch.status, item.status),
+        "audience": (patch.audience, item.audience),
+        "project": (patch.project, item.project or ""),
+        "namespace": (patch.namespace, item.namespace or ""),
+    }
+    data: dict[str, Json] = {
+        name: new or ("" if name == "title" else None)
+        for name, (new, old) in texts.items()
+        if new is not None and new != old
+    }
     if patch.tags is not None and patch.tags != item.tags:
         data["tags"] = list(patch.tags)
-    if changed := {name: value for name, value in (patch.attributes or {}).items()
-                   if name not in item.attributes or model.exact(item.attributes[name]) != model.exact(value)}:
+    if changed := {
+        name: value
+        for name, value in (patch.attributes or {}).items()
+        if name not in item.attributes or model.exact(item.attributes[name]) != model.exact(value)
+    }:
         data["attributes"] = changed
     if dropped := [name for name in patch.dropped if name in item.attributes]:
         data["dropped"] = list(dropped)
     if patch.blocks is not None:
         # A block without a time of its own keeps the one it has.
-        timed = [replace(new, at=new.at or old.at) for new, old in zip(patch.blocks, blocks, strict=False)]
+        timed = [
+            replace(new, at=new.at or old.at)
+            for new, old in zip(patch.blocks, blocks, strict=False)
+        ]
         if len(patch.blocks) != len(blocks) or model.exact(timed) != model.exact(blocks):
             data |= _text(patch.blocks)
     return data

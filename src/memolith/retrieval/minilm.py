@@ -14,8 +14,14 @@ from memolith.errors import EmbedderDown, translated
 from memolith.retrieval.wordpiece import UNKNOWN, WordPiece, share
 
 MODEL_FOLDER = Path(__file__).parent / "model"
-MODEL_FILE, MODEL_DIGEST = "model_nb8.onnx", "55ccc9ed1cb6eb7ab5c465f10761bab5eab3c1a7862b1f2c6a616c814d8e60bd"
-VOCAB_FILE, VOCAB_DIGEST = "vocab.txt", "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3"
+MODEL_FILE, MODEL_DIGEST = (
+    "model_nb8.onnx",
+    "55ccc9ed1cb6eb7ab5c465f10761bab5eab3c1a7862b1f2c6a616c814d8e60bd",
+)
+VOCAB_FILE, VOCAB_DIGEST = (
+    "vocab.txt",
+    "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3",
+)
 MAX_TOKENS, MAX_UNKNOWN = 256, 0.3
 # Arabic, Cyrillic or Korean become lone letters rather than [UNK]; a foreign name in an English text may stay.
 MAX_FOREIGN = 0.7
@@ -27,7 +33,11 @@ BULK_THREADS = 2
 BULK_BATCHES = 4
 # A pad costs as much as a token and a run as much as a few, so rows that differ by more do not share a run.
 BATCH_PADDING = 2
-RECENT_TEXTS, LOG_ERRORS, ENDING = 512, 3, "Nothing can be embedded while the program ends ({error})."
+RECENT_TEXTS, LOG_ERRORS, ENDING = (
+    512,
+    3,
+    "Nothing can be embedded while the program ends ({error}).",
+)
 
 
 class MiniLM:
@@ -44,7 +54,9 @@ class MiniLM:
 
     @property
     def ready(self) -> bool:
-        return self._loading is not None and self._loading.done() and self._loading.exception() is None
+        return (
+            self._loading is not None and self._loading.done() and self._loading.exception() is None
+        )
 
     def wait(self, timeout_s: float) -> bool:
         """Load if need be and say whether the model is ready in that time; `embed` then raises why it is not."""
@@ -58,11 +70,15 @@ class MiniLM:
         """A unit vector per text as little-endian float32, None where the model understands too little."""
         keys = [hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest() for text in texts]
         with self._lock:
-            known = {key: self._recent.pop(key) for key in dict.fromkeys(keys) if key in self._recent}
+            known = {
+                key: self._recent.pop(key) for key in dict.fromkeys(keys) if key in self._recent
+            }
             self._recent |= known
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
         if missing:
-            made = dict(zip(missing, self._load().result().embed(list(missing.values())), strict=True))
+            made = dict(
+                zip(missing, self._load().result().embed(list(missing.values())), strict=True)
+            )
             known |= made
             with self._lock:
                 self._recent |= made
@@ -95,7 +111,9 @@ class Model:
             import onnxruntime
         # The errors of onnxruntime have no root of their own.
         kinds = vars(onnxruntime.capi.onnxruntime_pybind11_state).values()
-        self._errors = tuple(kind for kind in kinds if isinstance(kind, type) and issubclass(kind, Exception))
+        self._errors = tuple(
+            kind for kind in kinds if isinstance(kind, type) and issubclass(kind, Exception)
+        )
         self._array = numpy.array
         # A query need not wait for the batches of documents, while many threads together cannot fill the memory.
         self._slots = threading.BoundedSemaphore(BULK_THREADS + 1)
@@ -108,18 +126,33 @@ class Model:
             options.enable_mem_pattern = False
             # A spinning thread would burn a core between two runs.
             options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-            self._session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+            self._session = onnxruntime.InferenceSession(
+                path, options, providers=["CPUExecutionProvider"]
+            )
 
     def embed(self, texts: Sequence[str]) -> list[bytes | None]:
         rows = [self._tokenizer.ids(text, MAX_TOKENS) for text in texts]
-        planned = list(batches({place: len(row) for place, row in enumerate(rows)
-                                if share(row, {UNKNOWN}) <= MAX_UNKNOWN
-                                and share(row, self._tokenizer.foreign) <= MAX_FOREIGN}))
+        planned = list(
+            batches(
+                {
+                    place: len(row)
+                    for place, row in enumerate(rows)
+                    if share(row, {UNKNOWN}) <= MAX_UNKNOWN
+                    and share(row, self._tokenizer.foreign) <= MAX_FOREIGN
+                }
+            )
+        )
         # Many batches go on two threads, for the network itself keeps to one. Never on the caller's thread: the end of
         # the process waits for a pool, and would abort in native code.
-        with translated(RuntimeError, EmbedderDown, ENDING), \
-                ThreadPoolExecutor(BULK_THREADS if len(planned) >= BULK_BATCHES else 1, "memolith-embed") as pool:
-            found = list(pool.map(self._vectors, [[rows[place] for place in batch] for batch in planned]))
+        with (
+            translated(RuntimeError, EmbedderDown, ENDING),
+            ThreadPoolExecutor(
+                BULK_THREADS if len(planned) >= BULK_BATCHES else 1, "memolith-embed"
+            ) as pool,
+        ):
+            found = list(
+                pool.map(self._vectors, [[rows[place] for place in batch] for batch in planned])
+            )
         made = dict(zip(chain.from_iterable(planned), chain.from_iterable(found), strict=True))
         return [made.get(place) for place in range(len(rows))]
 
@@ -127,18 +160,30 @@ class Model:
         width = max(map(len, rows))
         ids = [[*row, *[0] * (width - len(row))] for row in rows]
         mask = [[1] * len(row) + [0] * (width - len(row)) for row in rows]
-        with self._slots, translated(self._errors, EmbedderDown, "The embedding model cannot run now ({error})."):
-            inputs = {"input_ids": self._array(ids, "int64"), "attention_mask": self._array(mask, "int64")}
+        with (
+            self._slots,
+            translated(self._errors, EmbedderDown, "The embedding model cannot run now ({error})."),
+        ):
+            inputs = {
+                "input_ids": self._array(ids, "int64"),
+                "attention_mask": self._array(mask, "int64"),
+            }
             found = self._session.run(["embedding"], inputs)[0]
         return [vector.astype("<f4").tobytes() for vector in found]
 
 
 def verify(path: Path, digest: str) -> None:
     """Raises EmbedderDown unless the file is there and has that sha256."""
-    with translated(OSError, EmbedderDown, f"The model file {path} cannot be read; reinstall memolith ({{error}})."):
+    with translated(
+        OSError,
+        EmbedderDown,
+        f"The model file {path} cannot be read; reinstall memolith ({{error}}).",
+    ):
         found = hashlib.sha256(path.read_bytes()).hexdigest()
     if found != digest:
-        raise EmbedderDown(f"The model file {path} is damaged or of another version; reinstall memolith.")
+        raise EmbedderDown(
+            f"The model file {path} is damaged or of another version; reinstall memolith."
+        )
 
 
 def batches(lengths: Mapping[int, int]) -> Iterator[list[int]]:
@@ -146,7 +191,11 @@ def batches(lengths: Mapping[int, int]) -> Iterator[list[int]]:
     batch: list[int] = []
     for place in sorted(lengths, key=lengths.__getitem__, reverse=True):
         width, rows = lengths[batch[0]] if batch else 0, len(batch) + 1
-        if batch and (rows > BATCH_ROWS or width * rows > BATCH_TOKENS or width - lengths[place] > BATCH_PADDING):
+        if batch and (
+            rows > BATCH_ROWS
+            or width * rows > BATCH_TOKENS
+            or width - lengths[place] > BATCH_PADDING
+        ):
             yield batch
             batch = []
         batch.append(place)

@@ -21,8 +21,12 @@ log = logging.getLogger(__name__)
 class LocalStage:
     """Searches in this process, on files beside the database that all its processes share."""
 
-    def __init__(self, folder: Path, reading: Callable[[None], AbstractContextManager[Any]],
-                 writing: Callable[[None], AbstractContextManager[Any]]) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        reading: Callable[[None], AbstractContextManager[Any]],
+        writing: Callable[[None], AbstractContextManager[Any]],
+    ) -> None:
         self._folder, self._reading, self._writing = folder, reading, writing
         self._indexes: dict[str, VectorIndex] = {}
 
@@ -30,12 +34,15 @@ class LocalStage:
         """The index of a model, made when first needed."""
         # numpy costs 0.1 CPU seconds, and nothing before the first search by meaning needs it.
         from memolith.retrieval.vectors import VectorIndex
+
         return self._indexes.get(embedder.id) or self._indexes.setdefault(
-            embedder.id, VectorIndex(self._folder, embedder.id, embedder.dimension))
+            embedder.id, VectorIndex(self._folder, embedder.id, embedder.dimension)
+        )
 
     def row(self, vector: bytes) -> bytes:
         # numpy costs 0.1 CPU seconds to import, and nothing before the first embedding needs it.
         from memolith.retrieval.vectors import quantised
+
         return quantised(vector)
 
     def renew(self, embedder: Embedder, always: bool = False) -> bool:

@@ -60,8 +60,14 @@ class Slots:
         number, place = np.divmod(np.arange(self.count, end), SIZE)
         ids, times, speakers, vectors, *items = zip(*slots, strict=True)
         rows = np.frombuffer(b"".join(vectors), "i1").reshape(len(slots), -1)
-        made = {"id": ids, "at": list(map(micros, times)), "speaker": speakers, "rows": rows,
-                "norm": np.linalg.norm(rows.astype("f4"), axis=1), **dict(zip(OF_ITEM, items, strict=True))}
+        made = {
+            "id": ids,
+            "at": list(map(micros, times)),
+            "speaker": speakers,
+            "rows": rows,
+            "norm": np.linalg.norm(rows.astype("f4"), axis=1),
+            **dict(zip(OF_ITEM, items, strict=True)),
+        }
         for name, values in made.items():
             self.blocks[name][number, place] = list(map(code, values)) if name in WORDS else values
         self.blocks["bits"][number, :, place] = signs(rows)
@@ -71,7 +77,9 @@ class Slots:
         """Take over the columns of changed items."""
         changed = {row[0]: row for row in items}
         for number, place in np.argwhere(np.isin(self.blocks["item"], list(changed))):
-            for name, value in zip(OF_ITEM, changed[int(self.blocks["item"][number, place])], strict=True):
+            for name, value in zip(
+                OF_ITEM, changed[int(self.blocks["item"][number, place])], strict=True
+            ):
                 self.blocks[name][number, place] = code(value) if name in WORDS else value
 
     def bury(self, ids: list[int]) -> None:
@@ -81,9 +89,18 @@ class Slots:
 
 
 def block(dimension: int) -> np.dtype[np.void]:
-    numbers = [(name, "<i8", SIZE) for name in ("id", "item", "at")] + [(name, "<u4", SIZE) for name in WORDS]
-    return np.dtype([*numbers, ("forgotten", "u1", SIZE), ("norm", "<f4", SIZE),
-                     ("bits", "<u8", (-(-dimension // 64), SIZE)), ("rows", "i1", (SIZE, dimension))])
+    numbers = [(name, "<i8", SIZE) for name in ("id", "item", "at")] + [
+        (name, "<u4", SIZE) for name in WORDS
+    ]
+    return np.dtype(
+        [
+            *numbers,
+            ("forgotten", "u1", SIZE),
+            ("norm", "<f4", SIZE),
+            ("bits", "<u8", (-(-dimension // 64), SIZE)),
+            ("rows", "i1", (SIZE, dimension)),
+        ]
+    )
 
 
 def signs(rows: Array) -> Array:
@@ -92,7 +109,9 @@ def signs(rows: Array) -> Array:
     return np.pad(packed, ((0, 0), (0, -packed.shape[1] % 8))).view("<u8")
 
 
-def write_snapshot(path: Path, dimension: int, slots: Iterator[Row], marks: dict[str, object]) -> None:
+def write_snapshot(
+    path: Path, dimension: int, slots: Iterator[Row], marks: dict[str, object]
+) -> None:
     """Write the slots to a new file that appears whole or not at all."""
     partial, crc = path.with_suffix(f".{os.getpid()}-{threading.get_ident()}.partial"), 0
     try:
@@ -118,7 +137,9 @@ def header(marks: Mapping[str, object], crc: int) -> bytes:
     return json.dumps({**marks, "crc": crc}).encode().ljust(HEADER)
 
 
-def open_snapshot(path: Path, dimension: int, expected: Mapping[str, object]) -> tuple[Slots, dict[str, Any]] | None:
+def open_snapshot(
+    path: Path, dimension: int, expected: Mapping[str, object]
+) -> tuple[Slots, dict[str, Any]] | None:
     """The slots of a file and its marks; None if it is damaged or belongs to something else."""
     try:
         with path.open("rb") as file:
@@ -128,8 +149,10 @@ def open_snapshot(path: Path, dimension: int, expected: Mapping[str, object]) ->
         expected = {**expected, "format": FORMAT, "dimension": dimension}
         # As a plain array: numpy spends more on each slice of a memmap than on its content.
         blocks: Array = np.memmap(path, block(dimension), "c", HEADER).view(np.ndarray)
-        good = (all(marks[name] == value for name, value in expected.items())
-                and header(marks, zlib.crc32(blocks.view("u1").data)) == head)
+        good = (
+            all(marks[name] == value for name, value in expected.items())
+            and header(marks, zlib.crc32(blocks.view("u1").data)) == head
+        )
         return (Slots(dimension, blocks), marks) if good else None
     except (OSError, ValueError, KeyError, TypeError):
         return None
@@ -144,8 +167,15 @@ class VectorIndex:
         self._lock = threading.RLock()
         self.close()
 
-    def nearest(self, rows: Rows, caller: Caller, chosen: Filter, query: bytes, limit: int,
-                least: float = -1.0) -> list[Candidate]:
+    def nearest(
+        self,
+        rows: Rows,
+        caller: Caller,
+        chosen: Filter,
+        query: bytes,
+        limit: int,
+        least: float = -1.0,
+    ) -> list[Candidate]:
         """The best passages by cosine among those that pass the filter and are at least so near."""
         vector, widening = np.frombuffer(query, "<f4"), 2 if chosen.where else 1
         # A name is looked up; to look through all items pays only where few of the nearest pass.
@@ -154,7 +184,9 @@ class VectorIndex:
             self.follow(rows)
             items = self._few(rows, caller, chosen, listed)
             while True:
-                found, complete = self._scan(rows, caller, chosen, vector, limit, items, least, widening)
+                found, complete = self._scan(
+                    rows, caller, chosen, vector, limit, items, least, widening
+                )
                 if complete or len(found) >= limit:
                     return found
                 if listed:
@@ -187,11 +219,18 @@ class VectorIndex:
     def snapshot(self, rows: Rows) -> Path:
         """Write everything into a new file beside the old ones, which live readers may still map."""
         vector, change, _ = next(rows.rows("slot_marks"))
-        marks = {"database": rows.database(), "model": self.model, "vector": vector, "change": change}
+        marks = {
+            "database": rows.database(),
+            "model": self.model,
+            "vector": vector,
+            "change": change,
+        }
         numbers = [int(path.stem[-10:]) for path in self._files()]
         # The clock, so that no name comes back after all files were removed: a reader knows its file by the name.
         path = self.folder / f"{self._name}{max([*numbers, int(time.time())]) + 1:010d}.snap"
-        write_snapshot(path, self.dimension, rows.rows("slots", after=0, upto=vector, model=self.model), marks)
+        write_snapshot(
+            path, self.dimension, rows.rows("slots", after=0, upto=vector, model=self.model), marks
+        )
         return path
 
     def tidy(self) -> None:
@@ -223,7 +262,9 @@ class VectorIndex:
                 return
             if self._change < cut or self.wants_snapshot:
                 self._reopen(rows, vector, change, cut)
-            self.tail.add(list(rows.rows("slots", after=self._vector, upto=vector, model=self.model)))
+            self.tail.add(
+                list(rows.rows("slots", after=self._vector, upto=vector, model=self.model))
+            )
             changes = list(rows.rows("slot_changes", seq=self._change))
             moved = json.dumps(list({item for _, _, item in changes if item is not None}))
             touched = list(rows.rows("slot_items", rows=moved))
@@ -248,20 +289,44 @@ class VectorIndex:
 
     def _few(self, rows: Rows, caller: Caller, chosen: Filter, listed: bool) -> Array | None:
         """The only items that can pass by what no column tells, as far as the database finds them to be few."""
-        tagged = [[item for (item,) in rows.rows("items_tagged", tenant=caller.tenant, tag=tag, limit=NARROW + 1)]
-                  for tag in chosen.tags_all or chosen.tags_any]
+        tagged = [
+            [
+                item
+                for (item,) in rows.rows(
+                    "items_tagged", tenant=caller.tenant, tag=tag, limit=NARROW + 1
+                )
+            ]
+            for tag in chosen.tags_all or chosen.tags_any
+        ]
         if tagged:
             # Of several that must all be there the rarest is enough, since the database has the last say.
-            found = min(tagged, key=len) if chosen.tags_all else [item for each in tagged for item in each]
-        elif listed and (chosen.where or chosen.title or chosen.titles or chosen.ids or chosen.topics):
+            found = (
+                min(tagged, key=len)
+                if chosen.tags_all
+                else [item for each in tagged for item in each]
+            )
+        elif listed and (
+            chosen.where or chosen.title or chosen.titles or chosen.ids or chosen.topics
+        ):
             told = replace(chosen, since=None, until=None, speakers=())
-            found = [row for (row,) in rows.filtered("items_passing", caller, told, limit=NARROW + 1)]
+            found = [
+                row for (row,) in rows.filtered("items_passing", caller, told, limit=NARROW + 1)
+            ]
         else:
             return None
         return np.array(found, "i8") if len(found) <= NARROW else None
 
-    def _scan(self, rows: Rows, caller: Caller, chosen: Filter, vector: Array, limit: int,
-              items: Array | None, least: float, widening: int) -> tuple[list[Candidate], bool]:
+    def _scan(
+        self,
+        rows: Rows,
+        caller: Caller,
+        chosen: Filter,
+        vector: Array,
+        limit: int,
+        items: Array | None,
+        least: float,
+        widening: int,
+    ) -> tuple[list[Candidate], bool]:
         """The best that pass, and whether everything that could pass was looked at."""
         ids, scores, complete = [np.zeros(0, "i8")], [np.zeros(0, "f4")], True
         for blocks in filter(len, (self._old.blocks, self.tail.blocks)):
@@ -275,7 +340,9 @@ class VectorIndex:
             here = np.divmod(places, SIZE)
             ids.append(blocks["id"][here])
             # Not `@`: for so few rows its threads cost far more than they save.
-            scores.append(np.vecdot(blocks["rows"][here].astype("f4"), vector) / blocks["norm"][here])
+            scores.append(
+                np.vecdot(blocks["rows"][here].astype("f4"), vector) / blocks["norm"][here]
+            )
         all_ids, all_scores = np.concatenate(ids), np.concatenate(scores)
         best = np.argsort(-all_scores, kind="stable")
         best = best[all_scores[best] >= least]
@@ -283,16 +350,23 @@ class VectorIndex:
         complete |= len(best) < len(all_scores) // 2
         return self._checked(rows, caller, chosen, all_ids[best], all_scores[best], limit), complete
 
-    def _checked(self, rows: Rows, caller: Caller, chosen: Filter, ids: Array, scores: Array,
-                 limit: int) -> list[Candidate]:
+    def _checked(
+        self, rows: Rows, caller: Caller, chosen: Filter, ids: Array, scores: Array, limit: int
+    ) -> list[Candidate]:
         """Those that the database agrees to, best first."""
         found, start, step = list[Candidate](), 0, limit
         while start < len(ids) and len(found) < limit:
-            part = ids[start:start + step].tolist()
-            passing: dict[int, int] = dict(rows.filtered("passing", caller, chosen, "passage", model=self.model,
-                                                         vectors=json.dumps(part)))
-            found += [(passing[id], score) for id, score in
-                      zip(part, scores[start:start + step].tolist(), strict=True) if id in passing]
+            part = ids[start : start + step].tolist()
+            passing: dict[int, int] = dict(
+                rows.filtered(
+                    "passing", caller, chosen, "passage", model=self.model, vectors=json.dumps(part)
+                )
+            )
+            found += [
+                (passing[id], score)
+                for id, score in zip(part, scores[start : start + step].tolist(), strict=True)
+                if id in passing
+            ]
             start += step
             # As many as it takes to find the rest, if they pass at the rate of those before.
             step = max(limit, start * (limit - len(found)) // max(1, len(found)) + limit // 4)
@@ -307,9 +381,14 @@ def _mask(blocks: Array, caller: Caller, chosen: Filter) -> Array:
         mask &= (blocks["owner"] == code(caller.user)) | _any_of(blocks["sees"], sees)
     if chosen.forgotten is not None:
         mask &= blocks["forgotten"] == int(chosen.forgotten)
-    for name, wanted in (("kind", chosen.kinds), ("status", chosen.statuses), ("project", chosen.projects),
-                         ("namespace", chosen.namespaces), ("speaker", chosen.speakers),
-                         ("owner", () if chosen.owner is None else (chosen.owner,))):
+    for name, wanted in (
+        ("kind", chosen.kinds),
+        ("status", chosen.statuses),
+        ("project", chosen.projects),
+        ("namespace", chosen.namespaces),
+        ("speaker", chosen.speakers),
+        ("owner", () if chosen.owner is None else (chosen.owner,)),
+    ):
         mask = mask & _any_of(blocks[name], wanted) if wanted else mask
     if chosen.since is not None:
         mask &= blocks["at"] >= micros(chosen.since)

@@ -13,8 +13,14 @@ SPECIAL = re.compile(r"(\[(?:PAD|UNK|CLS|SEP|MASK)\])")
 # A block ends before a space, so that no word is torn and a long text is read only as far as it is needed.
 BLOCK = re.compile(r"(?s).{1,4000}[^ \t\r\n]*")
 IDEOGRAPHS = (
-    range(0x3400, 0x4DC0), range(0x4E00, 0xA000), range(0xF900, 0xFB00), range(0x20000, 0x2A6E0),
-    range(0x2A700, 0x2B820), range(0x2B920, 0x2CEB0), range(0x2F800, 0x2FA20))
+    range(0x3400, 0x4DC0),
+    range(0x4E00, 0xA000),
+    range(0xF900, 0xFB00),
+    range(0x20000, 0x2A6E0),
+    range(0x2A700, 0x2B820),
+    range(0x2B920, 0x2CEB0),
+    range(0x2F800, 0x2FA20),
+)
 
 
 class WordPiece:
@@ -25,8 +31,16 @@ class WordPiece:
         self._pieces = {token: number for number, token in enumerate(tokens)}
         self._longest = max(map(len, tokens), default=0)
         letters = {number: token.removeprefix("##") for number, token in enumerate(tokens)}
-        self.foreign = {UNKNOWN, *(number for number, letter in letters.items() if len(letter) == 1
-                                   and ord(letter) >= FIRST_GREEK and unicodedata.category(letter)[0] in "LM")}
+        self.foreign = {
+            UNKNOWN,
+            *(
+                number
+                for number, letter in letters.items()
+                if len(letter) == 1
+                and ord(letter) >= FIRST_GREEK
+                and unicodedata.category(letter)[0] in "LM"
+            ),
+        }
         """The ids of [UNK] and of lone letters of other scripts, which the model can spell but hardly understands."""
         self._word = lru_cache(CACHED_WORDS)(self._cut)
         self._folding = Folding()
@@ -72,8 +86,11 @@ class Folding(dict[int, str]):
         # Unassigned characters stay: what the vocabulary cannot know must still become [UNK].
         elif category in ("Cc", "Cf", "Co", "Cs", "Mn") or char == "\ufffd":
             folded = ""
-        elif (category.startswith("P") or (char.isascii() and not char.isalnum())
-              or any(code in block for block in IDEOGRAPHS)):
+        elif (
+            category.startswith("P")
+            or (char.isascii() and not char.isalnum())
+            or any(code in block for block in IDEOGRAPHS)
+        ):
             folded = f" {char} "
         else:
             folded = char.lower()

@@ -39,7 +39,11 @@ class EmbedWorker(NamedTuple):
                 done += self._attempt(jobs)
             except EmbedderDown as error:
                 # What stops because the program ends is no fault, and waits for the next one.
-                log.log(logging.WARNING if main_thread().is_alive() else logging.DEBUG, "nothing embedded: %s", error)
+                log.log(
+                    logging.WARNING if main_thread().is_alive() else logging.DEBUG,
+                    "nothing embedded: %s",
+                    error,
+                )
                 for job in jobs:
                     # They wait for the embedder, never so long that its return goes unnoticed.
                     with self.store.writing(job.tenant) as rows:
@@ -75,13 +79,19 @@ class EmbedWorker(NamedTuple):
         for tenant in tenants:
             with self.store.reading(tenant) as rows:
                 for job in (job for job in jobs if job.tenant == tenant):
-                    due[job] = {ref: text for ref, text, digest in rows.unembedded(tenant, job.stream, model)
-                                if digest != _digest(text)}
+                    due[job] = {
+                        ref: text
+                        for ref, text, digest in rows.unembedded(tenant, job.stream, model)
+                        if digest != _digest(text)
+                    }
                     # Where the tenant has the same text elsewhere, its vector is there already.
-                    made |= {text: rows.vector_by_digest(tenant, _digest(text), model) for text in due[job].values()}
+                    made |= {
+                        text: rows.vector_by_digest(tenant, _digest(text), model)
+                        for text in due[job].values()
+                    }
         missing = [text for text, row in made.items() if row is None]
         for start in range(0, len(missing), 256):
-            part = missing[start:start + 256]
+            part = missing[start : start + 256]
             for text, vector in zip(part, self.embedder.embed(part), strict=True):
                 made[text] = None if vector is None else self.quantised(vector)
         for tenant in tenants:

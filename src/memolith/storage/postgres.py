@@ -25,21 +25,47 @@ from memolith.storage.store import SqlStore, SqlWriter
 FOLDER = Path(__file__).with_name("migrations") / "postgres"
 LEAST_SERVER, LEAST_VECTOR = 150_000, (0, 8)
 CONNECT_S, LOOK_S, FRESH_S = 5, 1.0, 1.0
-TABLES = ("event", "item", "tag", "passage", "posting", "term", "sketch", "link", "embedding", "outbox", "outbox_done",
-          "access", "setting")
+TABLES = (
+    "event",
+    "item",
+    "tag",
+    "passage",
+    "posting",
+    "term",
+    "sketch",
+    "link",
+    "embedding",
+    "outbox",
+    "outbox_done",
+    "access",
+    "setting",
+)
 
 
 # The first that fits the code of an error, or the server's words where a connection failed without a code.
 _MEANINGS: tuple[tuple[str, type[ours.MemolithError], str], ...] = (
     ("53[12]00", ours.DiskFull, "The disk of the database server is full; nothing was written."),
     # A lock or a statement that took too long, a deadlock, a conflict of transactions, too many connections.
-    ("55P03|57014|40P01|40001|53300", ours.StoreBusy, ""), ("23505", ours.VersionConflict, ""),
-    ("25006", ours.StoreReadOnly, "The database is a read-only replica; write to the primary server."),
+    ("55P03|57014|40P01|40001|53300", ours.StoreBusy, ""),
+    ("23505", ours.VersionConflict, ""),
+    (
+        "25006",
+        ours.StoreReadOnly,
+        "The database is a read-only replica; write to the primary server.",
+    ),
     ("28P01|28000|42501|.*(password|authentication|role)", ours.StoreDenied, ""),
-    ("42P01|42703|42883|XX001", ours.StoreCorrupt, "The database does not have the tables of memolith ({})."),
+    (
+        "42P01|42703|42883|XX001",
+        ours.StoreCorrupt,
+        "The database does not have the tables of memolith ({}).",
+    ),
     ("54000", ours.Unavailable, "A name is too long for an index of the database; shorten it."),
-    (".*does not exist", ours.StoreDenied,
-     "There is no such database on the server; create it, or mend the setting `database`."))
+    (
+        ".*does not exist",
+        ours.StoreDenied,
+        "There is no such database on the server; create it, or mend the setting `database`.",
+    ),
+)
 
 
 @contextmanager
@@ -48,11 +74,16 @@ def translated() -> Iterator[None]:
     try:
         yield
     except psycopg.DatabaseError as error:
-        lost, code = isinstance(error, psycopg.OperationalError), error.sqlstate or type(error).__name__
+        lost, code = (
+            isinstance(error, psycopg.OperationalError),
+            error.sqlstate or type(error).__name__,
+        )
         for pattern, meaning, words in _MEANINGS:
             if re.match(pattern, f"{code} {error if lost else ''}", re.S):
                 raise meaning(words.format(code)) from error
-        raise (ours.StoreGone() if lost else ours.Unavailable(f"The database refuses this ({code}).")) from error
+        raise (
+            ours.StoreGone() if lost else ours.Unavailable(f"The database refuses this ({code}).")
+        ) from error
 
 
 class PostgresWriter(SqlWriter, PostgresReader):
@@ -95,14 +126,25 @@ class PostgresStore(SqlStore):
 
     name, reader, writer = "postgres", PostgresReader, PostgresWriter
 
-    def __init__(self, url: str, connections: int = 10, busy_s: float = 20.0, statement_s: float = 60.0,
-                 pooled: bool = False, leads: bool = False) -> None:
+    def __init__(
+        self,
+        url: str,
+        connections: int = 10,
+        busy_s: float = 20.0,
+        statement_s: float = 60.0,
+        pooled: bool = False,
+        leads: bool = False,
+    ) -> None:
         super().__init__(busy_s)
         self._leads, self._limits = leads, (connections, busy_s, statement_s, pooled)
         self._stores: dict[str, PostgresStore] = {}
         self._homes: dict[str, str] = {}
         self._known_at, self._lock = float("-inf"), threading.Lock()
-        self.url, self._timeout, self._prepare = url, f"{int(statement_s * 1000)}ms", None if pooled else 5
+        self.url, self._timeout, self._prepare = (
+            url,
+            f"{int(statement_s * 1000)}ms",
+            None if pooled else 5,
+        )
         self._free = threading.BoundedSemaphore(connections)
         with self.owning() as db:
             migrate(db)
@@ -127,7 +169,9 @@ class PostgresStore(SqlStore):
 
     def backup(self, target: Path, progress: Callable[[int, int], None] | None = None) -> None:
         """Not here: the server has better means."""
-        raise ours.InvalidInput(f"A PostgreSQL database is backed up with pg_dump -Fc -f {target.name}.", field="file")
+        raise ours.InvalidInput(
+            f"A PostgreSQL database is backed up with pg_dump -Fc -f {target.name}.", field="file"
+        )
 
     def sizes(self) -> dict[str, int]:
         with self.reading(None) as rows:
@@ -200,11 +244,19 @@ class PostgresStore(SqlStore):
 
     def _connect(self) -> Connection:
         try:
-            return psycopg.connect(self.url, autocommit=True, prepare_threshold=self._prepare,
-                                   connect_timeout=CONNECT_S, application_name="memolith")
+            return psycopg.connect(
+                self.url,
+                autocommit=True,
+                prepare_threshold=self._prepare,
+                connect_timeout=CONNECT_S,
+                application_name="memolith",
+            )
         except psycopg.ProgrammingError as error:
-            raise ours.InvalidInput("This is not an address of PostgreSQL; write "
-                                    "postgresql://USER:PASSWORD@HOST/DATABASE.", field="database") from error
+            raise ours.InvalidInput(
+                "This is not an address of PostgreSQL; write "
+                "postgresql://USER:PASSWORD@HOST/DATABASE.",
+                field="database",
+            ) from error
 
     @contextmanager
     def writing(self, tenant: str | None, wait_s: float | None = None) -> Iterator[SqlWriter]:
@@ -249,8 +301,13 @@ class PostgresStore(SqlStore):
         urls = sorted(set(self.homes().values()))
         yield from map(self._at, random.sample(urls, len(urls)))
 
-    def move(self, tenant: str, url: str, embed: Callable[["PostgresStore"], object],
-             progress: Progress | None = None) -> int:
+    def move(
+        self,
+        tenant: str,
+        url: str,
+        embed: Callable[["PostgresStore"], object],
+        progress: Progress | None = None,
+    ) -> int:
         """Carry a tenant to another database; its writes are refused only while the last few events are copied."""
         with self.writing(None) as alone:
             if alone.row("move_lock", tenant=tenant) != (True,):
@@ -262,12 +319,16 @@ class PostgresStore(SqlStore):
                 if not (count := old.last_seq(tenant)):
                     raise ours.NotFound(f"There is no tenant {tenant[:60]!r}.", field="tenant")
                 if old.database() == new.database():
-                    raise ours.InvalidInput("The tenant lives in this database already.", field="to")
+                    raise ours.InvalidInput(
+                        "The tenant lives in this database already.", field="to"
+                    )
             target.freeze(tenant, False)
             follow(here, target, tenant, progress)
             embed(target)
             if problems := differences(target, tenant):
-                raise ours.StoreCorrupt(f"The copy does not equal its log, so nothing was changed: {problems[0]}")
+                raise ours.StoreCorrupt(
+                    f"The copy does not equal its log, so nothing was changed: {problems[0]}"
+                )
             follow(here, target, tenant, progress)
             # Waits for the writer at work. A tenant that an earlier move left behind frozen is one like any other here.
             here.freeze(tenant, True)
@@ -276,7 +337,9 @@ class PostgresStore(SqlStore):
                 follow(here, target, tenant, progress)
                 carry_rest(here, target, tenant)
                 if problems := unequal(here, target, tenant):
-                    raise ours.StoreCorrupt(f"The copy is not equal, so nothing was changed: {problems[0]}")
+                    raise ours.StoreCorrupt(
+                        f"The copy is not equal, so nothing was changed: {problems[0]}"
+                    )
                 with self.writing(None) as rows:
                     if back:
                         rows.drop("home", tenant=tenant)
@@ -296,12 +359,23 @@ class PostgresStore(SqlStore):
         """Remove what is left of a tenant in a database that it has moved away from."""
         self.forget()
         home = self.home(tenant) or self
-        with closing(PostgresStore(url)) as store, home.reading(None) as here, store.writing(None) as rows:
-            if rows.database() == here.database() or rows.one(itemgetter(6), "head", tenant=tenant) is not True:
+        with (
+            closing(PostgresStore(url)) as store,
+            home.reading(None) as here,
+            store.writing(None) as rows,
+        ):
+            if (
+                rows.database() == here.database()
+                or rows.one(itemgetter(6), "head", tenant=tenant) is not True
+            ):
                 raise ours.Conflict("The tenant lives there, or never did; nothing was removed.")
             for table in TABLES:
                 rows.drop(table, tenant=tenant)
-            rows.change("head", ("tenant",), {"tenant": tenant, "seq": 0, "passages": 0, "terms": 0, "at": ""})
+            rows.change(
+                "head",
+                ("tenant",),
+                {"tenant": tenant, "seq": 0, "passages": 0, "terms": 0, "at": ""},
+            )
 
     def close(self) -> None:
         super().close()
@@ -313,8 +387,17 @@ class PostgresStore(SqlStore):
 def beginning(writes: bool, timeout: str, wait: str, tenant: str | None) -> bytes:
     """What begins a transaction of a tenant, or of all of them."""
     level = sql.SQL("read committed" if writes else "repeatable read read only")
-    return sql.SQL(QUERIES["begin"]).format(level=level, timeout=timeout, wait=wait, tenant=tenant or "",
-                                            all="on" if tenant is None else "off").as_bytes(None)
+    return (
+        sql.SQL(QUERIES["begin"])
+        .format(
+            level=level,
+            timeout=timeout,
+            wait=wait,
+            tenant=tenant or "",
+            all="on" if tenant is None else "off",
+        )
+        .as_bytes(None)
+    )
 
 
 def migrate(db: Connection) -> None:
@@ -323,8 +406,10 @@ def migrate(db: Connection) -> None:
     if number < LEAST_SERVER:
         raise ours.Unavailable(f"PostgreSQL 15 or newer is needed; this server is {version}.")
     if vector and tuple(int(part) for part in vector.split(".")[:2]) < LEAST_VECTOR:
-        raise ours.Unavailable(f"pgvector 0.8 or newer is needed; this database has {vector}. "
-                               "Update it with: alter extension vector update")
+        raise ours.Unavailable(
+            f"pgvector 0.8 or newer is needed; this database has {vector}. "
+            "Update it with: alter extension vector update"
+        )
     done = QUERIES.about("find", "migration", ())
     if (set_up and not missing(db.execute(done), FOLDER)) or replica:
         return
@@ -336,7 +421,11 @@ def migrate(db: Connection) -> None:
                 db.execute(TO_SQLITE.sub("", text).replace("bigint primary key", "bigint not null"))
                 db.execute(QUERIES.about("add", "migration", row), row)
     except (errors.UndefinedFile, errors.FeatureNotSupported) as error:
-        raise ours.Unavailable("The server lacks the extension pgvector; install it there (0.8 or newer).") from error
+        raise ours.Unavailable(
+            "The server lacks the extension pgvector; install it there (0.8 or newer)."
+        ) from error
     except errors.InsufficientPrivilege as error:
-        raise ours.Unavailable("This role may not set up the database; let its owner run `memolith migrate` once, and "
-                               "have pgvector created by an administrator: create extension vector") from error
+        raise ours.Unavailable(
+            "This role may not set up the database; let its owner run `memolith migrate` once, and "
+            "have pgvector created by an administrator: create extension vector"
+        ) from error

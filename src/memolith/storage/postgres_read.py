@@ -35,21 +35,30 @@ def _value(op: str, value: Json) -> Parameter:
     if op == "glob":
         return json.dumps("|".join(_pattern(str(one)) for one in many))
     flat = [int(one) if isinstance(one, bool) else one for one in many]
-    return json.dumps(flat if op == "in" else value if many is value else flat[0], ensure_ascii=False)
+    return json.dumps(
+        flat if op == "in" else value if many is value else flat[0], ensure_ascii=False
+    )
 
 
 def _pattern(glob: str) -> str:
     """The same as a regular expression."""
     parts, kinds = re.findall(r"\*|\?|\[[\^!]?\]?[^\]]*\]|.", glob, re.S), {"*": ".*", "?": "."}
-    made = [kinds.get(part) or (re.sub(r"^\[!", "[^", part).replace("\\", "\\\\") if len(part) > 1 else
-                                re.escape(part)) for part in parts]
+    made = [
+        kinds.get(part)
+        or (re.sub(r"^\[!", "[^", part).replace("\\", "\\\\") if len(part) > 1 else re.escape(part))
+        for part in parts
+    ]
     return f"^(?:{''.join(made)})$"
 
 
 def _placeholders(text: str) -> str:
     text = TO_SQLITE.sub("", text)
     text = re.sub(r"in each\(:([\w{}]+)\)", rf"= any(array(select value from {_ELEMENTS}))", text)
-    text = re.sub(r"in numbers\(:(\w+)\)", rf"= any(array(select cast(value as bigint) from {_ELEMENTS}))", text)
+    text = re.sub(
+        r"in numbers\(:(\w+)\)",
+        rf"= any(array(select cast(value as bigint) from {_ELEMENTS}))",
+        text,
+    )
     return re.sub(r"(?<![:\w]):(\w+(?:\{n\})?)", r"%(\1)s", text.replace("%", "%%"))
 
 
@@ -64,43 +73,78 @@ class PostgresReader(SqlReader):
 
     def run(self, sql: str, values: Parameters, prepare: bool | None = False) -> Iterator[Row]:
         """The rows of a statement, planned for these values: what suits one tenant may be wrong for another."""
-        return iter(self.db.execute(sql, {"tenant": self.tenant, **values}, prepare=prepare, binary=True).fetchall())
+        return iter(
+            self.db.execute(
+                sql, {"tenant": self.tenant, **values}, prepare=prepare, binary=True
+            ).fetchall()
+        )
 
     def rows(self, name: str, /, **values: Parameter) -> Iterator[Row]:
         """The rows of a named statement; those of a whole tenant come in portions."""
         if name not in STREAMED:
             # A newer server may add a column, after which a prepared `select *` would fail for good.
-            return self.run(self.queries[name], values, False if "*" in self.queries[name] else None)
+            return self.run(
+                self.queries[name], values, False if "*" in self.queries[name] else None
+            )
         cursor = self.db.cursor(f"rows_{next(_names)}")
         cursor.itersize = BATCH
         return iter(cursor.execute(self.queries[name], values))
 
-    def match(self, words: Strings, phrases: Strings, every: bool, scopes: Collection[Strings]) -> str:
+    def match(
+        self, words: Strings, phrases: Strings, every: bool, scopes: Collection[Strings]
+    ) -> str:
         """The same as a tsquery, without what `matching` sees to itself: that one of the words is there."""
         groups = [" <-> ".join(phrase.split()) for phrase in phrases] + [" & ".join(words)] * every
-        return " & ".join(f"({group})" for group in [*groups, *(" | ".join(scope) for scope in scopes)] if group)
+        return " & ".join(
+            f"({group})" for group in [*groups, *(" | ".join(scope) for scope in scopes)] if group
+        )
 
-    def best(self, name: str, caller: Caller, chosen: Filter, fill: dict[str, str], limit: int, /,
-             **values: Parameter) -> Iterator[Row]:
+    def best(
+        self,
+        name: str,
+        caller: Caller,
+        chosen: Filter,
+        fill: dict[str, str],
+        limit: int,
+        /,
+        **values: Parameter,
+    ) -> Iterator[Row]:
         """The best passages; the index of a large tenant serves who sees most of it, a narrow filter an exact scan."""
-        most = replace(chosen, kinds=(), statuses=(), tags_none=()) == Filter() and self.sees_all(caller)
-        kept = "all" if most and chosen == Filter() else "passage" if about_passages(chosen) else "item"
-        fill = {"{kept}": self.queries[f"best_{kept}"],
-                "{v}": self.queries["best_indexed" if most else "best_exact"], **fill}
+        most = replace(chosen, kinds=(), statuses=(), tags_none=()) == Filter() and self.sees_all(
+            caller
+        )
+        kept = (
+            "all"
+            if most and chosen == Filter()
+            else "passage"
+            if about_passages(chosen)
+            else "item"
+        )
+        fill = {
+            "{kept}": self.queries[f"best_{kept}"],
+            "{v}": self.queries["best_indexed" if most else "best_exact"],
+            **fill,
+        }
         return self.filtered(name, caller, chosen, "passage", fill, limit=limit, **values)
 
     def stale(self, expected: dict[int, tuple[str, str, str]]) -> list[int]:
         wanted = [{"ref": ref} | posting(*columns) for ref, columns in expected.items()]
-        found = [ref for start in range(0, len(wanted), BATCH)
-                 for (ref,) in self.rows("stale", wanted=json.dumps(wanted[start:start + BATCH]))]
+        found = [
+            ref
+            for start in range(0, len(wanted), BATCH)
+            for (ref,) in self.rows("stale", wanted=json.dumps(wanted[start : start + BATCH]))
+        ]
         too_much = [-ref for (ref,) in self.rows("postings") if ref not in expected]
         return found + too_much + [-1 for _ in self.rows("terms_wrong")]
 
 
 def posting(body: str, extra: str, scope: str) -> dict[str, Any]:
     """The text index of a passage: its terms as a tsvector, and how many there are without those of its scope."""
-    terms = " ".join(f"{term}:{start + n}{weight}" for (weight, start), column in
-                     zip(STARTS.items(), (body, extra, scope), strict=True) for n, term in enumerate(column.split()))
+    terms = " ".join(
+        f"{term}:{start + n}{weight}"
+        for (weight, start), column in zip(STARTS.items(), (body, extra, scope), strict=True)
+        for n, term in enumerate(column.split())
+    )
     return {"terms": terms, "length": len(body.split()) + len(extra.split())}
 
 
@@ -110,28 +154,46 @@ class PostgresVectors:
     def __init__(self, model: str, dimension: int) -> None:
         self.model, self.dimension = model, dimension
 
-    def nearest(self, rows: Any, caller: Caller, chosen: Filter, query: bytes, limit: int,
-                least: float = -1.0) -> list[Candidate]:
+    def nearest(
+        self,
+        rows: Any,
+        caller: Caller,
+        chosen: Filter,
+        query: bytes,
+        limit: int,
+        least: float = -1.0,
+    ) -> list[Candidate]:
         """The best passages by cosine among those that pass the filter."""
         if (rows.head(caller.tenant) or (0, 0, 0))[2] >= LARGE:
             # Rows behind the fence are guessed far too few for the planner to choose the tenant's own index by itself;
             # nothing that a search reads after this is sorted by the database.
             rows.db.execute(QUERIES["unsorted"])
-        found = rows.best("nearest", caller, chosen, {"{dimension}": str(self.dimension)}, limit, model=self.model,
-                          query=halved(query))
+        found = rows.best(
+            "nearest",
+            caller,
+            chosen,
+            {"{dimension}": str(self.dimension)},
+            limit,
+            model=self.model,
+            query=halved(query),
+        )
         # The index gives them nearly in order.
         best = sorted(found, key=itemgetter(1), reverse=True)
         return [(ref, score) for ref, score in best if score >= least] if least > -1 else best
 
     def cosines(self, rows: Any, query: bytes, refs: Collection[int]) -> dict[int, float]:
         """The cosine of each passage that has a vector."""
-        return dict(rows.rows("cosines", model=self.model, query=halved(query), ids=json.dumps([*refs])))
+        return dict(
+            rows.rows("cosines", model=self.model, query=halved(query), ids=json.dumps([*refs]))
+        )
 
     def beginnings(self, rows: Any, caller: Caller, chosen: Filter) -> list[tuple[int, bytes]]:
         """The unit vectors of the first passages that pass the filter."""
         form = f">4x{self.dimension}e"
-        return [(ref, array("f", unpack(form, sent)).tobytes())
-                for ref, sent in rows.filtered("beginnings", caller, chosen, model=self.model)]
+        return [
+            (ref, array("f", unpack(form, sent)).tobytes())
+            for ref, sent in rows.filtered("beginnings", caller, chosen, model=self.model)
+        ]
 
 
 @lru_cache(64)
@@ -156,13 +218,24 @@ class PostgresStage(NamedTuple):
         """Build the index of each tenant that has grown past the bound, while it goes on writing."""
         made = False
         with self.owning() as db:
-            for tenant, table in list(db.execute(QUERIES["large"], {"least": self.least, "model": embedder.id})):
-                mark = hashlib.blake2b(f"{tenant}:{embedder.id}".encode(), digest_size=12).hexdigest()
+            for tenant, table in list(
+                db.execute(QUERIES["large"], {"least": self.least, "model": embedder.id})
+            ):
+                mark = hashlib.blake2b(
+                    f"{tenant}:{embedder.id}".encode(), digest_size=12
+                ).hexdigest()
                 # A build that broke off leaves an index that is not valid, which is removed before the next try.
-                if next(iter(db.execute(QUERIES["own_index_state"], {"name": f"own_{mark}"})), None) == (True,):
+                if next(
+                    iter(db.execute(QUERIES["own_index_state"], {"name": f"own_{mark}"})), None
+                ) == (True,):
                     continue
-                names = {"name": sql.Identifier(f"own_{mark}"), "table": sql.Identifier(table), "tenant": tenant,
-                         "model": embedder.id, "dimension": embedder.dimension}
+                names = {
+                    "name": sql.Identifier(f"own_{mark}"),
+                    "table": sql.Identifier(table),
+                    "tenant": tenant,
+                    "model": embedder.id,
+                    "dimension": embedder.dimension,
+                }
                 for name in ("own_index_drop", "own_index_make"):
                     db.execute(sql.SQL(QUERIES[name]).format(**names))
                 made = True

@@ -24,16 +24,30 @@ FOLDER = Path(__file__).with_name("migrations") / "sqlite"
 Progress = Callable[[int, int], None]
 MUCH_FREE, SHRED_TRIES = 1000, 20
 library_version = apsw.sqlite_lib_version
-_PRAGMAS = ("journal_mode=wal", "synchronous=full", "secure_delete=on", "temp_store=memory", "cache_size=-8000",
-            "mmap_size=1073741824")
+_PRAGMAS = (
+    "journal_mode=wal",
+    "synchronous=full",
+    "secure_delete=on",
+    "temp_store=memory",
+    "cache_size=-8000",
+    "mmap_size=1073741824",
+)
 # The kinds of pages that hold trees, where the header of the first one begins, and a byte that SQLite only locks.
 INTERIOR, LEAF = (2, 5), (10, 13)
 FIRST_HEADER, LOCKED_BYTE = 100, 2**30
 _MEANINGS: dict[type[Exception], type[ours.MemolithError]] = {
-    apsw.FullError: ours.DiskFull, apsw.BusyError: ours.StoreBusy, apsw.LockedError: ours.StoreBusy,
-    apsw.ConstraintError: ours.VersionConflict, UnicodeDecodeError: ours.StoreCorrupt,
-    apsw.CorruptError: ours.StoreCorrupt, apsw.NotADBError: ours.StoreCorrupt, apsw.ReadOnlyError: ours.StoreReadOnly,
-    **dict.fromkeys((apsw.CantOpenError, apsw.PermissionsError, apsw.AuthError), ours.StoreReadOnly)}
+    apsw.FullError: ours.DiskFull,
+    apsw.BusyError: ours.StoreBusy,
+    apsw.LockedError: ours.StoreBusy,
+    apsw.ConstraintError: ours.VersionConflict,
+    UnicodeDecodeError: ours.StoreCorrupt,
+    apsw.CorruptError: ours.StoreCorrupt,
+    apsw.NotADBError: ours.StoreCorrupt,
+    apsw.ReadOnlyError: ours.StoreReadOnly,
+    **dict.fromkeys(
+        (apsw.CantOpenError, apsw.PermissionsError, apsw.AuthError), ours.StoreReadOnly
+    ),
+}
 _WRITE_FAULTS = (apsw.SQLITE_IOERR_WRITE, apsw.SQLITE_IOERR_SHMSIZE, apsw.SQLITE_IOERR_TRUNCATE)
 
 
@@ -45,12 +59,18 @@ def translated() -> Iterator[None]:
     except tuple(_MEANINGS) as error:
         raise _MEANINGS[type(error)] from error
     except apsw.SQLError as error:
-        raise ours.StoreCorrupt(f"The database is not one of memolith, or it is damaged ({error}).") from error
+        raise ours.StoreCorrupt(
+            f"The database is not one of memolith, or it is damaged ({error})."
+        ) from error
     except apsw.IOError as error:
         # Some systems report a full disk as a failed write.
         if getattr(error, "extendedresult", 0) in _WRITE_FAULTS:
-            raise ours.DiskFull("The disk refuses to be written: it is full or the quota is used up.") from error
-        raise ours.Unavailable("The disk gives an error while the database is read or written.") from error
+            raise ours.DiskFull(
+                "The disk refuses to be written: it is full or the quota is used up."
+            ) from error
+        raise ours.Unavailable(
+            "The disk gives an error while the database is read or written."
+        ) from error
     except OSError as error:
         raise ours.of_system(error) from error
 
@@ -64,9 +84,15 @@ def _sql_value(op: str, value: Json) -> Parameter:
 
 def plain(text: str) -> str:
     """A statement as SQLite reads it."""
-    text = TO_POSTGRES.sub("", text).replace("attribute(", "json_extract(").replace("bigint primary", "integer primary")
+    text = (
+        TO_POSTGRES.sub("", text)
+        .replace("attribute(", "json_extract(")
+        .replace("bigint primary", "integer primary")
+    )
     text = text.replace("jsonb_array_elements_text(", "json_each(")
-    return re.sub(r"in (?:each|numbers)\(:([\w{}]+)\)", r"in (select value from json_each(:\1))", text)
+    return re.sub(
+        r"in (?:each|numbers)\(:([\w{}]+)\)", r"in (select value from json_each(:\1))", text
+    )
 
 
 QUERIES = Queries("sqlite.sql", lambda name: "$." + json.dumps(name), _sql_value, plain)
@@ -81,21 +107,36 @@ class SqliteReader(SqlReader):
     def run(self, sql: str, values: Parameters) -> Iterator[Row]:
         return self.db.execute(sql, {"tenant": self.tenant, **values})
 
-    def match(self, words: Strings, phrases: Strings, every: bool, scopes: Collection[Strings]) -> str:
+    def match(
+        self, words: Strings, phrases: Strings, every: bool, scopes: Collection[Strings]
+    ) -> str:
         """An FTS5 expression over body and extra, and over the scope column."""
         groups = [f'"{phrase}"' for phrase in phrases]
         if words:
-            groups.append("(" + (" AND " if every else " OR ").join(f'"{word}"' for word in words) + ")")
-        return " AND ".join(["{body extra} : (" + " AND ".join(groups) + ")",
-                             *(f"scope : ({' OR '.join(group)})" for group in scopes)])
+            groups.append(
+                "(" + (" AND " if every else " OR ").join(f'"{word}"' for word in words) + ")"
+            )
+        return " AND ".join(
+            [
+                "{body extra} : (" + " AND ".join(groups) + ")",
+                *(f"scope : ({' OR '.join(group)})" for group in scopes),
+            ]
+        )
 
     def stale(self, expected: dict[int, tuple[str, str, str]]) -> list[int]:
         found: dict[int, int] = defaultdict(int)
         for term, doc, column, offset in self.rows("instances"):
             found[doc] += hash((term, column, offset))
-        wrong = [ref for ref, columns in expected.items() if found.pop(ref, 0) != sum(
-            hash((term, name, offset)) for name, text in zip(("body", "extra", "scope"), columns, strict=True)
-            for offset, term in enumerate(text.split()))]
+        wrong = [
+            ref
+            for ref, columns in expected.items()
+            if found.pop(ref, 0)
+            != sum(
+                hash((term, name, offset))
+                for name, text in zip(("body", "extra", "scope"), columns, strict=True)
+                for offset, term in enumerate(text.split())
+            )
+        ]
         others = {id for (id,) in self.rows("passage_ids")}
         return wrong + [-doc for doc in found if doc not in others]
 
@@ -118,7 +159,9 @@ class SqliteStore(SqlStore):
                 _migrate(db)
 
     @contextmanager
-    def transaction(self, tenant: str | None, writes: bool, wait_s: float) -> Iterator[apsw.Connection]:
+    def transaction(
+        self, tenant: str | None, writes: bool, wait_s: float
+    ) -> Iterator[apsw.Connection]:
         with translated(), self._connection(wait_s) as db:
             db.transaction_mode = "immediate" if writes else "deferred"
             with db:
@@ -138,7 +181,9 @@ class SqliteStore(SqlStore):
                         continue
                     _blank(self.file, db.pragma("page_size"))
                     # A change of any kind makes every other connection drop the pages it has cached.
-                    db.execute("update setting set value = value where tenant = '' and name = 'database'")
+                    db.execute(
+                        "update setting set value = value where tenant = '' and name = 'database'"
+                    )
                 return not db.pragma("wal_checkpoint", "truncate")[0]
         return False
 
@@ -163,7 +208,11 @@ class SqliteStore(SqlStore):
 
     def sizes(self) -> dict[str, int]:
         """Bytes on disk per file of the data folder."""
-        return {path.name: path.stat().st_size for path in sorted(self.folder.iterdir()) if path.is_file()}
+        return {
+            path.name: path.stat().st_size
+            for path in sorted(self.folder.iterdir())
+            if path.is_file()
+        }
 
     @contextmanager
     def _connection(self, wait_s: float | None = None) -> Iterator[apsw.Connection]:
@@ -185,7 +234,9 @@ class SqliteStore(SqlStore):
 
     def _open(self) -> apsw.Connection:
         db = apsw.Connection(str(self.file))
-        db.create_scalar_function("casefold", lambda *text: str(text[0]).casefold(), 1, deterministic=True)
+        db.create_scalar_function(
+            "casefold", lambda *text: str(text[0]).casefold(), 1, deterministic=True
+        )
         db.transaction_mode = "immediate"
         wait = _patience(self._busy_s)
         db.set_busy_handler(wait)
@@ -208,7 +259,9 @@ def restore_backup(file: Path, folder: Path) -> None:
     if (folder / FILE).exists():
         raise ours.Conflict(f"{folder} holds a database already; restore into an empty folder.")
     with translated(), closing(apsw.Connection(str(file))) as source:
-        if problems := [text for (text,) in source.execute("pragma integrity_check(5)") if text != "ok"]:
+        if problems := [
+            text for (text,) in source.execute("pragma integrity_check(5)") if text != "ok"
+        ]:
             raise ours.StoreCorrupt(f"The backup is damaged: {problems[0]}")
         if not source.execute("select count(*) from sqlite_schema where name = 'migration'").get:
             raise ours.StoreCorrupt("This file is no backup of memolith.")
@@ -218,8 +271,9 @@ def restore_backup(file: Path, folder: Path) -> None:
 
 
 @contextmanager
-def _copied(source: apsw.Connection, file: Path,
-            progress: Progress = lambda done, total: None) -> Iterator[apsw.Connection]:
+def _copied(
+    source: apsw.Connection, file: Path, progress: Progress = lambda done, total: None
+) -> Iterator[apsw.Connection]:
     """A copy for its owner alone, to be finished here; it then appears at its place, whole or not at all."""
     partial = file.with_name(file.name + ".partial")
     partial.unlink(missing_ok=True)
@@ -262,9 +316,9 @@ def _blank(file: Path, size: int) -> None:
             page, header = raw.xRead(size, start), 0 if start else FIRST_HEADER
             if (kind := page[header]) not in (*INTERIOR, *LEAF):
                 continue
-            cells = int.from_bytes(page[header + 3:header + 5], "big")
+            cells = int.from_bytes(page[header + 3 : header + 5], "big")
             first = header + (12 if kind in INTERIOR else 8) + 2 * cells
-            last = int.from_bytes(page[header + 5:header + 7], "big") or 65536
+            last = int.from_bytes(page[header + 5 : header + 7], "big") or 65536
             if page[first:last].strip(b"\0"):
                 raw.xWrite(bytes(last - first), start + first)
         raw.xSync(apsw.SQLITE_SYNC_FULL)

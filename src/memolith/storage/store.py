@@ -40,10 +40,20 @@ class SqlWriter(SqlReader):
         self._number, self._seq, self._passages, self._terms, self._at = head
         return self
 
-    def stamp(self, stream: str, version: int, type: str, data: Data, actor: str, at: str,
-              key: str | None = None) -> Event:
+    def stamp(
+        self,
+        stream: str,
+        version: int,
+        type: str,
+        data: Data,
+        actor: str,
+        at: str,
+        key: str | None = None,
+    ) -> Event:
         """An event with the next sequence number, not yet written; its time is never before the last one's."""
-        return Event(self.tenant, self._seq + 1, stream, version, type, data, actor, max(at, self._at), key)
+        return Event(
+            self.tenant, self._seq + 1, stream, version, type, data, actor, max(at, self._at), key
+        )
 
     def append(self, event: Event, changes: Changes) -> None:
         """Write the event, fold it into the rows, and queue what follows from it."""
@@ -75,8 +85,17 @@ class SqlWriter(SqlReader):
     def finish(self) -> None:
         """Write the sums; to be called after `apply` without `append`."""
         self.heads = {self.tenant: (self._number, self._seq, self._passages, self._terms, self._at)}
-        self.change("head", ("tenant",), {"tenant": self.tenant, "seq": self._seq, "passages": self._passages,
-                                          "terms": self._terms, "at": self._at})
+        self.change(
+            "head",
+            ("tenant",),
+            {
+                "tenant": self.tenant,
+                "seq": self._seq,
+                "passages": self._passages,
+                "terms": self._terms,
+                "at": self._at,
+            },
+        )
 
     def queue(self, consumer: str, stream: str, seq: int) -> None:
         """Ask for derived work on a stream, due at once whatever the clocks say."""
@@ -90,11 +109,15 @@ class SqlWriter(SqlReader):
 
     def _put(self, changes: Changes, item: Item) -> None:
         before = changes.before
-        self.put("item", columns(item) | ({"row": item.seq} if self.row_is_seq else {}), ("tenant", "id"))
+        self.put(
+            "item", columns(item) | ({"row": item.seq} if self.row_is_seq else {}), ("tenant", "id")
+        )
         number = self.row_of(item)
         self._put_tags(number, before.tags if before else (), item.tags)
         if before is not None:
-            self._drop_passages(number, before, before.passages if changes.keep is None else changes.keep)
+            self._drop_passages(
+                number, before, before.passages if changes.keep is None else changes.keep
+            )
             altered = any(getattr(before, name) != getattr(item, name) for name in POSTED)
             for passage in self.passages(self.tenant, item.id) if altered else ():
                 ref = number << ORDINAL_BITS | passage.ordinal
@@ -127,11 +150,17 @@ class SqlWriter(SqlReader):
             self.drop("embedding", passage=ref)
 
     def _index(self, name: str, ref: int, item: Item, passage: Passage) -> None:
-        made = self.posting(*indexed(self._number, item, passage), 1 if name == "posting_add" else -1)
+        made = self.posting(
+            *indexed(self._number, item, passage), 1 if name == "posting_add" else -1
+        )
         self.do(name, tenant=self.tenant, id=ref, **made)
 
     def row_of(self, item: Item) -> int:
-        return item.seq if self.row_is_seq else int(next(self.find("item", tenant=self.tenant, id=item.id))[0])
+        return (
+            item.seq
+            if self.row_is_seq
+            else int(next(self.find("item", tenant=self.tenant, id=item.id))[0])
+        )
 
     def do(self, name: str, /, **values: Parameter) -> None:
         self.execute(self.queries[name], values)
@@ -162,14 +191,24 @@ class SqlWriter(SqlReader):
         """Keep something beside the items, in the place of what has that name."""
         self.put("setting", {"tenant": tenant, "name": name, "value": value}, ("tenant", "name"))
 
-    def lease(self, consumer: str, now: str, limit: int, lease_s: int, tenant: str | None = None) -> list[Job]:
+    def lease(
+        self, consumer: str, now: str, limit: int, lease_s: int, tenant: str | None = None
+    ) -> list[Job]:
         """Take work that is due, newest first and in turns between tenants; it comes back if it is not finished."""
-        tenants = [tenant] if tenant else [name for (name,) in self.rows("outbox_tenants", consumer=consumer)]
+        tenants = (
+            [tenant]
+            if tenant
+            else [name for (name,) in self.rows("outbox_tenants", consumer=consumer)]
+        )
         jobs: list[Job] = []
         for n, name in enumerate(tenants):
             share = max(1, (limit - len(jobs)) // (len(tenants) - n))
-            jobs += [Job(name, seq, consumer, stream, attempts + 1) for seq, stream, attempts in
-                     self.rows("outbox_due", tenant=name, consumer=consumer, now=now, limit=share)]
+            jobs += [
+                Job(name, seq, consumer, stream, attempts + 1)
+                for seq, stream, attempts in self.rows(
+                    "outbox_due", tenant=name, consumer=consumer, now=now, limit=share
+                )
+            ]
             if len(jobs) >= limit:
                 break
         for job in jobs:
@@ -177,7 +216,11 @@ class SqlWriter(SqlReader):
         return jobs
 
     def _put_job(self, job: Job, status: str, due: str) -> None:
-        self.put("outbox", columns(job) | {"status": status, "due": due, "error": None}, ("tenant", "seq", "consumer"))
+        self.put(
+            "outbox",
+            columns(job) | {"status": status, "due": due, "error": None},
+            ("tenant", "seq", "consumer"),
+        )
 
     def done(self, job: Job) -> None:
         self.drop("outbox", tenant=job.tenant, seq=job.seq, consumer=job.consumer)
@@ -186,9 +229,18 @@ class SqlWriter(SqlReader):
     def postpone(self, job: Job, now: str, error: str, tries: int) -> None:
         """Put failed work back with growing pauses, or give it up after so many tries."""
         pause = BACK_OFF_S[min(job.attempts, len(BACK_OFF_S)) - 1]
-        self.change("outbox", ("tenant", "seq", "consumer"), {
-            "tenant": job.tenant, "seq": job.seq, "consumer": job.consumer, "error": error,
-            "status": "failed" if job.attempts >= tries else "pending", "due": shifted(now, pause)})
+        self.change(
+            "outbox",
+            ("tenant", "seq", "consumer"),
+            {
+                "tenant": job.tenant,
+                "seq": job.seq,
+                "consumer": job.consumer,
+                "error": error,
+                "status": "failed" if job.attempts >= tries else "pending",
+                "due": shifted(now, pause),
+            },
+        )
 
     def put_vector(self, ref: int, model: str, digest: bytes, v: str | bytes | None) -> None:
         """Give a passage its vector, or none if the model understands too little of it."""
@@ -253,7 +305,9 @@ class StoredKeys(NamedTuple):
 
     def all(self) -> list[ClientKey]:
         with self.store.reading(None) as rows:
-            return sorted(map(key_from, rows.find("client_key")), key=lambda key: (key.created_at, key.id))
+            return sorted(
+                map(key_from, rows.find("client_key")), key=lambda key: (key.created_at, key.id)
+            )
 
     def revoke(self, id: str) -> bool:
         """Shut a client out; False if there is no such key."""

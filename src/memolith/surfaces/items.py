@@ -23,11 +23,24 @@ manage = Family("manage", listed_over_mcp=False)
 
 def bare_id(id: str) -> str:
     """The id itself; the last part of an address or a URN."""
-    return id.rsplit("/", 1)[-1] if "://" in id else id.rsplit(":", 1)[-1] if id.startswith("urn:") else id
+    return (
+        id.rsplit("/", 1)[-1]
+        if "://" in id
+        else id.rsplit(":", 1)[-1]
+        if id.startswith("urn:")
+        else id
+    )
 
 
-def the(call: Call, kind: str, id: str, field: str | None = None, *, forgotten: bool = False,
-        namespace: str | None = None) -> Item:
+def the(
+    call: Call,
+    kind: str,
+    id: str,
+    field: str | None = None,
+    *,
+    forgotten: bool = False,
+    namespace: str | None = None,
+) -> Item:
     """The item of that kind, or an error that says which argument named none."""
     with suppress(NotFound), call.engine.store.reading(call.caller.tenant) as rows:
         item = visible(rows, call.caller, bare_id(id), forgotten)
@@ -41,24 +54,36 @@ def given(**values: JsonValue) -> dict[str, JsonValue]:
 
 
 def changed(written: Written) -> Body:
-    return {"id": written.item.id, "version": written.item.version, "event": written.seq,
-            "redactions": dict(written.redactions)}
+    return {
+        "id": written.item.id,
+        "version": written.item.version,
+        "event": written.seq,
+        "redactions": dict(written.redactions),
+    }
 
 
 def spoken(blocks: Sequence[Block | Passage]) -> str:
     """The whole text, with who said what where that is known."""
-    return "\n\n".join(f"{block.speaker}: {block.text}" if block.speaker else block.text for block in blocks)
+    return "\n\n".join(
+        f"{block.speaker}: {block.text}" if block.speaker else block.text for block in blocks
+    )
 
 
-def coded(codes: Mapping[type[MemolithError], tuple[int, str]], invalid: tuple[int, str]) -> Dialect:
+def coded(
+    codes: Mapping[type[MemolithError], tuple[int, str]], invalid: tuple[int, str]
+) -> Dialect:
     """A dialect of JSON-RPC codes: those given, `invalid` for other bad input, -32603 for our own failures."""
 
     def words(error: MemolithError) -> tuple[int, str, Body]:
         other = (-32603, "Internal Error") if error.status >= 500 else invalid
-        code, details = next((found for kind, found in codes.items() if isinstance(error, kind)), other)
+        code, details = next(
+            (found for kind, found in codes.items() if isinstance(error, kind)), other
+        )
         # Inside, a name that must be unique is a title.
         field = "name" if isinstance(error, AlreadyExists) else error.field
         return code, error.message, {"details": details, **({"field": field} if field else {})}
 
-    return Dialect(failure=lambda error: dict(zip(("code", "message", "data"), words(error), strict=True)),
-                   jsonrpc=words)
+    return Dialect(
+        failure=lambda error: dict(zip(("code", "message", "data"), words(error), strict=True)),
+        jsonrpc=words,
+    )

@@ -17,13 +17,29 @@ from functools import cached_property
 from pathlib import Path
 
 from memolith.engine.ports import Bounds, Locate, Owner, Ran
-from memolith.errors import InvalidInput, MemolithError, NotFound, RateLimited, TooLarge, Unavailable, translated
+from memolith.errors import (
+    InvalidInput,
+    MemolithError,
+    NotFound,
+    RateLimited,
+    TooLarge,
+    Unavailable,
+    translated,
+)
 
 TICK_S, GRACE_S, SEND_S, START_S, NOBODY, FILES = 0.02, 1.0, 10.0, 60.0, 65534, 1024
 MOST_KNOWN, LONGEST_ANSWER = 10_000, 100_000
-SEEN = {"namespace": "", "landlock": "Code can see whether a path exists, its size and times, but not what is in it."}
+SEEN = {
+    "namespace": "",
+    "landlock": "Code can see whether a path exists, its size and times, but not what is in it.",
+}
 WAY_OUT = "It takes Linux 5.13 or newer with Landlock on x86-64 or arm64; elsewhere use a Linux container or WSL 2."
-ENVIRONMENT = {"LANG": "C.UTF-8", "JOBLIB_MULTIPROCESSING": "0", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "2"}
+ENVIRONMENT = {
+    "LANG": "C.UTF-8",
+    "JOBLIB_MULTIPROCESSING": "0",
+    "OPENBLAS_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "2",
+}
 REFUSED = f"{InvalidInput.__module__}.{InvalidInput.__name__}: "
 READ = """import json, pkgutil
 with open({place}, "rb") as file:
@@ -42,9 +58,24 @@ def launch(modules: tuple[str, ...]) -> tuple[subprocess.Popen[bytes], socket.so
     """A clean process that forks children, and the line to it."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs:
-        command = [sys.executable, "-I", "-B", "-m", "memolith.adapters.sandbox.zygote", str(theirs.fileno()), *modules]
-        process = subprocess.Popen(command, env=ENVIRONMENT, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL,
-                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+        command = [
+            sys.executable,
+            "-I",
+            "-B",
+            "-m",
+            "memolith.adapters.sandbox.zygote",
+            str(theirs.fileno()),
+            *modules,
+        ]
+        process = subprocess.Popen(
+            command,
+            env=ENVIRONMENT,
+            pass_fds=[theirs.fileno()],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
     ours.settimeout(START_S)
     return process, ours
 
@@ -52,9 +83,22 @@ def launch(modules: tuple[str, ...]) -> tuple[subprocess.Popen[bytes], socket.so
 class Child:
     """A fenced process, stopped between calls, and what the server knows of it."""
 
-    def __init__(self, zygote: socket.socket, mode: str, bounds: Bounds, folder: Path, owner: Owner,
-                 file: list[int]) -> None:
-        self.mode, self.bounds, self.folder, self.owner, self.lock = mode, bounds, folder, owner, threading.Lock()
+    def __init__(
+        self,
+        zygote: socket.socket,
+        mode: str,
+        bounds: Bounds,
+        folder: Path,
+        owner: Owner,
+        file: list[int],
+    ) -> None:
+        self.mode, self.bounds, self.folder, self.owner, self.lock = (
+            mode,
+            bounds,
+            folder,
+            owner,
+            threading.Lock(),
+        )
         self.number, self.used_at, self.alive = 0, time.monotonic(), True
         for name in (".", "scratch", "memory"):
             (folder / name).mkdir(exist_ok=True)
@@ -84,11 +128,21 @@ class Child:
             os.close(one)
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def call(self, code: str, locate: Locate = lambda id: nullcontext(("", Path())),
-             cancelled: Callable[[], bool] = lambda: False) -> tuple[str, str]:
+    def call(
+        self,
+        code: str,
+        locate: Locate = lambda id: nullcontext(("", Path())),
+        cancelled: Callable[[], bool] = lambda: False,
+    ) -> tuple[str, str]:
         """What went wrong in the code, and why it was stopped; a child that goes on all the same is given up."""
         self.signal(signal.SIGCONT)
-        self.number, started, buffer, reason, deadline = self.number + 1, time.monotonic(), bytearray(), "", 0.0
+        self.number, started, buffer, reason, deadline = (
+            self.number + 1,
+            time.monotonic(),
+            bytearray(),
+            "",
+            0.0,
+        )
         kind = text = ""
         try:
             before_s = self.used()[0]
@@ -107,7 +161,9 @@ class Child:
                 now = time.monotonic()
                 if deadline and now > deadline:
                     raise TooLarge(reason)
-                reason = reason or ("it was cancelled" if cancelled() else self.excess(now - started, before_s))
+                reason = reason or (
+                    "it was cancelled" if cancelled() else self.excess(now - started, before_s)
+                )
                 if reason and not deadline:
                     deadline = now + GRACE_S
                     self.signal(signal.SIGINT)
@@ -142,7 +198,11 @@ class Child:
         """CPU seconds, threads and megabytes of memory."""
         fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
         ticks, pages = int(fields[11]) + int(fields[12]), int(fields[21])
-        return ticks / os.sysconf("SC_CLK_TCK"), int(fields[17]), pages * os.sysconf("SC_PAGE_SIZE") >> 20
+        return (
+            ticks / os.sysconf("SC_CLK_TCK"),
+            int(fields[17]),
+            pages * os.sysconf("SC_PAGE_SIZE") >> 20,
+        )
 
     def excess(self, wall_s: float, before_s: float) -> str:
         """Which limit of time is passed; who takes too much of something else is given up at once."""
@@ -151,9 +211,13 @@ class Child:
             with suppress(FileNotFoundError):
                 sizes += [os.lstat(f"{place}/{name}").st_blocks for name in names]
         for used, limit, name, late in (
-                (memory_mb, most.memory_mb, "MB of memory", False), (threads, most.threads, "threads", False),
-                (sum(sizes) >> 11, most.scratch_mb, "MB of scratch", False), (len(sizes), FILES, "files", False),
-                (wall_s, most.wall_s, "s", True), (cpu_s - before_s, most.cpu_s, "s of CPU", True)):
+            (memory_mb, most.memory_mb, "MB of memory", False),
+            (threads, most.threads, "threads", False),
+            (sum(sizes) >> 11, most.scratch_mb, "MB of scratch", False),
+            (len(sizes), FILES, "files", False),
+            (wall_s, most.wall_s, "s", True),
+            (cpu_s - before_s, most.cpu_s, "s of CPU", True),
+        ):
             if used > limit and not late:
                 raise TooLarge(f"it took more than {limit} {name}")
             if used > limit:
@@ -172,9 +236,22 @@ class Child:
 class LinuxSandbox:
     """Runners of users and readers of files, each in a fenced child of its own."""
 
-    def __init__(self, data: Path, bounds: Bounds, mode: str = "auto", count: int = 4, idle_s: float = 1800.0,
-                 preload: tuple[str, ...] = ()) -> None:
-        self.data, self.bounds, self.mode, self.count, self.idle_s = data, bounds, mode, count, idle_s
+    def __init__(
+        self,
+        data: Path,
+        bounds: Bounds,
+        mode: str = "auto",
+        count: int = 4,
+        idle_s: float = 1800.0,
+        preload: tuple[str, ...] = (),
+    ) -> None:
+        self.data, self.bounds, self.mode, self.count, self.idle_s = (
+            data,
+            bounds,
+            mode,
+            count,
+            idle_s,
+        )
         self.preload, self.lock, self.used_at = preload, threading.RLock(), time.monotonic()
         self.runners, self.owners = dict[str, Child](), dict[str, Owner]()
         self.zygotes: dict[tuple[str, ...], tuple[subprocess.Popen[bytes], socket.socket]] = {}
@@ -183,7 +260,9 @@ class LinuxSandbox:
     def state(self) -> tuple[str, str]:
         """The first mode that our own attempts do not get out of, and what it leaves to be seen; or `none` and why."""
         reasons = [f"this is {sys.platform} and MEMOLITH_RUNNER_MODE is {self.mode}"]
-        for mode in [mode for mode in SEEN if sys.platform == "linux" and self.mode in ("auto", mode)]:
+        for mode in [
+            mode for mode in SEEN if sys.platform == "linux" and self.mode in ("auto", mode)
+        ]:
             try:
                 with closing(self.start(mode, (), self.bounds)) as child:
                     canary = child.folder / "canary"
@@ -198,15 +277,28 @@ class LinuxSandbox:
                 reasons.append(f"{mode}: {error}")
         return "none", f"{'; '.join(reasons)}. {WAY_OUT}"
 
-    def start(self, mode: str, modules: tuple[str, ...], bounds: Bounds, owner: Owner = ("", ""),
-              file: list[int] | None = None) -> Child:
+    def start(
+        self,
+        mode: str,
+        modules: tuple[str, ...],
+        bounds: Bounds,
+        owner: Owner = ("", ""),
+        file: list[int] | None = None,
+    ) -> Child:
         """A new child; what servers that are gone left behind is swept away first."""
         # The data folder is closed to `nobody`.
-        home = Path(tempfile.gettempdir()) if mode == "landlock" and os.getuid() == 0 else self.data / "runners"
+        home = (
+            Path(tempfile.gettempdir())
+            if mode == "landlock" and os.getuid() == 0
+            else self.data / "runners"
+        )
         with self.lock:
             home.mkdir(parents=True, exist_ok=True)
             for old in home.glob("memolith-runner-*-*") if not self.zygotes else ():
-                if old.lstat().st_uid == os.getuid() and not Path("/proc", old.name.split("-")[2]).exists():
+                if (
+                    old.lstat().st_uid == os.getuid()
+                    and not Path("/proc", old.name.split("-")[2]).exists()
+                ):
                     shutil.rmtree(old, ignore_errors=True)
             if modules not in self.zygotes or self.zygotes[modules][0].poll() is not None:
                 self.zygotes[modules] = launch(modules)
@@ -235,17 +327,26 @@ class LinuxSandbox:
             idle = [id for id, child in mine.items() if not child.lock.locked()]
             if len(mine) >= self.count:
                 if not idle:
-                    raise RateLimited(f"All {self.count} runners of yours are busy; wait for one of them.")
+                    raise RateLimited(
+                        f"All {self.count} runners of yours are busy; wait for one of them."
+                    )
                 self.runners.pop(min(idle, key=lambda id: mine[id].used_at)).close()
-            with translated(OSError, Unavailable, "The runner could not be started: {error}. Try again later."):
+            with translated(
+                OSError, Unavailable, "The runner could not be started: {error}. Try again later."
+            ):
                 self.runners[executor] = child = self.start(mode, self.preload, self.bounds, owner)
             return child, True
 
-    def run(self, owner: Owner, executor: str, code: str, locate: Locate, cancelled: Callable[[], bool]) -> Ran:
+    def run(
+        self, owner: Owner, executor: str, code: str, locate: Locate, cancelled: Callable[[], bool]
+    ) -> Ran:
         """Run code in the runner of that id; one that is gone is started anew."""
         if self.owners.get(executor) != owner:
-            raise NotFound(f"There is no runner {executor[:100]!r}; make one with create_memory_code_runner.",
-                           field="executor_id", id=executor)
+            raise NotFound(
+                f"There is no runner {executor[:100]!r}; make one with create_memory_code_runner.",
+                field="executor_id",
+                id=executor,
+            )
         started, (child, anew) = time.monotonic(), self.awake(owner, executor)
         with child.lock:
             if not child.alive:
@@ -258,7 +359,14 @@ class LinuxSandbox:
                 error = f"The runner was ended because {stopped}; its variables are gone."
                 self.runners.pop(executor).close()
             (out, out_cut), (err, err_cut) = child.printed()
-        return Ran(out, err, error or None, out_cut or err_cut, int(1000 * (time.monotonic() - started)), anew)
+        return Ran(
+            out,
+            err,
+            error or None,
+            out_cut or err_cut,
+            int(1000 * (time.monotonic() - started)),
+            anew,
+        )
 
     def read(self, task: str, file: Path, bounds: Bounds) -> str:
         """What a function makes of one file, as JSON; it runs in a child that sees nothing else."""
@@ -266,12 +374,19 @@ class LinuxSandbox:
         try:
             with file.open("rb") as opened:
                 if mode == "none":
-                    ran = subprocess.run([sys.executable, "-I", "-c", READ.format(task=task, place=0)], stdin=opened,
-                                         capture_output=True, timeout=bounds.wall_s, encoding="utf-8")
+                    ran = subprocess.run(
+                        [sys.executable, "-I", "-c", READ.format(task=task, place=0)],
+                        stdin=opened,
+                        capture_output=True,
+                        timeout=bounds.wall_s,
+                        encoding="utf-8",
+                    )
                     said, error = ran.stdout, ran.stderr
                 else:
                     modules = (task.partition(":")[0],)
-                    with closing(self.start(mode, modules, bounds, file=[opened.fileno()])) as child:
+                    with closing(
+                        self.start(mode, modules, bounds, file=[opened.fileno()])
+                    ) as child:
                         error, reason = child.call(READ.format(task=task, place=5))
                         said, cut = child.printed()[0]
             if reason or cut:
@@ -279,12 +394,18 @@ class LinuxSandbox:
         except (TooLarge, subprocess.TimeoutExpired) as passed:
             raise TooLarge(f"Reading the file was given up: {passed}.", field="file") from passed
         except ChildProcessError as died:
-            raise InvalidInput("The file made its reader crash or run out of memory.", field="file") from died
+            raise InvalidInput(
+                "The file made its reader crash or run out of memory.", field="file"
+            ) from died
         except OSError as failed:
-            raise Unavailable(f"Files cannot be read right now: {failed}. Try again later.") from failed
+            raise Unavailable(
+                f"Files cannot be read right now: {failed}. Try again later."
+            ) from failed
         if error:
             _, refused, why = error.strip().rpartition(REFUSED)
-            raise InvalidInput(why if refused else f"The file cannot be read: {why.splitlines()[-1]}", field="file")
+            raise InvalidInput(
+                why if refused else f"The file cannot be read: {why.splitlines()[-1]}", field="file"
+            )
         return said
 
     def tidy(self) -> None:

@@ -60,14 +60,21 @@ def fork(order: bytes, given: list[int]) -> tuple[bytes, list[int]]:
     with open(told, encoding="utf-8") as pipe:
         number, failed, failure = pipe.read().partition("!")
     with suppress(ProcessLookupError):
-        return (failure or number or str(child)).encode(), [] if failed else [os.pidfd_open(int(number or child))]
+        return (failure or number or str(child)).encode(), [] if failed else [
+            os.pidfd_open(int(number or child))
+        ]
     return b"the child died at once", []
 
 
 def become(mode: str, folder: str, memory_mb: int, scratch_mb: int, threads: int) -> None:
     """Turn this process into a fenced one that runs code."""
     Path("/proc/self/oom_score_adj").write_text("1000")
-    namespace, root, memory, scratch = mode == "namespace", os.getuid() == 0, f"{folder}/memory", f"{folder}/scratch"
+    namespace, root, memory, scratch = (
+        mode == "namespace",
+        os.getuid() == 0,
+        f"{folder}/memory",
+        f"{folder}/scratch",
+    )
     if namespace:
         kernel.leave_the_world(scratch, memory, scratch_mb)
         scratch = "/scratch"
@@ -96,14 +103,20 @@ class Attempt:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
-                 trace: types.TracebackType | None) -> bool:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: types.TracebackType | None,
+    ) -> bool:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         if isinstance(error, SystemExit):
             self.error = f"SystemExit: {error.code}"
         elif trace:
             # The first line is ours.
-            self.error = "".join(traceback.format_exception(kind, error, trace.tb_next))[-LONGEST_ERROR:]
+            self.error = "".join(traceback.format_exception(kind, error, trace.tb_next))[
+                -LONGEST_ERROR:
+            ]
         return True
 
 
@@ -129,7 +142,8 @@ def serve(control: socket.socket) -> None:
     while True:
         number, _, code = json.loads(lines.readline() or os._exit(0))
         sys.stdout, sys.stderr = streams = [
-            open(one, "w", 1, "utf-8", "backslashreplace", closefd=False) for one in (1, 2)]  # noqa: SIM115
+            open(one, "w", 1, "utf-8", "backslashreplace", closefd=False) for one in (1, 2)
+        ]  # noqa: SIM115
         name = f"<memory_code {number}>"
         linecache.cache[name] = len(code), None, code.splitlines(True), name
         with Attempt() as attempt:

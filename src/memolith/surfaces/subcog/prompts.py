@@ -21,10 +21,17 @@ from memolith.surfaces.subcog.graph import subcog
 __all__ = ["subcog"]
 FORMS: dict[str, Callable[[str], str]] = {"markdown": str, "json": as_json, "xml": as_xml}
 CASCADE: tuple[Domain, ...] = ("project", "user", "org")
-Name = Annotated[str, Field(description="Small letters, digits and single hyphens, as code-review.")]
-In = Annotated[Domain | None, Field(description="Left out: the project's, else the user's, else the organisation's.")]
+Name = Annotated[
+    str, Field(description="Small letters, digits and single hyphens, as code-review.")
+]
+In = Annotated[
+    Domain | None,
+    Field(description="Left out: the project's, else the user's, else the organisation's."),
+]
 Values = Annotated[Object | None, Field(description="A value for each variable.")]
-Text = Annotated[str, Field(description="With {{variable}}, {{#each list}}…{{/each}}, {{#if x}}…{{/if}}.")]
+Text = Annotated[
+    str, Field(description="With {{variable}}, {{#each list}}…{{/each}}, {{#if x}}…{{/if}}.")
+]
 
 
 class Variable(Argument):
@@ -36,32 +43,80 @@ class Variable(Argument):
     required: bool = True
 
 
-KEPT = shape("redactions", id=str, name=str, domain=str, content=str, description=str, tags=[str], variables=[str],
-             variables_def=[dict], version=int, usage_count=int, updated_at=str, redactions=dict[str, int])
-RENDERED = shape("version format total_count", name=str, domain=str, rendered=str, version=int, format=str,
-                 total_count=int, warnings=[str])
-prompts = Actions("subcog_prompts", "Prompts with {{variables}}: save, list, get, run with values, delete.")
-templates = Actions("subcog_templates", "Templates that lay out memories: save, list, get, render, delete.")
+KEPT = shape(
+    "redactions",
+    id=str,
+    name=str,
+    domain=str,
+    content=str,
+    description=str,
+    tags=[str],
+    variables=[str],
+    variables_def=[dict],
+    version=int,
+    usage_count=int,
+    updated_at=str,
+    redactions=dict[str, int],
+)
+RENDERED = shape(
+    "version format total_count",
+    name=str,
+    domain=str,
+    rendered=str,
+    version=int,
+    format=str,
+    total_count=int,
+    warnings=[str],
+)
+prompts = Actions(
+    "subcog_prompts", "Prompts with {{variables}}: save, list, get, run with values, delete."
+)
+templates = Actions(
+    "subcog_templates", "Templates that lay out memories: save, list, get, render, delete."
+)
 
 
 def keep(kind: str, tool: Actions, given: Sequence[str] = ()) -> None:
     """Give a tool the actions by which its things are kept; the variables given are there without being declared."""
 
     @tool.action("save", KEPT, effect="writes")
-    def save(call: Call, *, name: Name, content: Text, description: str | None = None, domain: Domain = "project",
-             tags: Texts = None, variables_def: list[Variable] | None = None) -> Body:
+    def save(
+        call: Call,
+        *,
+        name: Name,
+        content: Text,
+        description: str | None = None,
+        domain: Domain = "project",
+        tags: Texts = None,
+        variables_def: list[Variable] | None = None,
+    ) -> Body:
         """Keep a prompt under its name; what it said before stays in its history."""
         if not re.fullmatch(r"(?=.{1,64}$)[a-z][a-z0-9]*(-[a-z0-9]+)*", name):
-            raise InvalidInput("A name is of small letters, digits and single hyphens.", field="name", value=name)
+            raise InvalidInput(
+                "A name is of small letters, digits and single hyphens.", field="name", value=name
+            )
         declared = {one.name: one for one in variables_def or ()}
         names = Template(content, None if variables_def is None else {*declared, *given}).names
-        used = {one: Variable(name=one, required=must) for one, must in names.items() if one not in given}
-        kept: dict[str, Json] = {"description": description or headline(content.lstrip("# \n")),
-                                 "variables": [one.model_dump() for one in (used | declared).values()]}
-        said, marked, present = (Block(content),), tuple(tags or ()), _nearest(call, kind, name, domain)
+        used = {
+            one: Variable(name=one, required=must)
+            for one, must in names.items()
+            if one not in given
+        }
+        kept: dict[str, Json] = {
+            "description": description or headline(content.lstrip("# \n")),
+            "variables": [one.model_dump() for one in (used | declared).values()],
+        }
+        said, marked, present = (
+            (Block(content),),
+            tuple(tags or ()),
+            _nearest(call, kind, name, domain),
+        )
         draft = Draft(kind, name, said, marked, kept, "active", *placed(call.caller, domain))
-        written = call.engine.revise(call.caller, present.id, Patch(None, said, marked, kept)
-                                     ) if present else call.engine.remember(call.caller, draft, call.idempotency_key)
+        written = (
+            call.engine.revise(call.caller, present.id, Patch(None, said, marked, kept))
+            if present
+            else call.engine.remember(call.caller, draft, call.idempotency_key)
+        )
         call.changed()
         return {**_shown(call, written.item), "redactions": dict(written.redactions)}
 
@@ -96,27 +151,58 @@ def run(call: Call, *, name: Name, variables: Values = None, domain: In = None) 
 
 
 @templates.action("render", RENDERED, effect="reads")
-def render(call: Call, *, name: Name, query: str | None = None, limit: Limit = 20, variables: Values = None,
-           format: Literal["markdown", "json", "xml"] = "markdown", domain: In = None) -> Body:
+def render(
+    call: Call,
+    *,
+    name: Name,
+    query: str | None = None,
+    limit: Limit = 20,
+    variables: Values = None,
+    format: Literal["markdown", "json", "xml"] = "markdown",
+    domain: In = None,
+) -> Body:
     """The text of a template with the memories found and the values in it; counts as a use."""
     item = _find(call, "template", name, domain)
     asked = Query(query or "", wanted(call, "status:active"), limit=limit, per_item=True)
     found = Found((), 0) if query is None else call.engine.recall(call.caller, asked)
     scores = {hit.item.id: hit.score for hit in found.hits}
     shown = rows(call, [*scores], "everything", scores)
-    total: dict[str, Json] = {"total_count": len(shown), "namespace_counts": dict(Counter(
-        str(row["namespace"]) for row in shown))}
-    body = _rendered(call, item, {"memories": cast("Json", shown), **total, "statistics": total, **(variables or {})})
-    return {**body, "rendered": FORMS[format](str(body["rendered"])), "version": item.version, "format": format,
-            "total_count": len(shown), "warnings": list(found.warnings)}
+    total: dict[str, Json] = {
+        "total_count": len(shown),
+        "namespace_counts": dict(Counter(str(row["namespace"]) for row in shown)),
+    }
+    body = _rendered(
+        call,
+        item,
+        {"memories": cast("Json", shown), **total, "statistics": total, **(variables or {})},
+    )
+    return {
+        **body,
+        "rendered": FORMS[format](str(body["rendered"])),
+        "version": item.version,
+        "format": format,
+        "total_count": len(shown),
+        "warnings": list(found.warnings),
+    }
 
 
-def _reach(call: Call, kind: str, domain: Domain | None = None, chosen: Filter = Filter()) -> list[Item]:
+def _reach(
+    call: Call, kind: str, domain: Domain | None = None, chosen: Filter = Filter()
+) -> list[Item]:
     """What there is of a kind in a domain, or in all that the caller works in, the nearest first."""
-    caller, places = call.caller, [placed(call.caller, one) for one in CASCADE if domain in (None, one)]
-    found = call.engine.listing(caller, replace(chosen, kinds=(kind,)), "title", False, MOST_LISTED).items
-    near = [(places.index(place), item) for item in found if (place := (item.audience, item.project))
-            in places and (item.audience is not Audience.USER or item.owner == caller.user)]
+    caller, places = (
+        call.caller,
+        [placed(call.caller, one) for one in CASCADE if domain in (None, one)],
+    )
+    found = call.engine.listing(
+        caller, replace(chosen, kinds=(kind,)), "title", False, MOST_LISTED
+    ).items
+    near = [
+        (places.index(place), item)
+        for item in found
+        if (place := (item.audience, item.project)) in places
+        and (item.audience is not Audience.USER or item.owner == caller.user)
+    ]
     return [item for _, item in sorted(near, key=lambda one: one[0])]
 
 
@@ -131,7 +217,10 @@ def _find(call: Call, kind: str, name: str, domain: Domain | None) -> Item:
 
 
 def _variables(item: Item) -> list[Variable]:
-    return [Variable.model_validate(one) for one in cast("list[Json]", item.attributes.get("variables", []))]
+    return [
+        Variable.model_validate(one)
+        for one in cast("list[Json]", item.attributes.get("variables", []))
+    ]
 
 
 def _shown(call: Call, item: Item, version: int | None = None) -> Body:
@@ -142,17 +231,28 @@ def _shown(call: Call, item: Item, version: int | None = None) -> Body:
     if version is not None and not at:
         raise PromptNotFound(f"There is no version {version} of {item.title!r}.", field="version")
     item, blocks = past.as_of(caller, item.id, at[0]) if at else call.engine.read(caller, item.id)
-    return {"id": item.id, "name": item.title, "domain": item.audience.value, "content": spoken(blocks),
-            "description": item.attributes.get("description", ""), "tags": list(item.tags), "version": item.version,
-            "variables": [one.name for one in _variables(item)], "usage_count": count, "updated_at": item.updated_at,
-            "variables_def": item.attributes.get("variables", [])}
+    return {
+        "id": item.id,
+        "name": item.title,
+        "domain": item.audience.value,
+        "content": spoken(blocks),
+        "description": item.attributes.get("description", ""),
+        "tags": list(item.tags),
+        "version": item.version,
+        "variables": [one.name for one in _variables(item)],
+        "usage_count": count,
+        "updated_at": item.updated_at,
+        "variables_def": item.attributes.get("variables", []),
+    }
 
 
 def _rendered(call: Call, item: Item, values: Mapping[str, Json]) -> Body:
     _, blocks = call.engine.read(call.caller, item.id)
     known = _variables(item)
     defaults = {one.name: one.default for one in known if one.default is not None}
-    text = Template(spoken(blocks)).render({**defaults, **values}, [one.name for one in known if one.required])
+    text = Template(spoken(blocks)).render(
+        {**defaults, **values}, [one.name for one in known if one.required]
+    )
     call.engine.note_read(call.caller, item.id)
     return {"name": item.title, "domain": item.audience.value, "rendered": text}
 
@@ -160,9 +260,17 @@ def _rendered(call: Call, item: Item, values: Mapping[str, Json]) -> Body:
 def listed(call: Call) -> Sequence[Prompt]:
     """The prompts that a client shows to its user; of several with a name the nearest."""
     found = {item.title: item for item in reversed(_reach(here(call), "prompt"))}
-    return [Prompt(name, str(item.attributes.get("description", "")), tuple(
-        (one.name, one.description, one.required and one.default is None) for one in _variables(item)))
-            for name, item in sorted(found.items())]
+    return [
+        Prompt(
+            name,
+            str(item.attributes.get("description", "")),
+            tuple(
+                (one.name, one.description, one.required and one.default is None)
+                for one in _variables(item)
+            ),
+        )
+        for name, item in sorted(found.items())
+    ]
 
 
 def text(call: Call, name: str, values: Mapping[str, str]) -> str | None:
@@ -173,9 +281,13 @@ def text(call: Call, name: str, values: Mapping[str, str]) -> str | None:
 def complete(call: Call, name: str, argument: str, beginning: str) -> Sequence[str]:
     """The default of a variable; for one that is named after it, every namespace, project or tag in use."""
     item = _nearest(call := here(call), "prompt", name)
-    values = [str(one.default or "") for one in _variables(item) if one.name == argument] if item else []
+    values = (
+        [str(one.default or "") for one in _variables(item) if one.name == argument] if item else []
+    )
     if argument in ("namespace", "project", "tag", "topic"):
-        values += call.engine.counts(call.caller, argument.replace("topic", "tag"), Filter(("memory",)))
+        values += call.engine.counts(
+            call.caller, argument.replace("topic", "tag"), Filter(("memory",))
+        )
     return [value for value in dict.fromkeys(values) if value and value.startswith(beginning)]
 
 
@@ -183,5 +295,9 @@ subcog.prompts = Prompts(listed, text, complete)
 subcog.tool(destructive=True)(prompts)
 subcog.tool(destructive=True)(templates)
 for action, signed in prompts.actions.items():
-    subcog.tool(signed.output_schema, name=f"prompt_{action}", read_only=signed.effect == "reads",
-                destructive=action == "delete")(signed.function)
+    subcog.tool(
+        signed.output_schema,
+        name=f"prompt_{action}",
+        read_only=signed.effect == "reads",
+        destructive=action == "delete",
+    )(signed.function)
