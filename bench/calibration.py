@@ -7,7 +7,7 @@ from types import ModuleType
 from typing import Protocol
 
 from bench.material import ME
-from memolith.app import App
+from memolith.bootstrap import App
 from memolith.engine.recall import Query
 
 

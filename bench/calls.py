@@ -26,8 +26,8 @@ from tests.programs.pipes import (
 )
 
 from bench.start import FLOORS, PRODUCT, TEXT, Server, fill, write_tools
-from memolith.app import App, open_app
-from memolith.engine.model import Caller
+from memolith.bootstrap import App, open_app
+from memolith.domain.callers import Caller
 from memolith.settings import Settings
 
 ROUNDS = 250

@@ -8,12 +8,14 @@ import time
 from bench.filled import fill
 from bench.material import ME, fresh, measure
 from bench.sentences import sentences, vectors
-from memolith.app import open_app
-from memolith.engine.intake import Intake, Limits
-from memolith.engine.model import Block, Draft, Filter
+from memolith.bootstrap import open_app
+from memolith.domain.items import Draft
+from memolith.domain.passages import Block
+from memolith.domain.queries import Filter
 from memolith.engine.recall import Query
-from memolith.retrieval.minilm import MiniLM
-from memolith.retrieval.vectors import VectorIndex, quantised
+from memolith.engine.validation import Intake, Limits
+from memolith.retrieval.embedding.minilm import MiniLM
+from memolith.retrieval.vectors.index import VectorIndex, quantised
 
 BEFORE, FOREIGN = 9_000, 1_000
 

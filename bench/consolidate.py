@@ -9,8 +9,8 @@ from typing import Any
 
 from bench.duplicates import edits, material, proper
 from bench.material import ME, fresh
-from memolith.app import App
-from memolith.registry import Call
+from memolith.bootstrap import App
+from memolith.tools.registry import Call
 
 Pair = tuple[int, int]
 

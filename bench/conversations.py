@@ -18,10 +18,10 @@ from bench import material
 from bench.material import ME, fresh, measure
 from bench.memories import row
 from bench.sentences import questions, sentences, vectors
-from memolith.app import App
-from memolith.registry import Call
-from memolith.retrieval.minilm import MiniLM
-from memolith.retrieval.vectors import quantised
+from memolith.bootstrap import App
+from memolith.retrieval.embedding.minilm import MiniLM
+from memolith.retrieval.vectors.index import quantised
+from memolith.tools.registry import Call
 
 TURNS, RARE = 10, 8
 FOLDERS = [f"/projects/team-{n}" for n in range(9)] + ["/private"]

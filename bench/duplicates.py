@@ -11,10 +11,12 @@ from collections.abc import Callable
 from bench.material import ME, fresh
 from bench.retrieval import data_folder
 from bench.sentences import sentences
-from memolith.app import App
-from memolith.engine.model import Block, Caller, Draft
+from memolith.bootstrap import App
+from memolith.domain.callers import Caller
+from memolith.domain.items import Draft
+from memolith.domain.passages import Block
 from memolith.engine.recall import Query
-from memolith.registry import Call
+from memolith.tools.registry import Call
 
 THRESHOLD = 0.9
 SHOWN = 60

@@ -6,7 +6,7 @@ import time
 
 from bench.material import measure
 from bench.sentences import questions, sentences
-from memolith.retrieval.minilm import MiniLM
+from memolith.retrieval.embedding.minilm import MiniLM
 
 BULK = 600
 ROUNDS = 3

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from pathlib import Path
 from typing import NamedTuple
 
-from memolith.adapters.builtin_analyst import BuiltinAnalyst, mentions
+from memolith.analysts.builtin import BuiltinAnalyst, mentions
 
 find = BuiltinAnalyst().entities
 LABELLED = Path(__file__).parents[1] / "tests" / "tools" / "entities.jsonl"

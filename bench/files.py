@@ -13,9 +13,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from bench.material import ME, fresh, texts
-from memolith.app import App
+from memolith.bootstrap import App
 from memolith.engine.documents import TASK
-from memolith.engine.ports import Bounds
+from memolith.ports.sandbox import Bounds
 
 BARS = {"pdf": 5.0, "cells": 5.0}
 BOUNDS = Bounds(60, 60, 1024, 131_072)

@@ -7,8 +7,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from bench.material import ME, fresh
-from memolith.app import App
-from memolith.registry import Call
+from memolith.bootstrap import App
+from memolith.tools.registry import Call
 
 ROOT = Path(__file__).parents[1]
 FIELDS = (

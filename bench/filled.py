@@ -9,11 +9,13 @@ import numpy as np
 
 from bench.material import ME
 from bench.sentences import sentences, vectors
-from memolith.app import App
-from memolith.engine.intake import Intake, Limits
-from memolith.engine.model import Block, Draft, Filter
-from memolith.retrieval.minilm import MiniLM
-from memolith.retrieval.vectors import quantised
+from memolith.bootstrap import App
+from memolith.domain.items import Draft
+from memolith.domain.passages import Block
+from memolith.domain.queries import Filter
+from memolith.engine.validation import Intake, Limits
+from memolith.retrieval.embedding.minilm import MiniLM
+from memolith.retrieval.vectors.index import quantised
 
 FILTERS = {
     "none": Filter(),

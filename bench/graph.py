@@ -10,10 +10,10 @@ from itertools import islice
 import networkx
 
 from bench.material import ME, fresh
-from memolith.app import App
-from memolith.engine.events import fold
-from memolith.engine.model import new_id
-from memolith.registry import Call
+from memolith.bootstrap import App
+from memolith.domain.fold import fold
+from memolith.domain.ids import new_id
+from memolith.tools.registry import Call
 
 CONCEPTS, LINKS, BATCH = 100_000, 1_000_000, 20_000
 TYPES = ("prerequisite", "relates_to", "includes")

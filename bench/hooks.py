@@ -12,9 +12,11 @@ import tempfile
 import time
 from pathlib import Path
 
-from memolith.app import open_app
-from memolith.doors.install import launch
-from memolith.engine.model import Block, Caller, Draft
+from memolith.bootstrap import open_app
+from memolith.domain.callers import Caller
+from memolith.domain.items import Draft
+from memolith.domain.passages import Block
+from memolith.doors.install.clients import launch
 from memolith.settings import Settings
 
 MEMORIES, RUNS, BAR_MS = 5000, 20, 150

@@ -10,9 +10,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from memolith.app import App, open_app
-from memolith.engine.intake import Intake, Limits
-from memolith.engine.model import Block, Caller, Draft
+from memolith.bootstrap import App, open_app
+from memolith.domain.callers import Caller
+from memolith.domain.items import Draft
+from memolith.domain.passages import Block
+from memolith.engine.validation import Intake, Limits
 from memolith.settings import Settings
 
 ME = Caller()

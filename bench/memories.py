@@ -10,9 +10,9 @@ from typing import Any
 import bench.filled as filled
 from bench.material import ME, fresh, measure
 from bench.sentences import questions, sentences
-from memolith.app import App
-from memolith.engine.model import Draft
-from memolith.registry import Call
+from memolith.bootstrap import App
+from memolith.domain.items import Draft
+from memolith.tools.registry import Call
 
 TYPES = "context project knowledge reference personal workflow".split()
 TOPICS = [f"topic-{n}" for n in range(20)]

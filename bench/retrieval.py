@@ -14,11 +14,13 @@ from types import ModuleType
 
 from bench.calibration import calibrate
 from bench.stores import cluster
-from memolith.app import App, open_app
-from memolith.engine.model import Block, Caller, Draft
+from memolith.bootstrap import App, open_app
+from memolith.domain.callers import Caller
+from memolith.domain.items import Draft
+from memolith.domain.passages import Block
 from memolith.engine.recall import Query
-from memolith.registry import Call
 from memolith.settings import Settings
+from memolith.tools.registry import Call
 
 ME = Caller()
 

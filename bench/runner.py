@@ -11,9 +11,9 @@ from pathlib import Path
 
 from jupyter_client.manager import start_new_kernel
 
-from memolith.adapters.sandbox.runners import LinuxSandbox
-from memolith.engine.ports import Bounds
 from memolith.errors import NotFound
+from memolith.ports.sandbox import Bounds
+from memolith.sandbox.runners import LinuxSandbox
 
 ME = ("local", "local")
 RUNNERS, CALLS, KERNELS, KERNEL_CALLS = 20, 1000, 3, 50

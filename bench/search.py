@@ -14,7 +14,7 @@ from pathlib import Path
 from bench.filled import FILTERS, fill, sizes
 from bench.material import ME, fresh, measure
 from bench.sentences import questions
-from memolith.app import App
+from memolith.bootstrap import App
 from memolith.engine.recall import Query
 
 ROUNDS = 100
@@ -23,7 +23,7 @@ FIRST = """
 import time, sys
 started = time.perf_counter()
 from pathlib import Path
-from memolith.app import open_app
+from memolith.bootstrap import open_app
 from memolith.engine.model import Caller
 from memolith.engine.recall import Query
 from memolith.settings import Settings

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from memolith.retrieval.minilm import MiniLM
+from memolith.retrieval.embedding.minilm import MiniLM
 
 CACHE = Path(__file__).parents[1] / ".cache" / "bench"
 WHO = (

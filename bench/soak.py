@@ -32,9 +32,9 @@ from mcp.client.streamable_http import streamable_http_client
 from tests.programs.children import CLI, environment
 from tests.programs.pipes import INITIALIZED, encoded, initialize, tool
 
-from memolith.app import App, open_app
-from memolith.doors.auth import local_key
-from memolith.engine.model import Caller
+from memolith.bootstrap import App, open_app
+from memolith.domain.callers import Caller
+from memolith.doors.http.auth import local_key
 from memolith.settings import Settings
 
 TIMEOUT_S = 60.0
@@ -326,11 +326,9 @@ def run(plan: Plan, folder: Path, say: Callable[[str], None] = lambda _: None) -
 def soak_team(seconds: float) -> int:
     """A team on one database that is killed in part, and then as a whole, again and again."""
     # The tests' own parts stand beside them, as they import each other.
-    sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+    from tests.postgres import a_cluster, prepare
     from tests.programs.team import a_team, under_load
     from tests.programs.team import settle as settle_team
-
-    from postgres import a_cluster, prepare
 
     end, pause = time.monotonic() + seconds, threading.Event()
     with a_cluster(durable=True) as cluster, tempfile.TemporaryDirectory() as folder:

@@ -16,10 +16,12 @@ from typing import Any
 from scripts.conformance import install
 from tests.programs.pipes import INITIALIZED, encoded, initialize, request, tool
 
-from memolith.app import open_app
-from memolith.doors.auth import local_key
-from memolith.doors.frames import PREPARED, prepared_answers
-from memolith.engine.model import Block, Caller, Draft
+from memolith.bootstrap import open_app
+from memolith.domain.callers import Caller
+from memolith.domain.items import Draft
+from memolith.domain.passages import Block
+from memolith.doors.http.auth import local_key
+from memolith.doors.mcp.frames import PREPARED, prepared_answers
 from memolith.settings import Settings
 
 FLOORS = Path(__file__).parent / "floors"

@@ -8,7 +8,6 @@ import hashlib
 import random
 import shutil
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -21,13 +20,16 @@ import numpy as np
 import psutil
 
 from bench.sentences import question_vectors, questions, sentences, vectors
-from memolith.app import App, open_app
-from memolith.engine.events import embedded
-from memolith.engine.intake import Intake, Limits
-from memolith.engine.model import ORDINAL_BITS, Block, Caller, Draft, Filter
-from memolith.engine.ports import Job
+from memolith.bootstrap import App, open_app
+from memolith.domain.callers import Caller
+from memolith.domain.chunking import embedded
+from memolith.domain.items import Draft
+from memolith.domain.passages import ORDINAL_BITS, Block
+from memolith.domain.queries import Filter
 from memolith.engine.recall import SIDE, Query
-from memolith.retrieval.minilm import MiniLM
+from memolith.engine.validation import Intake, Limits
+from memolith.ports.store import Job
+from memolith.retrieval.embedding.minilm import MiniLM
 from memolith.settings import Settings
 
 BATCH = 100
@@ -122,8 +124,7 @@ def sqlite() -> Iterator[Filled]:
 def cluster(durable: bool) -> Iterator[Callable[[], str]]:
     """A server of our own; each call gives the address of a new database."""
     # The tests know how to start a server as any user.
-    sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-    from postgres import Cluster
+    from tests.postgres import Cluster
 
     made = Cluster(durable)
     try:

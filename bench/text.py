@@ -8,7 +8,7 @@ import time
 import apsw
 
 from bench.material import ME, fill, fresh, measure, texts, words
-from memolith.engine.model import Filter
+from memolith.domain.queries import Filter
 from memolith.engine.recall import Query
 
 QUESTIONS = {"rare": slice(20_000, 20_004), "ordinary": slice(800, 804), "common": slice(0, 4)}

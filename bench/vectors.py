@@ -12,7 +12,7 @@ import numpy as np
 from bench.filled import FILTERS, fill, marked, passing, sizes
 from bench.material import ME, fresh, measure
 from bench.sentences import question_vectors, vectors
-from memolith.retrieval.minilm import MiniLM
+from memolith.retrieval.embedding.minilm import MiniLM
 
 QUERIES = 100
 

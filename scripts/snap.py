@@ -6,12 +6,12 @@ import argparse
 import json
 from pathlib import Path
 
-from memolith.app import families
-from memolith.doors.cli import TOOLS, parser, tool_parser
-from memolith.doors.frames import PREPARED
+from memolith.bootstrap import families
+from memolith.doors.cli.memory_commands import TOOLS, parser, tool_parser
+from memolith.doors.mcp.frames import PREPARED
 from memolith.errors import MemolithError
-from memolith.registry import Tool
 from memolith.settings import PREFIX, Settings
+from memolith.tools.registry import Tool
 from scripts import prepared
 
 ROOT = Path(__file__).parents[1]

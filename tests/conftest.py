@@ -1,21 +1,21 @@
 """What every test may use: a fresh data folder with the real engine on a real store."""
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from memolith.app import App, open_app
-from memolith.engine.model import Block, Caller, Draft
+from memolith.bootstrap import App, open_app
+from memolith.domain.callers import Caller
+from memolith.domain.items import Draft
+from memolith.domain.passages import Block
 from memolith.settings import Settings
 
 if TYPE_CHECKING:
-    from postgres import Server
+    from tests.postgres import Server
 
-sys.path.insert(0, str(Path(__file__).parent))
-pytest_plugins = ["postgres"]
+pytest_plugins = ["tests.postgres"]
 ME = Caller()
 
 

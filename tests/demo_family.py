@@ -11,7 +11,7 @@ from pydantic import Field, JsonValue
 
 from memolith import errors
 from memolith.errors import InvalidInput, MemolithError, NotFound
-from memolith.registry import (
+from memolith.tools.registry import (
     Actions,
     Argument,
     Body,

@@ -236,8 +236,8 @@ def unavailable(reason: object) -> None:
 
 def prepare(url: str) -> None:
     """What every new database of the tests begins with: the schema, as the store makes it when it first opens."""
-    if importlib.util.find_spec("memolith.storage.postgres"):
-        from memolith.storage.postgres import PostgresStore
+    if importlib.util.find_spec("memolith.storage.postgres.store"):
+        from memolith.storage.postgres.store import PostgresStore
 
         PostgresStore(url).close()
 

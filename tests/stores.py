@@ -7,17 +7,19 @@ from typing import Any
 
 import pytest
 
+from memolith.domain.callers import Caller
+from memolith.domain.clock import SystemClock
 from memolith.engine.engine import Engine
-from memolith.engine.model import Caller, SystemClock
-from memolith.engine.ports import Store, Vectors
 from memolith.engine.recall import Recall
-from memolith.retrieval import rank
-from memolith.retrieval.vectors import VectorIndex, quantised
+from memolith.ports.store import Store
+from memolith.ports.vectors import Vectors
+from memolith.retrieval import ranking as rank
+from memolith.retrieval.vectors.index import VectorIndex, quantised
 from memolith.storage import terms
-from memolith.storage.sqlite import SqliteStore
+from memolith.storage.sqlite.store import SqliteStore
 from memolith.storage.store import StoredKeys
 
-POSTGRES = importlib.util.find_spec("memolith.storage.postgres") is not None
+POSTGRES = importlib.util.find_spec("memolith.storage.postgres.store") is not None
 STORES = ["sqlite", "postgres"] if POSTGRES else ["sqlite"]
 # A mark for tests that hold whatever the store is.
 each_store = pytest.mark.stores(*STORES)
@@ -28,7 +30,7 @@ def open_store(address: str) -> Store:
     """The store at a URL or in a folder, as any process opens it."""
     if not address.startswith("postgres"):
         return SqliteStore(Path(address))
-    from memolith.storage.postgres import PostgresStore
+    from memolith.storage.postgres.store import PostgresStore
 
     return PostgresStore(address)
 
@@ -42,7 +44,7 @@ def vectors_on(store: Store, model: str, dimension: int) -> Vectors:
     """The vector stage that belongs to a store."""
     if isinstance(store, SqliteStore):
         return VectorIndex(store.folder, model, dimension)
-    from memolith.storage.postgres_read import PostgresVectors
+    from memolith.storage.postgres.reader import PostgresVectors
 
     return PostgresVectors(model, dimension)
 
@@ -51,7 +53,7 @@ def row_on(store: Store, vector: bytes) -> str | bytes:
     """A vector in the form in which the store keeps it."""
     if isinstance(store, SqliteStore):
         return quantised(vector)
-    from memolith.storage.postgres_read import halved
+    from memolith.storage.postgres.reader import halved
 
     return halved(vector)
 

@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from memolith.adapters.repository import checkout
-from memolith.engine.ports import Checkout
+from memolith.adapters.git import checkout
 from memolith.engine.recall import Recall
-from memolith.retrieval import rank
+from memolith.ports.repository import Checkout
+from memolith.retrieval import ranking as rank
 from memolith.storage import terms
-from memolith.storage.sqlite import SqliteStore
+from memolith.storage.sqlite.store import SqliteStore
 
 
 def recall(folder: Path, cwd: str, wait_s: float = 2.0) -> tuple[Recall, Checkout | None]:

@@ -8,8 +8,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from memolith.engine.places import data_folder
 from memolith.errors import InvalidInput, translated
+from memolith.paths import data_folder
 
 PREFIX = "MEMOLITH_"
 

@@ -19,8 +19,8 @@ from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, Streamable
 from mcp.server.subscriptions import ListenHandler
 from mcp.shared.exceptions import MCPError
 
-from conformance.tools import BUS, IMAGE, PIXEL, TOOLS, Answer, embedded, form, needed, text
-from memolith.doors.mcp_server import Context, is_modern
+from memolith.doors.mcp.server import Context, is_modern
+from tests.conformance.tools import BUS, IMAGE, PIXEL, TOOLS, Answer, embedded, form, needed, text
 
 FIXED = ("test://static-text", "test://watched-resource")
 BINARY = "test://static-binary"

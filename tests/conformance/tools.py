@@ -17,8 +17,8 @@ from mcp.server.subscriptions import (
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import ServerMessageMetadata
 
-from memolith.doors.mcp_server import Context, is_modern
-from memolith.schemas import Schema
+from memolith.doors.mcp.server import Context, is_modern
+from memolith.tools.schema import Schema
 
 Params = types.CallToolRequestParams
 Answer = types.CallToolResult | types.InputRequiredResult

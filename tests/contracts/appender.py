@@ -4,10 +4,12 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from memolith.engine.model import Block, Caller, Draft
-from stores import engine_on, open_store
+from memolith.domain.callers import Caller
+from memolith.domain.items import Draft
+from memolith.domain.passages import Block
+from tests.stores import engine_on, open_store
 
 address, tenant, name, count = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4])
 with closing(open_store(address)) as store:

@@ -4,7 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from memolith.engine.model import Block, Condition, Draft, Filter
+from memolith.domain.items import Draft
+from memolith.domain.passages import Block
+from memolith.domain.queries import Condition, Filter
 
 MODEL = "test/model"
 DRAFTS = {

@@ -5,12 +5,13 @@ from contextlib import ExitStack, closing
 
 import pytest
 
-from contracts.choices import ITEMS, MODEL, vector_of
+from memolith.domain.callers import Caller
 from memolith.engine.engine import Engine
-from memolith.engine.model import Caller
-from memolith.engine.ports import Store, Vectors
+from memolith.ports.store import Store
+from memolith.ports.vectors import Vectors
 from memolith.storage.store import StoredKeys
-from stores import engine_on, keys_on, open_store, row_on, vectors_on
+from tests.contracts.choices import ITEMS, MODEL, vector_of
+from tests.stores import engine_on, keys_on, open_store, row_on, vectors_on
 
 pytest.register_assert_rewrite("contracts.store")
 

@@ -13,28 +13,25 @@ from pathlib import Path
 
 import pytest
 
-from conftest import ME, note
-from contracts.choices import FILTERS, ITEMS, MODEL, PASSAGES, vector_of
+from memolith.domain.callers import Audience, Caller
+from memolith.domain.clock import iso
+from memolith.domain.events import Event
+from memolith.domain.fold import fold
+from memolith.domain.items import Draft, Item, Patch
+from memolith.domain.links import Direction
+from memolith.domain.passages import ORDINAL_BITS, Block
+from memolith.domain.queries import Filter
 from memolith.engine.engine import Engine
-from memolith.engine.events import Event, fold
 from memolith.engine.matching import checked
-from memolith.engine.model import (
-    ORDINAL_BITS,
-    Audience,
-    Block,
-    Caller,
-    Direction,
-    Draft,
-    Filter,
-    Item,
-    Patch,
-    iso,
-)
-from memolith.engine.ports import ClientKey, Job, Statistics, Store, Vectors, Writer
 from memolith.errors import InvalidInput, StoreBusy, VersionConflict
+from memolith.ports.client_keys import ClientKey
+from memolith.ports.store import Job, Statistics, Store, Writer
+from memolith.ports.vectors import Vectors
 from memolith.storage import terms
 from memolith.storage.store import StoredKeys
-from stores import (
+from tests.conftest import ME, note
+from tests.contracts.choices import FILTERS, ITEMS, MODEL, PASSAGES, vector_of
+from tests.stores import (
     dump,
     dump_tenant,
     engine_on,

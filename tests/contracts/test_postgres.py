@@ -8,14 +8,16 @@ from types import SimpleNamespace
 
 import pytest
 
-pytest.importorskip("memolith.storage.postgres", reason="the PostgreSQL store is not there yet")
+pytest.importorskip(
+    "memolith.storage.postgres.store", reason="the PostgreSQL store is not there yet"
+)
 
-from conftest import ME, note
-from contracts.store import StoreContract, listed, whole
-from memolith.engine.model import Filter
-from memolith.storage.postgres_read import LARGE, PostgresStage
-from postgres import Server, a_cluster, prepare
-from stores import engine_on, open_store
+from memolith.domain.queries import Filter
+from memolith.storage.postgres.reader import LARGE, PostgresStage
+from tests.conftest import ME, note
+from tests.contracts.store import StoreContract, listed, whole
+from tests.postgres import Server, a_cluster, prepare
+from tests.stores import engine_on, open_store
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from postgres import Cluster, Server, a_cluster, binaries
+from tests.postgres import Cluster, Server, a_cluster, binaries
 
 AS_ROOT = os.name == "posix" and os.geteuid() == 0
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from contracts.store import StoreContract
-from memolith.storage.sqlite import SqliteStore
+from memolith.storage.sqlite.store import SqliteStore
+from tests.contracts.store import StoreContract
 
 
 @pytest.fixture(scope="module")

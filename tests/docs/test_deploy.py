@@ -12,13 +12,15 @@ from pathlib import Path
 import crossplane
 import pytest
 import yaml
-from tests.programs.children import wait_for
 
-from memolith.app import App, open_app
-from memolith.doors.cli import parser
-from memolith.engine.model import Block, Caller, Draft
+from memolith.bootstrap import App, open_app
+from memolith.domain.callers import Caller
+from memolith.domain.items import Draft
+from memolith.domain.passages import Block
+from memolith.doors.cli.memory_commands import parser
 from memolith.settings import PREFIX, Settings
-from postgres import a_cluster, binaries
+from tests.postgres import a_cluster, binaries
+from tests.programs.children import wait_for
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"

@@ -14,10 +14,10 @@ from urllib.parse import urlsplit
 import httpx2
 import pytest
 
-from memolith.app import families
-from memolith.doors.cli import parser
+from memolith.bootstrap import families
+from memolith.doors.cli.memory_commands import parser
 from memolith.settings import Settings
-from postgres import a_cluster, binaries
+from tests.postgres import a_cluster, binaries
 
 ROOT = Path(__file__).parents[2]
 PAGES = [

@@ -5,7 +5,7 @@ from bench.entities import BAR, TYPES, labelled, score
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memolith.adapters.builtin_analyst import BuiltinAnalyst
+from memolith.analysts.builtin import BuiltinAnalyst
 
 find = BuiltinAnalyst().entities
 

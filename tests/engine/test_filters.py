@@ -10,14 +10,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from conftest import ME, note
-from memolith.app import App, open_app
-from memolith.engine.filters import KEYS, parse
-from memolith.engine.model import Caller, Condition, Filter, Item
+from memolith.bootstrap import App, open_app
+from memolith.domain.callers import Caller
+from memolith.domain.items import Item
+from memolith.domain.queries import Condition, Filter
+from memolith.engine.filter_language import KEYS, parse
 from memolith.engine.recall import Query
 from memolith.errors import InvalidInput
-from memolith.surfaces.subcog.captures import STATUSES, STORED
-from stores import each_store
+from memolith.tools.subcog.captures import STATUSES, STORED
+from tests.conftest import ME, note
+from tests.stores import each_store
 
 pytestmark = each_store
 NOW = "2026-11-15T12:00:00.000000Z"

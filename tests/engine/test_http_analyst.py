@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.tools.lanonasis_calls import create, run
 
-from memolith.app import App, open_app
+from memolith.bootstrap import App, open_app
 from memolith.settings import Settings
+from tests.tools.lanonasis_calls import create, run
 
 KEY = "sk-very-secret-4711"
 

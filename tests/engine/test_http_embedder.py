@@ -13,18 +13,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.programs.children import wait_for
 
-from conftest import ME, note
-from memolith.adapters.openai import BATCH, HttpEmbedder
-from memolith.app import App, open_app
-from memolith.engine.model import Block, Draft, Patch
+from memolith.analysts.openai import BATCH, HttpEmbedder
+from memolith.bootstrap import App, open_app
+from memolith.domain.items import Draft, Patch
+from memolith.domain.passages import Block
 from memolith.engine.recall import Query
 from memolith.errors import EmbedderDown
-from memolith.retrieval.minilm import MiniLM
-from memolith.retrieval.vectors import quantised
-from memolith.retrieval.worker import EmbedWorker
+from memolith.retrieval.embedding.minilm import MiniLM
+from memolith.retrieval.embedding.worker import EmbedWorker
+from memolith.retrieval.vectors.index import quantised
 from memolith.settings import Settings
+from tests.conftest import ME, note
+from tests.programs.children import wait_for
 
 KEY = "sk-very-secret-4711"
 WORDS = 96

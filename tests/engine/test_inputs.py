@@ -10,11 +10,13 @@ from dataclasses import replace
 import apsw
 import pytest
 
-from conftest import ME, note
-from memolith.app import App, open_app
-from memolith.engine.intake import Intake, Limits
-from memolith.engine.model import Audience, Block, Condition, Draft, Filter, Patch
+from memolith.bootstrap import App, open_app
+from memolith.domain.callers import Audience
+from memolith.domain.items import Draft, Patch
+from memolith.domain.passages import Block
+from memolith.domain.queries import Condition, Filter
 from memolith.engine.recall import Query
+from memolith.engine.validation import Intake, Limits
 from memolith.errors import (
     AlreadyExists,
     Conflict,
@@ -25,6 +27,7 @@ from memolith.errors import (
     VersionConflict,
 )
 from memolith.settings import Settings
+from tests.conftest import ME, note
 
 TABLES = (
     "event",

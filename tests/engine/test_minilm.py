@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from memolith.errors import EmbedderDown
-from memolith.retrieval.minilm import (
+from memolith.retrieval.embedding.minilm import (
     BATCH_ROWS,
     BATCH_TOKENS,
     MODEL_FILE,
@@ -219,7 +219,7 @@ def test_waiting_ends_when_time_is_up() -> None:
 
 
 def test_loading_in_the_background_does_not_keep_the_process_alive() -> None:
-    ended = run("from memolith.retrieval.minilm import MiniLM; MiniLM().wait(0.0)")
+    ended = run("from memolith.retrieval.embedding.minilm import MiniLM; MiniLM().wait(0.0)")
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
 
 
@@ -228,7 +228,7 @@ def test_a_thread_at_work_does_not_crash_the_end_of_the_process(rounds: int) -> 
     ended = run(f"""
 import threading
 from memolith.errors import EmbedderDown
-from memolith.retrieval.minilm import MiniLM
+from memolith.retrieval.embedding.minilm import MiniLM
 model, begun = MiniLM(), threading.Semaphore(0)
 def work():
     try:
@@ -247,7 +247,7 @@ for _ in range({rounds} * 5):
 
 def test_importing_and_making_one_loads_neither_numpy_nor_onnxruntime() -> None:
     ended = run(
-        "import sys; from memolith.retrieval.minilm import MiniLM; MiniLM(); "
+        "import sys; from memolith.retrieval.embedding.minilm import MiniLM; MiniLM(); "
         "print([name for name in ('numpy', 'onnxruntime') if name in sys.modules])"
     )
     assert (ended.returncode, ended.stdout.strip()) == (0, "[]")

@@ -6,13 +6,16 @@ from dataclasses import replace
 
 import pytest
 
-from conftest import ME, note
-from memolith.app import App
-from memolith.engine.model import Audience, Block, Caller, Draft, Item, Link, Passage, Patch
-from memolith.engine.past import Step
+from memolith.bootstrap import App
+from memolith.domain.callers import Audience, Caller
+from memolith.domain.items import Draft, Item, Patch
+from memolith.domain.links import Link
+from memolith.domain.passages import Block, Passage
+from memolith.engine.history import Step
 from memolith.engine.recall import Query
 from memolith.errors import InvalidInput, NotFound, NotUndoable
-from stores import each_store, tags_of
+from tests.conftest import ME, note
+from tests.stores import each_store, tags_of
 
 pytestmark = each_store
 ANN, BOB = Caller("acme", "ann"), Caller("acme", "bob")

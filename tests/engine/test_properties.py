@@ -14,13 +14,15 @@ import pytest
 from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 
-from conftest import ME, At
-from memolith.app import App, open_app
-from memolith.engine.events import LINK_EVENTS
-from memolith.engine.model import Audience, Block, Caller, Draft, Patch
+from memolith.bootstrap import App, open_app
+from memolith.domain.callers import Audience, Caller
+from memolith.domain.events import LINK_EVENTS
+from memolith.domain.items import Draft, Patch
+from memolith.domain.passages import Block
 from memolith.engine.recall import Query
 from memolith.errors import InvalidInput, MemolithError
-from stores import dump_tenant, each_store
+from tests.conftest import ME, At
+from tests.stores import dump_tenant, each_store
 
 pytestmark = each_store
 TENANTS = ("acme", "globex")

@@ -6,25 +6,18 @@ from dataclasses import replace
 
 import pytest
 
-from conftest import ME, At, note
-from memolith.app import App, open_app
+from memolith.bootstrap import App, open_app
+from memolith.domain.callers import Audience, Caller
+from memolith.domain.chunking import weigh
+from memolith.domain.items import Draft, Patch
+from memolith.domain.passages import Block
+from memolith.domain.queries import Condition, Filter, Found, Hit
 from memolith.engine import context
-from memolith.engine.events import weigh
-from memolith.engine.intake import Intake, Limits
-from memolith.engine.model import (
-    Audience,
-    Block,
-    Caller,
-    Condition,
-    Draft,
-    Filter,
-    Found,
-    Hit,
-    Patch,
-)
 from memolith.engine.recall import STRONG, Query
+from memolith.engine.validation import Intake, Limits
 from memolith.errors import InvalidInput
-from stores import each_store
+from tests.conftest import ME, At, note
+from tests.stores import each_store
 
 pytestmark = each_store
 BOB = Caller(user="bob")

@@ -5,12 +5,15 @@ from collections.abc import Iterator
 
 import pytest
 
-from conftest import ME, At, note
-from contracts.choices import FILTERS, ITEMS, PASSAGES
-from memolith.app import App, open_app
-from memolith.engine.model import Audience, Block, Caller, Condition, Draft, Filter, Patch
+from memolith.bootstrap import App, open_app
+from memolith.domain.callers import Audience, Caller
+from memolith.domain.items import Draft, Patch
+from memolith.domain.passages import Block
+from memolith.domain.queries import Condition, Filter
 from memolith.engine.recall import Query
-from stores import each_store
+from tests.conftest import ME, At, note
+from tests.contracts.choices import FILTERS, ITEMS, PASSAGES
+from tests.stores import each_store
 
 pytestmark = each_store
 BOB = Caller(user="bob")

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memolith.engine.secrets import MARK, Finding, find, redact
+from memolith.redaction.detector import MARK, Finding, find, redact
 
 ALNUM = string.ascii_letters + string.digits
 HEX = "0123456789abcdef"

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memolith.engine.templates import DEEPEST, LONGEST, Template, as_json, as_xml
+from memolith.engine.prompt_templates import DEEPEST, LONGEST, Template, as_json, as_xml
 from memolith.errors import InvalidInput, TooLarge
 
 

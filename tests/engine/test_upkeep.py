@@ -12,15 +12,17 @@ from pathlib import Path
 import apsw
 import pytest
 
-from conftest import ME, At, note
-from memolith.app import App, open_app, restore_backup
-from memolith.engine.model import Block, Caller, Draft, Patch
+from memolith.bootstrap import App, open_app, restore_backup
+from memolith.domain.callers import Caller
+from memolith.domain.items import Draft, Patch
+from memolith.domain.passages import Block
 from memolith.errors import Conflict, InvalidInput, MemolithError, SchemaTooNew, StoreCorrupt
 from memolith.settings import Settings
 from memolith.storage.queries import missing
-from memolith.storage.sqlite import FILE, FOLDER
+from memolith.storage.sqlite.store import FILE, FOLDER
 from memolith.storage.terms import indexed
-from stores import dump, each_store
+from tests.conftest import ME, At, note
+from tests.stores import dump, each_store
 
 OTHER = Caller("globex", "ann")
 

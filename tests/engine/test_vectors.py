@@ -12,23 +12,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from conftest import ME, note
-from memolith.app import App, open_app
-from memolith.engine.intake import Intake, Limits
-from memolith.engine.model import (
-    ORDINAL_BITS,
-    Audience,
-    Block,
-    Caller,
-    Condition,
-    Draft,
-    Filter,
-    Patch,
-)
+from memolith.bootstrap import App, open_app
+from memolith.domain.callers import Audience, Caller
+from memolith.domain.items import Draft, Patch
+from memolith.domain.passages import ORDINAL_BITS, Block
+from memolith.domain.queries import Condition, Filter
+from memolith.engine.validation import Intake, Limits
 from memolith.errors import Unavailable
-from memolith.retrieval.minilm import MiniLM
-from memolith.retrieval.vectors import HEADER, TAIL, VectorIndex, header, quantised, signs
+from memolith.retrieval.embedding.minilm import MiniLM
+from memolith.retrieval.vectors.index import HEADER, TAIL, VectorIndex, header, quantised, signs
 from memolith.settings import Settings
+from tests.conftest import ME, note
 
 MODEL, DIMENSION = "test/model", 384
 BOB = Caller(user="bob")

@@ -5,9 +5,12 @@ from dataclasses import replace
 
 import pytest
 
-from conftest import ME, note
-from memolith.app import App, open_app
-from memolith.engine.model import Audience, Block, Caller, Draft, Filter, Link, Patch
+from memolith.bootstrap import App, open_app
+from memolith.domain.callers import Audience, Caller
+from memolith.domain.items import Draft, Patch
+from memolith.domain.links import Link
+from memolith.domain.passages import Block
+from memolith.domain.queries import Filter
 from memolith.engine.recall import Query
 from memolith.errors import (
     AlreadyExists,
@@ -19,7 +22,8 @@ from memolith.errors import (
     NotFound,
     VersionConflict,
 )
-from stores import dump, each_store
+from tests.conftest import ME, note
+from tests.stores import dump, each_store
 
 pytestmark = each_store
 ANN, BOB = Caller("acme", "ann"), Caller("acme", "bob")

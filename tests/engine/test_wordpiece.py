@@ -11,8 +11,15 @@ from typing import TypedDict
 
 import pytest
 
-from memolith.retrieval.minilm import MODEL_FOLDER, VOCAB_FILE
-from memolith.retrieval.wordpiece import CACHED_WORDS, END, START, UNKNOWN, WordPiece, share
+from memolith.retrieval.embedding.minilm import MODEL_FOLDER, VOCAB_FILE
+from memolith.retrieval.embedding.wordpiece import (
+    CACHED_WORDS,
+    END,
+    START,
+    UNKNOWN,
+    WordPiece,
+    share,
+)
 
 
 class Row(TypedDict):

@@ -4,8 +4,8 @@ import json
 import sys
 from pathlib import Path
 
-from memolith.app import open_app
-from memolith.engine.model import Caller
+from memolith.bootstrap import open_app
+from memolith.domain.callers import Caller
 from memolith.engine.recall import Query
 from memolith.settings import load
 

@@ -14,13 +14,13 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
-from memolith.adapters.sandbox import kernel
-from memolith.adapters.sandbox.runners import LinuxSandbox
-from memolith.engine.ports import Bounds
 from memolith.errors import NotFound
+from memolith.ports.sandbox import Bounds
+from memolith.sandbox import kernel
+from memolith.sandbox.runners import LinuxSandbox
 
-sys.path.insert(0, str(Path(__file__).parent))
-from escapes import ATTEMPTS, GIVEN, HARMLESS, IMPORTS, SLOW
+sys.path.insert(0, str(Path(__file__).parents[2]))
+from tests.programs.escapes import ATTEMPTS, GIVEN, HARMLESS, IMPORTS, SLOW
 
 ORDINARY, ME, WORKERS = 12345, ("acme", "ann"), 4
 LOADED = ("ctypes", "multiprocessing.pool", "numpy", "resource", "subprocess", "urllib.request")

@@ -13,14 +13,16 @@ if TYPE_CHECKING:
 
     from starlette.applications import Starlette
 
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 
 
 class App:
     """An application without an engine, which the demo family does not need."""
 
     def __init__(self) -> None:
-        from demo_family import registry  # pydantic comes with it, and the front must start without
+        from tests.demo_family import (
+            registry,  # pydantic comes with it, and the front must start without
+        )
 
         self.registry = registry()
         self.engine: Any = None
@@ -37,7 +39,7 @@ class App:
 
 
 def serve_stdio(prepared: str, profile: str = "all", *flags: str) -> None:
-    from memolith.doors import stdio_front
+    from memolith.doors.mcp import stdio_front
 
     stdio_front.serve(App, profile, read_only="--read-only" in flags, prepared=prepared)
 
@@ -46,8 +48,8 @@ def show_modules(prepared: str) -> None:
     """Be the front until it would wake the SDK, and then tell what has been imported so far."""
     import threading
 
-    from memolith.doors.frames import prepared_answers
-    from memolith.doors.stdio_front import Front, Wire
+    from memolith.doors.mcp.frames import prepared_answers
+    from memolith.doors.mcp.stdio_front import Front, Wire
 
     front = Front(Wire.of_process(), prepared_answers(prepared, "all", False))
     threading.Thread(target=front.read, daemon=True).start()
@@ -56,10 +58,9 @@ def show_modules(prepared: str) -> None:
 
 
 def prepare(path: str) -> None:
-    sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
     from scripts.prepared import render
 
-    from demo_family import families
+    from tests.demo_family import families
 
     with open(path, "wb") as file:
         file.write(render(families()))
@@ -74,7 +75,7 @@ class DemoAccess:
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         headers = {name: value.decode() for name, value in scope.get("headers", [])}
         if user := headers.get(b"x-demo-user"):
-            from memolith.engine.model import Caller
+            from memolith.domain.callers import Caller
 
             scopes = headers.get(b"x-demo-scopes", "read write admin run").split()
             scope = {
@@ -93,7 +94,7 @@ def serve_http(port: str, *flags: str) -> None:
     from starlette.middleware import Middleware
     from starlette.routing import Route
 
-    from memolith.doors.serve import mcp_doors
+    from memolith.doors.http.server import mcp_doors
 
     app = App()
     doors = mcp_doors(app.registry, lambda: app.engine, read_only="--read-only" in flags)

@@ -7,12 +7,13 @@ import os
 import sys
 from pathlib import Path
 
-from tests.programs.children import tell
-
-from memolith.app import open_app
-from memolith.engine.model import Block, Caller, Draft
+from memolith.bootstrap import open_app
+from memolith.domain.callers import Caller
+from memolith.domain.items import Draft
+from memolith.domain.passages import Block
 from memolith.settings import Settings
-from postgres import Cluster
+from tests.postgres import Cluster
+from tests.programs.children import tell
 
 DISK = Path(sys.argv[1])
 ME = Caller()

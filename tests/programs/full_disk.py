@@ -7,12 +7,13 @@ import os
 import sys
 from pathlib import Path
 
-from tests.programs.children import cli, tell
-
-from memolith.app import App, open_app
-from memolith.engine.model import Block, Caller, Draft, Patch
+from memolith.bootstrap import App, open_app
+from memolith.domain.callers import Caller
+from memolith.domain.items import Draft, Patch
+from memolith.domain.passages import Block
 from memolith.engine.recall import Query
 from memolith.settings import Settings
+from tests.programs.children import cli, tell
 
 DISK = Path(sys.argv[1])
 ME = Caller()

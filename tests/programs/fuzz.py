@@ -7,7 +7,7 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
-from memolith.registry import Registry, Tool
+from memolith.tools.registry import Registry, Tool
 
 NUMBERS: list[Any] = [
     0,

@@ -11,11 +11,12 @@ import os
 import random
 import sys
 import time
-from pipes import MIXED, encoded
 
-from demo_server import App
-
-from memolith.doors import mcp_stdio, stdio_front  # noqa: F401 - imported before the fork
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+from memolith.doors.mcp import stdio as mcp_stdio  # noqa: F401 - imported before the fork
+from memolith.doors.mcp import stdio_front
+from tests.programs.demo_server import App
+from tests.programs.pipes import MIXED, encoded
 
 
 def serve(prepared: str, pause_s: float) -> None:

@@ -10,8 +10,8 @@ import sys
 import threading
 from pathlib import Path
 
-from memolith.app import App, open_app
-from memolith.engine.model import Caller
+from memolith.bootstrap import App, open_app
+from memolith.domain.callers import Caller
 from memolith.engine.recall import Query
 from memolith.errors import NotFound
 from memolith.settings import load

@@ -4,10 +4,10 @@ import json
 import sys
 from pathlib import Path
 
-from memolith.app import open_app
-from memolith.engine.model import Caller
-from memolith.registry import Call
+from memolith.bootstrap import open_app
+from memolith.domain.callers import Caller
 from memolith.settings import load
+from memolith.tools.registry import Call
 
 app = open_app(load({"data": Path(sys.argv[1])}))
 assert app.registry

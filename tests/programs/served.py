@@ -12,12 +12,12 @@ from typing import Any
 
 import httpx2
 import uvicorn
-from tests.programs.children import TIMEOUT_S, Child
 
-from memolith.app import App, open_app
-from memolith.doors.auth import local_key, make_key
-from memolith.doors.serve import build, listen
+from memolith.bootstrap import App, open_app
+from memolith.doors.http.auth import local_key, make_key
+from memolith.doors.http.server import build, listen
 from memolith.settings import Settings
+from tests.programs.children import TIMEOUT_S, Child
 
 MODERN = "2026-07-28"
 ENVELOPE = {

@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from memolith.app import open_app
+from memolith.bootstrap import open_app
 from memolith.settings import load
 
 app = open_app(load({"data": Path(sys.argv[1])}))

@@ -16,14 +16,14 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+
+from memolith.domain.clock import SystemClock
+from memolith.doors.http.auth import make_key
+from memolith.storage.postgres.store import PostgresStore
+from memolith.storage.store import StoredKeys
 from tests.programs.children import TIMEOUT_S, Child, wait_for
 from tests.programs.served import ENVELOPE, INSIDE, MODERN
-
-from memolith.doors.auth import make_key
-from memolith.engine.model import SystemClock
-from memolith.storage.postgres import PostgresStore
-from memolith.storage.store import StoredKeys
-from stores import engine_on
+from tests.stores import engine_on
 
 MAIN = ("-m", "memolith.doors.main")
 # What no answer and no log may tell of the database.

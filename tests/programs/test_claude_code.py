@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from scripts.conformance import install
+
 from tests.programs.children import CLI, SRC, Child, environment
 
 PACKAGE, VERSION = "@anthropic-ai/claude-code", "2.1.325"

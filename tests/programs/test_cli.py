@@ -13,13 +13,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.programs.children import CLI, Child, ask, cli, environment, in_memory, wait_for
 
-from memolith.app import App, open_app
-from memolith.doors import cli as shell
-from memolith.doors import cli_server
-from memolith.engine.model import Block, Caller, Draft, Patch
+from memolith.bootstrap import App, open_app
+from memolith.domain.callers import Caller
+from memolith.domain.items import Draft, Patch
+from memolith.domain.passages import Block
+from memolith.doors.cli.memory_commands import memory_commands as shell
+from memolith.doors.cli.memory_commands import server_commands as cli_server
 from memolith.settings import Settings
+from tests.programs.children import CLI, Child, ask, cli, environment, in_memory, wait_for
 
 ME = Caller()
 ODD = "naïve 🍵 emoji, 日本語のお茶, עברית, a\ttab\nand a second line"

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from scripts.conformance import REQUIRED, install_suite, run_revision, serving
+
 from tests.programs.children import CLI, SRC, environment
 
 

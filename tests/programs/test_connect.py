@@ -10,6 +10,7 @@ import anyio
 import pytest
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
+
 from tests.programs.children import CLI, cli, environment
 from tests.programs.pipes import INITIALIZED, free_port, initialize, request, tool
 from tests.programs.served import Served, thread

@@ -11,13 +11,15 @@ from pathlib import Path
 
 import apsw
 import pytest
-from tests.programs.children import cli
 
-from memolith.app import App, open_app
-from memolith.engine.model import Block, Caller, Draft
+from memolith.bootstrap import App, open_app
+from memolith.domain.callers import Caller
+from memolith.domain.items import Draft
+from memolith.domain.passages import Block
 from memolith.engine.recall import Query
 from memolith.errors import SchemaTooNew, StoreCorrupt
 from memolith.settings import Settings
+from tests.programs.children import cli
 
 ME = Caller()
 

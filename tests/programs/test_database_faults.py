@@ -14,19 +14,19 @@ from urllib.parse import urlsplit
 
 import psycopg
 import pytest
+
+from memolith.bootstrap import App
+from memolith.domain.callers import Caller
+from memolith.errors import MemolithError, StoreCorrupt, Unavailable
+from memolith.settings import Settings
+from memolith.storage.postgres.store import PostgresStore, migrate
+from tests.conftest import note
+from tests.postgres import NOBODY, Cluster, Server, a_cluster, prepare
 from tests.programs.children import HERE, Child, cli, environment, wait_for
 from tests.programs.served import Served, thread
 from tests.programs.team import HIDDEN, MAIN, Member, Voice, a_team
 from tests.programs.test_faults import ROOT, own_disk
-
-from conftest import note
-from memolith.app import App
-from memolith.engine.model import Caller
-from memolith.errors import MemolithError, StoreCorrupt, Unavailable
-from memolith.settings import Settings
-from memolith.storage.postgres import PostgresStore, migrate
-from postgres import NOBODY, Cluster, Server, a_cluster, prepare
-from stores import engine_on
+from tests.stores import engine_on
 
 ME = Caller()
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from scripts.conformance import install
+
 from tests.tools.test_subcog_graph import NAMES, ask, make, tie
 
 SCRIPT = Path(__file__).with_name("drawings.mjs")

@@ -11,13 +11,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from tests.programs.children import HERE, Child, ask, cli, in_memory, scan
 
-from memolith.app import App, open_app
-from memolith.engine.model import Block, Caller, Draft, Patch
+from memolith.bootstrap import App, open_app
+from memolith.domain.callers import Caller
+from memolith.domain.items import Draft, Patch
+from memolith.domain.passages import Block
 from memolith.engine.recall import Query
 from memolith.errors import NotFound
 from memolith.settings import Settings
+from tests.programs.children import HERE, Child, ask, cli, in_memory, scan
 
 ME = Caller()
 LETTERS = "ghijklmnopqrstuvwxyz"
@@ -381,7 +383,7 @@ def write_with(data: Path, place: str, secret: str):
 LOGGED = """
 import logging, sys
 from pathlib import Path
-from memolith.app import open_app
+from memolith.bootstrap import open_app
 from memolith.engine.model import Block, Caller, Draft
 from memolith.errors import MemolithError
 from memolith.settings import Settings

@@ -16,13 +16,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.programs.children import CLI, HERE, Child, ask, cli, environment, in_memory
 
-from memolith.app import App, open_app
-from memolith.engine.model import Block, Caller, Draft, Patch
+from memolith.bootstrap import App, open_app
+from memolith.domain.callers import Caller
+from memolith.domain.items import Draft, Patch
+from memolith.domain.passages import Block
 from memolith.engine.recall import Query
 from memolith.errors import MemolithError, NotFound
 from memolith.settings import Settings
+from tests.programs.children import CLI, HERE, Child, ask, cli, environment, in_memory
 
 ME = Caller()
 ROOT = str(HERE.parents[1])
@@ -139,8 +141,8 @@ def test_a_vector_snapshot_on_a_full_disk_does_not_kill_the_process(tmp_path):
 
 UNPRIVILEGED = """
 import os, sys
-import memolith.app, memolith.doors.cli, memolith.doors.main
-memolith.app.families()
+import memolith.bootstrap, memolith.doors.cli.memory_commands, memolith.doors.main
+memolith.bootstrap.families()
 if os.getuid() == 0:
     os.setgroups([])
     os.setresgid(65534, 65534, 65534)
@@ -202,7 +204,7 @@ def test_a_file_in_the_place_of_the_folder_is_told(tmp_path):
 CREATORS = """
 import os, sys, traceback
 from pathlib import Path
-from memolith.app import open_app
+from memolith.bootstrap import open_app
 from memolith.engine.model import Block, Caller, Draft
 from memolith.settings import Settings
 for turn in range(int(sys.argv[2])):
@@ -259,7 +261,7 @@ def stuck(tmp_path) -> Iterator[tuple[Path, str]]:
 HOLDER = """
 import sys
 from pathlib import Path
-from memolith.app import open_app
+from memolith.bootstrap import open_app
 from memolith.settings import Settings
 app = open_app(Settings(data=Path(sys.argv[1]), embedder="none"))
 with app.store.writing("local"):
@@ -314,7 +316,7 @@ def test_an_import_that_waits_for_its_input_does_not_keep_others_from_writing(tm
 BACKGROUND = """
 import sys
 from pathlib import Path
-from memolith.app import open_app
+from memolith.bootstrap import open_app
 from memolith.engine.model import Block, Caller, Draft
 from memolith.settings import Settings
 app = open_app(Settings(data=Path(sys.argv[1])))

@@ -11,18 +11,18 @@ from urllib.parse import urlsplit
 import psycopg
 import pytest
 from psycopg import errors, sql
-from tests.programs.served import thread
 
-from conftest import note
-from memolith.app import open_app
-from memolith.doors.auth import make_key
-from memolith.engine.model import Caller
+from memolith.bootstrap import open_app
+from memolith.domain.callers import Caller
+from memolith.doors.http.auth import make_key
 from memolith.engine.recall import Query
 from memolith.errors import InvalidInput, MemolithError
 from memolith.settings import Settings
-from memolith.storage.postgres import PostgresStore
-from postgres import Server
-from stores import dump_tenant, engine_on
+from memolith.storage.postgres.store import PostgresStore
+from tests.conftest import note
+from tests.postgres import Server
+from tests.programs.served import thread
+from tests.stores import dump_tenant, engine_on
 
 Session = psycopg.Connection[tuple[object, ...]]
 TABLES = (

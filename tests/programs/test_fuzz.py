@@ -10,14 +10,14 @@ from typing import Any
 import anyio
 import httpx2
 import pytest
+
+from memolith.bootstrap import families
+from memolith.doors.http.server import build
+from memolith.tools.registry import Registry
 from tests.programs.children import TIMEOUT_S, Child, environment
 from tests.programs.fuzz import Fuzzer
 from tests.programs.pipes import INITIALIZED, initialize, request, tool
 from tests.programs.served import MODERN, Served, process, thread
-
-from memolith.app import families
-from memolith.doors.serve import build
-from memolith.registry import Registry
 
 REGISTRY = Registry(families())
 LISTED = REGISTRY.choose("all")

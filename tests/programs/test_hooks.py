@@ -14,12 +14,13 @@ from typing import Any
 import pytest
 from scripts.conformance import install
 
-from conftest import ME, note
-from memolith.app import open_app
+from memolith.bootstrap import open_app
+from memolith.domain.callers import Audience, Caller
+from memolith.domain.queries import Filter
 from memolith.doors.hooks import EVENTS, MOST_KEPT, signals
-from memolith.engine.model import Audience, Caller, Filter
 from memolith.engine.tables import NAMESPACES
 from memolith.settings import Settings
+from tests.conftest import ME, note
 
 BASE = {"session_id": "s", "cwd": "/somewhere", "permission_mode": "default"}
 SETTINGS, SETTINGS_VERSION = "@schemastore/claude-code-settings", "1.0.12"

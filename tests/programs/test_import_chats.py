@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.programs.children import CLI, TIMEOUT_S, cli, environment, wait_for
 
-from conftest import ME
-from memolith.app import App, open_app
+from memolith.bootstrap import App, open_app
+from memolith.domain.passages import Block
 from memolith.engine.conversations import NOTHING, Report, take
-from memolith.engine.model import Block
-from memolith.registry import Call
 from memolith.settings import Settings
-from stores import each_store
+from memolith.tools.registry import Call
+from tests.conftest import ME
+from tests.programs.children import CLI, TIMEOUT_S, cli, environment, wait_for
+from tests.stores import each_store
 
 CHATGPT = {
     "title": "Zebra facts",

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 from scripts.conformance import install
-from tests.programs.children import CLI, SRC, Child, environment
 
-from conftest import ME, note
-from memolith.app import families, open_app
-from memolith.registry import Registry
+from memolith.bootstrap import families, open_app
 from memolith.settings import Settings
+from memolith.tools.registry import Registry
+from tests.conftest import ME, note
+from tests.programs.children import CLI, SRC, Child, environment
 
 PACKAGE, VERSION = "@modelcontextprotocol/inspector", "2.12.0"
 LAUNCHER = "clients/launcher/build/index.js"

@@ -15,13 +15,13 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pytest
-from tests.programs.children import SRC
 
-from memolith.doors import install
-from memolith.doors.cli import command, parser
-from memolith.doors.config_text import EDIT, READ
-from memolith.doors.install import CLIENTS, places
+from memolith.doors.cli.memory_commands import command, parser
+from memolith.doors.install.clients import CLIENTS, places
+from memolith.doors.install.clients import clients as install
+from memolith.doors.install.config_text import EDIT, READ
 from memolith.errors import AlreadyExists, Conflict, Denied, InvalidInput
+from tests.programs.children import SRC
 
 DOCS = Path(__file__).parents[2] / "docs" / "how-to" / "clients.md"
 VARIABLES = (

@@ -15,6 +15,8 @@ import pytest
 from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
 from mcp.client.subscriptions import PromptsListChanged
+
+from memolith.doors.http.server import mcp_doors
 from tests.demo_family import registry
 from tests.programs.pipes import (
     MODERN,
@@ -26,8 +28,6 @@ from tests.programs.pipes import (
     tool,
     wait_until_it_listens,
 )
-
-from memolith.doors.serve import mcp_doors
 
 ACCEPT = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
 ERAS = pytest.mark.parametrize("mode", ["legacy", "auto"])

@@ -13,16 +13,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.programs.children import CLI, HERE, Child, ask, environment, wait_for
 
-from memolith.app import App, open_app
-from memolith.engine.intake import Intake, Limits
-from memolith.engine.model import ORDINAL_BITS, Block, Caller, Draft, Filter
+from memolith.bootstrap import App, open_app
+from memolith.domain.callers import Caller
+from memolith.domain.items import Draft
+from memolith.domain.passages import ORDINAL_BITS, Block
+from memolith.domain.queries import Filter
 from memolith.engine.recall import Query
-from memolith.retrieval.minilm import MODEL_FILE, MODEL_FOLDER, VOCAB_FILE, MiniLM
-from memolith.retrieval.vectors import quantised
-from memolith.retrieval.worker import EmbedWorker
+from memolith.engine.validation import Intake, Limits
+from memolith.retrieval.embedding.minilm import MODEL_FILE, MODEL_FOLDER, VOCAB_FILE, MiniLM
+from memolith.retrieval.embedding.worker import EmbedWorker
+from memolith.retrieval.vectors.index import quantised
 from memolith.settings import Settings
+from tests.programs.children import CLI, HERE, Child, ask, environment, wait_for
 
 ME = Caller()
 TALES = 160

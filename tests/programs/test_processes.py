@@ -12,12 +12,14 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from tests.programs.children import CLI, HERE, Child, ask, cli, in_memory, wait_for
 
-from memolith.app import App, open_app
-from memolith.engine.model import Block, Caller, Draft
+from memolith.bootstrap import App, open_app
+from memolith.domain.callers import Caller
+from memolith.domain.items import Draft
+from memolith.domain.passages import Block
 from memolith.engine.recall import Query
 from memolith.settings import Settings
+from tests.programs.children import CLI, HERE, Child, ask, cli, in_memory, wait_for
 
 ME = Caller()
 WRITERS, READERS = 8, 2
@@ -234,7 +236,7 @@ def test_two_commands_that_change_the_same_item_both_stay_in_its_history(tmp_pat
 ERASER = """
 import re, sys
 from pathlib import Path
-from memolith.app import open_app
+from memolith.bootstrap import open_app
 from memolith.engine.model import Caller
 from memolith.settings import Settings
 def peak_kb():

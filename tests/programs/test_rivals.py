@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.programs.children import HERE, Child
 
-from conftest import ME
-from memolith.app import App
-from memolith.registry import Call
+from memolith.bootstrap import App
+from memolith.tools.registry import Call
+from tests.conftest import ME
+from tests.programs.children import HERE, Child
 
 
 def at_once(app: App, tool: str, calls: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from tests.programs.escapes import ATTEMPTS, HARMLESS, LEAKS
 
 BATTERY = Path(__file__).with_name("battery.py")

@@ -9,15 +9,15 @@ import anyio
 import httpx2
 import pytest
 from starlette.responses import PlainTextResponse
+
+from memolith.bootstrap import families
+from memolith.doors.http.auth import Access, digest, local_key
+from memolith.errors import DiskFull
+from memolith.ports.client_keys import ClientKey
+from memolith.settings import Settings
+from memolith.tools.registry import Registry
 from tests.programs.children import scan, wait_for
 from tests.programs.served import Served, process, thread
-
-from memolith.app import families
-from memolith.doors.auth import Access, digest, local_key
-from memolith.engine.ports import ClientKey
-from memolith.errors import DiskFull
-from memolith.registry import Registry
-from memolith.settings import Settings
 
 REGISTRY = Registry(families())
 TOOLS = [pytest.param(tool, id=tool.name) for tool in REGISTRY.tools]

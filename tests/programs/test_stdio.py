@@ -21,6 +21,10 @@ import mcp_types as types
 import pytest
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
+
+from memolith.doors.mcp.frames import IDEMPOTENCY_KEY, PREPARED, prepared_answers
+from memolith.doors.mcp.stdio_front import Front, Wire, answer
+from memolith.tools.registry import Body, Call, Family, Registry
 from tests.demo_family import SAID, registry
 from tests.programs.pipes import (
     ENVELOPE,
@@ -37,10 +41,6 @@ from tests.programs.pipes import (
     tool,
 )
 
-from memolith.doors.frames import IDEMPOTENCY_KEY, PREPARED, prepared_answers
-from memolith.doors.stdio_front import Front, Wire, answer
-from memolith.registry import Body, Call, Family, Registry
-
 NO_FILE = os.path.join(os.devnull, "missing")
 HEAVY = {
     "pydantic",
@@ -56,7 +56,7 @@ HEAVY = {
     "logging",
     "typing",
     "importlib.metadata",
-    "memolith.registry",
+    "memolith.tools.registry",
     "memolith.engine.model",
     "demo_family",
 }
@@ -84,7 +84,7 @@ def test_nothing_heavy_is_imported_before_the_list_is_answered(prepared):
         pipe.process.wait(TIMEOUT_S)
         pipe.readers[1].join(TIMEOUT_S)
         modules = {line.decode().strip() for line in pipe.complaints}
-    assert "memolith.doors.stdio_front" in modules
+    assert "memolith.doors.mcp.stdio_front" in modules
     assert not {name for name in modules if name in HEAVY or name.split(".")[0] in HEAVY}
 
 
@@ -323,7 +323,7 @@ def test_a_stale_file_is_not_used(prepared, tmp_path, change):
 def test_the_file_that_ships_is_what_the_product_answers():
     from scripts.prepared import render
 
-    from memolith import app
+    from memolith import bootstrap as app
 
     if not hasattr(app, "families"):
         pytest.skip("the product lists no families yet")

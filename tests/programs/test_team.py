@@ -9,13 +9,15 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+
+from memolith.domain.callers import Caller
+from memolith.domain.items import Draft
+from memolith.domain.passages import Block
+from memolith.storage.postgres.store import PostgresStore
+from tests.postgres import Cluster, Server, a_cluster, prepare
 from tests.programs.children import wait_for
 from tests.programs.team import Account, Team, Voice, a_team, backlog, drained, settle, under_load
-
-from memolith.engine.model import Block, Caller, Draft
-from memolith.storage.postgres import PostgresStore
-from postgres import Cluster, Server, a_cluster, prepare
-from stores import engine_on
+from tests.stores import engine_on
 
 
 @pytest.fixture(scope="module")

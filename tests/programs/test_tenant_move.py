@@ -11,15 +11,15 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+
+from memolith.domain.callers import Caller
+from memolith.storage.postgres.store import PostgresStore
+from memolith.storage.sqlite.store import SqliteStore
+from tests.conftest import note
+from tests.postgres import Cluster, Server, a_cluster, prepare
 from tests.programs.children import Child, ask, cli, in_memory, wait_for
 from tests.programs.team import MAIN, Account, Team, Voice, a_team, settle, under_load
-
-from conftest import note
-from memolith.engine.model import Caller
-from memolith.storage.postgres import PostgresStore
-from memolith.storage.sqlite import SqliteStore
-from postgres import Cluster, Server, a_cluster, prepare
-from stores import dump, dump_tenant, engine_on, open_store
+from tests.stores import dump, dump_tenant, engine_on, open_store
 
 
 @pytest.fixture(scope="module")

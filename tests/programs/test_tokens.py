@@ -4,6 +4,7 @@ import threading
 from collections.abc import Iterator
 
 import pytest
+
 from tests.programs.children import wait_for
 from tests.programs.issuer import AUDIENCE, SmallIssuer
 from tests.programs.served import Served, thread

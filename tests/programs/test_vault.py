@@ -11,15 +11,16 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.programs.children import ask, cli, in_memory, scan
-from tests.programs.served import process, thread
 
 from memolith.adapters.cipher import AesCipher
-from memolith.app import open_app, restore_backup
-from memolith.engine.model import Caller, Draft
+from memolith.bootstrap import open_app, restore_backup
+from memolith.domain.callers import Caller
+from memolith.domain.items import Draft
 from memolith.engine.vault import Secret
 from memolith.errors import StoreCorrupt, Unavailable
 from memolith.settings import Settings
+from tests.programs.children import ask, cli, in_memory, scan
+from tests.programs.served import process, thread
 
 ME = Caller()
 LETTERS = "ghijklmnopqrstuvwxyz"

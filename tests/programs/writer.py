@@ -3,8 +3,10 @@
 import sys
 from pathlib import Path
 
-from memolith.app import open_app
-from memolith.engine.model import Block, Caller, Draft
+from memolith.bootstrap import open_app
+from memolith.domain.callers import Caller
+from memolith.domain.items import Draft
+from memolith.domain.passages import Block
 from memolith.settings import load
 
 folder, name, first, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), int(sys.argv[4])

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from conftest import ME
-from memolith.app import App
-from memolith.engine.model import Caller
-from memolith.registry import Call
+from memolith.bootstrap import App
+from memolith.domain.callers import Caller
+from memolith.tools.registry import Call
+from tests.conftest import ME
 
 
 def run(

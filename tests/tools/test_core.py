@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from conftest import ME
-from memolith.app import App
-from memolith.engine.model import Caller
-from memolith.registry import Call
-from memolith.surfaces.core import core, list_resources, read_resource
-from stores import each_store
+from memolith.bootstrap import App
+from memolith.domain.callers import Caller
+from memolith.tools.core.items import core, list_resources, read_resource
+from memolith.tools.registry import Call
+from tests.conftest import ME
+from tests.stores import each_store
 
 pytestmark = each_store
 MISSING = "00000000-0000-7000-8000-000000000000"

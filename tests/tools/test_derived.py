@@ -27,17 +27,19 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from scripts.snap import pages, schemas
 
-from conftest import ME, At, note
-from memolith.app import App, families, open_app
-from memolith.doors.auth import local_key
+from memolith.bootstrap import App, families, open_app
+from memolith.domain.callers import Audience
+from memolith.domain.items import Draft
+from memolith.domain.passages import Block
+from memolith.doors.http.auth import local_key
+from memolith.doors.http.server import build, listen
 from memolith.doors.main import main
-from memolith.doors.serve import build, listen
 from memolith.engine.documents import key_of
-from memolith.engine.model import Audience, Block, Draft
 from memolith.engine.vault import Secret
-from memolith.registry import Call, Registry, Tool
 from memolith.settings import Settings
-from stores import each_store
+from memolith.tools.registry import Call, Registry, Tool
+from tests.conftest import ME, At, note
+from tests.stores import each_store
 
 pytestmark = each_store
 TOOLS = [tool for family in families() for tool in family.tools]

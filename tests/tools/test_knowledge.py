@@ -8,13 +8,13 @@ from xml.etree import ElementTree
 
 import pytest
 
-from conftest import ME, note
-from memolith.app import App
+from memolith.bootstrap import App
+from memolith.domain.callers import Caller
 from memolith.engine.graph import FORMATS, draw
-from memolith.engine.model import Caller
 from memolith.errors import AlreadyExists, InvalidInput, NotUndoable
-from memolith.registry import Call
-from memolith.surfaces.knowledge import knowledge
+from memolith.tools.knowledge.concepts import knowledge
+from memolith.tools.registry import Call
+from tests.conftest import ME, note
 
 MISSING = "00000000-0000-7000-8000-000000000000"
 LONG = (

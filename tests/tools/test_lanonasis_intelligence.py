@@ -5,13 +5,13 @@ import random
 import pytest
 from bench.duplicates import edits, proper
 from bench.sentences import sentences
-from tests.tools.lanonasis_calls import MISSING, create, refused, run, settled
 
-from conftest import ME
-from memolith.app import App, open_app
-from memolith.engine.model import Caller
-from memolith.registry import Call
-from stores import each_store
+from memolith.bootstrap import App, open_app
+from memolith.domain.callers import Caller
+from memolith.tools.registry import Call
+from tests.conftest import ME
+from tests.stores import each_store
+from tests.tools.lanonasis_calls import MISSING, create, refused, run, settled
 
 pytestmark = each_store
 

@@ -4,17 +4,17 @@ import threading
 from pathlib import Path
 
 import pytest
-from tests.programs.served import thread
-from tests.tools.lanonasis_calls import MISSING, create, refused, run
 
-from conftest import note
-from memolith.app import App, copy_everything, open_app
+from memolith.bootstrap import App, copy_everything, open_app
+from memolith.domain.callers import Caller
 from memolith.engine.configuration import KEYS
-from memolith.engine.model import Caller
 from memolith.errors import DiskFull, MemolithError, StoreBusy
-from memolith.registry import Call
-from memolith.surfaces.lanonasis.memories import lanonasis
-from stores import each_store
+from memolith.tools.lanonasis.memories import lanonasis
+from memolith.tools.registry import Call
+from tests.conftest import note
+from tests.programs.served import thread
+from tests.stores import each_store
+from tests.tools.lanonasis_calls import MISSING, create, refused, run
 
 pytestmark = each_store
 

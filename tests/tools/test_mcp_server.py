@@ -8,11 +8,11 @@ from typing import Any
 import anyio
 import pytest
 from mcp import Client, MCPError
-from tests.demo_family import SAID, families, registry
 
-from memolith.doors.mcp_server import PAGE, MemolithServer
+from memolith.doors.mcp.server import PAGE, MemolithServer
 from memolith.errors import StoreCorrupt
-from memolith.registry import Body, Call, Family, Registry
+from memolith.tools.registry import Body, Call, Family, Registry
+from tests.demo_family import SAID, families, registry
 
 ERAS = pytest.mark.parametrize("mode", ["legacy", "auto"])
 

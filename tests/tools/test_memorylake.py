@@ -12,16 +12,16 @@ import httpx2
 import psutil
 import pytest
 from moto.server import ThreadedMotoServer
+
+from memolith.bootstrap import App, open_app
+from memolith.domain.callers import Caller
+from memolith.errors import MemolithError, TooLarge, Unavailable
+from memolith.settings import Settings
+from memolith.tools.registry import Call
+from tests.conftest import ME
 from tests.programs.children import Child, ask, cli, in_memory, scan, wait_for
 from tests.programs.served import Served, thread
-
-from conftest import ME
-from memolith.app import App, open_app
-from memolith.engine.model import Caller
-from memolith.errors import MemolithError, TooLarge, Unavailable
-from memolith.registry import Call
-from memolith.settings import Settings
-from stores import each_store
+from tests.stores import each_store
 
 FILES = Path(__file__).parents[1] / "files"
 OTHER = Caller(user="other")

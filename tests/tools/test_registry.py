@@ -11,12 +11,12 @@ from typing import Annotated, Any
 import jsonschema
 import pytest
 from pydantic import Field
-from tests.demo_family import ERRORS, families, registry
 
-from memolith import app
-from memolith.engine.model import Caller
+from memolith import bootstrap as app
+from memolith.domain.callers import Caller
 from memolith.errors import InvalidInput
-from memolith.registry import Actions, Body, Call, Family, InputNeeded, Registry, shape
+from memolith.tools.registry import Actions, Body, Call, Family, InputNeeded, Registry, shape
+from tests.demo_family import ERRORS, families, registry
 
 ENGINE: Any = None
 DEMO = registry()

@@ -14,14 +14,14 @@ from typing import Any
 
 import pytest
 
-from conftest import ME
-from memolith.adapters.sandbox.runners import LinuxSandbox
-from memolith.app import App, open_app
-from memolith.engine.model import Caller
-from memolith.engine.ports import Bounds
+from memolith.bootstrap import App, open_app
+from memolith.domain.callers import Caller
 from memolith.errors import InvalidInput, MemolithError, NotFound, TooLarge
-from memolith.registry import Call
+from memolith.ports.sandbox import Bounds
+from memolith.sandbox.runners import LinuxSandbox
 from memolith.settings import Settings, load
+from memolith.tools.registry import Call
+from tests.conftest import ME
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="code runs on Linux only")
 OWNER = ("local", "local")
@@ -307,7 +307,7 @@ def test_nothing_runs_between_calls(opened):
 
 def test_no_process_and_no_folder_outlives_its_server(tmp_path, opened):
     code = (
-        "import os, sys\nfrom pathlib import Path\nfrom memolith.adapters.sandbox.runners import LinuxSandbox\n"
+        "import os, sys\nfrom pathlib import Path\nfrom memolith.sandbox.runners import LinuxSandbox\n"
         "from memolith.engine.ports import Bounds\nbox = LinuxSandbox(Path(sys.argv[1]), Bounds())\n"
         "box.create(('a', 'b'))\nprint([*(c.pid for c in box.runners.values()), *(z[0].pid for z in "
         "box.zygotes.values())], flush=True)\nsys.stdin.read()"

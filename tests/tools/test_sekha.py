@@ -7,13 +7,13 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from tests.programs.served import Served, thread
 
-from conftest import ME, note
-from memolith.app import App
-from memolith.engine.model import Caller
-from memolith.registry import Call
-from stores import each_store
+from memolith.bootstrap import App
+from memolith.domain.callers import Caller
+from memolith.tools.registry import Call
+from tests.conftest import ME, note
+from tests.programs.served import Served, thread
+from tests.stores import each_store
 
 pytestmark = each_store
 OAUTH = [

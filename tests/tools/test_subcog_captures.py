@@ -5,13 +5,13 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from tests.tools.subcog_calls import capture, found, refused, run
 
-from conftest import ME, At, note
-from memolith.app import App, open_app
-from memolith.engine.model import Caller
-from memolith.registry import Call
-from stores import each_store
+from memolith.bootstrap import App, open_app
+from memolith.domain.callers import Caller
+from memolith.tools.registry import Call
+from tests.conftest import ME, At, note
+from tests.stores import each_store
+from tests.tools.subcog_calls import capture, found, refused, run
 
 pytestmark = each_store
 POSTGRES = "Use PostgreSQL for primary storage because of JSONB support"

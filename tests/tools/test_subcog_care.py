@@ -8,14 +8,15 @@ from typing import Any
 
 import pytest
 from bench.consolidate import planted, run_all
-from tests.tools.subcog_calls import capture, found, refused, run
 
-from conftest import ME, At, note
-from memolith.adapters.repository import checkout
-from memolith.app import App, open_app
-from memolith.engine.model import Audience, Caller, Draft, Patch
-from memolith.registry import Call
-from stores import each_store
+from memolith.adapters.git import checkout
+from memolith.bootstrap import App, open_app
+from memolith.domain.callers import Audience, Caller
+from memolith.domain.items import Draft, Patch
+from memolith.tools.registry import Call
+from tests.conftest import ME, At, note
+from tests.stores import each_store
+from tests.tools.subcog_calls import capture, found, refused, run
 
 pytestmark = each_store
 ORIGIN = "https://github.com/acme/widgets.git"

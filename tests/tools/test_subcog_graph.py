@@ -7,11 +7,11 @@ from typing import Any
 import jsonschema
 import pytest
 
-from conftest import ME, note
-from memolith.app import App
-from memolith.engine.model import Caller
-from memolith.registry import Call
-from stores import each_store
+from memolith.bootstrap import App
+from memolith.domain.callers import Caller
+from memolith.tools.registry import Call
+from tests.conftest import ME, note
+from tests.stores import each_store
 
 pytestmark = each_store
 NOBODY = "01a1e0a6-0000-7000-8000-000000000000"

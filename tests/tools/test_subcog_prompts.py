@@ -10,13 +10,13 @@ import pytest
 from mcp.client import Client
 from mcp.shared.exceptions import MCPError
 
-from conftest import ME, note
-from memolith.app import App
-from memolith.doors.mcp_server import MemolithServer
-from memolith.engine.model import Audience, Caller
-from memolith.engine.templates import LONGEST
-from memolith.registry import Call
-from stores import each_store
+from memolith.bootstrap import App
+from memolith.domain.callers import Audience, Caller
+from memolith.doors.mcp.server import MemolithServer
+from memolith.engine.prompt_templates import LONGEST
+from memolith.tools.registry import Call
+from tests.conftest import ME, note
+from tests.stores import each_store
 
 pytestmark = each_store
 HERE = replace(ME, project="github.com/acme/widgets")

@@ -17,8 +17,8 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from memolith.engine.ports import Cipher
 from memolith.errors import InvalidInput, StoreCorrupt, Unavailable, translated
+from memolith.ports.cipher import Cipher
 
 NONCE = 12
 

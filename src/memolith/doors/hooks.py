@@ -13,17 +13,17 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from memolith.engine.places import data_folder
 from memolith.engine.tables import NAMESPACES
+from memolith.paths import data_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from memolith.engine.model import Caller
+    from memolith.domain.callers import Caller
     from memolith.engine.recall import Recall
-    from memolith.engine.verbs import Verbs
+    from memolith.engine.writing import Verbs
 
 EVENTS = {
     "session-start": "SessionStart",
@@ -84,7 +84,7 @@ def remembered(event: str, told: dict[str, str], folder: Path) -> str:
         # A third of a second, which only who has such settings pays; the model is left out.
         from dataclasses import replace
 
-        from memolith.app import App
+        from memolith.bootstrap import App
         from memolith.settings import load
 
         verbs = engine = App(load({"data": folder})).engine
@@ -98,8 +98,9 @@ def remembered(event: str, told: dict[str, str], folder: Path) -> str:
 
         search, around = recall(folder, told.get("cwd") or ".")
     # What searching needs, which is not imported where there is nothing to say.
+    from memolith.domain.callers import Caller
+    from memolith.domain.queries import Filter
     from memolith.engine import context
-    from memolith.engine.model import Caller, Filter
 
     caller, chosen = (
         Caller(project=around and around.project),
@@ -142,10 +143,13 @@ def keep(
 ) -> str:
     """Capture what in a transcript sounds worth it and is not known yet; how much of what."""
     # Only here is anything written.
+    from memolith.domain.callers import Audience
+    from memolith.domain.clock import SystemClock
+    from memolith.domain.items import Draft
+    from memolith.domain.passages import Block
     from memolith.engine.claims import known
-    from memolith.engine.model import Audience, Block, Draft, SystemClock
-    from memolith.engine.secrets import headline
-    from memolith.engine.verbs import Verbs
+    from memolith.engine.writing import Verbs
+    from memolith.redaction.detector import headline
 
     verbs, kept = verbs or Verbs(search.store, SystemClock()), dict[str, int]()
     for text in said(transcript):

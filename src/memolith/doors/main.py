@@ -8,7 +8,7 @@ from memolith.errors import MemolithError
 # Not from `typing`, whose import takes a seventh of the whole start.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from memolith.app import App
+    from memolith.bootstrap import App
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -28,15 +28,15 @@ def main(arguments: list[str] | None = None) -> int:
     chosen = plain_options(arguments[1:]) if arguments[:1] == ["stdio"] else None
     if chosen is None:
         # argparse, pydantic and the engine would make a client of the stdio server wait longer.
-        from memolith.doors.cli import run
+        from memolith.doors.cli.memory_commands import run
 
         return run(arguments)
     # The quick front alone; the app and the SDK follow once it has answered.
-    from memolith.doors.stdio_front import serve
+    from memolith.doors.mcp.stdio_front import serve
 
     def opened() -> "App":
         # Only now, after the list of tools is answered.
-        from memolith.app import App
+        from memolith.bootstrap import App
         from memolith.settings import load
 
         return App(

@@ -6,12 +6,20 @@ from collections.abc import Iterable, Sequence
 from datetime import date
 from typing import NamedTuple, cast
 
-from memolith.engine.events import Event, chunk, fold, text_of
-from memolith.engine.intake import plain, when
-from memolith.engine.model import Attributes, Caller, Filter, Item, Json, Link, Passage, Similar
-from memolith.engine.ports import Reader, Writer
+from memolith.domain.attributes import Attributes, Json
+from memolith.domain.blocks import text_of
+from memolith.domain.callers import Caller
+from memolith.domain.chunking import chunk
+from memolith.domain.events import Event
+from memolith.domain.fold import fold
+from memolith.domain.items import Item, Similar
+from memolith.domain.links import Link
+from memolith.domain.passages import Passage
+from memolith.domain.queries import Filter
 from memolith.engine.tables import TABLES
+from memolith.engine.validation import plain, when
 from memolith.errors import InvalidInput
+from memolith.ports.store import Reader, Writer
 
 _WORD = re.compile(r"[^\W_]+(?:['’.,:/-][^\W_]+)*")
 _NEGATIONS, _DATES, _NUMBERS = (

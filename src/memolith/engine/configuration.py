@@ -3,10 +3,10 @@
 import json
 from typing import NamedTuple
 
-from memolith.engine.events import Event
-from memolith.engine.model import Caller
+from memolith.domain.callers import Caller
+from memolith.domain.events import Event
 from memolith.engine.tables import TABLES, entries
-from memolith.engine.verbs import Verbs
+from memolith.engine.writing import Verbs
 from memolith.errors import Denied, InvalidInput, NotFound
 
 Value = int | float | str

@@ -4,14 +4,18 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
+from memolith.domain.attributes import Json
+from memolith.domain.callers import Caller
+from memolith.domain.items import Draft, Item
+from memolith.domain.passages import Block
+from memolith.domain.queries import Condition, Filter, Query
 from memolith.engine.claims import contradicts
 from memolith.engine.engine import Engine
 from memolith.engine.insights import ALIKE, ON_TOPIC, grouped
-from memolith.engine.model import Block, Caller, Condition, Draft, Filter, Item, Json, Query
-from memolith.engine.ports import MOST_LISTED
 from memolith.engine.recall import SIDE
-from memolith.engine.secrets import headline
 from memolith.errors import Unavailable, VersionConflict
+from memolith.ports.store import MOST_LISTED
+from memolith.redaction.detector import headline
 
 # Memories that belong together, the oldest first, how similar they are at least, and what is made of them.
 Group = tuple[list[Item], float, str]

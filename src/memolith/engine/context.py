@@ -4,12 +4,14 @@ from dataclasses import replace
 from itertools import accumulate
 from typing import NamedTuple
 
+from memolith.domain.blocks import text_of
+from memolith.domain.callers import Caller
+from memolith.domain.chunking import weigh
+from memolith.domain.queries import Filter, Hit, Query
 from memolith.engine.claims import facts, shingles
-from memolith.engine.events import text_of, weigh
-from memolith.engine.model import Caller, Filter, Hit, Query
-from memolith.engine.ports import Store
 from memolith.engine.recall import Recall
 from memolith.errors import InvalidInput
+from memolith.ports.store import Store
 
 MOST, FAINT, REPEATED = 100, 0.70, 0.8
 

@@ -11,21 +11,16 @@ from itertools import groupby, islice
 from typing import TextIO, cast
 from uuid import NAMESPACE_URL, uuid5
 
+from memolith.domain.attributes import Json
+from memolith.domain.callers import Caller
+from memolith.domain.clock import DAY_S, shifted
+from memolith.domain.items import Draft, Item
+from memolith.domain.passages import Block
+from memolith.domain.queries import Condition, Filter
 from memolith.engine.engine import Engine
-from memolith.engine.intake import folder_path, when
-from memolith.engine.model import (
-    DAY_S,
-    Block,
-    Caller,
-    Condition,
-    Draft,
-    Filter,
-    Item,
-    Json,
-    shifted,
-)
-from memolith.engine.secrets import redact
+from memolith.engine.validation import folder_path, when
 from memolith.errors import AlreadyExists, InvalidInput, TooLarge
+from memolith.redaction.detector import redact
 
 PINNED, CHARACTERS_PER_TOKEN, PREVIEW = 10, 4, 100
 # What is to be deleted rather than archived: of next to no importance, and untouched for long, whatever was asked for.

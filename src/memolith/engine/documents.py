@@ -12,23 +12,19 @@ from typing import NamedTuple, cast
 from urllib.parse import urlencode
 from uuid import NAMESPACE_URL, uuid5
 
-from memolith.engine.intake import json_object
-from memolith.engine.model import (
-    Attributes,
-    Block,
-    Caller,
-    Draft,
-    Filter,
-    Item,
-    Json,
-    Patch,
-    Written,
-)
-from memolith.engine.ports import Blobs, Bounds, Cipher, Sandbox
-from memolith.engine.verbs import Verbs, visible
+from memolith.domain.attributes import Attributes, Json
+from memolith.domain.callers import Caller
+from memolith.domain.items import Draft, Item, Patch, Written
+from memolith.domain.passages import Block
+from memolith.domain.queries import Filter
+from memolith.engine.validation import json_object
+from memolith.engine.writing import Verbs, visible
 from memolith.errors import AlreadyExists, Denied, InvalidInput, MemolithError, NotFound, TooLarge
+from memolith.ports.blobs import Blobs
+from memolith.ports.cipher import Cipher
+from memolith.ports.sandbox import Bounds, Sandbox
 
-TASK, SPACE, CONTEXT = "memolith.adapters.readers:read", "files", "the address of a file"
+TASK, SPACE, CONTEXT = "memolith.readers.documents:read", "files", "the address of a file"
 FILES = Filter(kinds=("document",), namespaces=(SPACE,))
 
 

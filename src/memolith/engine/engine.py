@@ -6,21 +6,28 @@ from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
+from memolith.domain.blocks import join_blocks, text_of
+from memolith.domain.callers import Caller
+from memolith.domain.items import Item, Page, Similar
+from memolith.domain.links import Direction
+from memolith.domain.passages import Block
+from memolith.domain.queries import Filter, Query
 from memolith.engine.claims import contradicts, same
 from memolith.engine.configuration import Configuration
 from memolith.engine.documents import Documents, Shelf
-from memolith.engine.events import join_blocks, text_of
 from memolith.engine.graph import DEEPEST, MOST, NOW, Moment, Neighbourhood, seen, standing, walk
+from memolith.engine.history import Past
 from memolith.engine.insights import Insights
+from memolith.engine.maintenance import Upkeep
 from memolith.engine.matching import checked
-from memolith.engine.model import Block, Caller, Direction, Filter, Item, Page, Query, Similar
-from memolith.engine.past import Past
-from memolith.engine.ports import MOST_LISTED, Analyst, Checkout, Cipher
 from memolith.engine.recall import Recall
-from memolith.engine.upkeep import Upkeep
 from memolith.engine.vault import Vault
-from memolith.engine.verbs import Verbs, gone, visible
+from memolith.engine.writing import Verbs, gone, visible
 from memolith.errors import DiskFull, InvalidInput, Unavailable
+from memolith.ports.analyst import Analyst
+from memolith.ports.cipher import Cipher
+from memolith.ports.repository import Checkout
+from memolith.ports.store import MOST_LISTED
 
 FLUSH_WAIT_S = 0.5
 

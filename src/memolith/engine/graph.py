@@ -12,24 +12,18 @@ from dataclasses import replace
 from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple, cast, get_args
 
-from memolith.engine.events import Replay
+from memolith.domain.attributes import Json
+from memolith.domain.callers import Caller
+from memolith.domain.fold import Replay
+from memolith.domain.items import Draft, Item
+from memolith.domain.links import Direction, Link, RelationType
+from memolith.domain.queries import Condition, Filter, Query
+from memolith.engine.history import then
 from memolith.engine.matching import item_matches
-from memolith.engine.model import (
-    Caller,
-    Condition,
-    Direction,
-    Draft,
-    Filter,
-    Item,
-    Json,
-    Link,
-    Query,
-    RelationType,
-)
-from memolith.engine.past import then
-from memolith.engine.ports import MOST_LISTED, Finding, Reader, Store
-from memolith.engine.verbs import sees_both, visible
+from memolith.engine.writing import sees_both, visible
 from memolith.errors import InvalidInput, NotFound
+from memolith.ports.analyst import Finding
+from memolith.ports.store import MOST_LISTED, Reader, Store
 
 if TYPE_CHECKING:
     from memolith.engine.engine import Engine

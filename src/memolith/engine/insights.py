@@ -6,13 +6,17 @@ from dataclasses import replace
 from datetime import date, timedelta
 from typing import NamedTuple, TypeVar
 
+from memolith.domain.blocks import text_of
+from memolith.domain.callers import Caller
+from memolith.domain.chunking import embedded
+from memolith.domain.items import Item
+from memolith.domain.queries import Filter, Query
 from memolith.engine.claims import NEAR, contradicts, overlap
-from memolith.engine.events import embedded, text_of
-from memolith.engine.model import Caller, Filter, Item, Query
-from memolith.engine.ports import NO_LIMIT, Analyst, Finding
 from memolith.engine.recall import Recall
-from memolith.engine.verbs import Verbs
+from memolith.engine.writing import Verbs
 from memolith.errors import Unavailable
+from memolith.ports.analyst import Analyst, Finding
+from memolith.ports.store import NO_LIMIT
 
 MOST_PAIRS = 2000
 ALIKE, ON_TOPIC, STEADY = 0.78, 0.5, 0.25

@@ -3,8 +3,10 @@
 import math
 from dataclasses import replace
 
-from memolith.engine.intake import plain, when
-from memolith.engine.model import Condition, Filter, Item, Passage
+from memolith.domain.items import Item
+from memolith.domain.passages import Passage
+from memolith.domain.queries import Condition, Filter
+from memolith.engine.validation import plain, when
 from memolith.errors import InvalidInput
 
 _TEXTS = {

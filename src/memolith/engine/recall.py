@@ -8,23 +8,18 @@ from dataclasses import dataclass, replace
 from itertools import chain, islice
 from operator import mul
 
-from memolith.engine.events import embedded
-from memolith.engine.intake import plain, when
+from memolith.domain.callers import Caller
+from memolith.domain.chunking import embedded
+from memolith.domain.items import Item
+from memolith.domain.passages import ORDINAL_BITS, Passage
+from memolith.domain.queries import Filter, Found, Hit, Query
+from memolith.engine.history import then
 from memolith.engine.matching import checked, item_matches, passage_matches
-from memolith.engine.model import ORDINAL_BITS, Caller, Filter, Found, Hit, Item, Passage, Query
-from memolith.engine.past import then
-from memolith.engine.ports import (
-    Asked,
-    Candidate,
-    Evidence,
-    Lexicon,
-    Meaning,
-    Ranked,
-    Ranker,
-    Reader,
-    Store,
-)
+from memolith.engine.validation import plain, when
 from memolith.errors import DiskFull, EmbedderDown, InvalidInput, Unavailable
+from memolith.ports.ranker import Asked, Evidence, Lexicon, Ranked, Ranker
+from memolith.ports.store import Candidate, Reader, Store
+from memolith.ports.vectors import Meaning
 
 MODES = ("hybrid", "vector", "text")
 SIDE, NEAR = 1000, 100

@@ -6,7 +6,7 @@ from pathlib import Path
 
 def parts(name: str) -> dict[str, str]:
     _, *found = re.split(
-        r"^\[(.+)\]\n", Path(__file__).with_name(name).read_text(encoding="utf-8"), flags=re.M
+        r"^\[(.+)\]\n", (Path(__file__).parents[1] / name).read_text(encoding="utf-8"), flags=re.M
     )
     return dict(zip(found[::2], found[1::2], strict=True))
 
@@ -15,7 +15,7 @@ def entries(part: str) -> list[list[str]]:
     return [line.split(" | ", 2) for line in part.strip().splitlines()]
 
 
-TABLES = parts("tables.txt")
+TABLES = parts("engine/tables.txt")
 # Of what is learned while coding: what each is for, and the words that give it away.
 NAMESPACES = {
     name: (about, words.split(", ")) for name, about, words in entries(TABLES["namespaces"])

@@ -5,11 +5,15 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import NamedTuple
 
-from memolith.engine.intake import Intake
-from memolith.engine.model import DAY_S, Attributes, Caller, new_id, shifted
-from memolith.engine.ports import Cipher, Reader, Writer
-from memolith.engine.verbs import Verbs, visible
+from memolith.domain.attributes import Attributes
+from memolith.domain.callers import Caller
+from memolith.domain.clock import DAY_S, shifted
+from memolith.domain.ids import new_id
+from memolith.engine.validation import Intake
+from memolith.engine.writing import Verbs, visible
 from memolith.errors import Conflict, NotFound, Unavailable
+from memolith.ports.cipher import Cipher
+from memolith.ports.store import Reader, Writer
 
 FOLDER = "vault/"
 

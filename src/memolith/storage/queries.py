@@ -11,10 +11,16 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from memolith.engine.events import Event
-from memolith.engine.model import NO_ATTRIBUTES, Audience, Caller, Filter, Item, Json, Link, Passage
-from memolith.engine.ports import ClientKey, Job
+from memolith.domain.attributes import NO_ATTRIBUTES, Json
+from memolith.domain.callers import Audience, Caller
+from memolith.domain.events import Event
+from memolith.domain.items import Item
+from memolith.domain.links import Link
+from memolith.domain.passages import Passage
+from memolith.domain.queries import Filter
 from memolith.errors import SchemaTooNew, StoreCorrupt
+from memolith.ports.client_keys import ClientKey
+from memolith.ports.store import Job
 
 Row = tuple[Any, ...]
 Parameter = str | int | float | bytes | None
@@ -41,7 +47,7 @@ class Queries(dict[str, str]):
         prepared: Callable[[str], str],
     ) -> None:
         super().__init__()
-        for path in (SHARED, SHARED.with_name(file)):
+        for path in (SHARED, SHARED.parent / file):
             parts = _GROUP.split(path.read_text(encoding="utf-8"))
             for form, group, text in zip(parts[1::3], parts[2::3], parts[3::3], strict=True):
                 found = re.findall(r"^(\w+): (.+(?:\n .+)*)", text, re.M)

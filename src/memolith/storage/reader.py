@@ -6,11 +6,17 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, TypeVar
 
-from memolith.engine.events import Event, embedded
-from memolith.engine.intake import storable
-from memolith.engine.model import Caller, Direction, Filter, Item, Link, Page, Passage, iso
-from memolith.engine.ports import NO_LIMIT, Candidate, Statistics
+from memolith.domain.callers import Caller
+from memolith.domain.chunking import embedded
+from memolith.domain.clock import iso
+from memolith.domain.events import Event
+from memolith.domain.items import Item, Page
+from memolith.domain.links import Direction, Link
+from memolith.domain.passages import Passage
+from memolith.domain.queries import Filter
+from memolith.engine.validation import storable
 from memolith.errors import InvalidInput
+from memolith.ports.store import NO_LIMIT, Candidate, Statistics
 from memolith.storage import queries
 from memolith.storage.queries import Parameter, Parameters, Queries, Row, about_passages, filled
 from memolith.storage.terms import indexed, own, scope_tokens, sketch

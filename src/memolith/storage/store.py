@@ -4,10 +4,13 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, NamedTuple, Self
 
-from memolith.engine.events import Changes, Data, Event
-from memolith.engine.model import ORDINAL_BITS, Item, Passage, shifted
-from memolith.engine.ports import ClientKey, Job
+from memolith.domain.clock import shifted
+from memolith.domain.events import Changes, Data, Event
+from memolith.domain.items import Item
+from memolith.domain.passages import ORDINAL_BITS, Passage
 from memolith.errors import TenantMoving
+from memolith.ports.client_keys import ClientKey
+from memolith.ports.store import Job
 from memolith.storage.queries import Parameter, Parameters, columns, key_from
 from memolith.storage.reader import Known, SqlReader
 from memolith.storage.terms import indexed, sketch

@@ -12,7 +12,9 @@ from functools import lru_cache
 
 import apsw
 
-from memolith.engine.model import Audience, Item, Passage
+from memolith.domain.callers import Audience
+from memolith.domain.items import Item
+from memolith.domain.passages import Passage
 
 STOP_WORDS = frozenset(
     "a an the and or but if of at by for with about to from in on is are was were be been do does "

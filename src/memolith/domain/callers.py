@@ -1,0 +1,22 @@
+"""Who acts, and who may see what."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Audience(StrEnum):
+    """Who sees an item beside its owner."""
+
+    USER = "user"
+    PROJECT = "project"
+    ORG = "org"
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who acts: a user of a tenant, and the project he works in."""
+
+    tenant: str = "local"
+    user: str = "local"
+    project: str | None = None
+    admin: bool = False

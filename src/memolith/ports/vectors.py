@@ -1,0 +1,36 @@
+"""Search by meaning."""
+
+from collections.abc import Collection
+from typing import NamedTuple, Protocol
+
+from memolith.domain.callers import Caller
+from memolith.domain.queries import Filter
+from memolith.ports.embedder import Embedder
+from memolith.ports.store import Candidate, Reader
+
+
+class Vectors(Protocol):
+    """Nearest neighbours by meaning."""
+
+    model: str
+
+    def nearest(
+        self,
+        rows: "Reader",
+        caller: Caller,
+        chosen: Filter,
+        query: bytes,
+        limit: int,
+        least: float = -1.0,
+    ) -> list[Candidate]: ...
+    def cosines(self, rows: "Reader", query: bytes, refs: Collection[int]) -> dict[int, float]: ...
+    def beginnings(
+        self, rows: "Reader", caller: Caller, chosen: Filter
+    ) -> list[tuple[int, bytes]]: ...
+
+
+class Meaning(NamedTuple):
+    """A model and the vectors it made."""
+
+    embedder: Embedder
+    vectors: Vectors
