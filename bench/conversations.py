@@ -69,7 +69,7 @@ def embed(app: App, texts: list[str]) -> None:
     """Give every message the vector that the model made of its text."""
     rows, numbers = vectors(len(texts)), {text: n for n, text in enumerate(texts)}
     with app.store.writing(ME.tenant) as writer:
-        while jobs := writer.lease("embed", app.clock.now(), 1000, 600):
+        while jobs := writer.lease_jobs("embed", app.clock.now(), 1000, 600):
             for job in jobs:
                 for (ref, seen, _), passage in zip(
                     writer.unembedded(job.tenant, job.stream, MiniLM.id),
@@ -80,7 +80,7 @@ def embed(app: App, texts: list[str]) -> None:
                     writer.put_vector(
                         ref, MiniLM.id, digest, quantised(rows[numbers[passage.text]].tobytes())
                     )
-                writer.done(job)
+                writer.finish_job(job)
     app.renew(always=True)
 
 

@@ -56,14 +56,14 @@ def fill(app: App, count: int) -> dict[str, int]:
                 item = app.engine.remember_in(store, ME, draft, Intake(Limits(), "allow")).item
                 numbers[item.id] = n
     with app.store.writing(ME.tenant) as store:
-        while jobs := store.lease("embed", app.clock.now(), 5000, 60):
+        while jobs := store.lease_jobs("embed", app.clock.now(), 5000, 60):
             for job in jobs:
                 for ref, text, _ in store.unembedded(job.tenant, job.stream, MiniLM.id):
                     digest = hashlib.blake2b(text.encode(), digest_size=16).digest()
                     store.put_vector(
                         ref, MiniLM.id, digest, quantised(rows[numbers[job.stream]].tobytes())
                     )
-                store.done(job)
+                store.finish_job(job)
     return numbers
 
 

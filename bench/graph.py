@@ -37,7 +37,7 @@ def write(app: App, streams: list[tuple[str, str, dict[str, object]]]) -> None:
     while batch := list(islice(source, BATCH)):
         with app.store.writing(ME.tenant) as rows:
             for stream, type, data in batch:
-                event = rows.stamp(stream, 1, type, data, ME.user, app.clock.now())  # type: ignore[arg-type]
+                event = rows.next_event(stream, 1, type, data, ME.user, app.clock.now())  # type: ignore[arg-type]
                 rows.append(event, fold(None, event))
 
 

@@ -28,7 +28,7 @@ from memolith.domain.passages import ORDINAL_BITS, Block
 from memolith.domain.queries import Filter
 from memolith.engine.recall import SIDE, Query
 from memolith.engine.validation import Intake, Limits
-from memolith.ports.store import Job
+from memolith.ports.outbox import Job
 from memolith.retrieval.embedding.minilm import MiniLM
 from memolith.settings import Settings
 
@@ -94,7 +94,7 @@ def fill(filled: Filled, split: dict[str, range]) -> None:
                 ).digest()
                 with getattr(store.db, "pipeline", nullcontext)():
                     store.put_vector(place, MiniLM.id, digest, app.stage.row(rows[n].tobytes()))
-                    store.done(Job(tenant, item.seq, "embed", item.id, 1))
+                    store.finish_job(Job(tenant, item.seq, "embed", item.id, 1))
                 filled.places.setdefault(tenant, {})[place] = n
 
     with ThreadPoolExecutor(4 if filled.postmaster else 1) as pool:

@@ -87,7 +87,7 @@ def report(count, name, rows, asked, numbers, store, index, chosen, peer) -> Non
     for query in asked:
         exact = set(kept[np.argpartition(-(matrix @ query), 10)[:10]].tolist())
         places = [ref for ref, _ in index.nearest(store, ME, chosen, query.tobytes(), 10)]
-        ids = {place: item.id for place, (item, _) in store.places(places).items()}
+        ids = {place: item.id for place, (item, _) in store.passages_at(places).items()}
         found += len(exact & {numbers[ids[place]] for place in places})
     line = (
         f"{count:>9,} {name:6} ours p50 {p50:6.2f} p95 {p95:6.2f} ms  recall@10 {found / 10 / len(asked):.3f}  "

@@ -113,7 +113,7 @@ def dump_tenant(store: Store, tenant: str) -> dict[str, list[dict[str, Any]]]:
             ],
             "access": [
                 {"item": id, "read": read}
-                for id, read in sorted(rows.access(tenant, [item.id for item in items]).items())
+                for id, read in sorted(rows.accesses(tenant, [item.id for item in items]).items())
             ],
         }
     plain = json.loads(json.dumps(found, default=dict, sort_keys=True))

@@ -154,7 +154,7 @@ class App:
         if self._settled:
             return embedder
         with self.store.reading(None) as rows:
-            models, waiting = rows.models(), rows.waiting(None, "embed", 1)
+            models, waiting = rows.models(), rows.count_waiting(None, "embed", 1)
         if models.keys() - {embedder.id} and not self._queued:
             with self.store.writing(None) as writer:
                 writer.do("queue_missing", model=embedder.id, now=self.clock.now())
@@ -301,7 +301,7 @@ class App:
                 if (
                     len(models) > 1
                     and self.embedder.id in models
-                    and not rows.waiting(None, "embed", 1)
+                    and not rows.count_waiting(None, "embed", 1)
                 ):
                     rows.do("vectors_of_others", model=self.embedder.id)
         self.engine.flush_reads()

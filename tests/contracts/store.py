@@ -25,7 +25,9 @@ from memolith.engine.engine import Engine
 from memolith.engine.matching import checked
 from memolith.errors import InvalidInput, StoreBusy, VersionConflict
 from memolith.ports.client_keys import ClientKey
-from memolith.ports.store import Job, Statistics, Store, Writer
+from memolith.ports.outbox import Job
+from memolith.ports.store import Store, Writer
+from memolith.ports.text_index import Statistics
 from memolith.ports.vectors import Vectors
 from memolith.storage import terms
 from memolith.storage.store import StoredKeys
@@ -139,7 +141,7 @@ def append(
 ) -> Event:
     """Write one event as the engine does."""
     version = before.version if before else 0
-    event = rows.stamp(
+    event = rows.next_event(
         stream,
         version + 1,
         type,
@@ -185,7 +187,7 @@ def search(
             limit,
         )
         assert [one[1] for one in found] == sorted((one[1] for one in found), reverse=True)
-        items = rows.places([one[0] for one in found])
+        items = rows.passages_at([one[0] for one in found])
     return [items[one[0]][0].id for one in found]
 
 
@@ -200,7 +202,7 @@ def nearest(
     """The ids of the items whose passages are nearest, best first."""
     with store.reading(caller.tenant) as rows:
         found = stage.nearest(rows, caller, checked(chosen), query, limit)
-        items = rows.places([one[0] for one in found])
+        items = rows.passages_at([one[0] for one in found])
     assert [one[1] for one in found] == sorted((one[1] for one in found), reverse=True)
     return [items[one[0]][0].id for one in found]
 
@@ -209,7 +211,7 @@ def listed(
     store: Store, chosen: Filter = Filter(), caller: Caller = ME, **how: object
 ) -> list[str]:
     with store.reading(caller.tenant) as rows:
-        return [item.id for item in rows.listing(caller, checked(chosen), **how).items]  # type: ignore[arg-type]
+        return [item.id for item in rows.list_items(caller, checked(chosen), **how).items]  # type: ignore[arg-type]
 
 
 def embed(
@@ -232,7 +234,7 @@ def lease(
     store: Store, seconds: float, limit: int = 10, tenant: str | None = None, lease_s: int = 60
 ) -> list[Job]:
     with store.writing(tenant) as rows:
-        return rows.lease("embed", moment(seconds), limit, lease_s, tenant)
+        return rows.lease_jobs("embed", moment(seconds), limit, lease_s, tenant)
 
 
 def streams(jobs: Sequence[Job]) -> list[str]:
@@ -290,8 +292,11 @@ class StoreContract:
                 Statistics(0, 0.0, {}),
                 [],
             )
-            assert (rows.listing(ME, Filter()).total, rows.counts(ME, Filter(), "kind")) == (0, {})
-            assert (rows.outbox_counts("local"), rows.waiting("local", "embed")) == ({}, 0)
+            assert (
+                rows.list_items(ME, Filter()).total,
+                rows.count_items_by(ME, Filter(), "kind"),
+            ) == (0, {})
+            assert (rows.outbox_counts("local"), rows.count_waiting("local", "embed")) == ({}, 0)
         assert (search(store, "zebra"), store.check(), dump(store)) == ([], [], {})
 
     def test_an_event_is_read_back_as_it_was_written_by_every_way_there_is(
@@ -337,7 +342,7 @@ class StoreContract:
         with taken_back(store) as rows:
             append(rows, "a")
             rows.queue("embed", "a", 2)
-            rows.touch({"kept": (1, T0)})
+            rows.add_accesses({"kept": (1, T0)})
         assert (dump(store), outbox(store)) == (before, {"pending": 1})
 
     def test_a_version_is_written_once(self, store: Store) -> None:
@@ -413,7 +418,7 @@ class StoreContract:
         with store.reading("local") as rows:
             assert rows.last_seq("local") == 1
             engine.remember(ME, note("zebra", id="b"))
-            assert (rows.last_seq("local"), rows.listing(ME, Filter()).total) == (1, 1)
+            assert (rows.last_seq("local"), rows.list_items(ME, Filter()).total) == (1, 1)
             assert len(rows.search_text(ME, Filter(), ["zebra"], [], False, 10)) == 1
         assert listed(store) == ["b", "a"]
 
@@ -512,14 +517,20 @@ class StoreContract:
         engine.remember(THEM, note("The zebra drinks tea at five.", id="b"))
         engine.remember(ME, note("Yes.", id="word"))
         with store.reading("local") as rows:
-            assert rows.alike(ME, text, 1, Filter()) == rows.alike(ME, text, 2, Filter()) == {"a"}
-            assert rows.alike(ME, text, 1, Filter(kinds=("memory",))) == set()
-            assert rows.alike(Caller(user="bob"), text, 1, Filter()) == set()
-            assert rows.alike(ME, text + " Always alone.", 1, Filter()) == {"a"}
-            assert rows.alike(ME, "Quite another matter is told here.", 1, Filter()) == set()
-            assert rows.alike(ME, " yes.", 1, Filter()) == {"word"}
             assert (
-                rows.alike(ME, "yes.", 2, Filter()) == rows.alike(ME, "yes!", 1, Filter()) == set()
+                rows.items_like(ME, text, 1, Filter())
+                == rows.items_like(ME, text, 2, Filter())
+                == {"a"}
+            )
+            assert rows.items_like(ME, text, 1, Filter(kinds=("memory",))) == set()
+            assert rows.items_like(Caller(user="bob"), text, 1, Filter()) == set()
+            assert rows.items_like(ME, text + " Always alone.", 1, Filter()) == {"a"}
+            assert rows.items_like(ME, "Quite another matter is told here.", 1, Filter()) == set()
+            assert rows.items_like(ME, " yes.", 1, Filter()) == {"word"}
+            assert (
+                rows.items_like(ME, "yes.", 2, Filter())
+                == rows.items_like(ME, "yes!", 1, Filter())
+                == set()
             )
 
     # Filters, sorts, pages
@@ -534,8 +545,8 @@ class StoreContract:
         assert set(nearest(zoo, vectors_on(zoo, MODEL, 8), vector_of("a"), chosen)) == set(wanted)
         with zoo.reading("local") as rows:
             assert (
-                rows.listing(ME, chosen).total
-                == sum(rows.counts(ME, chosen, "kind").values())
+                rows.list_items(ME, chosen).total
+                == sum(rows.count_items_by(ME, chosen, "kind").values())
                 == len(wanted)
             )
 
@@ -568,11 +579,14 @@ class StoreContract:
             "project": {None: 4, "p1": 1, "p2": 1},
         }
         with zoo.reading("local") as rows:
-            assert {by: rows.counts(ME, Filter(), by) for by in wanted} == wanted
-            assert next(iter(rows.counts(ME, Filter(), "kind"))) == "memory"
-            assert rows.counts(ME, Filter(tags_any=("red",)), "tag") == {"red": 2, "round": 1}
+            assert {by: rows.count_items_by(ME, Filter(), by) for by in wanted} == wanted
+            assert next(iter(rows.count_items_by(ME, Filter(), "kind"))) == "memory"
+            assert rows.count_items_by(ME, Filter(tags_any=("red",)), "tag") == {
+                "red": 2,
+                "round": 1,
+            }
             with pytest.raises(InvalidInput) as caught:
-                rows.counts(ME, Filter(), "owner; --")
+                rows.count_items_by(ME, Filter(), "owner; --")
         assert caught.value.field == "by"
 
     @pytest.mark.parametrize("descending", [True, False])
@@ -587,7 +601,7 @@ class StoreContract:
         ]
         engine.tag(ME, made[0], add=["late"])
         with store.writing("local") as rows:
-            rows.touch(
+            rows.add_accesses(
                 {id: (count, moment(count)) for id, count in zip(made[3:6], (7, 9, 8), strict=True)}
             )
         read = made[0:3] + made[6:] + [made[3], made[5], made[4]]
@@ -600,7 +614,7 @@ class StoreContract:
         }[sort]
         with store.reading("local") as rows:
             pages = [
-                rows.listing(ME, Filter(), sort, descending, 10, offset)
+                rows.list_items(ME, Filter(), sort, descending, 10, offset)
                 for offset in range(0, 40, 10)
             ]
         assert [item.id for page in pages for item in page.items] == (
@@ -610,7 +624,7 @@ class StoreContract:
 
     def test_an_unknown_sort_is_refused_by_name(self, store: Store) -> None:
         with store.reading("local") as rows, pytest.raises(InvalidInput) as caught:
-            rows.listing(ME, Filter(), "title; drop table item")
+            rows.list_items(ME, Filter(), "title; drop table item")
         assert caught.value.field == "sort"
 
     @pytest.mark.parametrize("audience", list(Audience))
@@ -640,7 +654,7 @@ class StoreContract:
             ), name
             assert nearest(store, stage, vector_of("a"), caller=caller) == wanted, name
             with store.reading(caller.tenant) as rows:
-                assert sum(rows.counts(caller, Filter(), "kind").values()) == len(wanted)
+                assert sum(rows.count_items_by(caller, Filter(), "kind").values()) == len(wanted)
 
     # Text
 
@@ -751,7 +765,7 @@ class StoreContract:
         with zoo.reading("local") as rows:
             found = rows.search_text(ME, Filter(kinds=("conversation",)), ["zebra"], [], False, 10)
             assert {one[0] & 2**ORDINAL_BITS - 1 for one in found} == {0, 1}
-            there = rows.places([one[0] for one in found] + [2**40 << ORDINAL_BITS | 3])
+            there = rows.passages_at([one[0] for one in found] + [2**40 << ORDINAL_BITS | 3])
             assert {
                 place: (item.id, passage.item, passage.ordinal)
                 for place, (item, passage) in there.items()
@@ -890,7 +904,7 @@ class StoreContract:
             embed(store, "a", vector_of("a"), caller)
         for job in lease(store, 0):
             with store.writing(job.tenant) as rows:
-                rows.done(job)
+                rows.finish_job(job)
         with store.writing(None) as rows:
             rows.do("queue_missing", model=MODEL, now=moment(1))
         assert sorted((job.tenant, job.stream) for job in lease(store, 2)) == [
@@ -968,10 +982,13 @@ class StoreContract:
         assert ([job.stream for job in back], {job.attempts for job in back}) == (["c", "b"], {2})
         assert streams(lease(store, 61, tenant="globex")) == ["d"]
         with store.reading("local") as rows:
-            assert (rows.waiting("local", "embed"), rows.waiting("local", "embed", 2)) == (3, 2)
-            assert rows.waiting("local", "mirror") == 0
+            assert (
+                rows.count_waiting("local", "embed"),
+                rows.count_waiting("local", "embed", 2),
+            ) == (3, 2)
+            assert rows.count_waiting("local", "mirror") == 0
         with store.reading(None) as rows:
-            assert rows.waiting(None, "embed") == 4
+            assert rows.count_waiting(None, "embed") == 4
         engine.erase(ME, "a")
         assert streams(lease(store, 900, tenant="local")) == ["c", "b"]
 
@@ -982,7 +999,7 @@ class StoreContract:
             engine.remember(caller, note("text"))
         (job,) = lease(store, 0, tenant="local")
         with store.writing("local") as rows:
-            rows.done(job)
+            rows.finish_job(job)
         assert (outbox(store), outbox(store, "globex")) == ({"processed": 1}, {"pending": 1})
         assert outbox(store, None) == {"processed": 1, "pending": 1}
         assert lease(store, 3600, tenant="local") == []
@@ -996,7 +1013,7 @@ class StoreContract:
             (job,) = lease(store, now, tenant="local")
             assert job.attempts == attempt
             with store.writing("local") as rows:
-                rows.postpone(job, moment(now), "out of luck", 3)
+                rows.postpone_job(job, moment(now), "out of luck", 3)
             if attempt < 3:
                 assert outbox(store) == {"pending": 1}
                 pauses.append(self._pause(store, now))
@@ -1019,7 +1036,7 @@ class StoreContract:
         """After how many seconds work is due again, tried without keeping the lease."""
         for seconds in range(1, 4000):
             with taken_back(store) as rows:
-                due = rows.lease("embed", moment(now + seconds), 1, 60, "local")
+                due = rows.lease_jobs("embed", moment(now + seconds), 1, 60, "local")
             if due:
                 return seconds
         raise AssertionError("the work never comes back")
@@ -1079,7 +1096,7 @@ class StoreContract:
         engine.link(ME, "b", "a", "about", attributes={"k": words[5]}, id="kept")
         (ref,) = embed(store, "a", vector_of("a"), digest=b"e" * 16)
         with store.writing("local") as rows:
-            rows.touch({"a": (1, T0)})
+            rows.add_accesses({"a": (1, T0)})
         engine.revise(ME, "a", Patch(status="done"))
         engine.erase(ME, "a")
         assert [word for word in words if word in json.dumps(dump(store)).lower()] == []
@@ -1095,13 +1112,13 @@ class StoreContract:
             assert (
                 rows.item("local", "a"),
                 rows.passages("local", "a"),
-                rows.access("local", ["a"]),
+                rows.accesses("local", ["a"]),
             ) == (None, [], {})
             assert (rows.neighbours("local", ["b"], "both"), rows.link_streams("local", "b")) == (
                 [],
                 [],
             )
-            assert (rows.places([ref]), rows.speakers("local")) == ({}, [])
+            assert (rows.passages_at([ref]), rows.speakers("local")) == ({}, [])
             assert vectors().cosines(rows, vector_of("a"), [ref]) == {}
             assert rows.vector_by_digest("local", b"e" * 16, MODEL) is None
             assert rows.statistics("local", words).frequencies == {}
@@ -1114,9 +1131,9 @@ class StoreContract:
         engine.remember(ME, note("x", id="a"))
         engine.erase(ME, "a")
         with store.writing("local") as rows:
-            rows.touch({"a": (1, T0), "never": (2, T0)})
+            rows.add_accesses({"a": (1, T0), "never": (2, T0)})
         with store.reading("local") as rows:
-            assert rows.access("local", ["a", "never"]) == {}
+            assert rows.accesses("local", ["a", "never"]) == {}
 
     # Verify, rebuild, carry
 
@@ -1211,7 +1228,7 @@ class StoreContract:
         engine.unlink(ME, "l")
         engine.erase(ME, "b")
         with store.writing("local") as rows:
-            rows.touch({"a": (5, T0)})
+            rows.add_accesses({"a": (5, T0)})
         assert dump_tenant(store, "globex") == before
         assert search(store, "zebra okapi") == ["a"]
         assert search(store, "okapi", caller=THEM) == []
@@ -1219,7 +1236,7 @@ class StoreContract:
         assert nearest(store, stage, vector_of("a")) == []
         with store.reading("globex") as rows:
             assert rows.statistics("globex", ["okapi", "zebra"]).frequencies == {"zebra": 2}
-            assert rows.access("globex", ["a"]) == {}
+            assert rows.accesses("globex", ["a"]) == {}
             assert [job.tenant for job in lease(store, 0, 100, "globex")] == ["globex"] * 2
 
     @pytest.mark.parametrize("name", HOSTILE, ids=lambda name: ascii(name[:20]))
@@ -1249,9 +1266,9 @@ class StoreContract:
         engine.remember(ME, note("x", id="a"))
         for which, count, at in ((store, 2, 5), (reopen(), 3, 4)):
             with which.writing("local") as rows:
-                rows.touch({"a": (count, moment(at))})
+                rows.add_accesses({"a": (count, moment(at))})
         with store.reading("local") as rows:
-            assert rows.access("local", ["a", "b"]) == {"a": (5, moment(5))}
+            assert rows.accesses("local", ["a", "b"]) == {"a": (5, moment(5))}
             assert rows.last_seq("local") == 1
 
     def test_client_keys_are_added_found_used_and_revoked(

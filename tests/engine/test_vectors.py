@@ -90,7 +90,7 @@ class Shelf:
     ) -> list[str]:
         with self.app.store.reading(caller.tenant) as store:
             found = index.nearest(store, caller, chosen, query.tobytes(), limit)
-            items = store.places([one[0] for one in found])
+            items = store.passages_at([one[0] for one in found])
         assert [one[1] for one in found] == sorted((one[1] for one in found), reverse=True)
         assert len({one[0] for one in found}) == len(found), "the same passage twice"
         return [items[one[0]][0].id for one in found]
@@ -186,7 +186,7 @@ def test_scores_are_cosines(large):
     with large.app.store.reading(ME.tenant) as store:
         found = index.nearest(store, ME, Filter(), query.tobytes(), 10)
         exact = index.cosines(store, query.tobytes(), [one[0] for one in found])
-        items = store.places([one[0] for one in found])
+        items = store.passages_at([one[0] for one in found])
     for one in found:
         assert one[1] == pytest.approx(exact[one[0]], abs=1e-5)
         assert one[1] == pytest.approx(float(large.rows[items[one[0]][0].id] @ query), abs=0.01)

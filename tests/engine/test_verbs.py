@@ -182,7 +182,7 @@ def test_erasing_leaves_no_byte_of_text_title_tags_metadata_speaker_and_links(ap
     assert [word for word in words if word.encode() in data] == []
     refused(NotFound, app.engine.read, ME, id, forgotten=True)
     with app.store.reading(None) as rows:
-        assert (rows.access(ME.tenant, [id]), list(rows.all_links(ME.tenant))) == ({}, [])
+        assert (rows.accesses(ME.tenant, [id]), list(rows.all_links(ME.tenant))) == ({}, [])
     assert app.engine.upkeep.verify() == []
 
 
@@ -438,13 +438,13 @@ def test_access_counts_are_no_events_and_are_written_with_the_next_flush(app):
     for _ in range(3):
         app.engine.note_read(ME, id)
     with app.store.reading(None) as rows:
-        assert rows.access(ME.tenant, [id]) == {}
+        assert rows.accesses(ME.tenant, [id]) == {}
     app.engine.flush_reads()
     app.engine.note_read(ME, id)
     app.close()
     again = open_app(app.settings)
     with again.store.reading(None) as rows:
-        assert rows.access(ME.tenant, [id])[id][0] == 4
+        assert rows.accesses(ME.tenant, [id])[id][0] == 4
     assert length(again) == 1
     assert [item.id for item in again.engine.listing(ME, sort="access_count").items] == [id]
     again.close()
@@ -456,7 +456,7 @@ def test_a_read_that_was_not_yet_written_leaves_no_trace_of_an_erased_item(app):
     app.engine.erase(ME, id)
     app.engine.flush_reads()
     with app.store.reading(None) as rows:
-        assert rows.access(ME.tenant, [id]) == {}
+        assert rows.accesses(ME.tenant, [id]) == {}
 
 
 # Secrets

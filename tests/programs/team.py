@@ -331,7 +331,7 @@ def settle(account: Account, database: str) -> list[str]:
 def backlog(database: str, tenant: str) -> int:
     """How many texts of a tenant wait for their vectors."""
     with closing(PostgresStore(database)) as store, store.reading(tenant) as rows:
-        return rows.waiting(tenant, "embed", 1_000_000)
+        return rows.count_waiting(tenant, "embed", 1_000_000)
 
 
 def drained(database: str, *tenants: str) -> None:

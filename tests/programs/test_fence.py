@@ -88,8 +88,8 @@ def database(server: Server) -> str:
                 rows.put_vector(
                     rows.unembedded(tenant, first, "model")[0][0], "model", b"d" * 16, "[1,0]"
                 )
-                rows.touch({first: (1, "2026-01-01T00:00:00Z")})
-                rows.done(rows.lease("embed", "2030-01-01T00:00:00Z", 1, 60, tenant)[0])
+                rows.add_accesses({first: (1, "2026-01-01T00:00:00Z")})
+                rows.finish_job(rows.lease_jobs("embed", "2030-01-01T00:00:00Z", 1, 60, tenant)[0])
     name = urlsplit(url).path.strip("/")
     for tenant in ("acme", "globex"):
         for text in (

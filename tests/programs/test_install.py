@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 from memolith.doors.cli.memory_commands import command, parser
+from memolith.doors.install import clients as install
 from memolith.doors.install.clients import CLIENTS, places
-from memolith.doors.install.clients import clients as install
 from memolith.doors.install.config_text import EDIT, READ
 from memolith.errors import AlreadyExists, Conflict, Denied, InvalidInput
 from tests.programs.children import SRC

@@ -176,8 +176,8 @@ def shelved(folder: Path, count: int) -> App:
             store.unembedded(ME.tenant, item.id, MiniLM.id), rows, strict=True
         ):
             store.put_vector(ref, MiniLM.id, os.urandom(16), quantised(row.tobytes()))
-        for job in store.lease("embed", app.clock.now(), 10, 60):
-            store.done(job)
+        for job in store.lease_jobs("embed", app.clock.now(), 10, 60):
+            store.finish_job(job)
     return app
 
 

@@ -79,7 +79,7 @@ def contradicts(first: str, second: str) -> bool:
 def known(rows: Reader, caller: Caller, kind: str, text: str, but: str = "") -> tuple[Similar, ...]:
     """The items of a kind, but one, with a text or with most of its word sequences, the nearest first."""
     pieces, among = chunk(text), Filter(kinds=(kind,))
-    if not (ids := rows.alike(caller, pieces[0], len(pieces), among) - {but}):
+    if not (ids := rows.items_like(caller, pieces[0], len(pieces), among) - {but}):
         return ()
     titles, texts = rows.items(caller.tenant, ids), rows.passages_of(caller.tenant, ids)
     found = []
@@ -152,7 +152,7 @@ def appraise_again(rows: Writer, ids: Iterable[str], actor: str, now: str) -> No
         if item.kind == "concept" and item.attributes.get("certainty_source") != "given":
             worth = _worth(rows, item, rows.passages(rows.tenant, item.id))
             if worth["certainty_score"] != item.attributes.get("certainty_score"):
-                event = rows.stamp(
+                event = rows.next_event(
                     item.id, item.version + 1, "appraised", {"attributes": worth}, actor, now
                 )
                 rows.append(event, fold(item, event))
@@ -172,4 +172,4 @@ def _worth(rows: Reader, item: Item, passages: Sequence[Passage]) -> dict[str, J
 
 def _alike(rows: Reader, item: Item, passages: Sequence[Passage]) -> set[str]:
     owner = Caller(item.tenant, item.owner, item.project)
-    return rows.alike(owner, passages[0].text, len(passages), CONCEPTS) - {item.id}
+    return rows.items_like(owner, passages[0].text, len(passages), CONCEPTS) - {item.id}

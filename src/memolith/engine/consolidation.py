@@ -14,7 +14,7 @@ from memolith.engine.engine import Engine
 from memolith.engine.insights import ALIKE, ON_TOPIC, grouped
 from memolith.engine.recall import SIDE
 from memolith.errors import Unavailable, VersionConflict
-from memolith.ports.store import MOST_LISTED
+from memolith.ports.items import MOST_LISTED
 from memolith.redaction.detector import headline
 
 # Memories that belong together, the oldest first, how similar they are at least, and what is made of them.

@@ -52,7 +52,7 @@ def newest(store: Store, caller: Caller, budget: int, chosen: Filter) -> str:
         items = {
             item.id: item
             for way in (*ways, chosen)
-            for item in rows.listing(caller, way, "updated_at", True, MOST, counted=False).items
+            for item in rows.list_items(caller, way, "updated_at", True, MOST, counted=False).items
             if item.project in (None, caller.project)
         }
         texts = rows.passages_of(caller.tenant, items)

@@ -73,7 +73,7 @@ def stale(
         ),
     )
     with engine.store.reading(caller.tenant) as rows:
-        items = rows.listing(caller, chosen, "updated_at", False, 2**31, counted=False).items
+        items = rows.list_items(caller, chosen, "updated_at", False, 2**31, counted=False).items
     reads = engine.accesses(caller, [item.id for item in items])
     last = {item.id: max(item.updated_at, reads.get(item.id, (0, ""))[1]) for item in items}
     scores = {item.id: float(cast(float, item.attributes["importance_score"])) for item in items}
@@ -84,7 +84,7 @@ def stale(
     with engine.store.reading(caller.tenant) as rows:
         sizes = rows.text_sizes(caller.tenant, [item.id for item in old])
         old = [item for item in old if item.id in sizes]
-        firsts = rows.places({sizes[item.id][0] + n for item in old[:most] for n in range(3)})
+        firsts = rows.passages_at({sizes[item.id][0] + n for item in old[:most] for n in range(3)})
     begins = {item.id: "" for item in old}
     for _, (item, passage) in sorted(firsts.items()):
         begins[item.id] += passage.text if passage.block == 0 else ""

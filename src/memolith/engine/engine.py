@@ -26,8 +26,8 @@ from memolith.engine.writing import Verbs, gone, visible
 from memolith.errors import DiskFull, InvalidInput, Unavailable
 from memolith.ports.analyst import Analyst
 from memolith.ports.cipher import Cipher
+from memolith.ports.items import MOST_LISTED
 from memolith.ports.repository import Checkout
-from memolith.ports.store import MOST_LISTED
 
 FLUSH_WAIT_S = 0.5
 
@@ -95,11 +95,11 @@ class Engine(Verbs):
         if not 0 <= offset < 2**62:
             raise InvalidInput("The offset cannot be negative or astronomic.", field="offset")
         with self.store.reading(caller.tenant) as rows:
-            return rows.listing(caller, checked(chosen), sort, descending, limit, offset)
+            return rows.list_items(caller, checked(chosen), sort, descending, limit, offset)
 
     def counts(self, caller: Caller, by: str, chosen: Filter = Filter()) -> dict[str, int]:
         with self.store.reading(caller.tenant) as rows:
-            return rows.counts(caller, checked(chosen), by)
+            return rows.count_items_by(caller, checked(chosen), by)
 
     def explore(
         self,
@@ -183,7 +183,7 @@ class Engine(Verbs):
         # Not in the middle of a flush, which would hide what it is writing.
         with self._flushing, self.store.reading(caller.tenant) as rows:
             found, waiting = (
-                rows.access(caller.tenant, ids),
+                rows.accesses(caller.tenant, ids),
                 _counted(self._reads.copy(), caller.tenant),
             )
         return found | {
@@ -198,7 +198,7 @@ class Engine(Verbs):
             for tenant in {read[0] for read in reads}:
                 try:
                     with self.store.writing(tenant, FLUSH_WAIT_S) as rows:
-                        rows.touch(_counted(reads, tenant))
+                        rows.add_accesses(_counted(reads, tenant))
                 except (DiskFull, Unavailable):
                     # Not now; they are written with the next flush.
                     self._reads.extend(read for read in reads if read[0] == tenant)

@@ -23,7 +23,8 @@ from memolith.engine.matching import item_matches
 from memolith.engine.writing import sees_both, visible
 from memolith.errors import InvalidInput, NotFound
 from memolith.ports.analyst import Finding
-from memolith.ports.store import MOST_LISTED, Reader, Store
+from memolith.ports.items import MOST_LISTED
+from memolith.ports.store import Reader, Store
 
 if TYPE_CHECKING:
     from memolith.engine.engine import Engine
@@ -233,7 +234,7 @@ def survey(
 ) -> Neighbourhood:
     """The items that pass the filter, the most linked first, and their links to what passes the other one."""
     known = chosen if moment.as_of is None else replace(chosen, forgotten=None)
-    listed = rows.listing(caller, known, "created_at", False, MOST_LISTED, counted=False).items
+    listed = rows.list_items(caller, known, "created_at", False, MOST_LISTED, counted=False).items
     items = seen(rows, caller, [item.id for item in listed], chosen, moment)
     links = standing(rows, caller.tenant, items, "outgoing", types, moment)
     ends = seen(rows, caller, {link.target for link in links}, reach, moment)
@@ -306,7 +307,7 @@ def find(engine: Engine, caller: Caller, name: str, field: str, chosen: Filter =
         found = seen(rows, caller, [name], chosen) or {
             item.id: item
             for way in ways
-            for item in rows.listing(caller, way, limit=MOST_LISTED).items
+            for item in rows.list_items(caller, way, limit=MOST_LISTED).items
             if _names(item) & {one.casefold() for one in spelled}
         }
     if len(found) > 1:
@@ -516,7 +517,7 @@ def _sure(found: Sequence[Finding], least: float) -> list[Finding]:
 
 
 def _known(rows: Reader, caller: Caller) -> tuple[Item, ...]:
-    return rows.listing(caller, ENTITIES, "created_at", False, MOST_LISTED, counted=False).items
+    return rows.list_items(caller, ENTITIES, "created_at", False, MOST_LISTED, counted=False).items
 
 
 def _spelled(item: Item) -> list[str]:

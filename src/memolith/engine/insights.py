@@ -16,7 +16,7 @@ from memolith.engine.recall import Recall
 from memolith.engine.writing import Verbs
 from memolith.errors import Unavailable
 from memolith.ports.analyst import Analyst, Finding
-from memolith.ports.store import NO_LIMIT
+from memolith.ports.event_log import NO_LIMIT
 
 MOST_PAIRS = 2000
 ALIKE, ON_TOPIC, STEADY = 0.78, 0.5, 0.25
@@ -78,7 +78,7 @@ class Insights(NamedTuple):
             with self.engine.store.reading(caller.tenant) as rows:
                 ids = [
                     item.id
-                    for item in rows.listing(caller, chosen, limit=most, counted=False).items
+                    for item in rows.list_items(caller, chosen, limit=most, counted=False).items
                 ]
         texts, narrow = self.texts(caller, ids), Filter(kinds=chosen.kinds, ids=tuple(ids))
         pairs, warnings = (
@@ -99,7 +99,7 @@ class Insights(NamedTuple):
         """What a user wrote about in the last days, the trend, at which hours, and in which namespaces."""
         first = date.fromisoformat(self.engine.clock.now()[:10]) - timedelta(days=days - 1)
         with self.engine.store.reading(caller.tenant) as rows:
-            items = rows.listing(
+            items = rows.list_items(
                 caller, replace(chosen, since=first.isoformat()), limit=NO_LIMIT, counted=False
             ).items
             named = rows.items(

@@ -58,7 +58,7 @@ class Upkeep(NamedTuple):
                         rows.apply(Changes(link=state.row))
                     done += len(events)
                     progress(done, rows.last_seq(tenant))
-                rows.finish()
+                rows.write_totals()
         return done
 
     def export(self, tenant: str) -> Iterator[str]:
@@ -138,7 +138,7 @@ def _import_event(rows: Writer, raw: Json, versions: dict[str, int], intake: Int
     if event.key and rows.event(tenant, actor=event.actor, key=event.key):
         raise Conflict("its idempotency key is used here already.", field="key", id=stream)
     data = cast("dict[str, Json]", intake.without_secrets(event.data, depth=OUTER))
-    stamped = rows.stamp(stream, event.version, event.type, data, event.actor, at, event.key)
+    stamped = rows.next_event(stream, event.version, event.type, data, event.actor, at, event.key)
     with translated(StoreCorrupt, InvalidInput, "{error}", "event"):
         changes = changes_of(rows, stamped)
     if item := changes.item:
@@ -242,15 +242,15 @@ def carry_rest(source: Store, target: Store, tenant: str) -> None:
     """Copy what is no event: settings, the vault, and how often items were read. Doing it twice changes nothing."""
     with source.reading(tenant) as rows:
         ids = [item.id for item in rows.all_items(tenant)]
-        reads, records = rows.access(tenant, ids), rows.records(tenant)
+        reads, records = rows.accesses(tenant, ids), rows.records(tenant)
     with target.writing(tenant) as rows:
         for name, value in records.items():
             rows.put_record(tenant, name, value)
-        known = rows.access(tenant, ids)
+        known = rows.accesses(tenant, ids)
         missing = {
             id: (count - known.get(id, (0, ""))[0], last) for id, (count, last) in reads.items()
         }
-        rows.touch({id: read for id, read in missing.items() if read[0] > 0})
+        rows.add_accesses({id: read for id, read in missing.items() if read[0] > 0})
 
 
 def unequal(source: Store, target: Store, tenant: str) -> list[str]:
@@ -280,5 +280,5 @@ def _draft(record: dict[str, Json]) -> Draft:
     return Draft(
         blocks=(Block(cast(str, record.get("content"))),),
         attributes=cast("dict[str, Json]", record.get("metadata", {})),
-        **same,
-    )  # type: ignore[arg-type]
+        **same,  # type: ignore[arg-type]
+    )

@@ -18,7 +18,8 @@ from memolith.engine.matching import checked, item_matches, passage_matches
 from memolith.engine.validation import plain, when
 from memolith.errors import DiskFull, EmbedderDown, InvalidInput, Unavailable
 from memolith.ports.ranker import Asked, Evidence, Lexicon, Ranked, Ranker
-from memolith.ports.store import Candidate, Reader, Store
+from memolith.ports.store import Reader, Store
+from memolith.ports.text_index import Candidate
 from memolith.ports.vectors import Meaning
 
 MODES = ("hybrid", "vector", "text")
@@ -74,7 +75,7 @@ class Recall:
         with self._reading(caller, "hybrid", warnings) as (rows, meaning):
             begun = meaning.vectors.beginnings(rows, caller, checked(chosen)) if meaning else []
             near = self.ranker.pairs(begun, threshold, most, tell)
-            found = rows.places({ref for pair in near for ref in pair[:2]})
+            found = rows.passages_at({ref for pair in near for ref in pair[:2]})
         return [(found[one][0], found[two][0], score) for one, two, score in near], warnings
 
     @contextmanager
@@ -85,7 +86,7 @@ class Recall:
         for drained in (False, True):
             meaning = None if mode == "text" else self._ready(mode, warnings)
             with self.store.reading(caller.tenant) as rows:
-                waiting = rows.waiting(caller.tenant, "embed") if meaning else 0
+                waiting = rows.count_waiting(caller.tenant, "embed") if meaning else 0
                 if drained or not waiting:
                     if waiting:
                         warnings.append(
@@ -265,7 +266,7 @@ class Search:
         )
         beyond = query.offset + query.limit > (len(blocks) or len(ranked))
         if not (beyond or query.threshold or query.by_similarity or query.per_item or query.as_of):
-            self.unread = self._rows.blocks_at(rest, blocks) if query.per_block else len(rest)
+            self.unread = self._rows.count_blocks(rest, blocks) if query.per_block else len(rest)
             return ranked
         return ranked + self._alone(self._weigh(self._passages(rest)))
 
@@ -284,7 +285,7 @@ class Search:
         return _sorted(judged)
 
     def _passages(self, refs: set[int]) -> dict[int, Passage]:
-        found = self._rows.places(refs - self._read.keys())
+        found = self._rows.passages_at(refs - self._read.keys())
         self._items |= {ref >> ORDINAL_BITS: item for ref, (item, _) in found.items()}
         self._read |= {ref: passage for ref, (_, passage) in found.items()}
         return {ref: self._read[ref] for ref in sorted(refs & self._read.keys())}

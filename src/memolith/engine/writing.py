@@ -304,7 +304,7 @@ class Verbs:
             version = before.version if before else 0
         now = self.clock.now()
         event = completed(
-            rows, before, rows.stamp(stream, version + 1, type, data, caller.user, now, key)
+            rows, before, rows.next_event(stream, version + 1, type, data, caller.user, now, key)
         )
         changes = fold(before, event)
         refuse_unsound(rows, changes)
@@ -392,7 +392,7 @@ def refuse_unsound(rows: Reader, changes: Changes) -> None:
         raise InvalidInput("An item for a project needs to name the project.", field="project")
     named = item.kind in UNIQUE and item.title and not item.forgotten
     if named and (before is None or before.forgotten or _named(before) != _named(item)):
-        for other in rows.namesakes(item.tenant, item.kind, item.title):
+        for other in rows.items_titled(item.tenant, item.kind, item.title):
             if other.id != item.id and _named(other) == _named(item):
                 raise AlreadyExists(
                     f"Another {item.kind} here is called {item.title!r}.",

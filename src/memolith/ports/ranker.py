@@ -5,7 +5,7 @@ from typing import NamedTuple, Protocol
 
 from memolith.domain.items import Item
 from memolith.domain.passages import Passage
-from memolith.ports.store import Statistics
+from memolith.ports.text_index import Statistics
 
 
 class Asked(NamedTuple):

@@ -1,146 +1,36 @@
-"""Where everything is kept."""
+"""Where everything is kept: the ports of a store, put together."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
-from memolith.domain.callers import Caller
-from memolith.domain.events import Changes, Data, Event
-from memolith.domain.items import Item, Page
-from memolith.domain.links import Direction, Link
-from memolith.domain.passages import Passage
-from memolith.domain.queries import Filter
-
-NO_LIMIT, MOST_LISTED = 2**63 - 1, 10_000
-
-
-Candidate = tuple[int, float]
+from memolith.ports.event_log import EventLog, EventLogWriter
+from memolith.ports.items import ItemRows, ItemRowsWriter
+from memolith.ports.links import LinkRows
+from memolith.ports.outbox import Outbox, OutboxWriter
+from memolith.ports.records import Records, RecordsWriter
+from memolith.ports.text_index import TextIndex
+from memolith.ports.vector_rows import VectorRows, VectorRowsWriter
 
 
-"""A passage that one side of a search proposes: its number and its score. There are thousands, so it has no class."""
-
-
-class Statistics(NamedTuple):
-    """What BM25 needs: how many passages a tenant has, their mean length, and in how many a term stands."""
-
-    passages: int
-    mean_length: float
-    frequencies: Mapping[str, int]
-
-
-class Job(NamedTuple):
-    """A piece of derived work, leased from the outbox."""
-
-    tenant: str
-    seq: int
-    consumer: str
-    stream: str
-    attempts: int
-
-
-class Reader(Protocol):
+class Reader(EventLog, ItemRows, LinkRows, TextIndex, VectorRows, Outbox, Records, Protocol):
     """Reads that all see the same moment."""
 
-    def vector_by_digest(self, tenant: str, digest: bytes, model: str) -> str | bytes | None: ...
-    def unembedded(
-        self, tenant: str, stream: str, model: str
-    ) -> list[tuple[int, str, bytes | None]]: ...
-    def models(self) -> dict[str, int]: ...
-    def tenants(self) -> list[str]: ...
-    def last_seq(self, tenant: str) -> int: ...
-    def item(self, tenant: str, id: str) -> Item | None: ...
-    def items(self, tenant: str, ids: Collection[str]) -> dict[str, Item]: ...
-    def all_items(self, tenant: str) -> Iterator[Item]: ...
-    def passages(self, tenant: str, id: str) -> list[Passage]: ...
-    def index_differences(self, tenant: str) -> list[str]: ...
-    def passages_of(self, tenant: str, ids: Collection[str]) -> dict[str, list[Passage]]: ...
-    def alike(self, caller: Caller, first: str, passages: int, chosen: Filter) -> set[str]: ...
-    def text_sizes(self, tenant: str, ids: Collection[str]) -> dict[str, tuple[int, int, int]]: ...
-    def link(self, tenant: str, **key: str) -> Link | None: ...
-    def link_streams(self, tenant: str, item: str) -> list[str]: ...
-    def all_links(self, tenant: str) -> Iterator[Link]: ...
-    def neighbours(
-        self, tenant: str, frontier: Collection[str], toward: Direction, types: Collection[str] = ()
-    ) -> list[Link]: ...
-    def steps(
-        self,
-        caller: Caller,
-        chosen: Filter,
-        frontier: Collection[str],
-        toward: Direction,
-        types: Collection[str] = (),
-    ) -> list[tuple[str, str, str, str]]: ...
-    def events(self, tenant: str, stream: str) -> list[Event]: ...
-    def event(self, tenant: str, **key: str | int) -> Event | None: ...
-    def events_after(self, tenant: str, seq: int, limit: int = NO_LIMIT) -> Iterator[Event]: ...
-    def streams(self, tenant: str, after: str = "") -> list[str]: ...
-    def listing(
-        self,
-        caller: Caller,
-        chosen: Filter,
-        sort: str = "created_at",
-        descending: bool = True,
-        limit: int = 20,
-        offset: int = 0,
-        counted: bool = True,
-    ) -> Page: ...
-    def counts(self, caller: Caller, chosen: Filter, by: str) -> dict[str, int]: ...
-    def concept_tree(
-        self, caller: Caller
-    ) -> list[tuple[str | None, str | None, str | None, int, int]]: ...
-    def folders(self, caller: Caller, chosen: Filter) -> list[tuple[str, float, int]]: ...
-    def blocks_at(self, refs: Collection[int], but: Collection[tuple[int, int]]) -> int: ...
-    def namesakes(self, tenant: str, kind: str, title: str) -> list[Item]: ...
-    def statistics(self, tenant: str, words: Collection[str]) -> Statistics: ...
-    def search_text(
-        self,
-        caller: Caller,
-        chosen: Filter,
-        terms: Sequence[str],
-        phrases: Sequence[Sequence[str]],
-        every: bool,
-        limit: int,
-    ) -> list[Candidate]: ...
-    def places(self, refs: Collection[int]) -> dict[int, tuple[Item, Passage]]: ...
-    def speakers(self, tenant: str) -> list[str]: ...
-    def access(self, tenant: str, ids: Collection[str]) -> dict[str, tuple[int, str]]: ...
-    def records(self, tenant: str, folder: str = "") -> dict[str, str]: ...
-    def outbox_counts(self, tenant: str | None = None) -> dict[tuple[str, str], int]: ...
-    def waiting(self, tenant: str | None, consumer: str, most: int = 1000) -> int: ...
-    def outbox_errors(self) -> list[str]: ...
 
-
-class Writer(Reader, Protocol):
+class Writer(
+    Reader,
+    EventLogWriter,
+    ItemRowsWriter,
+    VectorRowsWriter,
+    OutboxWriter,
+    RecordsWriter,
+    Protocol,
+):
     """Reads and writes of one tenant that happen wholly or not at all."""
-
-    tenant: str
-
-    def stamp(
-        self,
-        stream: str,
-        version: int,
-        type: str,
-        data: Data,
-        actor: str,
-        at: str,
-        key: str | None = None,
-    ) -> Event: ...
-    def append(self, event: Event, changes: Changes) -> None: ...
-    def apply(self, changes: Changes) -> None: ...
-    def finish(self) -> None: ...
-    def queue(self, consumer: str, stream: str, seq: int) -> None: ...
-    def touch(self, reads: Mapping[str, tuple[int, str]]) -> None: ...
-    def put_record(self, tenant: str, name: str, value: str) -> None: ...
-    def lease(
-        self, consumer: str, now: str, limit: int, lease_s: int, tenant: str | None = None
-    ) -> list[Job]: ...
-    def done(self, job: Job) -> None: ...
-    def postpone(self, job: Job, now: str, error: str, tries: int) -> None: ...
-    def put_vector(self, ref: int, model: str, digest: bytes, v: str | bytes | None) -> None: ...
 
 
 class Store(Protocol):
-    """Where everything is kept, by tenant; None is for all tenants, which only upkeep does."""
+    """Where everything is kept, by tenant; None stands for all tenants, which only upkeep uses."""
 
     name: str
 

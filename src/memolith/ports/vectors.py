@@ -6,7 +6,8 @@ from typing import NamedTuple, Protocol
 from memolith.domain.callers import Caller
 from memolith.domain.queries import Filter
 from memolith.ports.embedder import Embedder
-from memolith.ports.store import Candidate, Reader
+from memolith.ports.store import Reader
+from memolith.ports.text_index import Candidate
 
 
 class Vectors(Protocol):

@@ -20,7 +20,7 @@ from memolith.domain.passages import Passage
 from memolith.domain.queries import Filter
 from memolith.errors import SchemaTooNew, StoreCorrupt
 from memolith.ports.client_keys import ClientKey
-from memolith.ports.store import Job
+from memolith.ports.outbox import Job
 
 Row = tuple[Any, ...]
 Parameter = str | int | float | bytes | None

@@ -16,7 +16,8 @@ from memolith.domain.passages import Passage
 from memolith.domain.queries import Filter
 from memolith.engine.validation import storable
 from memolith.errors import InvalidInput
-from memolith.ports.store import NO_LIMIT, Candidate, Statistics
+from memolith.ports.event_log import NO_LIMIT
+from memolith.ports.text_index import Candidate, Statistics
 from memolith.storage import queries
 from memolith.storage.queries import Parameter, Parameters, Queries, Row, about_passages, filled
 from memolith.storage.terms import indexed, own, scope_tokens, sketch
@@ -169,7 +170,7 @@ class SqlReader:
             )
         return problems
 
-    def alike(self, caller: Caller, first: str, passages: int, chosen: Filter) -> set[str]:
+    def items_like(self, caller: Caller, first: str, passages: int, chosen: Filter) -> set[str]:
         """Items of as many passages that begin with this one, and those that share most of its words with it."""
         same, *near = sketch(first)
         return {
@@ -252,7 +253,7 @@ class SqlReader:
         """The streams of the log that have an event after that time."""
         return sorted(stream for (stream,) in self.rows("streams", tenant=tenant, after=after))
 
-    def listing(
+    def list_items(
         self,
         caller: Caller,
         chosen: Filter,
@@ -288,7 +289,7 @@ class SqlReader:
         items = tuple(map(queries.item_from, found))[:: -1 if back else 1]
         return Page(items, total if counted else len(items))
 
-    def counts(self, caller: Caller, chosen: Filter, by: str) -> dict[str, int]:
+    def count_items_by(self, caller: Caller, chosen: Filter, by: str) -> dict[str, int]:
         if by not in COUNTED:
             raise InvalidInput(
                 f"Cannot count by {by!r}; use one of {', '.join(COUNTED)}.", field="by"
@@ -316,7 +317,7 @@ class SqlReader:
             for folder, score, n in self.filtered("folders", caller, chosen)
         ]
 
-    def blocks_at(self, refs: Collection[int], but: Collection[tuple[int, int]]) -> int:
+    def count_blocks(self, refs: Collection[int], but: Collection[tuple[int, int]]) -> int:
         """How many blocks passages belong to, without those given by the row of the item and their number."""
         known = {item << 20 | block for item, block in but}
         cut = {row for (row,) in self.lasting("cut_items", self.tenant)}
@@ -329,7 +330,7 @@ class SqlReader:
         )
         return int(found) + len({ref for ref in refs if ref >> 20 not in cut} - known)
 
-    def namesakes(self, tenant: str, kind: str, title: str) -> list[Item]:
+    def items_titled(self, tenant: str, kind: str, title: str) -> list[Item]:
         return [
             queries.item_from(row)
             for row in self.rows("namesakes", tenant=tenant, kind=kind, title=title)
@@ -435,7 +436,7 @@ class SqlReader:
             made.append(scope_tokens("see", (f"u{caller.user}", "o", *projects)))
         return made
 
-    def places(self, refs: Collection[int]) -> dict[int, tuple[Item, Passage]]:
+    def passages_at(self, refs: Collection[int]) -> dict[int, tuple[Item, Passage]]:
         """The passages with these numbers and their items, as far as there are any."""
         found = list(self.rows("passages_at", ids=json.dumps([*refs])))
         made = {
@@ -448,7 +449,7 @@ class SqlReader:
         """Who speaks in the tenant's conversations, as far as they are few."""
         return [name for (name,) in self.lasting("speakers", tenant)]
 
-    def access(self, tenant: str, ids: Strings) -> dict[str, tuple[int, str]]:
+    def accesses(self, tenant: str, ids: Strings) -> dict[str, tuple[int, str]]:
         found = self.rows("access_of", tenant=tenant, ids=json.dumps(list(ids)))
         return {id: (count, last) for id, count, last in found}
 
@@ -467,7 +468,7 @@ class SqlReader:
             for consumer, status, n in self.rows("outbox_counts", tenant=tenant)
         }
 
-    def waiting(self, tenant: str | None, consumer: str, most: int = 1000) -> int:
+    def count_waiting(self, tenant: str | None, consumer: str, most: int = 1000) -> int:
         """How much work is not done yet, counted up to so much."""
         name = "waiting" if tenant else "waiting_any"
         return int((self.row(name, tenant=tenant, consumer=consumer, limit=most) or (0,))[0])

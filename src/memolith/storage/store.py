@@ -10,7 +10,7 @@ from memolith.domain.items import Item
 from memolith.domain.passages import ORDINAL_BITS, Passage
 from memolith.errors import TenantMoving
 from memolith.ports.client_keys import ClientKey
-from memolith.ports.store import Job
+from memolith.ports.outbox import Job
 from memolith.storage.queries import Parameter, Parameters, columns, key_from
 from memolith.storage.reader import Known, SqlReader
 from memolith.storage.terms import indexed, sketch
@@ -43,7 +43,7 @@ class SqlWriter(SqlReader):
         self._number, self._seq, self._passages, self._terms, self._at = head
         return self
 
-    def stamp(
+    def next_event(
         self,
         stream: str,
         version: int,
@@ -69,7 +69,7 @@ class SqlWriter(SqlReader):
         self.apply(changes)
         if changes.embeds:
             self.queue("embed", event.stream, event.seq)
-        self.finish()
+        self.write_totals()
 
     def apply(self, changes: Changes) -> None:
         """Bring the read models to where the event leaves them."""
@@ -85,7 +85,7 @@ class SqlWriter(SqlReader):
         elif changes.item is not None:
             self._put(changes, changes.item)
 
-    def finish(self) -> None:
+    def write_totals(self) -> None:
         """Write the sums; to be called after `apply` without `append`."""
         self.heads = {self.tenant: (self._number, self._seq, self._passages, self._terms, self._at)}
         self.change(
@@ -185,7 +185,7 @@ class SqlWriter(SqlReader):
         values: Parameters = {"tenant": self.tenant, **key}
         self.execute(self.queries.about("drop", table, values, values), values)
 
-    def touch(self, reads: Mapping[str, tuple[int, str]]) -> None:
+    def add_accesses(self, reads: Mapping[str, tuple[int, str]]) -> None:
         """Add to the counts of how often items were read."""
         for item, (count, last) in reads.items():
             self.do("access_put", tenant=self.tenant, item=item, count=count, last=last)
@@ -194,7 +194,7 @@ class SqlWriter(SqlReader):
         """Keep something beside the items, in the place of what has that name."""
         self.put("setting", {"tenant": tenant, "name": name, "value": value}, ("tenant", "name"))
 
-    def lease(
+    def lease_jobs(
         self, consumer: str, now: str, limit: int, lease_s: int, tenant: str | None = None
     ) -> list[Job]:
         """Take work that is due, newest first and in turns between tenants; it comes back if it is not finished."""
@@ -225,11 +225,11 @@ class SqlWriter(SqlReader):
             ("tenant", "seq", "consumer"),
         )
 
-    def done(self, job: Job) -> None:
+    def finish_job(self, job: Job) -> None:
         self.drop("outbox", tenant=job.tenant, seq=job.seq, consumer=job.consumer)
         self.do("outbox_count_done", tenant=job.tenant, consumer=job.consumer)
 
-    def postpone(self, job: Job, now: str, error: str, tries: int) -> None:
+    def postpone_job(self, job: Job, now: str, error: str, tries: int) -> None:
         """Put failed work back with growing pauses, or give it up after so many tries."""
         pause = BACK_OFF_S[min(job.attempts, len(BACK_OFF_S)) - 1]
         self.change(

@@ -14,7 +14,7 @@ from memolith.bootstrap import App, families
 from memolith.domain.blocks import block_data
 from memolith.domain.callers import Caller
 from memolith.domain.queries import Filter
-from memolith.doors.cli.memory_commands import server_commands as cli_server
+from memolith.doors.cli import server_commands as cli_server
 from memolith.doors.cli.parser import (
     DATA,
     JSON,
@@ -29,7 +29,7 @@ from memolith.doors.cli.parser import (
     out,
     tell,
 )
-from memolith.doors.install.clients import clients as install
+from memolith.doors.install import clients as install
 from memolith.engine.graph import FORMATS, draw
 from memolith.engine.validation import json_object
 from memolith.errors import DiskFull, InvalidInput, MemolithError, NotFound, Unavailable
@@ -288,7 +288,7 @@ def show(app: App, options: Options) -> object:
 def graph(app: App, options: Options) -> object:
     """Draw what is linked to a concept or any other item."""
     with app.store.reading(ME.tenant) as rows:
-        named = rows.namesakes(ME.tenant, "concept", options.id)
+        named = rows.items_titled(ME.tenant, "concept", options.id)
     picture = draw(
         app.engine.explore(ME, named[0].id if named else options.id, options.depth), options.format
     )

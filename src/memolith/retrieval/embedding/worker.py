@@ -10,7 +10,8 @@ from typing import NamedTuple
 from memolith.errors import DiskFull, EmbedderDown, Unavailable
 from memolith.ports.clock import Clock
 from memolith.ports.embedder import Embedder
-from memolith.ports.store import Job, Store
+from memolith.ports.outbox import Job
+from memolith.ports.store import Store
 
 LEASE_S, BATCH = 60, 32
 TRIES, DOWN_STEP = 8, 3
@@ -29,12 +30,12 @@ class EmbedWorker(NamedTuple):
         """Embed what is due, newest first, for at most that long; returns how many streams were done."""
         with self.store.reading(tenant) as rows:
             # A look costs less than the write lock, and mostly there is nothing to do.
-            if not rows.waiting(tenant, "embed", 1):
+            if not rows.count_waiting(tenant, "embed", 1):
                 return 0
         started, done, size = time.monotonic(), 0, 4 if budget_s < 1 else BATCH
         while time.monotonic() - started < budget_s:
             with self.store.writing(tenant, budget_s) as rows:
-                jobs = rows.lease("embed", self.clock.now(), size, LEASE_S, tenant)
+                jobs = rows.lease_jobs("embed", self.clock.now(), size, LEASE_S, tenant)
             if not jobs:
                 break
             try:
@@ -50,7 +51,7 @@ class EmbedWorker(NamedTuple):
                     # They wait for the embedder, never so long that its return goes unnoticed.
                     with self.store.writing(job.tenant) as rows:
                         held = job._replace(attempts=min(job.attempts, DOWN_STEP))
-                        rows.postpone(held, self.clock.now(), error.message, TRIES)
+                        rows.postpone_job(held, self.clock.now(), error.message, TRIES)
                 break
             size = min(size * 2, BATCH)
         return done
@@ -71,7 +72,9 @@ class EmbedWorker(NamedTuple):
                 return sum(self._attempt([job]) for job in jobs)
             log.warning("embedding of %s failed: %s", jobs[0].stream, error)
             with self.store.writing(jobs[0].tenant) as rows:
-                rows.postpone(jobs[0], self.clock.now(), f"{type(error).__name__}: {error}", TRIES)
+                rows.postpone_job(
+                    jobs[0], self.clock.now(), f"{type(error).__name__}: {error}", TRIES
+                )
             return 0
         return len(jobs)
 
@@ -104,7 +107,7 @@ class EmbedWorker(NamedTuple):
                     for ref, text in due[job].items():
                         if now.get(ref) == text:
                             rows.put_vector(ref, model, _digest(text), made[text])
-                    rows.done(job)
+                    rows.finish_job(job)
 
 
 def _digest(text: str) -> bytes:

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from memolith.domain.callers import Caller
 from memolith.domain.queries import Filter
-from memolith.ports.store import Candidate
+from memolith.ports.text_index import Candidate
 
 # The statements of the store by name: what this index follows is no concern of the engine, whose reader has none.
 Rows = Any

@@ -20,7 +20,7 @@ from memolith.domain.attributes import Json
 from memolith.domain.callers import Caller
 from memolith.domain.queries import Filter
 from memolith.ports.embedder import Embedder
-from memolith.ports.store import Candidate
+from memolith.ports.text_index import Candidate
 from memolith.ports.vectors import Vectors
 from memolith.storage.queries import TO_SQLITE, Parameter, Parameters, Queries, Row, about_passages
 from memolith.storage.reader import SqlReader, Strings

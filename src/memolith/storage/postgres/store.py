@@ -111,14 +111,14 @@ class PostgresWriter(SqlWriter, PostgresReader):
             self._counts[term] += sign
         return posting(body, extra, scope)
 
-    def finish(self) -> None:
+    def write_totals(self) -> None:
         """Write the sums, and in how many passages each term stands."""
         if counts := {term: count for term, count in self._counts.items() if count}:
             self.do("terms_count", tenant=self.tenant, counts=json.dumps(counts))
             if min(counts.values()) < 0:
                 self.do("terms_gone", tenant=self.tenant, counts=json.dumps(counts))
         self._counts.clear()
-        super().finish()
+        super().write_totals()
 
 
 class PostgresStore(SqlStore):

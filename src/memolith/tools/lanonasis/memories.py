@@ -511,7 +511,7 @@ def _room(call: Call, rows: Reader) -> None:
     )
     if (
         rows.last_seq(caller.tenant) >= most
-        and rows.listing(caller, mine(caller), limit=1).total >= most
+        and rows.list_items(caller, mine(caller), limit=1).total >= most
     ):
         raise errors.Conflict(
             f"You have {most:,} memories, which is all that max_memories allows; delete some first."

@@ -111,10 +111,12 @@ def get_stats(call: Call, *, user_id: UserId | None = None) -> Body:
     engine.flush_reads()
     types = memories.by_type(engine.counts(caller, "namespace", mine(caller)))
     with engine.store.reading(caller.tenant) as rows:
-        often = rows.listing(caller, mine(caller), "access_count", limit=1, counted=False)
-        favourite = next(iter(rows.access(caller.tenant, [item.id for item in often.items])), None)
-        recent = rows.listing(caller, mine(caller), limit=5, counted=False)
-        topics = rows.listing(caller, Filter(kinds=("topic",), owner=caller.user), limit=1).total
+        often = rows.list_items(caller, mine(caller), "access_count", limit=1, counted=False)
+        favourite = next(
+            iter(rows.accesses(caller.tenant, [item.id for item in often.items])), None
+        )
+        recent = rows.list_items(caller, mine(caller), limit=5, counted=False)
+        topics = rows.list_items(caller, Filter(kinds=("topic",), owner=caller.user), limit=1).total
     return {
         "total_memories": sum(types.values()),
         "memories_by_type": types,
@@ -224,7 +226,7 @@ def get_organization_info(call: Call, *, organization_id: str) -> Body:
     }
     with engine.store.reading(tenant) as rows:
         kinds, keys = (
-            rows.counts(Caller(tenant, admin=True), Filter(), "kind"),
+            rows.count_items_by(Caller(tenant, admin=True), Filter(), "kind"),
             rows.records(tenant, "vault/"),
         )
     return {

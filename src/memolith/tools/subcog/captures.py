@@ -32,8 +32,8 @@ from memolith.errors import (
     NotFound,
     PromptNotFound,
 )
+from memolith.ports.event_log import NO_LIMIT
 from memolith.ports.repository import Checkout
-from memolith.ports.store import NO_LIMIT
 from memolith.redaction.detector import headline
 from memolith.tools.item_views import Mode, Texts, coded, given, spoken, the
 from memolith.tools.registry import Body, Call, Family, Resource, Resources, shape
@@ -389,7 +389,7 @@ def subcog_gc(
         )
     with call.engine.store.reading(caller.tenant) as rows:
         # What others keep for the project may belong to branches that only their repositories have.
-        my = rows.listing(
+        my = rows.list_items(
             caller,
             Filter(("memory",), forgotten=None, owner=caller.user),
             limit=NO_LIMIT,

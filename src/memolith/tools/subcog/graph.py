@@ -26,7 +26,7 @@ from memolith.engine.graph import (
 from memolith.engine.validation import when
 from memolith.errors import InvalidInput
 from memolith.ports.analyst import Finding
-from memolith.ports.store import MOST_LISTED
+from memolith.ports.items import MOST_LISTED
 from memolith.tools.item_views import Object, bare_id, given
 from memolith.tools.registry import Actions, Body, Call, shape
 from memolith.tools.subcog.captures import placed, subcog

@@ -15,7 +15,7 @@ from memolith.domain.passages import Block
 from memolith.domain.queries import Filter, Found, Query
 from memolith.engine.prompt_templates import NAME, Template, as_json, as_xml
 from memolith.errors import InvalidInput, PromptNotFound
-from memolith.ports.store import MOST_LISTED
+from memolith.ports.items import MOST_LISTED
 from memolith.redaction.detector import headline
 from memolith.tools.item_views import Limit, Object, Texts, spoken
 from memolith.tools.registry import Actions, Argument, Body, Call, Prompt, Prompts, shape
