@@ -37,7 +37,9 @@ class TestSqlite(StoreContract):
         ("blocks_at", "SEARCH passage USING INTEGER PRIMARY KEY (rowid=?)"),
     ],
 )
-def test_what_concerns_one_item_is_read_without_a_walk_through_the_tenant(tmp_path, name, used):
+def test_what_concerns_one_item_is_read_without_a_walk_through_the_tenant(
+    tmp_path: Path, name: str, used: str
+) -> None:
     with closing(SqliteStore(tmp_path)) as store, store.reading("local") as rows:
         statement = rows.queries[name].replace("{filters}", "")
         plan = [

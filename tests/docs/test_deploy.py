@@ -8,6 +8,7 @@ import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import crossplane
 import pytest
@@ -33,7 +34,7 @@ BIN = Path(sys.executable).parent
 
 
 @pytest.mark.parametrize("name", TEXTS)
-def test_settings_that_are_named_exist(name):
+def test_settings_that_are_named_exist(name: Any) -> None:
     named = set(re.findall(rf"\b{PREFIX}([A-Z_]+)", TEXTS[name]))
     assert named <= {field.upper() for field in Settings.model_fields}
     spelled = set(re.findall(r"`(database_\w+|\w+_(?:per_minute|bytes|from|s))`", TEXTS[name]))
@@ -53,11 +54,11 @@ def commands() -> list[list[str]]:
 
 
 @pytest.mark.parametrize("words", commands(), ids=" ".join)
-def test_commands_that_are_started_exist(words):
+def test_commands_that_are_started_exist(words: Any) -> None:
     assert parser().parse_args(words).run
 
 
-def test_the_container_file_copies_and_starts_what_exists():
+def test_the_container_file_copies_and_starts_what_exists() -> None:
     started = re.findall(r"^(?:ENTRYPOINT|CMD) (\[.*\])$", TEXTS["Containerfile"], re.M)
     assert (
         parser()
@@ -75,11 +76,11 @@ def test_the_container_file_copies_and_starts_what_exists():
 @pytest.mark.skipif(
     not (BIN / "hadolint").exists(), reason="hadolint is not to be had for this platform"
 )
-def test_the_container_file_lints_clean():
+def test_the_container_file_lints_clean() -> None:
     subprocess.run([BIN / "hadolint", DEPLOY / "Containerfile"], check=True)
 
 
-def test_the_compose_file_follows_its_schema_and_hangs_together():
+def test_the_compose_file_follows_its_schema_and_hangs_together() -> None:
     subprocess.run(
         [
             BIN / "check-jsonschema",
@@ -106,14 +107,14 @@ def test_the_compose_file_follows_its_schema_and_hangs_together():
     assert "127.0.0.1:*" in given["MEMOLITH_HOSTS"].split(",")
 
 
-def test_the_passwords_of_the_roles_come_under_the_names_that_compose_gives():
+def test_the_passwords_of_the_roles_come_under_the_names_that_compose_gives() -> None:
     wanted = set(re.findall(r"^\\getenv \w+ (\w+)", TEXTS["roles.sql"], re.M))
     assert wanted <= yaml.safe_load(TEXTS["compose.yaml"])["services"]["db"]["environment"].keys()
 
 
 def test_the_proxy_file_is_well_formed_and_lets_requests_through_as_large_as_the_server_takes(
-    tmp_path,
-):
+    tmp_path: Path,
+) -> None:
     whole = tmp_path / "nginx.conf"
     whole.write_text(f"events {{}} http {{ include {DEPLOY / 'nginx.conf'}; }}", encoding="utf-8")
     parsed = crossplane.parse(str(whole), strict=True)
@@ -139,7 +140,7 @@ def test_the_proxy_file_is_well_formed_and_lets_requests_through_as_large_as_the
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.name)
-def test_a_unit_is_hardened_and_keeps_its_data_in_its_state_folder(unit):
+def test_a_unit_is_hardened_and_keeps_its_data_in_its_state_folder(unit: Any) -> None:
     lines = re.findall(r"^(\w+)=(.*)$", TEXTS[unit.name], re.M)
     said = dict(lines)
     assert len(said) == len(lines)
@@ -155,7 +156,7 @@ def test_a_unit_is_hardened_and_keeps_its_data_in_its_state_folder(unit):
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
 @pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.name)
-def test_systemd_finds_nothing_wrong_with_a_unit(tmp_path, unit):
+def test_systemd_finds_nothing_wrong_with_a_unit(tmp_path: Path, unit: Any) -> None:
     # It looks for the program too, which is not where an installation has it.
     copy = tmp_path / unit.name
     copy.write_text(
@@ -202,7 +203,7 @@ def remember(app: App, text: str) -> None:
 
 
 @pytest.mark.full
-def test_a_point_in_time_comes_back_as_the_page_says():
+def test_a_point_in_time_comes_back_as_the_page_says() -> None:
     with a_cluster(durable=True) as cluster:
         data = Path(str(cluster.execute("show data_directory")[0][0]))
         backups = data.parent / "backups"

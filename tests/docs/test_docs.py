@@ -9,6 +9,7 @@ import subprocess
 import sys
 from contextlib import ExitStack, closing
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import httpx2
@@ -131,7 +132,7 @@ def lay_out(page: Path, folder: Path) -> None:
 @pytest.mark.parametrize(
     "page", [page for page in PAGES if blocks(page, "console")], ids=lambda page: page.name
 )
-def test_console_blocks_run_and_print_what_they_show(tmp_path, page):
+def test_console_blocks_run_and_print_what_they_show(tmp_path: Path, page: Any) -> None:
     lay_out(page, tmp_path)
     with ExitStack() as stack:
         environ = {}
@@ -154,7 +155,7 @@ def test_console_blocks_run_and_print_what_they_show(tmp_path, page):
 @pytest.mark.parametrize(
     "page", [page for page in PAGES if blocks(page, "python")], ids=lambda page: page.name
 )
-def test_python_blocks_run(tmp_path, page):
+def test_python_blocks_run(tmp_path: Path, page: Any) -> None:
     lay_out(page, tmp_path)
     for block in blocks(page, "python"):
         subprocess.run(
@@ -167,7 +168,7 @@ def test_python_blocks_run(tmp_path, page):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_make_targets_and_links_that_docs_name_exist(page):
+def test_make_targets_and_links_that_docs_name_exist(page: Any) -> None:
     text = page.read_text(encoding="utf-8")
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     for target in re.findall(r"^make ([\w-]+)", "\n".join(blocks(page, "sh")), re.M):
@@ -176,7 +177,7 @@ def test_make_targets_and_links_that_docs_name_exist(page):
         assert (page.parent / link).exists(), link
 
 
-def test_every_command_setting_and_tool_is_in_the_reference():
+def test_every_command_setting_and_tool_is_in_the_reference() -> None:
     reference = {
         name: (ROOT / "docs" / "reference" / f"{name}.md").read_text(encoding="utf-8")
         for name in ("cli", "settings", "tools")

@@ -1,5 +1,7 @@
 """The built-in search for entities and relations: how good it is on labelled sentences, and what it must not do."""
 
+from typing import Any
+
 import pytest
 from bench.entities import BAR, TYPES, labelled, score
 from hypothesis import given
@@ -14,7 +16,7 @@ def relations(text: str, **known: str) -> set[tuple[str, str, str]]:
     return {(one.support[0], one.label, one.support[1]) for one in find(text, known) if one.support}
 
 
-def test_the_set_is_large_and_the_bar_is_met_by_every_type():
+def test_the_set_is_large_and_the_bar_is_met_by_every_type() -> None:
     rows = labelled()
     assert len(rows) >= 150
     for type, (right, found, wanted) in score(rows).items():
@@ -23,7 +25,7 @@ def test_the_set_is_large_and_the_bar_is_met_by_every_type():
     assert {type for row in rows for type, _ in row.entities} == set(TYPES)
 
 
-def test_confidence_is_worth_what_it_says():
+def test_confidence_is_worth_what_it_says() -> None:
     sure = [
         (one.confidence, (one.label, one.text.casefold().removesuffix("s")) in row.entities)
         for row in labelled()
@@ -37,7 +39,7 @@ def test_confidence_is_worth_what_it_says():
     assert len({told for told, _ in sure}) > 5
 
 
-def test_a_name_that_comes_again_is_surer():
+def test_a_name_that_comes_again_is_surer() -> None:
     (once,) = [one.confidence for one in find("Oyelaran said no.", {})]
     (twice,) = [one.confidence for one in find("Oyelaran said no. Then Oyelaran agreed.", {})]
     assert once < twice < 1
@@ -79,11 +81,11 @@ def test_a_name_that_comes_again_is_surer():
         ("Kafka uses Maria.", set()),
     ],
 )
-def test_what_a_sentence_states_is_read_and_nothing_else(text, said):
+def test_what_a_sentence_states_is_read_and_nothing_else(text: str, said: Any) -> None:
     assert relations(text) == said
 
 
-def test_known_names_go_before_lists_and_their_sentence_is_the_evidence():
+def test_known_names_go_before_lists_and_their_sentence_is_the_evidence() -> None:
     found = find(
         "Nothing here. Then Redis uses the Flux.", {"redis": "Person", "flux": "Technology"}
     )
@@ -101,11 +103,11 @@ def test_known_names_go_before_lists_and_their_sentence_is_the_evidence():
         )
     )
 )
-def test_any_order_of_names_and_words_is_read(words):
+def test_any_order_of_names_and_words_is_read(words) -> None:
     said = [one for one in find(" ".join(words), {}) if one.support]
     assert all(one.text in " ".join(words) and len(one.support) == 2 for one in said)
 
 
-def test_long_and_odd_texts_come_to_an_end():
+def test_long_and_odd_texts_come_to_an_end() -> None:
     for text in ("Aa " * 20_000, "a/" * 20_000, "a.a-" * 10_000, "Kafka, " * 5_000, "x" * 100_000):
         find(text, {})

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -18,7 +19,7 @@ from memolith.engine.filter_language import KEYS, parse
 from memolith.engine.recall import Query
 from memolith.errors import InvalidInput
 from memolith.tools.subcog.captures import STATUSES, STORED
-from tests.conftest import ME, note
+from tests.conftest import ME, At, note
 from tests.stores import each_store
 
 pytestmark = each_store
@@ -49,7 +50,7 @@ class Filled:
 
 
 @pytest.fixture(scope="module")
-def filled(at, tmp_path_factory) -> Iterator[Filled]:
+def filled(at: At, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Filled]:
     """An app with 120 memories that differ in everything, and their plain descriptions."""
     app = open_app(at(tmp_path_factory.mktemp("filters"), "minilm"))
     for name in ENTITIES:
@@ -198,7 +199,9 @@ def holds(row: Row, terms: list[tuple[str, list[str]]], now: str) -> bool:
 @settings(
     max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-def test_a_random_filter_keeps_exactly_the_rows_that_a_plain_predicate_keeps(filled, terms, blanks):
+def test_a_random_filter_keeps_exactly_the_rows_that_a_plain_predicate_keeps(
+    filled: Filled, terms, blanks
+) -> None:
     app, found = filled.app, filled.rows
     text = blanks.join(f"{key}:{written(values, quotes)}" for key, values, quotes in terms)
     plain = [
@@ -224,7 +227,7 @@ ODD = st.text(st.sampled_from('ab:,"\\- \tnstagince7d*[]ß\x00\ud800'), min_size
     )
 )
 @settings(max_examples=400, deadline=None)
-def test_garbage_is_read_or_refused_with_a_place_inside_it(text):
+def test_garbage_is_read_or_refused_with_a_place_inside_it(text) -> None:
     try:
         parse(text, STORED, STATUSES, NOW)
         return
@@ -262,14 +265,14 @@ def test_garbage_is_read_or_refused_with_a_place_inside_it(text):
         ("since:٧d", 7, "7d"),
     ],
 )
-def test_an_error_points_at_what_is_wrong(text, place, words):
+def test_an_error_points_at_what_is_wrong(text: str, place: int, words: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         parse(text, STORED, STATUSES, NOW)
     assert f"at position {place}:" in caught.value.message
     assert words in caught.value.message
 
 
-def test_an_entity_that_the_caller_cannot_see_is_no_key_to_what_mentions_it(app):
+def test_an_entity_that_the_caller_cannot_see_is_no_key_to_what_mentions_it(app: App) -> None:
     ann, bob = Caller(user="ann"), Caller(user="bob")
     entity = app.engine.remember(ann, note("", kind="entity", title="Falcon")).item
     memory = app.engine.remember(ann, note("About the launch.", audience="org")).item
@@ -283,6 +286,6 @@ def test_an_entity_that_the_caller_cannot_see_is_no_key_to_what_mentions_it(app)
 @pytest.mark.parametrize(
     "condition", [Condition("MentionedIn", "linked", ["x"]), Condition("n", "eq", 1)]
 )
-def test_the_past_is_not_searched_by_links_or_metadata(app, condition):
+def test_the_past_is_not_searched_by_links_or_metadata(app: App, condition: Any) -> None:
     with pytest.raises(InvalidInput, match="past"):
         app.engine.recall(ME, Query("x", Filter(where=(condition,)), as_of=NOW))

@@ -107,7 +107,7 @@ def suggest(app: App, **more: Any) -> dict[str, Any]:
     return run(app, "intelligence_suggest_tags", memory_id=id, user_id="local", **more)
 
 
-def test_tags_come_from_the_endpoint_which_is_asked_for_json(asked, server):
+def test_tags_come_from_the_endpoint_which_is_asked_for_json(asked: App, server: Server) -> None:
     server.script = [said([tag("later", 0.5), tag("streets", 0.9), tag("old", 1.0)])]
     body = suggest(asked, max_suggestions=2)
     assert [one["tag"] for one in body["suggestions"]] == ["streets", "later"], (
@@ -123,7 +123,7 @@ def test_tags_come_from_the_endpoint_which_is_asked_for_json(asked, server):
     assert run(asked, "intelligence_health_check")["services"]["analysis"] == "http/m"
 
 
-def test_an_insight_must_name_memories_that_are_there(asked, server):
+def test_an_insight_must_name_memories_that_are_there(asked: App, server: Server) -> None:
     id = create(asked)
     good = {"label": "theme", "text": "Stripes.", "confidence": 0.7, "support": [id]}
     server.script = [said([good, {**good, "support": ["invented"]}, {**good, "support": []}])]
@@ -149,7 +149,9 @@ def test_an_insight_must_name_memories_that_are_there(asked, server):
     ],
     ids=str,
 )
-def test_whatever_goes_wrong_the_built_in_analyst_answers_and_says_so(asked, server, script, why):
+def test_whatever_goes_wrong_the_built_in_analyst_answers_and_says_so(
+    asked: App, server: Server, script: list[Any], why: str
+) -> None:
     server.script = list(script)
     body = suggest(asked)
     assert body["method"] == "built-in"
@@ -159,12 +161,12 @@ def test_whatever_goes_wrong_the_built_in_analyst_answers_and_says_so(asked, ser
     assert not server.script, "all of them were needed"
 
 
-def test_a_busy_endpoint_is_asked_again(asked, server):
+def test_a_busy_endpoint_is_asked_again(asked: App, server: Server) -> None:
     server.script = [(429, {}), said([tag("streets")])]
     assert suggest(asked)["method"] == "http/m"
 
 
-def test_what_was_spent_is_counted_and_the_budget_ends_it(asked, server):
+def test_what_was_spent_is_counted_and_the_budget_ends_it(asked: App, server: Server) -> None:
     server.script = [said([tag("streets")], tokens=100)]
     assert suggest(asked)["method"] == "http/m"
     body = suggest(asked)
@@ -172,7 +174,7 @@ def test_what_was_spent_is_counted_and_the_budget_ends_it(asked, server):
     assert len(server.requests) == 1
 
 
-def test_an_endpoint_that_is_not_there_is_no_obstacle(tmp_path):
+def test_an_endpoint_that_is_not_there_is_no_obstacle(tmp_path: Path) -> None:
     app = open_app(
         Settings(
             data=tmp_path, embedder="none", analyst_url="http://127.0.0.1:9/v1", analyst_model="m"
@@ -182,7 +184,9 @@ def test_an_endpoint_that_is_not_there_is_no_obstacle(tmp_path):
     app.close()
 
 
-def test_entities_come_from_the_endpoint_as_far_as_the_text_holds_them(asked, server):
+def test_entities_come_from_the_endpoint_as_far_as_the_text_holds_them(
+    asked: App, server: Server
+) -> None:
     text = "Zork talks to Mim. Bim sleeps."
     said_so = {
         "label": "RelatesTo",
@@ -229,7 +233,9 @@ def captured(app: App, *texts: str) -> list[str]:
     return [run(app, "subcog_capture", content=text, namespace="decisions")["id"] for text in texts]
 
 
-def test_a_merge_is_written_by_the_endpoint_once_so_that_the_plan_is_what_is_done(asked, server):
+def test_a_merge_is_written_by_the_endpoint_once_so_that_the_plan_is_what_is_done(
+    asked: App, server: Server
+) -> None:
     captured(asked, "The cache runs on 2 nodes.", "the cache  runs on 2 nodes.")
     server.script = [wrote(" The cache runs on 2 nodes, all of them. ")]
     planned, done = (
@@ -254,8 +260,8 @@ def test_a_merge_is_written_by_the_endpoint_once_so_that_the_plan_is_what_is_don
     ids=str,
 )
 def test_a_rewriting_that_cannot_be_trusted_is_done_by_the_built_in_analyst(
-    asked, server, answer, why
-):
+    asked: App, server: Server, answer: Any, why: str
+) -> None:
     (id,) = captured(asked, "The cache runs on 2 nodes.")
     server.script = [answer]
     body = run(asked, "subcog_enrich", memory_id=id, enrich_tags=False)

@@ -130,7 +130,9 @@ def embedder(server: Server, **fields: Any) -> HttpEmbedder:
 # The protocol
 
 
-def test_vectors_come_back_in_the_order_of_the_texts_whatever_the_order_of_the_answer(server):
+def test_vectors_come_back_in_the_order_of_the_texts_whatever_the_order_of_the_answer(
+    server: Server,
+) -> None:
     def shuffled(texts: list[str]) -> Answer:
         made = answered(texts)
         made["data"].reverse()
@@ -144,7 +146,7 @@ def test_vectors_come_back_in_the_order_of_the_texts_whatever_the_order_of_the_a
         assert row @ wanted == pytest.approx(np.linalg.norm(wanted), rel=1e-5)
 
 
-def test_the_key_is_sent_as_a_bearer_and_the_model_by_name(server):
+def test_the_key_is_sent_as_a_bearer_and_the_model_by_name(server: Server) -> None:
     embedder(server).embed(["text"])
     headers, body = server.requests[0]
     assert headers["authorization"] == f"Bearer {KEY}"
@@ -153,7 +155,7 @@ def test_the_key_is_sent_as_a_bearer_and_the_model_by_name(server):
     assert "authorization" not in server.requests[1][0]
 
 
-def test_many_texts_go_in_batches_and_empty_ones_not_at_all(server):
+def test_many_texts_go_in_batches_and_empty_ones_not_at_all(server: Server) -> None:
     texts = [f"text {n}" for n in range(BATCH + 5)] + ["", "  \n"]
     made = embedder(server).embed(texts)
     assert [len(body["input"]) for _, body in server.requests] == [BATCH, 5]
@@ -161,18 +163,18 @@ def test_many_texts_go_in_batches_and_empty_ones_not_at_all(server):
     assert all(made[:-2])
 
 
-def test_the_dimension_is_asked_for_once_where_it_is_not_set(server):
+def test_the_dimension_is_asked_for_once_where_it_is_not_set(server: Server) -> None:
     made = embedder(server, dimension=0)
     assert (made.dimension, made.id) == (WORDS, f"http/test/{WORDS}")
     made.embed(["text"])
     assert len(server.requests) == 2
 
 
-def test_models_of_one_name_and_two_lengths_are_two_models(server):
+def test_models_of_one_name_and_two_lengths_are_two_models(server: Server) -> None:
     assert embedder(server).id != embedder(server, dimension=WORDS * 2).id
 
 
-def test_a_vector_without_direction_is_none(server):
+def test_a_vector_without_direction_is_none(server: Server) -> None:
     server.script = [says(200, {"data": [{"index": 0, "embedding": [0.0] * WORDS}]})]
     assert embedder(server).embed(["text"]) == [None]
 
@@ -181,13 +183,13 @@ def test_a_vector_without_direction_is_none(server):
 
 
 @pytest.mark.parametrize("wait", ["0", "0.01", "-3", "nan", "Wed, 21 Oct 2026 07:28:00 GMT", ""])
-def test_a_busy_server_is_asked_again_when_it_says(server, wait):
+def test_a_busy_server_is_asked_again_when_it_says(server: Server, wait: str) -> None:
     server.script = [says(429, {}, retry_after=wait)]
     assert embedder(server).embed(["text"])[0] is not None
     assert len(server.requests) == 2
 
 
-def test_a_long_pause_is_cut_short_and_a_server_that_stays_busy_is_given_up(server):
+def test_a_long_pause_is_cut_short_and_a_server_that_stays_busy_is_given_up(server: Server) -> None:
     server.always = says(429, {"error": "slow down"}, retry_after="0.01")
     with pytest.raises(EmbedderDown, match="429"):
         embedder(server).embed(["text"])
@@ -195,7 +197,7 @@ def test_a_long_pause_is_cut_short_and_a_server_that_stays_busy_is_given_up(serv
 
 
 @pytest.mark.parametrize("code", [500, 502, 503, 504])
-def test_a_server_that_stumbles_is_asked_again(server, code):
+def test_a_server_that_stumbles_is_asked_again(server: Server, code: int) -> None:
     server.script = [says(code, {}, retry_after="0.01")]
     assert embedder(server).embed(["text"])[0] is not None
     server.always = says(code, {}, retry_after="0.01")
@@ -238,7 +240,9 @@ WRONG: dict[str, Callable[[list[str]], Answer]] = {
 
 
 @pytest.mark.parametrize("what", WRONG)
-def test_a_wrong_answer_is_refused_in_plain_words_without_the_key(server, what):
+def test_a_wrong_answer_is_refused_in_plain_words_without_the_key(
+    server: Server, what: Any
+) -> None:
     server.always = WRONG[what]
     with pytest.raises(EmbedderDown) as caught:
         embedder(server).embed(["text"])
@@ -250,13 +254,13 @@ def test_a_wrong_answer_is_refused_in_plain_words_without_the_key(server, what):
     assert caught.value.message.endswith(".")
 
 
-def test_a_wrong_length_is_told_with_both_numbers(server):
+def test_a_wrong_length_is_told_with_both_numbers(server: Server) -> None:
     server.always = WRONG["another length"]
     with pytest.raises(EmbedderDown, match=rf"{2 * WORDS}.*{WORDS}"):
         embedder(server).embed(["text"])
 
 
-def test_a_silent_server_is_given_up_in_time_and_left_alone_for_a_while(server):
+def test_a_silent_server_is_given_up_in_time_and_left_alone_for_a_while(server: Server) -> None:
     made = embedder(server, timeout_s=0.2)
     server.script = [server.hang]
     assert made.wait(0.0)
@@ -269,7 +273,7 @@ def test_a_silent_server_is_given_up_in_time_and_left_alone_for_a_while(server):
     assert made.embed(["text"])[0] is not None
 
 
-def test_nobody_there_is_told_in_plain_words():
+def test_nobody_there_is_told_in_plain_words() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
@@ -280,13 +284,13 @@ def test_nobody_there_is_told_in_plain_words():
 @pytest.mark.parametrize(
     "url", ["", "no url", "ftp://127.0.0.1/v1", "http://", "http://[", "http://127.0.0.1:99999/v1"]
 )
-def test_an_address_that_is_none_is_told_in_plain_words(url):
+def test_an_address_that_is_none_is_told_in_plain_words(url: str) -> None:
     with pytest.raises(EmbedderDown):
         HttpEmbedder(url, "test", KEY, WORDS, 1.0).embed(["text"])
 
 
 @pytest.mark.parametrize("key", ["ключ", "two\nlines", "a\r\nx-evil: 1"])
-def test_a_key_that_no_header_can_carry_is_refused_and_not_shown(server, key):
+def test_a_key_that_no_header_can_carry_is_refused_and_not_shown(server: Server, key: str) -> None:
     with pytest.raises(EmbedderDown) as caught:
         embedder(server, key=key).embed(["text"])
     assert key not in str(caught.value)
@@ -342,7 +346,9 @@ def in_words_only(app: App) -> bool:
 
 
 @pytest.mark.parametrize("dimension", [WORDS, 0])
-def test_recall_works_with_the_vectors_of_a_server(server, tmp_path, dimension):
+def test_recall_works_with_the_vectors_of_a_server(
+    server: Server, tmp_path: Path, dimension: Any
+) -> None:
     with opened(settings(server, tmp_path, embedder_dimension=dimension)) as app:
         for text in TEXTS:
             app.engine.remember(ME, note(text))
@@ -357,8 +363,8 @@ def test_recall_works_with_the_vectors_of_a_server(server, tmp_path, dimension):
 @pytest.mark.parametrize("dimension", [WORDS, 0])
 @pytest.mark.parametrize("fault", ["refused", "500", "wrong length"])
 def test_while_the_server_is_down_words_serve_with_a_warning_and_recovery_needs_no_help(
-    server, tmp_path, dimension, fault
-):
+    server: Server, tmp_path: Path, dimension: Any, fault: str
+) -> None:
     good = server.always
     server.always = {
         "refused": says(401, {}),
@@ -379,7 +385,9 @@ def test_while_the_server_is_down_words_serve_with_a_warning_and_recovery_needs_
         assert not app.engine.recall(ME, Query("auditor invoices")).warnings
 
 
-def test_a_server_that_went_away_between_two_searches_costs_only_the_meaning(server, tmp_path):
+def test_a_server_that_went_away_between_two_searches_costs_only_the_meaning(
+    server: Server, tmp_path: Path
+) -> None:
     with opened(settings(server, tmp_path)) as app:
         for text in TEXTS:
             app.engine.remember(ME, note(text))
@@ -414,7 +422,9 @@ def statuses(app: App) -> dict[str, int]:
         }
 
 
-def test_no_work_is_given_up_however_long_the_server_is_down(server, tmp_path):
+def test_no_work_is_given_up_however_long_the_server_is_down(
+    server: Server, tmp_path: Path
+) -> None:
     good, server.always = server.always, says(503, {}, retry_after="0")
     with opened(settings(server, tmp_path)) as app:
         for text in TEXTS:
@@ -433,7 +443,7 @@ def test_no_work_is_given_up_however_long_the_server_is_down(server, tmp_path):
         assert statuses(app) == {"processed": 3}
 
 
-def test_one_text_that_the_server_refuses_stops_no_other(server, tmp_path):
+def test_one_text_that_the_server_refuses_stops_no_other(server: Server, tmp_path: Path) -> None:
     good = server.always
     server.always = lambda texts: (
         says(400, {})(texts) if any("poison" in text for text in texts) else good(texts)
@@ -469,8 +479,8 @@ class Slow:
 
 @pytest.mark.parametrize("change", ["edit", "shorten", "forget", "erase"])
 def test_a_slow_worker_does_not_overwrite_what_a_faster_one_made_of_a_newer_text(
-    server, tmp_path, change
-):
+    server: Server, tmp_path: Path, change: str
+) -> None:
     with opened(settings(server, tmp_path)) as app:
         draft = Draft(
             kind="conversation", blocks=(Block("old words", "Ann"), Block("more old words", "Ann"))
@@ -504,8 +514,8 @@ def test_a_slow_worker_does_not_overwrite_what_a_faster_one_made_of_a_newer_text
 
 
 def test_a_change_of_model_lets_the_old_vectors_serve_until_the_new_ones_are_there(
-    server, tmp_path
-):
+    server: Server, tmp_path: Path
+) -> None:
     with opened(Settings(data=tmp_path)) as app:
         for text in TEXTS:
             app.engine.remember(ME, note(text))
@@ -532,7 +542,9 @@ def test_a_change_of_model_lets_the_old_vectors_serve_until_the_new_ones_are_the
         assert statuses(app).get("pending", 0) == 0
 
 
-def test_a_change_of_model_with_work_still_pending_embeds_everything_anew(server, tmp_path):
+def test_a_change_of_model_with_work_still_pending_embeds_everything_anew(
+    server: Server, tmp_path: Path
+) -> None:
     with opened(Settings(data=tmp_path)) as app:
         for text in TEXTS[:2]:
             app.engine.remember(ME, note(text))
@@ -544,7 +556,9 @@ def test_a_change_of_model_with_work_still_pending_embeds_everything_anew(server
         assert vectors(app) == {f"http/test/{WORDS}": 3}
 
 
-def test_the_way_back_to_the_model_in_the_package_works_as_well(server, tmp_path):
+def test_the_way_back_to_the_model_in_the_package_works_as_well(
+    server: Server, tmp_path: Path
+) -> None:
     with opened(settings(server, tmp_path)) as app:
         for text in TEXTS:
             app.engine.remember(ME, note(text))
@@ -557,7 +571,9 @@ def test_the_way_back_to_the_model_in_the_package_works_as_well(server, tmp_path
 
 
 @pytest.mark.parametrize("down", [True, False])
-def test_background_work_begins_whether_the_server_is_up_or_not(server, tmp_path, down):
+def test_background_work_begins_whether_the_server_is_up_or_not(
+    server: Server, tmp_path: Path, down: bool
+) -> None:
     good = server.always
     if down:
         server.always = says(401, {})

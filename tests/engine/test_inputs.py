@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
 import apsw
 import pytest
@@ -340,7 +341,9 @@ CASES += [
 @pytest.mark.parametrize(
     "call, error, field", [case[1:] for case in CASES], ids=[case[0] for case in CASES]
 )
-def test_bad_input_is_refused_by_name_and_nothing_is_written(shared, call, error, field):
+def test_bad_input_is_refused_by_name_and_nothing_is_written(
+    shared: App, call: Any, error: Any, field: Any
+) -> None:
     before = tables(shared)
     with pytest.raises(error) as caught:
         call(shared)
@@ -373,7 +376,7 @@ VERBS: dict[str, Callable[[App, str], object]] = {
     ids=lambda id: ascii(id[:12]),
 )
 @pytest.mark.parametrize("verb", VERBS)
-def test_an_unknown_id_is_not_found_and_nothing_is_written(shared, verb, id):
+def test_an_unknown_id_is_not_found_and_nothing_is_written(shared: App, verb: Any, id: Any) -> None:
     if (verb, id) == ("unlink", "rel-1"):
         return
     before = tables(shared)
@@ -386,7 +389,7 @@ def test_an_unknown_id_is_not_found_and_nothing_is_written(shared, verb, id):
 @pytest.mark.parametrize(
     "verb", sorted(VERBS.keys() - {"restore", "erase", "history", "as_of", "last"})
 )
-def test_a_forgotten_item_is_not_found(shared, verb):
+def test_a_forgotten_item_is_not_found(shared: App, verb: Any) -> None:
     before = tables(shared)
     with pytest.raises(NotFound):
         VERBS[verb](shared, "gone")
@@ -394,7 +397,7 @@ def test_a_forgotten_item_is_not_found(shared, verb):
 
 
 @pytest.mark.parametrize("key", ["", "  ", "x" * 256])
-def test_a_key_that_is_none_is_refused(shared, key):
+def test_a_key_that_is_none_is_refused(shared: App, key: str) -> None:
     before = tables(shared)
     for call in (
         lambda: shared.engine.remember(ME, note("x"), key=key),
@@ -407,7 +410,7 @@ def test_a_key_that_is_none_is_refused(shared, key):
     assert tables(shared) == before
 
 
-def test_nothing_of_a_refused_draft_is_in_the_message(shared):
+def test_nothing_of_a_refused_draft_is_in_the_message(shared: App) -> None:
     secret = "gh" + "p_" + "Ab3" * 12
     for call in (
         new(kind=secret),
@@ -423,7 +426,7 @@ def test_nothing_of_a_refused_draft_is_in_the_message(shared):
 # Limits
 
 
-def test_an_item_cannot_grow_over_its_limit_by_appending(app):
+def test_an_item_cannot_grow_over_its_limit_by_appending(app: App) -> None:
     engine = replace(app.engine, limits=Limits(item_bytes=100))
     engine.remember(ME, note("x" * 60, id="a"))
     with pytest.raises(TooLarge) as caught:
@@ -439,13 +442,15 @@ def test_an_item_cannot_grow_over_its_limit_by_appending(app):
         (Limits(item_bytes=100), Draft(blocks=(Block("é" * 30),) * 2)),
     ],
 )
-def test_a_limit_in_bytes_counts_bytes_however_small_it_is(app, limits, draft):
+def test_a_limit_in_bytes_counts_bytes_however_small_it_is(
+    app: App, limits: Any, draft: Any
+) -> None:
     with pytest.raises(TooLarge) as caught:
         replace(app.engine, limits=limits).remember(ME, draft)
     assert caught.value.field == "content"
 
 
-def test_what_is_just_within_the_limits_is_kept_and_found(app):
+def test_what_is_just_within_the_limits_is_kept_and_found(app: App) -> None:
     words = "w" * 100
     draft = Draft(
         title="t" * 500,
@@ -570,7 +575,7 @@ BROKEN |= {
 
 
 @pytest.mark.parametrize("line", BROKEN.values(), ids=BROKEN)
-def test_a_broken_line_is_named_and_nothing_of_its_file_stays(shared, line):
+def test_a_broken_line_is_named_and_nothing_of_its_file_stays(shared: App, line: Any) -> None:
     before = tables(shared)
     with pytest.raises(MemolithError) as caught:
         shared.engine.upkeep.import_(
@@ -580,13 +585,13 @@ def test_a_broken_line_is_named_and_nothing_of_its_file_stays(shared, line):
     assert tables(shared) == before
 
 
-def test_the_event_that_was_broken_above_is_imported_where_it_is_whole(app):
+def test_the_event_that_was_broken_above_is_imported_where_it_is_whole(app: App) -> None:
     assert app.engine.upkeep.import_(ME, [json.dumps({"event": EVENT | {"data": DATA}})])[1] == 1
     assert app.engine.read(ME, "new")[0].title == "t"
 
 
 @pytest.mark.parametrize("depth", [100, 400, 900, 1500])
-def test_metadata_is_refused_or_can_be_filtered_however_deep_it_is(app, depth):
+def test_metadata_is_refused_or_can_be_filtered_however_deep_it_is(app: App, depth: int) -> None:
     app.engine.remember(ME, note("plain", attributes={"a": 1}))
     with suppress(InvalidInput):
         app.engine.remember(ME, note("deep", attributes=nested(depth)))
@@ -595,7 +600,7 @@ def test_metadata_is_refused_or_can_be_filtered_however_deep_it_is(app, depth):
     assert app.engine.upkeep.verify() == []
 
 
-def test_a_failure_in_the_middle_of_a_write_leaves_nothing(app):
+def test_a_failure_in_the_middle_of_a_write_leaves_nothing(app: App) -> None:
     def write_and_fail() -> None:
         with app.store.writing(ME.tenant) as rows:
             app.engine.remember_in(rows, ME, note("half done"), Intake(Limits(), "redact"))

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -58,7 +59,7 @@ def changed(step: Step) -> dict[str, tuple[object, object]]:
 # History and as_of
 
 
-def test_history_tells_what_each_event_changed(app):
+def test_history_tells_what_each_event_changed(app: App) -> None:
     id = app.engine.remember(ME, note("one", title="t", attributes={"a": 1})).item.id
     app.engine.revise(
         ME, id, Patch(title="u", blocks=(Block("two"),), attributes={"a": 2, "b": [3]})
@@ -94,7 +95,7 @@ def test_history_tells_what_each_event_changed(app):
     assert changed(steps[5]) == {"forgotten": (True, False)}
 
 
-def test_history_tells_of_appended_messages_and_of_links(app):
+def test_history_tells_of_appended_messages_and_of_links(app: App) -> None:
     talk = app.engine.remember(ME, TALK).item.id
     other = app.engine.remember(ME, note("x")).item.id
     app.engine.append(ME, talk, [Block("more", "ann")])
@@ -127,7 +128,9 @@ def test_history_tells_of_appended_messages_and_of_links(app):
     ],
     ids=["null", "truth", "time"],
 )
-def test_history_tells_of_every_change_also_of_a_null_and_of_a_time(app, patch, told):
+def test_history_tells_of_every_change_also_of_a_null_and_of_a_time(
+    app: App, patch: Any, told: str | None
+) -> None:
     id = app.engine.remember(ME, note("one", attributes={"n": 1})).item.id
     assert app.engine.revise(ME, id, patch).item.version == 2
     fields = changed(app.engine.past.history(ME, id)[1])
@@ -135,7 +138,7 @@ def test_history_tells_of_every_change_also_of_a_null_and_of_a_time(app, patch, 
     assert told is None or told in fields
 
 
-def test_the_state_as_of_each_step_is_what_it_was_then(app):
+def test_the_state_as_of_each_step_is_what_it_was_then(app: App) -> None:
     id = app.engine.remember(ME, note(LONG, title="t", id="a")).item.id
     steps: list[Callable[[], object]] = [
         lambda: None,
@@ -161,7 +164,7 @@ def test_the_state_as_of_each_step_is_what_it_was_then(app):
             app.engine.past.as_of(ME, id, at)
 
 
-def test_a_time_that_is_none_is_refused_by_name(app):
+def test_a_time_that_is_none_is_refused_by_name(app: App) -> None:
     id = app.engine.remember(ME, note("x")).item.id
     for call in (
         lambda: app.engine.past.as_of(ME, id, "yesterday"),
@@ -172,7 +175,7 @@ def test_a_time_that_is_none_is_refused_by_name(app):
         assert caught.value.field == "as_of"
 
 
-def test_an_erased_item_keeps_a_bare_history_and_no_past(app):
+def test_an_erased_item_keeps_a_bare_history_and_no_past(app: App) -> None:
     id = app.engine.remember(ANN, note("secret plan", title="plan", audience=Audience.ORG)).item.id
     app.engine.erase(ANN, id)
     steps = app.engine.past.history(ANN, id)
@@ -186,7 +189,7 @@ def test_an_erased_item_keeps_a_bare_history_and_no_past(app):
         app.engine.past.history(BOB, id)
 
 
-def test_an_item_made_private_is_gone_for_the_others_also_in_a_search_of_the_past(app):
+def test_an_item_made_private_is_gone_for_the_others_also_in_a_search_of_the_past(app: App) -> None:
     id = app.engine.remember(ANN, note("zebra", audience=Audience.ORG)).item.id
     then = app.clock.now()
     app.engine.revise(ANN, id, Patch(audience=Audience.USER))
@@ -198,7 +201,7 @@ def test_an_item_made_private_is_gone_for_the_others_also_in_a_search_of_the_pas
 
 
 @pytest.mark.parametrize("path", ["history", "as_of"])
-def test_what_an_item_said_while_it_was_private_stays_private(app, path):
+def test_what_an_item_said_while_it_was_private_stays_private(app: App, path: str) -> None:
     id = app.engine.remember(ANN, note("draft about zebras")).item.id
     then = app.clock.now()
     app.engine.revise(ANN, id, Patch(blocks=(Block("final"),), audience=Audience.ORG))
@@ -268,7 +271,7 @@ STARTS = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_undo_restores_the_state_and_undo_of_the_undo_the_change(app, change):
+def test_undo_restores_the_state_and_undo_of_the_undo_the_change(app: App, change: Any) -> None:
     for name, start in STARTS.items():
         id = app.engine.remember(ME, start).item.id
         before, made = state(app, id), length(app)
@@ -285,7 +288,7 @@ def test_undo_restores_the_state_and_undo_of_the_undo_the_change(app, change):
     assert app.engine.upkeep.verify() == []
 
 
-def test_undo_of_remembering_forgets_and_its_undo_restores(app):
+def test_undo_of_remembering_forgets_and_its_undo_restores(app: App) -> None:
     id = app.engine.remember(ME, note("tea")).item.id
     before = state(app, id)
     app.engine.past.undo(ME, 1)
@@ -295,7 +298,7 @@ def test_undo_of_remembering_forgets_and_its_undo_restores(app):
     assert state(app, id) == before
 
 
-def test_undo_of_restoring_forgets_again(app):
+def test_undo_of_restoring_forgets_again(app: App) -> None:
     id = app.engine.remember(ME, note("tea")).item.id
     app.engine.forget(ME, id)
     app.engine.restore(ME, id)
@@ -303,7 +306,7 @@ def test_undo_of_restoring_forgets_again(app):
     assert state(app, id)[0].forgotten
 
 
-def test_an_undone_text_is_found_again_by_its_words(app):
+def test_an_undone_text_is_found_again_by_its_words(app: App) -> None:
     id = app.engine.remember(ME, note("zebra")).item.id
     app.engine.revise(ME, id, Patch(blocks=(Block("giraffe"),)))
     app.engine.past.undo(ME, 2)
@@ -313,7 +316,7 @@ def test_an_undone_text_is_found_again_by_its_words(app):
     assert totals == [1, 0]
 
 
-def test_an_event_is_undone_past_later_ones_that_touched_something_else(app):
+def test_an_event_is_undone_past_later_ones_that_touched_something_else(app: App) -> None:
     id = app.engine.remember(ME, note("one", title="t")).item.id
     app.engine.revise(ME, id, Patch(title="u"))
     app.engine.revise(ME, id, Patch(blocks=(Block("two"),)))
@@ -338,7 +341,7 @@ OVERLAPS: dict[str, tuple[Callable[[App, str], object], Callable[[App, str], obj
 
 
 @pytest.mark.parametrize("overlap", OVERLAPS)
-def test_undo_is_refused_where_later_events_touched_the_same(app, overlap):
+def test_undo_is_refused_where_later_events_touched_the_same(app: App, overlap: Any) -> None:
     id = app.engine.remember(ME, note("one", title="t", attributes={"a": 1})).item.id
     for change in OVERLAPS[overlap]:
         change(app, id)
@@ -356,7 +359,9 @@ def test_undo_is_refused_where_later_events_touched_the_same(app, overlap):
     ],
     ids=["project", "title"],
 )
-def test_undo_is_refused_where_what_is_left_would_not_be_a_valid_item(app, patches):
+def test_undo_is_refused_where_what_is_left_would_not_be_a_valid_item(
+    app: App, patches: tuple[Any, ...]
+) -> None:
     app.engine.remember(ME, Draft(kind="entity", title="Ann", id="a"))
     for patch in patches:
         app.engine.revise(ME, "a", patch)
@@ -366,7 +371,7 @@ def test_undo_is_refused_where_what_is_left_would_not_be_a_valid_item(app, patch
 
 
 @pytest.mark.parametrize("seq", [1, 2, 3])
-def test_what_was_erased_cannot_be_undone(app, seq):
+def test_what_was_erased_cannot_be_undone(app: App, seq: int) -> None:
     id = app.engine.remember(ME, note("one")).item.id
     app.engine.revise(ME, id, Patch(title="t"))
     app.engine.erase(ME, id)
@@ -376,7 +381,7 @@ def test_what_was_erased_cannot_be_undone(app, seq):
 
 
 @pytest.mark.parametrize("seq", [3, 4, 5, 6])
-def test_a_link_erased_with_its_item_cannot_be_undone(app, seq):
+def test_a_link_erased_with_its_item_cannot_be_undone(app: App, seq: int) -> None:
     a, b = (app.engine.remember(ME, note(text)).item.id for text in "ab")
     link = app.engine.link(ME, a, b, "about")
     app.engine.link(ME, a, b, "about", 0.5, again=True)
@@ -388,7 +393,7 @@ def test_a_link_erased_with_its_item_cannot_be_undone(app, seq):
 
 
 @pytest.mark.parametrize("seq", [0, -1, 2, 10**30])
-def test_an_event_that_is_not_there_cannot_be_undone(app, seq):
+def test_an_event_that_is_not_there_cannot_be_undone(app: App, seq: int) -> None:
     app.engine.remember(ME, note("one"))
     with pytest.raises(NotFound):
         app.engine.past.undo(ME, seq)
@@ -399,7 +404,7 @@ def test_an_event_that_is_not_there_cannot_be_undone(app, seq):
 # Links
 
 
-def test_undo_of_linking_relinking_and_unlinking_and_back_again(app):
+def test_undo_of_linking_relinking_and_unlinking_and_back_again(app: App) -> None:
     a, b = (app.engine.remember(ME, note(text)).item.id for text in "ab")
     link = app.engine.link(ME, a, b, "about", 0.5, {"n": 1})
     made = links(app)
@@ -421,7 +426,7 @@ def test_undo_of_linking_relinking_and_unlinking_and_back_again(app):
     assert app.engine.upkeep.verify() == []
 
 
-def test_undo_of_a_link_event_is_refused_where_the_link_went_on(app):
+def test_undo_of_a_link_event_is_refused_where_the_link_went_on(app: App) -> None:
     a, b = (app.engine.remember(ME, note(text)).item.id for text in "ab")
     link = app.engine.link(ME, a, b, "about", 0.1)
     app.engine.link(ME, a, b, "about", 0.2, again=True)
@@ -435,7 +440,7 @@ def test_undo_of_a_link_event_is_refused_where_the_link_went_on(app):
     assert length(app) == 6
 
 
-def test_a_cut_link_does_not_come_back_beside_a_new_one_of_the_same_type(app):
+def test_a_cut_link_does_not_come_back_beside_a_new_one_of_the_same_type(app: App) -> None:
     a, b = (app.engine.remember(ME, note(text)).item.id for text in "ab")
     app.engine.unlink(ME, app.engine.link(ME, a, b, "about").id)
     app.engine.link(ME, a, b, "about")

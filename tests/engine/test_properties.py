@@ -405,7 +405,9 @@ ANY = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"),
 
 @settings(max_examples=20, deadline=None, derandomize=True)
 @given(texts=st.lists(ANY, min_size=1, max_size=4), title=ANY, tag=ANY, speaker=ANY)
-def test_any_text_comes_back_as_it_was_and_its_index_is_right(at, texts, title, tag, speaker):
+def test_any_text_comes_back_as_it_was_and_its_index_is_right(
+    at: At, texts, title, tag, speaker
+) -> None:
     with fresh(at) as app:
         blocks = tuple(Block(text, speaker) for text in texts)
         try:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -84,7 +85,7 @@ def facts(at: At, tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
 
 
 @pytest.mark.parametrize("question", PARAPHRASES)
-def test_a_paraphrase_without_a_common_word_is_found_first(facts, question):
+def test_a_paraphrase_without_a_common_word_is_found_first(facts: App, question: Any) -> None:
     wanted = PARAPHRASES[question]
     assert ids(facts, question)[0] == wanted
     assert by_meaning(facts, question)[0] == wanted
@@ -92,7 +93,7 @@ def test_a_paraphrase_without_a_common_word_is_found_first(facts, question):
     assert hit.reasons["cosine"] > 0.2
 
 
-def test_the_modes_differ_as_documented(facts):
+def test_the_modes_differ_as_documented(facts: App) -> None:
     paraphrase, words = "pet destroyed the furniture", "Volvo"
     assert ids(facts, paraphrase, mode="text") == []
     assert ids(facts, words, mode="text") == ["car"]
@@ -108,7 +109,7 @@ def test_the_modes_differ_as_documented(facts):
     assert hybrid.rank_score > vector[0].rank_score, "words and meaning add up"
 
 
-def test_exact_words_win_over_a_vague_likeness(smart):
+def test_exact_words_win_over_a_vague_likeness(smart: App) -> None:
     fill(
         smart,
         {
@@ -120,7 +121,7 @@ def test_exact_words_win_over_a_vague_likeness(smart):
 
 
 @pytest.mark.parametrize("mode", ["hybrid", "vector", "text"])
-def test_every_hit_gives_its_reasons(facts, mode):
+def test_every_hit_gives_its_reasons(facts: App, mode: str) -> None:
     for hit in found(facts, "the key to the old apartment", mode=mode, limit=50).hits:
         assert "text" in hit.reasons or hit.reasons["cosine"]
         assert all(isinstance(value, float) for value in hit.reasons.values())
@@ -132,7 +133,7 @@ def test_every_hit_gives_its_reasons(facts, mode):
             )
 
 
-def test_a_hit_is_strong_from_079_on(facts):
+def test_a_hit_is_strong_from_079_on(facts: App) -> None:
     seen = set()
     for question in (*PARAPHRASES, *FACTS.values(), "the colour of the wind"):
         for hit in found(facts, question, limit=10).hits:
@@ -146,7 +147,7 @@ def test_a_hit_is_strong_from_079_on(facts):
     }
 
 
-def test_the_same_text_has_the_similarity_one_and_an_unrelated_one_little(facts):
+def test_the_same_text_has_the_similarity_one_and_an_unrelated_one_little(facts: App) -> None:
     hits = {
         hit.item.id: hit.score for hit in found(facts, FACTS["bread"], mode="vector", limit=10).hits
     }
@@ -158,7 +159,7 @@ def test_the_same_text_has_the_similarity_one_and_an_unrelated_one_little(facts)
 
 
 @pytest.mark.parametrize("mode", ["hybrid", "vector", "text"])
-def test_a_threshold_drops_what_is_below_it_and_from_the_total(facts, mode):
+def test_a_threshold_drops_what_is_below_it_and_from_the_total(facts: App, mode: str) -> None:
     every = found(facts, "the deploy key to the apartment", mode=mode, limit=100)
     for threshold in (0.2, 0.4, 0.7, 0.99):
         kept = found(
@@ -170,7 +171,7 @@ def test_a_threshold_drops_what_is_below_it_and_from_the_total(facts, mode):
 
 
 @pytest.mark.parametrize("mode", ["hybrid", "vector", "text"])
-def test_an_order_by_similarity_is_one(facts, mode):
+def test_an_order_by_similarity_is_one(facts: App, mode: str) -> None:
     scores = [
         hit.score
         for hit in found(facts, "the old key", mode=mode, by_similarity=True, limit=100).hits
@@ -179,7 +180,7 @@ def test_an_order_by_similarity_is_one(facts, mode):
 
 
 @pytest.mark.parametrize("mode", ["hybrid", "vector", "text"])
-def test_one_hit_per_item_is_the_best_of_each(smart, mode):
+def test_one_hit_per_item_is_the_best_of_each(smart: App, mode: str) -> None:
     talk = tuple(Block(f"message {n} about sailing boats", "Ann") for n in range(6))
     fill(
         smart,
@@ -227,7 +228,7 @@ def crowd(at: At, tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
 
 @pytest.mark.parametrize("mode", ["hybrid", "vector", "text"])
 @pytest.mark.parametrize("size", [7, 60])
-def test_pages_fit_together_without_gap_or_overlap(crowd, mode, size):
+def test_pages_fit_together_without_gap_or_overlap(crowd: App, mode: str, size: int) -> None:
     whole = found(crowd, "which horse was lost?", mode=mode, limit=1000)
     places = [(hit.item.id, hit.passage.ordinal) for hit in whole.hits]
     assert len(set(places)) == len(places) >= 200
@@ -241,12 +242,12 @@ def test_pages_fit_together_without_gap_or_overlap(crowd, mode, size):
 
 
 @pytest.mark.parametrize("mode", ["hybrid", "vector"])
-def test_the_same_question_gets_the_same_answer(crowd, mode):
+def test_the_same_question_gets_the_same_answer(crowd: App, mode: str) -> None:
     first = found(crowd, "goat", mode=mode, limit=100)
     assert all(found(crowd, "goat", mode=mode, limit=100) == first for _ in range(2))
 
 
-def test_the_total_counts_what_passes_the_filter(crowd):
+def test_the_total_counts_what_passes_the_filter(crowd: App) -> None:
     chosen = Filter(where=(Condition("n", "lt", 3),))
     for mode in ("hybrid", "vector"):
         assert found(crowd, "horse", mode=mode, filter=chosen).total == 36
@@ -276,7 +277,9 @@ RARE: dict[str, Filter] = {
 
 @pytest.mark.parametrize("name", RARE)
 @pytest.mark.parametrize("mode", ["hybrid", "vector"])
-def test_one_among_thousands_is_found_by_meaning_under_every_filter(crowd, name, mode):
+def test_one_among_thousands_is_found_by_meaning_under_every_filter(
+    crowd: App, name: Any, mode: str
+) -> None:
     """The question is far from it, so that it is not among the nearest without the filter."""
     page = found(crowd, "feathers and quacking near a pond", mode=mode, filter=RARE[name])
     assert ([hit.item.id for hit in page.hits], page.total) == (["one"], 1)
@@ -299,12 +302,12 @@ def test_one_among_thousands_is_found_by_meaning_under_every_filter(crowd, name,
         Filter(namespaces=("p",)),
     ],
 )
-def test_a_filter_that_fits_nothing_finds_nothing(crowd, chosen):
+def test_a_filter_that_fits_nothing_finds_nothing(crowd: App, chosen: Any) -> None:
     for mode in ("hybrid", "vector"):
         assert found(crowd, "a horse", mode=mode, filter=chosen) == Found((), 0)
 
 
-def test_every_hit_passes_a_wide_filter(crowd):
+def test_every_hit_passes_a_wide_filter(crowd: App) -> None:
     hits = found(crowd, "duck", mode="vector", filter=Filter(tags_none=("even",)), limit=1000).hits
     assert len(hits) == 1000
     assert all("even" not in hit.item.tags for hit in hits)
@@ -316,7 +319,7 @@ def test_every_hit_passes_a_wide_filter(crowd):
 # Who may find what
 
 
-def test_nobody_finds_by_meaning_what_he_may_not_see(smart):
+def test_nobody_finds_by_meaning_what_he_may_not_see(smart: App) -> None:
     drafts = {
         "mine": note("My salary is high."),
         "team": note("The wages of the team.", audience=Audience.PROJECT, project="p"),
@@ -345,7 +348,7 @@ def test_nobody_finds_by_meaning_what_he_may_not_see(smart):
     assert smart.engine.similar(STRANGER, "My salary is high.") == []
 
 
-def test_the_words_of_another_tenant_do_not_move_ones_ranking(smart):
+def test_the_words_of_another_tenant_do_not_move_ones_ranking(smart: App) -> None:
     fill(smart, {id: note(text) for id, text in FACTS.items()})
     before = found(smart, "deploy key for the apartment").hits
     fill(smart, {f"s{n}": note("deploy key apartment deploy key") for n in range(50)}, STRANGER)
@@ -355,7 +358,7 @@ def test_the_words_of_another_tenant_do_not_move_ones_ranking(smart):
 # At once
 
 
-def test_a_write_is_found_by_meaning_at_the_next_search(smart):
+def test_a_write_is_found_by_meaning_at_the_next_search(smart: App) -> None:
     for id in ("dog", "flight", "bread"):
         smart.engine.remember(ME, replace(note(FACTS[id]), id=id))
         question = next(text for text, wanted in PARAPHRASES.items() if wanted == id)
@@ -363,7 +366,7 @@ def test_a_write_is_found_by_meaning_at_the_next_search(smart):
         assert (page.hits[0].item.id, page.warnings) == (id, ())
 
 
-def test_forgotten_and_edited_items_leave_the_vector_side_at_once(smart):
+def test_forgotten_and_edited_items_leave_the_vector_side_at_once(smart: App) -> None:
     fill(smart, {id: note(text) for id, text in FACTS.items()})
     assert by_meaning(smart, "pet destroyed the furniture")[0] == "dog"
     smart.engine.forget(ME, "dog")
@@ -380,13 +383,13 @@ def test_forgotten_and_edited_items_leave_the_vector_side_at_once(smart):
     assert "dog" not in by_meaning(smart, "central bank policy")
 
 
-def test_a_new_title_is_part_of_the_meaning(smart):
+def test_a_new_title_is_part_of_the_meaning(smart: App) -> None:
     fill(smart, {"a": note("It was green."), "b": note("It was blue.")})
     smart.engine.revise(ME, "b", Patch(title="The bicycle that was stolen"))
     assert by_meaning(smart, "theft of a bike")[0] == "b"
 
 
-def test_a_second_app_on_the_folder_finds_a_write_by_meaning_at_its_next_search(smart):
+def test_a_second_app_on_the_folder_finds_a_write_by_meaning_at_its_next_search(smart: App) -> None:
     fill(smart, {id: note(text) for id, text in list(FACTS.items())[:5]})
     other = open_app(smart.settings)
     assert by_meaning(other, "pet destroyed the furniture")[0] == "dog"
@@ -400,7 +403,7 @@ def test_a_second_app_on_the_folder_finds_a_write_by_meaning_at_its_next_search(
 # Without a model, or with less of it than there should be
 
 
-def test_without_a_model_words_serve_and_it_is_said(app):
+def test_without_a_model_words_serve_and_it_is_said(app: App) -> None:
     app.engine.remember(ME, replace(note(FACTS["car"]), id="car"))
     page = found(app, "the Volvo")
     assert [hit.item.id for hit in page.hits] == ["car"]
@@ -411,7 +414,7 @@ def test_without_a_model_words_serve_and_it_is_said(app):
         found(app, "the Volvo", mode="vector")
 
 
-def test_pending_embeddings_are_told_and_what_waits_is_found_by_words(smart):
+def test_pending_embeddings_are_told_and_what_waits_is_found_by_words(smart: App) -> None:
     long = Draft(
         "conversation",
         blocks=tuple(Block(f"part {n} of a very long saga " * 8, "Ann") for n in range(200)),
@@ -425,7 +428,7 @@ def test_pending_embeddings_are_told_and_what_waits_is_found_by_words(smart):
     assert ids(smart, "saga", per_item=True), "by words"
 
 
-def test_chinese_is_found_by_words_without_a_vector(smart):
+def test_chinese_is_found_by_words_without_a_vector(smart: App) -> None:
     fill(
         smart,
         {
@@ -474,7 +477,7 @@ def talk(smart: App) -> App:
     return smart
 
 
-def test_speakers_names_are_left_out_of_the_dense_query(talk):
+def test_speakers_names_are_left_out_of_the_dense_query(talk: App) -> None:
     """The name alone is near to whatever its bearer said; the same question without it must be as near to the rest."""
     named = {
         hit.passage.text: hit.reasons["cosine"]
@@ -488,12 +491,12 @@ def test_speakers_names_are_left_out_of_the_dense_query(talk):
     assert max(named, key=named.__getitem__) == "I painted a sunrise."
 
 
-def test_a_query_of_nothing_but_a_name_still_means_the_name(talk):
+def test_a_query_of_nothing_but_a_name_still_means_the_name(talk: App) -> None:
     assert found(talk, "Melanie", mode="vector").total == 8
     assert all(hit.passage.speaker == "Melanie" for hit in found(talk, "Melanie", limit=2).hits)
 
 
-def test_roles_are_no_names(talk):
+def test_roles_are_no_names(talk: App) -> None:
     cosines = [
         found(talk, f"{word} manual", mode="vector").hits[0].reasons["cosine"]
         for word in ("user", "zebra")
@@ -504,7 +507,7 @@ def test_roles_are_no_names(talk):
     )
 
 
-def test_a_reply_inherits_from_its_question_and_says_so(talk):
+def test_a_reply_inherits_from_its_question_and_says_so(talk: App) -> None:
     hits = {
         hit.passage.text: hit
         for hit in found(talk, "Where did you go at the weekend?", limit=8).hits
@@ -515,7 +518,7 @@ def test_a_reply_inherits_from_its_question_and_says_so(talk):
     assert reply["group"] > 0
 
 
-def test_the_named_speaker_and_the_named_day_lift_a_hit_and_say_so(talk):
+def test_the_named_speaker_and_the_named_day_lift_a_hit_and_say_so(talk: App) -> None:
     hits = {
         hit.passage.text: hit.reasons
         for hit in found(talk, "What did Melanie say on 20 July 2023?", limit=8).hits
@@ -527,7 +530,7 @@ def test_the_named_speaker_and_the_named_day_lift_a_hit_and_say_so(talk):
     assert next(iter(hits)) == "How are the kids?"
 
 
-def test_a_question_for_a_time_lifts_what_tells_one(talk):
+def test_a_question_for_a_time_lifts_what_tells_one(talk: App) -> None:
     hits = {
         hit.passage.text: hit.reasons for hit in found(talk, "When did you go away?", limit=8).hits
     }
@@ -538,7 +541,7 @@ def test_a_question_for_a_time_lifts_what_tells_one(talk):
 # The past
 
 
-def test_the_past_is_searched_by_meaning_too(smart):
+def test_the_past_is_searched_by_meaning_too(smart: App) -> None:
     fill(smart, {id: note(text) for id, text in FACTS.items()})
     at = smart.clock.now()
     smart.engine.revise(ME, "dog", Patch(blocks=(Block("Interest rates fell by half a point."),)))
@@ -560,7 +563,7 @@ def test_the_past_is_searched_by_meaning_too(smart):
         assert ids(smart, "central bank policy", **past)[0] != "dog"
 
 
-def test_a_search_of_the_past_scores_as_a_search_then_did(smart):
+def test_a_search_of_the_past_scores_as_a_search_then_did(smart: App) -> None:
     fill(
         smart,
         {"t": note("We want to see the sea.", title="Holiday plans"), "u": note(FACTS["car"])},
@@ -577,7 +580,7 @@ def test_a_search_of_the_past_scores_as_a_search_then_did(smart):
 
 
 @pytest.mark.parametrize("budget", [20, 45, 120, 1000])
-def test_a_pack_stays_within_its_budget(talk, budget):
+def test_a_pack_stays_within_its_budget(talk: App, budget: int) -> None:
     for n in range(30):
         talk.engine.remember(
             ME, note(f"Weekend plan {n}: go to the lake with {n} friends and paint the sunrise.")
@@ -591,7 +594,7 @@ def test_a_pack_stays_within_its_budget(talk, budget):
         assert len(pack.citations) > 5
 
 
-def test_the_citations_of_a_pack_are_where_its_parts_come_from(talk):
+def test_the_citations_of_a_pack_are_where_its_parts_come_from(talk: App) -> None:
     talk.engine.remember(ME, replace(note("The lake has a camp site.", title="Camping"), id="camp"))
     pack = context.pack(talk.engine.search, ME, "camping at the lake, what did they say?", 1000)
     parts = pack.text.split("\n\n")
@@ -613,7 +616,7 @@ def test_the_citations_of_a_pack_are_where_its_parts_come_from(talk):
     assert "camp" in [citation.id for citation in pack.citations]
 
 
-def test_a_pack_says_nothing_twice(smart):
+def test_a_pack_says_nothing_twice(smart: App) -> None:
     text = "The night train to Vienna leaves at nine from the western station and arrives at seven in the morning."
     longer = text + " Breakfast is served from six on and costs nothing for those who have a bed."
     fill(
@@ -633,7 +636,7 @@ def test_a_pack_says_nothing_twice(smart):
     assert "d" in cited
 
 
-def test_a_pack_keeps_both_sides_of_a_contradiction(smart):
+def test_a_pack_keeps_both_sides_of_a_contradiction(smart: App) -> None:
     text = (
         "The night train to Vienna leaves every day at {} from the western station, has beds and a bar, and "
         "arrives in the early morning at the main station of the city, where the tram stops."
@@ -643,7 +646,7 @@ def test_a_pack_keeps_both_sides_of_a_contradiction(smart):
     assert {citation.id for citation in pack.citations} == {"a", "b"}
 
 
-def test_a_pack_leaves_out_what_is_clearly_unrelated(facts):
+def test_a_pack_leaves_out_what_is_clearly_unrelated(facts: App) -> None:
     pack = context.pack(facts.engine.search, ME, "which SQL server are we using?", 2000)
     assert "PostgreSQL" in pack.text
     assert "puppy" not in pack.text
@@ -654,13 +657,13 @@ def test_a_pack_leaves_out_what_is_clearly_unrelated(facts):
 
 
 @pytest.mark.parametrize("budget", [-5, 0, 19, 200_001])
-def test_a_budget_without_sense_is_refused(facts, budget):
+def test_a_budget_without_sense_is_refused(facts: App, budget: int) -> None:
     with pytest.raises(InvalidInput) as caught:
         context.pack(facts.engine.search, ME, "anything", budget)
     assert caught.value.field == "budget_tokens"
 
 
-def test_a_pack_passes_on_what_the_search_warned_of(app):
+def test_a_pack_passes_on_what_the_search_warned_of(app: App) -> None:
     app.engine.remember(ME, note("The lake is cold."))
     pack = context.pack(app.engine.search, ME, "the lake", 100)
     assert "words only" in pack.warnings[0]
@@ -688,7 +691,7 @@ OTHER = {
 
 
 @pytest.mark.parametrize("text", SAME)
-def test_nearly_the_same_text_is_found(smart, text):
+def test_nearly_the_same_text_is_found(smart: App, text: Any) -> None:
     fill(smart, {"first": note(ORIGINAL), **{id: note(fact) for id, fact in FACTS.items()}})
     same = smart.engine.similar(ME, text)
     assert [(one.id, one.exact) for one in same] == [("first", False)]
@@ -696,12 +699,12 @@ def test_nearly_the_same_text_is_found(smart, text):
 
 
 @pytest.mark.parametrize("what", OTHER)
-def test_a_contradiction_is_no_duplicate(smart, what):
+def test_a_contradiction_is_no_duplicate(smart: App, what: Any) -> None:
     fill(smart, {"first": note(ORIGINAL)})
     assert smart.engine.similar(ME, OTHER[what]) == []
 
 
-def test_the_very_same_text_is_marked_as_exact(smart):
+def test_the_very_same_text_is_marked_as_exact(smart: App) -> None:
     fill(smart, {"first": note(ORIGINAL), "second": note("  " + ORIGINAL.upper() + "\n")})
     assert {(one.id, one.exact) for one in smart.engine.similar(ME, ORIGINAL)} == {
         ("first", True),
@@ -709,21 +712,21 @@ def test_the_very_same_text_is_marked_as_exact(smart):
     }
 
 
-def test_a_text_that_names_a_speaker_is_compared_with_the_name(smart):
+def test_a_text_that_names_a_speaker_is_compared_with_the_name(smart: App) -> None:
     hello = Draft("conversation", blocks=(Block("Hello there!", "Maria Lopez"),))
     fill(smart, {"talk": hello, "first": note(ORIGINAL)})
     assert [one.id for one in smart.engine.similar(ME, ORIGINAL)] == ["first"]
     assert smart.engine.similar(ME, ORIGINAL)[0].similarity > 0.99
 
 
-def test_a_filter_and_a_limit_hold_for_duplicates(smart):
+def test_a_filter_and_a_limit_hold_for_duplicates(smart: App) -> None:
     fill(smart, {f"d{n}": note(ORIGINAL, tags=("odd",) if n % 2 else ()) for n in range(6)})
     assert len(smart.engine.similar(ME, ORIGINAL, limit=4)) == 4
     odd = smart.engine.similar(ME, ORIGINAL, chosen=Filter(tags_all=("odd",)))
     assert {one.id for one in odd} == {"d1", "d3", "d5"}
 
 
-def test_a_write_reports_what_is_there_in_nearly_the_same_words(smart):
+def test_a_write_reports_what_is_there_in_nearly_the_same_words(smart: App) -> None:
     fill(smart, {"first": note(ORIGINAL), **{id: note(fact) for id, fact in FACTS.items()}})
     written = smart.engine.remember(ME, note(ORIGINAL.replace("train ", "rail ")))
     assert [(one.id, one.exact) for one in written.similar] == [("first", False)]
@@ -753,7 +756,9 @@ def test_a_write_reports_what_is_there_in_nearly_the_same_words(smart):
         ({"as_of": "soon"}, "as_of"),
     ],
 )
-def test_a_question_without_sense_is_refused_by_the_name_of_its_fault(facts, fields, field):
+def test_a_question_without_sense_is_refused_by_the_name_of_its_fault(
+    facts: App, fields: dict[str, Any], field: str
+) -> None:
     with pytest.raises(InvalidInput) as caught:
         found(facts, "anything", **fields)
     assert caught.value.field == field

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -46,7 +47,9 @@ def small(at: At, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Ap
 
 
 @pytest.mark.parametrize("name", FILTERS)
-def test_a_filter_keeps_the_same_in_a_search_of_the_present_and_of_the_past(small, name):
+def test_a_filter_keeps_the_same_in_a_search_of_the_present_and_of_the_past(
+    small: tuple[App, str], name: Any
+) -> None:
     (app, then), (chosen, wanted) = small, FILTERS[name]
     assert (
         ids(app, "zebra", filter=chosen)
@@ -57,7 +60,7 @@ def test_a_filter_keeps_the_same_in_a_search_of_the_present_and_of_the_past(smal
 
 
 @pytest.mark.parametrize("name", PASSAGES)
-def test_times_and_speakers_filter_passages(small, name):
+def test_times_and_speakers_filter_passages(small: tuple[App, str], name: Any) -> None:
     (app, then), (chosen, wanted) = small, PASSAGES[name]
     assert (
         ids(app, "zebra", filter=chosen)
@@ -67,7 +70,7 @@ def test_times_and_speakers_filter_passages(small, name):
     assert ids(app, "zebra", filter=chosen, as_of=then) == set(wanted)
 
 
-def test_forgotten_items_are_found_only_where_asked_for(app):
+def test_forgotten_items_are_found_only_where_asked_for(app: App) -> None:
     kept, gone = fill(app, "zebra", "zebra too")
     app.engine.forget(ME, gone)
     for forgotten, wanted in ((False, {kept}), (True, {gone}), (None, {kept, gone})):
@@ -75,7 +78,7 @@ def test_forgotten_items_are_found_only_where_asked_for(app):
         assert app.engine.listing(ME, Filter(forgotten=forgotten)).total == len(wanted)
 
 
-def test_a_filter_sees_what_an_item_has_become(app):
+def test_a_filter_sees_what_an_item_has_become(app: App) -> None:
     id = app.engine.remember(
         ME, note("zebra", tags=("old",), namespace="old", project="old")
     ).item.id
@@ -133,14 +136,16 @@ def crowd(at: At, tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
     ],
     ids=["tags all", "tags any", "namespace", "project", "kind", "where"],
 )
-def test_a_filter_that_keeps_one_in_ten_thousand_finds_it(crowd, chosen, mode):
+def test_a_filter_that_keeps_one_in_ten_thousand_finds_it(
+    crowd: App, chosen: Any, mode: str
+) -> None:
     found = crowd.engine.recall(ME, Query("report", chosen, mode=mode))
     assert [hit.item.title for hit in found.hits] == ["the needle"]
     assert (found.total, found.warnings[:-1] if mode == "hybrid" else found.warnings) == (1, ())
     assert crowd.engine.listing(ME, chosen).total == 1
 
 
-def test_a_status_or_an_owner_that_one_in_ten_thousand_has_is_found(crowd):
+def test_a_status_or_an_owner_that_one_in_ten_thousand_has_is_found(crowd: App) -> None:
     for chosen in (Filter(statuses=("rare",)), Filter(owner="bob")):
         assert [
             hit.passage.text for hit in crowd.engine.recall(ME, Query("report", chosen)).hits
@@ -150,7 +155,9 @@ def test_a_status_or_an_owner_that_one_in_ten_thousand_has_is_found(crowd):
     }
 
 
-def test_a_very_common_word_does_not_choose_beside_a_rare_one_but_is_found_alone(crowd):
+def test_a_very_common_word_does_not_choose_beside_a_rare_one_but_is_found_alone(
+    crowd: App,
+) -> None:
     assert crowd.engine.recall(ME, Query("report number5", mode="text")).total == 1
     alone = crowd.engine.recall(ME, Query("report", mode="text"))
     assert (len(alone.hits), alone.total) == (10, 1000)
@@ -159,18 +166,18 @@ def test_a_very_common_word_does_not_choose_beside_a_rare_one_but_is_found_alone
     assert crowd.engine.recall(ME, Query("report unheard", mode="text")).total == 1000
 
 
-def test_a_common_word_is_found_where_the_rare_one_is_filtered_out(crowd):
+def test_a_common_word_is_found_where_the_rare_one_is_filtered_out(crowd: App) -> None:
     chosen = Filter(tags_all=("needle",))
     assert crowd.engine.recall(ME, Query("number5 report", chosen, mode="text")).total == 1
 
 
-def test_a_word_that_only_another_user_has_does_not_hide_ones_own_hits(crowd):
+def test_a_word_that_only_another_user_has_does_not_hide_ones_own_hits(crowd: App) -> None:
     assert crowd.engine.recall(ME, Query("okapi report", mode="text")).total == 1000
 
 
 @pytest.mark.parametrize("mode", ["text", "hybrid"])
 @pytest.mark.parametrize("size", [90, 100, 250])
-def test_pages_neither_overlap_nor_skip_also_in_a_crowd(crowd, mode, size):
+def test_pages_neither_overlap_nor_skip_also_in_a_crowd(crowd: App, mode: str, size: int) -> None:
     pages = [
         crowd.engine.recall(ME, Query("report", mode=mode, limit=size, offset=offset))
         for offset in range(0, 1001, size)
@@ -182,7 +189,7 @@ def test_pages_neither_overlap_nor_skip_also_in_a_crowd(crowd, mode, size):
 
 
 @pytest.mark.parametrize("mode", ["text", "hybrid"])
-def test_the_total_of_several_common_words_is_the_same_on_every_page(crowd, mode):
+def test_the_total_of_several_common_words_is_the_same_on_every_page(crowd: App, mode: str) -> None:
     pages = [
         crowd.engine.recall(ME, Query("alpha beta", mode=mode, limit=8, offset=offset))
         for offset in range(0, 64, 8)
@@ -192,7 +199,7 @@ def test_the_total_of_several_common_words_is_the_same_on_every_page(crowd, mode
     assert all("alpha" in text and "beta" in text for text in both)
 
 
-def test_pages_follow_one_order_with_falling_scores(app):
+def test_pages_follow_one_order_with_falling_scores(app: App) -> None:
     fill(app, *("zebra " * (n % 5 + 1) + "filler " * (n % 7) for n in range(260)))
     whole = app.engine.recall(ME, Query("zebra", mode="text", limit=1000))
     parts = [
@@ -205,7 +212,7 @@ def test_pages_follow_one_order_with_falling_scores(app):
     assert scores == sorted(scores, reverse=True)
 
 
-def test_one_hit_per_item_where_asked(app):
+def test_one_hit_per_item_where_asked(app: App) -> None:
     talk = Draft(kind="conversation", blocks=tuple(Block(f"zebra {n}") for n in range(5)))
     app.engine.remember(ME, talk)
     fill(app, "zebra")
@@ -248,18 +255,18 @@ def test_one_hit_per_item_where_asked(app):
     ],
     ids=ascii,
 )
-def test_a_word_is_found_in_its_language(app, text, query):
+def test_a_word_is_found_in_its_language(app: App, text: str, query: str) -> None:
     id, _ = fill(app, text, "something else entirely")
     assert ids(app, query) == {id}
 
 
-def test_other_words_of_two_characters_are_not_found(app):
+def test_other_words_of_two_characters_are_not_found(app: App) -> None:
     fill(app, "東京都に住んでいます", "会議は明日です")
     for query in ("京東", "大阪", "明会"):
         assert ids(app, query) == set()
 
 
-def test_a_phrase_in_quotes_is_found_as_it_stands(app):
+def test_a_phrase_in_quotes_is_found_as_it_stands(app: App) -> None:
     exact, _ = fill(app, "the quick brown fox jumps", "the brown quick fox jumps")
     for mode in ("text", "hybrid"):
         assert (
@@ -274,7 +281,7 @@ def test_a_phrase_in_quotes_is_found_as_it_stands(app):
     assert ids(app, '"选择数据"') == {chinese}
 
 
-def test_titles_and_speakers_are_searched_too(app):
+def test_titles_and_speakers_are_searched_too(app: App) -> None:
     titled = app.engine.remember(ME, note("text", title="The okapi file")).item.id
     said = app.engine.remember(
         ME, Draft(kind="conversation", blocks=(Block("text", "Zoltan"),))
@@ -326,7 +333,7 @@ def test_titles_and_speakers_are_searched_too(app):
     ],
     ids=lambda query: ascii(query[:24]),
 )
-def test_query_syntax_does_no_harm(app, query):
+def test_query_syntax_does_no_harm(app: App, query: str) -> None:
     id, other = fill(app, "zebra and giraffe", "elephant")
     for mode in ("text", "hybrid"):
         assert other not in ids(app, query, mode=mode)
@@ -335,7 +342,7 @@ def test_query_syntax_does_no_harm(app, query):
     assert app.engine.listing(ME).total == 2
 
 
-def test_a_query_of_very_many_words_is_answered(app):
+def test_a_query_of_very_many_words_is_answered(app: App) -> None:
     words = " ".join(f"w{n:04d}" for n in range(1600))
     id, _ = fill(app, words, "else")
     assert ids(app, words) == {id}
@@ -345,7 +352,7 @@ def test_a_query_of_very_many_words_is_answered(app):
 # Tenants
 
 
-def test_the_words_of_another_tenant_do_not_change_ones_hits_scores_and_order(app):
+def test_the_words_of_another_tenant_do_not_change_ones_hits_scores_and_order(app: App) -> None:
     fill(
         app,
         *("zebra " * (n % 3 + 1) + "okapi " * (n % 2) + "filler " * (n % 11) for n in range(180)),

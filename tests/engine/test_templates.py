@@ -22,7 +22,7 @@ def problems(content: str) -> str:
     return error.value.message
 
 
-def test_values_are_filled_in_by_name_and_by_path():
+def test_values_are_filled_in_by_name_and_by_path() -> None:
     assert filled("{{a}}-{{ a }}-{{b.c.d}}", a="x", b={"c": {"d": "y"}}) == "x-x-y"
     assert (
         filled(
@@ -32,7 +32,7 @@ def test_values_are_filled_in_by_name_and_by_path():
     )
 
 
-def test_several_and_nested_loops_know_their_entries_by_this_and_by_the_singular():
+def test_several_and_nested_loops_know_their_entries_by_this_and_by_the_singular() -> None:
     content = (
         "{{#each groups}}{{group.name}}:{{#each group.tags}} {{tag}}/{{this}}/{{group.name}}{{/each}};{{/each}}"
         "{{#each boxes}}{{box}}{{/each}}{{#each entries}}{{entry.a}}{{this.a}}{{/each}}"
@@ -50,7 +50,7 @@ def test_several_and_nested_loops_know_their_entries_by_this_and_by_the_singular
     )
 
 
-def test_a_choice_takes_what_holds_and_what_is_not_given_does_not():
+def test_a_choice_takes_what_holds_and_what_is_not_given_does_not() -> None:
     content = (
         "{{#if note}}Note: {{note}}{{else}}{{#if other}}{{other}}{{else}}nothing{{/if}}{{/if}}"
     )
@@ -63,12 +63,12 @@ def test_a_choice_takes_what_holds_and_what_is_not_given_does_not():
     )
 
 
-def test_lines_that_hold_a_block_alone_leave_no_line_behind():
+def test_lines_that_hold_a_block_alone_leave_no_line_behind() -> None:
     assert filled("a\n{{#each xs}}\n- {{x}}\n{{/each}}\nb", xs=[1, 2]) == "a\n- 1\n- 2\nb"
     assert filled("a\n  {{#if x}}\nyes\n  {{else}}\nno\n  {{/if}}\nb", x=False) == "a\nno\nb"
 
 
-def test_escaped_braces_stay_braces_and_fenced_code_is_not_searched():
+def test_escaped_braces_stay_braces_and_fenced_code_is_not_searched() -> None:
     assert filled(r"\{\{x\}\} {{x}} \{ \d", x=1) == r"{{x}} 1 \{ \d"
     code = "```py\n{{x}} {{\n```\n~~~~\n}} {{9}}\n~~~\n~~~~\n"
     assert filled(code + "{{x}}", x=1) == code + "1"
@@ -78,7 +78,7 @@ def test_escaped_braces_stay_braces_and_fenced_code_is_not_searched():
 
 
 @given(st.text(st.sampled_from("{}#/xeachif \\`~\n"), max_size=30))
-def test_a_value_is_never_expanded_again(value):
+def test_a_value_is_never_expanded_again(value) -> None:
     assert filled("{{value}}", value=value, x="secret", secret="no") == value
 
 
@@ -92,7 +92,7 @@ def told(content: str, values: object) -> str:
 
 
 @given(st.text(st.sampled_from("{}#/.xyeachifls \\`\n"), max_size=40))
-def test_any_text_is_a_template_or_is_refused_with_its_problems(content):
+def test_any_text_is_a_template_or_is_refused_with_its_problems(content) -> None:
     for values in ([], ["x"], "x"):
         found = told(content, values)
         assert not found.startswith("content: ") or "line " in found
@@ -101,7 +101,7 @@ def test_any_text_is_a_template_or_is_refused_with_its_problems(content):
         )
 
 
-def test_every_problem_is_told_with_its_line():
+def test_every_problem_is_told_with_its_line() -> None:
     told = problems(
         "{{}}\n{{9x}}\n{{a b}} {{a..b}}\n{{system_x}} {{SUBCOG_y}} {{__z}}\n{{this}}\n{{#each xs}}\n"
         "{{/if}}\n{{else}}\n{{open\n}} shut }}\n{{#unless x}}{{! hm }}{{> part}}{{{x}}}"
@@ -133,7 +133,7 @@ def test_every_problem_is_told_with_its_line():
     assert "name is missing" in problems("{{#each }}{{/each}}")
 
 
-def test_missing_values_are_all_named_and_an_entry_may_lack_a_field():
+def test_missing_values_are_all_named_and_an_entry_may_lack_a_field() -> None:
     with pytest.raises(InvalidInput) as error:
         filled(
             "{{a}} {{b.c}} {{#each ds}}{{d.no}}{{e}}{{/each}} {{#each fs}}{{/each}}", b={}, ds=[{}]
@@ -145,12 +145,12 @@ def test_missing_values_are_all_named_and_an_entry_may_lack_a_field():
     assert filled("[{{#each ds}}{{d.no}}{{this.no}}{{/each}}]", ds=[{}, 1]) == "[]"
 
 
-def test_names_say_whether_they_are_needed():
+def test_names_say_whether_they_are_needed() -> None:
     content = "{{a}} {{#if b}}{{b}}{{c}}{{/if}} {{#each ds}}{{d}}{{this}}{{a.x}}{{e}}{{/each}}"
     assert Template(content).names == {"a": True, "b": False, "c": False, "ds": True, "e": True}
 
 
-def test_limits_are_told():
+def test_limits_are_told() -> None:
     with pytest.raises(TooLarge):
         Template("x" * (LONGEST + 1))
     with pytest.raises(TooLarge):
@@ -162,11 +162,11 @@ def test_limits_are_told():
         filled("{{#each a}}{{#each a}}{{#each a}}{{/each}}{{/each}}{{/each}}", a=many)
 
 
-def test_control_characters_do_not_get_through():
+def test_control_characters_do_not_get_through() -> None:
     assert filled("{{a}}", a="x\x07\x1b[31m\r\ny\tz") == "x[31m\ny\tz"
 
 
-def test_as_json_cuts_at_headings_outside_of_code():
+def test_as_json_cuts_at_headings_outside_of_code() -> None:
     text = "before\n# One\na\n## Two <b>\n```\n# no heading\n```\n"
     assert json.loads(as_json(text)) == {
         "raw": text,
@@ -180,12 +180,12 @@ def test_as_json_cuts_at_headings_outside_of_code():
 
 
 @given(st.text(max_size=60))
-def test_as_xml_is_well_formed_whatever_the_values(value):
+def test_as_xml_is_well_formed_whatever_the_values(value) -> None:
     text = filled("# {{v}}\n- {{v}}\n{{v}}", v=value)
     assert ElementTree.fromstring(as_xml(text)).tag == "context"
 
 
-def test_as_xml_has_sections_escaped():
+def test_as_xml_has_sections_escaped() -> None:
     root = ElementTree.fromstring(as_xml('# A & "B"\n- one <1>\n\n```\n# code\n```\n## C\n'))
     assert [(part.tag, part.get("level"), part.get("title"), part.text) for part in root] == [
         ("section", "1", 'A & "B"', "- one <1>\n\n```\n# code\n```"),

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
@@ -207,7 +208,7 @@ TAMPERINGS: dict[str, tuple[str, str]] = {
 
 
 @pytest.mark.parametrize("name", TAMPERINGS)
-def test_verify_names_what_was_tampered_with_and_rebuild_mends_it(full, name):
+def test_verify_names_what_was_tampered_with_and_rebuild_mends_it(full: App, name: Any) -> None:
     sql, word = TAMPERINGS[name]
     before = dump(full.store)
     assert full.engine.upkeep.verify() == []
@@ -221,7 +222,7 @@ def test_verify_names_what_was_tampered_with_and_rebuild_mends_it(full, name):
 
 
 @pytest.mark.parametrize("column", ["body", "extra", "scope"])
-def test_verify_sees_a_wrong_column_of_the_text_index(full, column):
+def test_verify_sees_a_wrong_column_of_the_text_index(full: App, column: str) -> None:
     with full.store.reading(None) as rows:
         item, passages = rows.item("local", "b"), rows.passages("local", "b")
     assert item is not None
@@ -251,7 +252,9 @@ def test_verify_sees_a_wrong_column_of_the_text_index(full, column):
         f"update event set seq = 80 where {MINE} and seq = 6",
     ],
 )
-def test_verify_names_the_tenant_of_a_damaged_log_and_goes_on_with_the_others(full, sql):
+def test_verify_names_the_tenant_of_a_damaged_log_and_goes_on_with_the_others(
+    full: App, sql: str
+) -> None:
     raw(
         full.store.file,
         sql,
@@ -261,7 +264,7 @@ def test_verify_names_the_tenant_of_a_damaged_log_and_goes_on_with_the_others(fu
     assert {problem.partition(":")[0] for problem in problems} == {"local", "globex"}
 
 
-def test_rebuild_leaves_log_access_counts_settings_and_other_tables_as_they_are(full):
+def test_rebuild_leaves_log_access_counts_settings_and_other_tables_as_they_are(full: App) -> None:
     before = dump(full.store)
     seen: list[tuple[int, int]] = []
     assert full.engine.upkeep.rebuild(lambda *step: seen.append(step)) == 12
@@ -272,7 +275,9 @@ def test_rebuild_leaves_log_access_counts_settings_and_other_tables_as_they_are(
 # Migrations
 
 
-def test_a_fresh_folder_has_every_migration_with_its_checksum_and_keeps_them(tmp_path):
+def test_a_fresh_folder_has_every_migration_with_its_checksum_and_keeps_them(
+    tmp_path: Path,
+) -> None:
     for _ in range(2):
         opened(tmp_path).close()
         assert raw(tmp_path / FILE, "select number, name, checksum, oldest from migration") == [
@@ -281,7 +286,7 @@ def test_a_fresh_folder_has_every_migration_with_its_checksum_and_keeps_them(tmp
         ]
 
 
-def test_a_folder_opened_first_by_many_at_once_works_for_all(tmp_path):
+def test_a_folder_opened_first_by_many_at_once_works_for_all(tmp_path: Path) -> None:
     for attempt in range(5):
         folder, start = tmp_path / str(attempt), threading.Barrier(8)
 
@@ -305,7 +310,9 @@ def test_a_folder_opened_first_by_many_at_once_works_for_all(tmp_path):
         (StoreCorrupt, "update migration set checksum = 'other'"),
     ],
 )
-def test_a_schema_from_elsewhere_is_refused_and_stays_as_it_is(tmp_path, sql, error):
+def test_a_schema_from_elsewhere_is_refused_and_stays_as_it_is(
+    tmp_path: Path, sql: str, error: Any
+) -> None:
     opened(tmp_path).close()
     raw(tmp_path / FILE, *sql.split("; "))
     before = (tmp_path / FILE).read_bytes()
@@ -318,7 +325,9 @@ def test_a_schema_from_elsewhere_is_refused_and_stays_as_it_is(tmp_path, sql, er
 @pytest.mark.parametrize(
     "content", [b"this is no database" * 100, b"SQLite format 3\0" + b"\xff" * 5000]
 )
-def test_a_damaged_file_is_refused_by_name_and_stays_as_it_is(tmp_path, content):
+def test_a_damaged_file_is_refused_by_name_and_stays_as_it_is(
+    tmp_path: Path, content: bytes
+) -> None:
     (tmp_path / FILE).write_bytes(content)
     with pytest.raises(StoreCorrupt):
         opened(tmp_path)
@@ -328,7 +337,7 @@ def test_a_damaged_file_is_refused_by_name_and_stays_as_it_is(tmp_path, content)
 # Backup
 
 
-def test_a_backup_made_while_others_write_is_whole(app, tmp_path):
+def test_a_backup_made_while_others_write_is_whole(app: App, tmp_path: Path) -> None:
     app.engine.remember(ME, Draft(blocks=(Block("A sentence about zebras. " * 30_000),) * 2))
     stop, wrote = threading.Event(), threading.Semaphore(0)
 
@@ -357,7 +366,7 @@ def test_a_backup_made_while_others_write_is_whole(app, tmp_path):
     copy.close()
 
 
-def test_a_restored_backup_is_equal_in_every_table(full, tmp_path):
+def test_a_restored_backup_is_equal_in_every_table(full: App, tmp_path: Path) -> None:
     full.store.backup(tmp_path / "copy.db")
     assert sorted(path.name for path in tmp_path.glob("copy.db*")) == ["copy.db"]
     restore_backup(tmp_path / "copy.db", tmp_path / "new")
@@ -385,7 +394,7 @@ def spoiled(file: Path) -> Iterable[tuple[Path, type[MemolithError]]]:
     )
 
 
-def test_a_spoiled_backup_is_refused_and_the_folder_stays_empty(full, tmp_path):
+def test_a_spoiled_backup_is_refused_and_the_folder_stays_empty(full: App, tmp_path: Path) -> None:
     full.store.backup(tmp_path / "copy.db")
     for file, error in spoiled(tmp_path / "copy.db"):
         with pytest.raises(error):
@@ -414,7 +423,7 @@ def changed(line: str, **fields: object) -> str:
 
 
 @each_store
-def test_an_import_that_meets_what_is_here_already_is_refused_by_line(busy):
+def test_an_import_that_meets_what_is_here_already_is_refused_by_line(busy: App) -> None:
     copy = lines(busy)
     assert "ine 2" in refused(busy, copy, Conflict)
     busy.engine.remember(ME, note("keyed"), key="k")
@@ -425,7 +434,7 @@ def test_an_import_that_meets_what_is_here_already_is_refused_by_line(busy):
 
 
 @each_store
-def test_a_torn_export_and_one_of_another_format_are_refused(busy, target):
+def test_a_torn_export_and_one_of_another_format_are_refused(busy: App, target: App) -> None:
     copy = lines(busy)
     assert "6" in refused(target, copy[:-2])
     assert refused(target, ['{"memolith": 99, "tenant": "x"}', *copy[1:]], InvalidInput)
@@ -433,7 +442,7 @@ def test_a_torn_export_and_one_of_another_format_are_refused(busy, target):
 
 
 @each_store
-def test_what_can_be_remembered_can_be_exported_and_imported(app, target):
+def test_what_can_be_remembered_can_be_exported_and_imported(app: App, target: App) -> None:
     deep: dict[str, object] = {}
     for _ in range(98):
         deep = {"a": deep}
@@ -452,7 +461,7 @@ def test_what_can_be_remembered_can_be_exported_and_imported(app, target):
 
 
 @each_store
-def test_secrets_of_an_import_are_redacted_and_named(app, target):
+def test_secrets_of_an_import_are_redacted_and_named(app: App, target: App) -> None:
     token = "gh" + "p_" + "Ab3" * 12
     replace(app.engine, secrets="allow").remember(ME, note(f"key {token}", tags=(token,)))
     assert target.engine.upkeep.import_(ME, lines(app))[2] == {"github-token": 2}

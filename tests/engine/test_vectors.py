@@ -8,6 +8,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -136,21 +137,21 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shelf]:
 # Against exact search
 
 
-def test_an_empty_index_finds_nothing(shelf):
+def test_an_empty_index_finds_nothing(shelf: Shelf) -> None:
     assert shelf.ask(shelf.index(), random_rows(1)[0]) == []
     shelf.snapshot(shelf.index())
     assert shelf.ask(shelf.index(), random_rows(1)[0]) == []
 
 
 @pytest.mark.parametrize("count", [1, 9, 10, 300, 790])
-def test_a_small_set_is_searched_exactly(shelf, count):
+def test_a_small_set_is_searched_exactly(shelf: Shelf, count: int) -> None:
     shelf.put(random_rows(count))
     index = shelf.index()
     for query in random_rows(10, 5):
         assert set(shelf.ask(index, query)) == set(shelf.exact(query, 10))
 
 
-def test_real_vectors_are_searched_as_exactly_as_the_model_tells_them_apart(shelf):
+def test_real_vectors_are_searched_as_exactly_as_the_model_tells_them_apart(shelf: Shelf) -> None:
     pick = random.Random(2)
     who, what, where = (
         ("my sister", "the auditor", "Jonas", "a pilot"),
@@ -176,12 +177,14 @@ def test_real_vectors_are_searched_as_exactly_as_the_model_tells_them_apart(shel
     assert set(shelf.ask(shelf.index(), rows[-1])) == set(shelf.exact(rows[-1], 10))
 
 
-def test_a_large_set_keeps_98_of_100_exact_neighbours_of_the_unrounded_vectors(large, monkeypatch):
+def test_a_large_set_keeps_98_of_100_exact_neighbours_of_the_unrounded_vectors(
+    large: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(large, "rows", large.unrounded)
     assert large.agrees(large.index(), 40) >= 0.98
 
 
-def test_scores_are_cosines(large):
+def test_scores_are_cosines(large: Shelf) -> None:
     index, query = large.index(), random_rows(1, 3)[0]
     with large.app.store.reading(ME.tenant) as store:
         found = index.nearest(store, ME, Filter(), query.tobytes(), 10)
@@ -196,7 +199,7 @@ def test_scores_are_cosines(large):
     "chosen",
     [Filter(kinds=("concept",)), Filter(tags_all=("few",)), Filter(tags_any=("few", "none"))],
 )
-def test_a_filter_is_applied_before_the_search_and_not_after(large, chosen):
+def test_a_filter_is_applied_before_the_search_and_not_after(large: Shelf, chosen: Any) -> None:
     wanted = {item.id for item in large.app.engine.listing(ME, chosen, limit=1000).items}
     assert len(wanted) == 96
     for query in random_rows(5, 8):
@@ -205,7 +208,7 @@ def test_a_filter_is_applied_before_the_search_and_not_after(large, chosen):
         )
 
 
-def test_one_in_thousands_is_found_whatever_the_query(large):
+def test_one_in_thousands_is_found_whatever_the_query(large: Shelf) -> None:
     chosen = Filter(where=(Condition("rare", "eq", True),))
     wanted = {item.id for item in large.app.engine.listing(ME, chosen).items}
     assert len(wanted) == 4
@@ -216,7 +219,7 @@ def test_one_in_thousands_is_found_whatever_the_query(large):
 
 
 @pytest.mark.parametrize("dimension", [8, 100, 384, 500, 768])
-def test_any_dimension_can_be_searched(shelf, dimension):
+def test_any_dimension_can_be_searched(shelf: Shelf, dimension: int) -> None:
     rows = random_rows(50, 1, dimension)
     shelf.put(rows)
     index = shelf.index(dimension)
@@ -229,7 +232,7 @@ def test_any_dimension_can_be_searched(shelf, dimension):
 # Snapshot and tail
 
 
-def test_snapshot_and_tail_together_answer_as_the_table_does(shelf):
+def test_snapshot_and_tail_together_answer_as_the_table_does(shelf: Shelf) -> None:
     shelf.put(random_rows(500, 1))
     writer = shelf.index()
     shelf.snapshot(writer)
@@ -269,7 +272,7 @@ CHANGES: list[Callable[[Shelf, list[str]], None]] = [removed, erased, edited, ed
 
 @pytest.mark.parametrize("where", ["snapshot", "tail"])
 @pytest.mark.parametrize("change", CHANGES)
-def test_what_has_gone_or_changed_is_masked_at_once(shelf, change, where):
+def test_what_has_gone_or_changed_is_masked_at_once(shelf: Shelf, change: Any, where: str) -> None:
     shelf.put(random_rows(60, 1))
     index = shelf.index()
     if where == "snapshot":
@@ -282,7 +285,7 @@ def test_what_has_gone_or_changed_is_masked_at_once(shelf, change, where):
 
 
 @pytest.mark.parametrize("where", ["snapshot", "tail"])
-def test_changes_of_status_and_scope_move_items_between_filters(shelf, where):
+def test_changes_of_status_and_scope_move_items_between_filters(shelf: Shelf, where: str) -> None:
     ids = shelf.put(
         random_rows(30, 1), audience=Audience.ORG, status="active", project="p1", namespace="n1"
     )
@@ -307,7 +310,7 @@ def test_changes_of_status_and_scope_move_items_between_filters(shelf, where):
     assert shelf.ask(index, query, 30, caller=Caller(tenant="other")) == []
 
 
-def test_a_forgotten_item_is_found_where_asked_for_and_again_after_its_return(shelf):
+def test_a_forgotten_item_is_found_where_asked_for_and_again_after_its_return(shelf: Shelf) -> None:
     ids = shelf.put(random_rows(20, 1))
     index, query = shelf.index(), random_rows(1, 6)[0]
     shelf.snapshot(index)
@@ -317,7 +320,7 @@ def test_a_forgotten_item_is_found_where_asked_for_and_again_after_its_return(sh
     assert set(shelf.ask(index, query, 20)) == set(ids)
 
 
-def test_models_do_not_see_each_others_vectors(shelf):
+def test_models_do_not_see_each_others_vectors(shelf: Shelf) -> None:
     shelf.put(random_rows(20, 1))
     other = Shelf(shelf.app, "another/model")
     assert other.ask(other.index(), random_rows(1)[0]) == []
@@ -330,7 +333,7 @@ def test_models_do_not_see_each_others_vectors(shelf):
 # Roll-over
 
 
-def test_a_reader_keeps_its_mapping_while_snapshots_roll_over(shelf):
+def test_a_reader_keeps_its_mapping_while_snapshots_roll_over(shelf: Shelf) -> None:
     shelf.put(random_rows(200, 1))
     writer = shelf.index()
     first = shelf.snapshot(writer)
@@ -345,7 +348,7 @@ def test_a_reader_keeps_its_mapping_while_snapshots_roll_over(shelf):
     assert reader.tail.count == 100
 
 
-def test_a_second_reader_follows_to_the_new_snapshot_once_its_tail_is_long(shelf):
+def test_a_second_reader_follows_to_the_new_snapshot_once_its_tail_is_long(shelf: Shelf) -> None:
     shelf.put(random_rows(100, 1))
     writer, reader = shelf.index(), shelf.index()
     shelf.snapshot(writer)
@@ -360,7 +363,7 @@ def test_a_second_reader_follows_to_the_new_snapshot_once_its_tail_is_long(shelf
     assert reader.tail.count == 1
 
 
-def test_a_name_never_comes_back_even_after_all_files_were_removed(shelf):
+def test_a_name_never_comes_back_even_after_all_files_were_removed(shelf: Shelf) -> None:
     shelf.put(random_rows(20, 1))
     index = shelf.index()
     names = {(path := shelf.snapshot(index)).name}
@@ -369,7 +372,7 @@ def test_a_name_never_comes_back_even_after_all_files_were_removed(shelf):
     assert int(path.stem.rsplit("-", 1)[1]) > 1_700_000_000
 
 
-def test_the_data_can_go_back_in_time_under_a_snapshot(shelf, tmp_path):
+def test_the_data_can_go_back_in_time_under_a_snapshot(shelf: Shelf, tmp_path: Path) -> None:
     """A database put back from a backup must not meet the vectors of its own future."""
     shelf.put(random_rows(50, 1))
     shelf.app.store.backup(tmp_path / "backup.db")
@@ -428,7 +431,7 @@ SPOILED: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("how", SPOILED)
-def test_a_spoiled_snapshot_is_ignored_and_the_table_answers(shelf, how):
+def test_a_spoiled_snapshot_is_ignored_and_the_table_answers(shelf: Shelf, how: Any) -> None:
     shelf.put(random_rows(50, 1))
     path = shelf.snapshot(shelf.index())
     removed(shelf, list(shelf.rows)[:3])
@@ -445,7 +448,7 @@ def test_a_spoiled_snapshot_is_ignored_and_the_table_answers(shelf, how):
     assert (reader.tail.count, fresh.is_file()) == (0, True)
 
 
-def test_an_older_good_snapshot_serves_where_the_newest_is_spoiled(shelf):
+def test_an_older_good_snapshot_serves_where_the_newest_is_spoiled(shelf: Shelf) -> None:
     shelf.put(random_rows(50, 1))
     shelf.snapshot(shelf.index())
     shelf.put(random_rows(20, 2))
@@ -455,7 +458,7 @@ def test_an_older_good_snapshot_serves_where_the_newest_is_spoiled(shelf):
     assert reader.tail.count == 20
 
 
-def test_files_of_others_with_such_a_name_do_no_harm(shelf):
+def test_files_of_others_with_such_a_name_do_no_harm(shelf: Shelf) -> None:
     shelf.put(random_rows(50, 1))
     path = shelf.snapshot(shelf.index())
     strange = path.with_name(path.name.replace(path.stem.rsplit("-", 1)[1], "copy"))
@@ -465,7 +468,7 @@ def test_files_of_others_with_such_a_name_do_no_harm(shelf):
     assert strange.exists()
 
 
-def test_what_a_killed_writer_left_is_ignored_and_removed_in_time(shelf):
+def test_what_a_killed_writer_left_is_ignored_and_removed_in_time(shelf: Shelf) -> None:
     shelf.put(random_rows(50, 1))
     index = shelf.index()
     path = shelf.snapshot(index)
@@ -478,7 +481,7 @@ def test_what_a_killed_writer_left_is_ignored_and_removed_in_time(shelf):
     assert (old.exists(), new.exists()) == (False, True)
 
 
-def test_a_snapshot_that_cannot_be_written_leaves_nothing_behind(shelf):
+def test_a_snapshot_that_cannot_be_written_leaves_nothing_behind(shelf: Shelf) -> None:
     shelf.put(random_rows(50, 1))
     folder = shelf.app.settings.data
     index = VectorIndex(folder / "no such folder", MODEL, DIMENSION)
@@ -498,7 +501,7 @@ def prune(shelf: Shelf) -> None:
 
 
 @pytest.mark.parametrize("snapshot", ["none", "old", "new"])
-def test_a_reader_that_missed_part_of_the_feed_loads_anew(shelf, snapshot):
+def test_a_reader_that_missed_part_of_the_feed_loads_anew(shelf: Shelf, snapshot: str) -> None:
     shelf.put(random_rows(60, 1))
     reader = shelf.index()
     if snapshot == "old":
@@ -517,7 +520,7 @@ def test_a_reader_that_missed_part_of_the_feed_loads_anew(shelf, snapshot):
         assert index._change == change
 
 
-def test_a_reader_of_an_earlier_moment_does_not_turn_the_index_back(shelf):
+def test_a_reader_of_an_earlier_moment_does_not_turn_the_index_back(shelf: Shelf) -> None:
     shelf.put(random_rows(30, 1))
     index, query = shelf.index(), random_rows(1, 4)[0]
     shelf.ask(index, query)
@@ -532,7 +535,7 @@ def test_a_reader_of_an_earlier_moment_does_not_turn_the_index_back(shelf):
     assert set(later) <= set(shelf.ask(index, query, 50))
 
 
-def test_a_second_index_sees_every_write_at_its_next_search(shelf):
+def test_a_second_index_sees_every_write_at_its_next_search(shelf: Shelf) -> None:
     writer, reader = shelf.index(), shelf.index()
     for n in range(12):
         shelf.put(random_rows(3, n))
@@ -543,7 +546,7 @@ def test_a_second_index_sees_every_write_at_its_next_search(shelf):
         assert shelf.agrees(reader, 2) == 1.0
 
 
-def test_many_threads_search_while_others_write_and_roll_over(shelf):
+def test_many_threads_search_while_others_write_and_roll_over(shelf: Shelf) -> None:
     shelf.put(random_rows(300, 1))
     index, asked = shelf.index(), random_rows(40, 5)
     stable = {n: shelf.exact(query, 1)[0] for n, query in enumerate(asked)}
@@ -580,7 +583,7 @@ def test_many_threads_search_while_others_write_and_roll_over(shelf):
     assert shelf.agrees(index, 5) == 1.0
 
 
-def test_a_long_item_with_many_passages_is_one_item_with_many_places(shelf):
+def test_a_long_item_with_many_passages_is_one_item_with_many_places(shelf: Shelf) -> None:
     draft = Draft(
         kind="conversation", blocks=tuple(Block(f"message {n}", speaker="Ann") for n in range(50))
     )

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -62,7 +64,7 @@ def refused(
 # Remember, revise, tag, append
 
 
-def test_what_is_remembered_is_read_back_as_written(app):
+def test_what_is_remembered_is_read_back_as_written(app: App) -> None:
     long = "First sentence. " * 100 + "\n\n  odd\tspacing\r\n 日本語。テスト"
     draft = Draft(
         title="A title",
@@ -83,7 +85,7 @@ def test_what_is_remembered_is_read_back_as_written(app):
     assert blocks[1] == Block("b", "ann", "2026-01-02T03:04:05.000000Z", "p. 3", {"n": 1})
 
 
-def test_a_chosen_id_is_kept_and_cannot_be_taken_twice_even_after_erasing(app):
+def test_a_chosen_id_is_kept_and_cannot_be_taken_twice_even_after_erasing(app: App) -> None:
     assert remember(app, id="mine") == "mine"
     refused(AlreadyExists, remember, app, id="mine")
     app.engine.erase(ME, "mine")
@@ -91,7 +93,7 @@ def test_a_chosen_id_is_kept_and_cannot_be_taken_twice_even_after_erasing(app):
     assert remember(app, caller=ANN, id="mine") == "mine"
 
 
-def test_revise_changes_only_what_the_patch_names(app):
+def test_revise_changes_only_what_the_patch_names(app: App) -> None:
     id = remember(app, title="old", tags=("a",), attributes={"a": 1, "b": 2}, namespace="n")
     before = app.engine.read(ME, id)[0]
     after = app.engine.revise(
@@ -105,7 +107,7 @@ def test_revise_changes_only_what_the_patch_names(app):
     assert app.engine.read(ME, id)[0].title == "new"
 
 
-def test_revised_text_is_found_by_its_new_words_only(app):
+def test_revised_text_is_found_by_its_new_words_only(app: App) -> None:
     id = remember(app, "zebra")
     app.engine.revise(ME, id, Patch(blocks=(Block("giraffe"),)))
     assert (found(app, ME, "zebra"), found(app, ME, "giraffe")) == (set(), {id})
@@ -113,7 +115,7 @@ def test_revised_text_is_found_by_its_new_words_only(app):
     assert found(app, ME, "okapi") == {id}
 
 
-def test_tags_are_added_and_removed(app):
+def test_tags_are_added_and_removed(app: App) -> None:
     id = remember(app, tags=("b", "c"))
     assert app.engine.tag(ME, id, add=[" a ", "b"], remove=["c", "unknown"]).item.tags == ("a", "b")
     assert found(app, ME, "tea", tags_all=("a",)) == {id}
@@ -121,7 +123,7 @@ def test_tags_are_added_and_removed(app):
     assert refused(InvalidInput, app.engine.tag, ME, id, add=["z"], remove=["z"]).field == "tags"
 
 
-def test_appended_messages_follow_the_others_and_are_found(app):
+def test_appended_messages_follow_the_others_and_are_found(app: App) -> None:
     talk = app.engine.remember(ME, TALK).item
     item = app.engine.append(
         ME, talk.id, [Block("the zebra sleeps", "ann"), Block("good", "bot")]
@@ -134,7 +136,7 @@ def test_appended_messages_follow_the_others_and_are_found(app):
 # Forget, restore, erase
 
 
-def test_a_forgotten_item_leaves_every_read_path_and_comes_back_whole(app):
+def test_a_forgotten_item_leaves_every_read_path_and_comes_back_whole(app: App) -> None:
     id, other = remember(app, tags=("a",)), remember(app, "other")
     app.engine.link(ME, id, other, "about")
     before = app.engine.read(ME, id)
@@ -154,14 +156,16 @@ def test_a_forgotten_item_leaves_every_read_path_and_comes_back_whole(app):
     assert len(app.engine.explore(ME, other).links) == 1
 
 
-def test_what_is_not_forgotten_cannot_be_restored(app):
+def test_what_is_not_forgotten_cannot_be_restored(app: App) -> None:
     id = remember(app)
     refused(Conflict, app.engine.restore, ME, id)
     assert length(app) == 1
 
 
 @pytest.mark.stores("sqlite")
-def test_erasing_leaves_no_byte_of_text_title_tags_metadata_speaker_and_links(app, tmp_path):
+def test_erasing_leaves_no_byte_of_text_title_tags_metadata_speaker_and_links(
+    app: App, tmp_path: Path
+) -> None:
     words = ["quixotic", "zymurgy", "flibber", "sphinxian", "gobbledy", "hrothgar"]
     draft = Draft(
         title=words[0],
@@ -186,7 +190,7 @@ def test_erasing_leaves_no_byte_of_text_title_tags_metadata_speaker_and_links(ap
     assert app.engine.upkeep.verify() == []
 
 
-def test_only_the_owner_or_an_admin_erases(app):
+def test_only_the_owner_or_an_admin_erases(app: App) -> None:
     first, second = (remember(app, caller=ANN, audience=Audience.ORG) for _ in range(2))
     refused(Denied, app.engine.erase, BOB, first)
     assert app.engine.erase(replace(BOB, admin=True), first)
@@ -196,7 +200,7 @@ def test_only_the_owner_or_an_admin_erases(app):
 # Links
 
 
-def test_a_link_is_made_replaced_and_cut(app):
+def test_a_link_is_made_replaced_and_cut(app: App) -> None:
     a, b = remember(app), remember(app)
     link = app.engine.link(ME, a, b, "about", 0.5, {"why": "x"})
     assert app.engine.explore(ME, a).links == app.engine.explore(ME, b).links == (link,)
@@ -212,7 +216,7 @@ def test_a_link_is_made_replaced_and_cut(app):
 # Idempotency and the optimistic lock
 
 
-def test_a_retried_write_returns_the_first_result(app):
+def test_a_retried_write_returns_the_first_result(app: App) -> None:
     first = app.engine.remember(ME, note("tea at five", attributes={"a": 1, "b": 2}), key="k1")
     app.engine.revise(ME, first.item.id, Patch(title="later"))
     assert app.engine.remember(
@@ -221,7 +225,7 @@ def test_a_retried_write_returns_the_first_result(app):
     assert length(app) == 2
 
 
-def test_the_order_of_metadata_does_not_make_a_retry_another_write(app):
+def test_the_order_of_metadata_does_not_make_a_retry_another_write(app: App) -> None:
     first = app.engine.remember(ME, note("tea", attributes={"a": 1, "b": 2}), key="k")
     assert (
         app.engine.remember(ME, note("tea", attributes={"b": 2, "a": 1}), key="k").item
@@ -232,7 +236,7 @@ def test_the_order_of_metadata_does_not_make_a_retry_another_write(app):
 @pytest.mark.parametrize(
     "text", ["The zebra drinks tea at five.", "The zebra drinks tea at five, always alone."]
 )
-def test_a_retried_write_reports_the_same_duplicates_exact_or_near(app, text):
+def test_a_retried_write_reports_the_same_duplicates_exact_or_near(app: App, text: str) -> None:
     twin = remember(app, "the zebra drinks tea at five.")
     for _ in range(2):
         assert [one.id for one in app.engine.remember(ME, note(text), key="k").similar] == [twin]
@@ -241,7 +245,9 @@ def test_a_retried_write_reports_the_same_duplicates_exact_or_near(app, text):
 @pytest.mark.parametrize(
     "verb, arguments", [("revise", [Patch(title="t " + TOKEN)]), ("append", [[Block(TOKEN)]])]
 )
-def test_a_retried_change_returns_the_first_result(app, verb, arguments):
+def test_a_retried_change_returns_the_first_result(
+    app: App, verb: str, arguments: list[Any]
+) -> None:
     id = remember(app)
     first = getattr(app.engine, verb)(ME, id, *arguments, key="k")
     app.engine.tag(ME, id, add=["later"])
@@ -250,7 +256,7 @@ def test_a_retried_change_returns_the_first_result(app, verb, arguments):
     assert length(app) == 3
 
 
-def test_a_key_used_for_other_content_or_another_verb_is_a_conflict(app):
+def test_a_key_used_for_other_content_or_another_verb_is_a_conflict(app: App) -> None:
     id = app.engine.remember(ME, note("one"), key="k").item.id
     for error in (
         refused(Conflict, app.engine.remember, ME, note("two"), key="k"),
@@ -261,13 +267,13 @@ def test_a_key_used_for_other_content_or_another_verb_is_a_conflict(app):
     assert length(app) == 1
 
 
-def test_keys_are_per_user_and_per_tenant(app):
+def test_keys_are_per_user_and_per_tenant(app: App) -> None:
     made = [app.engine.remember(caller, note("same"), key="k") for caller in (ANN, BOB, STRANGER)]
     assert len({one.item.id for one in made}) == 3
     assert not any(one.repeated for one in made)
 
 
-def test_a_stale_version_is_refused_and_changes_nothing(app):
+def test_a_stale_version_is_refused_and_changes_nothing(app: App) -> None:
     id = remember(app)
     assert app.engine.revise(ME, id, Patch(title="a"), expected=1).item.version == 2
     error = refused(VersionConflict, app.engine.revise, ME, id, Patch(title="b"), expected=1)
@@ -275,7 +281,7 @@ def test_a_stale_version_is_refused_and_changes_nothing(app):
     assert (app.engine.read(ME, id)[0].title, length(app)) == ("a", 2)
 
 
-def test_a_change_that_changes_nothing_writes_no_event(app):
+def test_a_change_that_changes_nothing_writes_no_event(app: App) -> None:
     id = remember(app, title="t", tags=("a",), attributes={"n": 1})
     before = app.engine.read(ME, id)[0]
     same = Patch(
@@ -298,14 +304,14 @@ def test_a_change_that_changes_nothing_writes_no_event(app):
     assert length(app) == 1
 
 
-def test_a_link_made_again_as_it_is_writes_no_event(app):
+def test_a_link_made_again_as_it_is_writes_no_event(app: App) -> None:
     a, b = remember(app), remember(app)
     link = app.engine.link(ME, a, b, "about", 0.5, {"a": 1})
     assert app.engine.link(ME, a, b, "about", 0.5, {"a": 1}, again=True) == link
     assert length(app) == 3
 
 
-def test_a_number_and_a_truth_value_are_different_metadata(app):
+def test_a_number_and_a_truth_value_are_different_metadata(app: App) -> None:
     id = remember(app, attributes={"done": 1})
     assert (
         app.engine.revise(ME, id, Patch(attributes={"done": True})).item.attributes["done"] is True
@@ -335,7 +341,7 @@ def linked_pair(app: App, audience: Audience) -> tuple[str, str, Link]:
 
 @pytest.mark.parametrize("caller", CALLERS, ids=str)
 @pytest.mark.parametrize("audience", list(Audience))
-def test_only_the_audience_sees_an_item_on_any_path(app, audience, caller):
+def test_only_the_audience_sees_an_item_on_any_path(app: App, audience: Any, caller: Any) -> None:
     id, other, link = linked_pair(app, audience)
     sees = caller in AUDIENCES[audience]
     assert (id in {item.id for item in app.engine.listing(caller).items}) == sees
@@ -370,7 +376,7 @@ def test_only_the_audience_sees_an_item_on_any_path(app, audience, caller):
     ],
     ids=str,
 )
-def test_nobody_outside_the_audience_changes_an_item(app, audience, caller):
+def test_nobody_outside_the_audience_changes_an_item(app: App, audience: Any, caller: Any) -> None:
     id, other, link = linked_pair(app, audience)
     engine = app.engine
     refused(NotFound, engine.revise, caller, id, Patch(title="mine"))
@@ -387,13 +393,15 @@ def test_nobody_outside_the_audience_changes_an_item(app, audience, caller):
 
 
 @pytest.mark.parametrize("audience", list(Audience))
-def test_the_history_of_an_item_tells_nothing_of_links_to_what_one_does_not_see(app, audience):
+def test_the_history_of_an_item_tells_nothing_of_links_to_what_one_does_not_see(
+    app: App, audience: Any
+) -> None:
     _, other, link = linked_pair(app, audience)
     told = {step.event.stream for step in app.engine.past.history(BOB, other)}
     assert told == ({other, link.id} if BOB in AUDIENCES[audience] else {other})
 
 
-def test_a_refused_unlink_does_not_tell_what_the_hidden_end_is(app):
+def test_a_refused_unlink_does_not_tell_what_the_hidden_end_is(app: App) -> None:
     hidden, _, link = linked_pair(app, Audience.USER)
     for error in (
         refused(NotFound, app.engine.unlink, BOB, link.id),
@@ -405,7 +413,7 @@ def test_a_refused_unlink_does_not_tell_what_the_hidden_end_is(app):
 # Duplicates, access counts
 
 
-def test_the_same_text_but_for_case_and_white_space_is_reported(app):
+def test_the_same_text_but_for_case_and_white_space_is_reported(app: App) -> None:
     id = remember(app, "Tea at  five", title="T")
     hidden = remember(app, "tea at five", Caller(user="bob"))
     similar = app.engine.remember(ME, note("tea at FIVE ")).similar
@@ -418,7 +426,7 @@ def test_the_same_text_but_for_case_and_white_space_is_reported(app):
     assert id not in {one.id for one in app.engine.remember(ME, note("tea at five")).similar}
 
 
-def test_a_long_text_that_only_begins_the_same_is_no_exact_duplicate(app):
+def test_a_long_text_that_only_begins_the_same_is_no_exact_duplicate(app: App) -> None:
     start = "The same sentence stands here. " * 60
     remember(app, start + "The end is good.")
     assert not any(
@@ -426,14 +434,14 @@ def test_a_long_text_that_only_begins_the_same_is_no_exact_duplicate(app):
     )
 
 
-def test_copies_of_others_do_not_hide_ones_own_duplicate(app):
+def test_copies_of_others_do_not_hide_ones_own_duplicate(app: App) -> None:
     for n in range(21):
         remember(app, caller=Caller(user=f"u{n}"))
     mine = remember(app)
     assert [one.id for one in app.engine.remember(ME, note("tea at five")).similar] == [mine]
 
 
-def test_access_counts_are_no_events_and_are_written_with_the_next_flush(app):
+def test_access_counts_are_no_events_and_are_written_with_the_next_flush(app: App) -> None:
     id = remember(app)
     for _ in range(3):
         app.engine.note_read(ME, id)
@@ -450,7 +458,7 @@ def test_access_counts_are_no_events_and_are_written_with_the_next_flush(app):
     again.close()
 
 
-def test_a_read_that_was_not_yet_written_leaves_no_trace_of_an_erased_item(app):
+def test_a_read_that_was_not_yet_written_leaves_no_trace_of_an_erased_item(app: App) -> None:
     id = remember(app)
     app.engine.note_read(ME, id)
     app.engine.erase(ME, id)
@@ -484,12 +492,12 @@ def leaks(app: App) -> bool:
 
 
 @pytest.mark.parametrize("place", DRAFTS)
-def test_a_secret_is_redacted_named_and_never_written(app, place):
+def test_a_secret_is_redacted_named_and_never_written(app: App, place: Any) -> None:
     assert app.engine.remember(ME, DRAFTS[place]).redactions == {"github-token": 1}
     assert not leaks(app)
 
 
-def test_a_secret_is_redacted_in_every_changing_verb(app):
+def test_a_secret_is_redacted_in_every_changing_verb(app: App) -> None:
     id, other = remember(app), remember(app)
     assert app.engine.revise(ME, id, Patch(title=TOKEN), key="k").redactions == {"github-token": 1}
     assert app.engine.tag(ME, id, add=[TOKEN]).redactions == {"github-token": 1}
@@ -500,21 +508,21 @@ def test_a_secret_is_redacted_in_every_changing_verb(app):
     assert not leaks(app)
 
 
-def test_the_name_of_a_metadata_field_tells_that_its_value_is_a_secret(app):
+def test_the_name_of_a_metadata_field_tells_that_its_value_is_a_secret(app: App) -> None:
     written = app.engine.remember(
         ME, note("x", attributes={"db": {"password": "Tr0ub4" + "dor&3"}, "note": "ok"})
     )
     assert written.item.attributes == {"db": {"password": "[REDACTED]"}, "note": "ok"}
 
 
-def test_a_value_is_not_lost_as_a_whole_for_a_word_inside_it(app):
+def test_a_value_is_not_lost_as_a_whole_for_a_word_inside_it(app: App) -> None:
     text = "for guests the wifi password: sunshine,"
     kept = app.engine.remember(ME, note("x", attributes={"remark": text})).item.attributes["remark"]
     assert str(kept).startswith("for guests the wifi password: ")
 
 
 @pytest.mark.parametrize("place", DRAFTS)
-def test_where_secrets_are_blocked_nothing_is_written(app, place):
+def test_where_secrets_are_blocked_nothing_is_written(app: App, place: Any) -> None:
     error = refused(
         BlockedContent, replace(app.engine, secrets="block").remember, ME, DRAFTS[place]
     )
@@ -524,6 +532,6 @@ def test_where_secrets_are_blocked_nothing_is_written(app, place):
     assert not leaks(app)
 
 
-def test_where_secrets_are_allowed_they_stay(app):
+def test_where_secrets_are_allowed_they_stay(app: App) -> None:
     written = replace(app.engine, secrets="allow").remember(ME, DRAFTS["content"])
     assert (texts(app, written.item.id), written.redactions) == ([f"key {TOKEN}"], {})

@@ -86,12 +86,14 @@ def state(claude: Claude) -> str:
     )[2]
 
 
-def test_claude_code_connects_over_stdio(claude, tmp_path):
+def test_claude_code_connects_over_stdio(claude: Claude, tmp_path: Path) -> None:
     claude("mcp", "add", "memolith", *SEEN, "--", *CLI, "stdio", "--data", str(tmp_path / "data"))
     assert state(claude) == "✔ Connected"
 
 
-def test_claude_code_connects_over_stdio_to_a_server_that_starts_slowly(claude, tmp_path):
+def test_claude_code_connects_over_stdio_to_a_server_that_starts_slowly(
+    claude: Claude, tmp_path: Path
+) -> None:
     claude(
         "mcp",
         "add",
@@ -109,7 +111,9 @@ def test_claude_code_connects_over_stdio_to_a_server_that_starts_slowly(claude, 
     assert state(claude) == "✔ Connected"
 
 
-def test_claude_code_connects_over_http_with_a_key(claude, server):
+def test_claude_code_connects_over_http_with_a_key(
+    claude: Claude, server: tuple[int, str, str]
+) -> None:
     _, url, key = server
     claude(
         "mcp",
@@ -124,7 +128,9 @@ def test_claude_code_connects_over_http_with_a_key(claude, server):
     assert state(claude) == "✔ Connected"
 
 
-def test_claude_code_does_not_connect_over_http_with_a_wrong_key(claude, server):
+def test_claude_code_does_not_connect_over_http_with_a_wrong_key(
+    claude: Claude, server: tuple[int, str, str]
+) -> None:
     _, url, _ = server
     claude(
         "mcp",

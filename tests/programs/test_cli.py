@@ -50,7 +50,9 @@ def filled(folder: Path, *texts: str) -> list[str]:
     return ids
 
 
-def test_graph_draws_a_concept_by_its_name_or_id_in_every_format_as_deep_as_asked(tmp_path):
+def test_graph_draws_a_concept_by_its_name_or_id_in_every_format_as_deep_as_asked(
+    tmp_path: Path,
+) -> None:
     app = opened(tmp_path)
     ids = [
         app.engine.remember(ME, Draft("concept", name, (Block("Some text."),))).item.id
@@ -70,7 +72,7 @@ def test_graph_draws_a_concept_by_its_name_or_id_in_every_format_as_deep_as_aske
     assert cli(tmp_path, "graph", "nothing").returncode == 1
 
 
-def test_every_command_about_memory_is_tested_here():
+def test_every_command_about_memory_is_tested_here() -> None:
     ours = {
         run.__name__.rstrip("_").replace("_", "-") for run in shell.COMMANDS | cli_server.COMMANDS
     }
@@ -97,7 +99,7 @@ def test_every_command_about_memory_is_tested_here():
 # What is remembered
 
 
-def test_remember_recall_context_similar_show_and_list_tell_the_same_as_json(data):
+def test_remember_recall_context_similar_show_and_list_tell_the_same_as_json(data: Path) -> None:
     draft = (
         "remember",
         "Maria prefers tea to coffee.",
@@ -132,7 +134,7 @@ def test_remember_recall_context_similar_show_and_list_tell_the_same_as_json(dat
     assert [(same["id"], same["exact"]) for same in near] == [(made["id"], True)]
 
 
-def test_revise_history_undo_forget_and_restore_tell_a_story(data):
+def test_revise_history_undo_forget_and_restore_tell_a_story(data: Path) -> None:
     [id] = filled(data, "first")
     revised = ask(
         data,
@@ -173,13 +175,13 @@ def test_revise_history_undo_forget_and_restore_tell_a_story(data):
     ] == [1, 0]
 
 
-def test_an_empty_vault_can_be_sealed_anew_and_reveals_nothing(data):
+def test_an_empty_vault_can_be_sealed_anew_and_reveals_nothing(data: Path) -> None:
     assert ask(data, "vault", "rekey", "--yes") == {"sealed": 0}
     assert cli(data, "vault", "reveal", "nope", stdin="no\n").returncode == 1
     assert "There is no key" in cli(data, "vault", "reveal", "nope", "--yes").stderr
 
 
-def test_erase_asks_first_and_then_it_is_gone(data):
+def test_erase_asks_first_and_then_it_is_gone(data: Path) -> None:
     [id, other] = filled(data, "to be erased", "to stay")
     assert cli(data, "erase", id, stdin="no\n").returncode == 1
     assert ask(data, "list")["total"] == 2
@@ -189,7 +191,7 @@ def test_erase_asks_first_and_then_it_is_gone(data):
     assert (gone.returncode, gone.stdout) == (1, "")
 
 
-def test_people_get_tables_and_words(data):
+def test_people_get_tables_and_words(data: Path) -> None:
     [id, _] = filled(data, "tea for Maria", "日本語のお茶について" * 20)
     for arguments, expected in (
         (("remember", "more tea"), "similar     none"),
@@ -209,7 +211,7 @@ def test_people_get_tables_and_words(data):
 # Bytes in, bytes out
 
 
-def test_text_goes_in_and_out_as_utf8_whatever_the_locale(data, tmp_path):
+def test_text_goes_in_and_out_as_utf8_whatever_the_locale(data: Path, tmp_path: Path) -> None:
     ascii_only = {"LC_ALL": "C", "LANG": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     made = ask(data, "remember", "-", stdin=ODD, **ascii_only)
     assert ask(data, "show", made["id"])["blocks"][0]["text"] == ODD
@@ -229,7 +231,7 @@ def test_text_goes_in_and_out_as_utf8_whatever_the_locale(data, tmp_path):
 @pytest.mark.parametrize(
     "arguments", [["list"], ["list", "--limit", "400"], ["export"], ["show", "ID", "--json"]]
 )
-def test_a_reader_that_goes_away_makes_no_noise(data, arguments):
+def test_a_reader_that_goes_away_makes_no_noise(data: Path, arguments: list[Any]) -> None:
     ids = filled(data, *(f"a text number {n} with some more words in it" for n in range(200)))
     reading, writing = os.pipe()
     os.close(reading)
@@ -256,7 +258,7 @@ def interruptible() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("interruptible")
-def test_interrupting_an_import_ends_it_quietly_and_imports_nothing(data):
+def test_interrupting_an_import_ends_it_quietly_and_imports_nothing(data: Path) -> None:
     with Child("-m", CLI[2], "import", "-", "--data", data) as importer:
         importer.say('{"content": "one"}')
         wait_for(lambda: (data / "memolith.db-wal").exists())
@@ -269,7 +271,9 @@ def test_interrupting_an_import_ends_it_quietly_and_imports_nothing(data):
 # Where the data is
 
 
-def test_the_folder_is_the_one_named_or_that_of_the_environment_or_of_the_platform(tmp_path):
+def test_the_folder_is_the_one_named_or_that_of_the_environment_or_of_the_platform(
+    tmp_path: Path,
+) -> None:
     home = {"HOME": str(tmp_path / "home")}
     named = {"MEMOLITH_DATA": str(tmp_path / "named"), **home}
     ask(tmp_path / "given", "remember", "in the folder given", **named)
@@ -346,7 +350,9 @@ FAILURES: dict[str, tuple[list[str], str | bytes]] = {
 
 
 @pytest.mark.parametrize("failure", FAILURES)
-def test_a_failure_is_told_on_stderr_in_plain_words_and_changes_nothing(data, tmp_path, failure):
+def test_a_failure_is_told_on_stderr_in_plain_words_and_changes_nothing(
+    data: Path, tmp_path: Path, failure: Any
+) -> None:
     [id] = filled(data, "the only item")
     (tmp_path / "file").write_text("some text", encoding="utf-8")
     (tmp_path / "empty").touch()
@@ -376,7 +382,7 @@ def test_a_failure_is_told_on_stderr_in_plain_words_and_changes_nothing(data, tm
     assert not (tmp_path / "file.new" / "memolith.db").exists()
 
 
-def test_a_failure_with_json_is_one_document_on_stderr(data):
+def test_a_failure_with_json_is_one_document_on_stderr(data: Path) -> None:
     ran = cli(data, "remember", " ", "--json")
     told = json.loads(ran.stderr)
     assert (ran.returncode, ran.stdout) == (2, "")
@@ -387,7 +393,7 @@ def test_a_failure_with_json_is_one_document_on_stderr(data):
 # Care
 
 
-def test_verify_rebuild_upkeep_and_doctor_print_one_document(data):
+def test_verify_rebuild_upkeep_and_doctor_print_one_document(data: Path) -> None:
     filled(data, "one", "two")
     assert ask(data, "verify") == {"equal": True, "problems": []}
     assert ask(data, "rebuild") == {"events": 2}
@@ -399,7 +405,7 @@ def test_verify_rebuild_upkeep_and_doctor_print_one_document(data):
     )
 
 
-def test_a_backup_restored_elsewhere_is_the_same(data, tmp_path):
+def test_a_backup_restored_elsewhere_is_the_same(data: Path, tmp_path: Path) -> None:
     filled(data, "one", "two", ODD)
     made = ask(data, "backup", str(tmp_path / "copy.db"))
     assert made["bytes"] == (tmp_path / "copy.db").stat().st_size
@@ -435,7 +441,9 @@ def rich(folder: Path) -> list[str]:
     return [kept.id, other.id, talk.id, gone.id]
 
 
-def test_an_export_imported_into_an_empty_folder_gives_equal_read_models(data, tmp_path):
+def test_an_export_imported_into_an_empty_folder_gives_equal_read_models(
+    data: Path, tmp_path: Path
+) -> None:
     ids = rich(data)
     again = tmp_path / "again"
     assert cli(data, "export", str(tmp_path / "all.jsonl")).returncode == 0
@@ -457,12 +465,12 @@ def test_an_export_imported_into_an_empty_folder_gives_equal_read_models(data, t
         app.close()
 
 
-def test_an_export_into_a_file_prints_one_document(data, tmp_path):
+def test_an_export_into_a_file_prints_one_document(data: Path, tmp_path: Path) -> None:
     filled(data, "one")
     assert ask(data, "export", str(tmp_path / "file"))["events"] == 1
 
 
-def test_a_recall_by_meaning_leaves_nothing_in_the_home(data, tmp_path):
+def test_a_recall_by_meaning_leaves_nothing_in_the_home(data: Path, tmp_path: Path) -> None:
     smart = {"HOME": str(tmp_path), "MEMOLITH_EMBEDDER": "minilm"}
     ask(data, "remember", "Maria prefers tea to coffee.", **smart)
     assert (
@@ -477,7 +485,9 @@ def test_a_recall_by_meaning_leaves_nothing_in_the_home(data, tmp_path):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no pty on Windows")
-def test_progress_is_shown_on_a_terminal_only_and_never_past_100_percent(data, tmp_path):
+def test_progress_is_shown_on_a_terminal_only_and_never_past_100_percent(
+    data: Path, tmp_path: Path
+) -> None:
     lines = "".join(f'{{"content": "number {n}"}}\n' for n in range(300))
     (tmp_path / "lines").write_text(lines, encoding="utf-8")
     for tenant in ("local", "other"):

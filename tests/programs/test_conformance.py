@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from scripts.conformance import REQUIRED, install_suite, run_revision, serving
@@ -24,14 +25,14 @@ def url() -> Iterator[str]:
 
 
 @pytest.mark.parametrize("revision", REQUIRED)
-def test_every_required_scenario_passes(command, url, revision):
+def test_every_required_scenario_passes(command: list[str], url: str, revision: Any) -> None:
     report = run_revision(command, url, revision)
     assert report.failed == [], report.output
     assert report.exit_code == 0, report.output
     assert len(report.passed) == REQUIRED[revision]
 
 
-def test_a_package_without_the_checkout_says_that_the_fixtures_are_missing(tmp_path):
+def test_a_package_without_the_checkout_says_that_the_fixtures_are_missing(tmp_path: Path) -> None:
     installed = tmp_path / "lib"
     installed.mkdir()
     (installed / "memolith").symlink_to(Path(SRC, "memolith"), target_is_directory=True)

@@ -17,7 +17,7 @@ from tests.programs.served import Served, thread
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory):
+def served(tmp_path_factory: pytest.TempPathFactory):
     with thread(tmp_path_factory.mktemp("served")) as server:
         yield server
 
@@ -42,7 +42,7 @@ def talk(
 
 @pytest.mark.parametrize("modern", [False, True], ids=["handshake", "modern"])
 @pytest.mark.parametrize("named", [True, False], ids=["argument", "environment"])
-def test_every_frame_is_answered_by_the_server(served: Served, modern, named):
+def test_every_frame_is_answered_by_the_server(served: Served, modern: bool, named: bool) -> None:
     arguments = ["--connect", served.url] if named else ["--connect"]
     env = {"SEKHA_API_KEY": served.admin} | ({} if named else {"SEKHA_API_URL": served.url})
     frames = [] if modern else [initialize(1), INITIALIZED]
@@ -65,7 +65,7 @@ def test_every_frame_is_answered_by_the_server(served: Served, modern, named):
     )
 
 
-def test_an_official_client_works_through_it_with_one_family_only(served: Served):
+def test_an_official_client_works_through_it_with_one_family_only(served: Served) -> None:
     parameters = StdioServerParameters(
         command=CLI[0],
         env=environment(SEKHA_API_KEY=served.admin),
@@ -83,7 +83,7 @@ def test_an_official_client_works_through_it_with_one_family_only(served: Served
     assert not failed
 
 
-def test_a_wrong_key_and_a_server_that_is_away_are_told_and_nobody_waits(served: Served):
+def test_a_wrong_key_and_a_server_that_is_away_are_told_and_nobody_waits(served: Served) -> None:
     wrong = talk(["--connect", served.url], [initialize(1)], SEKHA_API_KEY="wrong")
     assert "401" in wrong[1]["error"]["message"]
     away = talk(
@@ -102,13 +102,13 @@ def test_a_wrong_key_and_a_server_that_is_away_are_told_and_nobody_waits(served:
         ["--connect", "http://127.0.0.1:1", "--read-only"],
     ],
 )
-def test_what_cannot_be_connected_to_is_refused(arguments):
+def test_what_cannot_be_connected_to_is_refused(arguments: list[Any]) -> None:
     ran = cli(None, "stdio", *arguments)
     assert ran.returncode == 2
     assert "connect" in ran.stderr
 
 
-def test_no_data_folder_is_made_or_opened(served: Served, tmp_path: Path):
+def test_no_data_folder_is_made_or_opened(served: Served, tmp_path: Path) -> None:
     talk(
         ["--connect", served.url],
         [request(1, "tools/list", True)],

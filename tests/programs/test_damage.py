@@ -8,6 +8,7 @@ import random
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
@@ -29,7 +30,7 @@ def opened(folder: Path) -> App:
 
 
 @pytest.fixture(scope="module")
-def healthy(tmp_path_factory) -> Path:
+def healthy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A database of some hundred items in one file, to be copied and damaged."""
     folder = tmp_path_factory.mktemp("healthy")
     app = opened(folder)
@@ -111,7 +112,7 @@ DAMAGES = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_damaged_file_is_told_in_plain_words(tmp_path, healthy, damage):
+def test_a_damaged_file_is_told_in_plain_words(tmp_path: Path, healthy: Path, damage: Any) -> None:
     shutil.copy(healthy, tmp_path / "memolith.db")
     DAMAGES[damage](tmp_path / "memolith.db")
     assert complaints(tmp_path), "nobody has noticed"
@@ -144,7 +145,9 @@ def complaints(folder: Path) -> list[str]:
 @pytest.mark.parametrize(
     "damage", ["noise in the log", "broken JSON in the log", "another program's file"]
 )
-def test_verify_and_doctor_tell_damage_without_a_traceback(tmp_path, healthy, damage):
+def test_verify_and_doctor_tell_damage_without_a_traceback(
+    tmp_path: Path, healthy: Path, damage: str
+) -> None:
     shutil.copy(healthy, tmp_path / "memolith.db")
     DAMAGES[damage](tmp_path / "memolith.db")
     told = cli(tmp_path, "verify")
@@ -155,7 +158,7 @@ def test_verify_and_doctor_tell_damage_without_a_traceback(tmp_path, healthy, da
     assert "Traceback" not in examined.stderr
 
 
-def test_a_newer_schema_is_refused_and_left_as_it_is(tmp_path, healthy):
+def test_a_newer_schema_is_refused_and_left_as_it_is(tmp_path: Path, healthy: Path) -> None:
     shutil.copy(healthy, tmp_path / "memolith.db")
     foreign_version(tmp_path / "memolith.db", 99)
     before = (tmp_path / "memolith.db").read_bytes()

@@ -6,10 +6,12 @@ import shutil
 import subprocess
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 from scripts.conformance import install
 
+from memolith.bootstrap import App
 from tests.tools.test_subcog_graph import NAMES, ask, make, tie
 
 SCRIPT = Path(__file__).with_name("drawings.mjs")
@@ -26,7 +28,9 @@ def reader() -> list[str]:
 
 
 @pytest.mark.parametrize("names", [NAMES, ["Alone"], []], ids=["hostile", "one", "none"])
-def test_mermaid_and_dot_are_valid_and_keep_every_name(app, reader, names):
+def test_mermaid_and_dot_are_valid_and_keep_every_name(
+    app: App, reader: list[str], names: Any
+) -> None:
     make(app, *names)
     pairs = list(pairwise(names))
     for one, two in pairs:

@@ -9,6 +9,7 @@ import string
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -53,7 +54,7 @@ def pieces(words: Iterable[str]) -> set[str]:
 
 
 @pytest.fixture
-def words(request) -> Words:
+def words(request: pytest.FixtureRequest) -> Words:
     return Words(random.Random(request.node.name))
 
 
@@ -64,7 +65,7 @@ def data() -> Iterator[Path]:
 
 
 @pytest.fixture
-def crowd(data, words) -> Iterator[App]:
+def crowd(data: Path, words: Words) -> Iterator[App]:
     """An app with neighbours before and after whatever a test writes."""
     app = open_app(Settings(data=data, embedder="none"))
     neighbours(app, words, 20)
@@ -178,7 +179,9 @@ MAKERS = [plain, many_passages, with_history, undone, conversation, linked]
 
 
 @pytest.mark.parametrize("make", MAKERS, ids=lambda make: make.__name__)
-def test_an_erased_item_leaves_no_byte_in_any_file(crowd, data, words, make):
+def test_an_erased_item_leaves_no_byte_in_any_file(
+    crowd: App, data: Path, words: Words, make: Any
+) -> None:
     id = make(crowd, words)
     neighbours(crowd, words, 10)
     assert scan(data, words.made), "the words must be there before"
@@ -189,8 +192,8 @@ def test_an_erased_item_leaves_no_byte_in_any_file(crowd, data, words, make):
 
 
 def test_an_erased_item_leaves_no_byte_although_another_process_has_the_database_open(
-    crowd, data, words
-):
+    crowd: App, data: Path, words: Words
+) -> None:
     id = with_history(crowd, words)
     with Child(HERE / "reader.py", data, "idle") as other:
         assert other.line() == "ready"
@@ -202,7 +205,9 @@ def test_an_erased_item_leaves_no_byte_although_another_process_has_the_database
 
 
 @pytest.mark.parametrize("make", [with_history, linked], ids=lambda make: make.__name__)
-def test_an_erased_item_is_gone_from_search_history_export_and_the_past(crowd, words, make):
+def test_an_erased_item_is_gone_from_search_history_export_and_the_past(
+    crowd: App, words: Words, make: Any
+) -> None:
     id = make(crowd, words)
     known = words.made[:]
     then = crowd.clock.now()
@@ -222,7 +227,9 @@ def test_an_erased_item_is_gone_from_search_history_export_and_the_past(crowd, w
         assert not [word for word in known if word in told]
 
 
-def test_items_that_share_pages_with_others_leave_nothing_when_erased(crowd, data, words):
+def test_items_that_share_pages_with_others_leave_nothing_when_erased(
+    crowd: App, data: Path, words: Words
+) -> None:
     """Rows that grow make SQLite move others to new pages; the place they moved from must not keep them."""
     ids = []
     for _ in range(25):
@@ -240,7 +247,9 @@ def test_items_that_share_pages_with_others_leave_nothing_when_erased(crowd, dat
     assert crowd.engine.upkeep.verify() == []
 
 
-def test_the_text_index_keeps_no_beginning_of_erased_words(crowd, data, words):
+def test_the_text_index_keeps_no_beginning_of_erased_words(
+    crowd: App, data: Path, words: Words
+) -> None:
     """The index splits its pages between words and notes how the next one begins."""
     stem = words.word(11)
     texts = [" ".join(f"{stem}{n:04}" for n in range(1000))]
@@ -253,19 +262,23 @@ def test_the_text_index_keeps_no_beginning_of_erased_words(crowd, data, words):
     assert scan(data, pieces(words.made)) == []
 
 
-def test_an_erased_item_leaves_no_idempotency_key(crowd, data, words):
+def test_an_erased_item_leaves_no_idempotency_key(crowd: App, data: Path, words: Words) -> None:
     id = crowd.engine.remember(ME, draft(words), key=words.word(16)).item.id
     crowd.engine.erase(ME, id)
     assert scan(data, words.made) == []
 
 
-def test_the_command_erase_leaves_nothing_while_others_have_the_folder_open(crowd, data, words):
+def test_the_command_erase_leaves_nothing_while_others_have_the_folder_open(
+    crowd: App, data: Path, words: Words
+) -> None:
     id = plain(crowd, words)
     assert ask(data, "erase", id, "--yes") == {"erased": id, "clean": True}
     assert scan(data, pieces(words.made)) == []
 
 
-def test_what_a_reader_held_back_is_gone_after_the_advised_command(crowd, data, words):
+def test_what_a_reader_held_back_is_gone_after_the_advised_command(
+    crowd: App, data: Path, words: Words
+) -> None:
     id = plain(crowd, words)
     with Child(HERE / "reader.py", data, "hold") as reader:
         assert reader.line() == "ready"
@@ -282,7 +295,7 @@ def test_what_a_reader_held_back_is_gone_after_the_advised_command(crowd, data, 
         assert scan(data, pieces(words.made)) == []
 
 
-def test_no_vector_of_an_erased_item_is_left_in_table_or_snapshot(data):
+def test_no_vector_of_an_erased_item_is_left_in_table_or_snapshot(data: Path) -> None:
     app = open_app(Settings(data=data))
     ids = [
         app.engine.remember(ME, Draft(blocks=(Block(f"{color} tea"),))).item.id
@@ -341,7 +354,9 @@ def password(rng: random.Random) -> str:
         "revise",
     ],
 )
-def test_no_byte_of_a_redacted_secret_reaches_a_file_or_the_output(data, words, place):
+def test_no_byte_of_a_redacted_secret_reaches_a_file_or_the_output(
+    data: Path, words: Words, place: str
+) -> None:
     rng = words.rng
     secret = {"password": password, "url": password, "deep": access_key}.get(place, token)(rng)
     told = write_with(data, place, secret)
@@ -406,7 +421,7 @@ print("done", flush=True)
 
 
 @pytest.mark.parametrize("make", [token, access_key], ids=lambda make: make.__name__)
-def test_no_byte_of_a_secret_reaches_the_log(data, words, make):
+def test_no_byte_of_a_secret_reaches_the_log(data: Path, words: Words, make: Any) -> None:
     secret = make(words.rng)
     with Child("-c", LOGGED, data) as child:
         child.say(secret)

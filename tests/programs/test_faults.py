@@ -76,7 +76,7 @@ def steps(ran: subprocess.CompletedProcess[str]) -> dict[str, dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def full(tmp_path_factory) -> dict[str, dict[str, Any]]:
+def full(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     """What happened on a full disk, step by step."""
     ran = on_full_disk(tmp_path_factory.mktemp("full") / "disk", "writes", "5m")
     assert ran.returncode == 0, ran
@@ -84,12 +84,14 @@ def full(tmp_path_factory) -> dict[str, dict[str, Any]]:
 
 
 @pytest.mark.parametrize("step", ["write", "write again", "revise"])
-def test_a_write_on_a_full_disk_fails_in_plain_words(full, step):
+def test_a_write_on_a_full_disk_fails_in_plain_words(
+    full: dict[str, dict[str, Any]], step: str
+) -> None:
     assert full[step]["error"] == "DiskFull", full[step]
     assert "disk" in full[step]["message"]
 
 
-def test_nothing_is_half_written_on_a_full_disk(full):
+def test_nothing_is_half_written_on_a_full_disk(full: dict[str, dict[str, Any]]) -> None:
     count = full["acknowledged"]["value"]
     erased = 1 if "value" in full["erase"] else 0
     assert count > 20
@@ -100,37 +102,41 @@ def test_nothing_is_half_written_on_a_full_disk(full):
 
 
 @pytest.mark.parametrize("step", ["by id", "by words", "by meaning"])
-def test_reads_go_on_with_a_full_disk(full, step):
+def test_reads_go_on_with_a_full_disk(full: dict[str, dict[str, Any]], step: str) -> None:
     assert full[step].get("value"), full[step]
 
 
 @pytest.mark.parametrize("command", ["list", "show", "recall"])
-def test_reading_commands_work_with_a_full_disk(full, command):
+def test_reading_commands_work_with_a_full_disk(
+    full: dict[str, dict[str, Any]], command: str
+) -> None:
     ran = full[f"command {command}"]["value"]
     assert ran["code"] == 0, ran
     json.loads(ran["stdout"])
 
 
 @pytest.mark.parametrize("command", ["remember", "export", "backup"])
-def test_writing_commands_say_that_the_disk_is_full(full, command):
+def test_writing_commands_say_that_the_disk_is_full(
+    full: dict[str, dict[str, Any]], command: str
+) -> None:
     ran = full[f"command {command}"]["value"]
     assert ran["code"] == 1, ran
     assert "Traceback" not in ran["stderr"]
     assert "disk is full" in ran["stderr"].lower() or "no space left" in ran["stderr"].lower()
 
 
-def test_a_backup_that_found_no_room_leaves_no_file_behind(full):
+def test_a_backup_that_found_no_room_leaves_no_file_behind(full: dict[str, dict[str, Any]]) -> None:
     assert full["left behind"]["value"] == []
 
 
-def test_everything_works_again_when_there_is_room(full):
+def test_everything_works_again_when_there_is_room(full: dict[str, dict[str, Any]]) -> None:
     assert full["with room"]["value"]["code"] == 0, full["with room"]
     assert full["verify with room"]["value"] == []
     assert full["find with room"]["value"] == 1
     assert full["close"]["value"] is None
 
 
-def test_a_vector_snapshot_on_a_full_disk_does_not_kill_the_process(tmp_path):
+def test_a_vector_snapshot_on_a_full_disk_does_not_kill_the_process(tmp_path: Path) -> None:
     ran = on_full_disk(tmp_path / "disk", "snapshot", "8m")
     assert ran.returncode == 0, (ran.returncode, ran.stderr)
     assert steps(ran)["by id"]["value"] == 3000
@@ -169,7 +175,9 @@ def guarded() -> Iterator[Path]:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="permissions work otherwise on Windows")
 @pytest.mark.parametrize("folder", ["data", "new"])
-def test_a_folder_that_cannot_be_written_is_told_and_stays_as_it_was(guarded, folder):
+def test_a_folder_that_cannot_be_written_is_told_and_stays_as_it_was(
+    guarded: Path, folder: str
+) -> None:
     before = {path: path.stat().st_mtime_ns for path in guarded.rglob("*")}
     with Child(
         "-c", UNPRIVILEGED, "remember", "coffee", "--json", "--data", guarded / folder
@@ -185,14 +193,14 @@ def test_a_folder_that_cannot_be_written_is_told_and_stays_as_it_was(guarded, fo
 
 
 @pytest.mark.parametrize("name", ["with blanks and ünïcödé 資料 🗄️", "per%20cent?and#hash", "-dash"])
-def test_any_name_of_a_data_folder_will_do(tmp_path, name):
+def test_any_name_of_a_data_folder_will_do(tmp_path: Path, name: str) -> None:
     made = ask(tmp_path / name, "remember", "stored there")
     assert ask(tmp_path / name, "show", made["id"])["blocks"][0]["text"] == "stored there"
     assert (tmp_path / name / "memolith.db").exists()
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
-def test_a_file_in_the_place_of_the_folder_is_told(tmp_path):
+def test_a_file_in_the_place_of_the_folder_is_told(tmp_path: Path) -> None:
     (tmp_path / "data").write_text("not a folder", encoding="utf-8")
     for folder in (tmp_path / "data", tmp_path / "data" / "below"):
         ran = cli(folder, "list")
@@ -232,7 +240,7 @@ for turn in range(int(sys.argv[2])):
     not hasattr(os, "fork"), reason="only a fork lets processes start at the same moment"
 )
 @pytest.mark.parametrize("turns", [15, pytest.param(300, marks=pytest.mark.full)])
-def test_processes_that_create_the_folder_at_the_same_moment_all_succeed(turns):
+def test_processes_that_create_the_folder_at_the_same_moment_all_succeed(turns: int) -> None:
     with in_memory() as place, Child("-c", CREATORS, place, str(turns)) as child:
         failed = child.rest()
         assert child.end() == 0, child.complaints
@@ -247,7 +255,7 @@ def test_processes_that_create_the_folder_at_the_same_moment_all_succeed(turns):
 
 
 @pytest.fixture
-def stuck(tmp_path) -> Iterator[tuple[Path, str]]:
+def stuck(tmp_path: Path) -> Iterator[tuple[Path, str]]:
     """A folder whose write lock a stuck process holds, and the id of an item in it."""
     app = opened(tmp_path / "data")
     id = app.engine.remember(ME, note("Maria prefers tea")).item.id
@@ -271,7 +279,9 @@ app.close()
 """
 
 
-def test_a_stuck_writer_makes_others_fail_in_time_instead_of_hanging(stuck):
+def test_a_stuck_writer_makes_others_fail_in_time_instead_of_hanging(
+    stuck: tuple[Path, str],
+) -> None:
     folder, _ = stuck
     app = opened(folder, busy_s=0.3)
     started = time.monotonic()
@@ -286,7 +296,9 @@ def test_a_stuck_writer_makes_others_fail_in_time_instead_of_hanging(stuck):
 
 
 @pytest.mark.parametrize("command", ["show", "recall"])
-def test_a_stuck_writer_does_not_keep_others_from_reading(stuck, command):
+def test_a_stuck_writer_does_not_keep_others_from_reading(
+    stuck: tuple[Path, str], command: str
+) -> None:
     folder, id = stuck
     started = time.monotonic()
     ran = cli(
@@ -302,7 +314,9 @@ def test_a_stuck_writer_does_not_keep_others_from_reading(stuck, command):
     assert time.monotonic() - started < 4, "it waited for the writer"
 
 
-def test_an_import_that_waits_for_its_input_does_not_keep_others_from_writing(tmp_path):
+def test_an_import_that_waits_for_its_input_does_not_keep_others_from_writing(
+    tmp_path: Path,
+) -> None:
     app = opened(tmp_path / "data", busy_s=0.5)
     with Child("-m", CLI[2], "import", "-", "--data", tmp_path / "data") as importer:
         for n in range(300):
@@ -327,7 +341,7 @@ print("the main thread ends", flush=True)
 """
 
 
-def test_the_background_thread_does_not_keep_the_process_alive(tmp_path):
+def test_the_background_thread_does_not_keep_the_process_alive(tmp_path: Path) -> None:
     with Child("-c", BACKGROUND, tmp_path / "data") as child:
         assert child.line() == "the main thread ends"
         started = time.monotonic()
@@ -352,7 +366,7 @@ class StoppedClock:
         return self.time
 
 
-def test_a_clock_that_goes_backwards_does_no_harm(tmp_path):
+def test_a_clock_that_goes_backwards_does_no_harm(tmp_path: Path) -> None:
     app, clock = opened(tmp_path / "data"), StoppedClock()
     engine = replace(app.engine, clock=clock)
     id = engine.remember(ME, note("first words")).item.id
@@ -384,7 +398,7 @@ def test_a_clock_that_goes_backwards_does_no_harm(tmp_path):
     app.close()
 
 
-def test_what_was_written_under_a_clock_of_tomorrow_is_embedded_today(tmp_path):
+def test_what_was_written_under_a_clock_of_tomorrow_is_embedded_today(tmp_path: Path) -> None:
     app, clock = opened(tmp_path / "data", embedder="minilm"), StoppedClock()
     clock.time = "2999-01-01T00:00:00.000000Z"
     replace(app.engine, clock=clock).remember(ME, note("Maria prefers tea to coffee"))

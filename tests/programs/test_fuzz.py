@@ -5,6 +5,7 @@ import queue
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -92,7 +93,7 @@ def read_until(child: Child, mark: str) -> int:
 
 
 @STDIO
-def test_malformed_frames_do_no_harm_over_stdio(tmp_path, seed, count):
+def test_malformed_frames_do_no_harm_over_stdio(tmp_path: Path, seed, count) -> None:
     with Child("-m", "memolith.doors.main", "stdio", "--data", str(tmp_path)) as child:
         child.say(json.dumps(initialize()))
         child.line()
@@ -103,7 +104,7 @@ def test_malformed_frames_do_no_harm_over_stdio(tmp_path, seed, count):
     assert not inside("".join(child.complaints))
 
 
-def test_no_single_frame_ends_a_stdio_session(tmp_path):
+def test_no_single_frame_ends_a_stdio_session(tmp_path: Path) -> None:
     half = "\ud800"
     frames = [
         {"id": half},
@@ -128,7 +129,7 @@ def test_no_single_frame_ends_a_stdio_session(tmp_path):
 
 
 @REST
-def test_malformed_calls_do_no_harm_over_rest(tmp_path, seed, count):
+def test_malformed_calls_do_no_harm_over_rest(tmp_path: Path, seed, count) -> None:
     with thread(tmp_path, calls_per_minute=1_000_000) as server:
         # Through the whole ASGI app, but not through a socket: most of the time would go there.
         statuses = anyio.run(through, server, list(Fuzzer(REGISTRY, seed).calls(count)))
@@ -160,7 +161,7 @@ async def through(server: Served, calls: list[tuple[str, bytes]]) -> list[int]:
 
 
 @HTTP
-def test_malformed_frames_do_no_harm_over_mcp_http(served, seed, count):
+def test_malformed_frames_do_no_harm_over_mcp_http(served: Served, seed, count) -> None:
     headers = {
         "Accept": "application/json, text/event-stream",
         "Content-Type": "application/json",
@@ -194,7 +195,7 @@ def name_of(frame: bytes) -> dict[str, str]:
     return {"Mcp-Name": names[0]} if names else {}
 
 
-def test_the_rest_door_keeps_what_its_description_promises(served, tmp_path):
+def test_the_rest_door_keeps_what_its_description_promises(served: Served, tmp_path: Path) -> None:
     pytest.importorskip("schemathesis", reason="schemathesis is not installed")
     # Its checks all hold but one: that what fits a schema is accepted. An empty text fits and makes no sense.
     ran = subprocess.run(

@@ -85,7 +85,7 @@ def data(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_session_starts_with_the_newest_memories_within_a_budget(data):
+def test_a_session_starts_with_the_newest_memories_within_a_budget(data: Path) -> None:
     text = context(hook(data, "session-start", {"source": "startup"}), "SessionStart")
     assert text.splitlines()[2:] == [
         "- patterns: Never log a token. It stays in the file.",
@@ -102,7 +102,7 @@ def test_a_session_starts_with_the_newest_memories_within_a_budget(data):
     assert len(long) < 5000
 
 
-def test_a_prompt_brings_what_fits_it_and_advice_where_it_sounds_worth_keeping(data):
+def test_a_prompt_brings_what_fits_it_and_advice_where_it_sounds_worth_keeping(data: Path) -> None:
     text = context(
         hook(data, "prompt", {"prompt": "Which storage do we use, PostgreSQL?"}), "UserPromptSubmit"
     )
@@ -119,7 +119,7 @@ def test_a_prompt_brings_what_fits_it_and_advice_where_it_sounds_worth_keeping(d
     assert hook(data, "prompt", {"prompt": " "}) is None
 
 
-def test_stop_only_advises(data):
+def test_stop_only_advises(data: Path) -> None:
     assert (
         "decisions"
         in hook(data, "stop", {"last_assistant_message": "We chose violet zebras."})[
@@ -131,7 +131,7 @@ def test_stop_only_advises(data):
     assert len(kept(data)) == 4
 
 
-def test_what_sounds_worth_it_is_kept_before_compaction_and_only_once(tmp_path):
+def test_what_sounds_worth_it_is_kept_before_compaction_and_only_once(tmp_path: Path) -> None:
     data = tmp_path / "new"
     given = written(
         tmp_path,
@@ -174,7 +174,7 @@ def test_what_sounds_worth_it_is_kept_before_compaction_and_only_once(tmp_path):
     assert hook(data, "pre-compact", again)["systemMessage"].startswith("memolith kept 1 decisions")
 
 
-def test_secrets_are_not_kept_and_much_is_cut(tmp_path):
+def test_secrets_are_not_kept_and_much_is_cut(tmp_path: Path) -> None:
     data = tmp_path / "new"
     given = written(
         tmp_path,
@@ -198,7 +198,7 @@ def test_secrets_are_not_kept_and_much_is_cut(tmp_path):
     assert b"We chose, after some weeks" in whole
 
 
-def test_settings_of_ones_own_are_heeded(data, tmp_path):
+def test_settings_of_ones_own_are_heeded(data: Path, tmp_path: Path) -> None:
     given = written(
         tmp_path, entry("user", "We decided on the key ghp_" + "a1B2" * 9 + " for the zebra house")
     )
@@ -208,7 +208,7 @@ def test_settings_of_ones_own_are_heeded(data, tmp_path):
     assert "PostgreSQL" in context(hook(data, "session-start", {}), "SessionStart")
 
 
-def test_a_hook_acts_in_the_project_of_the_repository_around_it(data, tmp_path):
+def test_a_hook_acts_in_the_project_of_the_repository_around_it(data: Path, tmp_path: Path) -> None:
     repo, ours = tmp_path / "repo", "github.com/acme/widgets"
     (repo / "src").mkdir(parents=True)
     (repo / ".git").mkdir()
@@ -255,26 +255,28 @@ def test_a_hook_acts_in_the_project_of_the_repository_around_it(data, tmp_path):
         ("prompt", {"prompt": 3}),
     ],
 )
-def test_whatever_fails_is_silent_for_the_client_and_loud_in_the_log(data, name, given):
+def test_whatever_fails_is_silent_for_the_client_and_loud_in_the_log(
+    data: Path, name: str, given: bytes | dict[str, Any]
+) -> None:
     assert hook(data, name, given) is None
     log = (data / "hooks.log").read_text(encoding="utf-8")
     assert re.match(r"\d{4}-\d\d-\d\dT[\d:]+Z hook \['" + name, log)
     assert "Error" in log
 
 
-def test_a_damaged_database_is_silent_for_the_client_and_loud_in_the_log(data):
+def test_a_damaged_database_is_silent_for_the_client_and_loud_in_the_log(data: Path) -> None:
     (data / "memolith.db").write_bytes(b"damaged" * 1000)
     assert hook(data, "prompt", {"prompt": "PostgreSQL"}) is None
     assert "StoreCorrupt" in (data / "hooks.log").read_text(encoding="utf-8")
 
 
-def test_where_nothing_was_remembered_nothing_is_made(tmp_path):
+def test_where_nothing_was_remembered_nothing_is_made(tmp_path: Path) -> None:
     for name in ("session-start", "prompt"):
         assert hook(tmp_path / "none", name, {"prompt": "PostgreSQL"}) is None
     assert not (tmp_path / "none").exists()
 
 
-def test_a_hook_imports_neither_pydantic_nor_the_model(data):
+def test_a_hook_imports_neither_pydantic_nor_the_model(data: Path) -> None:
     code = (
         'import io, sys; sys.stdin = io.StringIO(\'{"prompt": "PostgreSQL storage"}\'); '
         "from memolith.doors.main import main; main(['hook', 'prompt', '--data', sys.argv[1]]); "
@@ -287,7 +289,7 @@ def test_a_hook_imports_neither_pydantic_nor_the_model(data):
     assert ran.stdout.endswith("[]\n")
 
 
-def test_signal_words_are_whole_words_in_any_case():
+def test_signal_words_are_whole_words_in_any_case() -> None:
     assert signals("We are GOING WITH it") == ["decisions"]
     assert signals("until hacking, whichever") == []
     for name, (_, words) in NAMESPACES.items():
@@ -342,7 +344,7 @@ def check(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 @pytest.mark.full
-def test_the_installed_configuration_fits_the_published_schema(check, tmp_path):
+def test_the_installed_configuration_fits_the_published_schema(check: Any, tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()
     subprocess.run(
@@ -359,7 +361,7 @@ def test_the_installed_configuration_fits_the_published_schema(check, tmp_path):
 
 
 @pytest.mark.full
-def test_what_hooks_print_fits_the_published_types(check, data, tmp_path):
+def test_what_hooks_print_fits_the_published_types(check: Any, data: Path, tmp_path: Path) -> None:
     given = written(tmp_path, entry("user", "We decided on violet zebras for the logo of the zoo."))
     for name, told in (
         ("session-start", {}),

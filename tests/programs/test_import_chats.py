@@ -222,7 +222,7 @@ def said(blocks: list[Block]) -> list[tuple[str | None, str]]:
 
 
 @each_store
-def test_every_format_is_taken_with_who_said_what_and_when(app, tmp_path):
+def test_every_format_is_taken_with_who_said_what_and_when(app: App, tmp_path: Path) -> None:
     report = imported(app, *written(tmp_path))
     found = talks(app)
     assert said(found["Zebra facts"]) == [
@@ -254,7 +254,7 @@ def test_every_format_is_taken_with_who_said_what_and_when(app, tmp_path):
     }
 
 
-def test_the_report_says_what_was_left_out_and_why(app, tmp_path):
+def test_the_report_says_what_was_left_out_and_why(app: App, tmp_path: Path) -> None:
     report = imported(app, *written(tmp_path))
     assert {
         reason.removeprefix("skipped: "): count
@@ -276,7 +276,7 @@ def test_the_report_says_what_was_left_out_and_why(app, tmp_path):
 
 
 @each_store
-def test_running_twice_adds_nothing(app, tmp_path):
+def test_running_twice_adds_nothing(app: App, tmp_path: Path) -> None:
     paths = written(tmp_path)
     imported(app, *paths, paths[0])
     with app.store.reading(ME.tenant) as rows:
@@ -287,7 +287,7 @@ def test_running_twice_adds_nothing(app, tmp_path):
         assert rows.last_seq(ME.tenant) == before
 
 
-def test_a_chat_that_has_grown_is_extended_by_what_is_new(app, tmp_path):
+def test_a_chat_that_has_grown_is_extended_by_what_is_new(app: App, tmp_path: Path) -> None:
     imported(app, *written(tmp_path))
     more = {
         **CLAUDE,
@@ -305,7 +305,9 @@ def test_a_chat_that_has_grown_is_extended_by_what_is_new(app, tmp_path):
     assert said(talks(app)["Okapi"])[2:] == [("user", "Thank you.")], "one more, and not two"
 
 
-def test_a_chat_that_grew_beyond_its_limit_is_told_and_stops_no_other(app, tmp_path):
+def test_a_chat_that_grew_beyond_its_limit_is_told_and_stops_no_other(
+    app: App, tmp_path: Path
+) -> None:
     imported(app, *written(tmp_path))
     engine = replace(app.engine, limits=app.engine.limits._replace(item_bytes=500))
     more = {
@@ -324,7 +326,7 @@ def test_a_chat_that_grew_beyond_its_limit_is_told_and_stops_no_other(app, tmp_p
     ) == (1, 0, 1)
 
 
-def test_what_was_deleted_or_erased_here_does_not_come_back(app, tmp_path):
+def test_what_was_deleted_or_erased_here_does_not_come_back(app: App, tmp_path: Path) -> None:
     paths = written(tmp_path)
     imported(app, *paths)
     for title, verb in (("Okapi", app.engine.forget), ("Zebra facts", app.engine.erase)):
@@ -333,7 +335,9 @@ def test_what_was_deleted_or_erased_here_does_not_come_back(app, tmp_path):
     assert len(talks(app)) == 3
 
 
-def test_a_title_made_of_the_first_message_keeps_no_part_of_a_secret(app, tmp_path):
+def test_a_title_made_of_the_first_message_keeps_no_part_of_a_secret(
+    app: App, tmp_path: Path
+) -> None:
     token = "gh" + "p_" + "aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dF3hJ5"
     file = tmp_path / "chat.json"
     said = [{"role": "user", "content": "x" * 55 + f" {token}"}]
@@ -345,7 +349,7 @@ def test_a_title_made_of_the_first_message_keeps_no_part_of_a_secret(app, tmp_pa
     assert not any(token[:12] in title for title in titles)
 
 
-def test_two_documents_of_one_name_are_two_conversations(app, tmp_path):
+def test_two_documents_of_one_name_are_two_conversations(app: App, tmp_path: Path) -> None:
     one, two = (
         written(tmp_path / folder, {"notes.md": f"# Notes\n\n**User:** {folder}"})[0]
         for folder in "ab"
@@ -358,7 +362,7 @@ def test_two_documents_of_one_name_are_two_conversations(app, tmp_path):
     assert imported(app, *written(tmp_path, {"same.json": json.dumps(same)}))["taken"] == 2
 
 
-def test_an_export_of_ours_comes_back_as_it_was(app, tmp_path):
+def test_an_export_of_ours_comes_back_as_it_was(app: App, tmp_path: Path) -> None:
     def run(tool: str, **arguments: Any) -> dict[str, Any]:
         return app.registry.run(tool, arguments, Call(ME, app.engine)).body["data"]
 
@@ -388,7 +392,7 @@ def test_an_export_of_ours_comes_back_as_it_was(app, tmp_path):
         assert blocks[0].attributes == ({} if item.attributes["source"] == "markdown" else {"n": 1})
 
 
-def test_broken_and_odd_files_lose_no_more_than_what_is_broken(app, tmp_path):
+def test_broken_and_odd_files_lose_no_more_than_what_is_broken(app: App, tmp_path: Path) -> None:
     odd = [
         CHATGPT | {"mapping": None},
         5,
@@ -414,7 +418,7 @@ def test_broken_and_odd_files_lose_no_more_than_what_is_broken(app, tmp_path):
     assert said(talks(app)["Okapi"]) == [("user", "xy ?")]
 
 
-def test_a_message_that_is_too_long_is_kept_in_pieces(app, tmp_path):
+def test_a_message_that_is_too_long_is_kept_in_pieces(app: App, tmp_path: Path) -> None:
     long = {
         "id": "long",
         "title": "Long",
@@ -425,7 +429,9 @@ def test_a_message_that_is_too_long_is_kept_in_pieces(app, tmp_path):
     assert sum(len(block.text) for block in talks(app)["Long"]) == 2_700_000
 
 
-def test_the_command_reports_takes_a_folder_and_tells_of_files_it_cannot_read(tmp_path):
+def test_the_command_reports_takes_a_folder_and_tells_of_files_it_cannot_read(
+    tmp_path: Path,
+) -> None:
     paths = written(tmp_path / "files", {**FILES, "torn.json": json.dumps([CLAUDE])[:-40]})
     ran = cli(tmp_path / "data", "import-chats", "--json", "--folder", "/old//chats/", *paths[:4])
     assert ran.returncode == 0, ran.stderr
@@ -443,7 +449,7 @@ def test_the_command_reports_takes_a_folder_and_tells_of_files_it_cannot_read(tm
     assert "missing.json" in ran.stderr
 
 
-def test_the_tool_takes_a_text_and_refuses_what_is_none_of_the_formats(app):
+def test_the_tool_takes_a_text_and_refuses_what_is_none_of_the_formats(app: App) -> None:
     run = app.registry.run
     body = run(
         "import_conversations",
@@ -532,10 +538,10 @@ def count_of(data: Path) -> int:
         app.close()
 
 
-def test_an_import_that_was_killed_half_way_is_finished_by_the_next_one(tmp_path):
+def test_an_import_that_was_killed_half_way_is_finished_by_the_next_one(tmp_path: Path) -> None:
     check_a_kill_half_way(tmp_path, 6, 120)
 
 
 @pytest.mark.full
-def test_an_export_of_200_mb_needs_no_more_memory_than_a_small_one(tmp_path):
+def test_an_export_of_200_mb_needs_no_more_memory_than_a_small_one(tmp_path: Path) -> None:
     check_a_kill_half_way(tmp_path, 200, 120)

@@ -182,12 +182,14 @@ def call(
     return ran
 
 
-def test_every_listed_family_has_its_calls_here():
+def test_every_listed_family_has_its_calls_here() -> None:
     assert list(CALLS) == list(FAILING) == FAMILIES
 
 
 @pytest.mark.parametrize("profile,door,era", ways(["all", *FAMILIES], 0))
-def test_the_list_of_a_profile_is_portable(inspect, profile, door, era):
+def test_the_list_of_a_profile_is_portable(
+    inspect: Inspect, profile: Any, door: Any, era: Any
+) -> None:
     ran = inspect(profile, door, era, "--method", "tools/list", "--strict")
     assert ran.code == 0, ran.complaints
     assert [tool["name"] for tool in ran.result["tools"]] == [
@@ -196,7 +198,7 @@ def test_the_list_of_a_profile_is_portable(inspect, profile, door, era):
 
 
 @pytest.mark.parametrize("family,door,era", ways(CALLS, 4))
-def test_a_call_succeeds(inspect, family, door, era):
+def test_a_call_succeeds(inspect: Inspect, family: Any, door: Any, era: Any) -> None:
     name, given = CALLS[family]
     # Names stand once, and all ways lead to one server.
     given = given | {"name": f"Sleep, {door}, {era}"} if "name" in given else given
@@ -206,7 +208,9 @@ def test_a_call_succeeds(inspect, family, door, era):
 
 
 @pytest.mark.parametrize("family,door,era", ways(FAILING, 3))
-def test_a_call_that_fails_is_seen_as_an_error(inspect, family, door, era):
+def test_a_call_that_fails_is_seen_as_an_error(
+    inspect: Inspect, family: Any, door: Any, era: Any
+) -> None:
     if family in ("lanonasis", "subcog") and door == "http":
         # On its own path such a family has the protocol's own errors, which the Inspector prints and does not return.
         with pytest.raises(AssertionError, match="There is no"):

@@ -116,7 +116,7 @@ notifications = true
 
 
 @pytest.fixture(autouse=True)
-def home(tmp_path, monkeypatch) -> Path:
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home of its own, and a project folder to stand in; nothing of the real user can be reached."""
     made, project = tmp_path / "home", tmp_path / "project"
     made.mkdir()
@@ -183,7 +183,7 @@ def variants() -> list[Any]:
 # Every client, with a file that a person wrote
 
 
-def test_every_client_has_a_sample_and_a_page():
+def test_every_client_has_a_sample_and_a_page() -> None:
     assert (
         set(SAMPLES)
         == set(CLIENTS)
@@ -213,7 +213,7 @@ def test_every_client_has_a_sample_and_a_page():
 
 
 @pytest.mark.parametrize(("name", "text"), variants())
-def test_install_adds_the_entry_and_leaves_every_other_byte(name, text):
+def test_install_adds_the_entry_and_leaves_every_other_byte(name: Any, text: Any) -> None:
     file = give(name, text)
     before = said(name, file)
     assert run("install", name, "--yes") == 0
@@ -233,7 +233,9 @@ def test_install_adds_the_entry_and_leaves_every_other_byte(name, text):
 
 
 @pytest.mark.parametrize(("name", "text"), variants())
-def test_installing_twice_changes_nothing_and_says_so(name, text, home, capsys):
+def test_installing_twice_changes_nothing_and_says_so(
+    name: Any, text: Any, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file = give(name, text)
     assert run("install", name, "--yes") == 0
     first, written = everything(home), file.stat().st_mtime_ns
@@ -244,7 +246,7 @@ def test_installing_twice_changes_nothing_and_says_so(name, text, home, capsys):
 
 
 @pytest.mark.parametrize(("name", "text"), variants())
-def test_uninstall_gives_the_original_bytes_back(name, text, home):
+def test_uninstall_gives_the_original_bytes_back(name: Any, text: Any, home: Path) -> None:
     file = give(name, text)
     before = everything(home)
     assert run("install", name, "--yes") == 0
@@ -256,7 +258,9 @@ def test_uninstall_gives_the_original_bytes_back(name, text, home):
 
 
 @pytest.mark.parametrize("name", CLIENTS)
-def test_a_file_that_was_not_there_comes_and_goes(name, home, capsys):
+def test_a_file_that_was_not_there_comes_and_goes(
+    name: Any, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     made = asked(capsys, "install", name, "--yes")
     file = Path(made["file"])
     assert everything(home) == {str(file.relative_to(home.resolve())): file.read_bytes()}
@@ -268,7 +272,9 @@ def test_a_file_that_was_not_there_comes_and_goes(name, home, capsys):
 
 @pytest.mark.parametrize("name", CLIENTS)
 @pytest.mark.parametrize("command", ["install", "uninstall"])
-def test_a_broken_file_is_refused_by_name_and_left_alone(name, command, home):
+def test_a_broken_file_is_refused_by_name_and_left_alone(
+    name: Any, command: str, home: Path
+) -> None:
     for text in BROKEN[CLIENTS[name].form]:
         file = give(name, text)
         before = everything(home)
@@ -279,7 +285,9 @@ def test_a_broken_file_is_refused_by_name_and_left_alone(name, command, home):
 
 
 @pytest.mark.parametrize("name", CLIENTS)
-def test_a_dry_run_shows_the_change_and_writes_nothing(name, home, capsys):
+def test_a_dry_run_shows_the_change_and_writes_nothing(
+    name: Any, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run("install", name, "--dry-run") == 0
     assert "+" in capsys.readouterr().out
     assert list(home.iterdir()) == []
@@ -296,7 +304,9 @@ def test_a_dry_run_shows_the_change_and_writes_nothing(name, home, capsys):
 
 
 @pytest.mark.parametrize("answer", ["no\n", "\n", ""])
-def test_a_question_that_is_not_answered_with_yes_writes_nothing(answer, home, capsys, monkeypatch):
+def test_a_question_that_is_not_answered_with_yes_writes_nothing(
+    answer: str, home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     give("cursor", SAMPLES["cursor"])
     before = everything(home)
     monkeypatch.setattr(sys, "stdin", io.StringIO(answer))
@@ -308,7 +318,9 @@ def test_a_question_that_is_not_answered_with_yes_writes_nothing(answer, home, c
     assert everything(home) == before
 
 
-def test_yes_is_taken_for_an_answer_and_standard_output_stays_one_document(capsys, monkeypatch):
+def test_yes_is_taken_for_an_answer_and_standard_output_stays_one_document(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO("Yes\n"))
     assert run("install", "codex", "--json") == 0
     shown = capsys.readouterr()
@@ -320,7 +332,9 @@ def test_yes_is_taken_for_an_answer_and_standard_output_stays_one_document(capsy
 
 
 @pytest.mark.parametrize("name", CLIENTS)
-def test_a_project_has_its_own_file_where_the_client_reads_one(name, home, capsys):
+def test_a_project_has_its_own_file_where_the_client_reads_one(
+    name: Any, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     if name not in SHARED:
         with pytest.raises(InvalidInput) as error:
             run("install", name, "--scope", "project", "--yes")
@@ -334,7 +348,9 @@ def test_a_project_has_its_own_file_where_the_client_reads_one(name, home, capsy
     assert everything(Path.cwd()) == {}
 
 
-def test_the_profile_suits_the_client_or_is_the_one_asked_for(capsys):
+def test_the_profile_suits_the_client_or_is_the_one_asked_for(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert [name for name, client in CLIENTS.items() if client.profile != "core"] == ["claude-code"]
     assert (
         asked(capsys, "install", "cursor", "--yes", "--profile", "all")["entry"]["args"][-1]
@@ -344,7 +360,7 @@ def test_the_profile_suits_the_client_or_is_the_one_asked_for(capsys):
         run("install", "cursor", "--yes", "--profile", "no-such-family")
 
 
-def test_a_data_folder_is_written_as_an_absolute_path(capsys):
+def test_a_data_folder_is_written_as_an_absolute_path(capsys: pytest.CaptureFixture[str]) -> None:
     made = asked(capsys, "install", "codex", "--yes", "--data", "mine/ü")
     assert made["entry"]["args"][-5:] == [
         "stdio",
@@ -356,13 +372,13 @@ def test_a_data_folder_is_written_as_an_absolute_path(capsys):
     assert servers("codex", Path(made["file"]))["memolith"] == made["entry"]
 
 
-def test_a_path_that_is_not_utf8_is_refused(home):
+def test_a_path_that_is_not_utf8_is_refused(home: Path) -> None:
     with pytest.raises(Conflict):
         run("install", "codex", "--yes", "--data", "bad\udcff")
     assert everything(home) == {}
 
 
-def test_two_names_live_side_by_side(capsys):
+def test_two_names_live_side_by_side(capsys: pytest.CaptureFixture[str]) -> None:
     file = give("vscode", SAMPLES["vscode"])
     for name in ("memolith", "work-notes"):
         assert asked(capsys, "install", "vscode", "--yes", "--name", name)["written"]
@@ -374,14 +390,14 @@ def test_two_names_live_side_by_side(capsys):
 
 
 @pytest.mark.parametrize("name", ["", "a b", "under_score", "x" * 31, 'quo"te', "-dash", "ü"])
-def test_a_name_that_some_client_would_not_take_is_refused(name):
+def test_a_name_that_some_client_would_not_take_is_refused(name: str) -> None:
     with pytest.raises(InvalidInput) as error:
         run("install", "cursor", "--yes", f"--name={name}")
     assert error.value.field == "name"
 
 
 @pytest.mark.parametrize("name", ["cursor", "codex"])
-def test_the_entry_of_somebody_else_is_never_touched(name, home):
+def test_the_entry_of_somebody_else_is_never_touched(name: str, home: Path) -> None:
     give(name, SAMPLES[name])
     before, other = everything(home), {"cursor": "github", "codex": "docs"}[name]
     with pytest.raises(AlreadyExists):
@@ -391,7 +407,9 @@ def test_the_entry_of_somebody_else_is_never_touched(name, home):
     assert everything(home) == before
 
 
-def test_uninstall_where_nothing_is_installed_says_so(home, capsys):
+def test_uninstall_where_nothing_is_installed_says_so(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     give("gemini-cli", SAMPLES["gemini-cli"])
     before = everything(home)
     assert run("uninstall", "gemini-cli") == 0
@@ -401,7 +419,9 @@ def test_uninstall_where_nothing_is_installed_says_so(home, capsys):
     assert everything(home) == before
 
 
-def test_the_only_server_of_a_toml_file_that_was_changed_meanwhile_can_be_taken_out(home):
+def test_the_only_server_of_a_toml_file_that_was_changed_meanwhile_can_be_taken_out(
+    home: Path,
+) -> None:
     file = give("codex", 'model = "o4"\n')
     assert run("install", "codex", "--yes") == 0
     file.write_text('sandbox = "ro"\n' + file.read_text())
@@ -409,7 +429,7 @@ def test_the_only_server_of_a_toml_file_that_was_changed_meanwhile_can_be_taken_
     assert file.read_text() == 'sandbox = "ro"\nmodel = "o4"\n'
 
 
-def test_hooks_of_others_are_left_as_they_are_whatever_they_hold(home):
+def test_hooks_of_others_are_left_as_they_are_whatever_they_hold(home: Path) -> None:
     file = home / ".claude" / "settings.json"
     file.parent.mkdir()
     file.write_text('{"hooks": {"PreCompact": []}}')
@@ -424,7 +444,7 @@ def test_hooks_of_others_are_left_as_they_are_whatever_they_hold(home):
 
 
 @pytest.mark.parametrize("name", ["cursor", "codex"])
-def test_what_the_client_added_to_the_entry_survives_an_update(name):
+def test_what_the_client_added_to_the_entry_survives_an_update(name: str) -> None:
     file = give(name, SAMPLES[name])
     run("install", name, "--yes")
     text = file.read_text(encoding="utf-8")
@@ -455,7 +475,7 @@ def test_what_the_client_added_to_the_entry_survives_an_update(name):
 
 
 @pytest.mark.parametrize("name", ["claude-code", "cursor", "codex"])
-def test_changes_since_the_install_stay_when_the_entry_goes(name):
+def test_changes_since_the_install_stay_when_the_entry_goes(name: str) -> None:
     file = give(name, SAMPLES[name])
     run("install", name, "--yes")
     text = file.read_text(encoding="utf-8")
@@ -469,7 +489,9 @@ def test_changes_since_the_install_stay_when_the_entry_goes(name):
     assert file.read_text(encoding="utf-8") == SAMPLES[name].replace(*later)
 
 
-def test_a_file_that_changes_while_the_question_stands_is_not_overwritten(monkeypatch):
+def test_a_file_that_changes_while_the_question_stands_is_not_overwritten(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     file = give("claude-code", SAMPLES["claude-code"])
 
     class Slow(io.StringIO):
@@ -484,7 +506,7 @@ def test_a_file_that_changes_while_the_question_stands_is_not_overwritten(monkey
     assert not install.backup_of(file).exists()
 
 
-def test_a_stale_backup_is_not_given_back():
+def test_a_stale_backup_is_not_given_back() -> None:
     file = give("cursor", SAMPLES["cursor"])
     install.backup_of(file).write_text(
         '{"mcpServers": {"stale": {"command": "x"}}}', encoding="utf-8"
@@ -500,7 +522,7 @@ def test_a_stale_backup_is_not_given_back():
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="links and modes are a matter of POSIX here")
-def test_links_stay_links_and_private_files_stay_private(home):
+def test_links_stay_links_and_private_files_stay_private(home: Path) -> None:
     kept = home / "dotfiles" / "claude.json"
     kept.parent.mkdir()
     kept.write_text(SAMPLES["claude-code"], encoding="utf-8")
@@ -548,7 +570,9 @@ def test_links_stay_links_and_private_files_stay_private(home):
     ],
 )
 @pytest.mark.parametrize("name", ["claude-desktop", "cursor"])
-def test_any_way_of_writing_json_takes_the_entry_and_gives_it_back(text, name, home, capsys):
+def test_any_way_of_writing_json_takes_the_entry_and_gives_it_back(
+    text: str, name: str, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file = give(name, text)
     before = READ["JSON"](text)
     made = asked(capsys, "install", name, "--yes")
@@ -562,7 +586,7 @@ def test_any_way_of_writing_json_takes_the_entry_and_gives_it_back(text, name, h
     assert everything(home) == {str(file.relative_to(home.resolve())): text.encode()}
 
 
-def test_the_entry_is_one_line_where_others_have_lines():
+def test_the_entry_is_one_line_where_others_have_lines() -> None:
     assert EDIT["JSON"]('{"mcpServers": {"x": {}}}', "mcpServers", "m", {"a": 1}) == (
         '{"mcpServers": {"m": {"a": 1}, "x": {}}}'
     )
@@ -612,7 +636,7 @@ def json_text(chance: random.Random, depth: int, line: str, key: str) -> str:
     return "{" + ",".join(members) + ("," + gap() if chance.random() < 0.3 else "") + "}"
 
 
-def test_careless_texts_lose_nothing_but_the_entry():
+def test_careless_texts_lose_nothing_but_the_entry() -> None:
     entry = {"command": "memolith", "args": ["stdio", "ü"]}
     for seed in range(400):
         chance = random.Random(seed)
@@ -647,7 +671,9 @@ def test_careless_texts_lose_nothing_but_the_entry():
         "# only a comment",
     ],
 )
-def test_any_way_of_writing_toml_takes_the_entry_and_gives_it_back(text, home, capsys):
+def test_any_way_of_writing_toml_takes_the_entry_and_gives_it_back(
+    text: str, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file = give("codex", text)
     before = READ["TOML"](text)
     entry = asked(capsys, "install", "codex", "--yes")["entry"]
@@ -668,7 +694,7 @@ def test_any_way_of_writing_toml_takes_the_entry_and_gives_it_back(text, home, c
     "text",
     ['mcp_servers = { x = { command = "y" } }\n', "[mcp_servers]\nmemolith.command = 'memolith'\n"],
 )
-def test_a_text_that_cannot_be_edited_safely_is_refused(text, home):
+def test_a_text_that_cannot_be_edited_safely_is_refused(text: str, home: Path) -> None:
     give("codex", text)
     before = everything(home)
     with pytest.raises(Conflict, match="by hand"):
@@ -680,7 +706,7 @@ def test_a_text_that_cannot_be_edited_safely_is_refused(text, home):
     "data",
     [b"[]", b'"text"', b'{"mcpServers": []}', b"\xff\xfe{\x00}\x00", b'{"mcpServers": null}'],
 )
-def test_a_file_of_another_shape_is_refused(data):
+def test_a_file_of_another_shape_is_refused(data: bytes) -> None:
     file = give("cursor", "")
     file.write_bytes(data)
     with pytest.raises(InvalidInput, match=re.escape(str(file))):
@@ -774,13 +800,15 @@ def test_a_file_of_another_shape_is_refused(data):
         ),
     ],
 )
-def test_each_platform_keeps_the_files_in_its_own_place(platform, home, env, expected):
+def test_each_platform_keeps_the_files_in_its_own_place(
+    platform: str, home: str, env: dict[str, Any], expected: dict[str, Any]
+) -> None:
     assert {
         name: str(places(CLIENTS[name], platform, env, home)[0]) for name in expected
     } == expected
 
 
-def test_older_places_come_second_and_a_variable_leaves_no_other():
+def test_older_places_come_second_and_a_variable_leaves_no_other() -> None:
     second = {
         name: str(found[1])
         for name, client in CLIENTS.items()
@@ -798,7 +826,9 @@ def test_older_places_come_second_and_a_variable_leaves_no_other():
     assert len(places(CLIENTS["cline"], "linux", {"CLINE_DATA_DIR": "/d"}, "/home/u")) == 1
 
 
-def test_the_place_that_the_client_made_is_taken_and_found_again(home, capsys):
+def test_the_place_that_the_client_made_is_taken_and_found_again(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     old = home / ".codeium" / "windsurf" / "mcp_config.json"
     old.parent.mkdir(parents=True)
     assert Path(asked(capsys, "install", "windsurf", "--yes")["file"]) == old.resolve()
@@ -808,7 +838,7 @@ def test_the_place_that_the_client_made_is_taken_and_found_again(home, capsys):
     assert everything(home) == {}
 
 
-def test_a_star_in_a_place_is_filled_in_from_the_folders_that_are_there(tmp_path):
+def test_a_star_in_a_place_is_filled_in_from_the_folders_that_are_there(tmp_path: Path) -> None:
     package = tmp_path / "Packages" / "Claude_pzs8" / "Roaming"
     wanted = [
         PurePosixPath(f"{tmp_path}/Packages/Claude_*/Roaming/c.json"),
@@ -833,7 +863,9 @@ sys.exit(main())
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a script is run by its first line")
-def test_the_written_command_is_this_very_program_and_starts_the_server(tmp_path, home):
+def test_the_written_command_is_this_very_program_and_starts_the_server(
+    tmp_path: Path, home: Path
+) -> None:
     script = tmp_path / "bin" / "memolith"
     script.parent.mkdir()
     script.write_text(PROGRAM.format(python=sys.executable), encoding="utf-8")
@@ -879,7 +911,9 @@ def test_the_written_command_is_this_very_program_and_starts_the_server(tmp_path
     assert json.loads(server.stdout.splitlines()[0])["result"]["serverInfo"]["name"] == "memolith"
 
 
-def test_without_a_script_the_interpreter_is_named(monkeypatch, tmp_path):
+def test_without_a_script_the_interpreter_is_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setattr(sys, "argv", [str(tmp_path / "main.py")])
     monkeypatch.setattr(sys, "executable", str(tmp_path / "bin" / "python"))
     assert install.launch(["stdio", "--tools", "core"], None) == [
@@ -911,7 +945,9 @@ def settings_file(home: Path, text: str) -> Path:
     return file
 
 
-def test_hooks_are_added_to_those_of_others_and_go_without_a_trace(home, capsys):
+def test_hooks_are_added_to_those_of_others_and_go_without_a_trace(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file = settings_file(home, OTHERS)
     assert run("install", "claude-code", "--hooks", "--yes", "--data", "/tmp/my data") == 0
     said = READ["JSON"](file.read_text(encoding="utf-8"))
@@ -941,7 +977,7 @@ def test_hooks_are_added_to_those_of_others_and_go_without_a_trace(home, capsys)
     assert everything(home) == {".claude/settings.json": OTHERS.encode()}
 
 
-def test_what_was_changed_meanwhile_stays_when_the_hooks_go(home):
+def test_what_was_changed_meanwhile_stays_when_the_hooks_go(home: Path) -> None:
     file = settings_file(home, '{"model": "opus"}')
     assert run("install", "claude-code", "--hooks", "--yes") == 0
     file.write_text(file.read_text(encoding="utf-8").replace("opus", "sonnet"), encoding="utf-8")
@@ -949,7 +985,7 @@ def test_what_was_changed_meanwhile_stays_when_the_hooks_go(home):
     assert READ["JSON"](file.read_text(encoding="utf-8")) == {"model": "sonnet", "hooks": {}}
 
 
-def test_hooks_come_and_go_where_there_were_no_settings_and_for_a_project(home):
+def test_hooks_come_and_go_where_there_were_no_settings_and_for_a_project(home: Path) -> None:
     for scope in ("user", "project"):
         (folder := home if scope == "user" else Path.cwd()).joinpath(".claude").mkdir()
         assert run("install", "claude-code", "--hooks", "--yes", "--scope", scope) == 0
@@ -958,7 +994,7 @@ def test_hooks_come_and_go_where_there_were_no_settings_and_for_a_project(home):
         assert everything(folder) == {}
 
 
-def test_hooks_are_refused_for_other_clients_and_for_a_broken_file(home):
+def test_hooks_are_refused_for_other_clients_and_for_a_broken_file(home: Path) -> None:
     with pytest.raises(InvalidInput) as error:
         run("install", "cursor", "--hooks", "--yes")
     assert error.value.field == "client"

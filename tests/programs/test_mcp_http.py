@@ -74,7 +74,7 @@ def as_user(
 
 
 @ERAS
-def test_the_official_client_is_served_in_either_era(url, mode):
+def test_the_official_client_is_served_in_either_era(url: str, mode) -> None:
     async def work(client: Client) -> None:
         assert [tool.name for tool in (await client.list_tools()).tools][:2] == [
             "get_note",
@@ -110,7 +110,7 @@ def test_the_official_client_is_served_in_either_era(url, mode):
 
 
 @ERAS
-def test_each_family_has_its_own_path(url, mode):
+def test_each_family_has_its_own_path(url: str, mode) -> None:
     async def names(client: Client) -> None:
         found.append([tool.name for tool in (await client.list_tools()).tools])
 
@@ -122,7 +122,7 @@ def test_each_family_has_its_own_path(url, mode):
 
 
 @ERAS
-def test_documented_codes_are_sent_on_the_path_of_the_family_alone(url, mode):
+def test_documented_codes_are_sent_on_the_path_of_the_family_alone(url: str, mode) -> None:
     async def on_its_path(client: Client) -> None:
         with pytest.raises(MCPError) as refused:
             await client.call_tool("coded_fail", {"kind": "not_found"})
@@ -150,7 +150,7 @@ def test_documented_codes_are_sent_on_the_path_of_the_family_alone(url, mode):
 
 
 @ERAS
-def test_lists_and_calls_go_by_the_scopes_of_the_key(url, mode):
+def test_lists_and_calls_go_by_the_scopes_of_the_key(url: str, mode) -> None:
     async def work(client: Client) -> None:
         assert [tool.name for tool in (await client.list_tools()).tools] == [
             "get_note",
@@ -164,7 +164,7 @@ def test_lists_and_calls_go_by_the_scopes_of_the_key(url, mode):
 
 
 @ERAS
-def test_an_unknown_tool_is_a_fault_of_the_request(url, mode):
+def test_an_unknown_tool_is_a_fault_of_the_request(url: str, mode) -> None:
     async def work(client: Client) -> None:
         with pytest.raises(MCPError) as refused:
             await client.call_tool("no_such_tool", {})
@@ -173,7 +173,7 @@ def test_an_unknown_tool_is_a_fault_of_the_request(url, mode):
     as_user(url + "/mcp", mode, work)
 
 
-def test_a_listener_hears_that_the_prompts_have_changed(url):
+def test_a_listener_hears_that_the_prompts_have_changed(url: str) -> None:
     async def work(client: Client) -> None:
         async with client.listen(prompts_list_changed=True) as changes:
             await client.call_tool("saved_prompts", {"action": "save", "name": "mine", "text": "t"})
@@ -185,7 +185,7 @@ def test_a_listener_hears_that_the_prompts_have_changed(url):
     as_user(url + "/mcp", "auto", work)
 
 
-def test_a_session_hears_that_the_prompts_have_changed(url):
+def test_a_session_hears_that_the_prompts_have_changed(url: str) -> None:
     heard: list[str] = []
     done = anyio.Event()
 
@@ -217,16 +217,16 @@ def modern(name: str | None = None) -> dict[str, str]:
 @pytest.mark.parametrize(
     "path", ["/mcp/manage", "/mcp/nope", "/mcp/demo/x", "/mcp/../mcp/manage", "/MCP"]
 )
-def test_other_paths_are_not_served(url, path):
+def test_other_paths_are_not_served(url: str, path: str) -> None:
     assert post(url + path, initialize(), x_demo_user="ada").status_code == 404
 
 
-def test_an_oversized_body_is_refused(url):
+def test_an_oversized_body_is_refused(url: str) -> None:
     huge = tool(1, "add_note", text="x" * 5_000_000)
     assert post(url + "/mcp", huge, x_demo_user="ada", **modern("add_note")).status_code == 413
 
 
-def test_malformed_bodies_get_a_client_error_and_the_server_goes_on(url):
+def test_malformed_bodies_get_a_client_error_and_the_server_goes_on(url: str) -> None:
     for body in (b"", b"{", b"[]", b"null", b"\xff", b"[" * 50_000, b'{"jsonrpc":"2.0","id":1}'):
         for headers in ({}, modern()):
             assert 400 <= post(url + "/mcp", body, x_demo_user="ada", **headers).status_code < 500
@@ -235,7 +235,7 @@ def test_malformed_bodies_get_a_client_error_and_the_server_goes_on(url):
     assert json.loads(answer.json()["result"]["content"][0]["text"])["field"] == "note_id"
 
 
-def test_a_session_belongs_to_whom_opened_it(url):
+def test_a_session_belongs_to_whom_opened_it(url: str) -> None:
     opened = post(url + "/mcp", initialize(), x_demo_user="ada")
     session = {
         "mcp_session_id": opened.headers["mcp-session-id"],
@@ -245,7 +245,7 @@ def test_a_session_belongs_to_whom_opened_it(url):
     assert post(url + "/mcp", request(3, "ping"), x_demo_user="eve", **session).status_code == 404
 
 
-def test_many_clients_at_once_each_get_their_own_answers(url):
+def test_many_clients_at_once_each_get_their_own_answers(url: str) -> None:
     async def one(http: httpx2.AsyncClient, number: int) -> None:
         mode = "legacy" if number % 2 else "auto"
         async with Client(
@@ -296,14 +296,14 @@ def raw(url: str, message: dict[str, Any], **headers: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("given", [{"note_id": "one"}, {"note_id": "none"}, {}, {"note_id": 1}])
-def test_a_plain_call_is_answered_as_the_sdk_would(url, given):
+def test_a_plain_call_is_answered_as_the_sdk_would(url: str, given: dict[str, Any]) -> None:
     plain = tool(1, "get_note", True, **given)
     params = plain["params"]
     told = plain | {"params": params | {"_meta": params["_meta"] | {"progressToken": 7}}}
     assert raw(url, plain) == raw(url, told)
 
 
-def test_plain_calls_are_taken_from_the_sdk_on_the_path_of_all_tools_alone():
+def test_plain_calls_are_taken_from_the_sdk_on_the_path_of_all_tools_alone() -> None:
     doors = mcp_doors(registry(), lambda: None)
     fitting = {
         b"mcp-protocol-version": MODERN.encode(),
@@ -320,5 +320,5 @@ def test_plain_calls_are_taken_from_the_sdk_on_the_path_of_all_tools_alone():
         )
 
 
-def test_a_plain_call_under_another_name_is_refused(url):
+def test_a_plain_call_under_another_name_is_refused(url: str) -> None:
     assert "error" in raw(url, tool(1, "get_note", True, note_id="one"), Mcp_Name="count_notes")

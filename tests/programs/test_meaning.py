@@ -86,7 +86,9 @@ def lonely(tmp_path: Path) -> Iterator[Any]:
     assert list(home.rglob("*")) == []
 
 
-def test_without_a_network_and_a_home_what_was_remembered_is_found_by_meaning(lonely, tmp_path):
+def test_without_a_network_and_a_home_what_was_remembered_is_found_by_meaning(
+    lonely: Any, tmp_path: Path
+) -> None:
     probe = "import socket; socket.create_connection(('127.0.0.1', 9), 1)"
     with pytest.raises(AssertionError, match=r"unreachable|refused|assign"):
         lonely("-c", probe, program=[sys.executable])
@@ -107,7 +109,9 @@ def test_without_a_network_and_a_home_what_was_remembered_is_found_by_meaning(lo
     assert facts["vectors"] == {MiniLM.id: 3}
 
 
-def test_a_write_in_one_process_is_found_by_meaning_in_another_at_its_next_search(tmp_path):
+def test_a_write_in_one_process_is_found_by_meaning_in_another_at_its_next_search(
+    tmp_path: Path,
+) -> None:
     with Child(HERE / "asker.py", tmp_path, **SMART) as asker:
         assert asker.line() == "ready"
         for question, text in MEANT.items():
@@ -137,7 +141,7 @@ class InAnHour:
 
 
 @pytest.mark.parametrize("after", [40, *(pytest.param(n, marks=pytest.mark.full) for n in (1, 90))])
-def test_a_kill_during_embedding_loses_nothing(tmp_path, after):
+def test_a_kill_during_embedding_loses_nothing(tmp_path: Path, after: Any) -> None:
     app = open_app(Settings(data=tmp_path))
     with app.store.writing(ME.tenant) as rows:
         for n in range(TALES):
@@ -188,7 +192,7 @@ def nearest(app: App, row: np.ndarray) -> int:
 
 
 @pytest.mark.parametrize("attempt", [0, *(pytest.param(n, marks=pytest.mark.full) for n in (1, 2))])
-def test_a_kill_during_a_snapshot_leaves_the_old_one_in_force(tmp_path, attempt):
+def test_a_kill_during_a_snapshot_leaves_the_old_one_in_force(tmp_path: Path, attempt: Any) -> None:
     count = 5000
     app = shelved(tmp_path, count)
     app.renew(always=True)
@@ -240,7 +244,9 @@ def damaged(folder: Path, what: str) -> Path:
 
 
 @pytest.mark.parametrize("what", ["bit", "cut", "vocabulary", "missing"])
-def test_a_model_that_fails_its_digest_is_not_used_and_words_serve(tmp_path, what):
+def test_a_model_that_fails_its_digest_is_not_used_and_words_serve(
+    tmp_path: Path, what: str
+) -> None:
     package, data = damaged(tmp_path, what), tmp_path / "data"
     ask(data, "remember", FACTS[0], **SMART)
 

@@ -133,7 +133,7 @@ def check_all(folder: Path, acknowledged: dict[str, str], count: int) -> None:
     assert ask(folder, "verify") == {"equal": True, "problems": []}
 
 
-def test_every_acknowledged_write_of_8_processes_is_found_although_5_were_killed():
+def test_every_acknowledged_write_of_8_processes_is_found_although_5_were_killed() -> None:
     with in_memory() as folder:
         acknowledged = run_crew(folder / "data", 25, 5, seed=1, embedder="none")
         check_all(folder / "data", acknowledged, 25)
@@ -142,13 +142,13 @@ def test_every_acknowledged_write_of_8_processes_is_found_although_5_were_killed
 @pytest.mark.full
 @pytest.mark.parametrize("embedder", ["none", "minilm"])
 def test_every_acknowledged_write_of_8_processes_is_found_although_50_were_killed(
-    tmp_path, embedder
-):
+    tmp_path: Path, embedder: str
+) -> None:
     acknowledged = run_crew(tmp_path / "data", 200, 50, seed=2, embedder=embedder)
     check_all(tmp_path / "data", acknowledged, 200)
 
 
-def test_another_process_finds_a_write_at_once(tmp_path):
+def test_another_process_finds_a_write_at_once(tmp_path: Path) -> None:
     with Child(HERE / "reader.py", tmp_path / "data", "answer") as reader:
         assert reader.line() == "ready"
         app = open_app(Settings(data=tmp_path / "data", embedder="none"))
@@ -166,7 +166,7 @@ def test_another_process_finds_a_write_at_once(tmp_path):
         assert reader.end() == 0
 
 
-def test_nothing_of_an_import_is_there_after_it_was_killed_in_the_middle(tmp_path):
+def test_nothing_of_an_import_is_there_after_it_was_killed_in_the_middle(tmp_path: Path) -> None:
     app = open_app(Settings(data=tmp_path / "data", embedder="none"))
     kept = app.engine.remember(ME, Draft(blocks=(Block("Here before the import."),))).item.id
     lines = [
@@ -182,7 +182,7 @@ def test_nothing_of_an_import_is_there_after_it_was_killed_in_the_middle(tmp_pat
     app.close()
 
 
-def test_a_rebuild_killed_in_the_middle_leaves_everything_as_it_was(tmp_path):
+def test_a_rebuild_killed_in_the_middle_leaves_everything_as_it_was(tmp_path: Path) -> None:
     app = filled(tmp_path / "data", 1000)
     before = {path.name: path.stat().st_size for path in (tmp_path / "data").iterdir()}
     assert before["memolith.db"] > 0
@@ -195,7 +195,7 @@ def test_a_rebuild_killed_in_the_middle_leaves_everything_as_it_was(tmp_path):
     app.close()
 
 
-def test_a_backup_made_while_others_write_is_whole(tmp_path):
+def test_a_backup_made_while_others_write_is_whole(tmp_path: Path) -> None:
     data = tmp_path / "data"
     with ExitStack() as stack:
         writers = [
@@ -215,7 +215,7 @@ def test_a_backup_made_while_others_write_is_whole(tmp_path):
     assert 9 <= ask(tmp_path / "again", "list")["total"] <= 80
 
 
-def test_two_commands_that_change_the_same_item_both_stay_in_its_history(tmp_path):
+def test_two_commands_that_change_the_same_item_both_stay_in_its_history(tmp_path: Path) -> None:
     app = filled(tmp_path / "data", 1)
     id = app.engine.listing(ME).items[0].id
     running = [
@@ -251,7 +251,7 @@ print(peak_kb() - before)
 
 @pytest.mark.full
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak of memory is read from /proc")
-def test_an_erase_does_not_take_the_whole_store_into_memory(tmp_path):
+def test_an_erase_does_not_take_the_whole_store_into_memory(tmp_path: Path) -> None:
     app = filled(tmp_path / "data", 20_000)
     app.close()
     size_kb = (tmp_path / "data" / "memolith.db").stat().st_size // 1024

@@ -40,7 +40,7 @@ def pair(app: App) -> list[str]:
     ]
 
 
-def test_one_of_two_equal_relationships_wins(app, pair):
+def test_one_of_two_equal_relationships_wins(app: App, pair: list[str]) -> None:
     wanted = {"source_id": pair[0], "target_id": pair[1], "relationship_type": "includes"}
     won, lost = sorted(
         at_once(app, "create_relationship", [wanted, wanted]), key=lambda body: not body["success"]
@@ -51,7 +51,7 @@ def test_one_of_two_equal_relationships_wins(app, pair):
     assert app.engine.upkeep.verify() == []
 
 
-def test_one_of_two_equal_names_wins(app):
+def test_one_of_two_equal_names_wins(app: App) -> None:
     wanted = {"name": "Tea", "explanation": "Leaves in water.", "area": "Kitchen"}
     won, lost = sorted(
         at_once(app, "create_concept", [wanted, wanted]), key=lambda body: not body["success"]
@@ -64,7 +64,7 @@ def test_one_of_two_equal_names_wins(app):
     assert app.engine.upkeep.verify() == []
 
 
-def test_two_updates_of_a_concept_both_stand_in_its_history(app, pair):
+def test_two_updates_of_a_concept_both_stand_in_its_history(app: App, pair: list[str]) -> None:
     texts = ["Said by one.", "Said by another."]
     done = at_once(
         app, "update_concept", [{"concept_id": pair[0], "explanation": text} for text in texts]

@@ -28,7 +28,7 @@ def battery(mode: str, user: str) -> dict[str, object]:
 
 @pytest.mark.parametrize("user", ["root", "user"])
 @pytest.mark.parametrize("mode", ["namespace", "landlock"])
-def test_nothing_gets_out_and_the_runner_answers_after_every_attempt(mode, user):
+def test_nothing_gets_out_and_the_runner_answers_after_every_attempt(mode: str, user: str) -> None:
     found = battery(mode, user)
     assert found["state"][0] == mode, found["state"]
     assert found["attempts"] == len(ATTEMPTS) >= 90
@@ -36,5 +36,5 @@ def test_nothing_gets_out_and_the_runner_answers_after_every_attempt(mode, user)
     assert (found["silent"], found["damage"]) == ([], [])
 
 
-def test_without_a_sandbox_the_attempts_get_through():
+def test_without_a_sandbox_the_attempts_get_through() -> None:
     assert battery("no", "none")["escaped"] == HARMLESS

@@ -3,6 +3,7 @@
 import gzip
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -10,7 +11,7 @@ import httpx2
 import pytest
 from starlette.responses import PlainTextResponse
 
-from memolith.bootstrap import families
+from memolith.bootstrap import App, families
 from memolith.doors.http.auth import Access, digest, local_key
 from memolith.errors import DiskFull
 from memolith.ports.client_keys import ClientKey
@@ -65,7 +66,7 @@ def taking_tokens(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 # Keys
 
 
-def test_without_a_valid_key_there_is_nothing_but_the_health(served):
+def test_without_a_valid_key_there_is_nothing_but_the_health(served: Served) -> None:
     revoked = served.key("ada")
     served.app.keys.revoke(served.app.keys.by_digest(digest(revoked)).id)
     expired = served.key("ada", expires_at="2020-01-01T00:00:00Z")
@@ -93,7 +94,7 @@ def test_without_a_valid_key_there_is_nothing_but_the_health(served):
     assert served.ask("GET", "/health").json().keys() == {"status", "version", "embeddings"}
 
 
-def test_a_key_is_taken_from_either_header(served):
+def test_a_key_is_taken_from_either_header(served: Served) -> None:
     key = served.key("ada")
     assert served.ask("POST", "/mcp/tools/overview", body={}, X_API_Key=key).status_code == 200
     assert (
@@ -114,7 +115,7 @@ def denied(body: dict[str, Any]) -> bool:
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-def test_a_key_reaches_only_the_tools_of_its_scopes(served, tool):
+def test_a_key_reaches_only_the_tools_of_its_scopes(served: Served, tool: Any) -> None:
     for scope in ("read", "write", "admin", "run"):
         key = served.key("scoped", "local", scope)
         answer = served.tool(tool.name, {}, key)
@@ -131,7 +132,7 @@ def test_a_key_reaches_only_the_tools_of_its_scopes(served, tool):
             assert ok or denied(body) == (scope not in tool.scopes)
 
 
-def test_nobody_reaches_the_data_of_another_user_or_tenant(served):
+def test_nobody_reaches_the_data_of_another_user_or_tenant(served: Served) -> None:
     ada = served.key("ada", "acme")
     word = "walrusque"
     mine = served.tool(
@@ -203,14 +204,16 @@ def test_nobody_reaches_the_data_of_another_user_or_tenant(served):
     ],
     ids=str,
 )
-def test_a_foreign_host_or_origin_gets_nowhere_on_any_route(served, place):
+def test_a_foreign_host_or_origin_gets_nowhere_on_any_route(
+    served: Served, place: dict[str, Any]
+) -> None:
     for method, path in ROUTES:
         answer = served.ask(method, path, served.admin, **place)
         assert answer.status_code in ((421, 403) if "Host" in place else (403,))
         assert "access-control-allow-origin" not in answer.headers
 
 
-def test_a_second_origin_does_not_hide_behind_the_first(served):
+def test_a_second_origin_does_not_hide_behind_the_first(served: Served) -> None:
     head = f"GET /health HTTP/1.1\r\nHost: 127.0.0.1:{served.port}\r\nConnection: close\r\n"
     foreign = served.raw(
         (head + "Origin: http://localhost:1\r\nOrigin: http://evil.example\r\n\r\n").encode()
@@ -252,7 +255,7 @@ def test_a_second_origin_does_not_hide_behind_the_first(served):
         "/conformance",
     ],
 )
-def test_tricks_with_paths_lead_nowhere(served, taking_tokens, path):
+def test_tricks_with_paths_lead_nowhere(served: Served, taking_tokens: Served, path: str) -> None:
     for server in (served, taking_tokens):
         for key, statuses in ((None, (401, 404)), (server.admin, (404,))):
             bearer = f"Authorization: Bearer {key}\r\n" if key else ""
@@ -267,7 +270,7 @@ def test_tricks_with_paths_lead_nowhere(served, taking_tokens, path):
                 assert b"memolith_calls_total" not in answer
 
 
-def test_methods_that_a_route_does_not_know_are_refused(served):
+def test_methods_that_a_route_does_not_know_are_refused(served: Served) -> None:
     for method in ("GET", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"):
         assert served.ask(method, "/mcp/tools/overview", served.admin).status_code == 405
     for path in ("/health", "/docs", "/metrics", "/openapi.json"):
@@ -275,7 +278,7 @@ def test_methods_that_a_route_does_not_know_are_refused(served):
     assert served.ask("PATCH", "/mcp", served.admin).status_code == 405
 
 
-def test_a_body_over_the_limit_is_refused_before_it_is_read(served):
+def test_a_body_over_the_limit_is_refused_before_it_is_read(served: Served) -> None:
     for path in ("/mcp/tools/remember", "/mcp", "/mcp/core", "/health"):
         head = (
             f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{served.port}\r\nAuthorization: Bearer {served.admin}\r\n"
@@ -336,13 +339,13 @@ def test_a_body_over_the_limit_is_refused_before_it_is_read(served):
     ],
     ids=lambda body: repr(body[:30]),
 )
-def test_a_body_that_is_no_good_is_a_fault_of_the_client(served, body):
+def test_a_body_that_is_no_good_is_a_fault_of_the_client(served: Served, body: Any) -> None:
     answer = served.tool("recall", body, Content_Type="text/plain", Content_Encoding="gzip")
     assert answer.status_code == 400
     assert answer.json()["error"] == "validation_error"
 
 
-def test_of_two_values_for_one_name_the_last_counts_through_every_door(served):
+def test_of_two_values_for_one_name_the_last_counts_through_every_door(served: Served) -> None:
     answer = served.tool("recall", b'{"limit": 0, "query": "a", "limit": 5}')
     assert answer.status_code == 200
     assert (
@@ -350,7 +353,7 @@ def test_of_two_values_for_one_name_the_last_counts_through_every_door(served):
     )
 
 
-def test_clients_that_are_slow_or_leave_do_not_keep_the_others_waiting(served):
+def test_clients_that_are_slow_or_leave_do_not_keep_the_others_waiting(served: Served) -> None:
     wires = [served.connect() for _ in range(60)]
     for number, wire in enumerate(wires):
         head = f"POST /mcp/tools/overview HTTP/1.1\r\nHost: 127.0.0.1:{served.port}\r\n"
@@ -362,7 +365,7 @@ def test_clients_that_are_slow_or_leave_do_not_keep_the_others_waiting(served):
     assert served.is_well()
 
 
-def test_who_calls_too_often_is_told_when_to_come_back(tmp_path):
+def test_who_calls_too_often_is_told_when_to_come_back(tmp_path: Path) -> None:
     with thread(tmp_path, calls_per_minute=5) as limited:
         one, other = limited.key("one"), limited.key("other")
         for _ in range(2):
@@ -384,7 +387,7 @@ def test_who_calls_too_often_is_told_when_to_come_back(tmp_path):
         assert limited.ask("GET", "/health").status_code == 200
 
 
-def test_a_key_in_use_is_shut_out_within_a_second_of_being_revoked(served):
+def test_a_key_in_use_is_shut_out_within_a_second_of_being_revoked(served: Served) -> None:
     key = served.key("leaving")
     assert served.tool("overview", {}, key).status_code == 200
     served.app.keys.revoke(served.app.keys.by_digest(digest(key)).id)
@@ -401,7 +404,7 @@ class FullDisk:
         raise DiskFull
 
 
-def test_a_full_disk_lets_readers_in():
+def test_a_full_disk_lets_readers_in() -> None:
     access = Access(
         PlainTextResponse("read"), FullDisk(), Settings(), lambda: "2026-01-02T00:00:00Z"
     )
@@ -417,7 +420,7 @@ def test_a_full_disk_lets_readers_in():
 # Secrets
 
 
-def test_keys_are_kept_as_hashes_and_the_local_one_for_its_owner_alone(served):
+def test_keys_are_kept_as_hashes_and_the_local_one_for_its_owner_alone(served: Served) -> None:
     file = served.folder / "local.key"
     assert file.stat().st_mode & 0o777 == 0o600
     key = served.key("hashed")
@@ -430,7 +433,9 @@ def test_keys_are_kept_as_hashes_and_the_local_one_for_its_owner_alone(served):
     assert [line for line in found if line.endswith(digest(key))]
 
 
-def test_a_local_key_that_others_could_read_or_that_was_revoked_is_put_right(app, tmp_path):
+def test_a_local_key_that_others_could_read_or_that_was_revoked_is_put_right(
+    app: App, tmp_path: Path
+) -> None:
     first = local_key(tmp_path, app.keys, app.clock.now())
     (tmp_path / "local.key").chmod(0o644)
     assert local_key(tmp_path, app.keys, app.clock.now()) == first
@@ -442,7 +447,7 @@ def test_a_local_key_that_others_could_read_or_that_was_revoked_is_put_right(app
     assert (tmp_path / "local.key").stat().st_mode & 0o777 == 0o600
 
 
-def test_the_log_has_the_request_but_neither_keys_nor_traces(served):
+def test_the_log_has_the_request_but_neither_keys_nor_traces(served: Served) -> None:
     wrong = "mlk_" + "w" * 43
     refused = served.tool("overview", {}, wrong)
     wait_for(lambda: refused.headers["x-request-id"] in "".join(served.log))
@@ -456,7 +461,7 @@ def test_the_log_has_the_request_but_neither_keys_nor_traces(served):
 # Reading only
 
 
-def test_a_read_only_server_neither_shows_nor_runs_what_writes(tmp_path):
+def test_a_read_only_server_neither_shows_nor_runs_what_writes(tmp_path: Path) -> None:
     with thread(tmp_path, read_only=True) as reading:
         assert not set(reading.listed()) & set(WRITERS)
         assert reading.tool("overview", {}).status_code == 200

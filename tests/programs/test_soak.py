@@ -1,5 +1,8 @@
 """Half a minute of what `make soak` does for ten: many clients of every kind on one folder at once."""
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 from bench.soak import FLAT, Plan, run
 
@@ -9,7 +12,9 @@ from bench.soak import FLAT, Plan, run
     [Plan(seconds=20), pytest.param(Plan(seconds=120), marks=pytest.mark.full)],
     ids=lambda plan: f"{plan.seconds:.0f} s",
 )
-def test_many_clients_on_one_folder_make_no_error_and_lose_no_write(tmp_path, plan):
+def test_many_clients_on_one_folder_make_no_error_and_lose_no_write(
+    tmp_path: Path, plan: Any
+) -> None:
     tally = run(plan, tmp_path)
     assert tally.errors == []
     assert tally.lost == []

@@ -63,7 +63,7 @@ HEAVY = {
 
 
 @pytest.fixture(scope="session")
-def prepared(tmp_path_factory):
+def prepared(tmp_path_factory: pytest.TempPathFactory):
     path = tmp_path_factory.mktemp("prepared") / "prepared.jsonl"
     subprocess.run(
         [sys.executable, str(SERVER), "prepare", str(path)], check=True, timeout=TIMEOUT_S
@@ -77,7 +77,7 @@ def shake_hands(pipe: Pipe, version: str = HANDSHAKES[-1]) -> dict[str, Any]:
     return answer
 
 
-def test_nothing_heavy_is_imported_before_the_list_is_answered(prepared):
+def test_nothing_heavy_is_imported_before_the_list_is_answered(prepared) -> None:
     with Pipe("modules", prepared) as pipe:
         shake_hands(pipe)
         assert pipe.ask(request(2, "tools/list"))["result"]["tools"]
@@ -88,7 +88,7 @@ def test_nothing_heavy_is_imported_before_the_list_is_answered(prepared):
     assert not {name for name in modules if name in HEAVY or name.split(".")[0] in HEAVY}
 
 
-def test_the_app_is_opened_only_after_the_list_was_answered(prepared, tmp_path):
+def test_the_app_is_opened_only_after_the_list_was_answered(prepared, tmp_path: Path) -> None:
     log = tmp_path / "log"
     with Pipe("stdio", prepared, env={"DEMO_LOG": str(log)}) as pipe:
         pipe.ask(request(1, "server/discover", modern=True))
@@ -105,7 +105,7 @@ def test_the_app_is_opened_only_after_the_list_was_answered(prepared, tmp_path):
 
 
 @pytest.mark.parametrize("version", [*HANDSHAKES, MODERN])
-def test_prepared_answers_are_what_the_sdk_answers(prepared, version):
+def test_prepared_answers_are_what_the_sdk_answers(prepared, version: Any) -> None:
     modern = version == MODERN
     asked = [
         request(2, "tools/list", modern),
@@ -132,7 +132,9 @@ EARLY = [
 
 
 @pytest.mark.parametrize("version", [*HANDSHAKES, MODERN])
-def test_a_call_that_comes_before_the_sdk_is_answered_as_the_sdk_would(prepared, version):
+def test_a_call_that_comes_before_the_sdk_is_answered_as_the_sdk_would(
+    prepared, version: Any
+) -> None:
     modern = version == MODERN
     found = []
     for path in (prepared, NO_FILE):
@@ -159,7 +161,7 @@ def early(
     return None if found is None else json.loads(found)
 
 
-def test_only_plain_calls_are_answered_without_the_sdk(prepared):
+def test_only_plain_calls_are_answered_without_the_sdk(prepared) -> None:
     plain = tool(1, "get_note", note_id="one")
     assert early(plain, prepared)["structuredContent"]["text"] == "the first note"
     assert (
@@ -188,7 +190,7 @@ def test_only_plain_calls_are_answered_without_the_sdk(prepared):
         assert early(plain | {"params": plain["params"] | change}, prepared) is None
 
 
-def test_no_call_comes_before_one_that_is_left_to_the_sdk(prepared):
+def test_no_call_comes_before_one_that_is_left_to_the_sdk(prepared) -> None:
     (inlet, client_out), (client_in, outlet) = os.pipe(), os.pipe()
     front = Front(Wire(inlet, outlet), prepared_answers(prepared, "all", False))
     for message in (
@@ -206,7 +208,7 @@ def test_no_call_comes_before_one_that_is_left_to_the_sdk(prepared):
     assert [json.loads(line)["id"] for line in passed if line] == [1, 4, 5]
 
 
-def test_a_writing_call_runs_once_whoever_takes_over_meanwhile(prepared):
+def test_a_writing_call_runs_once_whoever_takes_over_meanwhile(prepared) -> None:
     note = tool(1, "add_note", text="once")
     assert early(note, prepared) is not None
     for meta in ({"progressToken": 1}, {IDEMPOTENCY_KEY: "k"}):
@@ -232,7 +234,9 @@ def test_a_writing_call_runs_once_whoever_takes_over_meanwhile(prepared):
     assert [json.loads(line)["id"] for line in passed if line] == [1, 3]
 
 
-def test_a_call_that_turns_out_to_need_the_sdk_goes_to_it_also_after_the_hand_over(prepared):
+def test_a_call_that_turns_out_to_need_the_sdk_goes_to_it_also_after_the_hand_over(
+    prepared,
+) -> None:
     front = Front(Wire(0, 1), prepared_answers(prepared, "all", False))
     front.frame(encoded(tool(1, "a", True)).strip())
     passed: list[bytes | None] = []
@@ -240,7 +244,7 @@ def test_a_call_that_turns_out_to_need_the_sdk_goes_to_it_also_after_the_hand_ov
     assert [json.loads(line)["id"] for line in passed if line] == [1]
 
 
-def test_a_tool_that_must_reach_the_client_is_left_to_the_sdk(prepared):
+def test_a_tool_that_must_reach_the_client_is_left_to_the_sdk(prepared) -> None:
     family = Family("reaching")
 
     @family.tool(SAID, read_only=True)
@@ -265,7 +269,7 @@ def test_a_tool_that_must_reach_the_client_is_left_to_the_sdk(prepared):
     assert tried(tool(1, "ask")) is None
 
 
-def test_a_changed_list_is_told_also_by_a_call_that_comes_before_the_sdk(prepared):
+def test_a_changed_list_is_told_also_by_a_call_that_comes_before_the_sdk(prepared) -> None:
     family = Family("changing")
 
     @family.tool(SAID)
@@ -298,7 +302,7 @@ def test_a_changed_list_is_told_also_by_a_call_that_comes_before_the_sdk(prepare
         (["get_note,coded"], ["get_note", "coded_fail"]),
     ],
 )
-def test_a_profile_has_its_own_answers(prepared, arguments, tools):
+def test_a_profile_has_its_own_answers(prepared, arguments: list[Any], tools: list[Any]) -> None:
     with Pipe("stdio", prepared, *arguments) as pipe:
         shake_hands(pipe)
         assert [
@@ -311,7 +315,7 @@ def test_a_profile_has_its_own_answers(prepared, arguments, tools):
 @pytest.mark.parametrize(
     "change", [{"product": "0.0.0"}, {"packages": {"mcp": "2.2.0"}}, {"profiles": {}}]
 )
-def test_a_stale_file_is_not_used(prepared, tmp_path, change):
+def test_a_stale_file_is_not_used(prepared, tmp_path: Path, change: dict[str, Any]) -> None:
     lines = Path(prepared).read_bytes().split(b"\n", 1)
     stale = tmp_path / "stale.jsonl"
     stale.write_bytes(json.dumps({**json.loads(lines[0]), **change}).encode() + b"\n" + lines[1])
@@ -320,7 +324,7 @@ def test_a_stale_file_is_not_used(prepared, tmp_path, change):
     assert not prepared_answers(NO_FILE, "all", False)
 
 
-def test_the_file_that_ships_is_what_the_product_answers():
+def test_the_file_that_ships_is_what_the_product_answers() -> None:
     from scripts.prepared import render
 
     from memolith import bootstrap as app
@@ -330,7 +334,7 @@ def test_the_file_that_ships_is_what_the_product_answers():
     assert Path(PREPARED).read_bytes() == render(app.families()), "run `make snap`"
 
 
-def test_a_client_that_probes_first_and_then_shakes_hands_is_served_in_both_ways(prepared):
+def test_a_client_that_probes_first_and_then_shakes_hands_is_served_in_both_ways(prepared) -> None:
     for path in (prepared, NO_FILE):
         with Pipe("stdio", path) as pipe:
             assert pipe.ask(request(0, "server/discover", modern=True))["result"][
@@ -346,7 +350,7 @@ def test_a_client_that_probes_first_and_then_shakes_hands_is_served_in_both_ways
             assert pipe.rest() == []
 
 
-def test_what_is_unusual_is_left_to_the_sdk(prepared):
+def test_what_is_unusual_is_left_to_the_sdk(prepared) -> None:
     with Pipe("stdio", prepared) as pipe:
         assert pipe.ask(request(1, "tools/list"))["error"]["code"] == -32602
         assert pipe.ask(request(2, "tools/list", True, cursor="zzz"))["error"]["code"] == -32602
@@ -364,7 +368,7 @@ def test_what_is_unusual_is_left_to_the_sdk(prepared):
 WANTED = Counter(message["id"] for message in MIXED if "id" in message)
 
 
-def test_frames_sent_all_at_once_are_each_answered_once(prepared):
+def test_frames_sent_all_at_once_are_each_answered_once(prepared) -> None:
     with Pipe("stdio", prepared) as pipe:
         pipe.send(*MIXED)
         pipe.leave()
@@ -416,22 +420,22 @@ needs_fork = pytest.mark.skipif(
 
 
 @needs_fork
-def test_at_any_timing_nothing_is_lost_and_nothing_doubled(prepared):
+def test_at_any_timing_nothing_is_lost_and_nothing_doubled(prepared) -> None:
     many_forked(prepared, 0, 100)
 
 
-def test_nothing_is_lost_while_the_sdk_is_imported(prepared):
+def test_nothing_is_lost_while_the_sdk_is_imported(prepared) -> None:
     many(prepared, range(8))
 
 
 @pytest.mark.full
-def test_nothing_is_lost_in_hundreds_of_real_sessions(prepared):
+def test_nothing_is_lost_in_hundreds_of_real_sessions(prepared) -> None:
     many(prepared, range(8, 308))
 
 
 @pytest.mark.full
 @needs_fork
-def test_nothing_is_lost_in_thousands_of_sessions(prepared):
+def test_nothing_is_lost_in_thousands_of_sessions(prepared) -> None:
     many_forked(prepared, 100, 3000)
 
 
@@ -466,7 +470,7 @@ def take_over_at_random(path: str, chance: random.Random) -> tuple[Counter[Any],
     return found, passed
 
 
-def test_the_hand_over_decides_about_each_frame_once(prepared):
+def test_the_hand_over_decides_about_each_frame_once(prepared) -> None:
     chance = random.Random(7)
     answered_by_front = set()
     for _ in range(400):
@@ -485,7 +489,7 @@ def test_the_hand_over_decides_about_each_frame_once(prepared):
 @pytest.mark.parametrize(
     "frames", [[], [initialize()], [initialize(), INITIALIZED, request(2, "tools/list")]]
 )
-def test_a_client_that_leaves_ends_the_server(prepared, frames):
+def test_a_client_that_leaves_ends_the_server(prepared, frames: list[Any]) -> None:
     with Pipe("stdio", prepared) as pipe:
         pipe.send(*frames)
         assert pipe.end() == 0
@@ -494,7 +498,9 @@ def test_a_client_that_leaves_ends_the_server(prepared, frames):
 
 
 @pytest.mark.parametrize("path", ["prepared", NO_FILE])
-def test_a_client_that_stops_reading_ends_the_server_even_if_it_goes_on_writing(prepared, path):
+def test_a_client_that_stops_reading_ends_the_server_even_if_it_goes_on_writing(
+    prepared, path: Any
+) -> None:
     arguments = [sys.executable, str(SERVER), "stdio", prepared if path == "prepared" else path]
     with subprocess.Popen(
         arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -507,7 +513,7 @@ def test_a_client_that_stops_reading_ends_the_server_even_if_it_goes_on_writing(
         assert server.wait(TIMEOUT_S) == 0
 
 
-def test_a_running_call_is_answered_after_the_client_has_left(prepared):
+def test_a_running_call_is_answered_after_the_client_has_left(prepared) -> None:
     with Pipe("stdio", prepared) as pipe:
         shake_hands(pipe)
         pipe.ask(tool(2, "get_note", note_id="one"))
@@ -516,7 +522,7 @@ def test_a_running_call_is_answered_after_the_client_has_left(prepared):
         assert [answer["id"] for answer in pipe.rest()] == [3]
 
 
-def test_a_call_without_end_does_not_keep_the_server(prepared, tmp_path):
+def test_a_call_without_end_does_not_keep_the_server(prepared, tmp_path: Path) -> None:
     log = tmp_path / "log"
     with Pipe("stdio", prepared, env={"DEMO_LOG": str(log)}) as pipe:
         pipe.ask(tool(2, "get_note", True, note_id="one"))
@@ -526,7 +532,7 @@ def test_a_call_without_end_does_not_keep_the_server(prepared, tmp_path):
         assert log.read_text().split() == ["opened", "closed"]
 
 
-def test_text_crosses_the_pipe_as_utf_8_whatever_the_locale(prepared):
+def test_text_crosses_the_pipe_as_utf_8_whatever_the_locale(prepared) -> None:
     words = 'Grüße, 世界 🙂\u2028 \\ " \r'
     with Pipe(
         "stdio", prepared, env={"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONIOENCODING": "latin-1"}
@@ -543,7 +549,7 @@ def test_text_crosses_the_pipe_as_utf_8_whatever_the_locale(prepared):
         )
 
 
-def test_malformed_frames_do_no_harm(prepared):
+def test_malformed_frames_do_no_harm(prepared) -> None:
     noise = [
         b"",
         b"{",
@@ -597,7 +603,7 @@ def in_session(path: str, mode: str, work: Callable[[Client, list[Any]], Any]) -
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
-def test_the_official_client_is_served_in_either_era(prepared, mode):
+def test_the_official_client_is_served_in_either_era(prepared, mode: str) -> None:
     async def work(client: Client, asked: list[Any]) -> None:
         assert len((await client.list_tools()).tools) == 8
         progress: list[float] = []
@@ -631,7 +637,7 @@ def test_the_official_client_is_served_in_either_era(prepared, mode):
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
-def test_a_cancelled_call_is_told_so_and_the_server_goes_on(prepared, mode):
+def test_a_cancelled_call_is_told_so_and_the_server_goes_on(prepared, mode: str) -> None:
     async def work(client: Client, asked: list[Any]) -> None:
         with anyio.move_on_after(0.5) as scope:
             await client.call_tool("slow", {"steps": 1000, "step_ms": 50})

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -24,7 +25,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory, issuer: SmallIssuer) -> It
         yield made
 
 
-def test_a_token_of_the_issuer_stands_for_its_subject(guarded, issuer):
+def test_a_token_of_the_issuer_stands_for_its_subject(guarded: Served, issuer: SmallIssuer) -> None:
     id = guarded.tool("remember", {"content": "by token"}, issuer.token()).json()["id"]
     assert (
         guarded.tool("fetch", {"ids": [id]}, issuer.token(aud=[AUDIENCE, "x"])).status_code == 200
@@ -37,7 +38,9 @@ def test_a_token_of_the_issuer_stands_for_its_subject(guarded, issuer):
     assert issuer.asked == 1
 
 
-def test_forged_tokens_are_refused_with_the_way_to_a_good_one(guarded, issuer):
+def test_forged_tokens_are_refused_with_the_way_to_a_good_one(
+    guarded: Served, issuer: SmallIssuer
+) -> None:
     for name, token in issuer.forged().items():
         for path, where in (
             ("/mcp", "/mcp"),
@@ -59,7 +62,9 @@ def test_forged_tokens_are_refused_with_the_way_to_a_good_one(guarded, issuer):
     assert issuer.asked <= 2
 
 
-def test_a_token_without_the_scope_is_told_which_one_it_needs(guarded, issuer):
+def test_a_token_without_the_scope_is_told_which_one_it_needs(
+    guarded: Served, issuer: SmallIssuer
+) -> None:
     for scope in ("", "profile", ["read"]):
         answer = guarded.tool("overview", {}, issuer.token(scope=scope))
         assert answer.status_code == 403
@@ -71,8 +76,8 @@ def test_a_token_without_the_scope_is_told_which_one_it_needs(guarded, issuer):
 
 
 def test_each_path_has_its_metadata_and_takes_tokens_that_were_made_for_it(
-    tmp_path, guarded, issuer
-):
+    tmp_path: Path, guarded: Served, issuer: SmallIssuer
+) -> None:
     for path in ("", "/mcp", "/mcp/core", "/mcp/chatgpt"):
         told = guarded.ask("GET", f"/.well-known/oauth-protected-resource{path}").json()
         assert told["resource"] == AUDIENCE + path
@@ -95,8 +100,8 @@ def test_each_path_has_its_metadata_and_takes_tokens_that_were_made_for_it(
     ids=lambda body: repr(body and body[:12]),
 )
 def test_an_issuer_that_is_down_or_talks_nonsense_makes_tokens_unusable_but_not_keys(
-    tmp_path, body
-):
+    tmp_path: Path, body: bytes | None
+) -> None:
     broken = SmallIssuer()
     token, broken.body = broken.token(), body or b""
     if body is None:
@@ -112,7 +117,7 @@ def test_an_issuer_that_is_down_or_talks_nonsense_makes_tokens_unusable_but_not_
         broken.close()
 
 
-def test_an_issuer_that_keeps_silent_does_not_keep_those_with_a_key_waiting(tmp_path):
+def test_an_issuer_that_keeps_silent_does_not_keep_those_with_a_key_waiting(tmp_path: Path) -> None:
     silent = SmallIssuer()
     silent.speaks.clear()
     with thread(tmp_path, **silent.settings) as server:

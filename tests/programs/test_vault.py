@@ -49,7 +49,7 @@ def stored(tmp_path: Path) -> tuple[Path, str]:
     )["id"]
 
 
-def test_a_thousand_values_leave_no_byte_anywhere():
+def test_a_thousand_values_leave_no_byte_anywhere() -> None:
     words, said = canaries(1000), []
     with in_memory() as place:
         with process(place / "data", MEMOLITH_LOG_LEVEL="debug") as server:
@@ -94,7 +94,9 @@ def test_a_thousand_values_leave_no_byte_anywhere():
         )
 
 
-def test_a_value_is_revealed_at_this_machine_after_confirmation_only(stored):
+def test_a_value_is_revealed_at_this_machine_after_confirmation_only(
+    stored: tuple[Path, str],
+) -> None:
     data, id = stored
     assert cli(data, "vault", "reveal", id, stdin="no\n").stdout == ""
     assert cli(data, "vault", "reveal", id, stdin="yes\n").stdout == "quux-canary\n"
@@ -106,15 +108,17 @@ def test_a_value_is_revealed_at_this_machine_after_confirmation_only(stored):
 
 
 def test_the_master_key_is_made_once_for_its_owner_alone_and_doctor_calls_it_the_weaker_choice(
-    stored,
-):
+    stored: tuple[Path, str],
+) -> None:
     data, _ = stored
     assert stat.S_IMODE((data / "vault.key").stat().st_mode) == 0o600
     assert "the weaker choice" in ask(data, "doctor")["vault"]
 
 
 @pytest.mark.parametrize("tool", ["create_api_key", "rotate_api_key"])
-def test_a_wrong_master_key_gives_one_clear_error_and_changes_nothing(stored, tool):
+def test_a_wrong_master_key_gives_one_clear_error_and_changes_nothing(
+    stored: tuple[Path, str], tool: str
+) -> None:
     data, id = stored
     wrong = {"MEMOLITH_VAULT_KEY": new_key()}
     project = call(data, "list_projects")["projects"][0]["id"]
@@ -132,12 +136,12 @@ def test_a_wrong_master_key_gives_one_clear_error_and_changes_nothing(stored, to
 
 
 @pytest.mark.parametrize("bad", ["short", "x" * 44, "0" * 63])
-def test_a_master_key_that_is_none_is_refused(stored, bad):
+def test_a_master_key_that_is_none_is_refused(stored: tuple[Path, str], bad: str) -> None:
     ran = cli(stored[0], "vault", "reveal", stored[1], "--yes", MEMOLITH_VAULT_KEY=bad)
     assert "32 random bytes" in ran.stderr
 
 
-def test_another_master_key_seals_everything_anew(stored):
+def test_another_master_key_seals_everything_anew(stored: tuple[Path, str]) -> None:
     data, id = stored
     before = (data / "vault.key").read_text()
     assert ask(data, "vault", "rekey", "--yes") == {"sealed": 1}
@@ -156,7 +160,9 @@ def test_another_master_key_seals_everything_anew(stored):
     )
 
 
-def test_a_change_of_the_master_key_that_was_cut_short_leaves_all_readable(stored):
+def test_a_change_of_the_master_key_that_was_cut_short_leaves_all_readable(
+    stored: tuple[Path, str],
+) -> None:
     data, id = stored
     app = open_app(Settings(data=data, embedder="none"))
     key = new_key()
@@ -166,7 +172,7 @@ def test_a_change_of_the_master_key_that_was_cut_short_leaves_all_readable(store
     app.close()
 
 
-def test_a_value_cannot_be_moved_to_another_record(stored):
+def test_a_value_cannot_be_moved_to_another_record(stored: tuple[Path, str]) -> None:
     data, id = stored
     app = open_app(Settings(data=data, embedder="none"))
     secret = app.engine.vault.get(ME, id)
@@ -184,7 +190,9 @@ def test_a_value_cannot_be_moved_to_another_record(stored):
     app.close()
 
 
-def test_a_backup_carries_the_vault_and_an_export_leaves_the_values_out(stored, tmp_path_factory):
+def test_a_backup_carries_the_vault_and_an_export_leaves_the_values_out(
+    stored: tuple[Path, str], tmp_path_factory: pytest.TempPathFactory
+) -> None:
     data, id = stored
     other = tmp_path_factory.mktemp("other")
     ask(data, "backup", str(other / "all.db"))
@@ -197,7 +205,7 @@ def test_a_backup_carries_the_vault_and_an_export_leaves_the_values_out(stored, 
     assert ask(other / "new", "verify")["equal"]
 
 
-def test_overdue_keys_are_listed_by_doctor(stored):
+def test_overdue_keys_are_listed_by_doctor(stored: tuple[Path, str]) -> None:
     data, id = stored
     app = open_app(Settings(data=data, embedder="none"))
     with app.store.writing("local") as rows:
@@ -211,7 +219,7 @@ def test_overdue_keys_are_listed_by_doctor(stored):
     assert "should have been rotated by 2020-03-31" in cli(data, "doctor").stdout
 
 
-def test_the_keyring_of_the_system_can_hold_the_master_key(tmp_path):
+def test_the_keyring_of_the_system_can_hold_the_master_key(tmp_path: Path) -> None:
     keyring = pytest.importorskip("keyring")
 
     class Ring(keyring.backend.KeyringBackend):
@@ -221,10 +229,10 @@ def test_the_keyring_of_the_system_can_hold_the_master_key(tmp_path):
         def get_password(self, service, name):
             return self.kept.get((service, name))
 
-        def set_password(self, service, name, value):
+        def set_password(self, service, name, value) -> None:
             self.kept[service, name] = value
 
-        def delete_password(self, service, name):
+        def delete_password(self, service, name) -> None:
             del self.kept[service, name]
 
     keyring.set_keyring(Ring())
@@ -237,7 +245,9 @@ def test_the_keyring_of_the_system_can_hold_the_master_key(tmp_path):
     app.close()
 
 
-def test_without_the_keyring_package_the_setting_says_what_to_install(tmp_path, monkeypatch):
+def test_without_the_keyring_package_the_setting_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "keyring", None)
     app = open_app(Settings(data=tmp_path, embedder="none", vault_key="keyring"))
     project = app.engine.remember(ME, Draft("project", "Shop")).item.id

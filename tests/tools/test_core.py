@@ -45,7 +45,7 @@ def zoo(app: App) -> dict[str, str]:
     return {name: run(app, "remember", **arguments)["id"] for name, arguments in make.items()}
 
 
-def test_remember_keeps_every_field(app, zoo):
+def test_remember_keeps_every_field(app: App, zoo: dict[str, str]) -> None:
     items = {item["id"]: item for item in run(app, "fetch", ids=list(zoo.values()))["items"]}
     assert items[zoo["zebra"]]["tags"] == ["animal"]
     assert items[zoo["zebra"]]["project"] == "savanna"
@@ -54,13 +54,13 @@ def test_remember_keeps_every_field(app, zoo):
     assert items[zoo["plain"]]["content"] == "Zebra crossings are painted white."
 
 
-def test_remember_redacts_secrets_and_names_what_is_the_same(app, zoo):
+def test_remember_redacts_secrets_and_names_what_is_the_same(app: App, zoo: dict[str, str]) -> None:
     token = "gh" + "p_" + "Zx9" * 12
     assert run(app, "remember", content=f"use {token}")["redactions"] == {"github-token": 1}
     assert run(app, "remember", content="the ZEBRA is striped.")["similar"] == [zoo["zebra"]]
 
 
-def test_an_idempotency_key_makes_a_repeated_call_return_the_first_result(app):
+def test_an_idempotency_key_makes_a_repeated_call_return_the_first_result(app: App) -> None:
     first = run(app, "remember", content="once", idempotency_key="k")
     assert run(app, "remember", content="once", idempotency_key="k")["id"] == first["id"]
     assert run(app, "remember", content="once", idempotency_key="other")["id"] != first["id"]
@@ -85,7 +85,9 @@ def test_an_idempotency_key_makes_a_repeated_call_return_the_first_result(app):
     ],
     ids=lambda value: str(sorted(value) if isinstance(value, set) else value),
 )
-def test_each_filter_of_recall_narrows_what_is_found(app, zoo, arguments, wanted):
+def test_each_filter_of_recall_narrows_what_is_found(
+    app: App, zoo: dict[str, str], arguments: dict[str, Any], wanted: Any
+) -> None:
     body = run(app, "recall", query="zebra", mode="text", **arguments)
     assert (
         len(ids(body)) == wanted
@@ -94,20 +96,20 @@ def test_each_filter_of_recall_narrows_what_is_found(app, zoo, arguments, wanted
     )
 
 
-def test_recall_lists_forgotten_items_only_by_status(app, zoo):
+def test_recall_lists_forgotten_items_only_by_status(app: App, zoo: dict[str, str]) -> None:
     run(app, "forget", id=zoo["zebra"])
     assert zoo["zebra"] not in ids(run(app, "recall", query="zebra"))
     assert ids(run(app, "recall", query="zebra", status="forgotten")) == {zoo["zebra"]}
 
 
-def test_the_modes_of_recall_differ(smart):
+def test_the_modes_of_recall_differ(smart: App) -> None:
     tea = run(smart, "remember", content="Maria prefers tea to coffee.")["id"]
     assert ids(run(smart, "recall", query="favourite beverage", mode="text")) == set()
     for mode in ("vector", "hybrid"):
         assert ids(run(smart, "recall", query="favourite beverage", mode=mode)) == {tea}
 
 
-def test_depth_brings_what_the_hits_are_linked_to(app, zoo):
+def test_depth_brings_what_the_hits_are_linked_to(app: App, zoo: dict[str, str]) -> None:
     far = run(app, "remember", content="Stripes confuse flies.")["id"]
     farther = run(app, "remember", content="Insects see polarised light.")["id"]
     run(app, "link", source=zoo["zebra"], target=far, type="because")
@@ -117,7 +119,7 @@ def test_depth_brings_what_the_hits_are_linked_to(app, zoo):
         assert found - set(zoo.values()) == extra
 
 
-def test_hits_tell_kind_score_strength_reasons_and_place(app, zoo):
+def test_hits_tell_kind_score_strength_reasons_and_place(app: App, zoo: dict[str, str]) -> None:
     hit = run(app, "recall", query="okapi")["hits"][0]
     assert (hit["kind"], hit["title"], hit["strength"]) == ("concept", "Okapi", "strong")
     assert 0 < hit["score"] <= 1
@@ -125,7 +127,7 @@ def test_hits_tell_kind_score_strength_reasons_and_place(app, zoo):
     assert set(hit) == {"id", "kind", "title", "text", "score", "strength", "reasons", "cite"}
 
 
-def test_context_fits_its_budget_and_cites(app, zoo):
+def test_context_fits_its_budget_and_cites(app: App, zoo: dict[str, str]) -> None:
     whole = run(app, "context", query="zebra", budget_tokens=500)
     small = run(app, "context", query="zebra", budget_tokens=20)
     assert len(whole["citations"]) == 3 > len(small["citations"])
@@ -146,7 +148,7 @@ def test_context_fits_its_budget_and_cites(app, zoo):
     assert refused(app, "context", query="zebra")["field"] == "budget_tokens"
 
 
-def test_fetch_takes_addresses_and_names_what_is_missing(app, zoo):
+def test_fetch_takes_addresses_and_names_what_is_missing(app: App, zoo: dict[str, str]) -> None:
     body = run(
         app,
         "fetch",
@@ -157,7 +159,7 @@ def test_fetch_takes_addresses_and_names_what_is_missing(app, zoo):
     assert refused(app, "fetch", ids=[MISSING])["error"] == "not_found"
 
 
-def test_revise_changes_each_field_and_respects_the_version(app, zoo):
+def test_revise_changes_each_field_and_respects_the_version(app: App, zoo: dict[str, str]) -> None:
     id = zoo["zebra"]
     for name, value in (
         ("content", "The quagga is extinct."),
@@ -173,7 +175,7 @@ def test_revise_changes_each_field_and_respects_the_version(app, zoo):
     assert refused(app, "revise", id=id)["field"] == "content"
 
 
-def test_forget_and_restore(app, zoo):
+def test_forget_and_restore(app: App, zoo: dict[str, str]) -> None:
     run(app, "forget", id=zoo["zebra"])
     assert refused(app, "forget", id=zoo["zebra"])["error"] == "not_found"
     assert refused(app, "fetch", ids=[zoo["zebra"]])["error"] == "not_found"
@@ -182,7 +184,7 @@ def test_forget_and_restore(app, zoo):
     assert run(app, "fetch", ids=[zoo["zebra"]])["items"]
 
 
-def test_link_and_explore(app, zoo):
+def test_link_and_explore(app: App, zoo: dict[str, str]) -> None:
     made = run(
         app, "link", source=zoo["zebra"], target=zoo["okapi"], type="resembles", strength=0.5
     )["link"]
@@ -208,7 +210,7 @@ def test_link_and_explore(app, zoo):
     )
 
 
-def test_history_up_to_a_time(app, zoo):
+def test_history_up_to_a_time(app: App, zoo: dict[str, str]) -> None:
     then = app.clock.now()
     run(app, "revise", id=zoo["zebra"], title="Later")
     assert [event["type"] for event in run(app, "history", id=zoo["zebra"])["events"]] == [
@@ -220,7 +222,7 @@ def test_history_up_to_a_time(app, zoo):
     ] == ["remembered"]
 
 
-def test_overview_counts_what_the_caller_sees(app, zoo):
+def test_overview_counts_what_the_caller_sees(app: App, zoo: dict[str, str]) -> None:
     body = run(app, "overview")
     assert body["counts"] == {"memory": 2, "concept": 1}
     assert len(body["recent"]) == 3
@@ -228,19 +230,19 @@ def test_overview_counts_what_the_caller_sees(app, zoo):
     assert run(app, "overview", Caller(user="bob"))["counts"] == {}
 
 
-def test_items_are_resources(app, zoo):
+def test_items_are_resources(app: App, zoo: dict[str, str]) -> None:
     call = Call(ME, app.engine)
     assert [listed.mime_type for listed in list_resources(call)] == ["text/markdown"] * 3
     content = read_resource(call, f"memolith://item/{zoo['okapi']}")
     assert content == "# Okapi\n\nThe okapi looks like a zebra."
 
 
-def test_unknown_kinds_are_refused_by_name(app):
+def test_unknown_kinds_are_refused_by_name(app: App) -> None:
     assert refused(app, "remember", content="x", kind="banana")["field"] == "kind"
     assert refused(app, "recall", query="x", kinds=["banana"])["field"] == "kinds"
 
 
-def test_messages_are_added_to_conversations_only(app, zoo):
+def test_messages_are_added_to_conversations_only(app: App, zoo: dict[str, str]) -> None:
     body = refused(
         app,
         "append_messages",
@@ -250,7 +252,7 @@ def test_messages_are_added_to_conversations_only(app, zoo):
     assert (body["error"], body["field"]) == ("not_found", "conversation_id")
 
 
-def test_there_are_eleven_tools():
+def test_there_are_eleven_tools() -> None:
     assert [tool.name for tool in core.tools] == [
         "remember",
         "recall",

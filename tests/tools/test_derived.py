@@ -15,6 +15,7 @@ from contextlib import (
     redirect_stdout,
 )
 from io import StringIO
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -310,7 +311,7 @@ def steady(value: Any) -> Any:
 
 
 @pytest.mark.parametrize("tool", TOOLS, ids=NAMES)
-def test_a_tool_is_described_and_its_schemas_are_strict(tool):
+def test_a_tool_is_described_and_its_schemas_are_strict(tool: Any) -> None:
     assert tool.description.endswith((".", "…"))
     assert tool.input_schema["additionalProperties"] is False
     assert "title" not in tool.input_schema
@@ -318,7 +319,7 @@ def test_a_tool_is_described_and_its_schemas_are_strict(tool):
     jsonschema.Draft202012Validator.check_schema(tool.output_schema)
 
 
-def test_schemas_and_pages_equal_what_is_committed():
+def test_schemas_and_pages_equal_what_is_committed() -> None:
     for path, text in (schemas() | pages()).items():
         assert path.is_file(), f"{path.name} is missing: run `make snap`"
         assert path.read_text(encoding="utf-8") == text, f"{path.name} is stale: run `make snap`"
@@ -326,8 +327,8 @@ def test_schemas_and_pages_equal_what_is_committed():
 
 @pytest.mark.parametrize("tool", TOOLS, ids=NAMES)
 def test_a_tool_that_reads_or_runs_leaves_the_log_as_long_as_it_was_and_a_writing_tool_adds_to_it(
-    at, tmp_path, tool
-):
+    at: At, tmp_path: Path, tool: Any
+) -> None:
     app = filled(at(tmp_path))
     with app.store.reading(None) as rows:
         before = rows.last_seq(ME.tenant)
@@ -348,7 +349,9 @@ def test_a_tool_that_reads_or_runs_leaves_the_log_as_long_as_it_was_and_a_writin
 
 
 @pytest.mark.parametrize("tool", TOOLS, ids=NAMES)
-def test_bad_arguments_are_refused_by_name_and_nothing_is_written(at, tmp_path, tool):
+def test_bad_arguments_are_refused_by_name_and_nothing_is_written(
+    at: At, tmp_path: Path, tool: Any
+) -> None:
     app = filled(at(tmp_path))
     registry = Registry(families(), [one for one in TOOLS if one.family == tool.family])
     with app.store.reading(None) as rows:
@@ -448,8 +451,8 @@ def over_cli(
 
 
 def test_every_tool_gives_the_same_answer_and_the_same_error_through_every_door(
-    at, tmp_path, monkeypatch
-):
+    at: At, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # Every tool comes twice: once well, once with an argument that is refused; each door has a folder of its own.
     calls = [
         (tool.name, good(tool) | extra) for extra in ({}, {"surprise": True}) for tool in SHARED
@@ -512,7 +515,9 @@ async def connected(url: str, key: str) -> AsyncIterator[Client]:
 
 
 @pytest.mark.parametrize("path", ["/mcp", "/mcp/core", "/mcp/chatgpt"])
-def test_the_mcp_paths_serve_their_profiles_to_a_client_with_a_key(served, path):
+def test_the_mcp_paths_serve_their_profiles_to_a_client_with_a_key(
+    served: tuple[str, str], path: str
+) -> None:
     url, key = served
 
     async def main() -> list[str]:
@@ -528,7 +533,7 @@ def test_the_mcp_paths_serve_their_profiles_to_a_client_with_a_key(served, path)
     assert anyio.run(main) == [tool.name for tool in Registry(families()).choose(profile).tools]
 
 
-def test_the_core_family_costs_at_most_1500_tokens_as_listed(served):
+def test_the_core_family_costs_at_most_1500_tokens_as_listed(served: tuple[str, str]) -> None:
     url, key = served
 
     async def main() -> int:

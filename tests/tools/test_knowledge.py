@@ -110,7 +110,7 @@ def course(app: App) -> dict[str, str]:
 # Every tool, every parameter
 
 
-def test_ping_answers_with_its_name_and_the_time(app):
+def test_ping_answers_with_its_name_and_the_time(app: App) -> None:
     body = run(app, "ping")
     assert (body["status"], body["server_name"], body.keys()) == (
         "ok",
@@ -120,7 +120,7 @@ def test_ping_answers_with_its_name_and_the_time(app):
     assert body["timestamp"].endswith("Z")
 
 
-def test_create_keeps_what_was_given_and_get_shows_it(app):
+def test_create_keeps_what_was_given_and_get_shows_it(app: App) -> None:
     body = run(
         app,
         "create_concept",
@@ -154,7 +154,7 @@ def test_create_keeps_what_was_given_and_get_shows_it(app):
     assert concept["created_at"] == concept["last_modified"]
 
 
-def test_places_that_were_left_out_are_null(app):
+def test_places_that_were_left_out_are_null(app: App) -> None:
     concept = run(app, "get_concept", concept_id=make(app, "Tea"))["concept"]
     assert (concept["area"], concept["topic"], concept["subtopic"]) == (None, None, None)
 
@@ -170,7 +170,9 @@ def test_places_that_were_left_out_are_null(app):
         ("certainty_score", 12.5),
     ],
 )
-def test_each_field_of_update_changes_that_field_alone(app, course, field, value):
+def test_each_field_of_update_changes_that_field_alone(
+    app: App, course: dict[str, str], field: str, value: str | float
+) -> None:
     before = run(app, "get_concept", concept_id=course["functions"])["concept"]
     body = run(app, "update_concept", concept_id=course["functions"], **{field: value})
     assert body == {"success": True, "concept_id": course["functions"], "message": "Updated"}
@@ -179,17 +181,17 @@ def test_each_field_of_update_changes_that_field_alone(app, course, field, value
     assert after[field] == value
 
 
-def test_an_empty_place_takes_the_old_one_away(app, course):
+def test_an_empty_place_takes_the_old_one_away(app: App, course: dict[str, str]) -> None:
     run(app, "update_concept", concept_id=course["functions"], topic="", subtopic=" ")
     concept = run(app, "get_concept", concept_id=course["functions"])["concept"]
     assert (concept["area"], concept["topic"], concept["subtopic"]) == ("Programming", None, None)
 
 
-def test_an_update_without_fields_is_refused(app, course):
+def test_an_update_without_fields_is_refused(app: App, course: dict[str, str]) -> None:
     assert refused(app, "update_concept", concept_id=course["tea"])[0] == "validation_error"
 
 
-def test_delete_hides_a_concept_from_every_read(app, course):
+def test_delete_hides_a_concept_from_every_read(app: App, course: dict[str, str]) -> None:
     gone = course["functions"]
     assert run(app, "delete_concept", concept_id=gone) == {
         "success": True,
@@ -228,7 +230,9 @@ def test_delete_hides_a_concept_from_every_read(app, course):
     ],
     ids=range(6),
 )
-def test_each_parameter_of_the_semantic_search_narrows_it(app, course, arguments, wanted):
+def test_each_parameter_of_the_semantic_search_narrows_it(
+    app: App, course: dict[str, str], arguments: dict[str, Any], wanted: set[Any] | int
+) -> None:
     body = run(
         app,
         "search_concepts_semantic",
@@ -266,7 +270,9 @@ def test_each_parameter_of_the_semantic_search_narrows_it(app, course, arguments
     ],
     ids=str,
 )
-def test_each_parameter_of_the_exact_search_narrows_it_newest_first(app, course, arguments, wanted):
+def test_each_parameter_of_the_exact_search_narrows_it_newest_first(
+    app: App, course: dict[str, str], arguments: dict[str, Any], wanted: list[Any]
+) -> None:
     body = run(app, "search_concepts_exact", **arguments)
     assert names(body) == wanted
     assert body["total"] == (6 if "limit" in arguments else len(wanted))
@@ -283,12 +289,14 @@ def test_each_parameter_of_the_exact_search_narrows_it_newest_first(app, course,
         }
 
 
-def test_a_part_of_a_name_is_found_in_any_case_of_any_script(app):
+def test_a_part_of_a_name_is_found_in_any_case_of_any_script(app: App) -> None:
     make(app, "Über ÄSTHETIK")
     assert names(run(app, "search_concepts_exact", name="üBER ästh")) == ["Über ÄSTHETIK"]
 
 
-def test_recent_concepts_come_newest_first_up_to_the_limit(app, course):
+def test_recent_concepts_come_newest_first_up_to_the_limit(
+    app: App, course: dict[str, str]
+) -> None:
     body = run(app, "get_recent_concepts", limit=2)
     assert (names(body), body["total"]) == (["100%_sure", "Tea"], 6)
     assert body["results"][0].keys() == {"concept_id", "name", "area", "topic", "created_at"}
@@ -306,12 +314,16 @@ def test_recent_concepts_come_newest_first_up_to_the_limit(app, course):
     ],
     ids=str,
 )
-def test_each_parameter_of_related_narrows_it_strongest_first(app, course, arguments, wanted):
+def test_each_parameter_of_related_narrows_it_strongest_first(
+    app: App, course: dict[str, str], arguments: dict[str, Any], wanted: list[Any]
+) -> None:
     body = run(app, "get_related_concepts", concept_id=course["functions"], **arguments)
     assert (names(body), body["total"]) == (wanted, 3 if "limit" in arguments else len(wanted))
 
 
-def test_a_related_row_tells_type_direction_strength_and_notes(app, course):
+def test_a_related_row_tells_type_direction_strength_and_notes(
+    app: App, course: dict[str, str]
+) -> None:
     rows = run(app, "get_related_concepts", concept_id=course["functions"])["results"]
     assert rows[1] == {
         "concept_id": course["decorators"],
@@ -324,7 +336,7 @@ def test_a_related_row_tells_type_direction_strength_and_notes(app, course):
     assert (rows[2]["direction"], rows[2]["strength"], rows[2]["notes"]) == ("incoming", 0.4, None)
 
 
-def test_prerequisites_reach_as_deep_as_asked(app, course):
+def test_prerequisites_reach_as_deep_as_asked(app: App, course: dict[str, str]) -> None:
     last = course["decorators"]
     assert names(run(app, "get_prerequisites", concept_id=last, depth=1), "prerequisites") == [
         "Functions"
@@ -335,7 +347,7 @@ def test_prerequisites_reach_as_deep_as_asked(app, course):
     ]
 
 
-def test_a_chain_is_as_long_as_allowed(app, course):
+def test_a_chain_is_as_long_as_allowed(app: App, course: dict[str, str]) -> None:
     ends = {"start_concept_id": course["variables"], "end_concept_id": course["decorators"]}
     assert run(app, "get_concept_chain", **ends)["length"] == 2
     assert refused(app, "get_concept_chain", **ends, max_depth=1) == (
@@ -344,7 +356,7 @@ def test_a_chain_is_as_long_as_allowed(app, course):
     )
 
 
-def test_delete_relationship_cuts_exactly_that_one(app, course):
+def test_delete_relationship_cuts_exactly_that_one(app: App, course: dict[str, str]) -> None:
     relate(app, course["variables"], course["functions"], "includes")
     ends = {"source_id": course["variables"], "target_id": course["functions"]}
     cut = run(app, "delete_relationship", **ends, relationship_type="PREREQUISITE")
@@ -362,7 +374,7 @@ def test_delete_relationship_cuts_exactly_that_one(app, course):
     )
 
 
-def test_the_hierarchy_counts_every_level(app, course):
+def test_the_hierarchy_counts_every_level(app: App, course: dict[str, str]) -> None:
     body = run(app, "list_hierarchy")
     assert (body["total_concepts"], body["message"]) == (
         6,
@@ -425,11 +437,13 @@ def test_the_hierarchy_counts_every_level(app, course):
     ],
     ids=str,
 )
-def test_each_parameter_of_certainty_narrows_or_sorts_it(app, course, arguments, wanted):
+def test_each_parameter_of_certainty_narrows_or_sorts_it(
+    app: App, course: dict[str, str], arguments: dict[str, Any], wanted: list[Any]
+) -> None:
     assert names(run(app, "get_concepts_by_certainty", **arguments)) == wanted
 
 
-def test_equal_certainties_are_sorted_by_name_and_crossed_bounds_refused(app):
+def test_equal_certainties_are_sorted_by_name_and_crossed_bounds_refused(app: App) -> None:
     for name in ("pear", "Apple", "fig"):
         make(app, name, certainty_score=50)
     assert names(run(app, "get_concepts_by_certainty")) == ["Apple", "fig", "pear"]
@@ -439,7 +453,7 @@ def test_equal_certainties_are_sorted_by_name_and_crossed_bounds_refused(app):
     )
 
 
-def test_an_idempotency_key_makes_a_repeated_create_return_the_first_concept(app):
+def test_an_idempotency_key_makes_a_repeated_create_return_the_first_concept(app: App) -> None:
     call = Call(ME, app.engine, idempotency_key="once")
     arguments = {"name": "Tea", "explanation": "Leaves."}
     first, again = (app.registry.run("create_concept", arguments, call).body for _ in range(2))
@@ -447,7 +461,7 @@ def test_an_idempotency_key_makes_a_repeated_create_return_the_first_concept(app
     assert run(app, "get_recent_concepts")["total"] == 1
 
 
-def test_secrets_are_redacted_and_told(app):
+def test_secrets_are_redacted_and_told(app: App) -> None:
     body = run(app, "create_concept", name="Deploy", explanation="Use gh" + "p_" + "Zx9" * 12)
     assert body["redactions"] == {"github-token": 1}
     assert (
@@ -459,7 +473,7 @@ def test_secrets_are_redacted_and_told(app):
 # The defects of the original server
 
 
-def test_defect_1_a_name_of_more_than_200_characters_is_refused(app):
+def test_defect_1_a_name_of_more_than_200_characters_is_refused(app: App) -> None:
     make(app, "n" * 200)
     assert refused(app, "create_concept", name="n" * 201, explanation="Too long.") == (
         "validation_error",
@@ -467,7 +481,7 @@ def test_defect_1_a_name_of_more_than_200_characters_is_refused(app):
     )
 
 
-def test_defect_2_history_holds_every_explanation_oldest_first(app):
+def test_defect_2_history_holds_every_explanation_oldest_first(app: App) -> None:
     id = make(app, "Tea", "First.")
     run(app, "update_concept", concept_id=id, explanation="Second.")
     run(app, "update_concept", concept_id=id, name="Green tea")
@@ -480,17 +494,19 @@ def test_defect_2_history_holds_every_explanation_oldest_first(app):
     assert sorted(entry["timestamp"] for entry in told) == [entry["timestamp"] for entry in told]
 
 
-def test_defect_3_an_update_of_an_unknown_id_is_concept_not_found(app):
+def test_defect_3_an_update_of_an_unknown_id_is_concept_not_found(app: App) -> None:
     assert refused(app, "update_concept", concept_id=MISSING, name="x")[0] == "concept_not_found"
 
 
-def test_defect_4_a_delete_of_an_unknown_id_is_concept_not_found_and_so_is_a_second_delete(app):
+def test_defect_4_a_delete_of_an_unknown_id_is_concept_not_found_and_so_is_a_second_delete(
+    app: App,
+) -> None:
     assert refused(app, "delete_concept", concept_id=MISSING)[0] == "concept_not_found"
     run(app, "delete_concept", concept_id=(id := make(app, "Tea")))
     assert refused(app, "delete_concept", concept_id=id)[0] == "concept_not_found"
 
 
-def test_defect_5_area_topic_and_certainty_together_give_full_pages(smart):
+def test_defect_5_area_topic_and_certainty_together_give_full_pages(smart: App) -> None:
     # Three hundred nearer concepts elsewhere: a filter after the choice of the nearest would leave nothing.
     for n in range(300):
         make(
@@ -526,7 +542,9 @@ def test_defect_5_area_topic_and_certainty_together_give_full_pages(smart):
     )
 
 
-def test_defect_6_what_has_no_place_is_found_where_the_hierarchy_counts_it(app, course):
+def test_defect_6_what_has_no_place_is_found_where_the_hierarchy_counts_it(
+    app: App, course: dict[str, str]
+) -> None:
     make(app, "Also astray", area="Uncategorized")
     assert names(run(app, "search_concepts_exact", area="Uncategorized")) == [
         "Also astray",
@@ -540,14 +558,16 @@ def test_defect_6_what_has_no_place_is_found_where_the_hierarchy_counts_it(app, 
     )
 
 
-def test_defect_7_certainty_can_be_sorted_both_ways(app, course):
+def test_defect_7_certainty_can_be_sorted_both_ways(app: App, course: dict[str, str]) -> None:
     up, down = (
         names(run(app, "get_concepts_by_certainty", sort_order=order)) for order in ("asc", "desc")
     )
     assert up == list(reversed(down))
 
 
-def test_defect_8_statistics_count_the_log_and_the_outbox_zeros_included(app, course):
+def test_defect_8_statistics_count_the_log_and_the_outbox_zeros_included(
+    app: App, course: dict[str, str]
+) -> None:
     empty = run(app, "get_server_stats", Caller("elsewhere"))
     assert empty == {
         "success": True,
@@ -562,7 +582,7 @@ def test_defect_8_statistics_count_the_log_and_the_outbox_zeros_included(app, co
     assert run(app, "get_server_stats")["event_store"] == {"total_events": 10, "concept_events": 7}
 
 
-def test_defect_9_the_hierarchy_is_right_immediately_after_every_write(app):
+def test_defect_9_the_hierarchy_is_right_immediately_after_every_write(app: App) -> None:
     def shape() -> dict[str, int]:
         return {area["name"]: area["concept_count"] for area in run(app, "list_hierarchy")["areas"]}
 
@@ -602,14 +622,16 @@ def test_defect_9_the_hierarchy_is_right_immediately_after_every_write(app):
     ],
     ids=str,
 )
-def test_values_out_of_range_are_refused_by_name_and_never_clamped(app, tool, arguments):
+def test_values_out_of_range_are_refused_by_name_and_never_clamped(
+    app: App, tool: str, arguments: dict[str, Any]
+) -> None:
     assert refused(app, tool, **arguments) == ("validation_error", list(arguments)[-1])
 
 
 # Readings of what the document leaves open
 
 
-def test_there_are_17_tools_and_availability_lists_itself(app):
+def test_there_are_17_tools_and_availability_lists_itself(app: App) -> None:
     body = run(app, "get_tool_availability")
     assert (body["total_tools"], len(body["available"]), body["unavailable"]) == (17, 17, [])
     assert body["available"] == sorted(tool.name for tool in knowledge.tools)
@@ -618,14 +640,14 @@ def test_there_are_17_tools_and_availability_lists_itself(app):
     assert search == {"neo4j_service": True, "chromadb_service": False, "embedding_service": False}
 
 
-def test_availability_reports_the_model_that_is_there(smart):
+def test_availability_reports_the_model_that_is_there(smart: App) -> None:
     assert (
         run(smart, "get_tool_availability")["service_status"]["search_tools"]["embedding_service"]
         is True
     )
 
 
-def test_the_length_of_a_chain_counts_edges(app, course):
+def test_the_length_of_a_chain_counts_edges(app: App, course: dict[str, str]) -> None:
     body = run(
         app,
         "get_concept_chain",
@@ -644,7 +666,7 @@ def test_the_length_of_a_chain_counts_edges(app, course):
     assert (same["length"], names(same, "path")) == (0, ["Tea"])
 
 
-def test_a_chain_follows_links_in_either_direction(app, course):
+def test_a_chain_follows_links_in_either_direction(app: App, course: dict[str, str]) -> None:
     body = run(
         app,
         "get_concept_chain",
@@ -658,13 +680,13 @@ def test_a_chain_follows_links_in_either_direction(app, course):
     ]
 
 
-def test_no_chain_is_path_not_found(app, course):
+def test_no_chain_is_path_not_found(app: App, course: dict[str, str]) -> None:
     assert refused(
         app, "get_concept_chain", start_concept_id=course["tea"], end_concept_id=course["loops"]
     ) == ("path_not_found", "end_concept_id")
 
 
-def test_a_chain_is_a_shortest_one_whatever_the_graph(app):
+def test_a_chain_is_a_shortest_one_whatever_the_graph(app: App) -> None:
     # A ring of 12 with a shortcut: every pair is checked against plain breadth-first search.
     ids = [make(app, f"Node {n}", certainty_score=1) for n in range(12)]
     pairs = [(n, (n + 1) % 12) for n in range(12)] + [(0, 6)]
@@ -689,7 +711,9 @@ def test_a_chain_is_a_shortest_one_whatever_the_graph(app):
             assert found["length"] == far[end]
 
 
-def test_a_prerequisite_comes_before_and_depth_counts_hops_ascending(app, course):
+def test_a_prerequisite_comes_before_and_depth_counts_hops_ascending(
+    app: App, course: dict[str, str]
+) -> None:
     top = make(app, "Assignment")
     relate(app, top, course["variables"])
     relate(app, course["variables"], course["decorators"])
@@ -702,14 +726,18 @@ def test_a_prerequisite_comes_before_and_depth_counts_hops_ascending(app, course
     assert run(app, "get_prerequisites", concept_id=top)["total"] == 0
 
 
-def test_prerequisites_survive_a_cycle_and_never_list_the_concept_itself(app, course):
+def test_prerequisites_survive_a_cycle_and_never_list_the_concept_itself(
+    app: App, course: dict[str, str]
+) -> None:
     relate(app, course["decorators"], course["variables"])
     assert names(
         run(app, "get_prerequisites", concept_id=course["decorators"], depth=5), "prerequisites"
     ) == ["Functions", "Variables"]
 
 
-def test_relationship_types_are_taken_in_any_case_and_shown_in_upper_case(app, course):
+def test_relationship_types_are_taken_in_any_case_and_shown_in_upper_case(
+    app: App, course: dict[str, str]
+) -> None:
     relate(app, course["tea"], course["stray"], "Relates_To")
     assert (
         run(app, "get_related_concepts", concept_id=course["tea"], relationship_type="RELATES_TO")[
@@ -729,7 +757,9 @@ def test_relationship_types_are_taken_in_any_case_and_shown_in_upper_case(app, c
     )
 
 
-def test_a_link_to_itself_and_a_duplicate_link_are_refused(app, course):
+def test_a_link_to_itself_and_a_duplicate_link_are_refused(
+    app: App, course: dict[str, str]
+) -> None:
     ends = {
         "source_id": course["variables"],
         "target_id": course["functions"],
@@ -748,7 +778,7 @@ def test_a_link_to_itself_and_a_duplicate_link_are_refused(app, course):
     )
 
 
-def test_a_name_is_unique_within_its_area_and_topic_among_the_living(app):
+def test_a_name_is_unique_within_its_area_and_topic_among_the_living(app: App) -> None:
     first = make(app, "Tea", area="Kitchen")
     for places in ({}, {"area": "Kitchen", "topic": "Drinks"}, {"area": "Garden"}):
         make(app, "Tea", **places)
@@ -766,7 +796,7 @@ def test_a_name_is_unique_within_its_area_and_topic_among_the_living(app):
         app.engine.restore(ME, first)
 
 
-def test_errors_have_one_shape(app):
+def test_errors_have_one_shape(app: App) -> None:
     body = app.registry.run("get_concept", {"concept_id": MISSING}, Call(ME, app.engine)).body
     assert (body["success"], body["error"], body["error_type"]) == (
         False,
@@ -780,7 +810,7 @@ def test_errors_have_one_shape(app):
     assert long["details"] == {"field": "name", "invalid_value": "n" * 50}
 
 
-def test_name_and_explanation_are_both_embedded_and_both_changes_embed_again(smart):
+def test_name_and_explanation_are_both_embedded_and_both_changes_embed_again(smart: App) -> None:
     id = make(smart, "Photosynthesis", "How leaves live.")
     make(smart, "Bookkeeping", "How firms count.")
     for change, query in (
@@ -795,7 +825,9 @@ def test_name_and_explanation_are_both_embedded_and_both_changes_embed_again(sma
         assert run(smart, "search_concepts_semantic", query=query)["results"][0]["concept_id"] == id
 
 
-def test_a_deleted_concept_keeps_its_links_and_comes_back_with_them(app, course):
+def test_a_deleted_concept_keeps_its_links_and_comes_back_with_them(
+    app: App, course: dict[str, str]
+) -> None:
     run(app, "delete_concept", concept_id=course["functions"])
     assert (
         refused(
@@ -812,7 +844,7 @@ def test_a_deleted_concept_keeps_its_links_and_comes_back_with_them(app, course)
     assert run(app, "get_prerequisites", concept_id=course["decorators"])["total"] == 2
 
 
-def test_only_concepts_count_as_concepts(app, course):
+def test_only_concepts_count_as_concepts(app: App, course: dict[str, str]) -> None:
     memory = app.engine.remember(ME, note("No concept.")).item.id
     app.engine.link(ME, memory, course["tea"], "relates_to")
     app.engine.link(ME, memory, course["stray"], "relates_to")
@@ -826,7 +858,9 @@ def test_only_concepts_count_as_concepts(app, course):
     )
 
 
-def test_concepts_belong_to_the_organisation_and_to_no_other(app, course):
+def test_concepts_belong_to_the_organisation_and_to_no_other(
+    app: App, course: dict[str, str]
+) -> None:
     colleague, stranger = Caller(user="ann"), Caller("elsewhere", "ann")
     assert run(app, "get_concept", colleague, concept_id=course["tea"])["concept"]["name"] == "Tea"
     assert run(app, "list_hierarchy", colleague)["total_concepts"] == 6
@@ -837,7 +871,7 @@ def test_concepts_belong_to_the_organisation_and_to_no_other(app, course):
     assert body["error"] == "concept_not_found"
 
 
-def test_a_private_concept_is_no_step_for_others(app):
+def test_a_private_concept_is_no_step_for_others(app: App) -> None:
     a, b = make(app, "A"), make(app, "B")
     hidden = app.engine.remember(ME, note("Mine alone.", kind="concept", title="Hidden")).item.id
     for end in (a, b):
@@ -853,7 +887,7 @@ def test_a_private_concept_is_no_step_for_others(app):
     assert run(app, "get_prerequisites", Caller(user="ann"), concept_id=a)["total"] == 0
 
 
-def test_a_walk_stops_at_its_bound_and_says_so(app, course):
+def test_a_walk_stops_at_its_bound_and_says_so(app: App, course: dict[str, str]) -> None:
     whole = app.engine.explore(ME, course["functions"], 2)
     cut = app.engine.explore(ME, course["functions"], 2, most=2)
     assert (len(whole.items), whole.cut, len(cut.items), cut.cut) == (4, False, 2, True)
@@ -862,7 +896,7 @@ def test_a_walk_stops_at_its_bound_and_says_so(app, course):
 # Certainty that nobody gave
 
 
-def test_an_omitted_certainty_is_computed_and_says_so(app):
+def test_an_omitted_certainty_is_computed_and_says_so(app: App) -> None:
     first, second = make(app, "Loops", LONG), make(app, "Tea", "Leaves.")
     shown = run(app, "get_concept", concept_id=first)["concept"]
     assert shown["certainty_source"] == "computed"
@@ -875,7 +909,7 @@ def test_an_omitted_certainty_is_computed_and_says_so(app):
     ) == ["Loops"]
 
 
-def test_a_computed_certainty_follows_its_evidence(app):
+def test_a_computed_certainty_follows_its_evidence(app: App) -> None:
     id, other = make(app, "Loops", "Runs again."), make(app, "Tea", "Leaves in water.")
     bare = certainty(app, id)
     run(app, "update_concept", concept_id=id, explanation=LONG)
@@ -889,7 +923,7 @@ def test_a_computed_certainty_follows_its_evidence(app):
     assert certainty(app, id) == told
 
 
-def test_twins_lower_a_computed_certainty_and_rivals_lower_it_more(app):
+def test_twins_lower_a_computed_certainty_and_rivals_lower_it_more(app: App) -> None:
     id = make(app, "Loops", LONG)
     alone = certainty(app, id)
     twin = run(
@@ -906,7 +940,7 @@ def test_twins_lower_a_computed_certainty_and_rivals_lower_it_more(app):
     assert certainty(app, id) < doubled < alone
 
 
-def test_a_given_certainty_is_never_overwritten(app):
+def test_a_given_certainty_is_never_overwritten(app: App) -> None:
     id, other = make(app, "Loops", LONG, certainty_score=33), make(app, "Tea", LONG + " Or so.")
     relate(app, id, other)
     run(app, "update_concept", concept_id=id, explanation="Short.")
@@ -927,7 +961,7 @@ class Shifted:
         return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
-def test_a_computed_certainty_halves_in_a_year_without_review(app):
+def test_a_computed_certainty_halves_in_a_year_without_review(app: App) -> None:
     id, given = make(app, "Loops", LONG), make(app, "Tea", certainty_score=50)
     later = Call(ME, replace(app.engine, clock=Shifted(app, 365)))
     faded, still = (
@@ -938,7 +972,7 @@ def test_a_computed_certainty_halves_in_a_year_without_review(app):
     assert still["certainty_score"] == 50
 
 
-def test_what_fades_fades_in_filters_and_order_and_a_review_makes_it_fresh(app):
+def test_what_fades_fades_in_filters_and_order_and_a_review_makes_it_fresh(app: App) -> None:
     past = Call(ME, replace(app.engine, clock=Shifted(app, -730)))
     old = app.registry.run("create_concept", {"name": "Old", "explanation": LONG}, past).body[
         "concept_id"
@@ -953,7 +987,7 @@ def test_what_fades_fades_in_filters_and_order_and_a_review_makes_it_fresh(app):
     assert names(run(app, "get_concepts_by_certainty")) == ["New", "Old"]
 
 
-def test_undo_passes_over_what_is_computed(app):
+def test_undo_passes_over_what_is_computed(app: App) -> None:
     id, other = make(app, "Loops", "Runs again."), make(app, "Tea")
     before = certainty(app, id)
     run(app, "update_concept", concept_id=id, explanation=LONG)
@@ -969,7 +1003,7 @@ def test_undo_passes_over_what_is_computed(app):
         app.engine.past.undo(ME, appraised.seq)
 
 
-def test_erasing_a_concept_appraises_its_neighbours_and_leaves_the_log_whole(app):
+def test_erasing_a_concept_appraises_its_neighbours_and_leaves_the_log_whole(app: App) -> None:
     id, other = make(app, "Loops", LONG), make(app, "Tea")
     before = certainty(app, other)
     relate(app, id, other)
@@ -978,7 +1012,7 @@ def test_erasing_a_concept_appraises_its_neighbours_and_leaves_the_log_whole(app
     assert app.engine.upkeep.verify() == []
 
 
-def test_only_a_concept_can_be_reviewed(app):
+def test_only_a_concept_can_be_reviewed(app: App) -> None:
     memory = app.engine.remember(ME, note("No concept.")).item.id
     body = app.registry.run("review_concept", {"concept_id": memory}, Call(ME, app.engine)).body
     assert (body["error"], body["field"]) == ("not_found", "concept_id")
@@ -998,14 +1032,16 @@ def test_only_a_concept_can_be_reviewed(app):
     ],
     ids=str,
 )
-def test_no_family_can_write_a_concept_that_this_one_could_not_show(app, metadata):
+def test_no_family_can_write_a_concept_that_this_one_could_not_show(
+    app: App, metadata: dict[str, Any]
+) -> None:
     with pytest.raises(InvalidInput) as refusal:
         app.engine.remember(ME, note("Odd.", kind="concept", title="Odd", attributes=metadata))
     assert refusal.value.field == next(iter(metadata))
     assert run(app, "get_server_stats")["event_store"]["total_events"] == 0
 
 
-def test_a_given_certainty_is_its_own_bound_to_the_last_digit(app):
+def test_a_given_certainty_is_its_own_bound_to_the_last_digit(app: App) -> None:
     make(app, "Tea", certainty_score=33.3333)
     for tool in ("search_concepts_exact", "get_concepts_by_certainty"):
         assert names(run(app, tool, min_certainty=33.3333)) == ["Tea"]
@@ -1015,7 +1051,7 @@ def test_a_given_certainty_is_its_own_bound_to_the_last_digit(app):
 # The resource and the picture
 
 
-def test_a_concept_is_a_resource_with_its_history(app, course):
+def test_a_concept_is_a_resource_with_its_history(app: App, course: dict[str, str]) -> None:
     concept = knowledge.resources.read(Call(ME, app.engine), f"concept://{course['tea']}")
     assert (concept["name"], len(concept["explanation_history"])) == ("Tea", 1)
 
@@ -1029,7 +1065,9 @@ READ: dict[str, Callable[[str], object]] = {
 
 # Plain text is tested with the entities.
 @pytest.mark.parametrize("format", sorted(FORMATS.keys() - {"ascii"}))
-def test_a_picture_has_every_neighbour_and_no_name_breaks_out(app, course, format):
+def test_a_picture_has_every_neighbour_and_no_name_breaks_out(
+    app: App, course: dict[str, str], format: Any
+) -> None:
     evil = make(app, 'x"]; <script>&alert(1)</script> \\" } -->')
     relate(app, evil, course["functions"], "includes")
     text = draw(app.engine.explore(ME, course["functions"]), format)

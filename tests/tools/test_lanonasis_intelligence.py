@@ -1,6 +1,8 @@
 """LanOnasis intelligence with the built-in analyst: tags, related memories, duplicates, insights, habits."""
 
 import random
+from pathlib import Path
+from typing import Any
 
 import pytest
 from bench.duplicates import edits, proper
@@ -9,7 +11,7 @@ from bench.sentences import sentences
 from memolith.bootstrap import App, open_app
 from memolith.domain.callers import Caller
 from memolith.tools.registry import Call
-from tests.conftest import ME
+from tests.conftest import ME, At
 from tests.stores import each_store
 from tests.tools.lanonasis_calls import MISSING, create, refused, run, settled
 
@@ -28,7 +30,7 @@ def tags(app, id, **more):
     ]
 
 
-def test_tags_come_from_the_text_and_from_what_the_user_tags_with(app):
+def test_tags_come_from_the_text_and_from_what_the_user_tags_with(app: App) -> None:
     create(app, "Other words.", tags=["vpn", "unrelated"])
     id = create(
         app,
@@ -51,7 +53,7 @@ def test_tags_come_from_the_text_and_from_what_the_user_tags_with(app):
     )
 
 
-def test_related_memories_are_found_by_meaning(smart):
+def test_related_memories_are_found_by_meaning(smart: App) -> None:
     tea = create(smart, "Maria prefers tea to coffee.", title="Drinks")
     near = create(smart, "Her favourite beverage is a cup of green tea.", title="Maria")
     far = create(smart, "The invoice from March was paid twice.", title="Money")
@@ -81,7 +83,7 @@ def test_related_memories_are_found_by_meaning(smart):
     )
 
 
-def test_a_changed_number_date_or_negation_is_never_a_duplicate(smart):
+def test_a_changed_number_date_or_negation_is_never_a_duplicate(smart: App) -> None:
     first = create(
         smart, "The deploy of the billing service starts on Monday at 9.", title="Deploy"
     )
@@ -113,7 +115,7 @@ def test_a_changed_number_date_or_negation_is_never_a_duplicate(smart):
     )
 
 
-def test_long_memories_are_duplicates_only_if_all_of_them_is_alike(smart):
+def test_long_memories_are_duplicates_only_if_all_of_them_is_alike(smart: App) -> None:
     head, first, second = (" ".join(part) for part in (TEXTS[:12], TEXTS[12:36], TEXTS[36:]))
     create(smart, f"{head} {first}")
     create(smart, f"{head} {second}")
@@ -122,7 +124,7 @@ def test_long_memories_are_duplicates_only_if_all_of_them_is_alike(smart):
     assert run(settled(smart), "intelligence_detect_duplicates", **USER)["total_pairs"] == 1
 
 
-def test_the_search_for_duplicates_tells_how_far_it_is_and_can_be_cancelled(smart):
+def test_the_search_for_duplicates_tells_how_far_it_is_and_can_be_cancelled(smart: App) -> None:
     create(smart)
     settled(smart)
     steps: list[tuple[float, float | None, str]] = []
@@ -156,7 +158,7 @@ def labelled(app: App, texts: list[str], kinds: list[str]) -> float:
     return found / count
 
 
-def test_edits_are_found_and_changed_facts_are_not(smart):
+def test_edits_are_found_and_changed_facts_are_not(smart: App) -> None:
     assert labelled(smart, TEXTS, ["drop", "swap", "synonym", "case"]) >= 0.9
     assert labelled(smart, TEXTS, ["number", "date", "negation"]) <= 0.01
 
@@ -182,7 +184,9 @@ def told(smart: App) -> dict[str, str]:
     return made
 
 
-def test_insights_are_grouped_by_theme_with_what_supports_them(smart, told):
+def test_insights_are_grouped_by_theme_with_what_supports_them(
+    smart: App, told: dict[str, str]
+) -> None:
     body = run(settled(smart), "intelligence_extract_insights", **USER)
     by = {one["category"]: one for one in body["insights"]}
     assert set(by) == {"theme", "gap", "decision", "open question"}
@@ -195,7 +199,7 @@ def test_insights_are_grouped_by_theme_with_what_supports_them(smart, told):
     assert body == run(settled(smart), "intelligence_extract_insights", **USER)
 
 
-def test_topic_type_and_number_narrow_what_is_analysed(smart, told):
+def test_topic_type_and_number_narrow_what_is_analysed(smart: App, told: dict[str, str]) -> None:
     plants = run(
         settled(smart), "intelligence_extract_insights", **USER, topic="plants in the office"
     )
@@ -222,7 +226,7 @@ def test_topic_type_and_number_narrow_what_is_analysed(smart, told):
 
 
 @pytest.mark.parametrize("text", ["?", "12", "世", "İ ß", "a b c"])
-def test_texts_without_words_are_analysed_too(app, text):
+def test_texts_without_words_are_analysed_too(app: App, text: str) -> None:
     id = create(app, text, title=text)
     assert run(app, "intelligence_extract_insights", **USER)["memories_analyzed"] == 1
     assert run(app, "intelligence_suggest_tags", memory_id=id, **USER)["memory_id"] == id
@@ -248,7 +252,7 @@ class Days:
         ([0, 0, 0, 0], "stable"),
     ],
 )
-def test_habits_come_from_real_times(tmp_path, counts, trend, at):
+def test_habits_come_from_real_times(tmp_path: Path, counts: list[Any], trend: str, at: At) -> None:
     app = open_app(at(tmp_path))
     app.engine.clock = clock = Days()
     clock.at = "2026-03-01T06"

@@ -1,11 +1,14 @@
 """LanOnasis memories: every documented example, and every parameter changes the outcome."""
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from memolith.bootstrap import App, open_app
 from memolith.domain.callers import Caller
 from memolith.tools.registry import Call
-from tests.conftest import ME
+from tests.conftest import ME, At
 from tests.stores import each_store
 from tests.tools.lanonasis_calls import MISSING, create, refused, run, settled
 
@@ -32,7 +35,7 @@ def zoo(app: App) -> dict[str, str]:
     return made
 
 
-def test_the_documented_create_example_comes_back_whole(app):
+def test_the_documented_create_example_comes_back_whole(app: App) -> None:
     given = {
         "title": "API Integration Guide",
         "content": "Complete guide for integrating with our API...",
@@ -65,7 +68,9 @@ def test_the_documented_create_example_comes_back_whole(app):
         ("summary", "short"),
     ],
 )
-def test_an_update_changes_what_it_names_and_nothing_else(app, name, value):
+def test_an_update_changes_what_it_names_and_nothing_else(
+    app: App, name: str, value: str | list[Any] | dict[str, Any] | None
+) -> None:
     id = create(app, tags=["old"], metadata={"a": 1}, project_ref="before", summary="long")
     before = run(app, "get_memory", memory_id=id)
     after = run(app, "update_memory", memory_id=id, **{name: value})
@@ -74,7 +79,7 @@ def test_an_update_changes_what_it_names_and_nothing_else(app, name, value):
     assert after[name] == value
 
 
-def test_a_topic_is_set_and_removed_and_must_be_there(app, zoo):
+def test_a_topic_is_set_and_removed_and_must_be_there(app: App, zoo: dict[str, str]) -> None:
     assert (
         run(app, "update_memory", memory_id=zoo["okapi"], topic_id=zoo["topic"])["topic_id"]
         == zoo["topic"]
@@ -90,21 +95,23 @@ def test_a_topic_is_set_and_removed_and_must_be_there(app, zoo):
     )
 
 
-def test_an_update_that_says_nothing_or_names_nothing_is_refused(app, zoo):
+def test_an_update_that_says_nothing_or_names_nothing_is_refused(
+    app: App, zoo: dict[str, str]
+) -> None:
     assert refused(app, "update_memory", memory_id=zoo["zebra"]) == (-32005, "title")
     assert refused(app, "update_memory", memory_id=MISSING, title="x") == (-32004, "memory_id")
     assert refused(app, "update_memory", memory_id=zoo["topic"], title="x") == (-32004, "memory_id")
 
 
-def test_metadata_may_have_any_names_even_those_of_other_fields(app):
+def test_metadata_may_have_any_names_even_those_of_other_fields(app: App) -> None:
     odd = {"summary": "mine", "topic_id": "mine", "metadata": {"deep": [1, None]}}
     made = run(app, "create_memory", title="t", content="c", metadata=odd)
     assert (made["metadata"], made["summary"], made["topic_id"]) == (odd, None, None)
 
 
 def test_delete_takes_a_memory_out_of_every_read_path_and_only_an_explicit_status_lists_it(
-    app, zoo
-):
+    app: App, zoo: dict[str, str]
+) -> None:
     gone = run(app, "delete_memory", memory_id=zoo["zebra"])
     assert gone == {"success": True, "message": gone["message"], "deleted_id": zoo["zebra"]}
     for tool in ("get_memory", "delete_memory", "update_memory"):
@@ -119,7 +126,7 @@ def test_delete_takes_a_memory_out_of_every_read_path_and_only_an_explicit_statu
     assert run(app, "get_memory", memory_id=zoo["zebra"])["status"] == "active"
 
 
-def test_a_retried_delete_returns_the_first_result(app, zoo):
+def test_a_retried_delete_returns_the_first_result(app: App, zoo: dict[str, str]) -> None:
     for tool, name in (("delete_memory", "memory_id"), ("delete_topic", "topic_id")):
         call = Call(ME, app.engine, idempotency_key=tool)
         first, second = (
@@ -130,7 +137,7 @@ def test_a_retried_delete_returns_the_first_result(app, zoo):
         assert second.body == first.body
 
 
-def test_the_status_deleted_is_a_delete(app, zoo):
+def test_the_status_deleted_is_a_delete(app: App, zoo: dict[str, str]) -> None:
     assert (
         run(app, "update_memory", memory_id=zoo["okapi"], title="Last", status="deleted")["status"]
         == "deleted"
@@ -154,7 +161,9 @@ def test_the_status_deleted_is_a_delete(app, zoo):
     ],
     ids=range(10),
 )
-def test_each_filter_narrows_lists_and_searches(app, zoo, arguments, wanted):
+def test_each_filter_narrows_lists_and_searches(
+    app: App, zoo: dict[str, str], arguments: dict[str, Any], wanted: Any
+) -> None:
     arguments = {
         name: zoo.get(value, value) if name == "topic_id" else value
         for name, value in arguments.items()
@@ -168,7 +177,7 @@ def test_each_filter_narrows_lists_and_searches(app, zoo, arguments, wanted):
     assert found["total_results"] == len(active)
 
 
-def test_pages_neither_overlap_nor_skip_in_any_order(app):
+def test_pages_neither_overlap_nor_skip_in_any_order(app: App) -> None:
     made = [create(app, title=f"{'b' if n % 2 else 'A'}{n}") for n in range(7)]
     for _ in range(2):
         run(app, "get_memory", memory_id=made[3])
@@ -195,7 +204,7 @@ def test_pages_neither_overlap_nor_skip_in_any_order(app):
     assert refused(app, "list_memories", limit=101) == (-32602, "limit")
 
 
-def test_a_search_has_a_threshold_a_limit_and_a_true_total(smart):
+def test_a_search_has_a_threshold_a_limit_and_a_true_total(smart: App) -> None:
     create(smart, "Maria prefers tea to coffee.", title="Drinks")
     create(smart, "The invoice from March was paid twice.", title="Money")
     settled(smart)
@@ -215,7 +224,7 @@ def test_a_search_has_a_threshold_a_limit_and_a_true_total(smart):
     assert scores == sorted(scores, reverse=True)
 
 
-def test_bulk_delete_names_what_was_not_there(app, zoo):
+def test_bulk_delete_names_what_was_not_there(app: App, zoo: dict[str, str]) -> None:
     run(app, "delete_memory", memory_id=zoo["okapi"])
     body = run(
         app, "bulk_delete_memories", memory_ids=[zoo["zebra"], MISSING, zoo["okapi"], zoo["topic"]]
@@ -236,7 +245,9 @@ def test_bulk_delete_names_what_was_not_there(app, zoo):
         ("project_ref", "max_project_ref_length", "x" * 100, "x" * 101),
     ],
 )
-def test_limits_have_the_documented_values_and_are_settings(app, field, key, good, bad):
+def test_limits_have_the_documented_values_and_are_settings(
+    app: App, field: str, key: str, good: str | list[Any], bad: Any
+) -> None:
     whole = {"title": "t", "content": "c"}
     run(app, "create_memory", **{**whole, field: good})
     assert refused(app, "create_memory", **{**whole, field: bad}) == (-32005, field)
@@ -249,7 +260,7 @@ def test_limits_have_the_documented_values_and_are_settings(app, field, key, goo
     assert refused(app, "search_memories", query="x" * 1001) == (-32005, "query")
 
 
-def test_max_memories_is_enforced_on_create_per_user(app):
+def test_max_memories_is_enforced_on_create_per_user(app: App) -> None:
     create(app)
     run(app, "set_config", key="max_memories", value="1")
     assert refused(app, "create_memory", title="t", content="c") == (-32005, None)
@@ -259,7 +270,9 @@ def test_max_memories_is_enforced_on_create_per_user(app):
     create(app)
 
 
-def test_other_families_see_the_same_memories_in_their_own_words(app, zoo):
+def test_other_families_see_the_same_memories_in_their_own_words(
+    app: App, zoo: dict[str, str]
+) -> None:
     plain = run(
         app, "remember", content="Quaggas are extinct.\nAll of them.", metadata={"source": "book"}
     )["id"]
@@ -274,14 +287,14 @@ def test_other_families_see_the_same_memories_in_their_own_words(app, zoo):
     assert zoo["zebra"] in {hit["id"] for hit in run(app, "recall", query="zebra")["hits"]}
 
 
-def test_secrets_are_redacted_and_reported(app):
+def test_secrets_are_redacted_and_reported(app: App) -> None:
     token = "gh" + "p_" + "Zx9" * 12
     made = run(app, "create_memory", title="t", content=f"use {token}")
     assert made["redactions"] == {"github-token": 1}
     assert token not in made["content"]
 
 
-def test_statistics_count_what_the_user_has(app, zoo):
+def test_statistics_count_what_the_user_has(app: App, zoo: dict[str, str]) -> None:
     for id in (zoo["okapi"], zoo["okapi"], zoo["zebra"]):
         run(app, "get_memory", memory_id=id)
     stats = run(app, "get_stats")
@@ -302,7 +315,7 @@ def test_statistics_count_what_the_user_has(app, zoo):
     assert run(app, "get_stats", Caller(user="bob"))["total_memories"] == 0
 
 
-def test_a_retried_create_returns_the_first_memory(app):
+def test_a_retried_create_returns_the_first_memory(app: App) -> None:
     call = Call(ME, app.engine, idempotency_key="k")
     bodies = [
         app.registry.run("create_memory", {"title": "t", "content": "c"}, call).body
@@ -311,7 +324,7 @@ def test_a_retried_create_returns_the_first_memory(app):
     assert bodies[0]["id"] == bodies[1]["id"]
 
 
-def test_memories_outlive_a_rebuild_and_equal_the_log(tmp_path, at):
+def test_memories_outlive_a_rebuild_and_equal_the_log(tmp_path: Path, at: At) -> None:
     app = open_app(at(tmp_path))
     id = create(app, tags=["a"], metadata={"b": 1})
     run(app, "set_config", key="max_tags", value="7")

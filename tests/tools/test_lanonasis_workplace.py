@@ -2,6 +2,7 @@
 
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,7 +12,7 @@ from memolith.engine.configuration import KEYS
 from memolith.errors import DiskFull, MemolithError, StoreBusy
 from memolith.tools.lanonasis.memories import lanonasis
 from memolith.tools.registry import Call
-from tests.conftest import note
+from tests.conftest import At, note
 from tests.programs.served import thread
 from tests.stores import each_store
 from tests.tools.lanonasis_calls import MISSING, create, refused, run
@@ -35,7 +36,7 @@ def project(app: App) -> str:
 # Health and settings
 
 
-def test_health_tells_whether_the_model_is_loaded(app, smart):
+def test_health_tells_whether_the_model_is_loaded(app: App, smart: App) -> None:
     services = {"database": "healthy", "cache": "healthy", "embeddings": "unhealthy"}
     assert run(app, "health_check")["services"] == services
     smart.embedder.wait(30)
@@ -49,8 +50,8 @@ def test_health_tells_whether_the_model_is_loaded(app, smart):
 
 
 def test_a_setting_is_parsed_by_its_type_keeps_its_history_and_holds_in_every_process(
-    app, tmp_path, at
-):
+    app: App, tmp_path: Path, at: At
+) -> None:
     assert run(app, "get_config", key="max_memories") == {
         "key": "max_memories",
         "value": 1_000_000,
@@ -86,20 +87,22 @@ def test_a_setting_is_parsed_by_its_type_keeps_its_history_and_holds_in_every_pr
         ("embedding_model", "other", -32002, "key"),
     ],
 )
-def test_a_bad_setting_is_refused_and_leaves_no_trace(app, key, value, code, field):
+def test_a_bad_setting_is_refused_and_leaves_no_trace(
+    app: App, key: str, value: str, code: int, field: str
+) -> None:
     assert refused(app, "set_config", key=key, value=value) == (code, field)
     with app.store.reading(None) as rows:
         assert (rows.last_seq("local"), rows.records("setting", "local")) == (0, {})
 
 
-def test_an_unknown_key_is_not_found(app):
+def test_an_unknown_key_is_not_found(app: App) -> None:
     assert refused(app, "get_config", key="nope") == (-32004, "key")
 
 
 # Projects and the organisation
 
 
-def test_projects_have_unique_names_and_an_organisation(app, project):
+def test_projects_have_unique_names_and_an_organisation(app: App, project: str) -> None:
     made = run(
         app, "create_project", name="  Big   Plan ", description="Why.", organization_id="local"
     )
@@ -124,7 +127,7 @@ def test_projects_have_unique_names_and_an_organisation(app, project):
         )
 
 
-def test_one_of_many_who_want_the_same_name_gets_it(app):
+def test_one_of_many_who_want_the_same_name_gets_it(app: App) -> None:
     outcomes: list[bool] = []
 
     def make() -> None:
@@ -140,13 +143,15 @@ def test_one_of_many_who_want_the_same_name_gets_it(app):
     assert sorted(outcomes) == [False] * 7 + [True]
 
 
-def test_a_project_of_the_organisation_is_seen_by_all_of_it_and_another_by_its_owner(app, project):
+def test_a_project_of_the_organisation_is_seen_by_all_of_it_and_another_by_its_owner(
+    app: App, project: str
+) -> None:
     shared = run(app, "create_project", name="Ours", organization_id="local")["id"]
     assert [one["id"] for one in run(app, "list_projects", BOB)["projects"]] == [shared]
     assert run(app, "list_projects", Caller("other"))["projects"] == []
 
 
-def test_the_organisation_tells_real_settings_limits_and_usage(app, project):
+def test_the_organisation_tells_real_settings_limits_and_usage(app: App, project: str) -> None:
     create(app)
     run(app, "create_api_key", **KEY, project_id=project)
     run(app, "set_config", key="max_tags", value="30")
@@ -159,7 +164,7 @@ def test_the_organisation_tells_real_settings_limits_and_usage(app, project):
 # Keys of vendors
 
 
-def test_a_key_is_kept_without_ever_showing_its_value(app, project):
+def test_a_key_is_kept_without_ever_showing_its_value(app: App, project: str) -> None:
     made = run(
         app,
         "create_api_key",
@@ -193,7 +198,9 @@ def test_a_key_is_kept_without_ever_showing_its_value(app, project):
 @pytest.mark.parametrize(
     "name,value", [("environment", "staging"), ("type", "ssh_key"), ("project_id", MISSING)]
 )
-def test_each_filter_of_the_key_list_narrows_it(app, project, name, value):
+def test_each_filter_of_the_key_list_narrows_it(
+    app: App, project: str, name: str, value: Any
+) -> None:
     run(app, "create_api_key", **KEY, project_id=project)
     same = {"project_id": project, **KEY}[name]
     assert len(run(app, "list_api_keys", **{name: same})["keys"]) == 1
@@ -209,7 +216,9 @@ def test_each_filter_of_the_key_list_narrows_it(app, project, name, value):
         ("certificate", "-----BEGIN CERTIFICATE"),
     ],
 )
-def test_a_rotation_makes_a_value_that_suits_the_type_and_shows_it_once(app, project, type, begins):
+def test_a_rotation_makes_a_value_that_suits_the_type_and_shows_it_once(
+    app: App, project: str, type: str, begins: str
+) -> None:
     id = run(app, "create_api_key", **{**KEY, "type": type}, project_id=project)["id"]
     first, second = (run(app, "rotate_api_key", key_id=id) for _ in range(2))
     assert first["new_value"].startswith(begins)
@@ -220,7 +229,7 @@ def test_a_rotation_makes_a_value_that_suits_the_type_and_shows_it_once(app, pro
     assert "new_value" not in after
 
 
-def test_a_revoked_key_stays_readable_and_cannot_be_used(app, project):
+def test_a_revoked_key_stays_readable_and_cannot_be_used(app: App, project: str) -> None:
     id = run(app, "create_api_key", **KEY, project_id=project)["id"]
     gone = run(app, "revoke_api_key", key_id=id)
     assert gone == {"id": id, "is_active": False, "revoked_at": gone["revoked_at"]}
@@ -229,7 +238,7 @@ def test_a_revoked_key_stays_readable_and_cannot_be_used(app, project):
     assert refused(app, "rotate_api_key", key_id=id) == (-32005, "key_id")
 
 
-def test_keys_need_a_project_and_ids_that_are_there(app, project):
+def test_keys_need_a_project_and_ids_that_are_there(app: App, project: str) -> None:
     memory = create(app)
     for wrong in (MISSING, memory):
         assert refused(app, "create_api_key", **KEY, project_id=wrong) == (-32004, "project_id")
@@ -250,7 +259,7 @@ def test_keys_need_a_project_and_ids_that_are_there(app, project):
 # Topics
 
 
-def test_topics_make_a_tree(app):
+def test_topics_make_a_tree(app: App) -> None:
     top = run(
         app, "create_topic", name="Work", description="All of it", color="#A0b1C2", icon="bag"
     )["id"]
@@ -307,7 +316,7 @@ def _call(app):
 # Documentation
 
 
-def test_the_documentation_is_found_by_section(app):
+def test_the_documentation_is_found_by_section(app: App) -> None:
     body = run(app, "search_lanonasis_docs", query="memolith install a client")
     assert {"title", "section", "path", "excerpt", "score"} == set(body["results"][0])
     assert body["query"] == "memolith install a client"
@@ -328,7 +337,7 @@ def test_the_documentation_is_found_by_section(app):
     assert refused(app, "search_lanonasis_docs", query="x", section="blog") == (-32602, "section")
 
 
-def test_the_documentation_is_found_by_meaning_too(smart):
+def test_the_documentation_is_found_by_meaning_too(smart: App) -> None:
     smart.embedder.wait(30)
     run(smart, "search_lanonasis_docs", query="anything")
     body = run(smart, "search_lanonasis_docs", query="undo an accidental removal")
@@ -340,13 +349,13 @@ def test_the_documentation_is_found_by_meaning_too(smart):
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory):
+def served(tmp_path_factory: pytest.TempPathFactory):
     with thread(tmp_path_factory.mktemp("served")) as server:
         server.app.engine.remember(Caller(user="cleo"), note("Cleo likes figs.", id="m"))
         yield server
 
 
-def test_nothing_leaks_between_users_tenants_and_scopes(served):
+def test_nothing_leaks_between_users_tenants_and_scopes(served) -> None:
     ann, bob, far = served.key("ann"), served.key("bob"), served.key("ann", "elsewhere")
     reader, admin = (
         served.key("ann", "local", "read"),
@@ -396,7 +405,7 @@ def test_nothing_leaks_between_users_tenants_and_scopes(served):
         ("intelligence_find_related", {"memory_id": "m"}),
     ],
 )
-def test_another_users_id_needs_an_admin_key(served, tool, more):
+def test_another_users_id_needs_an_admin_key(served, tool: str, more: dict[str, Any]) -> None:
     answer = served.tool(tool, {"user_id": "cleo", **more}, served.key("bob"))
     assert (answer.status_code, answer.json()["code"], answer.json()["data"]["field"]) == (
         403,
@@ -407,7 +416,7 @@ def test_another_users_id_needs_an_admin_key(served, tool, more):
     assert served.tool(tool, {"user_id": "cleo", **more}, served.admin).status_code == 200
 
 
-def test_an_admin_sees_another_users_figures(served):
+def test_an_admin_sees_another_users_figures(served) -> None:
     served.tool("create_memory", {"title": "t", "content": "c"}, served.key("dora"))
     assert served.tool("get_stats", {"user_id": "dora"}, served.admin).json()["total_memories"] == 1
 
@@ -423,7 +432,7 @@ CODES = {
 
 
 @pytest.mark.parametrize("code", CODES)
-def test_a_tool_error_has_its_documented_code_on_every_path(served, code):
+def test_a_tool_error_has_its_documented_code_on_every_path(served, code: Any) -> None:
     tool, arguments = CODES[code]
     key = served.key("ann")
     params = {"name": tool, "arguments": arguments}
@@ -442,7 +451,7 @@ def test_a_tool_error_has_its_documented_code_on_every_path(served, code):
     assert set(rest) == {"code", "message", "data"}
 
 
-def test_no_key_and_too_many_calls_have_their_codes(tmp_path):
+def test_no_key_and_too_many_calls_have_their_codes(tmp_path: Path) -> None:
     with thread(tmp_path, calls_per_minute=2) as server:
         for key, code, status in ((None, -32001, 401), ("wrong", -32001, 401)):
             own = server.ask("POST", "/mcp/lanonasis", key, {})
@@ -456,7 +465,7 @@ def test_no_key_and_too_many_calls_have_their_codes(tmp_path):
         )
 
 
-def test_the_protocols_own_codes_stay(served):
+def test_the_protocols_own_codes_stay(served) -> None:
     key = served.key("ann")
     assert served.mcp("no/such", {}, key, "/mcp/lanonasis").json()["error"]["code"] == -32601
     unknown = served.mcp("tools/call", {"name": "nope", "arguments": {}}, key, "/mcp/lanonasis")
@@ -467,14 +476,14 @@ def test_the_protocols_own_codes_stay(served):
     assert deaf.json()["error"]["code"] == -32600
 
 
-def test_a_store_that_cannot_be_used_is_a_server_error():
+def test_a_store_that_cannot_be_used_is_a_server_error() -> None:
     worded = [lanonasis.dialect.jsonrpc(kind()) for kind in (StoreBusy, DiskFull, MemolithError)]
     assert [found and found[0] for found in worded] == [-32000, -32000, -32603]
 
 
 def test_a_vault_is_sealed_anew_and_goes_with_the_settings_to_another_store(
-    app, project, at, tmp_path
-):
+    app: App, project: str, at: At, tmp_path: Path
+) -> None:
     id = run(app, "create_api_key", project_id=project, **KEY)["id"]
     run(app, "set_config", key="max_tags", value="7")
     before = app.engine.vault.get(Caller(), id).sealed

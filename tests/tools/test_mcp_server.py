@@ -41,7 +41,7 @@ def a_big_family(count: int) -> Registry:
 
 
 @ERAS
-def test_tools_are_listed_in_their_order_with_schemas_and_annotations(mode):
+def test_tools_are_listed_in_their_order_with_schemas_and_annotations(mode) -> None:
     chosen = registry().choose("demo")
 
     async def work(client: Client) -> None:
@@ -59,7 +59,7 @@ def test_tools_are_listed_in_their_order_with_schemas_and_annotations(mode):
     with_client(chosen, mode, work)
 
 
-def test_lists_say_how_long_they_hold():
+def test_lists_say_how_long_they_hold() -> None:
     async def work(client: Client) -> None:
         tools, prompts = await client.list_tools(), await client.list_prompts()
         assert (tools.ttl_ms, tools.cache_scope) == (300_000, "private")
@@ -69,7 +69,7 @@ def test_lists_say_how_long_they_hold():
 
 
 @ERAS
-def test_long_lists_come_in_pages_that_neither_overlap_nor_skip(mode):
+def test_long_lists_come_in_pages_that_neither_overlap_nor_skip(mode) -> None:
     chosen = a_big_family(2 * PAGE + 1)
 
     async def work(client: Client) -> None:
@@ -90,7 +90,7 @@ def test_long_lists_come_in_pages_that_neither_overlap_nor_skip(mode):
 
 
 @ERAS
-def test_a_server_declares_only_what_its_families_offer(mode):
+def test_a_server_declares_only_what_its_families_offer(mode) -> None:
     async def with_offers(client: Client) -> None:
         capabilities = client.server_capabilities
         assert capabilities.prompts.list_changed
@@ -114,7 +114,7 @@ def test_a_server_declares_only_what_its_families_offer(mode):
 
 
 @ERAS
-def test_a_store_that_cannot_be_opened_is_told_by_each_call_and_the_list_is_served(mode):
+def test_a_store_that_cannot_be_opened_is_told_by_each_call_and_the_list_is_served(mode) -> None:
     def broken() -> Any:
         raise StoreCorrupt
 
@@ -130,7 +130,7 @@ def test_a_store_that_cannot_be_opened_is_told_by_each_call_and_the_list_is_serv
 
 
 @ERAS
-def test_a_crash_is_told_without_its_text(mode):
+def test_a_crash_is_told_without_its_text(mode) -> None:
     async def work(client: Client) -> None:
         failed = await client.call_tool("fail", {"kind": "crash"})
         assert failed.is_error
@@ -142,7 +142,7 @@ def test_a_crash_is_told_without_its_text(mode):
 
 @ERAS
 @pytest.mark.parametrize("key", ["", "x" * 201, 5])
-def test_a_bad_idempotency_key_is_refused(mode, key):
+def test_a_bad_idempotency_key_is_refused(mode, key: str | int) -> None:
     async def work(client: Client) -> None:
         refused = await client.call_tool(
             "add_note", {"text": "x"}, meta={"memolith/idempotency-key": key}
@@ -153,7 +153,7 @@ def test_a_bad_idempotency_key_is_refused(mode, key):
 
 
 @ERAS
-def test_unknown_resources_and_prompts_are_faults_of_the_request(mode):
+def test_unknown_resources_and_prompts_are_faults_of_the_request(mode) -> None:
     async def work(client: Client) -> None:
         for ask in (
             lambda: client.read_resource("demo://note/zz"),
@@ -171,14 +171,14 @@ def test_unknown_resources_and_prompts_are_faults_of_the_request(mode):
 
 
 @ERAS
-def test_a_client_that_cannot_ask_its_user_is_told_so(mode):
+def test_a_client_that_cannot_ask_its_user_is_told_so(mode) -> None:
     async def work(client: Client) -> None:
         assert (await client.call_tool("wipe", {})).is_error
 
     with_client(registry().choose("all"), mode, work)
 
 
-def test_every_listed_family_is_prepared_and_the_file_is_the_same_each_time():
+def test_every_listed_family_is_prepared_and_the_file_is_the_same_each_time() -> None:
     from scripts.prepared import render
 
     file = render(families())

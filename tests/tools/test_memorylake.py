@@ -18,7 +18,7 @@ from memolith.domain.callers import Caller
 from memolith.errors import MemolithError, TooLarge, Unavailable
 from memolith.settings import Settings
 from memolith.tools.registry import Call
-from tests.conftest import ME
+from tests.conftest import ME, At
 from tests.programs.children import Child, ask, cli, in_memory, scan, wait_for
 from tests.programs.served import Served, thread
 from tests.stores import each_store
@@ -85,7 +85,7 @@ def stored(app: App) -> list[Path]:
 # Samples
 
 
-def test_every_good_sample_has_the_counts_that_its_readme_states(app):
+def test_every_good_sample_has_the_counts_that_its_readme_states(app: App) -> None:
     for name, type, format, chunks, tables, figures, sheets, warning in rows("Good"):
         id = take(app, FILES / name)
         shown = run(app, "show_file", memory_id=id)
@@ -128,7 +128,9 @@ def sparse_sheet(path: Path) -> Path:
     return path
 
 
-def test_every_hostile_sample_gets_a_clear_error_and_costs_nothing_else(at, tmp_path):
+def test_every_hostile_sample_gets_a_clear_error_and_costs_nothing_else(
+    at: At, tmp_path: Path
+) -> None:
     with thread(tmp_path / "data", reader_wall_s=10) as server:
         made = [
             (zip_bomb(tmp_path / "zipbomb.xlsx"), "unpacks to"),
@@ -149,7 +151,7 @@ def test_every_hostile_sample_gets_a_clear_error_and_costs_nothing_else(at, tmp_
         assert run(server.app, "list_files")["total"] == 1
 
 
-def test_the_type_follows_from_the_content_and_not_from_the_name(app, tmp_path):
+def test_the_type_follows_from_the_content_and_not_from_the_name(app: App, tmp_path: Path) -> None:
     shutil.copy(FILES / "report.pdf", tmp_path / "wrong.txt")
     (tmp_path / "table.dat").write_bytes(b"a\tb\n1\t2\n3\t4\n")
     (tmp_path / "value.txt").write_text('{"name": "Ann", "cities": ["\\u5317\\u4eac"]}')
@@ -168,7 +170,7 @@ def test_the_type_follows_from_the_content_and_not_from_the_name(app, tmp_path):
         ("sjis.txt", "日本語の文書"),
     ],
 )
-def test_a_text_is_read_in_its_own_encoding(app, name, text):
+def test_a_text_is_read_in_its_own_encoding(app: App, name: str, text: str) -> None:
     chunks = run(app, "show_file", memory_id=take(app, FILES / name))["chunks"]
     assert text in chunks[0]["text"]
 
@@ -176,7 +178,7 @@ def test_a_text_is_read_in_its_own_encoding(app, name, text):
 # Chunks and their places
 
 
-def test_every_chunk_of_a_sheet_has_its_cells_and_repeats_the_header(app):
+def test_every_chunk_of_a_sheet_has_its_cells_and_repeats_the_header(app: App) -> None:
     shown = run(app, "show_file", memory_id=take(app, FILES / "book.xlsx"), limit=100)
     assert all(
         column in shown["summary"]
@@ -197,7 +199,9 @@ def test_every_chunk_of_a_sheet_has_its_cells_and_repeats_the_header(app):
     assert "Zahlen!B3:C5" in [chunk["locator"] for chunk in shown["chunks"]]
 
 
-def test_pages_headings_lines_and_slides_are_the_places_of_other_files(app, tmp_path):
+def test_pages_headings_lines_and_slides_are_the_places_of_other_files(
+    app: App, tmp_path: Path
+) -> None:
     guide = write(
         tmp_path,
         "guide.md",
@@ -221,7 +225,7 @@ def test_pages_headings_lines_and_slides_are_the_places_of_other_files(app, tmp_
     assert page[0]["text"] == "Head\nPara & text\n1"
 
 
-def test_a_summary_consists_of_sentences_of_the_file(app, tmp_path):
+def test_a_summary_consists_of_sentences_of_the_file(app: App, tmp_path: Path) -> None:
     text = (
         "Otters sleep afloat. Otters hold hands while they sleep afloat on the sea. Bread was cheap. "
         "Otters eat fish."
@@ -233,7 +237,7 @@ def test_a_summary_consists_of_sentences_of_the_file(app, tmp_path):
     assert all(sentence in text for sentence in re.findall(r"[^.]+\.", summary))
 
 
-def test_what_one_item_cannot_hold_is_left_out_with_a_warning(at, tmp_path):
+def test_what_one_item_cannot_hold_is_left_out_with_a_warning(at: At, tmp_path: Path) -> None:
     app = open_app(at(tmp_path / "data"))
     app.engine.limits = app.engine.limits._replace(item_bytes=3000)
     lines = "\n".join(f"Line {number} tells of animal {number}." for number in range(1000))
@@ -246,7 +250,7 @@ def test_what_one_item_cannot_hold_is_left_out_with_a_warning(at, tmp_path):
 
 
 @each_store
-def test_the_same_bytes_are_one_document_per_user(app, tmp_path):
+def test_the_same_bytes_are_one_document_per_user(app: App, tmp_path: Path) -> None:
     path = write(tmp_path, "a.txt", "The zebra is striped.")
     first = take(app, path)
     assert first.startswith("ds-")
@@ -259,7 +263,9 @@ def test_the_same_bytes_are_one_document_per_user(app, tmp_path):
 
 
 @each_store
-def test_a_deleted_file_comes_back_when_it_is_restored_or_taken_again(app, tmp_path):
+def test_a_deleted_file_comes_back_when_it_is_restored_or_taken_again(
+    app: App, tmp_path: Path
+) -> None:
     path = write(tmp_path, "a.txt", "The zebra is striped.")
     id = take(app, path)
     for back in (lambda: run(app, "restore_item", id=id), lambda: take(app, path)):
@@ -271,7 +277,7 @@ def test_a_deleted_file_comes_back_when_it_is_restored_or_taken_again(app, tmp_p
         assert search(app, "zebra")[0]["id"] == id
 
 
-def test_erase_leaves_no_byte_of_a_file_and_it_can_be_taken_again(tmp_path):
+def test_erase_leaves_no_byte_of_a_file_and_it_can_be_taken_again(tmp_path: Path) -> None:
     with in_memory() as folder:
         app = open_app(Settings(data=folder / "data", embedder="none"))
         path = write(tmp_path, "secretive-name.txt", "The quagga lives on in one place only.")
@@ -288,7 +294,7 @@ def test_erase_leaves_no_byte_of_a_file_and_it_can_be_taken_again(tmp_path):
         app.close()
 
 
-def test_only_the_owner_sees_a_file(app, tmp_path):
+def test_only_the_owner_sees_a_file(app: App, tmp_path: Path) -> None:
     id = take(app, write(tmp_path, "a.txt", "The zebra is striped."))
     assert search(app, "zebra", caller=OTHER) == []
     for tool, arguments in (
@@ -305,14 +311,16 @@ def test_only_the_owner_sees_a_file(app, tmp_path):
         assert (name, path.read_text()) == ("a.txt", "The zebra is striped.")
 
 
-def test_a_document_that_is_no_file_is_not_shown_as_one(app):
+def test_a_document_that_is_no_file_is_not_shown_as_one(app: App) -> None:
     id = run(app, "remember", kind="document", content="The zebra is striped.")["id"]
     for tool in ("show_file", "delete_file", "reread_file"):
         outcome = app.registry.run(tool, {"memory_id": id}, Call(ME, app.engine))
         assert outcome.error.status == 404
 
 
-def test_a_stored_file_keeps_its_base_name_whatever_path_came_with_it(app, tmp_path):
+def test_a_stored_file_keeps_its_base_name_whatever_path_came_with_it(
+    app: App, tmp_path: Path
+) -> None:
     path = write(tmp_path, "a.txt", "The zebra is striped.")
     for name, wanted in (
         ("../../etc/passwd", "passwd"),
@@ -326,7 +334,7 @@ def test_a_stored_file_keeps_its_base_name_whatever_path_came_with_it(app, tmp_p
         assert item.title == wanted
 
 
-def test_reading_again_brings_back_what_the_file_says(app, tmp_path):
+def test_reading_again_brings_back_what_the_file_says(app: App, tmp_path: Path) -> None:
     id = take(app, write(tmp_path, "a.txt", "The zebra is striped."))
     run(app, "revise", id=id, content="stale")
     assert not search(app, "zebra")
@@ -334,7 +342,9 @@ def test_reading_again_brings_back_what_the_file_says(app, tmp_path):
     assert search(app, "zebra")[0]["cite"] == "lines 1-1"
 
 
-def test_secrets_in_a_file_are_not_searched_and_a_refusal_of_them_leaves_no_trace(at, tmp_path):
+def test_secrets_in_a_file_are_not_searched_and_a_refusal_of_them_leaves_no_trace(
+    at: At, tmp_path: Path
+) -> None:
     path = write(tmp_path, "a.txt", "The key is AKIAIOSFODNN7EXAMPLE for the zebra.")
     app = open_app(at(tmp_path / "redacts"))
     take(app, path)
@@ -348,7 +358,7 @@ def test_secrets_in_a_file_are_not_searched_and_a_refusal_of_them_leaves_no_trac
     app.close()
 
 
-def test_a_file_that_is_too_large_is_refused(at, tmp_path):
+def test_a_file_that_is_too_large_is_refused(at: At, tmp_path: Path) -> None:
     app = open_app(Settings(data=tmp_path / "data", embedder="none", file_bytes=10))
     with pytest.raises(TooLarge):
         take(app, write(tmp_path, "a.txt", "The zebra is striped."))
@@ -360,7 +370,7 @@ def test_a_file_that_is_too_large_is_refused(at, tmp_path):
 
 
 @each_store
-def test_metadata_counts_files_by_type_and_shows_samples(app, tmp_path):
+def test_metadata_counts_files_by_type_and_shows_samples(app: App, tmp_path: Path) -> None:
     for name in ("book.xlsx", "old.xls", "report.pdf", "data.csv", "doc.docx"):
         take(app, FILES / name)
     told = run(app, "get_memorylake_metadata")["result"]
@@ -385,24 +395,24 @@ def animals(app: App, folder: Path) -> None:
         take(app, write(folder, name, text))
 
 
-def test_the_cleaned_query_finds_words(app, tmp_path):
+def test_the_cleaned_query_finds_words(app: App, tmp_path: Path) -> None:
     animals(app, tmp_path)
     assert names(app, "zebra") == ["zebra.txt"]
     assert names(app, "horse")[0] == "horse.txt"
 
 
-def test_keywords_add_words(app, tmp_path):
+def test_keywords_add_words(app: App, tmp_path: Path) -> None:
     animals(app, tmp_path)
     assert names(app, "zebra", keywords=("field",)) == ["zebra.txt", "horse.txt"]
 
 
-def test_boosted_words_count_more(app, tmp_path):
+def test_boosted_words_count_more(app: App, tmp_path: Path) -> None:
     animals(app, tmp_path)
     assert names(app, "plain field")[0] == "zebra.txt"
     assert names(app, "plain field", boosts=("field",))[0] == "horse.txt"
 
 
-def test_files_with_a_named_entity_come_first(app, tmp_path):
+def test_files_with_a_named_entity_come_first(app: App, tmp_path: Path) -> None:
     animals(app, tmp_path)
     assert names(app, "zebra runs plain", keywords=("acme tools",))[0] == "zebra.txt"
     assert (
@@ -411,14 +421,16 @@ def test_files_with_a_named_entity_come_first(app, tmp_path):
     )
 
 
-def test_the_rewritten_query_is_what_the_model_is_asked(smart, tmp_path):
+def test_the_rewritten_query_is_what_the_model_is_asked(smart: App, tmp_path: Path) -> None:
     animals(smart, tmp_path)
     smart.do_upkeep()
     assert names(smart, "runs", dense="An animal with stripes in Africa.")[0] == "zebra.txt"
     assert names(smart, "runs", dense="A shop for carpenters.")[0] == "acme.txt"
 
 
-def test_an_empty_field_follows_from_the_others_and_nothing_at_all_is_refused(app, tmp_path):
+def test_an_empty_field_follows_from_the_others_and_nothing_at_all_is_refused(
+    app: App, tmp_path: Path
+) -> None:
     animals(app, tmp_path)
     for parts in (
         {"cleaned": "zebra"},
@@ -437,7 +449,7 @@ def test_an_empty_field_follows_from_the_others_and_nothing_at_all_is_refused(ap
 
 
 @each_store
-def test_chinese_is_found_by_pairs_of_characters(app, tmp_path):
+def test_chinese_is_found_by_pairs_of_characters(app: App, tmp_path: Path) -> None:
     take(
         app,
         write(
@@ -451,7 +463,7 @@ def test_chinese_is_found_by_pairs_of_characters(app, tmp_path):
     assert names(app, "更换电池") == ["手册.txt"]
 
 
-def test_every_hit_cites_its_place(app):
+def test_every_hit_cites_its_place(app: App) -> None:
     for name in ("book.xlsx", "report.pdf"):
         take(app, FILES / name)
     assert search(app, "Zürich naïve forecast")[0]["cite"] == "page 1"
@@ -461,7 +473,7 @@ def test_every_hit_cites_its_place(app):
     assert re.fullmatch(r"Sales 2024!A\d+:F\d+", hit["cite"])
 
 
-def test_fetch_gives_a_plain_map_and_names_unknown_ids_in_a_warning(app):
+def test_fetch_gives_a_plain_map_and_names_unknown_ids_in_a_warning(app: App) -> None:
     id = take(app, FILES / "book.xlsx")
     body = run(app, "fetch_memory", memory_ids=[id, "ds-nope"])
     assert body["warnings"] == ["There is no file 'ds-nope'."]
@@ -477,7 +489,7 @@ def test_fetch_gives_a_plain_map_and_names_unknown_ids_in_a_warning(app):
     assert (outcome.error.status, outcome.body["field"]) == (404, "memory_ids")
 
 
-def test_lists_of_files_and_of_chunks_have_pages(app, tmp_path):
+def test_lists_of_files_and_of_chunks_have_pages(app: App, tmp_path: Path) -> None:
     animals(app, tmp_path)
     assert [one["name"] for one in run(app, "list_files", limit=2)["files"]] == [
         "acme.txt",
@@ -494,7 +506,7 @@ def test_lists_of_files_and_of_chunks_have_pages(app, tmp_path):
 
 
 @pytest.fixture
-def bucket(monkeypatch):
+def bucket(monkeypatch: pytest.MonkeyPatch):
     """A server on this machine that speaks S3, and a bucket there."""
     server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
     server.start()
@@ -511,7 +523,7 @@ def bucket(monkeypatch):
     server.stop()
 
 
-def test_files_lie_in_a_bucket_where_that_is_chosen(bucket, tmp_path):
+def test_files_lie_in_a_bucket_where_that_is_chosen(bucket, tmp_path: Path) -> None:
     app = open_app(
         Settings(
             data=tmp_path / "data", embedder="none", files="s3://zoo/papers", runner_preload=()
@@ -538,7 +550,9 @@ def test_files_lie_in_a_bucket_where_that_is_chosen(bucket, tmp_path):
     app.close()
 
 
-def test_a_file_that_is_gone_and_a_bucket_that_is_not_there_are_told_plainly(bucket, tmp_path):
+def test_a_file_that_is_gone_and_a_bucket_that_is_not_there_are_told_plainly(
+    bucket, tmp_path: Path
+) -> None:
     app = open_app(Settings(data=tmp_path / "data", embedder="none", files="s3://zoo"))
     id = take(app, path := write(tmp_path, "a.txt", "The zebra is striped."))
     bucket.objects.all().delete()
@@ -554,7 +568,7 @@ def test_a_file_that_is_gone_and_a_bucket_that_is_not_there_are_told_plainly(buc
     app.close()
 
 
-def test_a_backup_holds_the_files_too(tmp_path):
+def test_a_backup_holds_the_files_too(tmp_path: Path) -> None:
     ask(tmp_path / "data", "ingest", str(FILES / "notes.md"), str(FILES / "report.pdf"))
     ask(tmp_path / "data", "backup", str(tmp_path / "all.db"))
     ask(tmp_path / "again", "restore-backup", str(tmp_path / "all.db"))
@@ -566,7 +580,7 @@ def test_a_backup_holds_the_files_too(tmp_path):
     app.close()
 
 
-def test_files_lie_in_a_folder_where_that_is_chosen(tmp_path):
+def test_files_lie_in_a_folder_where_that_is_chosen(tmp_path: Path) -> None:
     app = open_app(
         Settings(data=tmp_path / "data", embedder="none", files=str(tmp_path / "shared"))
     )
@@ -593,13 +607,13 @@ def upload(
 
 
 @pytest.fixture
-def served(tmp_path):
+def served(tmp_path: Path):
     with thread(tmp_path / "data", file_bytes=1_000_000) as made:
         made.app.address = made.url
         yield made
 
 
-def test_an_upload_is_kept_and_found_and_its_address_works_without_a_key(served):
+def test_an_upload_is_kept_and_found_and_its_address_works_without_a_key(served) -> None:
     answer = upload(served, FILES / "book.xlsx")
     assert answer.status_code == 200, answer.text
     assert answer.json()["sheet_names"][0] == "Sales 2024"
@@ -615,7 +629,7 @@ def test_an_upload_is_kept_and_found_and_its_address_works_without_a_key(served)
     assert got.headers["x-content-type-options"] == "nosniff"
 
 
-def test_an_address_that_was_changed_or_is_over_gives_nothing(served, tmp_path):
+def test_an_address_that_was_changed_or_is_over_gives_nothing(served, tmp_path: Path) -> None:
     ids = [upload(served, FILES / name).json()["id"] for name in ("notes.md", "data.csv")]
     url = run(served.app, "fetch_memory", memory_ids=ids)[ids[0]]["presigned_url"]
     other = run(served.app, "fetch_memory", memory_ids=ids)[ids[1]]["presigned_url"]
@@ -635,7 +649,7 @@ def test_an_address_that_was_changed_or_is_over_gives_nothing(served, tmp_path):
     assert httpx2.get(url).status_code == 404
 
 
-def test_a_bad_upload_is_refused_and_leaves_no_trace(served, tmp_path):
+def test_a_bad_upload_is_refused_and_leaves_no_trace(served, tmp_path: Path) -> None:
     large = tmp_path / "large.txt"
     large.write_bytes(b"zebra " * 200_000)
     key = {"Authorization": f"Bearer {served.key()}"}
@@ -668,7 +682,7 @@ def test_a_bad_upload_is_refused_and_leaves_no_trace(served, tmp_path):
     assert stored(served.app) == []
 
 
-def test_a_read_only_server_takes_no_files(tmp_path):
+def test_a_read_only_server_takes_no_files(tmp_path: Path) -> None:
     with thread(tmp_path / "data", read_only=True) as server:
         assert upload(server, FILES / "notes.md").status_code == 404
 
@@ -676,7 +690,7 @@ def test_a_read_only_server_takes_no_files(tmp_path):
 # The command line
 
 
-def test_ingest_takes_folders_and_patterns_and_only_what_is_new(tmp_path):
+def test_ingest_takes_folders_and_patterns_and_only_what_is_new(tmp_path: Path) -> None:
     folder = tmp_path / "papers"
     (folder / "deep" / ".hidden").mkdir(parents=True)
     write(folder, "sales.csv", SALES)
@@ -703,7 +717,7 @@ def test_ingest_takes_folders_and_patterns_and_only_what_is_new(tmp_path):
     assert cli(data, "ingest", str(tmp_path / "nothing")).returncode == 2
 
 
-def test_ingest_watches_a_folder(tmp_path):
+def test_ingest_watches_a_folder(tmp_path: Path) -> None:
     folder, data = tmp_path / "papers", tmp_path / "data"
     folder.mkdir()
     app = open_app(Settings(data=data, embedder="none"))

@@ -45,7 +45,7 @@ def keywords(schema: Any, named: bool = False) -> set[str]:
 
 
 @pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
-def test_schemas_are_valid_flat_and_without_titles(tool):
+def test_schemas_are_valid_flat_and_without_titles(tool: Any) -> None:
     for schema in (tool.input_schema, tool.output_schema):
         jsonschema.Draft202012Validator.check_schema(schema)
         assert schema["type"] == "object"
@@ -71,7 +71,9 @@ def test_schemas_are_valid_flat_and_without_titles(tool):
         ("tidy", {}),
     ],
 )
-def test_a_result_fits_its_schema_and_the_arguments_theirs(name, arguments):
+def test_a_result_fits_its_schema_and_the_arguments_theirs(
+    name: str, arguments: dict[str, Any]
+) -> None:
     tool = DEMO.find(name)
     jsonschema.validate(arguments, tool.input_schema)
     outcome = run(name, arguments)
@@ -126,7 +128,9 @@ def test_a_result_fits_its_schema_and_the_arguments_theirs(name, arguments):
         ("saved_prompts", {"action": "save", "name": "x"}, "text", "required"),
     ],
 )
-def test_bad_arguments_are_refused_and_the_field_is_named(name, arguments, field, says):
+def test_bad_arguments_are_refused_and_the_field_is_named(
+    name: str, arguments: dict[str, Any], field: str, says: str
+) -> None:
     outcome = run(name, arguments)
     assert not outcome.ok
     assert outcome.error.status == 400
@@ -136,11 +140,11 @@ def test_bad_arguments_are_refused_and_the_field_is_named(name, arguments, field
     outcome.text.encode()
 
 
-def test_a_refused_value_is_kept_for_dialects_that_show_it():
+def test_a_refused_value_is_kept_for_dialects_that_show_it() -> None:
     assert run("list_notes", {"limit": 99}).error.value == 99
 
 
-def test_nesting_without_end_is_refused():
+def test_nesting_without_end_is_refused() -> None:
     deep: Any = 1
     for _ in range(5_000):
         deep = [deep]
@@ -149,26 +153,28 @@ def test_nesting_without_end_is_refused():
     assert "64 levels" in outcome.body["message"]
 
 
-def test_null_stands_for_an_optional_argument_that_was_left_out():
+def test_null_stands_for_an_optional_argument_that_was_left_out() -> None:
     assert run("list_notes", {"order": None}).body == run("list_notes", {}).body
     assert DEMO.find("list_notes").input_schema["properties"]["order"]["type"] == "string"
 
 
-def test_an_empty_addition_is_left_out_of_the_result_and_a_null_stays():
+def test_an_empty_addition_is_left_out_of_the_result_and_a_null_stays() -> None:
     body = run("get_note", {"note_id": "one"}).body
     assert "warnings" not in body
     assert body["title"] is None
 
 
 @pytest.mark.parametrize("kind", ERRORS)
-def test_every_error_is_worded_by_the_family(kind):
+def test_every_error_is_worded_by_the_family(kind: Any) -> None:
     plain, coded = run("fail", {"kind": kind}), run("coded_fail", {"kind": kind})
     assert plain.body == {"error": kind, "message": plain.error.message, "field": "kind"}
     assert coded.body.keys() == {"code", "message", "data"}
     assert type(coded.error) is ERRORS[kind]
 
 
-def test_a_crash_is_logged_under_its_request_and_its_text_is_not_shown(caplog):
+def test_a_crash_is_logged_under_its_request_and_its_text_is_not_shown(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     with caplog.at_level(logging.INFO):
         outcome = run("fail", {"kind": "crash"}, request_id="r-17")
     assert outcome.error.status == 500
@@ -180,18 +186,18 @@ def test_a_crash_is_logged_under_its_request_and_its_text_is_not_shown(caplog):
     )
 
 
-def test_bad_input_leaves_no_trace_in_the_log(caplog):
+def test_bad_input_leaves_no_trace_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
     run("get_note", {"note_id": 5})
     assert caplog.text == ""
 
 
-def test_an_unknown_tool_is_not_found():
+def test_an_unknown_tool_is_not_found() -> None:
     outcome = run("nope", {})
     assert outcome.error.status == 404
     assert "nope" in outcome.body["message"]
 
 
-def test_a_tool_needs_its_scope():
+def test_a_tool_needs_its_scope() -> None:
     reader = frozenset(("read",))
     assert run("get_note", {"note_id": "one"}, scopes=reader).ok
     refused = run("add_note", {"text": "x"}, scopes=reader)
@@ -204,7 +210,7 @@ def test_a_tool_needs_its_scope():
     ]
 
 
-def test_a_question_to_the_user_gets_out():
+def test_a_question_to_the_user_gets_out() -> None:
     def ask(message: str, schema: Any) -> None:
         raise InputNeeded(message, schema)
 
@@ -216,7 +222,7 @@ def test_a_question_to_the_user_gets_out():
     assert run("wipe", {}, elicit=lambda message, schema: None).body == {"text": "declined"}
 
 
-def test_profiles_choose_what_is_seen():
+def test_profiles_choose_what_is_seen() -> None:
     def names(profile: str, **more: bool) -> list[str]:
         return [tool.name for tool in DEMO.choose(profile, **more).tools]
 
@@ -232,24 +238,24 @@ def test_profiles_choose_what_is_seen():
 
 
 @pytest.mark.parametrize("profile", ["manage", "tidy", "nope", "", "demo,,coded"])
-def test_an_unknown_profile_is_refused_with_the_families_named(profile):
+def test_an_unknown_profile_is_refused_with_the_families_named(profile: str) -> None:
     with pytest.raises(InvalidInput, match="demo, coded"):
         DEMO.choose(profile)
 
 
-def test_a_tool_outside_the_profile_cannot_be_run():
+def test_a_tool_outside_the_profile_cannot_be_run() -> None:
     assert (
         DEMO.choose("demo", read_only=True).run("add_note", {"text": "x"}, call()).error.status
         == 404
     )
 
 
-def test_two_tools_of_one_name_are_refused():
+def test_two_tools_of_one_name_are_refused() -> None:
     with pytest.raises(ValueError, match="same name"):
         Registry([*families(), *families()])
 
 
-def test_action_tools_publish_one_flat_object():
+def test_action_tools_publish_one_flat_object() -> None:
     tool = DEMO.find("saved_prompts")
     assert list(tool.input_schema["properties"]) == ["action", "name", "text", "limit"]
     assert tool.input_schema["required"] == ["action"]
@@ -270,7 +276,7 @@ def make(function: Any, **more: Any) -> Registry:
     return Registry([family])
 
 
-def test_models_are_built_when_they_are_first_needed():
+def test_models_are_built_when_they_are_first_needed() -> None:
     def lazy(call: Call, *, count: int = 1) -> Body:
         """Never called."""
         raise NotImplementedError
@@ -281,7 +287,7 @@ def test_models_are_built_when_they_are_first_needed():
     assert "model" in vars(shape)
 
 
-def test_a_check_of_the_author_words_its_own_refusal():
+def test_a_check_of_the_author_words_its_own_refusal() -> None:
     from pydantic import AfterValidator
 
     def even(value: int) -> int:
@@ -311,7 +317,9 @@ def test_a_check_of_the_author_words_its_own_refusal():
 @pytest.mark.parametrize(
     "tool", [tool for family in app.families() for tool in family.tools], ids=lambda tool: tool.name
 )
-def test_every_tool_has_a_good_name_words_a_shape_strict_arguments_and_fitting_traits(tool):
+def test_every_tool_has_a_good_name_words_a_shape_strict_arguments_and_fitting_traits(
+    tool: Any,
+) -> None:
     assert re.fullmatch(r"[A-Za-z0-9_.-]{1,128}", tool.name)
     assert tool.description
     assert tool.output_schema["properties"]

@@ -73,7 +73,7 @@ def refused(app: App, tool: str, caller: Caller = ME, **arguments: str) -> Memol
     return outcome.error
 
 
-def test_a_runner_keeps_its_variables_and_answers_in_the_documented_envelope(opened):
+def test_a_runner_keeps_its_variables_and_answers_in_the_documented_envelope(opened: Any) -> None:
     app = opened()
     executor = create(app)
     assert re.fullmatch(r"executor-[0-9a-f]{32}", executor)
@@ -93,7 +93,7 @@ def test_a_runner_keeps_its_variables_and_answers_in_the_documented_envelope(ope
     assert ran["duration_ms"] >= 0
 
 
-def test_an_exception_is_part_of_the_answer_and_shows_the_line(opened):
+def test_an_exception_is_part_of_the_answer_and_shows_the_line(opened: Any) -> None:
     app = opened()
     executor = create(app)
     error = run(app, executor, "def f():\n    return 1 / 0\nprint('before')\nf()")
@@ -105,7 +105,7 @@ def test_an_exception_is_part_of_the_answer_and_shows_the_line(opened):
     assert run(app, executor, "import sys; sys.exit(3)")["error"] == "SystemExit: 3"
 
 
-def test_a_runner_belongs_to_who_made_it(opened):
+def test_a_runner_belongs_to_who_made_it(opened: Any) -> None:
     app = opened()
     executor = create(app)
     for caller in (Caller(user="eve"), Caller(tenant="other")):
@@ -117,7 +117,7 @@ def test_a_runner_belongs_to_who_made_it(opened):
     assert others != executor
 
 
-def test_a_runner_that_died_answers_again_under_its_id_and_says_so(opened):
+def test_a_runner_that_died_answers_again_under_its_id_and_says_so(opened: Any) -> None:
     app = opened()
     executor = create(app)
     assert run(app, executor, "x = 1\nimport ctypes\nctypes.string_at(0)")["error"] == (
@@ -150,7 +150,9 @@ LIMITS = [
 
 
 @pytest.mark.parametrize("name,value,code,reason,kept", LIMITS, ids=[limit[0] for limit in LIMITS])
-def test_a_limit_stops_what_passes_it(opened, name, value, code, reason, kept):
+def test_a_limit_stops_what_passes_it(
+    opened: Any, name: Any, value: Any, code: Any, reason: Any, kept: Any
+) -> None:
     app = opened(**{name: value})
     executor = create(app)
     run(app, executor, "kept = True")
@@ -161,7 +163,7 @@ def test_a_limit_stops_what_passes_it(opened, name, value, code, reason, kept):
         assert run(app, executor, "print(kept)")["stdout"] == "True\n"
 
 
-def test_what_is_printed_is_cut_at_its_limit(opened):
+def test_what_is_printed_is_cut_at_its_limit(opened: Any) -> None:
     app = opened(output_kb=1)
     executor = create(app)
     ran = run(app, executor, "print('x' * 5000)")
@@ -169,7 +171,7 @@ def test_what_is_printed_is_cut_at_its_limit(opened):
     assert run(app, executor, "print('y')")["stdout"] == "y\n"
 
 
-def test_one_runner_too_many_ends_the_one_that_was_not_used_for_longest(opened):
+def test_one_runner_too_many_ends_the_one_that_was_not_used_for_longest(opened: Any) -> None:
     app = opened(count=2)
     first, second = create(app), create(app)
     run(app, first, "x = 1")
@@ -178,7 +180,7 @@ def test_one_runner_too_many_ends_the_one_that_was_not_used_for_longest(opened):
     assert run(app, second, "1")["restarted"] is True
 
 
-def test_a_runner_that_was_not_used_for_long_is_ended(opened):
+def test_a_runner_that_was_not_used_for_long_is_ended(opened: Any) -> None:
     app = opened(idle_s=0)
     executor = create(app)
     assert run(app, executor, "1")["restarted"] is True
@@ -186,7 +188,7 @@ def test_a_runner_that_was_not_used_for_long_is_ended(opened):
     assert (app.sandbox.runners, app.sandbox.zygotes) == ({}, {})
 
 
-def test_no_code_runs_where_it_is_switched_off_and_the_answer_says_why(opened):
+def test_no_code_runs_where_it_is_switched_off_and_the_answer_says_why(opened: Any) -> None:
     app = opened(mode="off")
     error = refused(app, "create_memory_code_runner")
     assert error.status == 503
@@ -197,7 +199,9 @@ def test_no_code_runs_where_it_is_switched_off_and_the_answer_says_why(opened):
 
 
 @pytest.mark.parametrize("system", ["darwin", "win32"])
-def test_other_systems_refuse_and_name_the_way_out(tmp_path, monkeypatch, system):
+def test_other_systems_refuse_and_name_the_way_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, system: str
+) -> None:
     monkeypatch.setattr(sys, "platform", system)
     mode, reason = LinuxSandbox(tmp_path, Bounds()).state
     assert mode == "none"
@@ -205,14 +209,14 @@ def test_other_systems_refuse_and_name_the_way_out(tmp_path, monkeypatch, system
     assert "container" in reason
 
 
-def test_modules_are_loaded_ahead(opened):
+def test_modules_are_loaded_ahead(opened: Any) -> None:
     app = opened(preload=("colorsys", "no_such_module"))
     assert (
         run(app, create(app), "import sys; print('colorsys' in sys.modules)")["stdout"] == "True\n"
     )
 
 
-def test_settings_come_from_the_environment():
+def test_settings_come_from_the_environment() -> None:
     chosen = load(
         environ={
             "MEMOLITH_RUNNER_WALL_S": "5",
@@ -225,7 +229,7 @@ def test_settings_come_from_the_environment():
     assert chosen.runner_preload == ("json", "csv")
 
 
-def test_doctor_and_create_tell_the_mode(opened):
+def test_doctor_and_create_tell_the_mode(opened: Any) -> None:
     app = opened()
     mode = app.sandbox.state[0]
     assert mode in ("namespace", "landlock")
@@ -249,7 +253,9 @@ def test_doctor_and_create_tell_the_mode(opened):
     assert json.loads(shown.stdout)["code runner"].startswith(mode)
 
 
-def test_the_file_of_a_document_can_be_read_and_only_under_its_name(tmp_path, opened):
+def test_the_file_of_a_document_can_be_read_and_only_under_its_name(
+    tmp_path: Path, opened: Any
+) -> None:
     app = opened()
     (tmp_path / "blob").write_text("1,2\n3,4\n")
 
@@ -276,7 +282,7 @@ def test_the_file_of_a_document_can_be_read_and_only_under_its_name(tmp_path, op
     )
 
 
-def test_a_call_that_is_cancelled_ends_soon_and_keeps_the_variables(opened):
+def test_a_call_that_is_cancelled_ends_soon_and_keeps_the_variables(opened: Any) -> None:
     app = opened()
     executor = app.sandbox.create(OWNER)
     ran = app.sandbox.run(OWNER, executor, "x = 1\nwhile True: pass", nullcontext, lambda: True)
@@ -291,7 +297,7 @@ def state_of(pid: int) -> str:
         return "gone"
 
 
-def test_nothing_runs_between_calls(opened):
+def test_nothing_runs_between_calls(opened: Any) -> None:
     app = opened()
     executor = create(app)
     run(
@@ -305,7 +311,7 @@ def test_nothing_runs_between_calls(opened):
     assert state_of(pid) == "T"
 
 
-def test_no_process_and_no_folder_outlives_its_server(tmp_path, opened):
+def test_no_process_and_no_folder_outlives_its_server(tmp_path: Path, opened: Any) -> None:
     code = (
         "import os, sys\nfrom pathlib import Path\nfrom memolith.sandbox.runners import LinuxSandbox\n"
         "from memolith.engine.ports import Bounds\nbox = LinuxSandbox(Path(sys.argv[1]), Bounds())\n"
@@ -334,7 +340,7 @@ def test_no_process_and_no_folder_outlives_its_server(tmp_path, opened):
     assert [name for name in left if not name.startswith(f"memolith-runner-{os.getpid()}-")] == []
 
 
-def test_a_file_is_read_by_a_function_that_sees_nothing_else(tmp_path, opened):
+def test_a_file_is_read_by_a_function_that_sees_nothing_else(tmp_path: Path, opened: Any) -> None:
     sandbox, file = opened().sandbox, tmp_path / "a.json"
     file.write_text('{"a": [1, 2], "b": "é"}')
     assert json.loads(sandbox.read("json:load", file, Bounds())) == {"a": [1, 2], "b": "é"}
@@ -352,7 +358,9 @@ def test_a_file_is_read_by_a_function_that_sees_nothing_else(tmp_path, opened):
         sandbox.read("json:load", file, Bounds(output_kb=1))
 
 
-def test_files_are_read_in_a_plain_child_where_there_is_no_sandbox(tmp_path, opened):
+def test_files_are_read_in_a_plain_child_where_there_is_no_sandbox(
+    tmp_path: Path, opened: Any
+) -> None:
     sandbox, file = opened(mode="off").sandbox, tmp_path / "a.json"
     file.write_text("[1]")
     assert json.loads(sandbox.read("json:load", file, Bounds())) == [1]
@@ -364,7 +372,7 @@ def test_files_are_read_in_a_plain_child_where_there_is_no_sandbox(tmp_path, ope
 
 
 @pytest.mark.parametrize("column", HEADERS)
-def test_the_table_of_calls_is_that_of_the_kernel(column):
+def test_the_table_of_calls_is_that_of_the_kernel(column: Any) -> None:
     if not HEADERS[column].exists():
         pytest.skip("the headers of the kernel are not here")
     text = HEADERS[column].read_text()
@@ -388,7 +396,7 @@ def test_the_table_of_calls_is_that_of_the_kernel(column):
 
 
 @pytest.mark.full
-def test_the_promised_packages_are_there_and_matplotlib_is_not(opened):
+def test_the_promised_packages_are_there_and_matplotlib_is_not(opened: Any) -> None:
     app = opened()
     executor = create(app)
     code = "import numpy, openpyxl, pandas, scipy, sklearn, xgboost, xlrd\nprint('all')"

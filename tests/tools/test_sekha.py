@@ -4,6 +4,7 @@ import json
 import shutil
 import subprocess
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -95,7 +96,7 @@ def suggested(app: App, **more: Any) -> list[str]:
 # Storing and reading back
 
 
-def test_the_documented_store_example_answers_as_documented(app):
+def test_the_documented_store_example_answers_as_documented(app: App) -> None:
     made = run(
         app,
         "memory_store",
@@ -124,7 +125,7 @@ def test_the_documented_store_example_answers_as_documented(app):
     }
 
 
-def test_a_folder_may_be_left_out_and_is_a_tidy_path(app):
+def test_a_folder_may_be_left_out_and_is_a_tidy_path(app: App) -> None:
     made = run(app, "memory_store", label="Plain", messages=OAUTH)
     assert made["folder"] == "/"
     about = run(app, "memory_get_context", conversation_id=made["id"])
@@ -156,14 +157,16 @@ def test_a_folder_may_be_left_out_and_is_a_tidy_path(app):
         {"messages": [{"role": "user", "content": "x", "timestamp": "soon"}]},
     ],
 )
-def test_a_bad_conversation_is_refused_by_name_and_leaves_no_trace(app, wrong):
+def test_a_bad_conversation_is_refused_by_name_and_leaves_no_trace(
+    app: App, wrong: dict[str, Any]
+) -> None:
     status, words = refused(app, "memory_store", **{"label": "Fine", "messages": OAUTH, **wrong})
     assert status == 400
     assert next(iter(wrong)) in words
     assert run(app, "memory_stats")["total_conversations"] == 0
 
 
-def test_timestamps_and_metadata_of_messages_are_kept_and_not_replaced_by_now(app):
+def test_timestamps_and_metadata_of_messages_are_kept_and_not_replaced_by_now(app: App) -> None:
     said = [
         {
             "role": "user",
@@ -184,7 +187,7 @@ def test_timestamps_and_metadata_of_messages_are_kept_and_not_replaced_by_now(ap
     assert (hit["timestamp"], hit["metadata"]["mood"]) == ("2026-01-20T14:30:00.000000Z", "glad")
 
 
-def test_secrets_are_redacted_and_told(app):
+def test_secrets_are_redacted_and_told(app: App) -> None:
     made = run(
         app,
         "memory_store",
@@ -201,7 +204,7 @@ def test_secrets_are_redacted_and_told(app):
 # Searching
 
 
-def test_a_hit_has_what_is_documented_and_its_neighbours(app):
+def test_a_hit_has_what_is_documented_and_its_neighbours(app: App) -> None:
     made = run(
         app,
         "memory_store",
@@ -236,7 +239,7 @@ def test_a_hit_has_what_is_documented_and_its_neighbours(app):
     assert hit["message_id"] == f"{made}#1"
 
 
-def test_filters_of_folder_and_label_do_match(app):
+def test_filters_of_folder_and_label_do_match(app: App) -> None:
     for label, folder in (
         ("Plan", "/work"),
         ("Design", "/work/backend"),
@@ -257,7 +260,7 @@ def test_filters_of_folder_and_label_do_match(app):
     assert found(app, "zebra", filters={"label": "Desig"}) == []
 
 
-def test_every_filter_changes_what_is_found(app):
+def test_every_filter_changes_what_is_found(app: App) -> None:
     old = {"role": "user", "content": "an old zebra", "timestamp": "2026-01-10T12:00:00Z"}
     new = {"role": "assistant", "content": "a new zebra", "timestamp": "2026-02-10T12:00:00Z"}
     one = run(app, "memory_store", label="One", messages=[old], importance_score=3)["id"]
@@ -289,13 +292,13 @@ def test_every_filter_changes_what_is_found(app):
         {"folder": "/a/.."},
     ],
 )
-def test_an_unknown_or_senseless_filter_is_refused_by_name(app, wrong):
+def test_an_unknown_or_senseless_filter_is_refused_by_name(app: App, wrong: dict[str, Any]) -> None:
     status, words = refused(app, "memory_search", query="zebra", filters=wrong)
     assert status == 400
     assert next(iter(wrong)) in words
 
 
-def test_the_offset_pages_through_all_matches_without_overlap(app):
+def test_the_offset_pages_through_all_matches_without_overlap(app: App) -> None:
     for n in range(23):
         store(app, f"Talk {n}", f"zebra number {n}", "indeed")
     pages = [
@@ -309,7 +312,7 @@ def test_the_offset_pages_through_all_matches_without_overlap(app):
     assert [len(page["results"]) for page in pages[:2]] == [10, 10]
 
 
-def test_a_long_message_is_one_hit_however_many_passages_it_has(app):
+def test_a_long_message_is_one_hit_however_many_passages_it_has(app: App) -> None:
     long = " ".join(f"Sentence {n} tells of the zebra and of {n} other animals." for n in range(60))
     made = run(
         app, "memory_store", label="Long", messages=[{"role": "user", "content": long}, *OAUTH]
@@ -325,7 +328,7 @@ def test_a_long_message_is_one_hit_however_many_passages_it_has(app):
     )
 
 
-def test_the_total_counts_each_message_once_also_beyond_those_that_were_weighed(app):
+def test_the_total_counts_each_message_once_also_beyond_those_that_were_weighed(app: App) -> None:
     for n in range(30):
         store(app, f"Short {n}", *(f"The zebra of keeper {n} ate {m} apples." for m in range(5)))
     store(
@@ -342,13 +345,13 @@ def test_the_total_counts_each_message_once_also_beyond_those_that_were_weighed(
     assert len(found(app, "zebra", limit=100)) == 100
 
 
-def test_a_search_that_cannot_be_done_is_an_error_and_not_an_empty_list(app):
+def test_a_search_that_cannot_be_done_is_an_error_and_not_an_empty_list(app: App) -> None:
     assert refused(app, "memory_search", query="x" * 10_001)[0] == 400
     assert "query" in refused(app, "memory_search", query=" ")[1]
     assert refused(app, "memory_search", query="zebra", limit=101)[0] == 400
 
 
-def test_scores_are_calibrated_and_better_for_what_fits_better(smart):
+def test_scores_are_calibrated_and_better_for_what_fits_better(smart: App) -> None:
     assert smart.embedder.wait(60)
     store(smart, "Auth", "We decided to use OAuth 2.0 with JWT tokens for the login.")
     store(smart, "Garden", "The tomatoes need more water in July.")
@@ -359,7 +362,7 @@ def test_scores_are_calibrated_and_better_for_what_fits_better(smart):
     assert all(hit["score"] < 0.7 for hit in hits[1:])
 
 
-def test_only_conversations_are_found_and_only_those_of_the_caller(app):
+def test_only_conversations_are_found_and_only_those_of_the_caller(app: App) -> None:
     app.engine.remember(ME, note("a zebra that is a memory"))
     store(app, "Mine", "a zebra in a talk")
     assert found(app, "zebra") == ["a zebra in a talk"]
@@ -368,7 +371,7 @@ def test_only_conversations_are_found_and_only_those_of_the_caller(app):
     assert run(app, "memory_stats", caller=other)["total_conversations"] == 0
 
 
-def test_a_conversation_of_another_family_is_one_here_too(app):
+def test_a_conversation_of_another_family_is_one_here_too(app: App) -> None:
     made = run(app, "remember", content="a zebra was seen", kind="conversation", title="Seen")["id"]
     about = run(app, "memory_get_context", conversation_id=made)
     assert (about["label"], about["folder"], about["importance_score"]) == ("Seen", "/", 5)
@@ -379,7 +382,7 @@ def test_a_conversation_of_another_family_is_one_here_too(app):
 # Updating
 
 
-def test_every_field_that_is_reported_as_updated_was_written(app):
+def test_every_field_that_is_reported_as_updated_was_written(app: App) -> None:
     made = store(app, "Draft", "hello")
     body = run(
         app,
@@ -414,7 +417,9 @@ def test_every_field_that_is_reported_as_updated_was_written(app):
         ({"importance_score": 9}, ["importance_score"]),
     ],
 )
-def test_one_change_leaves_the_rest_as_it_was(app, change, fields):
+def test_one_change_leaves_the_rest_as_it_was(
+    app: App, change: dict[str, Any], fields: list[Any]
+) -> None:
     made = store(app, "Old", "hello", folder="/old")
     before = run(app, "memory_get_context", conversation_id=made)
     assert run(app, "memory_update", conversation_id=made, **change)["updated_fields"] == fields
@@ -426,7 +431,7 @@ def test_one_change_leaves_the_rest_as_it_was(app, change, fields):
     } == change
 
 
-def test_an_update_of_nothing_and_of_nobody_is_refused(app):
+def test_an_update_of_nothing_and_of_nobody_is_refused(app: App) -> None:
     made = store(app, "Old", "hello")
     assert refused(app, "memory_update", conversation_id=made)[0] == 400
     app.engine.remember(ME, note("a memory", id="memory"))
@@ -442,7 +447,7 @@ def test_an_update_of_nothing_and_of_nobody_is_refused(app):
 # Pruning
 
 
-def test_prune_suggests_by_last_access_and_importance_and_changes_nothing(app):
+def test_prune_suggests_by_last_access_and_importance_and_changes_nothing(app: App) -> None:
     aged(
         app,
         ("ancient", 400, 2, ["x" * 500]),
@@ -474,7 +479,7 @@ def test_prune_suggests_by_last_access_and_importance_and_changes_nothing(app):
     assert app.engine.past.last(ME, "old") == before
 
 
-def test_the_thresholds_of_prune_are_heeded(app):
+def test_the_thresholds_of_prune_are_heeded(app: App) -> None:
     aged(
         app,
         ("old", 100, 4, ["old"]),
@@ -490,7 +495,7 @@ def test_the_thresholds_of_prune_are_heeded(app):
     assert suggested(app, threshold_days=101) == []
 
 
-def test_what_was_read_or_archived_is_not_suggested(app):
+def test_what_was_read_or_archived_is_not_suggested(app: App) -> None:
     aged(app, ("read", 100, 3, ["read"]), ("done", 100, 3, ["done"]), ("old", 100, 3, ["old"]))
     run(app, "memory_get_context", conversation_id="read")
     run(app, "memory_update", conversation_id="done", status="archived")
@@ -499,7 +504,7 @@ def test_what_was_read_or_archived_is_not_suggested(app):
     assert suggested(app) == ["old"]
 
 
-def test_prune_needs_no_model_and_no_network(app):
+def test_prune_needs_no_model_and_no_network(app: App) -> None:
     aged(app, ("old", 100, 3, ["The first message."]))
     assert app.embedder is None
     assert run(app, "memory_prune")["suggestions"][0]["preview"] == "The first message."
@@ -508,7 +513,7 @@ def test_prune_needs_no_model_and_no_network(app):
 # Context and export
 
 
-def test_words_are_counted_and_sessions_too(app):
+def test_words_are_counted_and_sessions_too(app: App) -> None:
     made = store(app, "Count", "two words", "und drei Wörter", "日本語")
     assert run(app, "memory_get_context", conversation_id=made)["word_count"] == 2 + 3 + 3
     run(
@@ -539,7 +544,9 @@ def test_words_are_counted_and_sessions_too(app):
         ({"folder": "../up"}, "folder"),
     ],
 )
-def test_a_conversation_by_another_family_cannot_break_the_statistics(app, metadata, field):
+def test_a_conversation_by_another_family_cannot_break_the_statistics(
+    app: App, metadata: dict[str, Any], field: str
+) -> None:
     outcome = app.registry.run(
         "remember",
         {"content": "zebra", "kind": "conversation", "metadata": metadata},
@@ -549,7 +556,7 @@ def test_a_conversation_by_another_family_cannot_break_the_statistics(app, metad
     assert run(app, "memory_stats")["total_conversations"] == 0
 
 
-def test_a_conversation_by_another_family_has_a_folder_and_an_importance(app):
+def test_a_conversation_by_another_family_has_a_folder_and_an_importance(app: App) -> None:
     for metadata in ({}, {"folder": "work//"}):
         app.registry.run(
             "remember",
@@ -563,7 +570,7 @@ def test_a_conversation_by_another_family_has_a_folder_and_an_importance(app):
     }
 
 
-def test_an_export_loses_nothing_of_what_was_stored(app):
+def test_an_export_loses_nothing_of_what_was_stored(app: App) -> None:
     said = [
         {
             "role": "user",
@@ -583,7 +590,7 @@ def test_an_export_loses_nothing_of_what_was_stored(app):
     assert body["conversation"] == {"id": about.pop("conversation_id"), **about}
 
 
-def test_the_format_of_an_export_is_rendered_and_not_only_echoed(app):
+def test_the_format_of_an_export_is_rendered_and_not_only_echoed(app: App) -> None:
     made = store(app, "API Design", "Shall we?", "We shall.", folder="/work")
     body = run(app, "memory_export", conversation_id=made, format="markdown")
     assert body["format"] == "markdown"
@@ -599,7 +606,7 @@ def test_the_format_of_an_export_is_rendered_and_not_only_echoed(app):
     assert body["messages"][0]["content"] == "Shall we?"
 
 
-def test_the_metadata_of_an_export_can_be_left_out(app):
+def test_the_metadata_of_an_export_can_be_left_out(app: App) -> None:
     made = run(
         app,
         "memory_store",
@@ -620,7 +627,7 @@ def test_the_metadata_of_an_export_can_be_left_out(app):
 # Statistics
 
 
-def test_statistics_count_all_or_one_folder_with_those_below_or_one_label(app):
+def test_statistics_count_all_or_one_folder_with_those_below_or_one_label(app: App) -> None:
     assert run(app, "memory_stats") == {
         "total_conversations": 0,
         "average_importance": 0.0,
@@ -651,14 +658,14 @@ def test_statistics_count_all_or_one_folder_with_those_below_or_one_label(app):
     }
 
 
-def test_folder_and_label_exclude_each_other(app):
+def test_folder_and_label_exclude_each_other(app: App) -> None:
     assert refused(app, "memory_stats", folder="/work", label="A") == (
         400,
         "Cannot specify both folder and label",
     )
 
 
-def test_a_deleted_conversation_is_in_no_list_search_count_or_suggestion(app):
+def test_a_deleted_conversation_is_in_no_list_search_count_or_suggestion(app: App) -> None:
     made = store(app, "Gone", "a zebra")
     run(app, "forget", id=made)
     assert found(app, "zebra") == suggested(app, threshold_days=0) == []
@@ -669,7 +676,7 @@ def test_a_deleted_conversation_is_in_no_list_search_count_or_suggestion(app):
 # What the document leaves out
 
 
-def test_messages_are_appended_with_their_time_and_metadata(app):
+def test_messages_are_appended_with_their_time_and_metadata(app: App) -> None:
     made = store(app, "Growing", "hello")
     run(
         app,
@@ -692,7 +699,7 @@ def test_messages_are_appended_with_their_time_and_metadata(app):
     }
 
 
-def test_conversations_are_listed_by_folder_and_status_and_paged(app):
+def test_conversations_are_listed_by_folder_and_status_and_paged(app: App) -> None:
     ids = [
         store(app, f"Talk {n}", "hello", folder=folder)
         for n, folder in enumerate(("/a", "/a/b", "/ab"))
@@ -720,7 +727,7 @@ def test_conversations_are_listed_by_folder_and_status_and_paged(app):
     }.items() <= shown["conversations"][0].items()
 
 
-def test_a_deleted_conversation_is_gone_and_can_be_restored(app):
+def test_a_deleted_conversation_is_gone_and_can_be_restored(app: App) -> None:
     made = store(app, "Gone", "a zebra")
     run(app, "delete_conversation", conversation_id=made)
     assert found(app, "zebra") == []
@@ -738,7 +745,7 @@ def test_a_deleted_conversation_is_gone_and_can_be_restored(app):
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory):
+def served(tmp_path_factory: pytest.TempPathFactory):
     with thread(tmp_path_factory.mktemp("served")) as server:
         yield server
 
@@ -771,7 +778,7 @@ def over_curl(server: Served, tool: str, arguments: dict[str, Any]) -> dict[str,
 @pytest.mark.parametrize(
     "way", [over_curl, lambda server, *call: server.call(*call)[1]], ids=["curl", "mcp"]
 )
-def test_the_three_documented_workflows(tmp_path, way):
+def test_the_three_documented_workflows(tmp_path: Path, way: Any) -> None:
     with thread(tmp_path) as server:
 
         def ask(tool: str, **arguments: Any) -> dict[str, Any]:
@@ -836,8 +843,8 @@ def test_the_three_documented_workflows(tmp_path, way):
     ],
 )
 def test_rest_answers_with_the_documented_status_and_always_with_the_envelope(
-    served, key, body, status
-):
+    served, key: str | None, body: bytes, status: int
+) -> None:
     answer = served.ask(
         "POST", "/mcp/tools/memory_search", served.admin if key == "admin" else key, body
     )
@@ -847,7 +854,7 @@ def test_rest_answers_with_the_documented_status_and_always_with_the_envelope(
 
 
 @pytest.mark.stores("sqlite")
-def test_an_unknown_conversation_is_404_with_a_json_body(served):
+def test_an_unknown_conversation_is_404_with_a_json_body(served) -> None:
     answer = served.tool("memory_get_context", {"conversation_id": NOBODY})
     assert answer.status_code == 404
     assert answer.json()["error"]

@@ -2,6 +2,7 @@
 
 import json
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -53,7 +54,7 @@ def aged(app: App, id: str, days: float, **attributes: Any) -> None:
     )
 
 
-def test_the_documented_capture_and_recall(app):
+def test_the_documented_capture_and_recall(app: App) -> None:
     made = run(
         app,
         "capture",
@@ -85,7 +86,7 @@ def test_the_documented_capture_and_recall(app):
     assert answer["total"] == 1
 
 
-def test_every_namespace_is_taken_and_another_is_refused_with_the_list(app):
+def test_every_namespace_is_taken_and_another_is_refused_with_the_list(app: App) -> None:
     names = [one["name"] for one in run(app, "namespaces")["namespaces"]]
     assert len(names) == 12
     for name in names:
@@ -104,7 +105,7 @@ def test_every_namespace_is_taken_and_another_is_refused_with_the_list(app):
     assert decisions["signal_words"] == ["decided", "chose", "going with"]
 
 
-def test_the_domain_says_who_sees_a_capture_and_a_stated_project_counts(app):
+def test_the_domain_says_who_sees_a_capture_and_a_stated_project_counts(app: App) -> None:
     ann, bob = (Caller(user=name, project="github.com/acme/widgets") for name in ("ann", "bob"))
     eve = Caller(user="eve")
     made = {
@@ -130,7 +131,7 @@ def test_the_domain_says_who_sees_a_capture_and_a_stated_project_counts(app):
     assert refused(app, "get", eve, memory_id=ids["project"])[0] == -32604
 
 
-def test_a_user_and_an_agent_are_kept_with_a_capture_and_found_again(app):
+def test_a_user_and_an_agent_are_kept_with_a_capture_and_found_again(app: App) -> None:
     one = capture(app, "By an agent.", agent_id="planner", tags=["x"])
     two = capture(app, "For a user.", user_id="maria")
     tagged = app.engine.remember(ME, note("Tagged by hand.", tags=("agent:planner",))).item.id
@@ -142,7 +143,7 @@ def test_a_user_and_an_agent_are_kept_with_a_capture_and_found_again(app):
     assert found(app, agent_id="planner", query="hand") == [tagged]
 
 
-def test_a_capture_with_a_ttl_is_gone_when_its_time_is_over(app):
+def test_a_capture_with_a_ttl_is_gone_when_its_time_is_over(app: App) -> None:
     kept = capture(app, "Stays a week.", ttl="7d")
     ever = capture(app, "Stays.", ttl="0")
     whole = run(app, "get", memory_id=kept)
@@ -168,7 +169,7 @@ def test_a_capture_with_a_ttl_is_gone_when_its_time_is_over(app):
         )
 
 
-def test_a_retried_capture_with_a_ttl_is_kept_once(app):
+def test_a_retried_capture_with_a_ttl_is_kept_once(app: App) -> None:
     call = Call(ME, app.engine, idempotency_key="k")
     arguments = {"content": "Once.", "namespace": "config", "ttl": "1h"}
     first, second = (
@@ -177,7 +178,9 @@ def test_a_retried_capture_with_a_ttl_is_kept_once(app):
     assert first == second
 
 
-def test_secrets_are_redacted_in_text_and_title_and_a_blocking_server_refuses(at: At, tmp_path):
+def test_secrets_are_redacted_in_text_and_title_and_a_blocking_server_refuses(
+    at: At, tmp_path: Path
+) -> None:
     token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     text = f"{'x' * 60} the deploy token is {token}"
     app = open_app(at(tmp_path / "redacting"))
@@ -194,7 +197,7 @@ def test_secrets_are_redacted_in_text_and_title_and_a_blocking_server_refuses(at
     app.close()
 
 
-def test_what_is_nearly_the_same_is_told_and_kept(app):
+def test_what_is_nearly_the_same_is_told_and_kept(app: App) -> None:
     first = capture(app, POSTGRES)
     again = run(app, "capture", content=POSTGRES, namespace="decisions")
     assert first in again["warnings"][0]
@@ -202,7 +205,9 @@ def test_what_is_nearly_the_same_is_told_and_kept(app):
 
 
 @pytest.mark.parametrize("query", [None, "", "*", " * "])
-def test_without_a_query_memories_are_listed_in_pages_that_neither_overlap_nor_skip(app, query):
+def test_without_a_query_memories_are_listed_in_pages_that_neither_overlap_nor_skip(
+    app: App, query: str | None
+) -> None:
     ids = [capture(app, f"Number {n}", "progress" if n % 2 else "apis") for n in range(9)]
     asked = {} if query is None else {"query": query}
     assert found(app, **asked) == ids[::-1]
@@ -215,7 +220,7 @@ def test_without_a_query_memories_are_listed_in_pages_that_neither_overlap_nor_s
     assert found(app, **asked, namespace="apis", filter="ns:progress") == []
 
 
-def test_pages_of_a_search_neither_overlap_nor_skip(app):
+def test_pages_of_a_search_neither_overlap_nor_skip(app: App) -> None:
     for n in range(9):
         capture(app, f"zebra {'stripe ' * n}")
     whole = found(app, query="zebra")
@@ -228,7 +233,7 @@ def test_pages_of_a_search_neither_overlap_nor_skip(app):
     assert [len(found(app)), len(found(app, query="zebra"))] == [50, 10]
 
 
-def test_the_three_levels_of_detail(app):
+def test_the_three_levels_of_detail(app: App) -> None:
     id = capture(app, "word " * 100, source="a.md", tags=["t"])
     light, medium, whole = (
         run(app, "recall", query="word", detail=detail)["results"][0]
@@ -243,7 +248,7 @@ def test_the_three_levels_of_detail(app):
     assert "score" not in listed
 
 
-def test_the_three_modes(smart):
+def test_the_three_modes(smart: App) -> None:
     meant = capture(smart, "The feline slept all afternoon.")
     named = capture(smart, "Run cat file.txt to print it.")
     assert found(smart, query="a cat taking a nap", mode="vector")[0] == meant
@@ -254,7 +259,7 @@ def test_the_three_modes(smart):
     assert max(scores) < 1
 
 
-def test_get_takes_ids_addresses_and_urns_and_counts_as_a_reading(app):
+def test_get_takes_ids_addresses_and_urns_and_counts_as_a_reading(app: App) -> None:
     made = run(app, "capture", content=POSTGRES, namespace="decisions", source="a.md")
     id = made["id"]
     for name in (
@@ -275,7 +280,7 @@ def test_get_takes_ids_addresses_and_urns_and_counts_as_a_reading(app):
     assert app.engine.accesses(ME, [id])[id][0] == 5
 
 
-def test_an_update_changes_text_and_tags_and_is_found_anew(smart):
+def test_an_update_changes_text_and_tags_and_is_found_anew(smart: App) -> None:
     id = capture(smart, "The cache lives in Redis.", tags=["cache"])
     before = run(smart, "get", memory_id=id)
     answer = run(smart, "update", memory_id=id, content="Sessions are kept in signed cookies.")
@@ -293,7 +298,7 @@ def test_an_update_changes_text_and_tags_and_is_found_anew(smart):
     assert refused(smart, "update", memory_id="nope", tags=[])[:2] == (-32604, "memory_id")
 
 
-def test_a_delete_leaves_a_tombstone_that_can_be_restored_and_hard_erases(app):
+def test_a_delete_leaves_a_tombstone_that_can_be_restored_and_hard_erases(app: App) -> None:
     id = capture(app, "Remove me.")
     assert run(app, "delete", memory_id=id)["status"] == "tombstoned"
     assert (
@@ -314,7 +319,7 @@ def test_a_delete_leaves_a_tombstone_that_can_be_restored_and_hard_erases(app):
     assert found(app, filter="status:tombstoned") == []
 
 
-def test_what_lanonasis_writes_is_a_capture_too_and_the_other_way_round(app):
+def test_what_lanonasis_writes_is_a_capture_too_and_the_other_way_round(app: App) -> None:
     made = app.registry.run(
         "create_memory",
         {
@@ -335,7 +340,7 @@ def test_what_lanonasis_writes_is_a_capture_too_and_the_other_way_round(app):
     assert run(app, "get", memory_id=id)["status"] == "pending"
 
 
-def test_empty_and_unknown_arguments_are_refused_by_name(app):
+def test_empty_and_unknown_arguments_are_refused_by_name(app: App) -> None:
     for code, field, arguments in [
         (-32602, "content", {"content": "", "namespace": "config"}),
         (-32608, "content", {"content": " \n", "namespace": "config"}),

@@ -84,15 +84,15 @@ def local(app: App, tool: str, **arguments: Any) -> dict[str, Any]:
     ],
 )
 def test_the_project_is_the_address_of_the_remote_without_what_differs_between_machines(
-    tmp_path, url, project
-):
+    tmp_path: Path, url: Any, project: str
+) -> None:
     found = checkout(repository(tmp_path / "here", url))
     assert (found.project, found.branch, found.path) == (project, "main", str(tmp_path / "here"))
 
 
 def test_the_first_remote_counts_unless_one_is_called_origin_and_without_any_the_folder_does(
-    tmp_path,
-):
+    tmp_path: Path,
+) -> None:
     folder = repository(tmp_path / "tools", "")
     assert checkout(folder).project.startswith("tools-")
     assert (
@@ -104,7 +104,7 @@ def test_the_first_remote_counts_unless_one_is_called_origin_and_without_any_the
     assert checkout(folder).project == "example.com/me/tools"
 
 
-def test_branches_are_found_loose_packed_unborn_remote_and_in_worktrees(tmp_path):
+def test_branches_are_found_loose_packed_unborn_remote_and_in_worktrees(tmp_path: Path) -> None:
     bare = tmp_path / "bare"
     bare.mkdir()
     git(bare, "init", "-q", "--bare")
@@ -132,7 +132,7 @@ def test_branches_are_found_loose_packed_unborn_remote_and_in_worktrees(tmp_path
     assert checkout(folder).branch is None
 
 
-def test_where_no_repository_can_be_read_there_is_none(tmp_path):
+def test_where_no_repository_can_be_read_there_is_none(tmp_path: Path) -> None:
     assert checkout(tmp_path) is None
     (tmp_path / ".git").write_text("gitdir: nowhere")
     assert checkout(tmp_path) is None
@@ -144,7 +144,9 @@ def test_where_no_repository_can_be_read_there_is_none(tmp_path):
 # What a capture takes from it
 
 
-def test_a_capture_belongs_to_the_project_and_the_branch_of_the_moment(at, tmp_path):
+def test_a_capture_belongs_to_the_project_and_the_branch_of_the_moment(
+    at: At, tmp_path: Path
+) -> None:
     folder = repository(tmp_path / "widgets")
     app = working(at, tmp_path / "data", folder)
     first = local(
@@ -179,8 +181,8 @@ def test_a_capture_belongs_to_the_project_and_the_branch_of_the_moment(at, tmp_p
 
 
 def test_the_status_tells_of_the_repository_the_store_and_the_memories(
-    at, tmp_path, widgets, storage
-):
+    at: At, tmp_path: Path, widgets: Path, storage: str
+) -> None:
     app = working(at, tmp_path / "data", widgets)
     for n, space in enumerate(("decisions", "decisions", "apis")):
         local(app, "capture", content=f"Number {n}.", namespace=space, tags=["rust", f"t{n}"])
@@ -203,7 +205,9 @@ def test_the_status_tells_of_the_repository_the_store_and_the_memories(
 # gc
 
 
-def test_gc_deletes_the_memories_of_branches_that_are_gone_and_no_others(at, tmp_path):
+def test_gc_deletes_the_memories_of_branches_that_are_gone_and_no_others(
+    at: At, tmp_path: Path
+) -> None:
     folder = repository(tmp_path / "widgets")
     app, kept = working(at, tmp_path / "data", folder), {}
     for name in ("deleted", "renamed", "merged", "merged-and-deleted", "in-tree"):
@@ -269,7 +273,9 @@ def test_gc_deletes_the_memories_of_branches_that_are_gone_and_no_others(at, tmp
     app.close()
 
 
-def test_a_purge_erases_tombstones_of_this_project_that_are_old_enough(at, tmp_path):
+def test_a_purge_erases_tombstones_of_this_project_that_are_old_enough(
+    at: At, tmp_path: Path
+) -> None:
     folder = repository(tmp_path / "widgets")
     app = working(at, tmp_path / "data", folder)
     old, other = (
@@ -309,7 +315,7 @@ def test_a_purge_erases_tombstones_of_this_project_that_are_old_enough(at, tmp_p
     app.close()
 
 
-def test_gc_without_a_repository_and_with_bad_ages_is_refused(app, widgets):
+def test_gc_without_a_repository_and_with_bad_ages_is_refused(app: App, widgets: Path) -> None:
     assert refused(app, "gc")[:2] == (-32608, "branch")
     assert refused(app, "gc", purge=True, older_than="soon")[:2] == (-32608, "older_than")
     outcome = app.registry.run("subcog_gc", {"older_than": "3d"}, Call(ME, app.engine, local=True))
@@ -319,7 +325,9 @@ def test_gc_without_a_repository_and_with_bad_ages_is_refused(app, widgets):
 # Reindexing and the rest
 
 
-def test_a_reindex_counts_the_memories_and_leaves_them_as_they_are(at, tmp_path, widgets):
+def test_a_reindex_counts_the_memories_and_leaves_them_as_they_are(
+    at: At, tmp_path: Path, widgets: Path
+) -> None:
     app = working(at, tmp_path / "data", widgets)
     id = local(app, "capture", content="The zebra is striped.", namespace="context")["id"]
     capture(app, "A private zebra.")
@@ -340,7 +348,7 @@ def test_a_reindex_counts_the_memories_and_leaves_them_as_they_are(at, tmp_path,
 @pytest.mark.parametrize(
     "direction", [{}, {"direction": "push"}, {"direction": "fetch"}, {"direction": "full"}]
 )
-def test_a_sync_says_that_it_is_deprecated(app, direction):
+def test_a_sync_says_that_it_is_deprecated(app: App, direction: dict[str, Any]) -> None:
     answer = run(app, "sync", **direction)
     assert answer["status"] == "deprecated"
     assert "subcog_sync is deprecated" in answer["message"]
@@ -359,7 +367,7 @@ def active(app: App) -> set[str]:
     return set(found(app, filter="status:active"))
 
 
-def test_a_merge_leaves_one_memory_with_all_tags_and_can_be_undone(smart):
+def test_a_merge_leaves_one_memory_with_all_tags_and_can_be_undone(smart: App) -> None:
     ids = [capture(smart, text, tags=[f"t{n}"], source="a.md") for n, text in enumerate(TWINS)]
     apart = capture(smart, "We use PostgreSQL for storage, but not because of JSONB support.")
     foreign = capture(smart, TWINS[0], "apis")
@@ -390,7 +398,7 @@ def test_a_merge_leaves_one_memory_with_all_tags_and_can_be_undone(smart):
     assert active(smart) == before
 
 
-def test_undoing_a_second_dedupe_leaves_the_link_of_the_first(smart):
+def test_undoing_a_second_dedupe_leaves_the_link_of_the_first(smart: App) -> None:
     first, second = (capture(smart, text) for text in TWINS[:2])
     run(smart, "consolidate", namespace="decisions", strategy="dedupe")
     smart.engine.revise(ME, second, Patch(status="active"))
@@ -402,7 +410,7 @@ def test_undoing_a_second_dedupe_leaves_the_link_of_the_first(smart):
     ]
 
 
-def test_dedupe_keeps_the_oldest_and_summarize_keeps_all_and_adds_one(smart):
+def test_dedupe_keeps_the_oldest_and_summarize_keeps_all_and_adds_one(smart: App) -> None:
     ids = [capture(smart, text) for text in TWINS]
     summary = run(smart, "consolidate", namespace="decisions", strategy="summarize")
     (made,) = summary["results"]
@@ -417,7 +425,7 @@ def test_dedupe_keeps_the_oldest_and_summarize_keeps_all_and_adds_one(smart):
     assert active(smart) == {ids[0], made}
 
 
-def test_a_query_narrows_what_is_consolidated_and_a_star_does_not(smart):
+def test_a_query_narrows_what_is_consolidated_and_a_star_does_not(smart: App) -> None:
     for text in (
         *TWINS[:2],
         "Tabs are banned in this code base.",
@@ -433,7 +441,7 @@ def test_a_query_narrows_what_is_consolidated_and_a_star_does_not(smart):
     assert groups == {"": 2, "*": 2, "PostgreSQL storage": 1, "the weather on Mars": 0}
 
 
-def test_memories_of_different_people_projects_and_audiences_are_not_merged(app):
+def test_memories_of_different_people_projects_and_audiences_are_not_merged(app: App) -> None:
     ann = Caller(user="ann", project="p")
     for caller, domain in (
         (ann, "project"),
@@ -447,7 +455,7 @@ def test_memories_of_different_people_projects_and_audiences_are_not_merged(app)
     assert [len(group["memories"]) for group in answer["candidate_merges"]] == [2]
 
 
-def test_planted_duplicates_are_found_and_no_contradiction_is_merged(smart):
+def test_planted_duplicates_are_found_and_no_contradiction_is_merged(smart: App) -> None:
     texts, twins, rivals = planted(300, 30, 12, random.Random(4))
     share, merged, equal = run_all(smart, texts, twins, rivals)
     assert share >= 0.9
@@ -455,7 +463,9 @@ def test_planted_duplicates_are_found_and_no_contradiction_is_merged(smart):
     assert equal
 
 
-def test_an_endpoint_writes_the_merged_text_unless_it_changes_a_fact(app, tmp_path):
+def test_an_endpoint_writes_the_merged_text_unless_it_changes_a_fact(
+    app: App, tmp_path: Path
+) -> None:
     class Scribe:
         name = "http/scribe"
 
@@ -481,7 +491,7 @@ def test_an_endpoint_writes_the_merged_text_unless_it_changes_a_fact(app, tmp_pa
 # Enriching
 
 
-def test_an_enriched_memory_has_more_tags_a_list_and_its_context(smart):
+def test_an_enriched_memory_has_more_tags_a_list_and_its_context(smart: App) -> None:
     text = "We chose PostgreSQL for the order service. It keeps JSONB documents. Its replicas take over in seconds."
     capture(smart, "The order service keeps its documents in JSONB columns.")
     id = capture(smart, text, tags=["storage"], source="docs/orders.md")
@@ -502,7 +512,7 @@ def test_an_enriched_memory_has_more_tags_a_list_and_its_context(smart):
     assert again["structure_improved"] is False
 
 
-def test_each_part_of_enriching_can_be_left_out(app):
+def test_each_part_of_enriching_can_be_left_out(app: App) -> None:
     id = capture(app, "First this is so. Then that is so. Last comes the zebra.")
     nothing = run(app, "enrich", memory_id=id, enrich_tags=False, enrich_structure=False)
     assert nothing["changes"] == {
@@ -523,7 +533,7 @@ def read(app: App, path: str) -> Any:
     return subcog.resources.read(Call(ME, app.engine), f"subcog://{path}")
 
 
-def test_memories_are_resources_by_id_urn_namespace_topic_and_search(app):
+def test_memories_are_resources_by_id_urn_namespace_topic_and_search(app: App) -> None:
     one = run(
         app,
         "capture",
@@ -561,7 +571,7 @@ def test_memories_are_resources_by_id_urn_namespace_topic_and_search(app):
     assert "subcog://search/{query}" in read(app, "help")["resources"]
 
 
-def test_resources_are_listed_templated_completed_and_missing_ones_refused(app):
+def test_resources_are_listed_templated_completed_and_missing_ones_refused(app: App) -> None:
     capture(app, "x", tags=["rust", "ruby", "go"])
     subcog = next(family for family in app.registry.families if family.name == "subcog")
     offers, call = subcog.resources, Call(ME, app.engine)

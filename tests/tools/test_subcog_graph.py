@@ -88,7 +88,7 @@ def refers(app: App, text: str) -> str:
 # Entities
 
 
-def test_the_documented_example_extracts_and_stores_with_what_the_sentence_says(app):
+def test_the_documented_example_extracts_and_stores_with_what_the_sentence_says(app: App) -> None:
     body = ask(
         app,
         "entities",
@@ -121,7 +121,7 @@ def test_the_documented_example_extracts_and_stores_with_what_the_sentence_says(
     assert ask(app, "entities", action="list")["entity_count"] == 4
 
 
-def test_what_two_sentences_say_is_told_once_and_is_surer(app):
+def test_what_two_sentences_say_is_told_once_and_is_surer(app: App) -> None:
     once = ask(app, "entities", action="extract", content="Alice works at Anthropic.")[
         "relationships"
     ]
@@ -136,7 +136,7 @@ def test_what_two_sentences_say_is_told_once_and_is_surer(app):
     assert once[0]["confidence"] < twice["relationships"][0]["confidence"] < 1
 
 
-def test_extraction_stores_only_where_asked_and_keeps_to_the_confidence(app):
+def test_extraction_stores_only_where_asked_and_keeps_to_the_confidence(app: App) -> None:
     text = "Oyelaran said that Kafka is down."
     shown = ask(app, "entities", action="extract", content=text)
     assert named(shown) == {"Oyelaran", "Kafka"}
@@ -151,7 +151,7 @@ def test_extraction_stores_only_where_asked_and_keeps_to_the_confidence(app):
     ) == {"Spark"}
 
 
-def test_what_the_graph_knows_is_found_by_name_and_by_alias_in_any_case(app):
+def test_what_the_graph_knows_is_found_by_name_and_by_alias_in_any_case(app: App) -> None:
     text = "We ask zorbulator about the flux."
     assert named(ask(app, "entities", action="extract", content=text)) == set()
     one, two = make(app, "Zorbulator", "Zorb 9000")
@@ -161,7 +161,7 @@ def test_what_the_graph_knows_is_found_by_name_and_by_alias_in_any_case(app):
     assert found[0]["confidence"] > 0.9
 
 
-def test_a_memory_gives_its_text_and_gets_its_mentions(app):
+def test_a_memory_gives_its_text_and_gets_its_mentions(app: App) -> None:
     memory = refers(app, "Maria moved the cache to Redis.")
     body = ask(
         app,
@@ -194,7 +194,7 @@ def test_a_memory_gives_its_text_and_gets_its_mentions(app):
     assert refused(app, "entities", action="extract", content=" \n") == (-32608, "content")
 
 
-def test_an_entity_is_made_read_listed_by_type_and_limited(app):
+def test_an_entity_is_made_read_listed_by_type_and_limited(app: App) -> None:
     made = ask(
         app,
         "entities",
@@ -224,7 +224,7 @@ def test_an_entity_is_made_read_listed_by_type_and_limited(app):
     assert (len(page["entities"]), page["entity_count"]) == (1, 3)
 
 
-def test_a_name_stands_once_per_type_and_a_name_of_two_needs_the_id(app):
+def test_a_name_stands_once_per_type_and_a_name_of_two_needs_the_id(app: App) -> None:
     (first,) = make(app, "Mercury")
     assert refused(app, "entities", action="create", name="Mercury", entity_type="Technology") == (
         -32608,
@@ -235,7 +235,7 @@ def test_a_name_stands_once_per_type_and_a_name_of_two_needs_the_id(app):
     assert ask(app, "entities", action="get", entity_id=first)["entity_type"] == "Technology"
 
 
-def test_to_delete_an_entity_cuts_its_relationships_and_mentions(app):
+def test_to_delete_an_entity_cuts_its_relationships_and_mentions(app: App) -> None:
     a, b, _ = make(app, "A", "B", "C")
     first = tie(app, "A", "B")
     tie(app, "C", "A")
@@ -254,7 +254,7 @@ def test_to_delete_an_entity_cuts_its_relationships_and_mentions(app):
         assert refused(app, "entities", action=action, entity_id=a) == (-32604, "entity_id")
 
 
-def test_merge_shows_first_and_then_does_exactly_that(app):
+def test_merge_shows_first_and_then_does_exactly_that(app: App) -> None:
     kept, gone, more = make(app, "PostgreSQL", "Postgres", "PG")
     ask(app, "entities", action="create", name="Maria", entity_type="Person")
     tie(app, "Maria", "PostgreSQL")
@@ -288,7 +288,7 @@ def test_merge_shows_first_and_then_does_exactly_that(app):
     assert ask(app, "relationships", action="list")["relationship_count"] == 2
 
 
-def test_merge_moves_only_what_leads_to_something_that_is_there_for_the_caller(app):
+def test_merge_moves_only_what_leads_to_something_that_is_there_for_the_caller(app: App) -> None:
     make(app, "A", "B", "C", "D")
     memory = refers(app, "About B.")
     tie(app, "B", "C")
@@ -303,7 +303,7 @@ def test_merge_moves_only_what_leads_to_something_that_is_there_for_the_caller(a
     assert ask(app, "graph", operation="stats")["relationship_count"] == 1
 
 
-def test_merge_takes_the_first_name_or_a_new_one_and_refuses_what_makes_no_sense(app):
+def test_merge_takes_the_first_name_or_a_new_one_and_refuses_what_makes_no_sense(app: App) -> None:
     a, b, c = make(app, "A", "B", "C")
     ask(app, "entities", action="create", name="D", entity_type="Concept", properties={"x": 1})
     assert ask(app, "entities", action="merge", entity_ids=[a, b])["entity"]["name"] == "A"
@@ -336,7 +336,7 @@ def test_merge_takes_the_first_name_or_a_new_one_and_refuses_what_makes_no_sense
 # Relationships
 
 
-def test_a_relationship_is_made_read_changed_and_cut(app):
+def test_a_relationship_is_made_read_changed_and_cut(app: App) -> None:
     a, b = make(app, "A", "B")
     first = tie(app, "A", "B", "WorksAt", properties={"role": "cook"})
     assert (
@@ -371,12 +371,12 @@ def test_a_relationship_is_made_read_changed_and_cut(app):
         "ConflictsWith",
     ],
 )
-def test_every_type_is_taken_as_documented(app, type):
+def test_every_type_is_taken_as_documented(app: App, type: str) -> None:
     make(app, "A", "B")
     assert tie(app, "A", "B", type)["relationship_type"] == type
 
 
-def test_relationships_are_listed_by_entity_direction_type_and_limit(app):
+def test_relationships_are_listed_by_entity_direction_type_and_limit(app: App) -> None:
     a, b, c = make(app, "A", "B", "C")
     tie(app, "A", "B")
     tie(app, "C", "A", "PartOf")
@@ -399,7 +399,7 @@ def test_relationships_are_listed_by_entity_direction_type_and_limit(app):
     assert (len(page["relationships"]), page["relationship_count"]) == (2, 3)
 
 
-def test_bad_relationships_are_refused_by_name(app):
+def test_bad_relationships_are_refused_by_name(app: App) -> None:
     a, _ = make(app, "A", "B")
     good = {"action": "create", "from_entity": "A", "to_entity": "B", "relationship_type": "Uses"}
     for wrong, said in (
@@ -415,7 +415,7 @@ def test_bad_relationships_are_refused_by_name(app):
         assert refused(app, "relationships", **good | wrong) == said
 
 
-def test_infer_reads_what_memories_state_and_gives_the_sentence(app):
+def test_infer_reads_what_memories_state_and_gives_the_sentence(app: App) -> None:
     (alice,) = make(app, "Alice", type="Person")
     postgres, redis = make(app, "Postgres", "Redis")
     memory = refers(app, "The ledger is new. Alice uses Postgres for it. Nobody likes the name.")
@@ -445,7 +445,7 @@ def test_infer_reads_what_memories_state_and_gives_the_sentence(app):
     )
 
 
-def test_infer_takes_shared_mentions_as_a_hint_that_grows(app):
+def test_infer_takes_shared_mentions_as_a_hint_that_grows(app: App) -> None:
     make(app, "Kafka", "Redis")
     pair = {"action": "infer", "entity_ids": ["Kafka", "Redis"]}
     refers(app, "Kafka was slow on Monday while Redis was full.")
@@ -464,7 +464,7 @@ def test_infer_takes_shared_mentions_as_a_hint_that_grows(app):
     assert ask(app, "relationships", action="list")["relationship_count"] == 1
 
 
-def test_a_mention_counts_although_the_text_says_another_name(app):
+def test_a_mention_counts_although_the_text_says_another_name(app: App) -> None:
     make(app, "Kafka", "Redis")
     for _ in range(2):
         memory = refers(app, "The queue and the cache belong together.")
@@ -487,7 +487,7 @@ def chain(app: App) -> list[str]:
     return ids
 
 
-def test_the_documented_graph_examples(app):
+def test_the_documented_graph_examples(app: App) -> None:
     make(app, "Postgres")
     make(app, "Alice", type="Person")
     make(app, "Sleep", type="Concept")
@@ -512,7 +512,7 @@ def test_the_documented_graph_examples(app):
     assert "Sleep" not in shown["content"]
 
 
-def test_neighbors_by_depth_type_and_direction(app):
+def test_neighbors_by_depth_type_and_direction(app: App) -> None:
     a, b, _, _ = chain(app)
     near = ask(app, "graph", operation="neighbors", entity_id="A")
     assert (named(near), told(near)) == ({"B"}, {(a, "Uses", b)})
@@ -539,7 +539,7 @@ def test_neighbors_by_depth_type_and_direction(app):
         assert refused(app, "graph", **{"operation": "neighbors", "entity_id": "A"} | wrong) == said
 
 
-def test_a_path_is_the_shortest_in_either_direction_or_empty(app):
+def test_a_path_is_the_shortest_in_either_direction_or_empty(app: App) -> None:
     a, b, c, d = chain(app)
     found = ask(app, "graph", operation="path", from_entity="A", to_entity="D")
     assert [one["name"] for one in found["entities"]] == ["A", "B", "C", "D"]
@@ -559,7 +559,7 @@ def test_a_path_is_the_shortest_in_either_direction_or_empty(app):
         ) == (-32604, name)
 
 
-def test_stats_count_entities_relationships_and_mentions_by_type(app):
+def test_stats_count_entities_relationships_and_mentions_by_type(app: App) -> None:
     chain(app)
     make(app, "Tom", type="Person")
     tie(app, "Tom", refers(app, "Tom."), "MentionedIn")
@@ -572,7 +572,7 @@ def test_stats_count_entities_relationships_and_mentions_by_type(app):
     }
 
 
-def test_visualize_by_center_depth_type_limit_and_format(app):
+def test_visualize_by_center_depth_type_limit_and_format(app: App) -> None:
     chain(app)
     make(app, "Tom", type="Person")
 
@@ -601,7 +601,7 @@ def test_visualize_by_center_depth_type_limit_and_format(app):
     assert refused(app, "graph", operation="visualize", format="png") == (-32602, "format")
 
 
-def test_no_name_can_pass_for_a_link_in_plain_text(app):
+def test_no_name_can_pass_for_a_link_in_plain_text(app: App) -> None:
     make(app, *NAMES)
     content = ask(app, "graph", operation="visualize", format="ascii")["content"]
     assert [json.loads(line) for line in content.splitlines()] == NAMES
@@ -610,7 +610,7 @@ def test_no_name_can_pass_for_a_link_in_plain_text(app):
 # Time
 
 
-def test_valid_time_chooses_what_held_and_known_time_what_the_log_knew(app):
+def test_valid_time_chooses_what_held_and_known_time_what_the_log_knew(app: App) -> None:
     _, _, start = make(app, "Maria", type="Person") + make(
         app, "Nokia", "Bosch", type="Organization"
     )
@@ -638,7 +638,7 @@ def test_valid_time_chooses_what_held_and_known_time_what_the_log_knew(app):
     assert where(as_of=old["created_at"], relationship_types=["Uses"]) == set()
 
 
-def test_every_reading_of_the_graph_can_be_of_the_past(app):
+def test_every_reading_of_the_graph_can_be_of_the_past(app: App) -> None:
     a, b, c = make(app, "A", "B", "C")
     tie(app, "A", "B", valid_to="2020-01-01")
     tie(app, "B", "C", valid_from="2019-01-01")
@@ -672,7 +672,7 @@ def test_every_reading_of_the_graph_can_be_of_the_past(app):
     assert refused(app, "relationships", action="list", valid_at="then") == (-32608, "valid_at")
 
 
-def test_an_erased_entity_is_in_no_past(app):
+def test_an_erased_entity_is_in_no_past(app: App) -> None:
     a, _ = make(app, "A", "B")
     tie(app, "A", "B")
     then = app.engine.clock.now()
@@ -684,7 +684,7 @@ def test_an_erased_entity_is_in_no_past(app):
 # Who sees what
 
 
-def test_a_project_shares_its_entities_and_others_do_not_see_them(app):
+def test_a_project_shares_its_entities_and_others_do_not_see_them(app: App) -> None:
     mine, mate, other = (
         Caller(user="a", project="x"),
         Caller(user="b", project="x"),
@@ -706,7 +706,7 @@ def test_a_project_shares_its_entities_and_others_do_not_see_them(app):
     )
 
 
-def test_secrets_are_redacted_from_what_is_kept(app):
+def test_secrets_are_redacted_from_what_is_kept(app: App) -> None:
     key = "AKIA" + "IOSFODNN7EXAMPLZ"
     body = ask(
         app,

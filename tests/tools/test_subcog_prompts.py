@@ -70,7 +70,7 @@ def names(listed: dict[str, Any]) -> list[tuple[str, str]]:
 # Prompts
 
 
-def test_the_documented_prompt_is_saved_got_and_run(app):
+def test_the_documented_prompt_is_saved_got_and_run(app: App) -> None:
     saved = prompts(app, "save", **REVIEW)
     assert {name: saved[name] for name in REVIEW} == {**REVIEW, "tags": ["quality", "review"]}
     assert (saved["variables"], saved["version"], saved["usage_count"]) == (
@@ -86,7 +86,7 @@ def test_the_documented_prompt_is_saved_got_and_run(app):
     assert prompts(app, "get", name="code-review")["usage_count"] == 1
 
 
-def test_saving_again_replaces_and_keeps_the_versions(app):
+def test_saving_again_replaces_and_keeps_the_versions(app: App) -> None:
     prompts(app, "save", **REVIEW)
     again = prompts(app, "save", name="code-review", content="Look at {{that}}")
     assert (again["version"], again["variables"], again["tags"]) == (2, ["that"], [])
@@ -99,7 +99,7 @@ def test_saving_again_replaces_and_keeps_the_versions(app):
     assert len(prompts(app, "list")["prompts"]) == 1
 
 
-def test_the_nearest_domain_wins_and_a_named_one_is_looked_at_alone(app):
+def test_the_nearest_domain_wins_and_a_named_one_is_looked_at_alone(app: App) -> None:
     for domain in ("org", "user", "project"):
         prompts(app, "save", name="greet", content=f"From the {domain}", domain=domain)
     assert prompts(app, "run", name="greet")["rendered"] == "From the project"
@@ -121,7 +121,7 @@ def test_the_nearest_domain_wins_and_a_named_one_is_looked_at_alone(app):
     assert prompts(app, "run", name="greet")["rendered"] == "From the user"
 
 
-def test_an_admin_runs_his_own_prompt_and_not_somebody_elses(app):
+def test_an_admin_runs_his_own_prompt_and_not_somebody_elses(app: App) -> None:
     prompts(app, "save", replace(ME, user="somebody"), name="mine", content="x", domain="user")
     assert (
         refused(app, "subcog_prompts", replace(ME, admin=True), action="get", name="mine")[0]
@@ -129,12 +129,12 @@ def test_an_admin_runs_his_own_prompt_and_not_somebody_elses(app):
     )
 
 
-def test_outside_of_a_project_a_prompt_is_the_users(app):
+def test_outside_of_a_project_a_prompt_is_the_users(app: App) -> None:
     assert prompts(app, "save", ME, name="here", content="x")["domain"] == "user"
     assert prompts(app, "get", ME, name="here", domain="project")["domain"] == "user"
 
 
-def test_a_list_is_filtered_by_tags_and_cut(app):
+def test_a_list_is_filtered_by_tags_and_cut(app: App) -> None:
     for name, tags in (("code-review", ["a", "b"]), ("code-style", ["a"]), ("plan", ["b"])):
         prompts(app, "save", name=name, content="x", tags=tags)
     assert [name for name, _ in names(prompts(app, "list", tags=["a", "b"]))] == ["code-review"]
@@ -145,7 +145,7 @@ def test_a_list_is_filtered_by_tags_and_cut(app):
     assert len(prompts(app, "list")["prompts"]) == 20
 
 
-def test_variables_have_descriptions_defaults_and_may_be_optional(app):
+def test_variables_have_descriptions_defaults_and_may_be_optional(app: App) -> None:
     saved = prompts(
         app,
         "save",
@@ -188,7 +188,7 @@ def test_variables_have_descriptions_defaults_and_may_be_optional(app):
     assert "`b`" not in words
 
 
-def test_missing_values_are_all_named_and_values_are_not_expanded(app):
+def test_missing_values_are_all_named_and_values_are_not_expanded(app: App) -> None:
     prompts(app, "save", **REVIEW)
     code, field, words = refused(app, "subcog_prompts", action="run", name="code-review")
     assert (code, field, words) == (
@@ -202,7 +202,7 @@ def test_missing_values_are_all_named_and_values_are_not_expanded(app):
     assert ran["rendered"].startswith("Review {{issue_type}} for:\n- \\{\\{ issues")
 
 
-def test_what_cannot_be_run_or_rendered_is_refused_and_counts_as_no_use(app):
+def test_what_cannot_be_run_or_rendered_is_refused_and_counts_as_no_use(app: App) -> None:
     content = "{{#each rows}}{{#each rows}}{{row}}{{/each}}{{/each}}"
     for tool, action, name in (
         ("subcog_prompts", "run", "prompt"),
@@ -230,7 +230,7 @@ def test_what_cannot_be_run_or_rendered_is_refused_and_counts_as_no_use(app):
     )
 
 
-def test_a_description_is_derived_where_none_is_given(app):
+def test_a_description_is_derived_where_none_is_given(app: App) -> None:
     text = "\n# Plan the work\nStep by step."
     assert prompts(app, "save", name="plan", content=text)["description"] == "Plan the work"
     assert (
@@ -261,7 +261,9 @@ def test_a_description_is_derived_where_none_is_given(app):
         ({"content": None}, -32602, "content"),
     ],
 )
-def test_bad_input_is_refused_by_name_and_leaves_no_trace(app, wrong, code, field):
+def test_bad_input_is_refused_by_name_and_leaves_no_trace(
+    app: App, wrong: dict[str, Any], code: int, field: str
+) -> None:
     found = refused(
         app, "subcog_prompts", **{"action": "save", "name": "fine", "content": "x", **wrong}
     )
@@ -269,7 +271,7 @@ def test_bad_input_is_refused_by_name_and_leaves_no_trace(app, wrong, code, fiel
     assert found[1].replace("variables_def.name", "variables_def.0.name") == field
 
 
-def test_what_is_not_there_is_not_found(app):
+def test_what_is_not_there_is_not_found(app: App) -> None:
     prompts(app, "save", **REVIEW)
     for action in ("get", "run"):
         assert refused(app, "subcog_prompts", action=action, name="nope")[:2] == (-32607, "name")
@@ -287,7 +289,7 @@ def test_what_is_not_there_is_not_found(app):
     assert prompts(app, "save", **REVIEW)["version"] == 1
 
 
-def test_secrets_are_redacted_and_told(app):
+def test_secrets_are_redacted_and_told(app: App) -> None:
     saved = prompts(app, "save", name="keys", content="Use ghp_" + "a1B2" * 9 + " for {{x}}")
     assert saved["redactions"]
     assert "[REDACTED]" in saved["content"]
@@ -297,7 +299,7 @@ def test_secrets_are_redacted_and_told(app):
     assert "c3D4" not in str(saved)
 
 
-def test_a_retried_save_returns_the_first_result(app):
+def test_a_retried_save_returns_the_first_result(app: App) -> None:
     call = Call(HERE, app.engine, idempotency_key="once")
     first, second = (
         app.registry.run("subcog_prompts", {"action": "save", **REVIEW}, call).body
@@ -309,7 +311,7 @@ def test_a_retried_save_returns_the_first_result(app):
 # The old names
 
 
-def test_the_old_tools_equal_the_actions(app):
+def test_the_old_tools_equal_the_actions(app: App) -> None:
     found = app.registry.by_name
     for action, signature in found["subcog_prompts"].shape.actions.items():
         old = found[f"prompt_{action}"]
@@ -373,7 +375,7 @@ def memories(app: App) -> None:
         )
 
 
-def test_the_documented_template_is_saved_and_rendered(app):
+def test_the_documented_template_is_saved_and_rendered(app: App) -> None:
     memories(app)
     saved = templates(app, "save", **RESULTS)
     assert (saved["version"], saved["domain"], saved["variables"]) == (1, "user", ["title"])
@@ -393,7 +395,7 @@ def test_the_documented_template_is_saved_and_rendered(app):
     assert (body["total_count"], body["format"], body["version"]) == (2, "markdown", 1)
 
 
-def test_every_parameter_of_render_matters(app):
+def test_every_parameter_of_render_matters(app: App) -> None:
     memories(app)
     templates(
         app,
@@ -420,7 +422,7 @@ def test_every_parameter_of_render_matters(app):
     )
 
 
-def test_memories_have_their_fields_and_statistics(app):
+def test_memories_have_their_fields_and_statistics(app: App) -> None:
     memories(app)
     templates(
         app,
@@ -440,7 +442,7 @@ def test_memories_have_their_fields_and_statistics(app):
     assert text.endswith(";11")
 
 
-def test_json_and_xml_are_parsed_by_real_parsers_and_escaped(app):
+def test_json_and_xml_are_parsed_by_real_parsers_and_escaped(app: App) -> None:
     memories(app)
     templates(app, "save", **RESULTS)
     given = {
@@ -460,7 +462,7 @@ def test_json_and_xml_are_parsed_by_real_parsers_and_escaped(app):
     assert root[0].text == "- **patterns**: Authentication patterns: never log a <token> & co"
 
 
-def test_versions_count_up_and_can_be_read(app):
+def test_versions_count_up_and_can_be_read(app: App) -> None:
     for n in (1, 2, 3):
         assert templates(app, "save", name="v", content=f"text {n}")["version"] == n
     assert [templates(app, "get", name="v", version=n)["content"] for n in (1, 2, 3)] == [
@@ -475,7 +477,7 @@ def test_versions_count_up_and_can_be_read(app):
     )
 
 
-def test_templates_are_listed_filtered_and_deleted_apart_from_prompts(app):
+def test_templates_are_listed_filtered_and_deleted_apart_from_prompts(app: App) -> None:
     templates(app, "save", name="one", content="x", tags=["a"], domain="org")
     templates(app, "save", name="two", content="x", description="Second")
     prompts(app, "save", name="one", content="y")
@@ -497,7 +499,7 @@ def test_templates_are_listed_filtered_and_deleted_apart_from_prompts(app):
 # As prompts of the client
 
 
-def test_saved_prompts_are_prompts_of_the_client_with_arguments_and_completions(app):
+def test_saved_prompts_are_prompts_of_the_client_with_arguments_and_completions(app: App) -> None:
     memories(app)
     app.engine.remember(ME, note("x", namespace="decisions"))
 
