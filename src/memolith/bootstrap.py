@@ -157,7 +157,7 @@ class App:
             models, waiting = rows.models(), rows.count_waiting(None, "embed", 1)
         if models.keys() - {embedder.id} and not self._queued:
             with self.store.writing(None) as writer:
-                writer.do("queue_missing", model=embedder.id, now=self.clock.now())
+                writer.queue_missing_vectors(embedder.id, self.clock.now())
             self._queued = waiting = True
         if (
             waiting
@@ -291,7 +291,7 @@ class App:
         if self.embedder:
             self._serving(self.embedder)
             with self.store.writing(None) as rows:
-                rows.do("outbox_retry", consumer="embed", now=self.clock.now())
+                rows.retry_failed("embed", self.clock.now())
             while step := self._embed(self.store, budget_s=1.0):
                 done["embedded"] += step
                 progress(done["embedded"], 0)
@@ -303,7 +303,7 @@ class App:
                     and self.embedder.id in models
                     and not rows.count_waiting(None, "embed", 1)
                 ):
-                    rows.do("vectors_of_others", model=self.embedder.id)
+                    rows.drop_vectors_of_other_models(self.embedder.id)
         self.engine.flush_reads()
         self.store.compact()
         return done

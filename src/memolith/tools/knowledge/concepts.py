@@ -131,7 +131,7 @@ def get_server_stats(call: Call) -> Body:
     with call.engine.store.reading(call.caller.tenant) as rows:
         total, about = (
             rows.last_seq(call.caller.tenant),
-            sum(row[-1] for row in rows.concept_tree(call.caller)),
+            sum(place.events for place in rows.concept_tree(call.caller)),
         )
         for (_, status), count in rows.outbox_counts(call.caller.tenant).items():
             outbox[status] += count
