@@ -46,7 +46,8 @@ if TYPE_CHECKING:
     from memolith.sandbox.runners import LinuxSandbox
     from memolith.storage.postgres.reader import PostgresStage
     from memolith.storage.postgres.store import PostgresStore
-    from memolith.tools.registry import Family, Registry
+    from memolith.tools.family import Family
+    from memolith.tools.registry import Registry
 
 __all__ = [
     "StoredKeys",

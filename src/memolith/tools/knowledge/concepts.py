@@ -14,8 +14,13 @@ from memolith.domain.queries import Condition, Filter, Query
 from memolith.engine.claims import CONCEPTS, certainty_of
 from memolith.engine.graph import MOST_VISITED, path, walk
 from memolith.errors import InvalidInput, MemolithError, NotFound
+from memolith.tools.call import Call
+from memolith.tools.dialect import Dialect
+from memolith.tools.family import Family
 from memolith.tools.item_views import CHANGED, ItemId, changed, given, manage, the
-from memolith.tools.registry import Body, Call, Dialect, Family, Resource, Resources, shape
+from memolith.tools.resources import Resource, Resources
+from memolith.tools.schema import Body
+from memolith.tools.shape_notation import shape
 
 ADDRESS, MOST = "concept://", 10_000
 PLACES = {"area": "Uncategorized", "topic": "General", "subtopic": "General"}
