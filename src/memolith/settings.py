@@ -9,7 +9,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from memolith.errors import InvalidInput, translated
-from memolith.paths import data_folder
+from memolith.paths import default_data_folder
 
 PREFIX = "MEMOLITH_"
 
@@ -19,7 +19,9 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    data: Path = Field(default_factory=data_folder, description="the data folder")
+    data: Path = Field(
+        default_factory=lambda: Path(default_data_folder()), description="the data folder"
+    )
     repo: str = Field(
         "", description="the git repository that captures belong to; empty: the working directory"
     )
@@ -122,7 +124,9 @@ def load(
     flags: Mapping[str, object] | None = None, environ: Mapping[str, str] = os.environ
 ) -> Settings:
     """The settings in force; an unknown name or a bad value is refused by name."""
-    folder = Path(str((flags or {}).get("data") or environ.get(PREFIX + "DATA") or data_folder()))
+    folder = Path(
+        str((flags or {}).get("data") or environ.get(PREFIX + "DATA") or default_data_folder())
+    )
     file = Path(environ.get(PREFIX + "CONFIG") or folder / "memolith.toml")
     with translated(ValueError, InvalidInput, f"{file} is not valid TOML: {{error}}.", "config"):
         values: dict[str, object] = (
