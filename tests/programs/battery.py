@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from memolith.errors import NotFound
-from memolith.ports.sandbox import Bounds
+from memolith.ports.sandbox import Bounds, Ran
 from memolith.sandbox import kernel
 from memolith.sandbox.runners import LinuxSandbox
 
@@ -37,9 +37,9 @@ def open_the_way(wanted: set[str]) -> None:
     if closed:
         kernel.call("unshare", 0x20000)
         kernel.call("mount", "none", "/", None, kernel.RECURSIVE | kernel.PRIVATE, None)
-    for above, paths in closed.items():
+    for folder, paths in closed.items():
         handles = [os.open(path, os.O_PATH) for path in paths]
-        kernel.call("mount", "tmpfs", above, "tmpfs", 0, "mode=755")
+        kernel.call("mount", "tmpfs", folder, "tmpfs", 0, "mode=755")
         for path, handle in zip(paths, handles, strict=True):
             os.makedirs(path)
             kernel.call(
@@ -110,7 +110,7 @@ class Scene:
 
 
 @contextmanager
-def sandbox(home: Path, mode: str, wall_s: float):
+def sandbox(home: Path, mode: str, wall_s: float) -> Iterator[LinuxSandbox]:
     made = LinuxSandbox(home, Bounds(wall_s, 60, 128, 20, 16, 64), mode, WORKERS, 600, LOADED)
     try:
         yield made
@@ -132,7 +132,7 @@ def attack(mode: str, scene: Scene) -> dict[str, object]:
             free.put((patient.create(ME), hasty.create(ME)))
         given = scene.given(patient.zygotes[LOADED][0].pid if patient.zygotes else 0)
 
-        def run(executor: str, place: LinuxSandbox, code: str):
+        def run(executor: str, place: LinuxSandbox, code: str) -> Ran:
             return place.run(ME, executor, code, scene.locate, lambda: False)
 
         def attempt(name: str) -> None:
