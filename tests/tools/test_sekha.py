@@ -12,7 +12,7 @@ import pytest
 
 from memolith.bootstrap import App
 from memolith.domain.callers import Caller
-from memolith.tools.registry import Call
+from memolith.tools.call import Call
 from tests.checked import body_of, error_of, present
 from tests.conftest import ME, note
 from tests.programs.served import Served, thread

@@ -16,7 +16,7 @@ from memolith.bootstrap import App, open_app
 from memolith.domain.callers import Audience, Caller
 from memolith.domain.items import Draft, Patch
 from memolith.ports.repository import Checkout
-from memolith.tools.registry import Call
+from memolith.tools.call import Call
 from tests.checked import body_of, present
 from tests.conftest import ME, At, note
 from tests.stores import each_store

@@ -15,8 +15,8 @@ from memolith.bootstrap import App
 from memolith.domain.callers import Audience, Caller
 from memolith.doors.mcp.server import MemolithServer
 from memolith.engine.prompt_templates import LONGEST
-from memolith.tools.registry import Call
-from memolith.tools.schema import Actions
+from memolith.tools.call import Call
+from memolith.tools.signature import Actions
 from tests.checked import body_of, present, text_of
 from tests.conftest import ME, note
 from tests.stores import each_store
@@ -316,11 +316,11 @@ def test_a_retried_save_returns_the_first_result(app: App) -> None:
 
 def test_the_old_tools_equal_the_actions(app: App) -> None:
     found = app.registry.by_name
-    shape = found["subcog_prompts"].shape
-    assert isinstance(shape, Actions)
-    for action, signature in shape.actions.items():
+    actions = found["subcog_prompts"].signature
+    assert isinstance(actions, Actions)
+    for action, signature in actions.actions.items():
         old = found[f"prompt_{action}"]
-        assert (old.shape.input_schema, old.shape.output_schema) == (
+        assert (old.signature.input_schema, old.signature.output_schema) == (
             signature.input_schema,
             signature.output_schema,
         )
