@@ -14,7 +14,7 @@ from memolith.adapters.git import checkout
 from memolith.bootstrap import App, open_app
 from memolith.domain.callers import Audience, Caller
 from memolith.domain.items import Draft, Patch
-from memolith.tools.registry import Call
+from memolith.tools.call import Call
 from tests.conftest import ME, At, note
 from tests.stores import each_store
 from tests.tools.subcog_calls import capture, found, refused, run
