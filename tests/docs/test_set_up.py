@@ -5,7 +5,6 @@ import tomllib
 from pathlib import Path
 
 import yaml
-
 from scripts import lock
 
 ROOT = Path(__file__).parents[2]
