@@ -20,7 +20,7 @@ from memolith.errors import InvalidInput, MemolithError, NotFound, TooLarge
 from memolith.ports.sandbox import Bounds
 from memolith.sandbox.runners import LinuxSandbox
 from memolith.settings import Settings, load
-from memolith.tools.registry import Call
+from memolith.tools.call import Call
 from tests.conftest import ME
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="code runs on Linux only")

@@ -35,8 +35,12 @@ from memolith.errors import (
 )
 from memolith.ports.event_log import NO_LIMIT
 from memolith.ports.repository import Checkout
+from memolith.tools.call import Call
+from memolith.tools.family import Family
 from memolith.tools.item_views import Mode, Texts, coded, given, spoken, the
-from memolith.tools.registry import Body, Call, Family, Resource, Resources, shape
+from memolith.tools.resources import Resource, Resources
+from memolith.tools.schema import Body
+from memolith.tools.shape_notation import shape
 
 Domain = Literal["project", "user", "org"]
 CODES = {
