@@ -10,7 +10,7 @@ from typing import Any
 from bench.duplicates import edits, material, proper
 from bench.material import ME, fresh
 from memolith.bootstrap import App
-from memolith.tools.registry import Call
+from memolith.tools.call import Call
 
 Pair = tuple[int, int]
 

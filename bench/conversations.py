@@ -21,7 +21,7 @@ from bench.sentences import questions, sentences, vectors
 from memolith.bootstrap import App
 from memolith.retrieval.embedding.minilm import MiniLM
 from memolith.retrieval.vectors.index import quantised
-from memolith.tools.registry import Call
+from memolith.tools.call import Call
 
 TURNS, RARE = 10, 8
 FOLDERS = [f"/projects/team-{n}" for n in range(9)] + ["/private"]

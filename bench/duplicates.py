@@ -16,7 +16,7 @@ from memolith.domain.callers import Caller
 from memolith.domain.items import Draft
 from memolith.domain.passages import Block
 from memolith.engine.recall import Query
-from memolith.tools.registry import Call
+from memolith.tools.call import Call
 
 THRESHOLD = 0.9
 SHOWN = 60

@@ -8,7 +8,7 @@ from typing import Any
 
 from bench.material import ME, fresh
 from memolith.bootstrap import App
-from memolith.tools.registry import Call
+from memolith.tools.call import Call
 
 ROOT = Path(__file__).parents[1]
 FIELDS = (

@@ -13,7 +13,7 @@ from bench.material import ME, fresh
 from memolith.bootstrap import App
 from memolith.domain.fold import fold
 from memolith.domain.ids import new_id
-from memolith.tools.registry import Call
+from memolith.tools.call import Call
 
 CONCEPTS, LINKS, BATCH = 100_000, 1_000_000, 20_000
 TYPES = ("prerequisite", "relates_to", "includes")

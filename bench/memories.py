@@ -12,7 +12,7 @@ from bench.material import ME, fresh, measure
 from bench.sentences import questions, sentences
 from memolith.bootstrap import App
 from memolith.domain.items import Draft
-from memolith.tools.registry import Call
+from memolith.tools.call import Call
 
 TYPES = "context project knowledge reference personal workflow".split()
 TOPICS = [f"topic-{n}" for n in range(20)]

@@ -20,7 +20,7 @@ from memolith.domain.items import Draft
 from memolith.domain.passages import Block
 from memolith.engine.recall import Query
 from memolith.settings import Settings
-from memolith.tools.registry import Call
+from memolith.tools.call import Call
 
 ME = Caller()
 

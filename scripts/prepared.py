@@ -15,7 +15,8 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSI
 from memolith import __version__
 from memolith.doors.mcp.frames import CAPABILITIES_KEY, VERSION_KEY, entry_name
 from memolith.doors.mcp.server import MemolithServer
-from memolith.tools.registry import Family, Registry
+from memolith.tools.family import Family
+from memolith.tools.registry import Registry
 
 PACKAGES = ("mcp", "mcp-types", "pydantic", "pydantic_core")
 Json = dict[str, Any]

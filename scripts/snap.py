@@ -11,7 +11,7 @@ from memolith.doors.cli.memory_commands import TOOLS, parser, tool_parser
 from memolith.doors.mcp.frames import PREPARED
 from memolith.errors import MemolithError
 from memolith.settings import PREFIX, Settings
-from memolith.tools.registry import Tool
+from memolith.tools.family import Tool
 from scripts import prepared
 
 ROOT = Path(__file__).parents[1]

@@ -11,20 +11,14 @@ from pydantic import Field, JsonValue
 
 from memolith import errors
 from memolith.errors import InvalidInput, MemolithError, NotFound
-from memolith.tools.registry import (
-    Actions,
-    Argument,
-    Body,
-    Call,
-    Dialect,
-    Family,
-    Prompt,
-    Prompts,
-    Registry,
-    Resource,
-    Resources,
-    shape,
-)
+from memolith.tools.call import Call
+from memolith.tools.dialect import Dialect
+from memolith.tools.family import Family
+from memolith.tools.registry import Registry
+from memolith.tools.resources import Prompt, Prompts, Resource, Resources
+from memolith.tools.schema import Body
+from memolith.tools.shape_notation import shape
+from memolith.tools.signature import Actions, Argument
 
 ERRORS = {
     kind.type: kind

@@ -46,7 +46,8 @@ if TYPE_CHECKING:
     from memolith.sandbox.linux import LinuxSandbox
     from memolith.storage.postgres.reader import PostgresStage
     from memolith.storage.postgres.store import PostgresStore
-    from memolith.tools.registry import Family, Registry
+    from memolith.tools.family import Family
+    from memolith.tools.registry import Registry
 
 __all__ = [
     "StoredKeys",
@@ -157,7 +158,7 @@ class App:
             models, waiting = rows.models(), rows.count_waiting(None, "embed", 1)
         if models.keys() - {embedder.id} and not self._queued:
             with self.store.writing(None) as writer:
-                writer.do("queue_missing", model=embedder.id, now=self.clock.now())
+                writer.queue_missing_vectors(embedder.id, self.clock.now())
             self._queued = waiting = True
         if (
             waiting
@@ -291,7 +292,7 @@ class App:
         if self.embedder:
             self._serving(self.embedder)
             with self.store.writing(None) as rows:
-                rows.do("outbox_retry", consumer="embed", now=self.clock.now())
+                rows.retry_failed("embed", self.clock.now())
             while step := self._embed(self.store, budget_s=1.0):
                 done["embedded"] += step
                 progress(done["embedded"], 0)
@@ -303,7 +304,7 @@ class App:
                     and self.embedder.id in models
                     and not rows.count_waiting(None, "embed", 1)
                 ):
-                    rows.do("vectors_of_others", model=self.embedder.id)
+                    rows.drop_vectors_of_other_models(self.embedder.id)
         self.engine.flush_reads()
         self.store.compact()
         return done

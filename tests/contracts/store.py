@@ -278,7 +278,7 @@ class StoreContract:
                 None,
                 [],
             )
-            assert (rows.event("local", seq=1), rows.event("local", actor="local", key="k")) == (
+            assert (rows.event_by_seq("local", 1), rows.event_by_key("local", "local", "k")) == (
                 None,
                 None,
             )
@@ -320,15 +320,18 @@ class StoreContract:
                 assert json.dumps(
                     dict(rows.events("local", "a")[0].data), sort_keys=True
                 ) == json.dumps(odd, sort_keys=True)
-                assert (rows.event("local", seq=1), rows.event("local", seq=2)) == (first, second)
+                assert (rows.event_by_seq("local", 1), rows.event_by_seq("local", 2)) == (
+                    first,
+                    second,
+                )
                 assert (
                     list(rows.events_after("local", 1))
                     == list(rows.events_after("local", 1, 1))
                     == [second]
                 )
                 assert list(rows.events_after("local", 0, 1)) == [first]
-                assert rows.event("local", actor="local", key="k") == first
-                assert [rows.event("local", seq=seq) for seq in (0, -1, 3, 2**63, 10**30)] == [
+                assert rows.event_by_key("local", "local", "k") == first
+                assert [rows.event_by_seq("local", seq) for seq in (0, -1, 3, 2**63, 10**30)] == [
                     None
                 ] * 5
                 assert (
@@ -363,8 +366,8 @@ class StoreContract:
         with store.writing("other") as rows:
             append(rows, "b", key="k")
         with store.reading("local") as rows:
-            assert rows.event("local", actor="local", key="k").stream == "a"  # type: ignore[union-attr]
-            assert rows.event("local", actor="ann", key="k") is None
+            assert rows.event_by_key("local", "local", "k").stream == "a"  # type: ignore[union-attr]
+            assert rows.event_by_key("local", "ann", "k") is None
 
     def test_numbers_are_gapless_per_tenant_also_after_a_failure(self, store: Store) -> None:
         for n in range(3):
@@ -499,7 +502,7 @@ class StoreContract:
             for id in ("a\0", "\ud800", "'", "%", "a" * 10_000):
                 assert (
                     rows.item("local", id),
-                    rows.link("local", id=id),
+                    rows.link_by_id("local", id),
                     rows.events("local", id),
                 ) == (None, None, [])
                 assert (rows.items("local", [id, "a"]).keys(), rows.text_sizes("local", [id])) == (
@@ -891,7 +894,7 @@ class StoreContract:
         with store.reading(None) as rows:
             assert rows.models() == {MODEL: 1, "old": 1}
         with store.writing(None) as rows:
-            rows.do("vectors_of_others", model=MODEL)
+            rows.drop_vectors_of_other_models(MODEL)
         with store.reading(None) as rows:
             assert rows.models() == {MODEL: 1}
 
@@ -906,7 +909,7 @@ class StoreContract:
             with store.writing(job.tenant) as rows:
                 rows.finish_job(job)
         with store.writing(None) as rows:
-            rows.do("queue_missing", model=MODEL, now=moment(1))
+            rows.queue_missing_vectors(MODEL, moment(1))
         assert sorted((job.tenant, job.stream) for job in lease(store, 2)) == [
             ("globex", "b"),
             ("local", "b"),
@@ -942,11 +945,11 @@ class StoreContract:
                 )
                 assert [link.id for link in rows.neighbours("local", ["b"], "both")] == ["ab", "bc"]
                 assert [link.id for link in rows.all_links("local")] == ["ab", "bc", "ca", "da"]
-                link = rows.link("local", id="ab")
-                assert link == rows.link("local", source="a", target="b", type="about")
+                link = rows.link_by_id("local", "ab")
+                assert link == rows.link_between("local", "a", "b", "about")
                 assert link is not None
                 assert (link.strength, dict(link.attributes)) == (0.5, {"n": [1]})
-                assert rows.link("local", source="b", target="a", type="about") is None
+                assert rows.link_between("local", "b", "a", "about") is None
 
     def test_a_link_that_was_cut_is_gone_but_its_stream_is_remembered(
         self, store: Store, engine: Engine
@@ -956,10 +959,10 @@ class StoreContract:
         engine.link(ME, "a", "b", "about", 0.5, id="one")
         engine.link(ME, "a", "b", "about", 0.75, again=True)
         with store.reading("local") as rows:
-            assert rows.link("local", id="one").strength == 0.75  # type: ignore[union-attr]
+            assert rows.link_by_id("local", "one").strength == 0.75  # type: ignore[union-attr]
         engine.unlink(ME, "one")
         with store.reading("local") as rows:
-            assert (rows.link("local", id="one"), rows.neighbours("local", ["a"], "both")) == (
+            assert (rows.link_by_id("local", "one"), rows.neighbours("local", ["a"], "both")) == (
                 None,
                 [],
             )
@@ -1025,10 +1028,10 @@ class StoreContract:
         assert "a" in told
         assert "out of luck" in told
         with store.writing(None) as rows:
-            rows.do("outbox_retry", consumer="mirror", now=moment(now))
+            rows.retry_failed("mirror", moment(now))
         assert outbox(store) == {"failed": 1}
         with store.writing(None) as rows:
-            rows.do("outbox_retry", consumer="embed", now=moment(now))
+            rows.retry_failed("embed", moment(now))
         (job,) = lease(store, now)
         assert (job.attempts, outbox(store)) == (1, {"pending": 1})
 

@@ -495,9 +495,9 @@ def test_a_snapshot_that_cannot_be_written_leaves_nothing_behind(shelf: Shelf) -
 
 def prune(shelf: Shelf) -> None:
     with shelf.app.store.reading(None) as rows:
-        newest = rows.row("slot_marks")[1]
+        newest = rows.slot_marks().change
     with shelf.app.store.writing(None) as rows:
-        rows.do("slots_prune", seq=newest)
+        rows.prune_slots(newest)
 
 
 @pytest.mark.parametrize("snapshot", ["none", "old", "new"])
@@ -516,7 +516,7 @@ def test_a_reader_that_missed_part_of_the_feed_loads_anew(shelf: Shelf, snapshot
     for index in (reader, shelf.index()):
         assert shelf.agrees(index) == 1.0
         with shelf.app.store.reading(None) as store:
-            _, change, _ = store.row("slot_marks")
+            _, change, _ = store.slot_marks()
         assert index._change == change
 
 

@@ -7,7 +7,8 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
-from memolith.tools.registry import Registry, Tool
+from memolith.tools.family import Tool
+from memolith.tools.registry import Registry
 
 NUMBERS: list[Any] = [
     0,

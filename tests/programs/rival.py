@@ -7,7 +7,7 @@ from pathlib import Path
 from memolith.bootstrap import open_app
 from memolith.domain.callers import Caller
 from memolith.settings import load
-from memolith.tools.registry import Call
+from memolith.tools.call import Call
 
 app = open_app(load({"data": Path(sys.argv[1])}))
 assert app.registry

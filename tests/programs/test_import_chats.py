@@ -16,7 +16,7 @@ from memolith.bootstrap import App, open_app
 from memolith.domain.passages import Block
 from memolith.engine.conversations import NOTHING, Report, take
 from memolith.settings import Settings
-from memolith.tools.registry import Call
+from memolith.tools.call import Call
 from tests.conftest import ME
 from tests.programs.children import CLI, TIMEOUT_S, cli, environment, wait_for
 from tests.stores import each_store

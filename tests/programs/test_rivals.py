@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from memolith.bootstrap import App
-from memolith.tools.registry import Call
+from memolith.tools.call import Call
 from tests.conftest import ME
 from tests.programs.children import HERE, Child
 

@@ -24,7 +24,10 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 
 from memolith.doors.mcp.frames import IDEMPOTENCY_KEY, PREPARED, prepared_answers
 from memolith.doors.mcp.stdio_front import Front, Wire, answer
-from memolith.tools.registry import Body, Call, Family, Registry
+from memolith.tools.call import Call
+from memolith.tools.family import Family
+from memolith.tools.registry import Registry
+from memolith.tools.schema import Body
 from tests.demo_family import SAID, registry
 from tests.programs.pipes import (
     ENVELOPE,

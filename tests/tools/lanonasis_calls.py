@@ -4,7 +4,7 @@ from typing import Any
 
 from memolith.bootstrap import App
 from memolith.domain.callers import Caller
-from memolith.tools.registry import Call
+from memolith.tools.call import Call
 from tests.conftest import ME
 
 MISSING = "00000000-0000-7000-8000-000000000000"

@@ -38,7 +38,9 @@ from memolith.doors.main import main
 from memolith.engine.documents import key_of
 from memolith.engine.vault import Secret
 from memolith.settings import Settings
-from memolith.tools.registry import Call, Registry, Tool
+from memolith.tools.call import Call
+from memolith.tools.family import Tool
+from memolith.tools.registry import Registry
 from tests.conftest import ME, At, note
 from tests.stores import each_store
 

@@ -12,8 +12,8 @@ from memolith.bootstrap import App
 from memolith.domain.callers import Caller
 from memolith.engine.graph import FORMATS, draw
 from memolith.errors import AlreadyExists, InvalidInput, NotUndoable
+from memolith.tools.call import Call
 from memolith.tools.knowledge.concepts import knowledge
-from memolith.tools.registry import Call
 from tests.conftest import ME, note
 
 MISSING = "00000000-0000-7000-8000-000000000000"

@@ -7,7 +7,7 @@ import pytest
 
 from memolith.bootstrap import App, open_app
 from memolith.domain.callers import Caller
-from memolith.tools.registry import Call
+from memolith.tools.call import Call
 from tests.conftest import ME, At
 from tests.stores import each_store
 from tests.tools.lanonasis_calls import MISSING, create, refused, run, settled

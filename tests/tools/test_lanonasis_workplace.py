@@ -10,8 +10,8 @@ from memolith.bootstrap import App, copy_everything, open_app
 from memolith.domain.callers import Caller
 from memolith.engine.configuration import KEYS
 from memolith.errors import DiskFull, MemolithError, StoreBusy
+from memolith.tools.call import Call
 from memolith.tools.lanonasis.memories import lanonasis
-from memolith.tools.registry import Call
 from tests.conftest import At, note
 from tests.programs.served import thread
 from tests.stores import each_store

@@ -11,7 +11,10 @@ from mcp import Client, MCPError
 
 from memolith.doors.mcp.server import PAGE, MemolithServer
 from memolith.errors import StoreCorrupt
-from memolith.tools.registry import Body, Call, Family, Registry
+from memolith.tools.call import Call
+from memolith.tools.family import Family
+from memolith.tools.registry import Registry
+from memolith.tools.schema import Body
 from tests.demo_family import SAID, families, registry
 
 ERAS = pytest.mark.parametrize("mode", ["legacy", "auto"])

@@ -17,7 +17,7 @@ from memolith.bootstrap import App, open_app
 from memolith.domain.callers import Caller
 from memolith.errors import MemolithError, TooLarge, Unavailable
 from memolith.settings import Settings
-from memolith.tools.registry import Call
+from memolith.tools.call import Call
 from tests.conftest import ME, At
 from tests.programs.children import Child, ask, cli, in_memory, scan, wait_for
 from tests.programs.served import Served, thread

@@ -15,7 +15,12 @@ from pydantic import Field
 from memolith import bootstrap as app
 from memolith.domain.callers import Caller
 from memolith.errors import InvalidInput
-from memolith.tools.registry import Actions, Body, Call, Family, InputNeeded, Registry, shape
+from memolith.tools.call import Call, InputNeeded
+from memolith.tools.family import Family
+from memolith.tools.registry import Registry
+from memolith.tools.schema import Body
+from memolith.tools.shape_notation import shape
+from memolith.tools.signature import Actions
 from tests.demo_family import ERRORS, families, registry
 
 ENGINE: Any = None
@@ -260,7 +265,7 @@ def test_action_tools_publish_one_flat_object() -> None:
     assert list(tool.input_schema["properties"]) == ["action", "name", "text", "limit"]
     assert tool.input_schema["required"] == ["action"]
     assert tool.input_schema["properties"]["action"]["enum"] == ["save", "list"]
-    assert {name: action.effect for name, action in tool.shape.actions.items()} == {
+    assert {name: action.effect for name, action in tool.signature.actions.items()} == {
         "save": "writes",
         "list": "reads",
     }
@@ -281,7 +286,7 @@ def test_models_are_built_when_they_are_first_needed() -> None:
         """Never called."""
         raise NotImplementedError
 
-    shape = make(lazy, read_only=True).tools[0].shape
+    shape = make(lazy, read_only=True).tools[0].signature
     assert not vars(shape).keys() & {"model", "input_schema"}
     assert shape.input_schema["properties"]["count"]["type"] == "integer"
     assert "model" in vars(shape)
@@ -325,7 +330,7 @@ def test_every_tool_has_a_good_name_words_a_shape_strict_arguments_and_fitting_t
     assert tool.output_schema["properties"]
     assert not tool.read_only or (not tool.destructive and tool.effect != "writes")
     for signature in (
-        tool.shape.actions.values() if isinstance(tool.shape, Actions) else [tool.shape]
+        tool.signature.actions.values() if isinstance(tool.signature, Actions) else [tool.signature]
     ):
         first, *rest = inspect.signature(signature.function).parameters.values()
         assert first.name == "call"

@@ -25,7 +25,7 @@ from memolith.sandbox.syscalls import (
     CHECKED_OR_PRIVILEGED,
 )
 from memolith.settings import Settings, load
-from memolith.tools.registry import Call
+from memolith.tools.call import Call
 from tests.conftest import ME
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="code runs on Linux only")

@@ -9,7 +9,7 @@ import pytest
 
 from memolith.bootstrap import App
 from memolith.domain.callers import Caller
-from memolith.tools.registry import Call
+from memolith.tools.call import Call
 from tests.conftest import ME, note
 from tests.stores import each_store
 

@@ -14,7 +14,7 @@ from memolith.bootstrap import App
 from memolith.domain.callers import Audience, Caller
 from memolith.doors.mcp.server import MemolithServer
 from memolith.engine.prompt_templates import LONGEST
-from memolith.tools.registry import Call
+from memolith.tools.call import Call
 from tests.conftest import ME, note
 from tests.stores import each_store
 
@@ -313,7 +313,7 @@ def test_a_retried_save_returns_the_first_result(app: App) -> None:
 
 def test_the_old_tools_equal_the_actions(app: App) -> None:
     found = app.registry.by_name
-    for action, signature in found["subcog_prompts"].shape.actions.items():
+    for action, signature in found["subcog_prompts"].signature.actions.items():
         old = found[f"prompt_{action}"]
         assert (old.shape.input_schema, old.shape.output_schema) == (
             signature.input_schema,

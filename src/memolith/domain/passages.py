@@ -1,14 +1,34 @@
 """Blocks, as texts come in, and passages, as they are searched."""
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, NewType
 
 from memolith.domain.attributes import NO_ATTRIBUTES, Attributes
 
+PassageRef = NewType("PassageRef", int)
+"""Names a passage of a tenant by one number: the row of its item and its ordinal within the item.
+
+A search handles thousands of them, so a reference is a plain integer at run time. The passages of
+an item have consecutive references, in the order of the text.
+"""
+
 ORDINAL_BITS = 20
+"""How many bits of a reference hold the ordinal; the bits above them hold the row of the item."""
 
 
-"""Stores know a passage by one number: the row of its item, and in the last so many bits its own number there."""
+def passage_ref(item_row: int, ordinal: int) -> PassageRef:
+    """The reference of a passage, from the row of its item and its ordinal there."""
+    return PassageRef(item_row << ORDINAL_BITS | ordinal)
+
+
+def item_row_of(ref: PassageRef) -> int:
+    """The row of the item that a passage belongs to."""
+    return ref >> ORDINAL_BITS
+
+
+def ordinal_of(ref: PassageRef) -> int:
+    """The number of a passage within its item, from 0."""
+    return ref & (1 << ORDINAL_BITS) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +43,7 @@ class Block:
 
 
 class Passage(NamedTuple):
-    """A searchable piece of a block; the passages of a block, joined, are its text."""
+    """A searchable piece of a block. Joined in order, the passages of a block give its text."""
 
     item: str
     ordinal: int

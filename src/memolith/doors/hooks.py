@@ -148,8 +148,8 @@ def keep(
     from memolith.domain.items import Draft
     from memolith.domain.passages import Block
     from memolith.engine.claims import known
+    from memolith.engine.titles import headline
     from memolith.engine.writing import Verbs
-    from memolith.redaction.detector import headline
 
     verbs, kept = verbs or Verbs(search.store, SystemClock()), dict[str, int]()
     for text in said(transcript):

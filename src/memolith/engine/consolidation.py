@@ -13,9 +13,9 @@ from memolith.engine.claims import contradicts
 from memolith.engine.engine import Engine
 from memolith.engine.insights import ALIKE, ON_TOPIC, grouped
 from memolith.engine.recall import SIDE
+from memolith.engine.titles import headline
 from memolith.errors import Unavailable, VersionConflict
 from memolith.ports.items import MOST_LISTED
-from memolith.redaction.detector import headline
 
 # Memories that belong together, the oldest first, how similar they are at least, and what is made of them.
 Group = tuple[list[Item], float, str]

@@ -15,7 +15,7 @@ from memolith.domain.attributes import Json
 from memolith.domain.callers import Caller
 from memolith.domain.clock import DAY_S, shifted
 from memolith.domain.items import Draft, Item
-from memolith.domain.passages import Block
+from memolith.domain.passages import Block, PassageRef
 from memolith.domain.queries import Condition, Filter
 from memolith.engine.engine import Engine
 from memolith.engine.validation import folder_path, when
@@ -84,11 +84,13 @@ def stale(
     with engine.store.reading(caller.tenant) as rows:
         sizes = rows.text_sizes(caller.tenant, [item.id for item in old])
         old = [item for item in old if item.id in sizes]
-        firsts = rows.passages_at({sizes[item.id][0] + n for item in old[:most] for n in range(3)})
+        firsts = rows.passages_at(
+            {PassageRef(sizes[item.id].first + n) for item in old[:most] for n in range(3)}
+        )
     begins = {item.id: "" for item in old}
     for _, (item, passage) in sorted(firsts.items()):
         begins[item.id] += passage.text if passage.block == 0 else ""
-    tokens = {id: -(-length // CHARACTERS_PER_TOKEN) for id, (_, length, _) in sizes.items()}
+    tokens = {id: -(-size.characters // CHARACTERS_PER_TOKEN) for id, size in sizes.items()}
     return (
         [
             (

@@ -24,6 +24,7 @@ from memolith.engine.writing import sees_both, visible
 from memolith.errors import InvalidInput, NotFound
 from memolith.ports.analyst import Finding
 from memolith.ports.items import MOST_LISTED
+from memolith.ports.links import Step
 from memolith.ports.store import Reader, Store
 
 if TYPE_CHECKING:
@@ -144,14 +145,14 @@ def _steps(
     toward: Direction,
     types: Collection[str],
     moment: Moment,
-) -> list[tuple[str, str, str, str]]:
+) -> list[Step]:
     """Here, there, type and the title there, as the reader gives them, at the moment."""
     if moment == NOW:
         return rows.steps(caller, chosen, frontier, toward, types)
     links = standing(rows, caller.tenant, frontier, toward, types, moment)
     ways = [way for link in links for way in _ways(link, frontier, toward)]
     there = seen(rows, caller, {way[1] for way in ways}, chosen, moment)
-    return [(*way, there[way[1]].title) for way in ways if way[1] in there]
+    return [Step(*way, there[way[1]].title) for way in ways if way[1] in there]
 
 
 def walk(
@@ -322,7 +323,7 @@ def find(engine: Engine, caller: Caller, name: str, field: str, chosen: Filter =
 
 def relationship(engine: Engine, caller: Caller, id: str) -> Link:
     with engine.store.reading(caller.tenant) as rows:
-        link = rows.link(caller.tenant, id=id)
+        link = rows.link_by_id(caller.tenant, id)
         if (
             link is None
             or link.type not in get_args(RelationType)
@@ -362,7 +363,7 @@ def merge(
         for link in [one for one in links if sees_both(rows, caller, one, False)]:
             engine.tell(rows, caller, link.id, "unlinked", {}, link)
             source, target = (kept.id if end in lost else end for end in (link.source, link.target))
-            present = rows.link(caller.tenant, source=source, target=target, type=link.type)
+            present = rows.link_between(caller.tenant, source, target, link.type)
             if source != target and not (present and present.strength >= link.strength):
                 moved.append(
                     engine.link(
@@ -441,8 +442,8 @@ def keep(
                 ids.get(said[1], said[1]),
                 "".join(said[2:]) or memory,
             )
-            if target not in ("", source) and not rows.link(
-                caller.tenant, source=source, target=target, type=type
+            if target not in ("", source) and not rows.link_between(
+                caller.tenant, source, target, type
             ):
                 # The text of a memory is kept in no other place, so that it can be erased.
                 engine.link(

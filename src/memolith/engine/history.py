@@ -69,7 +69,7 @@ class Past(NamedTuple):
         """Take one event back by a new one; refused where later events touched the same."""
         tenant = caller.tenant
         with self.engine.store.writing(tenant) as rows:
-            event = rows.event(tenant, seq=seq)
+            event = rows.event_by_seq(tenant, seq)
             events = rows.events(tenant, event.stream) if event else []
             if (
                 events
@@ -82,9 +82,11 @@ class Past(NamedTuple):
                 raise NotFound(f"There is no event {seq}.", field="event", id=str(seq))
             type, data = _inverse(events, event)
             if type == "linked":
-                ends = {name: cast(str, data[name]) for name in ("source", "target", "type")}
-                _must(rows.link(tenant, **ends) is None, event)
-            row = rows.link(tenant, id=event.stream) or rows.item(tenant, event.stream)
+                source, target, link_type = (
+                    cast(str, data[name]) for name in ("source", "target", "type")
+                )
+                _must(rows.link_between(tenant, source, target, link_type) is None, event)
+            row = rows.link_by_id(tenant, event.stream) or rows.item(tenant, event.stream)
             try:
                 return self.engine.tell(
                     rows, caller, event.stream, type, data | {"undoes": seq}, row

@@ -135,7 +135,7 @@ def _import_event(rows: Writer, raw: Json, versions: dict[str, int], intake: Int
         raise Conflict(
             f"version {event.version} of {stream[:100]} does not follow {version}.", id=stream
         )
-    if event.key and rows.event(tenant, actor=event.actor, key=event.key):
+    if event.key and rows.event_by_key(tenant, event.actor, event.key):
         raise Conflict("its idempotency key is used here already.", field="key", id=stream)
     data = cast("dict[str, Json]", intake.without_secrets(event.data, depth=OUTER))
     stamped = rows.next_event(stream, event.version, event.type, data, event.actor, at, event.key)
@@ -168,7 +168,7 @@ def _import_event(rows: Writer, raw: Json, versions: dict[str, int], intake: Int
 
 def changes_of(rows: Reader, event: Event) -> Changes:
     """The row changes of an event from elsewhere; one that was scrubbed when its item was erased has none."""
-    before = rows.link(event.tenant, id=event.stream) or rows.item(event.tenant, event.stream)
+    before = rows.link_by_id(event.tenant, event.stream) or rows.item(event.tenant, event.stream)
     return fold(before, event) if event.data or before else Changes()
 
 
@@ -188,7 +188,7 @@ def differences(
                 continue
             kind = "link" if events[0].type in LINK_EVENTS else "item"
             pairs = {
-                kind: (rows.link(tenant, id=stream) or rows.item(tenant, stream), state.row),
+                kind: (rows.link_by_id(tenant, stream) or rows.item(tenant, stream), state.row),
                 "passages of": (rows.passages(tenant, stream), state.passages),
             }
             problems += [
@@ -216,7 +216,7 @@ def follow(source: Store, target: Store, tenant: str, progress: Progress | None 
         with source.reading(tenant) as rows:
             total = rows.last_seq(tenant)
             events = list(rows.events_after(tenant, done, BATCH))
-            known = rows.event(tenant, seq=done) if done else None
+            known = rows.event_by_seq(tenant, done) if done else None
         if done and known is None:
             raise Conflict(
                 f"The target has {done:,} events of {tenant[:60]!r} and the source {total:,}; "
@@ -227,7 +227,7 @@ def follow(source: Store, target: Store, tenant: str, progress: Progress | None 
         with target.writing(tenant) as rows:
             if rows.last_seq(tenant) != done:
                 raise Conflict("Somebody else writes to the target; stop him and repeat.")
-            if done and rows.event(tenant, seq=done) != known:
+            if done and rows.event_by_seq(tenant, done) != known:
                 raise Conflict(
                     f"The target holds another {tenant[:60]!r}; copy into an empty tenant."
                 )

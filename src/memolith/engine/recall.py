@@ -11,7 +11,7 @@ from operator import mul
 from memolith.domain.callers import Caller
 from memolith.domain.chunking import embedded
 from memolith.domain.items import Item
-from memolith.domain.passages import ORDINAL_BITS, Passage
+from memolith.domain.passages import Passage, PassageRef, item_row_of, passage_ref
 from memolith.domain.queries import Filter, Found, Hit, Query
 from memolith.engine.history import then
 from memolith.engine.matching import checked, item_matches, passage_matches
@@ -168,8 +168,8 @@ class Search:
         )
         self.dense: Dense | None = None
         self._items: dict[int, Item] = {}
-        self._read: dict[int, Passage] = {}
-        self._near: dict[int, float] = {}
+        self._read: dict[PassageRef, Passage] = {}
+        self._near: dict[PassageRef, float] = {}
         """The cosines that the search by meaning found already."""
         self.unread = 0
         """How many were found beyond those that had to be weighed for this page."""
@@ -243,10 +243,10 @@ class Search:
         most = POOL if query.mode == "hybrid" else SIDE
         best = {ref for ref, _ in (*words[:most], *near[:most])}
         beside = {
-            ref + step
+            PassageRef(ref + step)
             for ref, _ in (*words[:BESIDE], *near[:BESIDE])
             for step in (-1, 1)
-            if ref + step >> ORDINAL_BITS == ref >> ORDINAL_BITS
+            if item_row_of(PassageRef(ref + step)) == item_row_of(ref)
         }
         wide = query.mode == "hybrid" and not self._phrases
         passages = {
@@ -260,7 +260,7 @@ class Search:
         )
         rest = {ref for ref, _ in (*words, *near)} - passages.keys()
         blocks = (
-            {(one.ref >> ORDINAL_BITS, one.passage.block) for one in ranked}
+            {(item_row_of(one.ref), one.passage.block) for one in ranked}
             if query.per_block
             else set()
         )
@@ -284,13 +284,13 @@ class Search:
             judged = [one._replace(order=one.reasons["text"]) for one in judged]
         return _sorted(judged)
 
-    def _passages(self, refs: set[int]) -> dict[int, Passage]:
+    def _passages(self, refs: set[PassageRef]) -> dict[PassageRef, Passage]:
         found = self._rows.passages_at(refs - self._read.keys())
-        self._items |= {ref >> ORDINAL_BITS: item for ref, (item, _) in found.items()}
+        self._items |= {item_row_of(ref): item for ref, (item, _) in found.items()}
         self._read |= {ref: passage for ref, (_, passage) in found.items()}
         return {ref: self._read[ref] for ref in sorted(refs & self._read.keys())}
 
-    def _weigh(self, passages: dict[int, Passage]) -> list[Evidence]:
+    def _weigh(self, passages: dict[PassageRef, Passage]) -> list[Evidence]:
         cosines, terms, extra = self._near, self._lexicon.terms, self._lexicon.extra
         if self.dense and (others := {ref for ref in passages.keys() - cosines.keys() if ref >= 0}):
             cosines |= self.dense[0].vectors.cosines(self._rows, self.dense[1], others)
@@ -298,7 +298,7 @@ class Search:
             (
                 ref,
                 passage,
-                tuple(terms(f"{passage.text}\n{extra(self._items[ref >> ORDINAL_BITS], passage)}")),
+                tuple(terms(f"{passage.text}\n{extra(self._items[item_row_of(ref)], passage)}")),
                 cosines.get(ref),
             )
             for ref, passage in passages.items()
@@ -313,9 +313,7 @@ class Search:
         if query.per_item or query.per_block:
             first: dict[tuple[int, int], Ranked] = {}
             for one in kept:
-                first.setdefault(
-                    (one.ref >> ORDINAL_BITS, one.passage.block * query.per_block), one
-                )
+                first.setdefault((item_row_of(one.ref), one.passage.block * query.per_block), one)
             kept = list(first.values())
         return kept
 
@@ -330,7 +328,7 @@ class Search:
         ]
         self._items |= {-1 - n: item for n, (item, _) in enumerate(past)}
         found = {
-            -1 - n << ORDINAL_BITS | one.ordinal: one
+            passage_ref(-1 - n, one.ordinal): one
             for n, (_, passages) in enumerate(past)
             for one in passages
             if passage_matches(one, self._query.filter)
@@ -338,7 +336,7 @@ class Search:
         if self.dense:
             # In no index: their vectors are made on the spot, for the first so many.
             texts = {
-                ref: embedded(self._items[ref >> ORDINAL_BITS].title, one.speaker, one.text)
+                ref: embedded(self._items[item_row_of(ref)].title, one.speaker, one.text)
                 for ref, one in islice(found.items(), MOST_BYGONE)
             }
             made = zip(texts, self.dense[0].embedder.embed([*texts.values()]), strict=True)
@@ -355,16 +353,17 @@ class Search:
 
     def hits(self, chosen: Sequence[Ranked]) -> tuple[Hit, ...]:
         """Ranked passages as the caller gets to see them, each with those within the reach, itself included."""
-        around: dict[int, range] = {}
+        around: dict[PassageRef, list[PassageRef]] = {}
         for one in chosen if self._query.reach else ():
-            item = self._items[one.ref >> ORDINAL_BITS]
+            item = self._items[item_row_of(one.ref)]
             # Where no message was split, the next passage is the next message.
             reach = min(self._query.reach, 1 + item.passages - item.blocks)
-            around[one.ref] = range(one.ref - min(reach, one.passage.ordinal), one.ref + reach + 1)
+            first = one.ref - min(reach, one.passage.ordinal)
+            around[one.ref] = list(map(PassageRef, range(first, one.ref + reach + 1)))
         found = self._passages(set(chain.from_iterable(around.values()))) if around else {}
         return tuple(
             Hit(
-                item=self._items[one.ref >> ORDINAL_BITS],
+                item=self._items[item_row_of(one.ref)],
                 passage=one.passage,
                 score=one.similarity,
                 rank_score=round(one.order, 4),

@@ -159,7 +159,7 @@ class Verbs:
             if first := self._repeated(rows, caller, intake):
                 return first
             item = visible(rows, caller, id)
-            intake.total(clean, rows.text_sizes(caller.tenant, [id])[id][2])
+            intake.total(clean, rows.text_sizes(caller.tenant, [id])[id].bytes)
             return self._change(rows, caller, item, "appended", _text(clean), intake)
 
     def forget(self, caller: Caller, id: str, key: str | None = None) -> Written:
@@ -201,7 +201,7 @@ class Verbs:
                     raise Denied("Only its owner or an admin can erase an item.", id=id)
                 for stream in rows.link_streams(caller.tenant, id):
                     self.tell(
-                        rows, caller, stream, "erased", {}, rows.link(caller.tenant, id=stream)
+                        rows, caller, stream, "erased", {}, rows.link_by_id(caller.tenant, stream)
                     )
                 self._record(rows, rows.item(caller.tenant, id), id, "erased", {}, caller)
                 # Before it is final: what is erased but for its file could not be named any more.
@@ -238,7 +238,7 @@ class Verbs:
         with nullcontext(within) if within else self.store.writing(caller.tenant) as rows:
             for end in (source, target):
                 visible(rows, caller, end)
-            present = rows.link(caller.tenant, source=source, target=target, type=type)
+            present = rows.link_between(caller.tenant, source, target, type)
             if present and not again:
                 raise AlreadyExists("These two are linked this way already.", id=present.id)
             if present and exact((present.strength, present.attributes)) == exact(
@@ -269,7 +269,7 @@ class Verbs:
     def unlink(self, caller: Caller, id: str) -> Link:
         """Cut a link; it can come back by undo."""
         with self.store.writing(caller.tenant) as rows:
-            link = rows.link(caller.tenant, id=id)
+            link = rows.link_by_id(caller.tenant, id)
             if link is None or not sees_both(rows, caller, link):
                 raise NotFound("There is no such link.", id=id)
             self._record(rows, link, id, "unlinked", {}, caller)
@@ -331,7 +331,7 @@ class Verbs:
 
     def _repeated(self, rows: Reader, caller: Caller, intake: Intake) -> Written | None:
         """The first outcome of a write that comes again under its key."""
-        event = rows.event(caller.tenant, actor=caller.user, key=intake.key) if intake.key else None
+        event = rows.event_by_key(caller.tenant, caller.user, intake.key) if intake.key else None
         if event is None:
             return None
         if event.data.get("request") != intake.request:

@@ -6,18 +6,43 @@ from typing import Protocol
 from memolith.domain.events import Changes, Data, Event
 
 NO_LIMIT = 2**63 - 1
-"""As large as a limit can be in SQL."""
+"""The largest limit that SQL accepts."""
 
 
 class EventLog(Protocol):
-    """Reads the log of events, which is the truth."""
+    """Reads the log of events. Everything else in a store can be rebuilt from it."""
 
-    def tenants(self) -> list[str]: ...
-    def last_seq(self, tenant: str) -> int: ...
-    def event(self, tenant: str, **key: str | int) -> Event | None: ...
-    def events(self, tenant: str, stream: str) -> list[Event]: ...
-    def events_after(self, tenant: str, seq: int, limit: int = NO_LIMIT) -> Iterator[Event]: ...
-    def streams(self, tenant: str, after: str = "") -> list[str]: ...
+    def database(self) -> str:
+        """The random id of this database, which no other database has."""
+        ...
+
+    def tenants(self) -> list[str]:
+        """Every tenant that has events, oldest first."""
+        ...
+
+    def last_seq(self, tenant: str) -> int:
+        """The sequence number of the tenant's newest event; 0 if there is none."""
+        ...
+
+    def event_by_seq(self, tenant: str, seq: int) -> Event | None:
+        """The event with this sequence number."""
+        ...
+
+    def event_by_key(self, tenant: str, actor: str, key: str) -> Event | None:
+        """The event that this actor wrote under this idempotency key."""
+        ...
+
+    def events(self, tenant: str, stream: str) -> list[Event]:
+        """The history of one item or link, oldest first."""
+        ...
+
+    def events_after(self, tenant: str, seq: int, limit: int = NO_LIMIT) -> Iterator[Event]:
+        """The events with a higher sequence number, in order."""
+        ...
+
+    def streams(self, tenant: str, after: str = "") -> list[str]:
+        """The ids of all items and links that have an event later than this time, sorted."""
+        ...
 
 
 class EventLogWriter(Protocol):
@@ -34,7 +59,21 @@ class EventLogWriter(Protocol):
         actor: str,
         at: str,
         key: str | None = None,
-    ) -> Event: ...
-    def append(self, event: Event, changes: Changes) -> None: ...
-    def apply(self, changes: Changes) -> None: ...
-    def write_totals(self) -> None: ...
+    ) -> Event:
+        """An event with the next sequence number, not yet written.
+
+        Its time is never earlier than that of the event before it.
+        """
+        ...
+
+    def append(self, event: Event, changes: Changes) -> None:
+        """Write the event, apply its row changes and queue the work that follows from it."""
+        ...
+
+    def apply(self, changes: Changes) -> None:
+        """Change the rows as one event says, without writing the event."""
+        ...
+
+    def write_totals(self) -> None:
+        """Write the tenant's totals. Call it after `apply`; `append` does so itself."""
+        ...

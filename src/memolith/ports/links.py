@@ -1,22 +1,47 @@
 """Rows of links."""
 
 from collections.abc import Collection, Iterator
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from memolith.domain.callers import Caller
 from memolith.domain.links import Direction, Link
 from memolith.domain.queries import Filter
 
 
+class Step(NamedTuple):
+    """One step along a link, from an item to its neighbour."""
+
+    start: str
+    end: str
+    link_type: str
+    end_title: str
+
+
 class LinkRows(Protocol):
     """Reads links and walks along them."""
 
-    def link(self, tenant: str, **key: str) -> Link | None: ...
-    def link_streams(self, tenant: str, item: str) -> list[str]: ...
-    def all_links(self, tenant: str) -> Iterator[Link]: ...
+    def link_by_id(self, tenant: str, id: str) -> Link | None:
+        """The link with this id."""
+        ...
+
+    def link_between(self, tenant: str, source: str, target: str, type: str) -> Link | None:
+        """The link of this type from one item to another."""
+        ...
+
+    def link_streams(self, tenant: str, item: str) -> list[str]:
+        """The ids of every link that ever started or ended at the item, removed ones included."""
+        ...
+
+    def all_links(self, tenant: str) -> Iterator[Link]:
+        """Every link of the tenant, by id."""
+        ...
+
     def neighbours(
         self, tenant: str, frontier: Collection[str], toward: Direction, types: Collection[str] = ()
-    ) -> list[Link]: ...
+    ) -> list[Link]:
+        """The links that leave these items in this direction, oldest first."""
+        ...
+
     def steps(
         self,
         caller: Caller,
@@ -24,4 +49,6 @@ class LinkRows(Protocol):
         frontier: Collection[str],
         toward: Direction,
         types: Collection[str] = (),
-    ) -> list[tuple[str, str, str, str]]: ...
+    ) -> list[Step]:
+        """The steps from these items to items that the caller sees and the filter keeps."""
+        ...

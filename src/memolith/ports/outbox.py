@@ -16,17 +16,43 @@ class Job(NamedTuple):
 class Outbox(Protocol):
     """Reads how much derived work waits."""
 
-    def outbox_counts(self, tenant: str | None = None) -> dict[tuple[str, str], int]: ...
-    def count_waiting(self, tenant: str | None, consumer: str, most: int = 1000) -> int: ...
-    def outbox_errors(self) -> list[str]: ...
+    def outbox_counts(self, tenant: str | None = None) -> dict[tuple[str, str], int]:
+        """How many jobs there are, by consumer and `pending`, `processed` or `failed`."""
+        ...
+
+    def count_waiting(self, tenant: str | None, consumer: str, most: int = 1000) -> int:
+        """How many jobs are not done yet; counting stops at `most`."""
+        ...
+
+    def outbox_errors(self) -> list[str]:
+        """Why jobs were given up, newest first."""
+        ...
 
 
 class OutboxWriter(Protocol):
     """Leases derived work and settles it."""
 
-    def queue(self, consumer: str, stream: str, seq: int) -> None: ...
+    def queue(self, consumer: str, stream: str, seq: int) -> None:
+        """Add a job for an item or link. It is due at once."""
+        ...
+
     def lease_jobs(
         self, consumer: str, now: str, limit: int, lease_s: int, tenant: str | None = None
-    ) -> list[Job]: ...
-    def finish_job(self, job: Job) -> None: ...
-    def postpone_job(self, job: Job, now: str, error: str, tries: int) -> None: ...
+    ) -> list[Job]:
+        """Take jobs that are due, newest first and in turns between tenants.
+
+        A job that is neither finished nor postponed is due again when its lease ends.
+        """
+        ...
+
+    def finish_job(self, job: Job) -> None:
+        """Remove a job that is done, and count it."""
+        ...
+
+    def postpone_job(self, job: Job, now: str, error: str, tries: int) -> None:
+        """Put a failed job back with a growing pause, or give it up after so many tries."""
+        ...
+
+    def retry_failed(self, consumer: str, now: str) -> None:
+        """Make the jobs that were given up due again."""
+        ...

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from memolith.domain.items import Item
-from memolith.domain.passages import Passage
+from memolith.domain.passages import Passage, PassageRef
 from memolith.ports.text_index import Statistics
 
 
@@ -19,7 +19,7 @@ class Asked(NamedTuple):
     entities: tuple[frozenset[str], ...] = ()
 
 
-Evidence = tuple[int, Passage, tuple[str, ...], float | None]
+Evidence = tuple[PassageRef, Passage, tuple[str, ...], float | None]
 
 
 """A candidate with all that its score depends on: its number, the passage, its words, and how near it is."""
@@ -28,7 +28,7 @@ Evidence = tuple[int, Passage, tuple[str, ...], float | None]
 class Ranked(NamedTuple):
     """A candidate with its place in the order, its calibrated similarity, and why."""
 
-    ref: int
+    ref: PassageRef
     passage: Passage
     order: float
     similarity: float
@@ -44,11 +44,11 @@ class Ranker(Protocol):
     def cosine(self, similarity: float) -> float: ...
     def pairs(
         self,
-        vectors: Sequence[tuple[int, bytes]],
+        vectors: Sequence[tuple[PassageRef, bytes]],
         threshold: float,
         most: int,
         tell: Callable[[int, int], None],
-    ) -> list[tuple[int, int, float]]: ...
+    ) -> list[tuple[PassageRef, PassageRef, float]]: ...
 
 
 class Lexicon(Protocol):

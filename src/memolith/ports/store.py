@@ -26,19 +26,42 @@ class Writer(
     RecordsWriter,
     Protocol,
 ):
-    """Reads and writes of one tenant that happen wholly or not at all."""
+    """Reads and writes of one tenant that happen together or not at all."""
 
 
 class Store(Protocol):
-    """Where everything is kept, by tenant; None stands for all tenants, which only upkeep uses."""
+    """Where everything is kept, by tenant. The tenant None means all of them, for maintenance."""
 
     name: str
 
-    def reading(self, tenant: str | None) -> AbstractContextManager[Reader]: ...
+    def reading(self, tenant: str | None) -> AbstractContextManager[Reader]:
+        """Reads of one tenant that all see the same moment."""
+        ...
+
     def writing(
         self, tenant: str | None, wait_s: float | None = None
-    ) -> AbstractContextManager[Writer]: ...
-    def rebuilding(self) -> AbstractContextManager[Callable[[str], Writer]]: ...
-    def shred(self) -> bool: ...
-    def check(self) -> list[str]: ...
-    def close(self) -> None: ...
+    ) -> AbstractContextManager[Writer]:
+        """Reads and writes in one transaction, which is durable when the block ends.
+
+        Another writer of the tenant is waited for, at most `wait_s` seconds.
+        """
+        ...
+
+    def rebuilding(self) -> AbstractContextManager[Callable[[str], Writer]]:
+        """Empty the rows that follow from the log, and let them be written anew.
+
+        You get a function that returns the writer of a tenant. All is one transaction.
+        """
+        ...
+
+    def shred(self) -> bool:
+        """Overwrite what was erased; False if something held it back."""
+        ...
+
+    def check(self) -> list[str]:
+        """What the database itself finds wrong with its files."""
+        ...
+
+    def close(self) -> None:
+        """Close all connections."""
+        ...

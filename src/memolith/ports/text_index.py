@@ -4,22 +4,23 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from memolith.domain.callers import Caller
+from memolith.domain.passages import PassageRef
 from memolith.domain.queries import Filter
 
-Candidate = tuple[int, float]
-"""A passage that one side of a search proposes: its number and its score.
+Candidate = tuple[PassageRef, float]
+"""A passage that one side of a search proposes, and its score.
 
 A search makes thousands of them, so it has no class of its own.
 """
 
 
 class Statistics(NamedTuple):
-    """What BM25 needs about the passages of a tenant."""
+    """What BM25 needs to know about the passages of a tenant."""
 
     passages: int
     mean_length: float
     frequencies: Mapping[str, int]
-    """In how many passages each term stands."""
+    """How many passages contain each term."""
 
 
 class TextIndex(Protocol):
@@ -33,6 +34,14 @@ class TextIndex(Protocol):
         phrases: Sequence[Sequence[str]],
         every: bool,
         limit: int,
-    ) -> list[Candidate]: ...
-    def statistics(self, tenant: str, words: Collection[str]) -> Statistics: ...
-    def index_differences(self, tenant: str) -> list[str]: ...
+    ) -> list[Candidate]:
+        """The best passages with all phrases and any term (every term if asked), best first."""
+        ...
+
+    def statistics(self, tenant: str, words: Collection[str]) -> Statistics:
+        """What BM25 needs to know about the tenant's passages and these terms."""
+        ...
+
+    def index_differences(self, tenant: str) -> list[str]:
+        """Where the text index, the tags or the totals do not agree with the rows."""
+        ...

@@ -1,19 +1,46 @@
 """Rows of vectors."""
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
+
+from memolith.domain.passages import PassageRef
+
+
+class EmbeddingInput(NamedTuple):
+    """A passage as the embedder sees it."""
+
+    ref: PassageRef
+    text: str
+    digest: bytes | None
+    """The digest of the text that the passage's vector was made from; None if it has none."""
 
 
 class VectorRows(Protocol):
     """Reads which passages have a vector, and of which model."""
 
-    def vector_by_digest(self, tenant: str, digest: bytes, model: str) -> str | bytes | None: ...
-    def unembedded(
-        self, tenant: str, stream: str, model: str
-    ) -> list[tuple[int, str, bytes | None]]: ...
-    def models(self) -> dict[str, int]: ...
+    def vector_by_digest(self, tenant: str, digest: bytes, model: str) -> str | bytes | None:
+        """The vector that the same text got before, in the form in which the store keeps it."""
+        ...
+
+    def unembedded(self, tenant: str, stream: str, model: str) -> list[EmbeddingInput]:
+        """The passages of an item, each with the digest of what its vector was made from."""
+        ...
+
+    def models(self) -> dict[str, int]:
+        """How many vectors of each model there are."""
+        ...
 
 
 class VectorRowsWriter(Protocol):
     """Keeps vectors."""
 
-    def put_vector(self, ref: int, model: str, digest: bytes, v: str | bytes | None) -> None: ...
+    def put_vector(self, ref: PassageRef, model: str, digest: bytes, v: str | bytes | None) -> None:
+        """Give a passage its vector; None if the model can make nothing of its text."""
+        ...
+
+    def queue_missing_vectors(self, model: str, now: str) -> None:
+        """Queue every item that has no vector of this model."""
+        ...
+
+    def drop_vectors_of_other_models(self, model: str) -> None:
+        """Remove the vectors of every model but this one."""
+        ...

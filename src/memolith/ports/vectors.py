@@ -4,6 +4,7 @@ from collections.abc import Collection
 from typing import NamedTuple, Protocol
 
 from memolith.domain.callers import Caller
+from memolith.domain.passages import PassageRef
 from memolith.domain.queries import Filter
 from memolith.ports.embedder import Embedder
 from memolith.ports.store import Reader
@@ -24,10 +25,12 @@ class Vectors(Protocol):
         limit: int,
         least: float = -1.0,
     ) -> list[Candidate]: ...
-    def cosines(self, rows: "Reader", query: bytes, refs: Collection[int]) -> dict[int, float]: ...
+    def cosines(
+        self, rows: "Reader", query: bytes, refs: Collection[PassageRef]
+    ) -> dict[PassageRef, float]: ...
     def beginnings(
         self, rows: "Reader", caller: Caller, chosen: Filter
-    ) -> list[tuple[int, bytes]]: ...
+    ) -> list[tuple[PassageRef, bytes]]: ...
 
 
 class Meaning(NamedTuple):

@@ -133,11 +133,6 @@ def redact(text: str) -> tuple[str, dict[str, int]]:
     return text, dict(counts)
 
 
-def headline(text: str) -> str:
-    """The first line, cut to what a title holds; half of a secret would no longer be known as one."""
-    return redact(text)[0].strip().split("\n", 1)[0].strip()[:80]
-
-
 def _assigned(text: str, lowered: str, key: re.Match[str]) -> Finding | None:
     """The value after a word like `password`, if it can be believed to be a secret."""
     before, separator = (max(0, key.start() - 24), key.start()), _SEPARATOR.match(text, key.end())

@@ -8,7 +8,7 @@ from contextlib import suppress
 from datetime import date, timedelta
 from itertools import pairwise
 
-from memolith.domain.passages import ORDINAL_BITS
+from memolith.domain.passages import PassageRef, item_row_of
 from memolith.ports.ranker import Asked, Evidence, Ranked
 
 Days = list[tuple[date, date]]
@@ -69,11 +69,11 @@ def cosine(similarity: float) -> float:
 
 
 def pairs(
-    vectors: Sequence[tuple[int, bytes]],
+    vectors: Sequence[tuple[PassageRef, bytes]],
     threshold: float,
     most: int,
     tell: Callable[[int, int], None],
-) -> list[tuple[int, int, float]]:
+) -> list[tuple[PassageRef, PassageRef, float]]:
     """The most similar pairs, with what their cosine is worth."""
     if not vectors:
         return []
@@ -134,7 +134,7 @@ def rank(asked: Asked, pool: Sequence[Evidence]) -> list[Ranked]:
     totals = [one.order + sum(boost.values()) for one, boost in zip(judged, boosts, strict=True)]
     best: dict[int, list[float]] = defaultdict(list)
     for one, total in zip(judged, totals, strict=True):
-        best[one.ref >> ORDINAL_BITS].append(total)
+        best[item_row_of(one.ref)].append(total)
     # By how much an item with several good passages lifts them all.
     groups = {
         item: GROUP
@@ -145,7 +145,7 @@ def rank(asked: Asked, pool: Sequence[Evidence]) -> list[Ranked]:
         Ranked(
             one.ref,
             one.passage,
-            total + (group := groups[one.ref >> ORDINAL_BITS]),
+            total + (group := groups[item_row_of(one.ref)]),
             one.similarity,
             {**one.reasons, **boost, "group": group},
         )
@@ -176,15 +176,15 @@ def _judged(
 
 
 def _boosts(
-    asked: Asked, one: Ranked, places: Mapping[int, Ranked], days: Days, asks_when: bool
+    asked: Asked, one: Ranked, places: Mapping[PassageRef, Ranked], days: Days, asks_when: bool
 ) -> dict[str, float]:
     """What a passage gains from its neighbours, its speaker and its time; a reply, from the question before it."""
     boosts = {"neighbours": 0.0}
-    if before := places.get(one.ref - 1):
+    if before := places.get(PassageRef(one.ref - 1)):
         boosts["neighbours"] += (
             ANSWER if "?" in before.passage.text[-120:] else BEFORE
         ) * before.order
-    if after := places.get(one.ref + 1):
+    if after := places.get(PassageRef(one.ref + 1)):
         boosts["neighbours"] += AFTER * after.order
     if asked.named == (one.passage.speaker,):
         boosts["speaker"] = SPEAKER

@@ -12,12 +12,15 @@ from memolith.domain.clock import iso
 from memolith.domain.events import Event
 from memolith.domain.items import Item, Page
 from memolith.domain.links import Direction, Link
-from memolith.domain.passages import Passage
+from memolith.domain.passages import Passage, PassageRef, item_row_of, passage_ref
 from memolith.domain.queries import Filter
 from memolith.engine.validation import storable
 from memolith.errors import InvalidInput
 from memolith.ports.event_log import NO_LIMIT
+from memolith.ports.items import ConceptCount, FolderCount, TextSize
+from memolith.ports.links import Step
 from memolith.ports.text_index import Candidate, Statistics
+from memolith.ports.vector_rows import EmbeddingInput
 from memolith.storage import queries
 from memolith.storage.queries import Parameter, Parameters, Queries, Row, about_passages, filled
 from memolith.storage.terms import indexed, own, scope_tokens, sketch
@@ -40,7 +43,7 @@ class SqlReader:
     run: Callable[[str, Parameters], Iterator[Row]]
     match: Callable[[Strings, Strings, bool, Collection[Strings]], str]
     """A full-text expression: all phrases, any (or every) word, and one of each group of scope tokens."""
-    stale: Callable[[dict[int, tuple[str, str, str]]], list[int]]
+    stale: Callable[[dict[PassageRef, tuple[str, str, str]]], list[PassageRef]]
     """Which passages the text index has otherwise; negative for what it has too much."""
 
     def __init__(self, db: Any, tenant: str | None, known: Known | None = None) -> None:
@@ -136,7 +139,7 @@ class SqlReader:
         marks: set[tuple[str, str | int, int]] = {
             ("tag", tag, row) for row, item in items.items() for tag in item.tags
         }
-        expected = dict[int, tuple[str, str, str]]()
+        expected = dict[PassageRef, tuple[str, str, str]]()
         for row in self.rows("passages_all", tenant=tenant):
             if (item := items.get(row[2])) is None:
                 problems.append(f"passage {row[0]} belongs to no item")
@@ -159,7 +162,7 @@ class SqlReader:
             }
         )
         problems += [
-            f"text index of {items[ref >> 20].id} differs from its text"
+            f"text index of {items[item_row_of(ref)].id} differs from its text"
             if ref in expected
             else f"text index holds row {-ref}, which is no passage"
             for ref in self.stale(expected)
@@ -181,16 +184,23 @@ class SqlReader:
             )
         }
 
-    def text_sizes(self, tenant: str, ids: Collection[str]) -> dict[str, tuple[int, int, int]]:
+    def text_sizes(self, tenant: str, ids: Collection[str]) -> dict[str, TextSize]:
         """The first passage of each item, and how many characters and bytes of text it has."""
         found = self.rows(
             "text_sizes", tenant=tenant, ids=json.dumps([id for id in ids if storable(id)])
         )
-        return {id: (int(first), int(length), int(size)) for id, first, length, size in found}
+        return {
+            id: TextSize(PassageRef(first), int(length), int(size))
+            for id, first, length, size in found
+        }
 
-    def link(self, tenant: str, **key: str) -> Link | None:
-        """The link with that id, or with that source, target and type."""
-        return self.one(queries.link_from, "link", tenant=tenant, **key)
+    def link_by_id(self, tenant: str, id: str) -> Link | None:
+        return self.one(queries.link_from, "link", tenant=tenant, id=id)
+
+    def link_between(self, tenant: str, source: str, target: str, type: str) -> Link | None:
+        return self.one(
+            queries.link_from, "link", tenant=tenant, source=source, target=target, type=type
+        )
 
     def link_streams(self, tenant: str, item: str) -> list[str]:
         """Every link that ever started or ended at the item, cut ones too."""
@@ -219,10 +229,10 @@ class SqlReader:
         frontier: Strings,
         toward: Direction,
         types: Strings = (),
-    ) -> list[tuple[str, str, str, str]]:
+    ) -> list[Step]:
         """Here, there, type and the title there of every link from the frontier to what passes the filter."""
         return [
-            (start, end, type, title)
+            Step(start, end, type, title)
             for fill in WAYS[toward]
             for start, end, type, title in self.filtered(
                 "steps",
@@ -240,9 +250,11 @@ class SqlReader:
         found = self.rows("events_of", tenant=tenant, stream=stream) if storable(stream) else ()
         return list(map(queries.event_from, found))
 
-    def event(self, tenant: str, **key: str | int) -> Event | None:
-        """The event with that number, or that an actor wrote under an idempotency key."""
-        return self.one(queries.event_from, "event", tenant=tenant, **key)
+    def event_by_seq(self, tenant: str, seq: int) -> Event | None:
+        return self.one(queries.event_from, "event", tenant=tenant, seq=seq)
+
+    def event_by_key(self, tenant: str, actor: str, key: str) -> Event | None:
+        return self.one(queries.event_from, "event", tenant=tenant, actor=actor, key=key)
 
     def events_after(self, tenant: str, seq: int, limit: int = NO_LIMIT) -> Iterator[Event]:
         return map(
@@ -300,35 +312,34 @@ class SqlReader:
             )
         )
 
-    def concept_tree(
-        self, caller: Caller
-    ) -> list[tuple[str | None, str | None, str | None, int, int]]:
+    def concept_tree(self, caller: Caller) -> list[ConceptCount]:
         """Per area, topic and subtopic: how many live concepts the caller sees, and the events of all."""
         return [
-            (area, topic, subtopic, int(count), int(events))
+            ConceptCount(area, topic, subtopic, int(count), int(events))
             for area, topic, subtopic, count, events in self.filtered(
                 "concept_tree", caller, Filter(forgotten=None)
             )
         ]
 
-    def folders(self, caller: Caller, chosen: Filter) -> list[tuple[str, float, int]]:
+    def folders(self, caller: Caller, chosen: Filter) -> list[FolderCount]:
         return [
-            (folder or "/", float(score or 5), n)
+            FolderCount(folder or "/", float(score or 5), n)
             for folder, score, n in self.filtered("folders", caller, chosen)
         ]
 
-    def count_blocks(self, refs: Collection[int], but: Collection[tuple[int, int]]) -> int:
+    def count_blocks(self, refs: Collection[PassageRef], but: Collection[tuple[int, int]]) -> int:
         """How many blocks passages belong to, without those given by the row of the item and their number."""
-        known = {item << 20 | block for item, block in but}
+        # Where no block was cut, the number of a block is the ordinal of its passage.
+        known = {passage_ref(item, block) for item, block in but}
         cut = {row for (row,) in self.lasting("cut_items", self.tenant)}
-        torn = [ref for ref in refs if ref >> 20 in cut]
+        torn = [ref for ref in refs if item_row_of(ref) in cut]
         # Elsewhere every block is one passage, whose number is that of the block.
         found = (
             next(self.rows("blocks_at", ids=json.dumps(torn), known=json.dumps([*known])))[0]
             if torn
             else 0
         )
-        return int(found) + len({ref for ref in refs if ref >> 20 not in cut} - known)
+        return int(found) + len({ref for ref in refs if item_row_of(ref) not in cut} - known)
 
     def items_titled(self, tenant: str, kind: str, title: str) -> list[Item]:
         return [
@@ -436,7 +447,7 @@ class SqlReader:
             made.append(scope_tokens("see", (f"u{caller.user}", "o", *projects)))
         return made
 
-    def passages_at(self, refs: Collection[int]) -> dict[int, tuple[Item, Passage]]:
+    def passages_at(self, refs: Collection[PassageRef]) -> dict[PassageRef, tuple[Item, Passage]]:
         """The passages with these numbers and their items, as far as there are any."""
         found = list(self.rows("passages_at", ids=json.dumps([*refs])))
         made = {
@@ -488,9 +499,7 @@ class SqlReader:
     def models(self) -> dict[str, int]:
         return dict(self.rows("models"))
 
-    def unembedded(
-        self, tenant: str, stream: str, model: str
-    ) -> list[tuple[int, str, bytes | None]]:
+    def unembedded(self, tenant: str, stream: str, model: str) -> list[EmbeddingInput]:
         """The passages of an item: number, what the embedder sees, digest of the text that its vector was made from."""
         item = next(self.find("item", tenant=tenant, id=stream), None)
         if item is None:
@@ -498,9 +507,9 @@ class SqlReader:
         digests: dict[int, bytes] = dict(
             self.rows("vector_digests", tenant=tenant, item=item[0], model=model)
         )
-        found, block, before = list[tuple[int, str, bytes | None]](), -1, ""
+        found, block, before = list[EmbeddingInput](), -1, ""
         for row in self.rows("passages_of_items", tenant=tenant, ids=json.dumps([stream])):
             text = embedded(item[4], row[7], row[5], before if row[4] == block else "")
-            found.append((row[0], text, digests.get(row[0])))
+            found.append(EmbeddingInput(row[0], text, digests.get(row[0])))
             block, before = row[4], row[5]
         return found

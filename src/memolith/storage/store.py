@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Self
 from memolith.domain.clock import shifted
 from memolith.domain.events import Changes, Data, Event
 from memolith.domain.items import Item
-from memolith.domain.passages import ORDINAL_BITS, Passage
+from memolith.domain.passages import Passage, PassageRef, passage_ref
 from memolith.errors import TenantMoving
 from memolith.ports.client_keys import ClientKey
 from memolith.ports.outbox import Job
@@ -123,13 +123,13 @@ class SqlWriter(SqlReader):
             )
             altered = any(getattr(before, name) != getattr(item, name) for name in POSTED)
             for passage in self.passages(self.tenant, item.id) if altered else ():
-                ref = number << ORDINAL_BITS | passage.ordinal
+                ref = passage_ref(number, passage.ordinal)
                 self._index("posting_drop", ref, before, passage)
                 self._index("posting_add", ref, item, passage)
                 if before.title != item.title:
                     self.drop("embedding", passage=ref)
         for passage in changes.passages:
-            ref = number << ORDINAL_BITS | passage.ordinal
+            ref = passage_ref(number, passage.ordinal)
             made = columns(passage) | {"tenant": self.tenant, "id": ref, "item": number}
             # Empty attributes take no room.
             self.put("passage", made if passage.attributes else made | {"attributes": None})
@@ -145,14 +145,14 @@ class SqlWriter(SqlReader):
 
     def _drop_passages(self, number: int, item: Item, first: int) -> None:
         for passage in self.passages(self.tenant, item.id)[first:] if first < item.passages else ():
-            ref = number << ORDINAL_BITS | passage.ordinal
+            ref = passage_ref(number, passage.ordinal)
             self._index("posting_drop", ref, item, passage)
             for mark in sketch(passage.text) if passage.ordinal == 0 else ():
                 self.drop("sketch", mark=mark, item=number)
             self.drop("passage", id=ref)
             self.drop("embedding", passage=ref)
 
-    def _index(self, name: str, ref: int, item: Item, passage: Passage) -> None:
+    def _index(self, name: str, ref: PassageRef, item: Item, passage: Passage) -> None:
         made = self.posting(
             *indexed(self._number, item, passage), 1 if name == "posting_add" else -1
         )
@@ -245,11 +245,20 @@ class SqlWriter(SqlReader):
             },
         )
 
-    def put_vector(self, ref: int, model: str, digest: bytes, v: str | bytes | None) -> None:
+    def put_vector(self, ref: PassageRef, model: str, digest: bytes, v: str | bytes | None) -> None:
         """Give a passage its vector, or none if the model understands too little of it."""
         self.drop("embedding", passage=ref, model=model)
         if v is not None:
             self.do("vector_put", tenant=self.tenant, passage=ref, model=model, digest=digest, v=v)
+
+    def queue_missing_vectors(self, model: str, now: str) -> None:
+        self.do("queue_missing", model=model, now=now)
+
+    def drop_vectors_of_other_models(self, model: str) -> None:
+        self.do("vectors_of_others", model=model)
+
+    def retry_failed(self, consumer: str, now: str) -> None:
+        self.do("outbox_retry", consumer=consumer, now=now)
 
 
 class SqlStore:

@@ -10,7 +10,11 @@ from memolith.domain.items import Item, Written
 from memolith.domain.passages import Block, Passage
 from memolith.engine.writing import visible
 from memolith.errors import AlreadyExists, MemolithError, NotFound
-from memolith.tools.registry import Body, Call, Dialect, Family, shape
+from memolith.tools.call import Call
+from memolith.tools.dialect import Dialect
+from memolith.tools.family import Family
+from memolith.tools.schema import Body
+from memolith.tools.shape_notation import shape
 
 ItemId = Annotated[str, Field(description="The id of the item.")]
 Limit = Annotated[int, Field(ge=1, le=100)]

@@ -34,7 +34,9 @@ from memolith.engine.graph import FORMATS, draw
 from memolith.engine.validation import json_object
 from memolith.errors import DiskFull, InvalidInput, MemolithError, NotFound, Unavailable
 from memolith.settings import load
-from memolith.tools.registry import PLAIN, Call, Registry
+from memolith.tools.call import Call
+from memolith.tools.dialect import PLAIN
+from memolith.tools.registry import Registry
 
 ME = Caller()
 COMMANDS: Commands = {}

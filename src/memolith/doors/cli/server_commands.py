@@ -42,7 +42,7 @@ from memolith.doors.mcp.frames import VERSION_KEY, parsed
 from memolith.engine.conversations import NOTHING, Report, take
 from memolith.engine.validation import when
 from memolith.errors import EmbedderDown, InvalidInput, NotFound, TooLarge, translated
-from memolith.tools.registry import Tool
+from memolith.tools.family import Tool
 
 COMMANDS: Commands = {}
 FILE = option("file", type=Path)

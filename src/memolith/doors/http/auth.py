@@ -37,7 +37,8 @@ from memolith.errors import (
 )
 from memolith.ports.client_keys import Allowance, ClientKey
 from memolith.settings import Settings
-from memolith.tools.registry import PLAIN, SCOPES
+from memolith.tools.call import SCOPES
+from memolith.tools.dialect import PLAIN
 
 log = logging.getLogger(__name__)
 KEY_PREFIX, LOCAL_KEY, PROJECT_HEADER = "mlk_", "local.key", "x-memolith-project"

@@ -50,7 +50,9 @@ from memolith.engine.documents import described
 from memolith.engine.engine import Engine
 from memolith.engine.validation import json_object
 from memolith.errors import Denied, InvalidInput, MemolithError, NotFound, Unavailable, of_system
-from memolith.tools.registry import PLAIN, SCOPES, Call, Registry
+from memolith.tools.call import SCOPES, Call
+from memolith.tools.dialect import PLAIN
+from memolith.tools.registry import Registry
 
 METRICS = {
     "memolith_calls_total": "counter",

@@ -13,7 +13,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from memolith.tools.registry import Outcome, Registry, Tool
+    from memolith.tools.family import Tool
+    from memolith.tools.registry import Outcome, Registry
 
     Answers = dict[str, dict[str, bytes]]
     Json = dict[str, Any]

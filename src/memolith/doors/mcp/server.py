@@ -23,7 +23,9 @@ from memolith.domain.callers import Caller
 from memolith.doors.mcp.frames import IDEMPOTENCY_KEY
 from memolith.engine.engine import Engine
 from memolith.errors import Denied, MemolithError, NotFound
-from memolith.tools.registry import SCOPES, Call, InputNeeded, Registry, Tool, guarded
+from memolith.tools.call import SCOPES, Call, InputNeeded
+from memolith.tools.family import Tool
+from memolith.tools.registry import Registry, hide_unexpected
 from memolith.tools.schema import Schema
 
 Context = ServerRequestContext[Any, Any]
@@ -304,7 +306,7 @@ class MemolithServer(Server[Any]):
             call = client.call(self.engine())
             if "read" not in call.scopes:
                 raise Denied("This needs a key with the scope: read.")
-            return guarded(ctx.method, call, lambda: action(call))
+            return hide_unexpected(ctx.method, call, lambda: action(call))
 
         try:
             return await client.work(run)

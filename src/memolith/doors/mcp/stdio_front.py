@@ -165,7 +165,7 @@ def answer(front: Front, app: App, registry: Registry, message: Json) -> bytes |
     """The result of a plain call; None leaves the call to the SDK."""
     # pydantic, which the opening must not wait for
     from memolith.domain.callers import Caller
-    from memolith.tools.registry import Call, InputNeeded, quiet
+    from memolith.tools.call import Call, InputNeeded, ignore
 
     plain = frames.plain_call(registry, message)
     if plain is None or not front.prepared:
@@ -180,10 +180,10 @@ def answer(front: Front, app: App, registry: Registry, message: Json) -> bytes |
         # Nothing was written, so the SDK, which can do this, may run the call once more.
         raise InputNeeded
 
-    progress = leave if "progressToken" in meta else quiet
+    progress = leave if "progressToken" in meta else ignore
     # In the newer protocol only who listens is told, and the SDK hears of him first.
     changed = (
-        quiet
+        ignore
         if frames.VERSION_KEY in meta
         else lambda: front.wire.write(
             b'{"jsonrpc":"2.0","method":"notifications/prompts/list_changed"}'

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from threading import main_thread
 from typing import NamedTuple
 
+from memolith.domain.passages import PassageRef
 from memolith.errors import DiskFull, EmbedderDown, Unavailable
 from memolith.ports.clock import Clock
 from memolith.ports.embedder import Embedder
@@ -80,7 +81,7 @@ class EmbedWorker(NamedTuple):
 
     def _embed(self, jobs: list[Job]) -> None:
         model, tenants = self.embedder.id, {job.tenant for job in jobs}
-        due, made = dict[Job, dict[int, str]](), dict[str, str | bytes | None]()
+        due, made = dict[Job, dict[PassageRef, str]](), dict[str, str | bytes | None]()
         for tenant in tenants:
             with self.store.reading(tenant) as rows:
                 for job in (job for job in jobs if job.tenant == tenant):

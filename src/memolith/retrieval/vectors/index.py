@@ -22,10 +22,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memolith.domain.callers import Caller
+from memolith.domain.passages import PassageRef
 from memolith.domain.queries import Filter
 from memolith.ports.text_index import Candidate
 
-# The statements of the store by name: what this index follows is no concern of the engine, whose reader has none.
+# At run time a `VectorSlots`; the reader of a search is passed in as the wider port `Reader`.
 Rows = Any
 Row = tuple[Any, ...]
 Array = NDArray[Any]
@@ -195,9 +196,11 @@ class VectorIndex:
                 else:
                     items, listed = self._few(rows, caller, chosen, True), True
 
-    def cosines(self, rows: Rows, query: bytes, refs: Collection[int]) -> dict[int, float]:
+    def cosines(
+        self, rows: Rows, query: bytes, refs: Collection[PassageRef]
+    ) -> dict[PassageRef, float]:
         """The cosine of each passage that has a vector, from the rows in the database."""
-        found = dict(rows.rows("vectors_of", model=self.model, ids=json.dumps([*refs])))
+        found = rows.vectors_at(self.model, refs)
         matrix = self._matrix(found.values())
         scores = np.vecdot(matrix, np.frombuffer(query, "<f4")) / np.sqrt(np.vecdot(matrix, matrix))
         return dict(zip(found, scores.tolist(), strict=True))
@@ -205,9 +208,11 @@ class VectorIndex:
     def _matrix(self, rows: Iterable[bytes]) -> Array:
         return np.frombuffer(b"".join(rows), "i1").reshape(-1, self.dimension).astype("f4")
 
-    def beginnings(self, rows: Rows, caller: Caller, chosen: Filter) -> list[tuple[int, bytes]]:
+    def beginnings(
+        self, rows: Rows, caller: Caller, chosen: Filter
+    ) -> list[tuple[PassageRef, bytes]]:
         """The unit vectors of the first passages that pass the filter."""
-        found = list(rows.filtered("beginnings", caller, chosen, model=self.model))
+        found = rows.first_vectors(caller, chosen, self.model)
         matrix = self._matrix(row for _, row in found)
         matrix /= np.linalg.norm(matrix, axis=1)[:, None]
         return [(ref, row.tobytes()) for (ref, _), row in zip(found, matrix, strict=True)]
@@ -219,7 +224,7 @@ class VectorIndex:
 
     def snapshot(self, rows: Rows) -> Path:
         """Write everything into a new file beside the old ones, which live readers may still map."""
-        vector, change, _ = next(rows.rows("slot_marks"))
+        vector, change, _ = rows.slot_marks()
         marks = {
             "database": rows.database(),
             "model": self.model,
@@ -229,9 +234,7 @@ class VectorIndex:
         numbers = [int(path.stem[-10:]) for path in self._files()]
         # The clock, so that no name comes back after all files were removed: a reader knows its file by the name.
         path = self.folder / f"{self._name}{max([*numbers, int(time.time())]) + 1:010d}.snap"
-        write_snapshot(
-            path, self.dimension, rows.rows("slots", after=0, upto=vector, model=self.model), marks
-        )
+        write_snapshot(path, self.dimension, rows.slots(self.model, 0, vector), marks)
         return path
 
     def tidy(self) -> None:
@@ -257,18 +260,16 @@ class VectorIndex:
     def follow(self, rows: Rows) -> None:
         """Catch up with what other threads and processes wrote."""
         with self._lock:
-            vector, change, cut = next(rows.rows("slot_marks"))
+            vector, change, cut = rows.slot_marks()
             if vector <= self._vector and change <= self._change:
                 # A reader that began earlier than another sees less than the index has; the database has the last say.
                 return
             if self._change < cut or self.wants_snapshot:
                 self._reopen(rows, vector, change, cut)
-            self.tail.add(
-                list(rows.rows("slots", after=self._vector, upto=vector, model=self.model))
-            )
-            changes = list(rows.rows("slot_changes", seq=self._change))
-            moved = json.dumps(list({item for _, _, item in changes if item is not None}))
-            touched = list(rows.rows("slot_items", rows=moved))
+            self.tail.add(list(rows.slots(self.model, self._vector, vector)))
+            changes = rows.slot_changes(self._change)
+            moved = {item for _, _, item in changes if item is not None}
+            touched = rows.slot_items(moved)
             for slots in (self._old, self.tail) if changes else ():
                 slots.bury([gone for _, gone, _ in changes if gone is not None])
                 slots.update(touched)
@@ -291,12 +292,7 @@ class VectorIndex:
     def _few(self, rows: Rows, caller: Caller, chosen: Filter, listed: bool) -> Array | None:
         """The only items that can pass by what no column tells, as far as the database finds them to be few."""
         tagged = [
-            [
-                item
-                for (item,) in rows.rows(
-                    "items_tagged", tenant=caller.tenant, tag=tag, limit=NARROW + 1
-                )
-            ]
+            rows.item_rows_tagged(caller.tenant, tag, NARROW + 1)
             for tag in chosen.tags_all or chosen.tags_any
         ]
         if tagged:
@@ -310,9 +306,7 @@ class VectorIndex:
             chosen.where or chosen.title or chosen.titles or chosen.ids or chosen.topics
         ):
             told = replace(chosen, since=None, until=None, speakers=())
-            found = [
-                row for (row,) in rows.filtered("items_passing", caller, told, limit=NARROW + 1)
-            ]
+            found = rows.item_rows_passing(caller, told, NARROW + 1)
         else:
             return None
         return np.array(found, "i8") if len(found) <= NARROW else None
@@ -358,11 +352,7 @@ class VectorIndex:
         found, start, step = list[Candidate](), 0, limit
         while start < len(ids) and len(found) < limit:
             part = ids[start : start + step].tolist()
-            passing: dict[int, int] = dict(
-                rows.filtered(
-                    "passing", caller, chosen, "passage", model=self.model, vectors=json.dumps(part)
-                )
-            )
+            passing = rows.passing_slots(caller, chosen, self.model, part)
             found += [
                 (passing[id], score)
                 for id, score in zip(part, scores[start : start + step].tolist(), strict=True)

@@ -58,11 +58,11 @@ class LocalStage:
                 log.warning("no vector snapshot was written: %s", error)
                 return False
             index.follow(rows)
-            _, change, _ = next(rows.rows("slot_marks"))
+            _, change, _ = rows.slot_marks()
         index.tidy()
         with self._writing(None) as rows:
             # The part of the feed that every snapshot covers goes, and vectors without a passage.
-            rows.do("slots_prune", seq=change - KEPT_CHANGES)
+            rows.prune_slots(change - KEPT_CHANGES)
         return True
 
     def drop(self, embedder: Embedder | None) -> None:

@@ -18,6 +18,7 @@ from psycopg import sql
 
 from memolith.domain.attributes import Json
 from memolith.domain.callers import Caller
+from memolith.domain.passages import PassageRef
 from memolith.domain.queries import Filter
 from memolith.ports.embedder import Embedder
 from memolith.ports.text_index import Candidate
@@ -131,15 +132,15 @@ class PostgresReader(SqlReader):
         }
         return self.filtered(name, caller, chosen, "passage", fill, limit=limit, **values)
 
-    def stale(self, expected: dict[int, tuple[str, str, str]]) -> list[int]:
+    def stale(self, expected: dict[PassageRef, tuple[str, str, str]]) -> list[PassageRef]:
         wanted = [{"ref": ref} | posting(*columns) for ref, columns in expected.items()]
         found = [
             ref
             for start in range(0, len(wanted), BATCH)
             for (ref,) in self.rows("stale", wanted=json.dumps(wanted[start : start + BATCH]))
         ]
-        too_much = [-ref for (ref,) in self.rows("postings") if ref not in expected]
-        return found + too_much + [-1 for _ in self.rows("terms_wrong")]
+        too_much = [PassageRef(-ref) for (ref,) in self.rows("postings") if ref not in expected]
+        return found + too_much + [PassageRef(-1) for _ in self.rows("terms_wrong")]
 
 
 def posting(body: str, extra: str, scope: str) -> dict[str, Any]:
@@ -185,13 +186,17 @@ class PostgresVectors:
         best = sorted(found, key=itemgetter(1), reverse=True)
         return [(ref, score) for ref, score in best if score >= least] if least > -1 else best
 
-    def cosines(self, rows: Any, query: bytes, refs: Collection[int]) -> dict[int, float]:
+    def cosines(
+        self, rows: Any, query: bytes, refs: Collection[PassageRef]
+    ) -> dict[PassageRef, float]:
         """The cosine of each passage that has a vector."""
         return dict(
             rows.rows("cosines", model=self.model, query=halved(query), ids=json.dumps([*refs]))
         )
 
-    def beginnings(self, rows: Any, caller: Caller, chosen: Filter) -> list[tuple[int, bytes]]:
+    def beginnings(
+        self, rows: Any, caller: Caller, chosen: Filter
+    ) -> list[tuple[PassageRef, bytes]]:
         """The unit vectors of the first passages that pass the filter."""
         form = f">4x{self.dimension}e"
         return [

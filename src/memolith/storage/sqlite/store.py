@@ -15,6 +15,10 @@ import apsw
 
 from memolith import errors as ours
 from memolith.domain.attributes import Json
+from memolith.domain.callers import Caller
+from memolith.domain.passages import PassageRef
+from memolith.domain.queries import Filter
+from memolith.ports.vector_slots import Slot, SlotChange, SlotItem, SlotMarks
 from memolith.storage.queries import TO_POSTGRES, Parameter, Parameters, Queries, Row, missing
 from memolith.storage.reader import SqlReader, Strings
 from memolith.storage.store import SqlStore, SqlWriter
@@ -123,7 +127,7 @@ class SqliteReader(SqlReader):
             ]
         )
 
-    def stale(self, expected: dict[int, tuple[str, str, str]]) -> list[int]:
+    def stale(self, expected: dict[PassageRef, tuple[str, str, str]]) -> list[PassageRef]:
         found: dict[int, int] = defaultdict(int)
         for term, doc, column, offset in self.rows("instances"):
             found[doc] += hash((term, column, offset))
@@ -138,11 +142,51 @@ class SqliteReader(SqlReader):
             )
         ]
         others = {id for (id,) in self.rows("passage_ids")}
-        return wrong + [-doc for doc in found if doc not in others]
+        return wrong + [PassageRef(-doc) for doc in found if doc not in others]
+
+    def slot_marks(self) -> SlotMarks:
+        return SlotMarks(*next(self.rows("slot_marks")))
+
+    def slots(self, model: str, after: int, upto: int) -> Iterator[Slot]:
+        return map(Slot._make, self.rows("slots", after=after, upto=upto, model=model))
+
+    def slot_changes(self, after: int) -> list[SlotChange]:
+        return [SlotChange._make(row) for row in self.rows("slot_changes", seq=after)]
+
+    def slot_items(self, item_rows: Collection[int]) -> list[SlotItem]:
+        found = self.rows("slot_items", rows=json.dumps(list(item_rows)))
+        return [SlotItem._make(row) for row in found]
+
+    def vectors_at(self, model: str, refs: Collection[PassageRef]) -> dict[PassageRef, bytes]:
+        return dict(self.rows("vectors_of", model=model, ids=json.dumps(list(refs))))
+
+    def first_vectors(
+        self, caller: Caller, chosen: Filter, model: str
+    ) -> list[tuple[PassageRef, bytes]]:
+        return list(self.filtered("beginnings", caller, chosen, model=model))
+
+    def passing_slots(
+        self, caller: Caller, chosen: Filter, model: str, ids: Collection[int]
+    ) -> dict[int, PassageRef]:
+        vectors = json.dumps(list(ids))
+        return dict(
+            self.filtered("passing", caller, chosen, "passage", model=model, vectors=vectors)
+        )
+
+    def item_rows_passing(self, caller: Caller, chosen: Filter, limit: int) -> list[int]:
+        found = self.filtered("items_passing", caller, chosen, limit=limit)
+        return [item_row for (item_row,) in found]
+
+    def item_rows_tagged(self, tenant: str, tag: str, limit: int) -> list[int]:
+        found = self.rows("items_tagged", tenant=tenant, tag=tag, limit=limit)
+        return [item_row for (item_row,) in found]
 
 
 class SqliteWriter(SqlWriter, SqliteReader):
     """Writes to SQLite under the write lock."""
+
+    def prune_slots(self, upto: int) -> None:
+        self.do("slots_prune", seq=upto)
 
 
 class SqliteStore(SqlStore):

@@ -11,6 +11,8 @@ from memolith.domain.passages import Block
 from memolith.domain.queries import Filter, Query
 from memolith.engine.context import cite, pack
 from memolith.errors import InvalidInput, NotFound
+from memolith.tools.call import Call
+from memolith.tools.family import Family
 from memolith.tools.item_views import (
     CHANGED,
     ItemId,
@@ -23,7 +25,9 @@ from memolith.tools.item_views import (
     manage,
     spoken,
 )
-from memolith.tools.registry import Body, Call, Family, Resource, Resources, shape
+from memolith.tools.resources import Resource, Resources
+from memolith.tools.schema import Body
+from memolith.tools.shape_notation import shape
 
 ITEM = "memolith://item/"
 

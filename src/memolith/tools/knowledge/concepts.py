@@ -14,8 +14,13 @@ from memolith.domain.queries import Condition, Filter, Query
 from memolith.engine.claims import CONCEPTS, certainty_of
 from memolith.engine.graph import MOST_VISITED, path, walk
 from memolith.errors import InvalidInput, MemolithError, NotFound
+from memolith.tools.call import Call
+from memolith.tools.dialect import Dialect
+from memolith.tools.family import Family
 from memolith.tools.item_views import CHANGED, ItemId, changed, given, manage, the
-from memolith.tools.registry import Body, Call, Dialect, Family, Resource, Resources, shape
+from memolith.tools.resources import Resource, Resources
+from memolith.tools.schema import Body
+from memolith.tools.shape_notation import shape
 
 ADDRESS, MOST = "concept://", 10_000
 PLACES = {"area": "Uncategorized", "topic": "General", "subtopic": "General"}
@@ -131,7 +136,7 @@ def get_server_stats(call: Call) -> Body:
     with call.engine.store.reading(call.caller.tenant) as rows:
         total, about = (
             rows.last_seq(call.caller.tenant),
-            sum(row[-1] for row in rows.concept_tree(call.caller)),
+            sum(place.events for place in rows.concept_tree(call.caller)),
         )
         for (_, status), count in rows.outbox_counts(call.caller.tenant).items():
             outbox[status] += count

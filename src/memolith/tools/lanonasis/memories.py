@@ -15,8 +15,11 @@ from memolith.domain.passages import Block
 from memolith.domain.queries import Filter, Query
 from memolith.engine.configuration import SET
 from memolith.ports.store import Reader
+from memolith.tools.call import Call
+from memolith.tools.family import Family
 from memolith.tools.item_views import Limit, Object, Texts, bare_id, coded, given, spoken, the
-from memolith.tools.registry import Body, Call, Family, shape
+from memolith.tools.schema import Body
+from memolith.tools.shape_notation import shape
 
 Named = Annotated[str, Field(min_length=1)]
 MemoryType = Literal["context", "project", "knowledge", "reference", "personal", "workflow"]

@@ -13,10 +13,12 @@ from memolith.domain.queries import Condition, Filter, Query
 from memolith.engine.configuration import KEYS, known_key
 from memolith.engine.vault import Secret
 from memolith.errors import Conflict, InvalidInput, NotFound
+from memolith.tools.call import Call
 from memolith.tools.item_views import CHANGED, ItemId, Object, bare_id, changed, given, manage, the
 from memolith.tools.lanonasis import memories
 from memolith.tools.lanonasis.memories import Named, UserId, acting_for, lanonasis, mine, of_user
-from memolith.tools.registry import Body, Call, shape
+from memolith.tools.schema import Body
+from memolith.tools.shape_notation import shape
 
 __all__ = ["lanonasis"]
 ConfigKey = Annotated[str, Field(description=", ".join(KEYS))]

@@ -12,9 +12,13 @@ from memolith.engine.context import cite
 from memolith.engine.documents import FILES, SPACE, described
 from memolith.engine.recall import MAX_QUERY
 from memolith.errors import InvalidInput, NotFound
+from memolith.tools.call import Call
+from memolith.tools.family import Family
 from memolith.tools.item_views import CHANGED, ItemId, Limit, bare_id, changed, given, manage, the
-from memolith.tools.registry import Argument, Body, Call, Family, shape
+from memolith.tools.schema import Body
 from memolith.tools.sekha.conversations import Offset
+from memolith.tools.shape_notation import shape
+from memolith.tools.signature import Argument
 
 SAMPLES, MOST_FOUND, TEXT = 20, 10, 1000
 COUNTED = ("excel_file", "pdf_file", "txt_file")

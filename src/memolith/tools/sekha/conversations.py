@@ -13,6 +13,9 @@ from memolith.engine import conversations as talks
 from memolith.engine.matching import checked
 from memolith.engine.validation import folder_path, when
 from memolith.errors import InvalidInput, MemolithError
+from memolith.tools.call import Call
+from memolith.tools.dialect import Dialect
+from memolith.tools.family import Family
 from memolith.tools.item_views import (
     CHANGED,
     ItemId,
@@ -24,7 +27,9 @@ from memolith.tools.item_views import (
     manage,
     the,
 )
-from memolith.tools.registry import Argument, Body, Call, Dialect, Family, shape
+from memolith.tools.schema import Body
+from memolith.tools.shape_notation import shape
+from memolith.tools.signature import Argument
 
 REACH, EXCERPT, MOST_SUGGESTED, END_OF_DAY = 8, 200, 1000, "T23:59:59.999999"
 Id = Annotated[str, Field(description="The id of the conversation.")]

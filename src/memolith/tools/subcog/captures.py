@@ -21,6 +21,7 @@ from memolith.domain.queries import Filter, Query
 from memolith.engine.consolidation import carry_out, plan, rewritten
 from memolith.engine.filter_language import parse
 from memolith.engine.tables import NAMESPACES
+from memolith.engine.titles import headline
 from memolith.engine.validation import seconds
 from memolith.engine.writing import gone
 from memolith.errors import (
@@ -34,9 +35,12 @@ from memolith.errors import (
 )
 from memolith.ports.event_log import NO_LIMIT
 from memolith.ports.repository import Checkout
-from memolith.redaction.detector import headline
+from memolith.tools.call import Call
+from memolith.tools.family import Family
 from memolith.tools.item_views import Mode, Texts, coded, given, spoken, the
-from memolith.tools.registry import Body, Call, Family, Resource, Resources, shape
+from memolith.tools.resources import Resource, Resources
+from memolith.tools.schema import Body
+from memolith.tools.shape_notation import shape
 
 Domain = Literal["project", "user", "org"]
 CODES = {

@@ -27,8 +27,11 @@ from memolith.engine.validation import when
 from memolith.errors import InvalidInput
 from memolith.ports.analyst import Finding
 from memolith.ports.items import MOST_LISTED
+from memolith.tools.call import Call
 from memolith.tools.item_views import Object, bare_id, given
-from memolith.tools.registry import Actions, Body, Call, shape
+from memolith.tools.schema import Body
+from memolith.tools.shape_notation import shape
+from memolith.tools.signature import Actions
 from memolith.tools.subcog.captures import placed, subcog
 
 __all__ = ["subcog"]

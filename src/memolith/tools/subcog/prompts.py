@@ -14,11 +14,15 @@ from memolith.domain.items import Draft, Item, Patch
 from memolith.domain.passages import Block
 from memolith.domain.queries import Filter, Found, Query
 from memolith.engine.prompt_templates import NAME, Template, as_json, as_xml
+from memolith.engine.titles import headline
 from memolith.errors import InvalidInput, PromptNotFound
 from memolith.ports.items import MOST_LISTED
-from memolith.redaction.detector import headline
+from memolith.tools.call import Call
 from memolith.tools.item_views import Limit, Object, Texts, spoken
-from memolith.tools.registry import Actions, Argument, Body, Call, Prompt, Prompts, shape
+from memolith.tools.resources import Prompt, Prompts
+from memolith.tools.schema import Body
+from memolith.tools.shape_notation import shape
+from memolith.tools.signature import Actions, Argument
 from memolith.tools.subcog.captures import Domain, here, placed, rows, wanted
 from memolith.tools.subcog.graph import subcog
 

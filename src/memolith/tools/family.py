@@ -1,0 +1,121 @@
+"""A tool is a typed function; a family is the tools of one dialect."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import KW_ONLY, dataclass, field
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any, TypeVar
+
+from memolith.errors import Denied
+from memolith.tools.argument_checks import check_clean
+from memolith.tools.call import Call, ScopeName
+from memolith.tools.dialect import PLAIN, Dialect
+from memolith.tools.resources import Prompts, Resources
+from memolith.tools.schema import Body, Effect, Schema
+from memolith.tools.signature import Actions, Function, Signature
+
+Decorated = TypeVar("Decorated", bound=Function | Actions)
+SCOPE_OF_EFFECT: dict[Effect, ScopeName] = {"reads": "read", "writes": "write", "runs": "run"}
+NO_ARGUMENTS: Mapping[str, Any] = MappingProxyType({})
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Tool:
+    """One tool as all doors see it. Its schemas are built when they are first asked for."""
+
+    name: str
+    family: str
+    description: str
+    dialect: Dialect
+    signature: Signature | Actions
+    read_only: bool
+    destructive: bool
+    idempotent: bool
+    effect: Effect
+    scopes: frozenset[str]
+    inert: frozenset[str] = frozenset()
+    """Parameters that change nothing, by decision."""
+    example: Mapping[str, Any] = field(default_factory=dict)
+    """The arguments of a good call, for the tests that are derived from every tool."""
+
+    @property
+    def input_schema(self) -> Schema:
+        return self.signature.input_schema
+
+    @cached_property
+    def output_schema(self) -> Schema:
+        return self.dialect.schema(self.signature.output_schema)
+
+    def __call__(self, arguments: Mapping[str, Any], call: Call) -> Body:
+        """Check the rights and the arguments, run the function, word the result."""
+        missing = self.scopes - call.scopes
+        if missing:
+            raise Denied(f"`{self.name}` needs a key with the scope: {', '.join(sorted(missing))}.")
+        check_clean(arguments)
+        signature, values = self.signature.prepare(arguments)
+        result = signature.function(self.dialect.enter(call), **values)
+        return self.dialect.success(signature.without_empty_additions(result))
+
+
+@dataclass(eq=False)
+class Family:
+    """The tools of one dialect, in the order in which they were written."""
+
+    name: str
+    dialect: Dialect = PLAIN
+    _: KW_ONLY
+    listed_over_mcp: bool = True
+    apart: bool = False
+    """Served at its own path only, because other families use the same tool names."""
+    resources: Resources | None = None
+    prompts: Prompts | None = None
+    instructions: str = ""
+    """What an MCP client is told about the family at the start of a session."""
+    tools: list[Tool] = field(default_factory=list, init=False)
+
+    def tool(
+        self,
+        gives: Schema | None = None,
+        *,
+        name: str | None = None,
+        read_only: bool = False,
+        destructive: bool = False,
+        idempotent: bool = False,
+        effect: Effect | None = None,
+        scope: ScopeName | None = None,
+        inert: Iterable[str] = (),
+        example: Mapping[str, Any] = NO_ARGUMENTS,
+    ) -> Callable[[Decorated], Decorated]:
+        """Make a tool of a typed function, or of `Actions`; its signature says the rest."""
+        if effect is None:
+            effect = "reads" if read_only else "writes"
+        actual_effect = effect
+
+        def add(decorated: Decorated) -> Decorated:
+            if isinstance(decorated, Actions):
+                signature: Signature | Actions = decorated
+                tool_name = decorated.name
+                description = decorated.description
+            else:
+                signature = Signature(decorated, actual_effect, gives)
+                tool_name = name or decorated.__name__
+                description = decorated.__doc__ or ""
+            self.tools.append(
+                Tool(
+                    name=tool_name,
+                    family=self.name,
+                    description=" ".join(description.split()),
+                    dialect=self.dialect,
+                    signature=signature,
+                    read_only=read_only,
+                    destructive=destructive,
+                    idempotent=idempotent or read_only,
+                    effect=actual_effect,
+                    scopes=frozenset((scope or SCOPE_OF_EFFECT[actual_effect],)),
+                    inert=frozenset(inert),
+                    example=example,
+                )
+            )
+            return decorated
+
+        return add

@@ -1,0 +1,184 @@
+"""What a typed function takes and gives: its schemas, and the strict check of arguments."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple, TypeVar, cast, get_type_hints
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+from pydantic_core import ErrorDetails
+
+from memolith.errors import Malformed, MemolithError
+from memolith.tools.result_schema import result_schema
+from memolith.tools.schema import Body, Effect, Schema, flatten, merge_schemas, object_schema
+
+Function = Callable[..., Mapping[str, object]]
+"""A function `(call, *, typed arguments) -> TypedDict`."""
+DecoratedFunction = TypeVar("DecoratedFunction", bound=Function)
+STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, defer_build=True)
+ARGUMENT_PREFIX = "argument_"
+LEFT_OUT_WHEN_EMPTY = ("redactions", "warnings")
+
+
+class Argument(BaseModel):
+    """An object inside the arguments of a tool: as strict as the arguments themselves."""
+
+    model_config = STRICT
+
+
+@dataclass(frozen=True)
+class Signature:
+    """One function `(call, *, typed arguments) -> TypedDict`, with its schemas."""
+
+    function: Function
+    effect: Effect = "reads"
+    declared: Schema | None = None
+
+    @cached_property
+    def model(self) -> type[BaseModel]:
+        """The arguments as a pydantic model."""
+        hints = get_type_hints(self.function, include_extras=True)
+        defaults = self.function.__kwdefaults__ or {}
+        fields: Schema = {}
+        for name, hint in hints.items():
+            if name not in ("call", "return"):
+                # The alias lets an argument be called `json` or `copy`, which models have as
+                # methods.
+                default = Field(defaults.get(name, ...), alias=name)
+                fields[ARGUMENT_PREFIX + name] = (hint, default)
+        return create_model(self.function.__name__, __config__=STRICT, **fields)
+
+    @cached_property
+    def input_schema(self) -> Schema:
+        """The JSON schema of the arguments."""
+        schema = self.model.model_json_schema()
+        return cast(Schema, flatten(schema, schema.get("$defs", {})))
+
+    @cached_property
+    def output_schema(self) -> Schema:
+        """The JSON schema of the result, from the return annotation."""
+        if self.declared is not None:
+            return self.declared
+        hints = get_type_hints(self.function, include_extras=True)
+        return result_schema(hints["return"])
+
+    def prepare(self, arguments: Mapping[str, Any]) -> "PreparedCall":
+        """Check the arguments; `Malformed` names the first that does not fit."""
+        try:
+            # As JSON, because strict checking of Python values would refuse the JSON forms of
+            # dates, enums and tuples.
+            model = self.model.model_validate_json(json.dumps(arguments))
+        except ValidationError as error:
+            # `from None`: the values in pydantic's own text have no place in a log.
+            raise self._refusal(error.errors(include_url=False)[0]) from None
+        values = {
+            name.removeprefix(ARGUMENT_PREFIX): getattr(model, name)
+            for name in model.model_fields_set
+        }
+        return PreparedCall(self, values)
+
+    def without_empty_additions(self, result: Mapping[str, object]) -> Body:
+        """The result without `warnings` and `redactions` that have nothing to say."""
+        required = self.output_schema.get("required", ())
+        return {
+            name: value
+            for name, value in result.items()
+            if value or name in required or name not in LEFT_OUT_WHEN_EMPTY
+        }
+
+    def _refusal(self, error: ErrorDetails) -> MemolithError:
+        """What is wrong with an argument, by the name that the caller knows."""
+        path: list[str] = []
+        schema = self.input_schema
+        for step in error["loc"]:
+            below = _schema_below(schema, step)
+            # Names of union members stand in pydantic's paths, but not in the arguments.
+            if isinstance(below, dict):
+                path.append(str(step))
+                schema = below
+        problem = error["msg"].removeprefix("Value error, ")
+        if error["type"] == "extra_forbidden":
+            path.append(str(error["loc"][-1]))
+            possible = ", ".join(schema.get("properties", {})) or "no arguments"
+            problem = f"not known here; possible: {possible}"
+        field_name = ".".join(path)
+        return Malformed(f"`{field_name}`: {problem}", field=field_name, value=error["input"])
+
+
+class PreparedCall(NamedTuple):
+    """A function with its checked arguments."""
+
+    signature: Signature
+    values: dict[str, Any]
+
+
+def _schema_below(schema: Schema, step: str | int) -> object:
+    """The schema of a property or of the entries of a list."""
+    if isinstance(step, str):
+        below = schema.get("properties", {}).get(step)
+    else:
+        below = schema.get("items")
+    return below or schema.get("additionalProperties")
+
+
+@dataclass(frozen=True)
+class Actions:
+    """Several functions behind one tool, chosen by one argument.
+
+    The published schema is one flat object, as the documents have it; each action has its own
+    typed function and result.
+    """
+
+    name: str
+    description: str
+    key: str = "action"
+    actions: dict[str, Signature] = field(default_factory=dict)
+
+    def action(
+        self, name: str, gives: Schema | None = None, *, effect: Effect
+    ) -> Callable[[DecoratedFunction], DecoratedFunction]:
+        """Add a function as one of the actions."""
+
+        def add(function: DecoratedFunction) -> DecoratedFunction:
+            self.actions[name] = Signature(function, effect, gives)
+            return function
+
+        return add
+
+    @cached_property
+    def input_schema(self) -> Schema:
+        """All arguments of all actions in one flat object."""
+        choice = {"type": "string", "enum": list(self.actions), "description": "What to do."}
+        flat = merge_schemas([action.input_schema for action in self.actions.values()])
+        properties = {self.key: choice, **flat["properties"]}
+        required = [self.key, *flat.get("required", ())]
+        return {"additionalProperties": False, **object_schema(properties, required)}
+
+    @cached_property
+    def output_schema(self) -> Schema:
+        """All results of all actions in one flat object."""
+        return merge_schemas([action.output_schema for action in self.actions.values()])
+
+    def prepare(self, arguments: Mapping[str, Any]) -> PreparedCall:
+        """Check the arguments against the action that they name."""
+        name = arguments.get(self.key)
+        if not isinstance(name, str) or name not in self.actions:
+            raise Malformed(
+                f"`{self.key}` must be one of: {', '.join(self.actions)}.",
+                field=self.key,
+                value=name,
+            )
+        rest = {key: value for key, value in arguments.items() if key != self.key}
+        self._refuse_arguments_of_other_actions(name, rest)
+        return self.actions[name].prepare(rest)
+
+    def _refuse_arguments_of_other_actions(self, name: str, arguments: Mapping[str, Any]) -> None:
+        own = self.actions[name].input_schema["properties"].keys()
+        of_all = self.input_schema["properties"].keys()
+        for stranger in sorted((arguments.keys() - own) & of_all):
+            raise Malformed(
+                f"`{stranger}` does not belong to the {self.key} `{name}`.",
+                field=stranger,
+                value=arguments[stranger],
+            )
