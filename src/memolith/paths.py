@@ -1,7 +1,7 @@
-"""Where things lie on a machine.
+"""The folders of memolith on this machine.
 
-Paths are plain strings here: the stdio server asks for them before its first answer, and importing
-`pathlib` would cost it 11 ms.
+Paths are plain strings here: hooks and the stdio server ask for them before their first answer, and
+importing `pathlib` costs 11 ms.
 """
 
 import os
@@ -9,7 +9,7 @@ import sys
 
 
 def default_data_folder() -> str:
-    """The data folder of a user who has chosen none."""
+    """The data folder that is used unless you name another: where the platform keeps such data."""
     home = os.path.expanduser("~")
     if sys.platform == "win32":
         local = os.environ.get("LOCALAPPDATA", os.path.join(home, "AppData", "Local"))

@@ -38,13 +38,18 @@ class App:
                 file.write(word + "\n")
 
 
+def open_app() -> Any:
+    """The demo instead of the real app: the front asks for nothing else of it."""
+    return App()
+
+
 def serve_stdio(folder: str, profile: str = "all", *flags: str) -> None:
     from memolith.doors.mcp import stdio_front
     from memolith.doors.mcp.start_cache import StartCache
 
     read_only = "--read-only" in flags
     cache = StartCache(folder, profile, read_only)
-    stdio_front.serve(App, cache, profile, read_only=read_only)
+    stdio_front.serve(open_app, cache, profile, read_only=read_only)
 
 
 def show_modules(folder: str) -> None:

@@ -11,21 +11,22 @@ import os
 import random
 import sys
 import time
+from typing import Any
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 from memolith.doors.mcp import stdio as mcp_stdio  # noqa: F401 - imported before the fork
 from memolith.doors.mcp import stdio_front
 from memolith.doors.mcp.start_cache import StartCache
-from tests.programs.demo_server import App
+from tests.programs.demo_server import open_app
 from tests.programs.pipes import MIXED, encoded
 
 
 def serve(folder: str, pause_s: float) -> None:
-    def open_app() -> App:
+    def open_late() -> Any:
         time.sleep(pause_s)
-        return App()
+        return open_app()
 
-    stdio_front.serve(open_app, StartCache(folder, "all", False))
+    stdio_front.serve(open_late, StartCache(folder, "all", False))
 
 
 def start(folder: str, pause_s: float) -> tuple[int, int, int]:
