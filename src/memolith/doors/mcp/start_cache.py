@@ -131,10 +131,11 @@ def open_for_user(path: str, flags: int) -> int:
 
 
 def remove_if_there(path: str) -> None:
+    # Not with `contextlib`, which nothing else needs before the first answer.
     try:
         os.unlink(path)
     except OSError:
-        pass
+        return
 
 
 def is_own(status: os.stat_result) -> bool:
@@ -170,8 +171,8 @@ def cache_key(profile: str, read_only: bool) -> dict[str, object] | None:
 def installed_versions() -> dict[str, str] | None:
     """The versions of PACKAGES that an import would find; None if one cannot be told.
 
-    Read from the names of the `dist-info` folders, because `importlib.metadata` would cost more than
-    the rest of the start.
+    Read from the names of the `dist-info` folders, because `importlib.metadata` would cost more
+    than the rest of the start.
     """
     names_by_folder: dict[str, list[str]] = {}
     versions = {}
