@@ -8,7 +8,7 @@ import sys
 # Not from `typing`: the front's start is measured with this program.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
     from typing import Any
 
     from starlette.applications import Starlette
@@ -126,6 +126,10 @@ def serve_http(port: str, *flags: str) -> None:
 
 if __name__ == "__main__":
     mode, *arguments = sys.argv[1:]
-    {"stdio": serve_stdio, "modules": show_modules, "prepare": prepare, "http": serve_http}[mode](
-        *arguments
-    )
+    modes: dict[str, Callable[..., None]] = {
+        "stdio": serve_stdio,
+        "modules": show_modules,
+        "prepare": prepare,
+        "http": serve_http,
+    }
+    modes[mode](*arguments)
