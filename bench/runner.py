@@ -13,7 +13,7 @@ from jupyter_client.manager import start_new_kernel
 
 from memolith.errors import NotFound
 from memolith.ports.sandbox import Bounds
-from memolith.sandbox.runners import LinuxSandbox
+from memolith.sandbox.linux import LinuxSandbox
 
 ME = ("local", "local")
 RUNNERS, CALLS, KERNELS, KERNEL_CALLS = 20, 1000, 3, 50

@@ -43,7 +43,7 @@ from memolith.storage.sqlite.store import SqliteStore, library_version, restore_
 from memolith.storage.store import StoredKeys
 
 if TYPE_CHECKING:
-    from memolith.sandbox.runners import LinuxSandbox
+    from memolith.sandbox.linux import LinuxSandbox
     from memolith.storage.postgres.reader import PostgresStage
     from memolith.storage.postgres.store import PostgresStore
     from memolith.tools.family import Family
@@ -206,7 +206,7 @@ class App:
     @cached_property
     def sandbox(self) -> LinuxSandbox:
         # Only who does that, or asks whether it could be done, needs it.
-        from memolith.sandbox.runners import LinuxSandbox
+        from memolith.sandbox.linux import LinuxSandbox
 
         limits = {
             name.removeprefix("runner_"): value

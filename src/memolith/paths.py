@@ -1,4 +1,4 @@
-"""Where things lie on a machine, known without the imports that settings need."""
+"""The folders of memolith on this machine. Imports nothing heavy, because every hook needs it."""
 
 import os
 import sys
@@ -6,6 +6,7 @@ from pathlib import Path
 
 
 def data_folder() -> Path:
+    """The data folder that is used unless you name another: where the platform keeps such data."""
     home = Path.home()
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA", home / "AppData" / "Local")) / "memolith"

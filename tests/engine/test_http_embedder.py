@@ -18,7 +18,7 @@ from memolith.analysts.openai import BATCH, HttpEmbedder
 from memolith.bootstrap import App, open_app
 from memolith.domain.items import Draft, Patch
 from memolith.domain.passages import Block
-from memolith.engine.recall import Query
+from memolith.domain.queries import Query
 from memolith.errors import EmbedderDown
 from memolith.retrieval.embedding.minilm import MiniLM
 from memolith.retrieval.embedding.worker import EmbedWorker

@@ -38,10 +38,15 @@ class App:
                 file.write(word + "\n")
 
 
+def open_app() -> Any:
+    """The demo instead of the real app: the front asks for nothing else of it."""
+    return App()
+
+
 def serve_stdio(prepared: str, profile: str = "all", *flags: str) -> None:
     from memolith.doors.mcp import stdio_front
 
-    stdio_front.serve(App, profile, read_only="--read-only" in flags, prepared=prepared)
+    stdio_front.serve(open_app, profile, read_only="--read-only" in flags, prepared=prepared)
 
 
 def show_modules(prepared: str) -> None:

@@ -11,20 +11,21 @@ import os
 import random
 import sys
 import time
+from typing import Any
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 from memolith.doors.mcp import stdio as mcp_stdio  # noqa: F401 - imported before the fork
 from memolith.doors.mcp import stdio_front
-from tests.programs.demo_server import App
+from tests.programs.demo_server import open_app
 from tests.programs.pipes import MIXED, encoded
 
 
 def serve(prepared: str, pause_s: float) -> None:
-    def open_app() -> App:
+    def open_late() -> Any:
         time.sleep(pause_s)
-        return App()
+        return open_app()
 
-    stdio_front.serve(open_app, prepared=prepared)
+    stdio_front.serve(open_late, prepared=prepared)
 
 
 def start(prepared: str, pause_s: float) -> tuple[int, int, int]:

@@ -28,6 +28,7 @@ from memolith.tools.call import Call
 from memolith.tools.family import Family
 from memolith.tools.registry import Registry
 from memolith.tools.schema import Body
+from tests.checked import answered, keyed, present, resource_text, text_of
 from tests.demo_family import SAID, registry
 from tests.programs.pipes import (
     ENVELOPE,
@@ -66,7 +67,7 @@ HEAVY = {
 
 
 @pytest.fixture(scope="session")
-def prepared(tmp_path_factory: pytest.TempPathFactory):
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> str:
     path = tmp_path_factory.mktemp("prepared") / "prepared.jsonl"
     subprocess.run(
         [sys.executable, str(SERVER), "prepare", str(path)], check=True, timeout=TIMEOUT_S
@@ -80,7 +81,7 @@ def shake_hands(pipe: Pipe, version: str = HANDSHAKES[-1]) -> dict[str, Any]:
     return answer
 
 
-def test_nothing_heavy_is_imported_before_the_list_is_answered(prepared) -> None:
+def test_nothing_heavy_is_imported_before_the_list_is_answered(prepared: str) -> None:
     with Pipe("modules", prepared) as pipe:
         shake_hands(pipe)
         assert pipe.ask(request(2, "tools/list"))["result"]["tools"]
@@ -91,7 +92,7 @@ def test_nothing_heavy_is_imported_before_the_list_is_answered(prepared) -> None
     assert not {name for name in modules if name in HEAVY or name.split(".")[0] in HEAVY}
 
 
-def test_the_app_is_opened_only_after_the_list_was_answered(prepared, tmp_path: Path) -> None:
+def test_the_app_is_opened_only_after_the_list_was_answered(prepared: str, tmp_path: Path) -> None:
     log = tmp_path / "log"
     with Pipe("stdio", prepared, env={"DEMO_LOG": str(log)}) as pipe:
         pipe.ask(request(1, "server/discover", modern=True))
@@ -108,7 +109,7 @@ def test_the_app_is_opened_only_after_the_list_was_answered(prepared, tmp_path: 
 
 
 @pytest.mark.parametrize("version", [*HANDSHAKES, MODERN])
-def test_prepared_answers_are_what_the_sdk_answers(prepared, version: Any) -> None:
+def test_prepared_answers_are_what_the_sdk_answers(prepared: str, version: Any) -> None:
     modern = version == MODERN
     asked = [
         request(2, "tools/list", modern),
@@ -124,7 +125,8 @@ def test_prepared_answers_are_what_the_sdk_answers(prepared, version: Any) -> No
     assert all("result" in answer for answer in found[0])
 
 
-EARLY = [
+WITHOUT_ENGINE: Any = SimpleNamespace(engine=None)
+EARLY: list[tuple[str, dict[str, Any]]] = [
     ("get_note", {"note_id": "umlaut"}),
     ("get_note", {"note_id": "none"}),
     ("get_note", {"note_id": 1}),
@@ -136,7 +138,7 @@ EARLY = [
 
 @pytest.mark.parametrize("version", [*HANDSHAKES, MODERN])
 def test_a_call_that_comes_before_the_sdk_is_answered_as_the_sdk_would(
-    prepared, version: Any
+    prepared: str, version: Any
 ) -> None:
     modern = version == MODERN
     found = []
@@ -160,40 +162,42 @@ def early(
     """What is answered without the SDK."""
     front = Front(Wire(0, 1), prepared_answers(prepared, "all", False))
     front.version = version
-    found = answer(front, SimpleNamespace(engine=None), registry().choose("all"), message)
+    found = answer(front, WITHOUT_ENGINE, registry().choose("all"), message)
     return None if found is None else json.loads(found)
 
 
-def test_only_plain_calls_are_answered_without_the_sdk(prepared) -> None:
+def test_only_plain_calls_are_answered_without_the_sdk(prepared: str) -> None:
     plain = tool(1, "get_note", note_id="one")
-    assert early(plain, prepared)["structuredContent"]["text"] == "the first note"
-    assert (
-        early(tool(1, "get_note", True, note_id="one"), prepared, None)["resultType"] == "complete"
-    )
-    assert early(tool(1, "get_note", note_id="none"), prepared)["isError"]
+    assert present(early(plain, prepared))["structuredContent"]["text"] == "the first note"
+    modern = early(tool(1, "get_note", True, note_id="one"), prepared, None)
+    assert present(modern)["resultType"] == "complete"
+    assert present(early(tool(1, "get_note", note_id="none"), prepared))["isError"]
     assert early(plain, prepared, None) is None
     assert early(plain, prepared, "2025-03-26") is None
     for name in ("slow", "no_such_tool", 1, None):
-        assert early(tool(1, name), prepared) is None
-    for change in (
+        message = request(1, "tools/call", name=name, arguments={})
+        assert early(message, prepared) is None
+    changes: list[dict[str, Any]] = [
         {"id": None},
         {"id": 1.5},
         {"jsonrpc": "1.0"},
         {"params": []},
         {"method": "resources/read"},
-    ):
+    ]
+    for change in changes:
         assert early(plain | change, prepared) is None
-    for change in (
+    of_params: list[dict[str, Any]] = [
         {"arguments": []},
         {"arguments": None},
         {"_meta": 1},
         {"requestState": "x"},
         {"inputResponses": {}},
-    ):
+    ]
+    for change in of_params:
         assert early(plain | {"params": plain["params"] | change}, prepared) is None
 
 
-def test_no_call_comes_before_one_that_is_left_to_the_sdk(prepared) -> None:
+def test_no_call_comes_before_one_that_is_left_to_the_sdk(prepared: str) -> None:
     (inlet, client_out), (client_in, outlet) = os.pipe(), os.pipe()
     front = Front(Wire(inlet, outlet), prepared_answers(prepared, "all", False))
     for message in (
@@ -211,7 +215,7 @@ def test_no_call_comes_before_one_that_is_left_to_the_sdk(prepared) -> None:
     assert [json.loads(line)["id"] for line in passed if line] == [1, 4, 5]
 
 
-def test_a_writing_call_runs_once_whoever_takes_over_meanwhile(prepared) -> None:
+def test_a_writing_call_runs_once_whoever_takes_over_meanwhile(prepared: str) -> None:
     note = tool(1, "add_note", text="once")
     assert early(note, prepared) is not None
     for meta in ({"progressToken": 1}, {IDEMPOTENCY_KEY: "k"}):
@@ -238,7 +242,7 @@ def test_a_writing_call_runs_once_whoever_takes_over_meanwhile(prepared) -> None
 
 
 def test_a_call_that_turns_out_to_need_the_sdk_goes_to_it_also_after_the_hand_over(
-    prepared,
+    prepared: str,
 ) -> None:
     front = Front(Wire(0, 1), prepared_answers(prepared, "all", False))
     front.frame(encoded(tool(1, "a", True)).strip())
@@ -247,7 +251,7 @@ def test_a_call_that_turns_out_to_need_the_sdk_goes_to_it_also_after_the_hand_ov
     assert [json.loads(line)["id"] for line in passed if line] == [1]
 
 
-def test_a_tool_that_must_reach_the_client_is_left_to_the_sdk(prepared) -> None:
+def test_a_tool_that_must_reach_the_client_is_left_to_the_sdk(prepared: str) -> None:
     family = Family("reaching")
 
     @family.tool(SAID, read_only=True)
@@ -265,14 +269,14 @@ def test_a_tool_that_must_reach_the_client_is_left_to_the_sdk(prepared) -> None:
     front.version = HANDSHAKES[-1]
 
     def tried(message: dict[str, Any]) -> bytes | None:
-        return answer(front, SimpleNamespace(engine=None), Registry([family]), message)
+        return answer(front, WITHOUT_ENGINE, Registry([family]), message)
 
-    assert b"done" in tried(tool(1, "count"))
+    assert b"done" in present(tried(tool(1, "count")))
     assert tried(request(1, "tools/call", name="count", _meta={"progressToken": 1})) is None
     assert tried(tool(1, "ask")) is None
 
 
-def test_a_changed_list_is_told_also_by_a_call_that_comes_before_the_sdk(prepared) -> None:
+def test_a_changed_list_is_told_also_by_a_call_that_comes_before_the_sdk(prepared: str) -> None:
     family = Family("changing")
 
     @family.tool(SAID)
@@ -285,9 +289,7 @@ def test_a_changed_list_is_told_also_by_a_call_that_comes_before_the_sdk(prepare
     front = Front(Wire(0, outlet), prepared_answers(prepared, "all", False))
     front.version = HANDSHAKES[-1]
     for modern in (True, False):
-        answered = answer(
-            front, SimpleNamespace(engine=None), Registry([family]), tool(1, "save", modern)
-        )
+        answered = answer(front, WITHOUT_ENGINE, Registry([family]), tool(1, "save", modern))
         assert answered is not None
         assert b"done" in answered
     os.close(outlet)
@@ -305,7 +307,9 @@ def test_a_changed_list_is_told_also_by_a_call_that_comes_before_the_sdk(prepare
         (["get_note,coded"], ["get_note", "coded_fail"]),
     ],
 )
-def test_a_profile_has_its_own_answers(prepared, arguments: list[Any], tools: list[Any]) -> None:
+def test_a_profile_has_its_own_answers(
+    prepared: str, arguments: list[Any], tools: list[Any]
+) -> None:
     with Pipe("stdio", prepared, *arguments) as pipe:
         shake_hands(pipe)
         assert [
@@ -318,7 +322,7 @@ def test_a_profile_has_its_own_answers(prepared, arguments: list[Any], tools: li
 @pytest.mark.parametrize(
     "change", [{"product": "0.0.0"}, {"packages": {"mcp": "2.2.0"}}, {"profiles": {}}]
 )
-def test_a_stale_file_is_not_used(prepared, tmp_path: Path, change: dict[str, Any]) -> None:
+def test_a_stale_file_is_not_used(prepared: str, tmp_path: Path, change: dict[str, Any]) -> None:
     lines = Path(prepared).read_bytes().split(b"\n", 1)
     stale = tmp_path / "stale.jsonl"
     stale.write_bytes(json.dumps({**json.loads(lines[0]), **change}).encode() + b"\n" + lines[1])
@@ -337,7 +341,9 @@ def test_the_file_that_ships_is_what_the_product_answers() -> None:
     assert Path(PREPARED).read_bytes() == render(app.families()), "run `make snap`"
 
 
-def test_a_client_that_probes_first_and_then_shakes_hands_is_served_in_both_ways(prepared) -> None:
+def test_a_client_that_probes_first_and_then_shakes_hands_is_served_in_both_ways(
+    prepared: str,
+) -> None:
     for path in (prepared, NO_FILE):
         with Pipe("stdio", path) as pipe:
             assert pipe.ask(request(0, "server/discover", modern=True))["result"][
@@ -353,7 +359,7 @@ def test_a_client_that_probes_first_and_then_shakes_hands_is_served_in_both_ways
             assert pipe.rest() == []
 
 
-def test_what_is_unusual_is_left_to_the_sdk(prepared) -> None:
+def test_what_is_unusual_is_left_to_the_sdk(prepared: str) -> None:
     with Pipe("stdio", prepared) as pipe:
         assert pipe.ask(request(1, "tools/list"))["error"]["code"] == -32602
         assert pipe.ask(request(2, "tools/list", True, cursor="zzz"))["error"]["code"] == -32602
@@ -371,7 +377,7 @@ def test_what_is_unusual_is_left_to_the_sdk(prepared) -> None:
 WANTED = Counter(message["id"] for message in MIXED if "id" in message)
 
 
-def test_frames_sent_all_at_once_are_each_answered_once(prepared) -> None:
+def test_frames_sent_all_at_once_are_each_answered_once(prepared: str) -> None:
     with Pipe("stdio", prepared) as pipe:
         pipe.send(*MIXED)
         pipe.leave()
@@ -423,22 +429,22 @@ needs_fork = pytest.mark.skipif(
 
 
 @needs_fork
-def test_at_any_timing_nothing_is_lost_and_nothing_doubled(prepared) -> None:
+def test_at_any_timing_nothing_is_lost_and_nothing_doubled(prepared: str) -> None:
     many_forked(prepared, 0, 100)
 
 
-def test_nothing_is_lost_while_the_sdk_is_imported(prepared) -> None:
+def test_nothing_is_lost_while_the_sdk_is_imported(prepared: str) -> None:
     many(prepared, range(8))
 
 
 @pytest.mark.full
-def test_nothing_is_lost_in_hundreds_of_real_sessions(prepared) -> None:
+def test_nothing_is_lost_in_hundreds_of_real_sessions(prepared: str) -> None:
     many(prepared, range(8, 308))
 
 
 @pytest.mark.full
 @needs_fork
-def test_nothing_is_lost_in_thousands_of_sessions(prepared) -> None:
+def test_nothing_is_lost_in_thousands_of_sessions(prepared: str) -> None:
     many_forked(prepared, 100, 3000)
 
 
@@ -473,7 +479,7 @@ def take_over_at_random(path: str, chance: random.Random) -> tuple[Counter[Any],
     return found, passed
 
 
-def test_the_hand_over_decides_about_each_frame_once(prepared) -> None:
+def test_the_hand_over_decides_about_each_frame_once(prepared: str) -> None:
     chance = random.Random(7)
     answered_by_front = set()
     for _ in range(400):
@@ -492,7 +498,7 @@ def test_the_hand_over_decides_about_each_frame_once(prepared) -> None:
 @pytest.mark.parametrize(
     "frames", [[], [initialize()], [initialize(), INITIALIZED, request(2, "tools/list")]]
 )
-def test_a_client_that_leaves_ends_the_server(prepared, frames: list[Any]) -> None:
+def test_a_client_that_leaves_ends_the_server(prepared: str, frames: list[Any]) -> None:
     with Pipe("stdio", prepared) as pipe:
         pipe.send(*frames)
         assert pipe.end() == 0
@@ -502,7 +508,7 @@ def test_a_client_that_leaves_ends_the_server(prepared, frames: list[Any]) -> No
 
 @pytest.mark.parametrize("path", ["prepared", NO_FILE])
 def test_a_client_that_stops_reading_ends_the_server_even_if_it_goes_on_writing(
-    prepared, path: Any
+    prepared: str, path: Any
 ) -> None:
     arguments = [sys.executable, str(SERVER), "stdio", prepared if path == "prepared" else path]
     with subprocess.Popen(
@@ -516,7 +522,7 @@ def test_a_client_that_stops_reading_ends_the_server_even_if_it_goes_on_writing(
         assert server.wait(TIMEOUT_S) == 0
 
 
-def test_a_running_call_is_answered_after_the_client_has_left(prepared) -> None:
+def test_a_running_call_is_answered_after_the_client_has_left(prepared: str) -> None:
     with Pipe("stdio", prepared) as pipe:
         shake_hands(pipe)
         pipe.ask(tool(2, "get_note", note_id="one"))
@@ -525,7 +531,7 @@ def test_a_running_call_is_answered_after_the_client_has_left(prepared) -> None:
         assert [answer["id"] for answer in pipe.rest()] == [3]
 
 
-def test_a_call_without_end_does_not_keep_the_server(prepared, tmp_path: Path) -> None:
+def test_a_call_without_end_does_not_keep_the_server(prepared: str, tmp_path: Path) -> None:
     log = tmp_path / "log"
     with Pipe("stdio", prepared, env={"DEMO_LOG": str(log)}) as pipe:
         pipe.ask(tool(2, "get_note", True, note_id="one"))
@@ -535,7 +541,7 @@ def test_a_call_without_end_does_not_keep_the_server(prepared, tmp_path: Path) -
         assert log.read_text().split() == ["opened", "closed"]
 
 
-def test_text_crosses_the_pipe_as_utf_8_whatever_the_locale(prepared) -> None:
+def test_text_crosses_the_pipe_as_utf_8_whatever_the_locale(prepared: str) -> None:
     words = 'Grüße, 世界 🙂\u2028 \\ " \r'
     with Pipe(
         "stdio", prepared, env={"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONIOENCODING": "latin-1"}
@@ -552,7 +558,7 @@ def test_text_crosses_the_pipe_as_utf_8_whatever_the_locale(prepared) -> None:
         )
 
 
-def test_malformed_frames_do_no_harm(prepared) -> None:
+def test_malformed_frames_do_no_harm(prepared: str) -> None:
     noise = [
         b"",
         b"{",
@@ -606,31 +612,28 @@ def in_session(path: str, mode: str, work: Callable[[Client, list[Any]], Any]) -
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
-def test_the_official_client_is_served_in_either_era(prepared, mode: str) -> None:
+def test_the_official_client_is_served_in_either_era(prepared: str, mode: str) -> None:
     async def work(client: Client, asked: list[Any]) -> None:
         assert len((await client.list_tools()).tools) == 8
-        progress: list[float] = []
+        steps: list[float] = []
 
-        async def on_progress(done: float, total: float | None, message: str | None) -> None:
-            progress.append(done)
+        async def on_progress(progress: float, total: float | None, message: str | None) -> None:
+            steps.append(progress)
 
         slow = await client.call_tool("slow", {}, progress_callback=on_progress)
         assert slow.structured_content == {"text": "done"}
-        assert progress == [1, 2, 3]
+        assert steps == [1, 2, 3]
         assert (await client.call_tool("wipe", {})).structured_content == {"text": "sure=True"}
         assert asked == ["Really?"]
-        keyed = await client.call_tool(
-            "add_note", {"text": "x"}, meta={"memolith/idempotency-key": "key-1"}
-        )
-        assert keyed.structured_content["id"] == "key-1"
+        added = await client.call_tool("add_note", {"text": "x"}, meta=keyed("key-1"))
+        assert present(added.structured_content)["id"] == "key-1"
         failed = await client.call_tool("get_note", {"note_id": 1})
         assert failed.is_error
         assert failed.structured_content is None
-        assert json.loads(failed.content[0].text)["field"] == "note_id"
-        assert (await client.read_resource("demo://note/one")).contents[0].text == "the first note"
-        assert (await client.get_prompt("summary", {"subject": "x"})).messages[
-            0
-        ].content.text == "Sum up x."
+        assert json.loads(answered(failed))["field"] == "note_id"
+        assert resource_text(await client.read_resource("demo://note/one")) == "the first note"
+        prompt = await client.get_prompt("summary", {"subject": "x"})
+        assert text_of(prompt.messages[0].content) == "Sum up x."
         reference = types.ResourceTemplateReference(uri="demo://note/{key}")
         assert (
             await client.complete(reference, {"name": "key", "value": "u"})
@@ -640,7 +643,7 @@ def test_the_official_client_is_served_in_either_era(prepared, mode: str) -> Non
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
-def test_a_cancelled_call_is_told_so_and_the_server_goes_on(prepared, mode: str) -> None:
+def test_a_cancelled_call_is_told_so_and_the_server_goes_on(prepared: str, mode: str) -> None:
     async def work(client: Client, asked: list[Any]) -> None:
         with anyio.move_on_after(0.5) as scope:
             await client.call_tool("slow", {"steps": 1000, "step_ms": 50})
