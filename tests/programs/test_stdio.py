@@ -22,7 +22,8 @@ import pytest
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
-from memolith.doors.mcp.frames import IDEMPOTENCY_KEY, PREPARED, prepared_answers
+from memolith.doors.mcp.frames import IDEMPOTENCY_KEY
+from memolith.doors.mcp.start_cache import StartCache
 from memolith.doors.mcp.stdio_front import Front, Wire, answer
 from memolith.tools.call import Call
 from memolith.tools.family import Family
@@ -45,7 +46,7 @@ from tests.programs.pipes import (
     tool,
 )
 
-NO_FILE = os.path.join(os.devnull, "missing")
+NO_CACHE = os.path.join(os.devnull, "missing")
 HEAVY = {
     "pydantic",
     "pydantic_core",
@@ -68,11 +69,12 @@ HEAVY = {
 
 @pytest.fixture(scope="session")
 def prepared(tmp_path_factory: pytest.TempPathFactory) -> str:
-    path = tmp_path_factory.mktemp("prepared") / "prepared.jsonl"
+    """A cache folder with the answers of the demo family."""
+    folder = tmp_path_factory.mktemp("cache")
     subprocess.run(
-        [sys.executable, str(SERVER), "prepare", str(path)], check=True, timeout=TIMEOUT_S
+        [sys.executable, str(SERVER), "prepare", str(folder)], check=True, timeout=TIMEOUT_S
     )
-    return str(path)
+    return str(folder)
 
 
 def shake_hands(pipe: Pipe, version: str = HANDSHAKES[-1]) -> dict[str, Any]:
@@ -116,7 +118,7 @@ def test_prepared_answers_are_what_the_sdk_answers(prepared: str, version: Any) 
         *([request(1, "server/discover", True)] if modern else [request(3, "ping")]),
     ]
     found = []
-    for path in (prepared, NO_FILE):
+    for path in (prepared, NO_CACHE):
         with Pipe("stdio", path) as pipe:
             opening = [] if modern else [shake_hands(pipe, version)]
             found.append(opening + [pipe.ask(message) for message in asked])
@@ -142,7 +144,7 @@ def test_a_call_that_comes_before_the_sdk_is_answered_as_the_sdk_would(
 ) -> None:
     modern = version == MODERN
     found = []
-    for path in (prepared, NO_FILE):
+    for path in (prepared, NO_CACHE):
         with Pipe("stdio", path) as pipe:
             if not modern:
                 shake_hands(pipe, version)
@@ -160,7 +162,7 @@ def early(
     message: dict[str, Any], prepared: str, version: str | None = HANDSHAKES[-1]
 ) -> dict[str, Any] | None:
     """What is answered without the SDK."""
-    front = Front(Wire(0, 1), prepared_answers(prepared, "all", False))
+    front = Front(Wire(0, 1), StartCache(prepared, "all", False).read())
     front.version = version
     found = answer(front, WITHOUT_ENGINE, registry().choose("all"), message)
     return None if found is None else json.loads(found)
@@ -199,7 +201,7 @@ def test_only_plain_calls_are_answered_without_the_sdk(prepared: str) -> None:
 
 def test_no_call_comes_before_one_that_is_left_to_the_sdk(prepared: str) -> None:
     (inlet, client_out), (client_in, outlet) = os.pipe(), os.pipe()
-    front = Front(Wire(inlet, outlet), prepared_answers(prepared, "all", False))
+    front = Front(Wire(inlet, outlet), StartCache(prepared, "all", False).read())
     for message in (
         initialize(),
         *(tool(number, name) for number, name in enumerate(["a", "b", "c", "d"], 2)),
@@ -221,7 +223,7 @@ def test_a_writing_call_runs_once_whoever_takes_over_meanwhile(prepared: str) ->
     for meta in ({"progressToken": 1}, {IDEMPOTENCY_KEY: "k"}):
         assert early(note | {"params": note["params"] | {"_meta": meta}}, prepared) is None
     (inlet, client_out), (client_in, outlet) = os.pipe(), os.pipe()
-    front = Front(Wire(inlet, outlet), prepared_answers(prepared, "all", False))
+    front = Front(Wire(inlet, outlet), StartCache(prepared, "all", False).read())
     for message in (initialize(), tool(2, "a"), tool(3, "b")):
         front.frame(encoded(message).strip())
     passed: list[bytes | None] = []
@@ -244,7 +246,7 @@ def test_a_writing_call_runs_once_whoever_takes_over_meanwhile(prepared: str) ->
 def test_a_call_that_turns_out_to_need_the_sdk_goes_to_it_also_after_the_hand_over(
     prepared: str,
 ) -> None:
-    front = Front(Wire(0, 1), prepared_answers(prepared, "all", False))
+    front = Front(Wire(0, 1), StartCache(prepared, "all", False).read())
     front.frame(encoded(tool(1, "a", True)).strip())
     passed: list[bytes | None] = []
     front.try_calls(lambda message: front.take_over(passed.append))
@@ -265,7 +267,7 @@ def test_a_tool_that_must_reach_the_client_is_left_to_the_sdk(prepared: str) -> 
         """Ask the user."""
         return {"text": str(call.elicit and call.elicit("Sure?", {}))}
 
-    front = Front(Wire(0, 1), prepared_answers(prepared, "all", False))
+    front = Front(Wire(0, 1), StartCache(prepared, "all", False).read())
     front.version = HANDSHAKES[-1]
 
     def tried(message: dict[str, Any]) -> bytes | None:
@@ -286,7 +288,7 @@ def test_a_changed_list_is_told_also_by_a_call_that_comes_before_the_sdk(prepare
         return {"text": "done"}
 
     inlet, outlet = os.pipe()
-    front = Front(Wire(0, outlet), prepared_answers(prepared, "all", False))
+    front = Front(Wire(0, outlet), StartCache(prepared, "all", False).read())
     front.version = HANDSHAKES[-1]
     for modern in (True, False):
         answered = answer(front, WITHOUT_ENGINE, Registry([family]), tool(1, "save", modern))
@@ -319,32 +321,10 @@ def test_a_profile_has_its_own_answers(
         assert refused["error"]["code"] == -32602
 
 
-@pytest.mark.parametrize(
-    "change", [{"product": "0.0.0"}, {"packages": {"mcp": "2.2.0"}}, {"profiles": {}}]
-)
-def test_a_stale_file_is_not_used(prepared: str, tmp_path: Path, change: dict[str, Any]) -> None:
-    lines = Path(prepared).read_bytes().split(b"\n", 1)
-    stale = tmp_path / "stale.jsonl"
-    stale.write_bytes(json.dumps({**json.loads(lines[0]), **change}).encode() + b"\n" + lines[1])
-    assert prepared_answers(prepared, "all", False)
-    assert not prepared_answers(str(stale), "all", False)
-    assert not prepared_answers(NO_FILE, "all", False)
-
-
-def test_the_file_that_ships_is_what_the_product_answers() -> None:
-    from scripts.prepared import render
-
-    from memolith import bootstrap as app
-
-    if not hasattr(app, "families"):
-        pytest.skip("the product lists no families yet")
-    assert Path(PREPARED).read_bytes() == render(app.families()), "run `make snap`"
-
-
 def test_a_client_that_probes_first_and_then_shakes_hands_is_served_in_both_ways(
     prepared: str,
 ) -> None:
-    for path in (prepared, NO_FILE):
+    for path in (prepared, NO_CACHE):
         with Pipe("stdio", path) as pipe:
             assert pipe.ask(request(0, "server/discover", modern=True))["result"][
                 "supportedVersions"
@@ -451,7 +431,7 @@ def test_nothing_is_lost_in_thousands_of_sessions(prepared: str) -> None:
 def take_over_at_random(path: str, chance: random.Random) -> tuple[Counter[Any], list[Any]]:
     """The front alone, with a take-over at a random moment: what it answered, and what it passed on."""
     (inlet, client_out), (client_in, outlet) = os.pipe(), os.pipe()
-    front = Front(Wire(inlet, outlet), prepared_answers(path, "all", False))
+    front = Front(Wire(inlet, outlet), StartCache(path, "all", False).read())
     passed: list[Any] = []
     threads = [threading.Thread(target=front.read)]
 
@@ -506,7 +486,7 @@ def test_a_client_that_leaves_ends_the_server(prepared: str, frames: list[Any]) 
         assert pipe.complaints == []
 
 
-@pytest.mark.parametrize("path", ["prepared", NO_FILE])
+@pytest.mark.parametrize("path", ["prepared", NO_CACHE])
 def test_a_client_that_stops_reading_ends_the_server_even_if_it_goes_on_writing(
     prepared: str, path: Any
 ) -> None:
@@ -572,7 +552,7 @@ def test_malformed_frames_do_no_harm(prepared: str) -> None:
         b'{"jsonrpc":"2.0","method":5}',
         encoded(request(1, "ping"))[:-3],
     ]
-    for path in (prepared, NO_FILE):
+    for path in (prepared, NO_CACHE):
         with Pipe("stdio", path) as pipe:
             for frame in noise:
                 pipe.write(frame + b"\r\n")

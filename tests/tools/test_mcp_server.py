@@ -10,13 +10,15 @@ import pytest
 from mcp import Client, MCPError
 
 from memolith.doors.mcp.server import PAGE, MemolithServer
+from memolith.doors.mcp.start_answers import make_start_answers
 from memolith.errors import StoreCorrupt
 from memolith.tools.call import Call
 from memolith.tools.family import Family
 from memolith.tools.registry import Registry
 from memolith.tools.schema import Body
 from tests.checked import answered, keyed, present
-from tests.demo_family import SAID, families, registry
+from tests.demo_family import SAID, registry
+from tests.programs.pipes import HANDSHAKES, MODERN
 
 ERAS = pytest.mark.parametrize("mode", ["legacy", "auto"])
 
@@ -179,17 +181,18 @@ def test_a_client_that_cannot_ask_its_user_is_told_so(mode: str) -> None:
     with_client(registry().choose("all"), mode, work)
 
 
-def test_every_listed_family_is_prepared_and_the_file_is_the_same_each_time() -> None:
-    from scripts.prepared import render
-
-    file = render(families())
-    head, *answers = file.split(b"\n")
-    header = json.loads(head)
-    assert list(header["profiles"]) == [
-        name + tail for name in ("all", "demo", "coded", "chatgpt") for tail in ("", " read-only")
-    ]
-    assert render(families()) == file
-    for versions in header["profiles"].values():
-        for methods in versions.values():
-            for number in methods.values():
-                json.loads(answers[number])
+@pytest.mark.parametrize("profile", ["all", "demo", "coded", "chatgpt", "get_note,coded"])
+@pytest.mark.parametrize("read_only", [False, True])
+def test_the_start_answers_of_every_profile_are_json_and_the_same_each_time(
+    profile: str, read_only: bool
+) -> None:
+    chosen = registry().choose(profile, read_only=read_only)
+    answers = make_start_answers(chosen)
+    assert list(answers) == [*HANDSHAKES, MODERN]
+    assert make_start_answers(chosen) == answers
+    for results in answers.values():
+        tools = json.loads(results["tools/list"])["tools"]
+        assert [tool["name"] for tool in tools] == [tool.name for tool in chosen.tools]
+        for result in results.values():
+            assert b"\n" not in result
+            json.loads(result)
