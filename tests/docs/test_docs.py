@@ -187,17 +187,6 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-def test_the_paths_that_the_architecture_names_exist() -> None:
-    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
-    named = re.findall(r"`([\w/.]+(?:/|\.py|\.toml|\.sql))`", text)
-    missing = [
-        path
-        for path in named
-        if not (ROOT / "src" / "memolith" / path).exists() and not (ROOT / path).exists()
-    ]
-    assert missing == []
-
-
 def test_every_command_setting_and_tool_is_in_the_reference() -> None:
     reference = {
         name: (ROOT / "docs" / "reference" / f"{name}.md").read_text(encoding="utf-8")
