@@ -55,7 +55,16 @@ DRIVERS = {
 
 STANDARD_LIBRARY_ONLY = {"errors", "paths", "domain", "ports", "redaction", "engine"}
 
-LAZY_PARTS = {"bootstrap", "doors", "adapters", "analysts", "readers", "retrieval", "sandbox"}
+LAZY_PARTS = {
+    "bootstrap",
+    "doors",
+    "adapters",
+    "analysts",
+    "readers",
+    "redaction",
+    "retrieval",
+    "sandbox",
+}
 """Where an import may stand inside a function, with a comment that says why."""
 
 BROAD_EXCEPTS = {

@@ -39,9 +39,11 @@ from memolith.doors.cli.parser import (
 )
 from memolith.doors.mcp import stdio_front
 from memolith.doors.mcp.frames import VERSION_KEY, parsed
+from memolith.doors.mcp.start_cache import StartCache
 from memolith.engine.conversations import NOTHING, Report, take
 from memolith.engine.validation import when
 from memolith.errors import EmbedderDown, InvalidInput, NotFound, TooLarge, translated
+from memolith.paths import cache_folder
 from memolith.tools.family import Tool
 
 COMMANDS: Commands = {}
@@ -327,8 +329,12 @@ def stdio(app: App, options: Options) -> None:
     if options.connect is not None:
         connect(options.connect, options.tools, options.read_only)
     else:
+        cache = StartCache(cache_folder(str(app.settings.data)), options.tools, options.read_only)
         stdio_front.serve(
-            lambda: App(app.settings, background=True), options.tools, read_only=options.read_only
+            lambda: App(app.settings, background=True),
+            cache,
+            options.tools,
+            read_only=options.read_only,
         )
 
 
