@@ -9,13 +9,13 @@ from itertools import islice
 from typing import Any
 
 import networkx
+from tests.checked import body_of
 
 from bench.material import ME, fresh
 from memolith.bootstrap import App
 from memolith.domain.fold import fold
 from memolith.domain.ids import new_id
 from memolith.tools.call import Call
-from tests.checked import body_of
 
 CONCEPTS, LINKS, BATCH = 100_000, 1_000_000, 20_000
 TYPES = ("prerequisite", "relates_to", "includes")
