@@ -14,7 +14,8 @@ from memolith.domain.passages import Block
 from memolith.domain.queries import Filter, Query
 from memolith.engine.validation import Intake, Limits
 from memolith.retrieval.embedding.minilm import MiniLM
-from memolith.retrieval.vectors.index import VectorIndex, quantised
+from memolith.retrieval.vectors.encoding import quantised
+from memolith.retrieval.vectors.index import VectorIndex
 
 BEFORE, FOREIGN = 9_000, 1_000
 

@@ -23,7 +23,7 @@ from bench.memories import row
 from bench.sentences import questions, sentences, vectors
 from memolith.bootstrap import App
 from memolith.retrieval.embedding.minilm import MiniLM
-from memolith.retrieval.vectors.index import quantised
+from memolith.retrieval.vectors.encoding import quantised
 from memolith.tools.call import Call
 
 TURNS, RARE = 10, 8

@@ -16,7 +16,7 @@ from memolith.domain.passages import Block
 from memolith.domain.queries import Filter
 from memolith.engine.validation import Intake, Limits
 from memolith.retrieval.embedding.minilm import MiniLM
-from memolith.retrieval.vectors.index import quantised
+from memolith.retrieval.vectors.encoding import quantised
 
 FILTERS = {
     "none": Filter(),

@@ -14,7 +14,8 @@ from memolith.engine.recall import Recall
 from memolith.ports.store import Store
 from memolith.ports.vectors import Vectors
 from memolith.retrieval import ranking as rank
-from memolith.retrieval.vectors.index import VectorIndex, quantised
+from memolith.retrieval.vectors.encoding import quantised
+from memolith.retrieval.vectors.index import VectorIndex
 from memolith.storage import terms
 from memolith.storage.sqlite.store import SqliteStore
 from memolith.storage.store import SqlStore, StoredKeys

@@ -22,7 +22,7 @@ from memolith.domain.queries import Query
 from memolith.errors import EmbedderDown
 from memolith.retrieval.embedding.minilm import MiniLM
 from memolith.retrieval.embedding.worker import EmbedWorker
-from memolith.retrieval.vectors.index import quantised
+from memolith.retrieval.vectors.encoding import quantised
 from memolith.settings import Settings
 from tests.checked import present
 from tests.conftest import ME, note
