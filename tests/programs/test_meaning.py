@@ -22,7 +22,7 @@ from memolith.domain.queries import Filter, Query
 from memolith.engine.validation import Intake, Limits
 from memolith.retrieval.embedding.minilm import MODEL_FILE, MODEL_FOLDER, VOCAB_FILE, MiniLM
 from memolith.retrieval.embedding.worker import EmbedWorker
-from memolith.retrieval.vectors.index import quantised
+from memolith.retrieval.vectors.encoding import quantised
 from memolith.settings import Settings
 from tests.programs.children import CLI, HERE, Child, ask, environment, wait_for
 
