@@ -21,7 +21,7 @@ from memolith.bootstrap import families, open_app
 from memolith.domain.callers import Caller
 from memolith.domain.items import Draft
 from memolith.domain.passages import Block
-from memolith.doors.http.auth import local_key
+from memolith.doors.http.auth.keys import local_key
 from memolith.doors.mcp.start_recorder import record_start_answers
 from memolith.settings import Settings
 from memolith.tools.registry import Registry
