@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from memolith.errors import NotFound
-from memolith.ports.sandbox import Bounds, Ran
+from memolith.ports.sandbox import Bounds, CodeResult
 from memolith.sandbox import libc
 from memolith.sandbox.constants import (
     CLONE_NEWNS,
@@ -136,7 +136,7 @@ def attack(mode: str, scene: Scene) -> dict[str, object]:
             free.put((patient.create(ME), hasty.create(ME)))
         given = scene.given(patient.zygotes[LOADED].pid if patient.zygotes else 0)
 
-        def run(executor: str, place: LinuxSandbox, code: str) -> Ran:
+        def run(executor: str, place: LinuxSandbox, code: str) -> CodeResult:
             return place.run(ME, executor, code, scene.locate, lambda: False)
 
         def attempt(name: str) -> None:
