@@ -47,7 +47,7 @@ class Ranker(Protocol):
     """Weighs text against meaning, and knows what a score is worth."""
 
     def rank(self, asked: Asked, pool: Sequence[Evidence]) -> list[Ranked]:
-        """Score the candidates together, with boosts for neighbours, names and dates; best first."""
+        """Score the candidates with boosts for neighbours, names and dates, the best first."""
         ...
 
     def judge(self, asked: Asked, pool: Sequence[Evidence]) -> list[Ranked]:
