@@ -39,6 +39,7 @@ def main() -> None:
         theirs = open_app(ours.settings)
         index = ours.stage.vectors(MiniLM())
         query = vectors(10_000)[0].tobytes()
+        assert isinstance(index, VectorIndex)
         with ours.store.reading(None) as rows:
             index.nearest(rows, ME, Filter(), query, 10)
         write(theirs, range(BEFORE, BEFORE + 1))

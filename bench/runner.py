@@ -7,6 +7,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -88,11 +89,9 @@ def measure_jupyter() -> Timings:
         manager, client = start_new_kernel()
         creations.append(1000 * (time.perf_counter() - started))
 
-        def run(code: str, execute: Callable[..., object] = client.execute_interactive) -> None:
-            execute(code, output_hook=lambda _: None)
-
-        uses_of_pandas.append(timed_ms(lambda run=run: run(USE_PANDAS)))
-        calls += [timed_ms(lambda run=run: run("")) for _ in range(KERNEL_CALLS)]
+        run = partial(client.execute_interactive, output_hook=lambda _: None)
+        uses_of_pandas.append(timed_ms(partial(run, USE_PANDAS)))
+        calls += [timed_ms(partial(run, "")) for _ in range(KERNEL_CALLS)]
         client.stop_channels()
         manager.shutdown_kernel(now=True)
     return Timings(creations[0], creations, uses_of_pandas, calls)

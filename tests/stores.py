@@ -18,7 +18,7 @@ from memolith.retrieval.vectors.encoding import quantised
 from memolith.retrieval.vectors.index import VectorIndex
 from memolith.storage import terms
 from memolith.storage.sqlite.store import SqliteStore
-from memolith.storage.store import StoredKeys
+from memolith.storage.store import SqlStore, StoredKeys
 
 POSTGRES = importlib.util.find_spec("memolith.storage.postgres.store") is not None
 STORES = ["sqlite", "postgres"] if POSTGRES else ["sqlite"]
@@ -38,6 +38,7 @@ def open_store(address: str) -> Store:
 
 def keys_on(store: Store) -> StoredKeys:
     """The client keys that lie in a store."""
+    assert isinstance(store, SqlStore)
     return StoredKeys(store)
 
 

@@ -26,6 +26,8 @@ from memolith.retrieval.vectors.index import VectorIndex
 from memolith.retrieval.vectors.snapshot import HEADER_BYTES, snapshot_header
 from memolith.retrieval.vectors.tail import MAX_SHORT_TAIL
 from memolith.settings import Settings
+from memolith.storage.sqlite.store import SqliteReader, SqliteWriter
+from tests.checked import present
 from tests.conftest import ME, note
 
 MODEL, DIMENSION = "test/model", 384
@@ -33,7 +35,8 @@ BOB = Caller(user="bob")
 
 
 def unit(rows: np.ndarray) -> np.ndarray:
-    return (rows / np.linalg.norm(rows, axis=-1, keepdims=True)).astype("<f4")
+    normed: np.ndarray = (rows / np.linalg.norm(rows, axis=-1, keepdims=True)).astype("<f4")
+    return normed
 
 
 def random_rows(count: int, seed: int = 1, dimension: int = DIMENSION) -> np.ndarray:
@@ -172,7 +175,7 @@ def test_real_vectors_are_searched_as_exactly_as_the_model_tells_them_apart(shel
     pick.shuffle(texts)
     rows = np.stack(
         [
-            np.frombuffer(vector, "<f4")
+            np.frombuffer(present(vector), "<f4")
             for vector in MiniLM().embed([*texts, "who had an accident?"])
         ]
     )
@@ -306,8 +309,10 @@ def test_changes_of_status_and_scope_move_items_between_filters(shelf: Shelf, wh
         ("projects", "p1", "p2"),
         ("namespaces", "n1", "n2"),
     ):
-        assert set(shelf.ask(index, query, 30, Filter(**{name: (new,)}))) == moved
-        assert set(shelf.ask(index, query, 30, Filter(**{name: (old,)}))) == set(ids) - moved
+        was: dict[str, Any] = {name: (old,)}
+        now: dict[str, Any] = {name: (new,)}
+        assert set(shelf.ask(index, query, 30, Filter(**now))) == moved
+        assert set(shelf.ask(index, query, 30, Filter(**was))) == set(ids) - moved
     assert set(shelf.ask(index, query, 30, caller=BOB)) == set(ids) - moved
     assert set(shelf.ask(index, query, 30, caller=replace(BOB, admin=True))) == set(ids)
     assert shelf.ask(index, query, 30, caller=Caller(tenant="other")) == []
@@ -401,6 +406,11 @@ def flip(path: Path, place: int) -> None:
     path.write_bytes(data)
 
 
+def make_a_folder_of_it(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
 def of_another(path: Path, name: str, value: object) -> None:
     """The same file with another mark and, as a hostile or odd program would leave it, a fitting checksum."""
     data = path.read_bytes()
@@ -432,7 +442,7 @@ SPOILED: dict[str, Callable[[Path], object]] = {
     "of another format": lambda path: of_another(path, "format", 99),
     "from the future": lambda path: of_another(path, "vector", 10**9),
     "from a later change": lambda path: of_another(path, "change", 10**9),
-    "a folder": lambda path: (path.unlink(), path.mkdir()),
+    "a folder": make_a_folder_of_it,
 }
 
 
@@ -501,9 +511,11 @@ def test_a_snapshot_that_cannot_be_written_leaves_nothing_behind(shelf: Shelf) -
 
 def prune(shelf: Shelf) -> None:
     with shelf.app.store.reading(None) as rows:
+        assert isinstance(rows, SqliteReader)
         newest = rows.slot_marks().change
-    with shelf.app.store.writing(None) as rows:
-        rows.prune_slots(newest)
+    with shelf.app.store.writing(None) as writer:
+        assert isinstance(writer, SqliteWriter)
+        writer.prune_slots(newest)
 
 
 @pytest.mark.parametrize("snapshot", ["none", "old", "new"])
@@ -522,6 +534,7 @@ def test_a_reader_that_missed_part_of_the_feed_loads_anew(shelf: Shelf, snapshot
     for index in (reader, shelf.index()):
         assert shelf.agrees(index) == 1.0
         with shelf.app.store.reading(None) as store:
+            assert isinstance(store, SqliteReader)
             _, change, _ = store.slot_marks()
         assert index.followed.position is not None
         assert index.followed.position.change == change
