@@ -14,7 +14,8 @@ from memolith.domain.passages import Block
 from memolith.domain.queries import Filter, Query
 from memolith.engine.validation import Intake, Limits
 from memolith.retrieval.embedding.minilm import MiniLM
-from memolith.retrieval.vectors.index import VectorIndex, quantised
+from memolith.retrieval.vectors.encoding import quantised
+from memolith.retrieval.vectors.index import VectorIndex
 
 BEFORE, FOREIGN = 9_000, 1_000
 
@@ -38,6 +39,7 @@ def main() -> None:
         theirs = open_app(ours.settings)
         index = ours.stage.vectors(MiniLM())
         query = vectors(10_000)[0].tobytes()
+        assert isinstance(index, VectorIndex)
         with ours.store.reading(None) as rows:
             index.nearest(rows, ME, Filter(), query, 10)
         write(theirs, range(BEFORE, BEFORE + 1))

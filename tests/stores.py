@@ -13,11 +13,12 @@ from memolith.engine.engine import Engine
 from memolith.engine.recall import Recall
 from memolith.ports.store import Store
 from memolith.ports.vectors import Vectors
-from memolith.retrieval import ranking as rank
-from memolith.retrieval.vectors.index import VectorIndex, quantised
+from memolith.retrieval.ranking.ranker import HybridRanker
+from memolith.retrieval.vectors.encoding import quantised
+from memolith.retrieval.vectors.index import VectorIndex
 from memolith.storage import terms
 from memolith.storage.sqlite.store import SqliteStore
-from memolith.storage.store import StoredKeys
+from memolith.storage.store import SqlStore, StoredKeys
 
 POSTGRES = importlib.util.find_spec("memolith.storage.postgres.store") is not None
 STORES = ["sqlite", "postgres"] if POSTGRES else ["sqlite"]
@@ -37,6 +38,7 @@ def open_store(address: str) -> Store:
 
 def keys_on(store: Store) -> StoredKeys:
     """The client keys that lie in a store."""
+    assert isinstance(store, SqlStore)
     return StoredKeys(store)
 
 
@@ -66,7 +68,7 @@ def numbers(row: str | bytes | None) -> list[float]:
 
 def engine_on(store: Store, secrets: str = "allow") -> Engine:
     """Memory on a store, searching by words."""
-    search = Recall(store, terms, rank, lambda: None, lambda tenant, budget_s: None)
+    search = Recall(store, terms, HybridRanker(), lambda: None, lambda tenant, budget_s: None)
     return Engine(
         store,
         SystemClock(),
