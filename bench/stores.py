@@ -24,7 +24,7 @@ from memolith.bootstrap import App, open_app
 from memolith.domain.callers import Caller
 from memolith.domain.chunking import embedded
 from memolith.domain.items import Draft
-from memolith.domain.passages import ORDINAL_BITS, Block
+from memolith.domain.passages import Block, passage_ref
 from memolith.domain.queries import Filter
 from memolith.engine.recall import SIDE, Query
 from memolith.engine.validation import Intake, Limits
@@ -88,7 +88,7 @@ def fill(filled: Filled, split: dict[str, range]) -> None:
                 item = app.engine.remember_in(
                     store, Caller(tenant), draft(n, texts[n]), intake
                 ).item
-                place = store.row_of(item) << ORDINAL_BITS
+                place = passage_ref(store.row_of(item), 0)
                 digest = hashlib.blake2b(
                     embedded("", None, texts[n]).encode(), digest_size=16
                 ).digest()
@@ -305,9 +305,9 @@ def large(filled: Filled, count: int) -> None:
         for statement in LARGE.split(";"):
             db.execute(statement)
         filled.places["large"] = {
-            n << ORDINAL_BITS: number
+            passage_ref(n, 0): number
             for tenant, row, n in db.execute("select * from numbered")
-            if (number := filled.places[tenant].get(row << ORDINAL_BITS)) is not None
+            if (number := filled.places[tenant].get(passage_ref(row, 0))) is not None
         }
         print(
             f"one tenant of {len(filled.places['large']):,}, exact scan   {nearest(filled, 'large', count)}   "
