@@ -1,23 +1,34 @@
+# `make run` for a first look, `make check` and `make test` while you work on the code.
+# Two stamps say what is installed in .venv: memolith alone, or memolith with what the tests need.
+
 PYTHON ?= python3
+# The pinned versions for development. `make test LOCK=` takes the newest versions instead.
+LOCK ?= requirements-dev.lock
+
 BIN := .venv/bin
 ifeq ($(OS),Windows_NT)
 BIN := .venv/Scripts
 endif
-STAMP := .venv/.installed
+BASE := .venv/.base
+TEST := .venv/.test
+CODE := src tests bench scripts
 export PYTHONUTF8 := 1
 
-.PHONY: venv run test test-all check conformance bench soak snap clean
+.PHONY: run venv check test test-all conformance bench soak snap lock clean
 
-venv: $(STAMP)
+$(BASE): pyproject.toml
+	@echo "memolith: making a virtual environment in .venv"
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@echo "memolith: installing memolith and its dependencies"
+	$(BIN)/python -m pip install --editable .
+	@touch $@
 
-$(STAMP): pyproject.toml
-	@git --version > /dev/null 2>&1 || apt-get install -qq -y git || echo "git is missing: the tests build repositories with it"
-	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable ".[test]"
-	@$(BIN)/python -c "open('$(STAMP)', 'w').close()"
+$(TEST): $(BASE) $(LOCK)
+	@echo "memolith: installing what the tests need"
+	$(BIN)/python -m pip install $(if $(LOCK),--constraint $(LOCK)) --editable ".[test]"
+	@touch $@
 
-run: venv
+run: $(BASE)
 	rm -rf .cache/demo
 	$(BIN)/memolith remember --data .cache/demo "Maria prefers tea to coffee and never has meetings before ten."
 	$(BIN)/memolith remember --data .cache/demo "We chose PostgreSQL over MySQL because of row-level security."
@@ -28,29 +39,39 @@ run: venv
 	$(BIN)/memolith verify --data .cache/demo
 	$(BIN)/memolith serve --data .cache/demo
 
-test: venv
-	$(BIN)/python -m pytest -m "not full" -n 2 --dist loadscope --no-loadscope-reorder --durations=10 tests
+venv: $(TEST)
 
-test-all: venv check
-	$(BIN)/python -m pytest tests
-
-check: venv
-	$(BIN)/ruff check src tests bench scripts
+check: $(TEST)
+	$(BIN)/ruff format --check $(CODE)
+	$(BIN)/ruff check $(CODE)
 	$(BIN)/mypy
 	$(BIN)/python -m pytest tests/shape
 
-conformance: venv
+test: $(TEST)
+	$(BIN)/python -m pytest -m "not full" -n 2 --dist loadscope --no-loadscope-reorder --durations=10 tests
+
+test-all: check
+	$(BIN)/python -m coverage erase
+	$(BIN)/python -m coverage run -m pytest tests
+	$(BIN)/python -m coverage combine --quiet
+	$(BIN)/python -m scripts.coverage_by_folder
+
+conformance: $(TEST)
 	$(BIN)/python -m pytest tests/programs/test_conformance.py
 
-bench: venv
-	$(BIN)/python -m pip install --quiet --editable ".[bench]"
+bench: $(TEST)
+	$(BIN)/python -m pip install --editable ".[bench]"
 	$(BIN)/python -m bench
 
-soak: venv
+soak: $(TEST)
 	$(BIN)/python -m bench.soak
 
-snap: venv
+snap: $(TEST)
 	$(BIN)/python -m scripts.snap
+
+# Resolve the newest versions of everything the tests need, and pin them.
+lock: $(BASE)
+	$(BIN)/python -m scripts.lock
 
 clean:
 	rm -rf .venv .cache build dist

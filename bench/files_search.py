@@ -6,6 +6,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from tests.checked import body_of
+
 from bench.material import ME, fresh
 from memolith.bootstrap import App
 from memolith.tools.call import Call
@@ -84,7 +86,7 @@ def score(
             "search_memory", {"parsed_query": without(query, dropped)}, Call(ME, app.engine)
         )
         assert outcome.ok, outcome.body
-        names = [one["name"] for one in outcome.body["result"]["results"]]
+        names = [one["name"] for one in body_of(outcome)["result"]["results"]]
         ranks.append(names.index(file) if file in names else 99)
         if ranks[-1] > 4:
             missed.append(f"{file}: {query[FIELDS[4]]}")

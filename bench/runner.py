@@ -7,13 +7,14 @@ import tempfile
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 
 from jupyter_client.manager import start_new_kernel
 
 from memolith.errors import NotFound
 from memolith.ports.sandbox import Bounds
-from memolith.sandbox.runners import LinuxSandbox
+from memolith.sandbox.linux import LinuxSandbox
 
 ME = ("local", "local")
 RUNNERS, CALLS, KERNELS, KERNEL_CALLS = 20, 1000, 3, 50
@@ -60,14 +61,8 @@ def jupyter() -> tuple[float, list[float], list[float], list[float]]:
         started = time.perf_counter()
         manager, client = start_new_kernel()
         creations.append(1000 * (time.perf_counter() - started))
-        uses.append(
-            timed(
-                lambda client=client: client.execute_interactive(FIRST, output_hook=lambda _: None)
-            )
-        )
-        calls += [
-            timed(lambda client=client: client.execute_interactive("")) for _ in range(KERNEL_CALLS)
-        ]
+        uses.append(timed(partial(client.execute_interactive, FIRST, output_hook=lambda _: None)))
+        calls += [timed(partial(client.execute_interactive, "")) for _ in range(KERNEL_CALLS)]
         client.stop_channels()
         manager.shutdown_kernel(now=True)
     return creations[0], creations, uses, calls
@@ -75,7 +70,7 @@ def jupyter() -> tuple[float, list[float], list[float], list[float]]:
 
 def main() -> None:
     """Measure and print."""
-    rows = {}
+    rows: dict[str, tuple[float, list[float], list[float], list[float]]] = {}
     with tempfile.TemporaryDirectory() as folder:
         for mode in ("namespace", "landlock"):
             probe = LinuxSandbox(Path(folder), Bounds(), mode)

@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import psutil
@@ -25,8 +26,8 @@ from memolith.domain.callers import Caller
 from memolith.domain.chunking import embedded
 from memolith.domain.items import Draft
 from memolith.domain.passages import Block, passage_ref
-from memolith.domain.queries import Filter
-from memolith.engine.recall import SIDE, Query
+from memolith.domain.queries import Filter, Query
+from memolith.engine.recall import SIDE
 from memolith.engine.validation import Intake, Limits
 from memolith.ports.outbox import Job
 from memolith.retrieval.embedding.minilm import MiniLM
@@ -55,12 +56,13 @@ class Filled:
     def database_s(self) -> float:
         """CPU seconds that the backends of this database have used so far, without the server's own upkeep."""
         backends = self.postmaster.children() if self.postmaster else []
-        return sum(
+        used: float = sum(
             times.user + times.system
             for backend in backends
             if f" {self.database} " in backend.cmdline()[0]
             for times in [backend.cpu_times()]
         )
+        return used
 
 
 def shares(count: int, tenants: int) -> dict[str, range]:
@@ -133,13 +135,19 @@ def cluster(durable: bool) -> Iterator[Callable[[], str]]:
         made.close()
 
 
+def owning(app: App) -> Any:
+    """A connection as the owner of the database."""
+    store: Any = app.store
+    return store.owning()
+
+
 @contextmanager
 def postgres() -> Iterator[Filled]:
     """An empty database on a server that keeps what it says it has written."""
     folder = Path(tempfile.mkdtemp(prefix="memolith-bench-"))
     with cluster(durable=True) as create:
         app = open_app(Settings(data=folder, embedder="minilm", database=create()))
-        with app.store.owning() as db:
+        with owning(app) as db:
             pid, name = db.info.backend_pid, db.info.dbname
         try:
             yield Filled("postgres", app, psutil.Process(pid).parent(), name)
@@ -301,7 +309,7 @@ def nearest(filled: Filled, tenant: str, count: int) -> Cost:
 
 def large(filled: Filled, count: int) -> None:
     """All passages as one tenant, without and with an index of its own."""
-    with filled.app.store.owning() as db:
+    with owning(filled.app) as db:
         for statement in LARGE.split(";"):
             db.execute(statement)
         filled.places["large"] = {
@@ -347,7 +355,7 @@ group by 1 having sum(c.reltuples) > 1000 order by 2 desc
 
 def sizes(filled: Filled, count: int) -> None:
     """Bytes per passage of each table."""
-    with filled.app.store.owning() as db:
+    with owning(filled.app) as db:
         db.execute("vacuum analyze")
         db.execute("checkpoint")
         for table, rows, indexes, tuples in db.execute(SIZES).fetchall():

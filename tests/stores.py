@@ -14,7 +14,8 @@ from memolith.engine.recall import Recall
 from memolith.ports.store import Store
 from memolith.ports.vectors import Vectors
 from memolith.retrieval import ranking as rank
-from memolith.retrieval.vectors.index import VectorIndex, quantised
+from memolith.retrieval.vectors.encoding import quantised
+from memolith.retrieval.vectors.index import VectorIndex
 from memolith.storage import terms
 from memolith.storage.client_keys import StoredKeys
 from memolith.storage.sqlite.store import SqliteStore
@@ -37,6 +38,11 @@ def open_store(address: str) -> Store:
 
 def keys_on(store: Store) -> StoredKeys:
     """The client keys that lie in a store."""
+    if isinstance(store, SqliteStore):
+        return StoredKeys(store)
+    from memolith.storage.postgres.store import PostgresStore
+
+    assert isinstance(store, PostgresStore)
     return StoredKeys(store)
 
 

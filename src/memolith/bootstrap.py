@@ -13,9 +13,10 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memolith.adapters.blobs import BucketBlobs, FolderBlobs
+from memolith.adapters.blobs.folder import FolderBlobs
+from memolith.adapters.blobs.s3 import S3Blobs
 from memolith.adapters.git import checkout
-from memolith.analysts.builtin import BuiltinAnalyst
+from memolith.analysts.builtin.analyst import BuiltinAnalyst
 from memolith.domain.callers import Caller
 from memolith.domain.clock import SystemClock
 from memolith.domain.items import Draft
@@ -44,7 +45,7 @@ from memolith.storage.sqlite.backup import restore_backup
 from memolith.storage.sqlite.store import SqliteStore, library_version
 
 if TYPE_CHECKING:
-    from memolith.sandbox.runners import LinuxSandbox
+    from memolith.sandbox.linux import LinuxSandbox
     from memolith.storage.postgres.own_index import PostgresStage
     from memolith.storage.postgres.store import PostgresStore
     from memolith.tools.family import Family
@@ -125,7 +126,7 @@ class App:
         if chosen.embedder != "http":
             return self._builtin if chosen.embedder == "minilm" else None
         # Only who has chosen this embedder pays for its import.
-        from memolith.analysts.openai import HttpEmbedder
+        from memolith.analysts.openai.embedder import HttpEmbedder
 
         return HttpEmbedder(
             chosen.embedder_url,
@@ -172,16 +173,16 @@ class App:
 
     def _cipher(self) -> Cipher:
         # cryptography costs 0.05 CPU seconds to import, and only the vault needs it; read anew, as it may be renewed.
-        from memolith.adapters.cipher import load
+        from memolith.adapters.master_keys import load_cipher
 
-        return load(self.settings.vault_key, self.settings.data)
+        return load_cipher(self.settings.vault_key, self.settings.data)
 
     def _analysts(self) -> list[Analyst]:
         chosen, builtin = self.settings, BuiltinAnalyst()
         if not chosen.analyst_url:
             return [builtin]
         # Only who has chosen it pays for its import.
-        from memolith.analysts.openai import HttpAnalyst
+        from memolith.analysts.openai.analyst import HttpAnalyst
 
         return [
             HttpAnalyst(
@@ -197,7 +198,7 @@ class App:
     @cached_property
     def blobs(self) -> Blobs:
         place = self.settings.files
-        return BucketBlobs(place) if place.startswith("s3://") else FolderBlobs(self.files)
+        return S3Blobs(place) if place.startswith("s3://") else FolderBlobs(self.files)
 
     @property
     def files(self) -> Path:
@@ -207,7 +208,7 @@ class App:
     @cached_property
     def sandbox(self) -> LinuxSandbox:
         # Only who does that, or asks whether it could be done, needs it.
-        from memolith.sandbox.runners import LinuxSandbox
+        from memolith.sandbox.linux import LinuxSandbox
 
         limits = {
             name.removeprefix("runner_"): value
@@ -249,10 +250,12 @@ class App:
 
     def rekey_vault(self, given: str) -> int:
         """Seal the vault with another master key: the one given, or a new one where we keep it."""
-        # As above.
-        from memolith.adapters.cipher import renew
+        # cryptography, as above.
+        from memolith.adapters.master_keys import renew_master_key
 
-        return renew(self.settings.vault_key, self.settings.data, given, self.engine.vault.rekey)
+        return renew_master_key(
+            self.settings.vault_key, self.settings.data, given, self.engine.vault.rekey
+        )
 
     def start_background(self) -> None:
         """Embed and tidy in the background, as servers do, and hear what other servers tell."""

@@ -1,20 +1,36 @@
-"""Everything that can go wrong, as one tree with the HTTP status; to the right what is derived from a class.
+"""Everything that can go wrong, as one tree. Each class is a situation that a caller can react to.
 
-MemolithError
-├── InvalidInput     400  Malformed, BlockedContent
-├── Unauthenticated  401
-├── Denied           403
-├── NotFound         404  PromptNotFound
-├── Conflict         409  VersionConflict, AlreadyExists, NotUndoable
-├── TooLarge         413
-├── RateLimited      429
-├── Unavailable      503  StoreBusy, StoreReadOnly, StoreCorrupt, StoreGone, StoreDenied, OutcomeUnknown, TenantMoving,
-│                         SchemaTooNew, EmbedderDown, AnalystDown
-└── DiskFull         507
+MemolithError                 500  internal_error
+├── InvalidInput              400  validation_error
+│   ├── Malformed             400  validation_error
+│   └── BlockedContent        400  content_blocked
+├── Unauthenticated           401  unauthenticated
+├── Denied                    403  permission_denied
+├── NotFound                  404  not_found
+│   └── PromptNotFound        404  not_found
+├── Conflict                  409  conflict
+│   ├── VersionConflict       409  version_conflict
+│   ├── AlreadyExists         409  already_exists
+│   └── NotUndoable           409  not_undoable
+├── TooLarge                  413  too_large
+├── RateLimited               429  rate_limited
+├── Unavailable               503  unavailable
+│   ├── StoreBusy             503  store_busy          try again after 1 s
+│   ├── StoreReadOnly         503  store_read_only
+│   ├── StoreCorrupt          503  store_corrupt
+│   ├── StoreGone             503  store_gone          try again after 2 s
+│   ├── StoreDenied           503  store_denied
+│   ├── OutcomeUnknown        503  outcome_unknown
+│   ├── TenantMoving          503  tenant_moving       try again after 2 s
+│   ├── SchemaTooNew          503  schema_too_new
+│   ├── EmbedderDown          503  embedder_down
+│   └── AnalystDown           503  analyst_down
+└── DiskFull                  507  disk_full
+
+The first line of a class's docstring is the message that users see when none is given.
 """
 
 import errno
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -22,18 +38,14 @@ from contextlib import contextmanager
 class MemolithError(Exception):
     """Something went wrong inside memolith."""
 
-    type = "internal_error"
-    status = 500
-    retry_s: int | None = None
-    """After how many seconds the same call may well succeed."""
+    type: str = "internal_error"
+    """The name of the error in results and in the reference pages."""
 
-    def __init_subclass__(
-        cls, type: str = "", status: int | None = None, retry_s: int | None = None
-    ) -> None:
-        """`class StoreBusy(Unavailable, retry_s=1)`: the type is the name in small letters where none is given."""
-        cls.type = type or re.sub(r"(?<!^)([A-Z])", r"_\1", cls.__name__).lower()
-        cls.status = status or cls.status
-        cls.retry_s = retry_s or cls.retry_s
+    status: int = 500
+    """The HTTP status of the answer."""
+
+    retry_s: int | None = None
+    """After how many seconds the same call is likely to succeed; None if waiting does not help."""
 
     def __init__(
         self,
@@ -43,116 +55,185 @@ class MemolithError(Exception):
         id: str | None = None,
         value: object = None,
     ) -> None:
-        self.message = message or (self.__doc__ or "").split("\n")[0]
-        self.field, self.id, self.value = field, id, value
-        super().__init__(self.message)
+        if message is None:
+            message = (self.__doc__ or "").split("\n")[0]
+        self.message = message
+        self.field = field
+        """The argument or setting that is wrong."""
+        self.id = id
+        """The item that the error is about."""
+        self.value = value
+        """The offending value, unless it may be secret."""
+        super().__init__(message)
 
 
-class InvalidInput(MemolithError, type="validation_error", status=400):
+class InvalidInput(MemolithError):
     """An argument is not valid."""
 
+    type = "validation_error"
+    status = 400
 
-class Malformed(InvalidInput, type="validation_error"):
+
+class Malformed(InvalidInput):
     """An argument does not fit what the tool takes."""
 
 
-class BlockedContent(InvalidInput, type="content_blocked"):
+class BlockedContent(InvalidInput):
     """The text holds a secret, and secrets are blocked here."""
 
+    type = "content_blocked"
 
-class Unauthenticated(MemolithError, status=401):
+
+class Unauthenticated(MemolithError):
     """A valid key is needed."""
 
+    type = "unauthenticated"
+    status = 401
 
-class Denied(MemolithError, type="permission_denied", status=403):
+
+class Denied(MemolithError):
     """You may not do this."""
 
+    type = "permission_denied"
+    status = 403
 
-class NotFound(MemolithError, status=404):
+
+class NotFound(MemolithError):
     """There is no such thing here."""
 
+    type = "not_found"
+    status = 404
 
-class PromptNotFound(NotFound, type="not_found"):
+
+class PromptNotFound(NotFound):
     """There is no such prompt or template."""
 
 
-class Conflict(MemolithError, status=409):
+class Conflict(MemolithError):
     """The present state does not allow this."""
+
+    type = "conflict"
+    status = 409
 
 
 class VersionConflict(Conflict):
     """The item has changed since you read it; read it again and repeat."""
 
+    type = "version_conflict"
+
 
 class AlreadyExists(Conflict):
     """This exists already."""
+
+    type = "already_exists"
 
 
 class NotUndoable(Conflict):
     """This event cannot be undone."""
 
+    type = "not_undoable"
 
-class TooLarge(MemolithError, status=413):
+
+class TooLarge(MemolithError):
     """The input is too large."""
 
+    type = "too_large"
+    status = 413
 
-class RateLimited(MemolithError, status=429):
+
+class RateLimited(MemolithError):
     """Too many calls; wait a moment."""
 
+    type = "rate_limited"
+    status = 429
 
-class Unavailable(MemolithError, status=503):
+
+class Unavailable(MemolithError):
     """A part that is needed does not work right now."""
 
+    type = "unavailable"
+    status = 503
 
-class StoreBusy(Unavailable, retry_s=1):
+
+class StoreBusy(Unavailable):
     """Other writers kept the database busy for too long; try again."""
+
+    type = "store_busy"
+    retry_s = 1
 
 
 class StoreReadOnly(Unavailable):
     """The data folder cannot be written; check its permissions."""
 
+    type = "store_read_only"
+
 
 class StoreCorrupt(Unavailable):
     """The database file is damaged; restore a backup with `memolith restore-backup`."""
 
+    type = "store_corrupt"
 
-class StoreGone(Unavailable, retry_s=2):
-    """The database server cannot be reached; nothing was done. It is tried again with the next call."""
+
+class StoreGone(Unavailable):
+    """The database server cannot be reached; nothing was done. The next call tries again."""
+
+    type = "store_gone"
+    retry_s = 2
 
 
 class StoreDenied(Unavailable):
-    """The database server does not let memolith in; check user and password in the setting `database`."""
+    """The database server refused the login; check user and password in the setting `database`."""
+
+    type = "store_denied"
 
 
 class OutcomeUnknown(Unavailable):
-    """The database went away while a write was committed; look whether it is there, or repeat it with its key."""
+    """The connection broke during a commit; look for the write, or repeat it with its key."""
+
+    type = "outcome_unknown"
 
 
-class TenantMoving(Unavailable, retry_s=2):
-    """This tenant moves to another database right now; nothing was written. Try again in a few seconds."""
+class TenantMoving(Unavailable):
+    """This tenant is moving to another database; nothing was written. Try again in seconds."""
+
+    type = "tenant_moving"
+    retry_s = 2
 
 
 class SchemaTooNew(Unavailable):
     """This data was written by a newer memolith; update the program."""
 
+    type = "schema_too_new"
+
 
 class EmbedderDown(Unavailable):
     """The embedding model cannot be used right now."""
+
+    type = "embedder_down"
 
 
 class AnalystDown(Unavailable):
     """The model that analyses texts cannot be used right now."""
 
+    type = "analyst_down"
 
-class DiskFull(MemolithError, status=507):
+
+class DiskFull(MemolithError):
     """The disk is full; nothing was written. Free some room and repeat."""
+
+    type = "disk_full"
+    status = 507
+
+
+FULL_DISK = (errno.ENOSPC, errno.EDQUOT)
+NO_PERMISSION = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
 def of_system(error: OSError) -> MemolithError:
-    """What an error of the file system means to us."""
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+    """The error of ours that stands for an error of the file system in the data folder."""
+    if error.errno in FULL_DISK:
         return DiskFull()
-    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+    if error.errno in NO_PERMISSION:
         return StoreReadOnly()
     return Unavailable(f"The data folder cannot be used: {error.strerror}.")
 
@@ -164,7 +245,7 @@ def translated(
     message: str,
     field: str | None = None,
 ) -> Iterator[None]:
-    """What others raise as one of these becomes ours; {error} in the message stands for what they said."""
+    """Raise our error instead of a library's; `{error}` in the message is what the library said."""
     try:
         yield
     except foreign as error:

@@ -1,4 +1,8 @@
-"""One frozen set of settings: defaults, then a TOML file, then MEMOLITH_* variables, then flags."""
+"""The settings of memolith, from four sources.
+
+A later source wins: the defaults below, then `memolith.toml` in the data folder (or the file that
+`MEMOLITH_CONFIG` names), then the variables `MEMOLITH_*`, then the flags of a command.
+"""
 
 import os
 import tomllib
@@ -9,129 +13,235 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from memolith.errors import InvalidInput, translated
-from memolith.paths import data_folder
+from memolith.paths import default_data_folder
 
 PREFIX = "MEMOLITH_"
+"""How the name of every variable begins."""
+
+CONFIG_VARIABLE = PREFIX + "CONFIG"
+DATA_VARIABLE = PREFIX + "DATA"
+CONFIG_FILE = "memolith.toml"
 
 
 class Settings(BaseModel):
-    """Everything that can be chosen."""
+    """Everything that you can set. `make snap` writes docs/reference/settings.md from it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    data: Path = Field(default_factory=data_folder, description="the data folder")
+    # Where the data is.
+    data: Path = Field(
+        default_factory=lambda: Path(default_data_folder()), description="the data folder"
+    )
     repo: str = Field(
-        "", description="the git repository that captures belong to; empty: the working directory"
+        "",
+        description="the git repository that captures belong to; empty: the one of the working "
+        "directory",
     )
     database: str = Field(
-        "", repr=False, description="address of a PostgreSQL database; empty: SQLite in the folder"
+        "",
+        repr=False,
+        description="the address of a PostgreSQL database; empty: SQLite in the data folder",
     )
     database_connections: int = Field(
-        10, ge=2, description="how many connections one process opens at most"
+        10,
+        ge=2,
+        description="the most connections that one process opens to PostgreSQL",
     )
     database_pooler: bool = Field(
-        False, description="whether a pooler such as PgBouncer stands in between"
+        False,
+        description="whether a pooler such as PgBouncer stands before PostgreSQL",
     )
-    statement_s: float = Field(60.0, gt=0, description="how long one statement may take there")
+    statement_s: float = Field(
+        60.0,
+        gt=0,
+        description="the longest time for one statement in PostgreSQL, in seconds",
+    )
     own_index_from: int = Field(
-        20_000, ge=1000, description="vectors from which a tenant gets an index of its own"
+        20_000,
+        ge=1000,
+        description="the number of vectors from which a tenant gets its own index in PostgreSQL",
     )
+    busy_s: float = Field(
+        20.0,
+        gt=0,
+        description="how long a writer waits for other writers, in seconds",
+    )
+
+    # What is stored.
     secrets: Literal["redact", "block", "allow"] = Field(
-        "redact", description="what happens to secrets in a text"
+        "redact",
+        description="what happens to secrets in a text: `redact`, `block` or `allow`",
     )
-    max_text_bytes: int = Field(1_000_000, ge=1, description="the longest text of one block")
+    max_text_bytes: int = Field(
+        1_000_000,
+        ge=1,
+        description="the longest text of one block, in bytes",
+    )
     max_title: int = Field(500, ge=1, description="the longest title, in characters")
     max_tag: int = Field(100, ge=1, description="the longest tag, in characters")
-    max_tags: int = Field(100, ge=1, description="how many tags an item may have")
+    max_tags: int = Field(100, ge=1, description="the most tags of one item")
     vault_key: str = Field(
-        "", repr=False, description="master key of the vault as base64, or `keyring`; empty: a file"
+        "",
+        repr=False,
+        description="the master key of the vault as base64, or `keyring`; empty: a file in the "
+        "data folder",
     )
-    busy_s: float = Field(20.0, gt=0, description="how long a writer waits for others")
-    embedder: Literal["minilm", "http", "none"] = Field("minilm", description="who makes vectors")
+
+    # The model that makes vectors.
+    embedder: Literal["minilm", "http", "none"] = Field(
+        "minilm",
+        description="what makes vectors: `minilm` (built in), `http` (an endpoint) or `none` "
+        "(search by words only)",
+    )
     embedder_url: str = Field(
-        "", description="base URL of an OpenAI-compatible embeddings endpoint"
+        "",
+        description="the base URL of an OpenAI-compatible embeddings endpoint",
     )
-    embedder_model: str = Field("", description="the model asked for there")
-    embedder_key: str = Field("", description="the bearer key sent there", repr=False)
+    embedder_model: str = Field("", description="the model at that endpoint")
+    embedder_key: str = Field("", repr=False, description="the bearer key for that endpoint")
     embedder_dimension: int = Field(
-        0, ge=0, description="the dimension expected from there; 0 asks for it once"
+        0,
+        ge=0,
+        description="the length of its vectors; 0: ask the endpoint once",
     )
-    embedder_timeout_s: float = Field(20.0, gt=0, description="how long to wait for it")
+    embedder_timeout_s: float = Field(
+        20.0,
+        gt=0,
+        description="how long to wait for the endpoint, in seconds",
+    )
+
+    # The language model that analyses texts.
     analyst_url: str = Field(
-        "", description="base URL of an OpenAI-compatible chat endpoint; empty: built-in only"
+        "",
+        description="the base URL of an OpenAI-compatible chat endpoint; empty: the built-in "
+        "rules only",
     )
-    analyst_model: str = Field("", description="the model asked for there")
-    analyst_key: str = Field("", description="the bearer key sent there", repr=False)
+    analyst_model: str = Field("", description="the model at that endpoint")
+    analyst_key: str = Field("", repr=False, description="the bearer key for that endpoint")
     analyst_budget: int = Field(
-        100_000, ge=0, description="how many tokens one process may spend there in a day"
+        100_000,
+        ge=0,
+        description="the most tokens that one process spends there per day",
     )
-    analyst_timeout_s: float = Field(30.0, gt=0, description="how long to wait for it")
+    analyst_timeout_s: float = Field(
+        30.0,
+        gt=0,
+        description="how long to wait for the endpoint, in seconds",
+    )
+
+    # The runner of code.
     runner_mode: Literal["auto", "namespace", "landlock", "off"] = Field(
-        "auto", description="what fences code in"
+        "auto",
+        description="how code is confined: `namespace`, `landlock`, `off`, or `auto` for the "
+        "strongest that works here",
     )
-    runner_wall_s: float = Field(60.0, gt=0, description="how long one call may take")
-    runner_cpu_s: float = Field(120.0, gt=0, description="how much CPU time one call may take")
-    runner_memory_mb: int = Field(2048, ge=64, description="how much memory a runner may take")
+    runner_wall_s: float = Field(
+        60.0,
+        gt=0,
+        description="the longest time for one call, in seconds",
+    )
+    runner_cpu_s: float = Field(
+        120.0,
+        gt=0,
+        description="the most CPU time for one call, in seconds",
+    )
+    runner_memory_mb: int = Field(
+        2048,
+        ge=64,
+        description="the most memory of one runner, in megabytes",
+    )
     runner_output_kb: int = Field(
-        100, ge=1, description="how much of what one call prints is given back"
+        100,
+        ge=1,
+        description="how much of the output of one call is returned, in kilobytes",
     )
-    runner_scratch_mb: int = Field(256, ge=1, description="how much room for files a runner has")
-    runner_threads: int = Field(64, ge=1, description="how many threads a runner may start")
+    runner_scratch_mb: int = Field(
+        256,
+        ge=1,
+        description="the space for files in one runner, in megabytes",
+    )
+    runner_threads: int = Field(64, ge=1, description="the most threads in one runner")
     runner_count: int = Field(
-        4, ge=1, description="how many runners one user has at once; the oldest makes room"
+        4,
+        ge=1,
+        description="the most runners of one user; a new one replaces the oldest",
     )
     runner_idle_s: float = Field(
-        1800.0, ge=0, description="after how long without a call a runner is ended"
+        1800.0,
+        ge=0,
+        description="how long a runner without calls is kept, in seconds",
     )
     runner_preload: tuple[str, ...] = Field(
-        ("pandas", "openpyxl"), description="modules loaded before the first call"
+        ("pandas", "openpyxl"),
+        description="the modules that are loaded before the first call",
     )
+
+    # The HTTP server.
     host: str = Field("127.0.0.1", description="the address that the server binds to")
-    port: int = Field(8724, ge=0, le=65535, description="the port; 0 takes a free one")
+    port: int = Field(8724, ge=0, le=65535, description="the port of the server; 0: any free port")
     hosts: tuple[str, ...] = Field(
-        ("127.0.0.1:*", "localhost:*", "[::1]:*"), description="Host headers let in"
+        ("127.0.0.1:*", "localhost:*", "[::1]:*"),
+        description="the Host headers that are accepted",
     )
     origins: tuple[str, ...] = Field(
         ("http://127.0.0.1:*", "http://localhost:*", "http://[::1]:*"),
-        description="Origin headers let in",
+        description="the Origin headers that are accepted",
     )
     public_url: str = Field(
-        "", description="the address that clients reach the server at; empty: host and port"
+        "",
+        description="the address at which clients reach the server; empty: host and port",
     )
-    calls_per_minute: int = Field(6000, ge=1, description="how often one key may call")
-    body_bytes: int = Field(4_194_304, ge=1024, description="the largest request")
-    file_bytes: int = Field(104_857_600, ge=1, description="the largest file that is taken in")
+    calls_per_minute: int = Field(6000, ge=1, description="the most calls per minute with one key")
+    body_bytes: int = Field(4_194_304, ge=1024, description="the largest request, in bytes")
+    oauth_issuer: str = Field("", description="the issuer of OAuth tokens; empty: keys only")
+    oauth_audience: str = Field(
+        "",
+        description="the audience that tokens must name: the public URL of this server",
+    )
+    oauth_jwks_url: str = Field("", description="where the issuer publishes its keys")
+
+    # Files that are ingested.
     files: str = Field(
         "",
         description="where files are kept: a folder or s3://BUCKET/PREFIX; empty: the data folder",
     )
-    file_url_s: int = Field(3600, ge=1, description="how long the address of a file is good")
-    reader_wall_s: float = Field(30.0, gt=0, description="how long reading a file may take")
-    reader_memory_mb: int = Field(512, ge=64, description="how much memory reading a file may take")
-    oauth_issuer: str = Field("", description="issuer of OAuth tokens; empty for keys only")
-    oauth_audience: str = Field(
-        "", description="the audience that tokens must be for: this server's public URL"
+    file_bytes: int = Field(
+        104_857_600,
+        ge=1,
+        description="the largest file that is accepted, in bytes",
     )
-    oauth_jwks_url: str = Field("", description="where the issuer publishes its keys")
+    file_url_s: int = Field(
+        3600,
+        ge=1,
+        description="how long the address of a file is valid, in seconds",
+    )
+    reader_wall_s: float = Field(
+        30.0,
+        gt=0,
+        description="the longest time for reading one file, in seconds",
+    )
+    reader_memory_mb: int = Field(
+        512,
+        ge=64,
+        description="the most memory for reading one file, in megabytes",
+    )
+
     log_level: Literal["debug", "info", "warning", "error"] = Field(
-        "warning", description="how much is logged"
+        "warning",
+        description="the lowest level that is logged: `debug`, `info`, `warning` or `error`",
     )
 
 
 def load(
     flags: Mapping[str, object] | None = None, environ: Mapping[str, str] = os.environ
 ) -> Settings:
-    """The settings in force; an unknown name or a bad value is refused by name."""
-    folder = Path(str((flags or {}).get("data") or environ.get(PREFIX + "DATA") or data_folder()))
-    file = Path(environ.get(PREFIX + "CONFIG") or folder / "memolith.toml")
-    with translated(ValueError, InvalidInput, f"{file} is not valid TOML: {{error}}.", "config"):
-        values: dict[str, object] = (
-            tomllib.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
-        )
-    for name, field in Settings.model_fields.items():
-        if given := environ.get(PREFIX + name.upper()):
-            values[name] = tuple(given.split(",")) if "tuple" in str(field.annotation) else given
-    values |= {name: value for name, value in (flags or {}).items() if value is not None}
+    """The settings in force. An unknown name or a bad value is refused by its name."""
+    chosen = {name: value for name, value in (flags or {}).items() if value is not None}
+    folder = chosen.get("data") or environ.get(DATA_VARIABLE) or default_data_folder()
+    file = Path(environ.get(CONFIG_VARIABLE) or Path(str(folder)) / CONFIG_FILE)
+    values = values_of_file(file)
+    values.update(values_of_environment(environ))
+    values.update(chosen)
     try:
         return Settings.model_validate(values)
     except ValidationError as error:
@@ -140,3 +250,23 @@ def load(
         raise InvalidInput(
             f"The setting {name!r} is not valid: {first['msg']}.", field=name
         ) from error
+
+
+def values_of_file(file: Path) -> dict[str, object]:
+    """What the TOML file sets; nothing if there is no file."""
+    if not file.is_file():
+        return {}
+    with translated(ValueError, InvalidInput, f"{file} is not valid TOML: {{error}}.", "config"):
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+
+
+def values_of_environment(environ: Mapping[str, str]) -> dict[str, object]:
+    """What the variables set; an empty variable sets nothing, and a list is written with commas."""
+    values: dict[str, object] = {}
+    for name, field in Settings.model_fields.items():
+        text = environ.get(PREFIX + name.upper())
+        if not text:
+            continue
+        is_list = field.annotation == tuple[str, ...]
+        values[name] = tuple(text.split(",")) if is_list else text
+    return values

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memolith.redaction.detector import MARK, Finding, find, redact
+from memolith.redaction.assignments import SecretMatch
+from memolith.redaction.detector import MARK, find, redact
 
 ALNUM = string.ascii_letters + string.digits
 HEX = "0123456789abcdef"
@@ -516,8 +517,8 @@ def test_a_finding_is_the_span_of_the_secret_alone() -> None:
     text = f"ftp://bob:{HUMAN}@host and password = '{WORD}'"
     first, second = text.index(HUMAN), text.index(WORD)
     assert find(text) == [
-        Finding("url-password", first, first + len(HUMAN)),
-        Finding("password", second, second + len(WORD)),
+        SecretMatch("url-password", first, first + len(HUMAN)),
+        SecretMatch("password", second, second + len(WORD)),
     ]
 
 

@@ -1,6 +1,5 @@
 """Runs every attempt to escape and prints as JSON what got through: battery.py MODE root|user|none."""
 
-import ctypes
 import json
 import os
 import queue
@@ -15,9 +14,16 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from memolith.errors import NotFound
-from memolith.ports.sandbox import Bounds
-from memolith.sandbox import kernel
-from memolith.sandbox.runners import LinuxSandbox
+from memolith.ports.sandbox import Bounds, CodeResult
+from memolith.sandbox import libc
+from memolith.sandbox.constants import (
+    CLONE_NEWNS,
+    MS_BIND,
+    MS_PRIVATE,
+    MS_REC,
+    PR_SET_DUMPABLE,
+)
+from memolith.sandbox.linux import LinuxSandbox
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 from tests.programs.escapes import ATTEMPTS, GIVEN, HARMLESS, IMPORTS, SLOW
@@ -35,16 +41,14 @@ def open_the_way(wanted: set[str]) -> None:
                 closed.setdefault(str(above), []).append(path)
                 break
     if closed:
-        kernel.call("unshare", 0x20000)
-        kernel.call("mount", "none", "/", None, kernel.RECURSIVE | kernel.PRIVATE, None)
-    for above, paths in closed.items():
+        libc.unshare(CLONE_NEWNS)
+        libc.mount("none", "/", None, MS_REC | MS_PRIVATE)
+    for folder, paths in closed.items():
         handles = [os.open(path, os.O_PATH) for path in paths]
-        kernel.call("mount", "tmpfs", above, "tmpfs", 0, "mode=755")
+        libc.mount("tmpfs", folder, "tmpfs", 0, "mode=755")
         for path, handle in zip(paths, handles, strict=True):
             os.makedirs(path)
-            kernel.call(
-                "mount", f"/proc/self/fd/{handle}", path, None, kernel.BIND | kernel.RECURSIVE, None
-            )
+            libc.mount(f"/proc/self/fd/{handle}", path, None, MS_BIND | MS_REC)
             os.close(handle)
 
 
@@ -53,7 +57,7 @@ def become_ordinary() -> None:
     os.setresgid(ORDINARY, ORDINARY, ORDINARY)
     os.setresuid(ORDINARY, ORDINARY, ORDINARY)
     # Else the files of this process in /proc belong to root.
-    ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)
+    libc.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)
 
 
 class Scene:
@@ -110,7 +114,7 @@ class Scene:
 
 
 @contextmanager
-def sandbox(home: Path, mode: str, wall_s: float):
+def sandbox(home: Path, mode: str, wall_s: float) -> Iterator[LinuxSandbox]:
     made = LinuxSandbox(home, Bounds(wall_s, 60, 128, 20, 16, 64), mode, WORKERS, 600, LOADED)
     try:
         yield made
@@ -130,9 +134,9 @@ def attack(mode: str, scene: Scene) -> dict[str, object]:
         free: queue.Queue[tuple[str, str]] = queue.Queue()
         for _ in range(WORKERS if state[0] == mode else 0):
             free.put((patient.create(ME), hasty.create(ME)))
-        given = scene.given(patient.zygotes[LOADED][0].pid if patient.zygotes else 0)
+        given = scene.given(patient.zygotes[LOADED].pid if patient.zygotes else 0)
 
-        def run(executor: str, place: LinuxSandbox, code: str):
+        def run(executor: str, place: LinuxSandbox, code: str) -> CodeResult:
             return place.run(ME, executor, code, scene.locate, lambda: False)
 
         def attempt(name: str) -> None:

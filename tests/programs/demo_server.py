@@ -1,4 +1,4 @@
-"""The demo family as a program: `stdio PREPARED [PROFILE]`, `modules PREPARED`, `prepare PATH` or `http PORT`."""
+"""The demo family as a program: `stdio CACHE [PROFILE]`, `modules CACHE`, `prepare CACHE` or `http PORT`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 # Not from `typing`: the front's start is measured with this program.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
     from typing import Any
 
     from starlette.applications import Starlette
@@ -38,32 +38,40 @@ class App:
                 file.write(word + "\n")
 
 
-def serve_stdio(prepared: str, profile: str = "all", *flags: str) -> None:
+def open_app() -> Any:
+    """The demo instead of the real app: the front asks for nothing else of it."""
+    return App()
+
+
+def serve_stdio(folder: str, profile: str = "all", *flags: str) -> None:
     from memolith.doors.mcp import stdio_front
+    from memolith.doors.mcp.start_cache import StartCache
 
-    stdio_front.serve(App, profile, read_only="--read-only" in flags, prepared=prepared)
+    read_only = "--read-only" in flags
+    cache = StartCache(folder, profile, read_only)
+    stdio_front.serve(open_app, cache, profile, read_only=read_only)
 
 
-def show_modules(prepared: str) -> None:
+def show_modules(folder: str) -> None:
     """Be the front until it would wake the SDK, and then tell what has been imported so far."""
     import threading
 
-    from memolith.doors.mcp.frames import prepared_answers
+    from memolith.doors.mcp.start_cache import StartCache
     from memolith.doors.mcp.stdio_front import Front, Wire
 
-    front = Front(Wire.of_process(), prepared_answers(prepared, "all", False))
-    threading.Thread(target=front.read, daemon=True).start()
+    front = Front(Wire.of_process(), StartCache(folder, "all", False).read())
+    threading.Thread(target=front.read_frames, daemon=True).start()
     front.wake.wait()
     print("\n".join(sys.modules), file=sys.stderr)
 
 
-def prepare(path: str) -> None:
-    from scripts.prepared import render
+def prepare(folder: str) -> None:
+    """Fill the cache as a first start would."""
+    from memolith.doors.mcp.start_cache import StartCache
+    from memolith.doors.mcp.start_recorder import record_start_answers
+    from tests.demo_family import registry
 
-    from tests.demo_family import families
-
-    with open(path, "wb") as file:
-        file.write(render(families()))
+    StartCache(folder, "all", False).write(record_start_answers(registry().choose("all")))
 
 
 class DemoAccess:
@@ -118,6 +126,10 @@ def serve_http(port: str, *flags: str) -> None:
 
 if __name__ == "__main__":
     mode, *arguments = sys.argv[1:]
-    {"stdio": serve_stdio, "modules": show_modules, "prepare": prepare, "http": serve_http}[mode](
-        *arguments
-    )
+    modes: dict[str, Callable[..., None]] = {
+        "stdio": serve_stdio,
+        "modules": show_modules,
+        "prepare": prepare,
+        "http": serve_http,
+    }
+    modes[mode](*arguments)

@@ -18,12 +18,11 @@ from memolith.bootstrap import App, open_app
 from memolith.domain.callers import Caller
 from memolith.domain.items import Draft
 from memolith.domain.passages import ORDINAL_BITS, Block
-from memolith.domain.queries import Filter
-from memolith.engine.recall import Query
+from memolith.domain.queries import Filter, Query
 from memolith.engine.validation import Intake, Limits
 from memolith.retrieval.embedding.minilm import MODEL_FILE, MODEL_FOLDER, VOCAB_FILE, MiniLM
 from memolith.retrieval.embedding.worker import EmbedWorker
-from memolith.retrieval.vectors.index import quantised
+from memolith.retrieval.vectors.encoding import quantised
 from memolith.settings import Settings
 from tests.programs.children import CLI, HERE, Child, ask, environment, wait_for
 
@@ -188,7 +187,9 @@ def shelved(folder: Path, count: int) -> App:
 def nearest(app: App, row: np.ndarray) -> int:
     index = app.stage.vectors(MiniLM())
     with app.store.reading(None) as store:
-        return index.nearest(store, ME, Filter(), row.tobytes(), 1)[0][0] & 2**ORDINAL_BITS - 1
+        passage = index.nearest(store, ME, Filter(), row.tobytes(), 1)[0][0]
+        ordinal: int = passage & 2**ORDINAL_BITS - 1
+        return ordinal
 
 
 @pytest.mark.parametrize("attempt", [0, *(pytest.param(n, marks=pytest.mark.full) for n in (1, 2))])

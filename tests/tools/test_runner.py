@@ -18,16 +18,22 @@ from memolith.bootstrap import App, open_app
 from memolith.domain.callers import Caller
 from memolith.errors import InvalidInput, MemolithError, NotFound, TooLarge
 from memolith.ports.sandbox import Bounds
-from memolith.sandbox.runners import LinuxSandbox
+from memolith.sandbox.linux import LinuxSandbox
+from memolith.sandbox.syscalls import (
+    ALLOWED,
+    CHANGE_FILE_ATTRIBUTES,
+    CHECKED_OR_PRIVILEGED,
+)
 from memolith.settings import Settings, load
 from memolith.tools.call import Call
+from tests.checked import body_of, error_of, present
 from tests.conftest import ME
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="code runs on Linux only")
 OWNER = ("local", "local")
 HEADERS = {
-    1: Path("/usr/include/x86_64-linux-gnu/asm/unistd_64.h"),
-    2: Path("/usr/include/asm-generic/unistd.h"),
+    "x86_64": Path("/usr/include/x86_64-linux-gnu/asm/unistd_64.h"),
+    "aarch64": Path("/usr/include/asm-generic/unistd.h"),
 }
 
 
@@ -56,7 +62,7 @@ def opened(tmp_path: Path) -> Iterator[Any]:
 def create(app: App, caller: Caller = ME) -> str:
     outcome = app.registry.run("create_memory_code_runner", {}, Call(caller, app.engine))
     assert outcome.ok, outcome.body
-    return outcome.body["result"]["executor_id"]
+    return str(body_of(outcome)["result"]["executor_id"])
 
 
 def run(app: App, executor: str, code: str) -> dict[str, Any]:
@@ -64,13 +70,13 @@ def run(app: App, executor: str, code: str) -> dict[str, Any]:
         "run_memory_code", {"executor_id": executor, "code": code}, Call(ME, app.engine)
     )
     assert outcome.ok, outcome.body
-    return outcome.body["result"]
+    result: dict[str, Any] = body_of(outcome)["result"]
+    return result
 
 
 def refused(app: App, tool: str, caller: Caller = ME, **arguments: str) -> MemolithError:
     outcome = app.registry.run(tool, arguments, Call(caller, app.engine))
-    assert not outcome.ok
-    return outcome.error
+    return error_of(outcome)
 
 
 def test_a_runner_keeps_its_variables_and_answers_in_the_documented_envelope(opened: Any) -> None:
@@ -313,9 +319,9 @@ def test_nothing_runs_between_calls(opened: Any) -> None:
 
 def test_no_process_and_no_folder_outlives_its_server(tmp_path: Path, opened: Any) -> None:
     code = (
-        "import os, sys\nfrom pathlib import Path\nfrom memolith.sandbox.runners import LinuxSandbox\n"
-        "from memolith.engine.ports import Bounds\nbox = LinuxSandbox(Path(sys.argv[1]), Bounds())\n"
-        "box.create(('a', 'b'))\nprint([*(c.pid for c in box.runners.values()), *(z[0].pid for z in "
+        "import os, sys\nfrom pathlib import Path\nfrom memolith.sandbox.linux import LinuxSandbox\n"
+        "from memolith.ports.sandbox import Bounds\nbox = LinuxSandbox(Path(sys.argv[1]), Bounds())\n"
+        "box.create(('a', 'b'))\nprint([*(c.pid for c in box.runners.values()), *(z.pid for z in "
         "box.zygotes.values())], flush=True)\nsys.stdin.read()"
     )
     server = subprocess.Popen(
@@ -324,7 +330,7 @@ def test_no_process_and_no_folder_outlives_its_server(tmp_path: Path, opened: An
         stdout=subprocess.PIPE,
         text=True,
     )
-    pids = json.loads(server.stdout.readline())
+    pids = json.loads(present(server.stdout).readline())
     assert len(pids) == 2
     server.send_signal(signal.SIGKILL)
     server.communicate()
@@ -371,28 +377,21 @@ def test_files_are_read_in_a_plain_child_where_there_is_no_sandbox(
         sandbox.read("json:load", file, Bounds(wall_s=0.001))
 
 
-@pytest.mark.parametrize("column", HEADERS)
-def test_the_table_of_calls_is_that_of_the_kernel(column: Any) -> None:
-    if not HEADERS[column].exists():
+@pytest.mark.parametrize("machine", HEADERS)
+def test_the_table_of_calls_is_that_of_the_kernel(machine: str) -> None:
+    if not HEADERS[machine].exists():
         pytest.skip("the headers of the kernel are not here")
-    text = HEADERS[column].read_text()
-    known = {
+    text = HEADERS[machine].read_text()
+    kernel = {
         name: int(number)
         for name, number in re.findall(r"#define __NR(?:3264)?_(\w+)\s+(\d+)", text)
     }
     # The generic header calls it by its older name.
-    known.setdefault("newfstatat", known.get("fstatat", 0))
-    rows = [
-        line.split()
-        for line in (Path(sys.modules[LinuxSandbox.__module__].__file__).with_name("syscalls.txt"))
-        .read_text()
-        .splitlines()
-    ]
-    assert [
-        (row[1], row[1 + column])
-        for row in rows
-        if row[1 + column] != "-" and known.get(row[1]) != int(row[1 + column])
-    ] == []
+    kernel.setdefault("newfstatat", kernel.get("fstatat", 0))
+    table = {**ALLOWED, **CHANGE_FILE_ATTRIBUTES, **CHECKED_OR_PRIVILEGED}
+    ours = {name: getattr(numbers, machine) for name, numbers in table.items()}
+    present = {name: number for name, number in ours.items() if number is not None}
+    assert present == {name: kernel.get(name) for name in present}
 
 
 @pytest.mark.full

@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from memolith.engine.tables import NAMESPACES
-from memolith.paths import data_folder
+from memolith.paths import default_data_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def run(arguments: list[str]) -> int:
     gc.disable()
     given = dict(zip(arguments[1::2], arguments[2::2], strict=False))
     folder = Path(
-        given.get("--data") or os.environ.get("MEMOLITH_DATA") or data_folder()
+        given.get("--data") or os.environ.get("MEMOLITH_DATA") or default_data_folder()
     ).expanduser()
 
     def failed(kind: type[BaseException], error: BaseException, frames: object) -> None:

@@ -6,16 +6,14 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 Owner = tuple[str, str]
-
+"""Whom a runner belongs to: tenant and user."""
 
 Locate = Callable[[str], AbstractContextManager[tuple[str, Path]]]
-
-
-"""The name of a document's file, and where it lies meanwhile."""
+"""Opens the file of a document by its id: the name of the file, and where it lies meanwhile."""
 
 
 class Bounds(NamedTuple):
-    """What one child of the sandbox may use."""
+    """How much one sandboxed process may use; the settings `runner_*` and `reader_*`."""
 
     wall_s: float = 60.0
     cpu_s: float = 120.0
@@ -25,7 +23,14 @@ class Bounds(NamedTuple):
     threads: int = 64
 
 
-class Ran(NamedTuple):
+class SandboxState(NamedTuple):
+    """The mode that locks code in and what users should know of it, or `none` and why."""
+
+    mode: str
+    note: str
+
+
+class CodeResult(NamedTuple):
     """What came of a piece of code."""
 
     stdout: str
@@ -37,14 +42,18 @@ class Ran(NamedTuple):
 
 
 class Sandbox(Protocol):
-    """Runs code of users, and reads files of theirs, where neither can do harm."""
+    """Runs code of users and reads their files where neither can do harm."""
 
     @property
-    def state(self) -> tuple[str, str]:
-        """The mode that fences them in and what it leaves to be seen, or `none` and why."""
+    def state(self) -> SandboxState: ...
 
-    def create(self, owner: Owner) -> str: ...
+    def create(self, owner: Owner) -> str:
+        """Start a runner that only its owner can use; returns its id."""
+
     def run(
         self, owner: Owner, executor: str, code: str, locate: Locate, cancelled: Callable[[], bool]
-    ) -> Ran: ...
-    def read(self, task: str, file: Path, bounds: Bounds) -> str: ...
+    ) -> CodeResult:
+        """Run code in the runner of that id; its variables stay for the next call."""
+
+    def read(self, task: str, file: Path, bounds: Bounds) -> str:
+        """What the function `task` (module:function) returns for the file, as JSON."""

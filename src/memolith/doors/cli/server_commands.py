@@ -38,10 +38,12 @@ from memolith.doors.cli.parser import (
     tell,
 )
 from memolith.doors.mcp import stdio_front
-from memolith.doors.mcp.frames import VERSION_KEY, parsed
+from memolith.doors.mcp.frames import VERSION_KEY, parse_frame
+from memolith.doors.mcp.start_cache import StartCache
 from memolith.engine.conversations import NOTHING, Report, take
 from memolith.engine.validation import when
 from memolith.errors import EmbedderDown, InvalidInput, NotFound, TooLarge, translated
+from memolith.paths import cache_folder
 from memolith.tools.family import Tool
 
 COMMANDS: Commands = {}
@@ -327,8 +329,12 @@ def stdio(app: App, options: Options) -> None:
     if options.connect is not None:
         connect(options.connect, options.tools, options.read_only)
     else:
+        cache = StartCache(cache_folder(str(app.settings.data)), options.tools, options.read_only)
         stdio_front.serve(
-            lambda: App(app.settings, background=True), options.tools, read_only=options.read_only
+            lambda: App(app.settings, background=True),
+            cache,
+            options.tools,
+            read_only=options.read_only,
         )
 
 
@@ -356,7 +362,7 @@ def connect(url: str, tools: str, read_only: bool) -> None:
     )
 
     def send(line: bytes) -> None:
-        message = parsed(line) or {}
+        message = parse_frame(line) or {}
         params = message.get("params") or {}
         version = (params.get("_meta") or {}).get(VERSION_KEY)
         named = (
@@ -379,7 +385,7 @@ def connect(url: str, tools: str, read_only: bool) -> None:
                         if message.get("method") == "initialize":
                             agreed = {
                                 "Mcp-Session-Id": back.headers.get("mcp-session-id"),
-                                "Mcp-Protocol-Version": (parsed(frame) or {})
+                                "Mcp-Protocol-Version": (parse_frame(frame) or {})
                                 .get("result", {})
                                 .get("protocolVersion"),
                             }
