@@ -13,7 +13,7 @@ from memolith.engine.engine import Engine
 from memolith.engine.recall import Recall
 from memolith.ports.store import Store
 from memolith.ports.vectors import Vectors
-from memolith.retrieval import ranking as rank
+from memolith.retrieval.ranking.ranker import HybridRanker
 from memolith.retrieval.vectors.encoding import quantised
 from memolith.retrieval.vectors.index import VectorIndex
 from memolith.storage import terms
@@ -72,7 +72,7 @@ def numbers(row: str | bytes | None) -> list[float]:
 
 def engine_on(store: Store, secrets: str = "allow") -> Engine:
     """Memory on a store, searching by words."""
-    search = Recall(store, terms, rank, lambda: None, lambda tenant, budget_s: None)
+    search = Recall(store, terms, HybridRanker(), lambda: None, lambda tenant, budget_s: None)
     return Engine(
         store,
         SystemClock(),

@@ -34,9 +34,9 @@ from memolith.ports.embedder import Embedder
 from memolith.ports.sandbox import Bounds
 from memolith.ports.store import Store
 from memolith.ports.vectors import Meaning
-from memolith.retrieval import ranking as rank
 from memolith.retrieval.embedding.minilm import MiniLM
 from memolith.retrieval.embedding.worker import EmbedWorker
+from memolith.retrieval.ranking.ranker import HybridRanker
 from memolith.retrieval.vectors.stage import LocalStage
 from memolith.settings import Settings
 from memolith.storage import terms
@@ -102,7 +102,9 @@ class App:
                     tag=chosen.max_tag,
                     tags=chosen.max_tags,
                 )
-                search = Recall(store, terms, rank, self._meaning, partial(self._embed, store))
+                search = Recall(
+                    store, terms, HybridRanker(), self._meaning, partial(self._embed, store)
+                )
                 self._opened = Engine(
                     store,
                     self.clock,

@@ -228,9 +228,9 @@ def damaged(folder: Path, what: str) -> Path:
     """A copy of the package whose model has one wrong bit, is cut off or is missing."""
     package = folder / "package"
     shutil.copytree(
-        MODEL_FOLDER.parents[1], package / "memolith", ignore=shutil.ignore_patterns("__pycache__")
+        MODEL_FOLDER.parents[2], package / "memolith", ignore=shutil.ignore_patterns("__pycache__")
     )
-    model = package / "memolith" / "retrieval" / "model"
+    model = package / "memolith" / "retrieval" / "embedding" / "model"
     if what == "bit":
         data = bytearray((model / MODEL_FILE).read_bytes())
         data[len(data) // 2] ^= 1

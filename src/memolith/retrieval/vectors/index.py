@@ -100,17 +100,18 @@ class VectorIndex:
         """Whether the tail has grown so long that a new snapshot pays."""
         return self.followed.has_long_tail
 
-    def follow(self, rows: VectorSlots) -> None:
+    def follow(self, rows: Reader) -> None:
         """Catch up with what other threads and processes wrote."""
         with self._lock:
-            self.followed.follow(rows)
+            self.followed.follow(_vector_slots(rows))
 
-    def snapshot(self, rows: VectorSlots) -> Path:
+    def snapshot(self, rows: Reader) -> Path:
         """Write everything into a new file beside the old ones, which others may still map."""
-        newest = rows.slot_marks()
-        marks = SnapshotMarks(rows.database(), self.model, newest.vector, newest.change)
+        slots = _vector_slots(rows)
+        newest = slots.slot_marks()
+        marks = SnapshotMarks(slots.database(), self.model, newest.vector, newest.change)
         path = self._files.next_path()
-        write_snapshot(path, self.dimension, rows.slots(self.model, 0, newest.vector), marks)
+        write_snapshot(path, self.dimension, slots.slots(self.model, 0, newest.vector), marks)
         return path
 
     def tidy(self) -> None:
