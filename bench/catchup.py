@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import time
 
+from tests.checked import vector_slots
+
 from bench.filled import fill
 from bench.material import ME, fresh, measure
 from bench.sentences import sentences, vectors
@@ -43,12 +45,12 @@ def main() -> None:
         with ours.store.reading(None) as rows:
             index.nearest(rows, ME, Filter(), query, 10)
         write(theirs, range(BEFORE, BEFORE + 1))
-        with ours.store.reading(None) as rows:
+        with vector_slots(ours) as rows:
             started = time.perf_counter()
             index.follow(rows)
             one = (time.perf_counter() - started) * 1000
         write(theirs, range(BEFORE + 1, BEFORE + FOREIGN))
-        with ours.store.reading(None) as rows:
+        with vector_slots(ours) as rows:
             started = time.perf_counter()
             index.follow(rows)
             many = (time.perf_counter() - started) * 1000

@@ -15,6 +15,7 @@ from bench.material import ME, fresh, measure
 from bench.sentences import question_vectors, vectors
 from memolith.retrieval.embedding.minilm import MiniLM
 from memolith.retrieval.vectors.index import VectorIndex
+from memolith.storage.sqlite.store import SqliteReader
 
 QUERIES = 100
 
@@ -60,6 +61,7 @@ def compare(count: int, with_chroma: bool) -> None:
         numbers = fill(app, count)
         index = app.stage.vectors(MiniLM())
         with app.store.reading(ME.tenant) as store:
+            assert isinstance(store, SqliteReader)
             started = time.perf_counter()
             assert isinstance(index, VectorIndex)
             index.snapshot(store)
