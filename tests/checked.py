@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -11,7 +9,7 @@ from mcp import types
 
 from memolith.bootstrap import App
 from memolith.errors import MemolithError
-from memolith.storage.sqlite.store import SqliteReader, SqliteStore
+from memolith.storage.sqlite.store import SqliteStore
 from memolith.tools.registry import Outcome
 
 T = TypeVar("T")
@@ -39,14 +37,6 @@ def sqlite_file(app: App) -> Path:
     """The database file of an app that runs on SQLite."""
     assert isinstance(app.store, SqliteStore)
     return app.store.file
-
-
-@contextmanager
-def vector_slots(app: App) -> Iterator[SqliteReader]:
-    """Read what the vector index of an app on SQLite follows."""
-    with app.store.reading(None) as rows:
-        assert isinstance(rows, SqliteReader)
-        yield rows
 
 
 def text_of(content: types.ContentBlock) -> str:

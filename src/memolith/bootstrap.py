@@ -40,12 +40,13 @@ from memolith.retrieval.ranking.ranker import HybridRanker
 from memolith.retrieval.vectors.stage import LocalStage
 from memolith.settings import Settings
 from memolith.storage import terms
-from memolith.storage.sqlite.store import SqliteStore, library_version, restore_backup
-from memolith.storage.store import StoredKeys
+from memolith.storage.client_keys import StoredKeys
+from memolith.storage.sqlite.backup import restore_backup
+from memolith.storage.sqlite.store import SqliteStore, library_version
 
 if TYPE_CHECKING:
     from memolith.sandbox.linux import LinuxSandbox
-    from memolith.storage.postgres.reader import PostgresStage
+    from memolith.storage.postgres.own_index import PostgresStage
     from memolith.storage.postgres.store import PostgresStore
     from memolith.tools.family import Family
     from memolith.tools.registry import Registry
@@ -85,7 +86,7 @@ class App:
             return LocalStage(chosen.data, store.reading, store.writing)
         chosen.data.mkdir(mode=0o700, parents=True, exist_ok=True)
         # The driver is an extra, which only who has chosen this store needs.
-        from memolith.storage.postgres.reader import PostgresStage
+        from memolith.storage.postgres.own_index import PostgresStage
 
         return PostgresStage(store.owning, chosen.own_index_from)
 

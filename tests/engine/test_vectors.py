@@ -26,8 +26,9 @@ from memolith.retrieval.vectors.index import VectorIndex
 from memolith.retrieval.vectors.snapshot import HEADER_BYTES, snapshot_header
 from memolith.retrieval.vectors.tail import MAX_SHORT_TAIL
 from memolith.settings import Settings
-from memolith.storage.sqlite.store import SqliteWriter
-from tests.checked import present, vector_slots
+from memolith.storage.sqlite.vector_slots import SqliteSlotReader
+from memolith.storage.sqlite.writer import SqliteWriter
+from tests.checked import present
 from tests.conftest import ME, note
 
 MODEL, DIMENSION = "test/model", 384
@@ -103,7 +104,8 @@ class Shelf:
         return [items[one[0]][0].id for one in found]
 
     def snapshot(self, index: VectorIndex) -> Path:
-        with vector_slots(self.app) as store:
+        with self.app.store.reading(None) as store:
+            assert isinstance(store, SqliteSlotReader)
             return index.snapshot(store)
 
     def index(self, dimension: int = DIMENSION) -> VectorIndex:
@@ -501,7 +503,8 @@ def test_a_snapshot_that_cannot_be_written_leaves_nothing_behind(shelf: Shelf) -
     shelf.put(random_rows(50, 1))
     folder = shelf.app.settings.data
     index = VectorIndex(folder / "no such folder", MODEL, DIMENSION)
-    with pytest.raises(Unavailable), vector_slots(shelf.app) as store:
+    with pytest.raises(Unavailable), shelf.app.store.reading(None) as store:
+        assert isinstance(store, SqliteSlotReader)
         index.snapshot(store)
     assert not list(folder.rglob("*.partial"))
 
@@ -510,7 +513,8 @@ def test_a_snapshot_that_cannot_be_written_leaves_nothing_behind(shelf: Shelf) -
 
 
 def prune(shelf: Shelf) -> None:
-    with vector_slots(shelf.app) as rows:
+    with shelf.app.store.reading(None) as rows:
+        assert isinstance(rows, SqliteSlotReader)
         newest = rows.slot_marks().change
     with shelf.app.store.writing(None) as writer:
         assert isinstance(writer, SqliteWriter)
@@ -532,7 +536,8 @@ def test_a_reader_that_missed_part_of_the_feed_loads_anew(shelf: Shelf, snapshot
     shelf.put(random_rows(10, 2))
     for index in (reader, shelf.index()):
         assert shelf.agrees(index) == 1.0
-        with vector_slots(shelf.app) as store:
+        with shelf.app.store.reading(None) as store:
+            assert isinstance(store, SqliteSlotReader)
             _, change, _ = store.slot_marks()
         assert index.followed.position is not None
         assert index.followed.position.change == change
