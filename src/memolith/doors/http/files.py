@@ -39,7 +39,7 @@ class FileRoutes:
                 path = Path(folder, "file")
                 with path.open("wb") as file:
                     shutil.copyfileobj(upload.file, file)
-                item, is_new = self.app.engine.documents.take(caller, path, upload.filename or "")
+                item, is_new = self.app.engine.documents.ingest(caller, path, upload.filename or "")
         except OSError as error:
             raise of_system(error) from error
         return {**described(item), "summary": item.attributes["summary"], "known": not is_new}

@@ -19,7 +19,7 @@ class HealthRoutes:
     def health(self, request: Request) -> Response:
         """Open to everybody, so it tells no more than that."""
         try:
-            state = self.app.engine.health()
+            state = self.app.engine.maintenance.health()
         except MemolithError as error:
             return JSONResponse({"status": "unhealthy", "error": error.type}, 503)
         return JSONResponse(
@@ -27,6 +27,6 @@ class HealthRoutes:
         )
 
     def metrics(self, request: Request) -> Response:
-        state = self.app.engine.health()
+        state = self.app.engine.maintenance.health()
         text = self.call_metrics.text(int(state["pending"]), int(state["failed"]))
         return PlainTextResponse(text, media_type=CONTENT_TYPE)
