@@ -61,6 +61,7 @@ def compare(count: int, with_chroma: bool) -> None:
         numbers = fill(app, count)
         index = app.stage.vectors(MiniLM())
         with app.store.reading(ME.tenant) as store:
+            assert isinstance(store, SqliteSlotReader)
             started = time.perf_counter()
             assert isinstance(index, VectorIndex)
             assert isinstance(store, SqliteSlotReader)
