@@ -9,7 +9,7 @@ from memolith.domain.blocks import block_data
 from memolith.domain.queries import Condition, Query
 from memolith.engine.context import cite
 from memolith.engine.documents import FILES, SPACE, described
-from memolith.engine.recall import MAX_QUERY
+from memolith.engine.search import MAX_QUERY_CHARACTERS
 from memolith.errors import InvalidInput, NotFound
 from memolith.tools.call import Call
 from memolith.tools.family import Family
@@ -64,7 +64,7 @@ class ParsedQuery(Argument):
     """A question, taken apart; a part that is left empty follows from the others."""
 
     bm25_cleaned_query: Annotated[
-        str, Field(max_length=MAX_QUERY // 4, description="Its telling words.")
+        str, Field(max_length=MAX_QUERY_CHARACTERS // 4, description="Its telling words.")
     ]
     named_entities: Annotated[
         Texts, Field(description="People, firms, places and products; who has them comes first.")
@@ -72,7 +72,7 @@ class ParsedQuery(Argument):
     bm25_keywords: Annotated[Texts, Field(description="More words to look for.")]
     bm25_boost_keywords: Annotated[Texts, Field(description="Words that count more than others.")]
     rewritten_query_for_dense_model: Annotated[
-        str, Field(max_length=MAX_QUERY // 4, description="It as a sentence.")
+        str, Field(max_length=MAX_QUERY_CHARACTERS // 4, description="It as a sentence.")
     ]
 
     def asked(self) -> Query:
@@ -88,7 +88,7 @@ class ParsedQuery(Argument):
                 "There is nothing to search for; fill at least one field.", field="parsed_query"
             )
         return Query(
-            text[:MAX_QUERY],
+            text[:MAX_QUERY_CHARACTERS],
             FILES,
             limit=MOST_FOUND,
             per_item=True,
