@@ -14,7 +14,7 @@ from memolith.domain.links import Link
 from memolith.domain.passages import Passage
 from memolith.domain.queries import Filter
 from memolith.engine.statements import NEAR_COPY, contradicts, facts, overlap
-from memolith.engine.validation import plain, when
+from memolith.engine.validation import checked_text, when
 from memolith.errors import InvalidInput
 from memolith.ports.store import Reader, Writer
 
@@ -43,7 +43,7 @@ def completed(rows: Reader, before: Item | Link | None, event: Event) -> Event:
     attributes = (item := cast(Item, changes.item)).attributes
     # What no reader of concepts could use is refused, whichever family writes it.
     for name in ("area", "topic", "subtopic", "reviewed_at"):
-        plain(name, cast(str, attributes.get(name, "")))
+        checked_text(name, cast(str, attributes.get(name, "")))
     when("reviewed_at", cast(str, attributes.get("reviewed_at", "2000-01-01")))
     score = attributes.get("certainty_score", 0)
     if isinstance(score, bool) or not isinstance(score, int | float) or not 0 <= score <= 100:

@@ -15,7 +15,7 @@ from memolith.domain.passages import Passage, PassageRef, item_row_of, passage_r
 from memolith.domain.queries import Hit, Query
 from memolith.engine.history import items_as_of
 from memolith.engine.matching import checked, item_matches, passage_matches
-from memolith.engine.validation import plain, when
+from memolith.engine.validation import checked_text, when
 from memolith.errors import InvalidInput
 from memolith.ports.ranker import Asked, Evidence, Lexicon, Ranked, Ranker
 from memolith.ports.store import Reader
@@ -383,7 +383,7 @@ class Search:
 
 def check_query(query: Query) -> Query:
     """The query with its times in our one form; a query that cannot be answered is refused."""
-    plain("query", query.text)
+    checked_text("query", query.text)
     _refuse(
         query.mode not in MODES,
         "mode",
