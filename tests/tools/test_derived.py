@@ -403,6 +403,7 @@ def server_on(settings: Settings) -> Iterator[tuple[str, str]]:
     )
     server.should_exit = True
     thread.join(10)
+    listener.close()
     app.close()
 
 
