@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from memolith.storage.sqlite.reader import SqliteReader
 
 from bench.filled import FILTERS, fill, marked, passing, sizes
 from bench.material import ME, fresh, measure
@@ -60,7 +61,7 @@ def compare(count: int, with_chroma: bool) -> None:
         numbers = fill(app, count)
         index = app.stage.vectors(MiniLM())
         with app.store.reading(ME.tenant) as store:
-            assert isinstance(store, SqliteSlotReader)
+            assert isinstance(store, SqliteReader)
             started = time.perf_counter()
             assert isinstance(index, VectorIndex)
             index.snapshot(store)
