@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from memolith.storage.sqlite.reader import SqliteReader
+from memolith.storage.sqlite.store import SqliteReader
 
 from bench.filled import FILTERS, fill, marked, passing, sizes
 from bench.material import ME, fresh, measure
