@@ -32,8 +32,9 @@ from memolith.bootstrap import App, families, open_app
 from memolith.domain.callers import Audience
 from memolith.domain.items import Draft
 from memolith.domain.passages import Block
-from memolith.doors.http.auth import local_key
-from memolith.doors.http.server import build, listen
+from memolith.doors.http.app import build
+from memolith.doors.http.auth.keys import local_key
+from memolith.doors.http.server import listen
 from memolith.doors.main import main
 from memolith.engine.documents import key_of
 from memolith.engine.vault import Secret
