@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from memolith.storage.sqlite.store import SqliteReader
 
 from bench.filled import FILTERS, fill, marked, passing, sizes
 from bench.material import ME, fresh, measure
@@ -62,7 +61,7 @@ def compare(count: int, with_chroma: bool) -> None:
         numbers = fill(app, count)
         index = app.stage.vectors(MiniLM())
         with app.store.reading(ME.tenant) as store:
-            assert isinstance(store, SqliteReader)
+            assert isinstance(store, SqliteSlotReader)
             started = time.perf_counter()
             assert isinstance(index, VectorIndex)
             assert isinstance(store, SqliteSlotReader)
