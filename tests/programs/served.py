@@ -203,4 +203,6 @@ def thread(folder: Path, *, read_only: bool = False, **settings: Any) -> Iterato
     served.http.close()
     server.should_exit = True
     running.join(TIMEOUT_S)
+    # A server that is told to end while it starts leaves its socket open.
+    listener.close()
     app.close()
