@@ -18,7 +18,7 @@ from memolith.bootstrap import open_app
 from memolith.domain.callers import Audience, Caller
 from memolith.domain.queries import Filter
 from memolith.doors.hooks import EVENTS, MOST_KEPT, signals
-from memolith.engine.tables import NAMESPACES
+from memolith.engine.namespaces import NAMESPACES
 from memolith.settings import Settings
 from tests.conftest import ME, note
 

@@ -13,7 +13,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from memolith.engine.tables import NAMESPACES
+from memolith.engine.namespaces import NAMESPACES
 from memolith.paths import default_data_folder
 
 TYPE_CHECKING = False

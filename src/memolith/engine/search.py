@@ -23,7 +23,7 @@ from memolith.ports.text_index import Candidate
 from memolith.ports.vectors import Meaning
 
 MODES = ("hybrid", "vector", "text")
-MAX_QUERY_CHARACTERS = 10_000
+MAX_QUERY_LENGTH = 10_000
 MAX_CANDIDATES_PER_SIDE = 1000
 """How many passages the search by words, and the search by meaning, propose at most."""
 MAX_CANDIDATES_BY_MEANING = 100
@@ -391,9 +391,9 @@ def check_query(query: Query) -> Query:
     )
     _refuse(not query.text.strip(), "query", "There is nothing to search for.")
     _refuse(
-        len(query.text) > MAX_QUERY_CHARACTERS,
+        len(query.text) > MAX_QUERY_LENGTH,
         "query",
-        f"A query has at most {MAX_QUERY_CHARACTERS:,} characters.",
+        f"A query has at most {MAX_QUERY_LENGTH:,} characters.",
     )
     _refuse(
         query.as_of is not None and bool(query.filter.where),
