@@ -62,7 +62,7 @@ def compare(app: App, title: str, path: Path, rival: Rival) -> None:
     # Once before, so that the readers are loaded.
     app.sandbox.read(TASK, path, BOUNDS)
     read_s = timed_s(lambda: app.sandbox.read(TASK, path, BOUNDS))
-    ingest_s = timed_s(lambda: app.engine.documents.take(ME, path, path.name))
+    ingest_s = timed_s(lambda: app.engine.documents.ingest(ME, path, path.name))
     rival_s = rival.read_s(path)
     beside = f"{rival.name} is not installed"
     if rival_s is not None:
@@ -80,7 +80,7 @@ def measure_small_files(app: App, folder: Path, count: int) -> None:
 
     def ingest_all() -> None:
         for path in paths:
-            app.engine.documents.take(ME, path, path.name)
+            app.engine.documents.ingest(ME, path, path.name)
 
     before_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     new_s = timed_s(ingest_all)

@@ -83,8 +83,8 @@ def ingest_files(app: App, chinese_files: dict[str, str], folder: Path) -> int:
         if f"| {path.name} |" in good_samples:
             names[path] = path.name
     for path, name in names.items():
-        app.engine.documents.take(ME, path, name)
-    app.do_upkeep()
+        app.engine.documents.ingest(ME, path, name)
+    app.upkeep.run()
     return len(names)
 
 
