@@ -25,7 +25,7 @@ from memolith.errors import (
 from memolith.ports.sandbox import Bounds, CodeResult, Locate, Owner, SandboxState
 from memolith.sandbox.launch import Zygote
 from memolith.sandbox.modes import NO_MODE, choose_mode
-from memolith.sandbox.protocol import FILE_FD
+from memolith.sandbox.protocol import FILE_FD, LANDLOCK_MODE
 from memolith.sandbox.runner import CallOutcome, Runner
 
 MAX_KNOWN_RUNNERS = 10_000
@@ -218,7 +218,7 @@ class LinuxSandbox:
 
     def _home(self, mode: str) -> Path:
         """Where the folders of runners are made."""
-        if mode == "landlock" and os.getuid() == 0:
+        if mode == LANDLOCK_MODE and os.getuid() == 0:
             # Its processes become `nobody`, who cannot get into the data folder.
             return Path(tempfile.gettempdir())
         return self.data / "runners"
