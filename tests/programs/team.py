@@ -325,7 +325,7 @@ def settle(account: Account, database: str) -> list[str]:
         ]
         problems += [f"{mark} is lost" for mark in account.kept if not counts[mark]]
         problems += [f"{mark} was never sent" for mark in counts if mark not in account.tried]
-        return problems + engine_on(store).upkeep.verify()
+        return problems + engine_on(store).maintenance.verify()
 
 
 def backlog(database: str, tenant: str) -> int:
