@@ -25,7 +25,7 @@ from memolith.bootstrap import App, open_app
 from memolith.domain.callers import Caller
 from memolith.domain.chunking import embedded
 from memolith.domain.items import Draft
-from memolith.domain.passages import ORDINAL_BITS, Block, passage_ref
+from memolith.domain.passages import Block, passage_ref
 from memolith.domain.queries import Filter, Query
 from memolith.engine.recall import SIDE
 from memolith.engine.validation import Intake, Limits
@@ -317,9 +317,9 @@ def large(filled: Filled, count: int) -> None:
         for statement in LARGE.split(";"):
             db.execute(statement)
         filled.places["large"] = {
-            n << ORDINAL_BITS: number
+            passage_ref(n, 0): number
             for tenant, row, n in db.execute("select * from numbered")
-            if (number := filled.places[tenant].get(row << ORDINAL_BITS)) is not None
+            if (number := filled.places[tenant].get(passage_ref(row, 0))) is not None
         }
         print(
             f"one tenant of {len(filled.places['large']):,}, exact scan   {nearest(filled, 'large', count)}   "

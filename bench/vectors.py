@@ -15,6 +15,7 @@ from bench.material import ME, fresh, measure
 from bench.sentences import question_vectors, vectors
 from memolith.retrieval.embedding.minilm import MiniLM
 from memolith.retrieval.vectors.index import VectorIndex
+from memolith.storage.sqlite.vector_slots import SqliteSlotReader
 
 QUERIES = 100
 
@@ -63,6 +64,7 @@ def compare(count: int, with_chroma: bool) -> None:
             assert isinstance(store, SqliteSlotReader)
             started = time.perf_counter()
             assert isinstance(index, VectorIndex)
+            assert isinstance(store, SqliteSlotReader)
             index.snapshot(store)
             print(f"{count:>9,} snapshot written in {time.perf_counter() - started:.2f} s")
             items = {

@@ -26,7 +26,8 @@ from memolith.retrieval.vectors.index import VectorIndex
 from memolith.retrieval.vectors.snapshot import HEADER_BYTES, snapshot_header
 from memolith.retrieval.vectors.tail import MAX_SHORT_TAIL
 from memolith.settings import Settings
-from memolith.storage.sqlite.store import SqliteReader, SqliteWriter
+from memolith.storage.sqlite.vector_slots import SqliteSlotReader
+from memolith.storage.sqlite.writer import SqliteWriter
 from tests.checked import present
 from tests.conftest import ME, note
 
@@ -104,6 +105,7 @@ class Shelf:
 
     def snapshot(self, index: VectorIndex) -> Path:
         with self.app.store.reading(None) as store:
+            assert isinstance(store, SqliteSlotReader)
             return index.snapshot(store)
 
     def index(self, dimension: int = DIMENSION) -> VectorIndex:
@@ -502,6 +504,7 @@ def test_a_snapshot_that_cannot_be_written_leaves_nothing_behind(shelf: Shelf) -
     folder = shelf.app.settings.data
     index = VectorIndex(folder / "no such folder", MODEL, DIMENSION)
     with pytest.raises(Unavailable), shelf.app.store.reading(None) as store:
+        assert isinstance(store, SqliteSlotReader)
         index.snapshot(store)
     assert not list(folder.rglob("*.partial"))
 
@@ -511,7 +514,7 @@ def test_a_snapshot_that_cannot_be_written_leaves_nothing_behind(shelf: Shelf) -
 
 def prune(shelf: Shelf) -> None:
     with shelf.app.store.reading(None) as rows:
-        assert isinstance(rows, SqliteReader)
+        assert isinstance(rows, SqliteSlotReader)
         newest = rows.slot_marks().change
     with shelf.app.store.writing(None) as writer:
         assert isinstance(writer, SqliteWriter)
@@ -534,7 +537,7 @@ def test_a_reader_that_missed_part_of_the_feed_loads_anew(shelf: Shelf, snapshot
     for index in (reader, shelf.index()):
         assert shelf.agrees(index) == 1.0
         with shelf.app.store.reading(None) as store:
-            assert isinstance(store, SqliteReader)
+            assert isinstance(store, SqliteSlotReader)
             _, change, _ = store.slot_marks()
         assert index.followed.position is not None
         assert index.followed.position.change == change
