@@ -1,12 +1,6 @@
 """Every kind of file that can be read. What a file is follows from its bytes, not from its name.
 
-To add a kind:
-
-1. Write `readers/NAME.py` with a function that takes the open file, or its text, and returns a
-   `Content`. Raise InvalidInput with a clear message for a file that cannot be read.
-2. List it below, in BINARY_KINDS or TEXT_KINDS, and name it in READABLE_KINDS.
-3. Put a sample into `tests/files`, with a row in the README there, which the tests check.
-4. Add a row to the table in `docs/how-to/files.md`.
+To add a kind, see "Add a file reader" in CONTRIBUTING.md.
 """
 
 from collections.abc import Callable
