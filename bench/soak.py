@@ -36,7 +36,7 @@ from tests.programs.pipes import INITIALIZED, encoded, initialize, tool
 
 from memolith.bootstrap import App, open_app
 from memolith.domain.callers import Caller
-from memolith.doors.http.auth import local_key
+from memolith.doors.http.auth.keys import local_key
 from memolith.settings import Settings
 
 TIMEOUT_S = 60.0

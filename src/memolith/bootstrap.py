@@ -394,16 +394,10 @@ class App:
 
 def families() -> list[Family]:
     """Every family of tools, in the order in which clients see them."""
-    # Each family builds its tools when it is imported, which the command line need not wait for.
-    from memolith.tools.core.items import chatgpt, core
-    from memolith.tools.item_views import manage
-    from memolith.tools.knowledge.concepts import knowledge
-    from memolith.tools.lanonasis.workplace import lanonasis
-    from memolith.tools.memorylake.files import memorylake
-    from memolith.tools.sekha.conversations import sekha
-    from memolith.tools.subcog.prompts import subcog
+    # The tools are built when they are imported, which most commands need not wait for.
+    from memolith.tools.families import FAMILIES
 
-    return [core, lanonasis, sekha, memorylake, knowledge, subcog, manage, chatgpt]
+    return list(FAMILIES)
 
 
 def docs_folder() -> Path:

@@ -15,7 +15,7 @@ from psycopg import errors, sql
 from memolith.bootstrap import open_app
 from memolith.domain.callers import Caller
 from memolith.domain.queries import Query
-from memolith.doors.http.auth import make_key
+from memolith.doors.http.auth.keys import NewKey, make_key
 from memolith.errors import InvalidInput, MemolithError
 from memolith.settings import Settings
 from memolith.storage.postgres.store import PostgresStore
@@ -304,9 +304,14 @@ def test_what_cannot_be_a_name_is_refused_and_leaves_no_trace(
 ) -> None:
     with thread(tmp_path, database=database) as served:
         keys = len(served.app.keys.all())
-        for field in ("name", "tenant", "user"):
+        wanted = {
+            "name": NewKey(tenant),
+            "tenant": NewKey("a key", tenant=tenant),
+            "user": NewKey("a key", user=tenant),
+        }
+        for field, key in wanted.items():
             with pytest.raises(InvalidInput) as refused:
-                make_key(served.app.keys, "", **{"name": "a key", field: tenant})
+                make_key(served.app.keys, "", key)
             assert refused.value.field == field
         assert len(served.app.keys.all()) == keys
 

@@ -13,7 +13,7 @@ import httpx2
 import pytest
 
 from memolith.bootstrap import families
-from memolith.doors.http.server import build
+from memolith.doors.http.app import build
 from memolith.tools.registry import Registry
 from tests.checked import present
 from tests.programs.children import TIMEOUT_S, Child, environment

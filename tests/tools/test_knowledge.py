@@ -13,7 +13,7 @@ from memolith.engine.graph.drawing import FORMATS, draw
 from memolith.engine.graph.walking import Traversal
 from memolith.errors import AlreadyExists, InvalidInput, NotUndoable
 from memolith.tools.call import Call
-from memolith.tools.knowledge.concepts import knowledge
+from memolith.tools.knowledge.dialect import knowledge
 from tests.checked import body_of, present
 from tests.conftest import ME, engine_of, note
 

@@ -268,7 +268,7 @@ def _opened(name: str, mode: str) -> TextIO:
 def serve(app: App, options: Options) -> None:
     """Serve MCP and REST over HTTP."""
     # The server's parts cost half a second to import, and no other command needs them.
-    from memolith.doors.http.auth import LOCAL_KEY, local_key
+    from memolith.doors.http.auth.keys import LOCAL_KEY_FILE, local_key
     from memolith.doors.http.server import listen, run
 
     wait_for(app)
@@ -278,7 +278,7 @@ def serve(app: App, options: Options) -> None:
     url = f"http://{'[' + host + ']' if ':' in host else host}:{port}"
     app.address = app.address or url
     told = (
-        json.dumps({"url": url, "key_file": str(app.settings.data / LOCAL_KEY)})
+        json.dumps({"url": url, "key_file": str(app.settings.data / LOCAL_KEY_FILE)})
         if options.json
         else f"""\
 memolith serves {app.settings.data}
@@ -442,20 +442,19 @@ def tools(app: App, options: Options) -> object:
 )
 def keys(app: App, options: Options) -> object:
     """Make, list and revoke the keys of HTTP clients."""
-    # The access layer brings the HTTP parts with it.
-    from memolith.doors.http.auth import make_key
+    # Only this command makes keys.
+    from memolith.doors.http.auth.keys import NewKey, make_key
 
     if options.action == "create":
         expires = when("expires", options.expires) if options.expires else None
-        secret, record = make_key(
-            app.keys,
-            app.clock.now(),
+        wanted = NewKey(
             options.name or "key",
             options.user,
             options.tenant,
-            options.scopes or ["read", "write"],
+            tuple(options.scopes or ("read", "write")),
             expires,
         )
+        secret, record = make_key(app.keys, app.clock.now(), wanted)
         note("The key is shown once; only its hash is kept.")
         return (
             {"id": record.id, "key": secret, "scopes": list(record.scopes)}
