@@ -32,7 +32,7 @@ from memolith.doors.cli.parser import (
 from memolith.doors.mcp import stdio_front
 from memolith.doors.mcp.frames import VERSION_KEY, parse_frame
 from memolith.doors.mcp.start_cache import StartCache
-from memolith.engine.chat_import import NOTHING, Report
+from memolith.engine.chat_formats.turns import empty_report
 from memolith.engine.validation import when
 from memolith.errors import EmbedderDown, InvalidInput, NotFound, TooLarge, translated
 from memolith.paths import cache_folder
@@ -198,7 +198,7 @@ def import_(app: App, options: Options) -> object:
 )
 def import_chats(app: App, options: Options) -> object:
     """Keep chats from ChatGPT, Claude, Claude Code, Codex or Markdown files; running it again adds nothing twice."""
-    report = Report(NOTHING)
+    report = empty_report()
     for path in options.files:
         with path.open(encoding="utf-8", errors="replace") as file:
             app.engine.chat_import.import_chats(
