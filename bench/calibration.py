@@ -8,7 +8,7 @@ from typing import Protocol
 
 from bench.material import ME
 from memolith.bootstrap import App
-from memolith.engine.recall import Query
+from memolith.domain.queries import Query
 
 
 class Indexed(Protocol):

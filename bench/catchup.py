@@ -11,8 +11,7 @@ from bench.sentences import sentences, vectors
 from memolith.bootstrap import open_app
 from memolith.domain.items import Draft
 from memolith.domain.passages import Block
-from memolith.domain.queries import Filter
-from memolith.engine.recall import Query
+from memolith.domain.queries import Filter, Query
 from memolith.engine.validation import Intake, Limits
 from memolith.retrieval.embedding.minilm import MiniLM
 from memolith.retrieval.vectors.index import VectorIndex, quantised

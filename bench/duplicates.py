@@ -15,7 +15,7 @@ from memolith.bootstrap import App
 from memolith.domain.callers import Caller
 from memolith.domain.items import Draft
 from memolith.domain.passages import Block
-from memolith.engine.recall import Query
+from memolith.domain.queries import Query
 from memolith.tools.call import Call
 
 THRESHOLD = 0.9

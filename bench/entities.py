@@ -7,7 +7,8 @@ from collections import Counter, defaultdict
 from pathlib import Path
 from typing import NamedTuple
 
-from memolith.analysts.builtin import BuiltinAnalyst, mentions
+from memolith.analysts.builtin.analyst import BuiltinAnalyst
+from memolith.analysts.builtin.mentions import find_mentions
 
 find = BuiltinAnalyst().entities
 LABELLED = Path(__file__).parents[1] / "tests" / "tools" / "entities.jsonl"
@@ -67,8 +68,8 @@ def rules(rows: list[Sentence]) -> None:
     """How often what was told with a confidence was right; with so few, one more hit and one more miss are added."""
     seen: dict[float, list[bool]] = defaultdict(list)
     for row in rows:
-        for one in mentions(row.text, {}):
-            seen[one.sure].append(plain(one.type, one.name) in row.entities)
+        for one in find_mentions(row.text, {}):
+            seen[one.confidence].append(plain(one.type, one.name) in row.entities)
     print("told       right   of   true")
     for told, hits in sorted(seen.items()):
         print(f"  {told:<8} {sum(hits):5} {len(hits):4}   {(sum(hits) + 1) / (len(hits) + 2):.2f}")

@@ -18,7 +18,7 @@ from memolith.bootstrap import App, open_app
 from memolith.domain.callers import Caller
 from memolith.domain.items import Draft
 from memolith.domain.passages import Block
-from memolith.engine.recall import Query
+from memolith.domain.queries import Query
 from memolith.settings import Settings
 from memolith.tools.call import Call
 

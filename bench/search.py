@@ -15,7 +15,7 @@ from bench.filled import FILTERS, fill, sizes
 from bench.material import ME, fresh, measure
 from bench.sentences import questions
 from memolith.bootstrap import App
-from memolith.engine.recall import Query
+from memolith.domain.queries import Query
 
 ROUNDS = 100
 BAR_MS, BAR_START_S, BAR_MB = 20, 0.5, 150
@@ -25,7 +25,7 @@ started = time.perf_counter()
 from pathlib import Path
 from memolith.bootstrap import open_app
 from memolith.engine.model import Caller
-from memolith.engine.recall import Query
+from memolith.domain.queries import Query
 from memolith.settings import Settings
 imported = time.perf_counter()
 app = open_app(Settings(data=Path(sys.argv[1])))

@@ -29,6 +29,7 @@ import httpx2
 import psutil
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
+from tests.checked import answered
 from tests.programs.children import CLI, environment
 from tests.programs.pipes import INITIALIZED, encoded, initialize, tool
 
@@ -151,7 +152,7 @@ def over_session(url: str, key: str, worker: Worker, mode: str) -> None:
             async def ask(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
                 result = await client.call_tool(name, arguments)
                 if result.is_error:
-                    raise RuntimeError(f"{name}: {result.content[0].text}")
+                    raise RuntimeError(f"{name}: {answered(result)}")
                 body: dict[str, Any] = result.structured_content
                 return body
 

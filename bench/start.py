@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,13 +17,14 @@ from typing import Any
 from scripts.conformance import install
 from tests.programs.pipes import INITIALIZED, encoded, initialize, request, tool
 
-from memolith.bootstrap import open_app
+from memolith.bootstrap import families, open_app
 from memolith.domain.callers import Caller
 from memolith.domain.items import Draft
 from memolith.domain.passages import Block
 from memolith.doors.http.auth import local_key
-from memolith.doors.mcp.frames import PREPARED, prepared_answers
+from memolith.doors.mcp.start_answers import make_start_answers
 from memolith.settings import Settings
+from memolith.tools.registry import Registry
 
 FLOORS = Path(__file__).parent / "floors"
 PRODUCT = [sys.executable, "-m", "memolith.doors.main"]
@@ -41,13 +43,13 @@ class Server:
     command: list[str]
     arguments: Message
     tool: str = "fetch"
+    environment: Mapping[str, str] = os.environ
 
 
 def write_tools(folder: str) -> str:
     """The product's own list of tools, for servers that have none."""
-    listed = json.loads(prepared_answers(PREPARED, "all", False)["2025-11-25"]["tools/list"])[
-        "tools"
-    ]
+    answers = make_start_answers(Registry(families()).choose("all"))
+    listed = json.loads(answers["2025-11-25"]["tools/list"])["tools"]
     path = os.path.join(folder, "tools.json")
     with open(path, "w", encoding="utf-8") as out:
         json.dump(listed, out)
@@ -64,11 +66,28 @@ def fill(folder: str) -> tuple[str, str]:
     return str(data), key
 
 
-def start_to_answer(command: list[str], pause_s: float, *requests: Message) -> tuple[float, float]:
-    """CPU and wall seconds until the last of them is answered; the process is killed at that moment."""
+def start_once(command: list[str]) -> None:
+    """A first start, which keeps in the cache what later ones read from there."""
+    server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert server.stdin is not None
+    assert server.stdout is not None
+    server.stdin.write(encoded(initialize()) + encoded(INITIALIZED))
+    server.stdin.flush()
+    server.stdout.readline()
+    server.communicate()
+
+
+def start_to_answer(
+    command: list[str], environment: Mapping[str, str], pause_s: float, *requests: Message
+) -> tuple[float, float]:
+    """CPU and wall seconds until the last is answered; the process is killed at that moment."""
     began = time.perf_counter()
     server = subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=environment,
     )
     assert server.stdin is not None
     assert server.stdout is not None
@@ -97,7 +116,9 @@ def compare(servers: dict[str, Server], what: str, pause_s: float, calling: bool
         for name, server in servers.items():
             call = [tool(3, server.tool, **server.arguments)] if calling else []
             found[name].append(
-                start_to_answer(server.command, pause_s, request(2, "tools/list"), *call)
+                start_to_answer(
+                    server.command, server.environment, pause_s, request(2, "tools/list"), *call
+                )
             )
     cpu = {name: statistics.median(run[0] for run in runs) for name, runs in found.items()}
     for name, runs in found.items():
@@ -124,8 +145,6 @@ def peer() -> dict[str, Server]:
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         tools, (data, _) = write_tools(folder), fill(folder)
-        with open(tools, encoding="utf-8") as file:
-            names = ",".join(each["name"] for each in json.load(file))
         stdio, fetch = [*PRODUCT, "stdio", "--data", data], {"ids": ["one"]}
         bare = {
             "bare SDK server": Server(
@@ -133,8 +152,10 @@ def main() -> None:
             )
         }
         ours = {"memolith": Server(stdio, fetch)}
-        # A choice of single tools is not in the prepared file, so the SDK answers.
-        slow = {"memolith, not prepared": Server([*stdio, "--tools", names], fetch)}
+        start_once(stdio)
+        # Without a cache every start is a first start, in which the SDK answers.
+        no_cache = {**os.environ, "MEMOLITH_CACHE": os.path.join(os.devnull, "none")}
+        slow = {"memolith, first start": Server(stdio, fetch, environment=no_cache)}
         loop = {"bare JSON loop": Server([sys.executable, str(FLOORS / "bare_loop.py"), tools], {})}
         print(
             f"{'server':28} {'until':30} {'CPU s':>8} {'wall s':>8}   of bare SDK; bar for the list {BAR_S} CPU s"

@@ -25,8 +25,8 @@ from memolith.domain.callers import Caller
 from memolith.domain.chunking import embedded
 from memolith.domain.items import Draft
 from memolith.domain.passages import ORDINAL_BITS, Block
-from memolith.domain.queries import Filter
-from memolith.engine.recall import SIDE, Query
+from memolith.domain.queries import Filter, Query
+from memolith.engine.recall import SIDE
 from memolith.engine.validation import Intake, Limits
 from memolith.ports.outbox import Job
 from memolith.retrieval.embedding.minilm import MiniLM

@@ -8,8 +8,7 @@ import time
 import apsw
 
 from bench.material import ME, fill, fresh, measure, texts, words
-from memolith.domain.queries import Filter
-from memolith.engine.recall import Query
+from memolith.domain.queries import Filter, Query
 
 QUESTIONS = {"rare": slice(20_000, 20_004), "ordinary": slice(800, 804), "common": slice(0, 4)}
 

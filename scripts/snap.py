@@ -1,4 +1,4 @@
-"""Writes what is derived and committed: schema snapshots, reference pages, the prepared answers of the stdio door."""
+"""Writes what is derived and committed: schema snapshots and reference pages."""
 
 from __future__ import annotations
 
@@ -8,11 +8,9 @@ from pathlib import Path
 
 from memolith.bootstrap import families
 from memolith.doors.cli.memory_commands import TOOLS, parser, tool_parser
-from memolith.doors.mcp.frames import PREPARED
 from memolith.errors import MemolithError
 from memolith.settings import PREFIX, Settings
 from memolith.tools.family import Tool
-from scripts import prepared
 
 ROOT = Path(__file__).parents[1]
 SCHEMAS = ROOT / "tests" / "tools" / "schemas"
@@ -197,8 +195,7 @@ def main() -> None:
             old.unlink()
     for path, text in wanted.items():
         path.write_text(text, encoding="utf-8", newline="\n")
-    Path(PREPARED).write_bytes(prepared.render(families()))
-    print(f"{len(wanted) + 1} files written")
+    print(f"{len(wanted)} files written")
 
 
 if __name__ == "__main__":

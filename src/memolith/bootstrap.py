@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from memolith.adapters.blobs import BucketBlobs, FolderBlobs
 from memolith.adapters.git import checkout
-from memolith.analysts.builtin import BuiltinAnalyst
+from memolith.analysts.builtin.analyst import BuiltinAnalyst
 from memolith.domain.callers import Caller
 from memolith.domain.clock import SystemClock
 from memolith.domain.items import Draft
@@ -124,7 +124,7 @@ class App:
         if chosen.embedder != "http":
             return self._builtin if chosen.embedder == "minilm" else None
         # Only who has chosen this embedder pays for its import.
-        from memolith.analysts.openai import HttpEmbedder
+        from memolith.analysts.openai.embedder import HttpEmbedder
 
         return HttpEmbedder(
             chosen.embedder_url,
@@ -180,7 +180,7 @@ class App:
         if not chosen.analyst_url:
             return [builtin]
         # Only who has chosen it pays for its import.
-        from memolith.analysts.openai import HttpAnalyst
+        from memolith.analysts.openai.analyst import HttpAnalyst
 
         return [
             HttpAnalyst(

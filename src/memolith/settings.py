@@ -13,7 +13,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from memolith.errors import InvalidInput, translated
-from memolith.paths import data_folder
+from memolith.paths import default_data_folder
 
 PREFIX = "MEMOLITH_"
 """How the name of every variable begins."""
@@ -29,7 +29,9 @@ class Settings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     # Where the data is.
-    data: Path = Field(default_factory=data_folder, description="the data folder")
+    data: Path = Field(
+        default_factory=lambda: Path(default_data_folder()), description="the data folder"
+    )
     repo: str = Field(
         "",
         description="the git repository that captures belong to; empty: the one of the working "
@@ -235,7 +237,7 @@ def load(
 ) -> Settings:
     """The settings in force. An unknown name or a bad value is refused by its name."""
     chosen = {name: value for name, value in (flags or {}).items() if value is not None}
-    folder = chosen.get("data") or environ.get(DATA_VARIABLE) or data_folder()
+    folder = chosen.get("data") or environ.get(DATA_VARIABLE) or default_data_folder()
     file = Path(environ.get(CONFIG_VARIABLE) or Path(str(folder)) / CONFIG_FILE)
     values = values_of_file(file)
     values.update(values_of_environment(environ))

@@ -26,6 +26,8 @@ PAGES = [
     *sorted((ROOT / "docs").rglob("*.md")),
     ROOT / "CONTRIBUTING.md",
     ROOT / "ARCHITECTURE.md",
+    ROOT / "SECURITY.md",
+    ROOT / "CHANGELOG.md",
 ]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.M | re.S)
 HOST = re.compile(r"\bdb2?\.example\.com\b")
@@ -173,8 +175,16 @@ def test_make_targets_and_links_that_docs_name_exist(page: Any) -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     for target in re.findall(r"^make ([\w-]+)", "\n".join(blocks(page, "sh")), re.M):
         assert re.search(rf"^{target}:", makefile, re.M), target
-    for link in re.findall(r"\]\((?!https?:)([^)#]+)", text):
-        assert (page.parent / link).exists(), link
+    for link, _, anchor in re.findall(r"\]\((?!https?:)([^)#]+)(#([^)]+))?", text):
+        target = page.parent / link
+        assert target.exists(), link
+        assert not anchor or anchor in anchors(target), f"{link}#{anchor}"
+
+
+def anchors(page: Path) -> set[str]:
+    """The names under which the headings of a page can be linked."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.M)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 def test_every_command_setting_and_tool_is_in_the_reference() -> None:

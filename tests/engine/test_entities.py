@@ -7,7 +7,7 @@ from bench.entities import BAR, TYPES, labelled, score
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memolith.analysts.builtin import BuiltinAnalyst
+from memolith.analysts.builtin.analyst import BuiltinAnalyst
 
 find = BuiltinAnalyst().entities
 

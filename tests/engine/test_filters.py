@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from memolith.bootstrap import App, open_app
 from memolith.domain.callers import Caller
 from memolith.domain.items import Item
-from memolith.domain.queries import Condition, Filter
+from memolith.domain.queries import Condition, Filter, Query
 from memolith.engine.filter_language import KEYS, parse
-from memolith.engine.recall import Query
 from memolith.errors import InvalidInput
 from memolith.tools.subcog.captures import STATUSES, STORED
 from tests.conftest import ME, At, note

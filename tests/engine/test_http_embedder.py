@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from memolith.analysts.openai import BATCH, HttpEmbedder
+from memolith.analysts.openai.embedder import MAX_TEXTS_PER_REQUEST, HttpEmbedder
 from memolith.bootstrap import App, open_app
 from memolith.domain.items import Draft, Patch
 from memolith.domain.passages import Block
-from memolith.engine.recall import Query
+from memolith.domain.queries import Query
 from memolith.errors import EmbedderDown
 from memolith.retrieval.embedding.minilm import MiniLM
 from memolith.retrieval.embedding.worker import EmbedWorker
@@ -156,9 +156,9 @@ def test_the_key_is_sent_as_a_bearer_and_the_model_by_name(server: Server) -> No
 
 
 def test_many_texts_go_in_batches_and_empty_ones_not_at_all(server: Server) -> None:
-    texts = [f"text {n}" for n in range(BATCH + 5)] + ["", "  \n"]
+    texts = [f"text {n}" for n in range(MAX_TEXTS_PER_REQUEST + 5)] + ["", "  \n"]
     made = embedder(server).embed(texts)
-    assert [len(body["input"]) for _, body in server.requests] == [BATCH, 5]
+    assert [len(body["input"]) for _, body in server.requests] == [MAX_TEXTS_PER_REQUEST, 5]
     assert made[-2:] == [None, None]
     assert all(made[:-2])
 

@@ -15,8 +15,7 @@ from memolith.bootstrap import App, open_app
 from memolith.domain.callers import Audience
 from memolith.domain.items import Draft, Patch
 from memolith.domain.passages import Block
-from memolith.domain.queries import Condition, Filter
-from memolith.engine.recall import Query
+from memolith.domain.queries import Condition, Filter, Query
 from memolith.engine.validation import Intake, Limits
 from memolith.errors import (
     AlreadyExists,

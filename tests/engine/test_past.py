@@ -12,8 +12,8 @@ from memolith.domain.callers import Audience, Caller
 from memolith.domain.items import Draft, Item, Patch
 from memolith.domain.links import Link
 from memolith.domain.passages import Block, Passage
+from memolith.domain.queries import Query
 from memolith.engine.history import Step
-from memolith.engine.recall import Query
 from memolith.errors import InvalidInput, NotFound, NotUndoable
 from tests.conftest import ME, note
 from tests.stores import each_store, tags_of

@@ -19,7 +19,7 @@ from memolith.domain.callers import Audience, Caller
 from memolith.domain.events import LINK_EVENTS
 from memolith.domain.items import Draft, Patch
 from memolith.domain.passages import Block
-from memolith.engine.recall import Query
+from memolith.domain.queries import Query
 from memolith.errors import InvalidInput, MemolithError
 from tests.conftest import ME, At
 from tests.stores import dump_tenant, each_store

@@ -12,9 +12,9 @@ from memolith.domain.callers import Audience, Caller
 from memolith.domain.chunking import weigh
 from memolith.domain.items import Draft, Patch
 from memolith.domain.passages import Block
-from memolith.domain.queries import Condition, Filter, Found, Hit
+from memolith.domain.queries import Condition, Filter, Found, Hit, Query
 from memolith.engine import context
-from memolith.engine.recall import STRONG, Query
+from memolith.engine.recall import STRONG
 from memolith.engine.validation import Intake, Limits
 from memolith.errors import InvalidInput
 from tests.conftest import ME, At, note

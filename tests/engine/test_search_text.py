@@ -10,8 +10,7 @@ from memolith.bootstrap import App, open_app
 from memolith.domain.callers import Audience, Caller
 from memolith.domain.items import Draft, Patch
 from memolith.domain.passages import Block
-from memolith.domain.queries import Condition, Filter
-from memolith.engine.recall import Query
+from memolith.domain.queries import Condition, Filter, Query
 from tests.conftest import ME, At, note
 from tests.contracts.choices import FILTERS, ITEMS, PASSAGES
 from tests.stores import each_store

@@ -12,8 +12,7 @@ from memolith.domain.callers import Audience, Caller
 from memolith.domain.items import Draft, Patch
 from memolith.domain.links import Link
 from memolith.domain.passages import Block
-from memolith.domain.queries import Filter
-from memolith.engine.recall import Query
+from memolith.domain.queries import Filter, Query
 from memolith.errors import (
     AlreadyExists,
     BlockedContent,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from memolith.bootstrap import open_app
 from memolith.domain.callers import Caller
-from memolith.engine.recall import Query
+from memolith.domain.queries import Query
 from memolith.settings import load
 
 app = open_app(load({"data": Path(sys.argv[1])}))

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from memolith.errors import NotFound
-from memolith.ports.sandbox import Bounds
+from memolith.ports.sandbox import Bounds, Ran
 from memolith.sandbox import libc
 from memolith.sandbox.constants import (
     CLONE_NEWNS,
@@ -43,9 +43,9 @@ def open_the_way(wanted: set[str]) -> None:
     if closed:
         libc.unshare(CLONE_NEWNS)
         libc.mount("none", "/", None, MS_REC | MS_PRIVATE)
-    for above, paths in closed.items():
+    for folder, paths in closed.items():
         handles = [os.open(path, os.O_PATH) for path in paths]
-        libc.mount("tmpfs", above, "tmpfs", 0, "mode=755")
+        libc.mount("tmpfs", folder, "tmpfs", 0, "mode=755")
         for path, handle in zip(paths, handles, strict=True):
             os.makedirs(path)
             libc.mount(f"/proc/self/fd/{handle}", path, None, MS_BIND | MS_REC)
@@ -114,7 +114,7 @@ class Scene:
 
 
 @contextmanager
-def sandbox(home: Path, mode: str, wall_s: float):
+def sandbox(home: Path, mode: str, wall_s: float) -> Iterator[LinuxSandbox]:
     made = LinuxSandbox(home, Bounds(wall_s, 60, 128, 20, 16, 64), mode, WORKERS, 600, LOADED)
     try:
         yield made
@@ -136,7 +136,7 @@ def attack(mode: str, scene: Scene) -> dict[str, object]:
             free.put((patient.create(ME), hasty.create(ME)))
         given = scene.given(patient.zygotes[LOADED].pid if patient.zygotes else 0)
 
-        def run(executor: str, place: LinuxSandbox, code: str):
+        def run(executor: str, place: LinuxSandbox, code: str) -> Ran:
             return place.run(ME, executor, code, scene.locate, lambda: False)
 
         def attempt(name: str) -> None:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import memolith
 from memolith.errors import MemolithError
@@ -190,7 +190,7 @@ class Child:
         for reader in self.readers:
             reader.join(TIMEOUT_S)
 
-    def __enter__(self) -> Child:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -1,4 +1,4 @@
-"""The demo family as a program: `stdio PREPARED [PROFILE]`, `modules PREPARED`, `prepare PATH` or `http PORT`."""
+"""The demo family as a program: `stdio CACHE [PROFILE]`, `modules CACHE`, `prepare CACHE` or `http PORT`."""
 
 from __future__ import annotations
 
@@ -38,32 +38,40 @@ class App:
                 file.write(word + "\n")
 
 
-def serve_stdio(prepared: str, profile: str = "all", *flags: str) -> None:
+def open_app() -> Any:
+    """The demo instead of the real app: the front asks for nothing else of it."""
+    return App()
+
+
+def serve_stdio(folder: str, profile: str = "all", *flags: str) -> None:
     from memolith.doors.mcp import stdio_front
+    from memolith.doors.mcp.start_cache import StartCache
 
-    stdio_front.serve(App, profile, read_only="--read-only" in flags, prepared=prepared)
+    read_only = "--read-only" in flags
+    cache = StartCache(folder, profile, read_only)
+    stdio_front.serve(open_app, cache, profile, read_only=read_only)
 
 
-def show_modules(prepared: str) -> None:
+def show_modules(folder: str) -> None:
     """Be the front until it would wake the SDK, and then tell what has been imported so far."""
     import threading
 
-    from memolith.doors.mcp.frames import prepared_answers
+    from memolith.doors.mcp.start_cache import StartCache
     from memolith.doors.mcp.stdio_front import Front, Wire
 
-    front = Front(Wire.of_process(), prepared_answers(prepared, "all", False))
+    front = Front(Wire.of_process(), StartCache(folder, "all", False).read())
     threading.Thread(target=front.read, daemon=True).start()
     front.wake.wait()
     print("\n".join(sys.modules), file=sys.stderr)
 
 
-def prepare(path: str) -> None:
-    from scripts.prepared import render
+def prepare(folder: str) -> None:
+    """Fill the cache as a first start would."""
+    from memolith.doors.mcp.start_answers import make_start_answers
+    from memolith.doors.mcp.start_cache import StartCache
+    from tests.demo_family import registry
 
-    from tests.demo_family import families
-
-    with open(path, "wb") as file:
-        file.write(render(families()))
+    StartCache(folder, "all", False).write(make_start_answers(registry().choose("all")))
 
 
 class DemoAccess:

@@ -39,7 +39,7 @@ def remember(number: int) -> str:
 
 acknowledged.append(remember(0))
 fill(200_000)
-tell("write", lambda: [acknowledged.append(remember(n)) for n in range(1, 2000)])
+tell("write", lambda: acknowledged.extend(remember(n) for n in range(1, 2000)))
 tell("write again", lambda: acknowledged.append(remember(3000)))
 tell("acknowledged", lambda: len(acknowledged))
 tell("read", lambda: app.engine.listing(ME).total)

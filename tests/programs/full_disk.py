@@ -11,8 +11,9 @@ from memolith.bootstrap import App, open_app
 from memolith.domain.callers import Caller
 from memolith.domain.items import Draft, Patch
 from memolith.domain.passages import Block
-from memolith.engine.recall import Query
+from memolith.domain.queries import Query
 from memolith.settings import Settings
+from tests.checked import present
 from tests.programs.children import cli, tell
 
 DISK = Path(sys.argv[1])
@@ -46,7 +47,7 @@ def writes() -> None:
     (DISK / "ballast").write_bytes(bytes(1_500_000))
     app = open_app(Settings(data=DISK / "data", busy_s=2))
     ids: list[str] = []
-    tell("write", lambda: [ids.append(remember(app, n)) for n in range(10_000)])
+    tell("write", lambda: ids.extend(remember(app, n) for n in range(10_000)))
     tell("fill", fill)
     tell("write again", lambda: remember(app, 20_000))
     tell(
@@ -95,7 +96,7 @@ def snapshot() -> None:
         for ref in range(1, 3001):
             rows.put_vector(
                 ref,
-                app.embedder.id,
+                present(app.embedder).id,
                 ref.to_bytes(16, "big"),
                 bytes(n % 100 + 1 for n in range(384)),
             )

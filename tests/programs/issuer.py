@@ -46,7 +46,7 @@ class SmallIssuer:
         threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
 
     @property
-    def settings(self) -> dict[str, str]:
+    def settings(self) -> dict[str, Any]:
         return {
             "oauth_issuer": self.url,
             "oauth_audience": AUDIENCE,

@@ -1,4 +1,4 @@
-"""Many stdio sessions with random timing: `many_sessions.py PREPARED FIRST COUNT` prints the ids answered in each.
+"""Many stdio sessions with random timing: `many_sessions.py CACHE FIRST COUNT` prints the ids answered in each.
 
 The SDK is imported once and each server is forked, so that a session costs milliseconds. A random pause in the opening
 of the app stands for the time that the import would take.
@@ -11,23 +11,25 @@ import os
 import random
 import sys
 import time
+from typing import Any
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 from memolith.doors.mcp import stdio as mcp_stdio  # noqa: F401 - imported before the fork
 from memolith.doors.mcp import stdio_front
-from tests.programs.demo_server import App
+from memolith.doors.mcp.start_cache import StartCache
+from tests.programs.demo_server import open_app
 from tests.programs.pipes import MIXED, encoded
 
 
-def serve(prepared: str, pause_s: float) -> None:
-    def open_app() -> App:
+def serve(folder: str, pause_s: float) -> None:
+    def open_late() -> Any:
         time.sleep(pause_s)
-        return App()
+        return open_app()
 
-    stdio_front.serve(open_app, prepared=prepared)
+    stdio_front.serve(open_late, StartCache(folder, "all", False))
 
 
-def start(prepared: str, pause_s: float) -> tuple[int, int, int]:
+def start(folder: str, pause_s: float) -> tuple[int, int, int]:
     """The process, and our ends of its pipes."""
     (inlet, ours_out), (ours_in, outlet) = os.pipe(), os.pipe()
     process = os.fork()
@@ -35,19 +37,19 @@ def start(prepared: str, pause_s: float) -> tuple[int, int, int]:
         os.dup2(inlet, 0)
         os.dup2(outlet, 1)
         os.closerange(3, 64)
-        serve(prepared, pause_s)
+        serve(folder, pause_s)
         os._exit(0)
     os.close(inlet)
     os.close(outlet)
     return process, ours_out, ours_in
 
 
-def play(prepared: str, seed: int) -> list[int | str]:
+def play(folder: str, seed: int) -> list[int | str]:
     """One session in pieces of random size at random times."""
     chance = random.Random(seed)
     data = b"".join(encoded(message) for message in MIXED)
     cuts = sorted(chance.sample(range(1, len(data)), chance.randrange(12)))
-    process, outlet, inlet = start(prepared, chance.random() * 0.02)
+    process, outlet, inlet = start(folder, chance.random() * 0.02)
     for begin, end in zip([0, *cuts], [*cuts, len(data)], strict=True):
         os.write(outlet, data[begin:end])
         time.sleep(chance.choice((0, 0, 0.001, 0.005, 0.02)) * chance.random())

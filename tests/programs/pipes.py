@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ SERVER = Path(__file__).with_name("demo_server.py")
 TIMEOUT_S = 120.0
 HANDSHAKES = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 MODERN = "2026-07-28"
+PRODUCT = ("-m", "memolith.doors.main")
 ENVELOPE = {
     "io.modelcontextprotocol/protocolVersion": MODERN,
     "io.modelcontextprotocol/clientCapabilities": {},
@@ -88,9 +90,14 @@ def wait_until_it_listens(port: int, server: subprocess.Popen[bytes]) -> None:
 class Pipe:
     """A running server; lines that it writes are collected by a thread, so that no wait is without an end."""
 
-    def __init__(self, *arguments: str, env: dict[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        *arguments: str,
+        env: dict[str, str] | None = None,
+        program: Sequence[str] = (str(SERVER),),
+    ) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, str(SERVER), *arguments],
+            [sys.executable, *program, *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from memolith.bootstrap import App, open_app
 from memolith.domain.callers import Caller
-from memolith.engine.recall import Query
+from memolith.domain.queries import Query
 from memolith.errors import NotFound
 from memolith.settings import load
 
@@ -36,7 +36,12 @@ def newest(app: App, before: int) -> int:
 def watch(app: App) -> None:
     """Look until told to stop."""
     ended = threading.Event()
-    threading.Thread(target=lambda: (sys.stdin.read(), ended.set()), daemon=True).start()
+
+    def wait_for_the_end() -> None:
+        sys.stdin.read()
+        ended.set()
+
+    threading.Thread(target=wait_for_the_end, daemon=True).start()
     looks = total = 0
     print("ready", flush=True)
     while not ended.is_set():

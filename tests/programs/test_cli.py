@@ -18,8 +18,8 @@ from memolith.bootstrap import App, open_app
 from memolith.domain.callers import Caller
 from memolith.domain.items import Draft, Patch
 from memolith.domain.passages import Block
+from memolith.doors.cli import memory_commands as shell
 from memolith.doors.cli import server_commands as cli_server
-from memolith.doors.cli.memory_commands import memory_commands as shell
 from memolith.settings import Settings
 from tests.programs.children import CLI, Child, ask, cli, environment, in_memory, wait_for
 

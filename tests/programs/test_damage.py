@@ -17,7 +17,7 @@ from memolith.bootstrap import App, open_app
 from memolith.domain.callers import Caller
 from memolith.domain.items import Draft
 from memolith.domain.passages import Block
-from memolith.engine.recall import Query
+from memolith.domain.queries import Query
 from memolith.errors import SchemaTooNew, StoreCorrupt
 from memolith.settings import Settings
 from tests.programs.children import cli
@@ -48,7 +48,7 @@ def healthy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def pages(file: Path, table: str) -> int:
     """A page in the middle of a table."""
     db = apsw.Connection(str(file))
-    found = [
+    found: list[int] = [
         page
         for (page,) in db.execute(
             "select pageno from dbstat where name = ? and pagetype = 'leaf'", (table,)

@@ -294,6 +294,13 @@ def test_a_primary_that_was_made_read_only_says_so(cluster: Cluster, tmp_path: P
         well(served)
 
 
+def count(server: Server, statement: str, database: str = "postgres") -> int:
+    """The one number that a statement gives."""
+    ((number,),) = server.execute(statement, database)
+    assert isinstance(number, int)
+    return number
+
+
 def test_too_many_connections_are_waited_for(cluster: Cluster, tmp_path: Path) -> None:
     url = fresh(cluster)
     cluster.execute("create role crowd login in role memolith_run connection limit 3")
@@ -302,15 +309,8 @@ def test_too_many_connections_are_waited_for(cluster: Cluster, tmp_path: Path) -
     )
     with thread(tmp_path, database=crowd, database_connections=2, busy_s=2.0) as served:
         well(served)
-        held = [
-            psycopg.connect(crowd)
-            for _ in range(
-                3
-                - cluster.execute(
-                    "select count(*)::int from pg_stat_activity where usename = 'crowd'"
-                )[0][0]
-            )
-        ]  # type: ignore[operator]
+        taken = count(cluster, "select count(*)::int from pg_stat_activity where usename = 'crowd'")
+        held = [psycopg.connect(crowd) for _ in range(3 - taken)]
         cluster.execute(
             "select pg_terminate_backend(pid) from pg_stat_activity where usename = 'crowd' "
             "and application_name = 'memolith'"
@@ -473,10 +473,8 @@ def test_a_worker_that_is_stopped_leaves_its_work_to_the_next(
         wait_for(lambda: server.execute(vectors, name_of(url))[0][0])
         assert worker.stop() == 0, worker.complaints
         assert "Traceback" not in "".join(worker.complaints)
-    (made,), (waiting,) = (
-        server.execute(vectors, name_of(url))[0],
-        server.execute(left, name_of(url))[0],
-    )
+    made = count(server, vectors, name_of(url))
+    waiting = count(server, left, name_of(url))
     assert made + waiting == 150
     if wait:
         # What it still held comes back when the lease is over, after a minute.

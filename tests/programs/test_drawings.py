@@ -24,7 +24,7 @@ def reader() -> list[str]:
         node, folder = install("mermaid", "12.3.0", "happy-dom@21.0.4", "@viz-js/viz@3.31.0")
     except (OSError, subprocess.SubprocessError) as error:
         pytest.skip(f"the parsers cannot be had from npm: {error}")
-    return [node, shutil.copy(SCRIPT, folder.parents[1])]
+    return [node, str(shutil.copy(SCRIPT, str(folder.parents[1])))]
 
 
 @pytest.mark.parametrize("names", [NAMES, ["Alone"], []], ids=["hostile", "one", "none"])

@@ -6,6 +6,7 @@ import json
 import random
 import re
 import string
+import subprocess
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,9 +18,10 @@ from memolith.bootstrap import App, open_app
 from memolith.domain.callers import Caller
 from memolith.domain.items import Draft, Patch
 from memolith.domain.passages import Block
-from memolith.engine.recall import Query
+from memolith.domain.queries import Query
 from memolith.errors import NotFound
 from memolith.settings import Settings
+from tests.checked import present
 from tests.programs.children import HERE, Child, ask, cli, in_memory, scan
 
 ME = Caller()
@@ -312,7 +314,7 @@ def test_no_vector_of_an_erased_item_is_left_in_table_or_snapshot(data: Path) ->
     wordy.close()
     after = {path.name: path.stat().st_ino for path in data.glob("*.snap")}
     with app.store.reading(None) as rows:
-        left = rows.models().get(app.embedder.id, 0)
+        left = rows.models().get(present(app.embedder).id, 0)
     app.close()
     assert left == 1, "the vectors that a rebuild set aside must go too"
     assert before.items().isdisjoint(after.items()), (
@@ -367,7 +369,7 @@ def test_no_byte_of_a_redacted_secret_reaches_a_file_or_the_output(
     assert not [piece for piece in hidden if piece.lower() in output]
 
 
-def write_with(data: Path, place: str, secret: str):
+def write_with(data: Path, place: str, secret: str) -> subprocess.CompletedProcess[str]:
     """A write by the command line with the secret at that place."""
     ways = {
         "text": ["remember", f"the token is {secret} for now"],

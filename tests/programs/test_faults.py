@@ -21,7 +21,7 @@ from memolith.bootstrap import App, open_app
 from memolith.domain.callers import Caller
 from memolith.domain.items import Draft, Patch
 from memolith.domain.passages import Block
-from memolith.engine.recall import Query
+from memolith.domain.queries import Query
 from memolith.errors import MemolithError, NotFound
 from memolith.settings import Settings
 from tests.programs.children import CLI, HERE, Child, ask, cli, environment, in_memory

@@ -14,8 +14,8 @@ from psycopg import errors, sql
 
 from memolith.bootstrap import open_app
 from memolith.domain.callers import Caller
+from memolith.domain.queries import Query
 from memolith.doors.http.auth import make_key
-from memolith.engine.recall import Query
 from memolith.errors import InvalidInput, MemolithError
 from memolith.settings import Settings
 from memolith.storage.postgres.store import PostgresStore

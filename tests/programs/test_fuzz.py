@@ -15,6 +15,7 @@ import pytest
 from memolith.bootstrap import families
 from memolith.doors.http.server import build
 from memolith.tools.registry import Registry
+from tests.checked import present
 from tests.programs.children import TIMEOUT_S, Child, environment
 from tests.programs.fuzz import Fuzzer
 from tests.programs.pipes import INITIALIZED, initialize, request, tool
@@ -69,8 +70,9 @@ def sent(child: Child, frames: Iterator[bytes]) -> int:
             batch.append(
                 json.dumps({**request(mark, "tools/call"), "params": {"name": "overview"}}).encode()
             )
-            child.process.stdin.write(b"\n".join(batch) + b"\n")
-            child.process.stdin.flush()
+            pipe = present(child.process.stdin)
+            pipe.write(b"\n".join(batch) + b"\n")
+            pipe.flush()
             answered += read_until(child, mark)
             batch = []
     return answered
@@ -93,7 +95,7 @@ def read_until(child: Child, mark: str) -> int:
 
 
 @STDIO
-def test_malformed_frames_do_no_harm_over_stdio(tmp_path: Path, seed, count) -> None:
+def test_malformed_frames_do_no_harm_over_stdio(tmp_path: Path, seed: int, count: int) -> None:
     with Child("-m", "memolith.doors.main", "stdio", "--data", str(tmp_path)) as child:
         child.say(json.dumps(initialize()))
         child.line()
@@ -106,6 +108,7 @@ def test_malformed_frames_do_no_harm_over_stdio(tmp_path: Path, seed, count) -> 
 
 def test_no_single_frame_ends_a_stdio_session(tmp_path: Path) -> None:
     half = "\ud800"
+    ids: list[Any] = [{}, [], None, half, 1.5]
     frames = [
         {"id": half},
         {**request(half, "prompts/list")},
@@ -116,7 +119,7 @@ def test_no_single_frame_ends_a_stdio_session(tmp_path: Path) -> None:
         tool(11, "overview", True, **{half: half}),
         *(
             {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}}
-            for id in ({}, [], None, half, 1.5)
+            for id in ids
         ),
     ]
     with Child("-m", "memolith.doors.main", "stdio", "--data", str(tmp_path)) as child:
@@ -129,7 +132,7 @@ def test_no_single_frame_ends_a_stdio_session(tmp_path: Path) -> None:
 
 
 @REST
-def test_malformed_calls_do_no_harm_over_rest(tmp_path: Path, seed, count) -> None:
+def test_malformed_calls_do_no_harm_over_rest(tmp_path: Path, seed: int, count: int) -> None:
     with thread(tmp_path, calls_per_minute=1_000_000) as server:
         # Through the whole ASGI app, but not through a socket: most of the time would go there.
         statuses = anyio.run(through, server, list(Fuzzer(REGISTRY, seed).calls(count)))
@@ -161,7 +164,7 @@ async def through(server: Served, calls: list[tuple[str, bytes]]) -> list[int]:
 
 
 @HTTP
-def test_malformed_frames_do_no_harm_over_mcp_http(served: Served, seed, count) -> None:
+def test_malformed_frames_do_no_harm_over_mcp_http(served: Served, seed: int, count: int) -> None:
     headers = {
         "Accept": "application/json, text/event-stream",
         "Content-Type": "application/json",

@@ -17,6 +17,7 @@ from memolith.domain.passages import Block
 from memolith.engine.conversations import NOTHING, Report, take
 from memolith.settings import Settings
 from memolith.tools.call import Call
+from tests.checked import body_of
 from tests.conftest import ME
 from tests.programs.children import CLI, TIMEOUT_S, cli, environment, wait_for
 from tests.stores import each_store
@@ -342,7 +343,7 @@ def test_a_title_made_of_the_first_message_keeps_no_part_of_a_secret(
     file = tmp_path / "chat.json"
     said = [{"role": "user", "content": "x" * 55 + f" {token}"}]
     file.write_text(json.dumps([{"messages": said}]), encoding="utf-8")
-    imported(app, file)
+    imported(app, str(file))
     with app.store.reading(ME.tenant) as rows:
         titles = [item.title for item in rows.all_items(ME.tenant)]
     assert titles
@@ -364,9 +365,10 @@ def test_two_documents_of_one_name_are_two_conversations(app: App, tmp_path: Pat
 
 def test_an_export_of_ours_comes_back_as_it_was(app: App, tmp_path: Path) -> None:
     def run(tool: str, **arguments: Any) -> dict[str, Any]:
-        return app.registry.run(tool, arguments, Call(ME, app.engine)).body["data"]
+        outcome = app.registry.run(tool, arguments, Call(ME, app.engine))
+        return dict(body_of(outcome)["data"])
 
-    messages = [
+    messages: list[dict[str, Any]] = [
         {
             "role": "user",
             "content": "Where?",
@@ -510,7 +512,12 @@ def check_a_kill_half_way(folder: Path, megabytes: int, most_mb: float) -> None:
     with (folder / "report").open("w") as out:
         child = subprocess.Popen(command, env=environment(), stdout=out)
         used = [0.0]
-        wait_for(lambda: used.append(own_mb(child.pid)) or child.poll() is not None, TIMEOUT_S * 10)
+
+        def ended() -> bool:
+            used.append(own_mb(child.pid))
+            return child.poll() is not None
+
+        wait_for(ended, TIMEOUT_S * 10)
     report = json.loads((folder / "report").read_text())
     assert report["known"] + report["taken"] == count
     assert report["known"] >= half

@@ -21,6 +21,7 @@ from memolith.doors.install import clients as install
 from memolith.doors.install.clients import CLIENTS, places
 from memolith.doors.install.config_text import EDIT, READ
 from memolith.errors import AlreadyExists, Conflict, Denied, InvalidInput
+from tests.checked import present
 from tests.programs.children import SRC
 
 DOCS = Path(__file__).parents[2] / "docs" / "how-to" / "clients.md"
@@ -133,7 +134,7 @@ def run(*arguments: str) -> int:
     return command(parser().parse_args(arguments))
 
 
-def asked(capsys, *arguments: str) -> Any:
+def asked(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
     capsys.readouterr()
     assert run(*arguments, "--json") == 0
     return json.loads(capsys.readouterr().out)
@@ -155,7 +156,7 @@ def said(name: str, file: Path) -> dict[str, Any]:
 
 
 def servers(name: str, file: Path) -> dict[str, Any]:
-    return said(name, file)[CLIENTS[name].key]
+    return dict(said(name, file)[CLIENTS[name].key])
 
 
 def is_only_added_to(before: str, after: str) -> bool:
@@ -341,7 +342,7 @@ def test_a_project_has_its_own_file_where_the_client_reads_one(
         assert error.value.field == "scope"
         return
     made = asked(capsys, "install", name, "--scope", "project", "--yes")
-    assert Path(made["file"]) == Path.cwd() / CLIENTS[name].project
+    assert Path(made["file"]) == Path.cwd() / present(CLIENTS[name].project)
     assert everything(home) == {}
     assert not asked(capsys, "uninstall", name, "--yes")["changed"]
     assert asked(capsys, "uninstall", name, "--scope", "project", "--yes")["written"]
@@ -495,7 +496,7 @@ def test_a_file_that_changes_while_the_question_stands_is_not_overwritten(
     file = give("claude-code", SAMPLES["claude-code"])
 
     class Slow(io.StringIO):
-        def readline(self, *_: Any) -> str:
+        def readline(self, size: int | None = -1, /) -> str:  # type: ignore[override]
             file.write_text('{"numStartups": 42}', encoding="utf-8")
             return "yes\n"
 

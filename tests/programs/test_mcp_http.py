@@ -17,6 +17,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.client.subscriptions import PromptsListChanged
 
 from memolith.doors.http.server import mcp_doors
+from tests.checked import answered, keyed, resource_text
 from tests.demo_family import registry
 from tests.programs.pipes import (
     MODERN,
@@ -74,7 +75,7 @@ def as_user(
 
 
 @ERAS
-def test_the_official_client_is_served_in_either_era(url: str, mode) -> None:
+def test_the_official_client_is_served_in_either_era(url: str, mode: str) -> None:
     async def work(client: Client) -> None:
         assert [tool.name for tool in (await client.list_tools()).tools][:2] == [
             "get_note",
@@ -82,35 +83,31 @@ def test_the_official_client_is_served_in_either_era(url: str, mode) -> None:
         ]
         steps: list[float] = []
 
-        async def on_progress(done: float, total: float | None, message: str | None) -> None:
-            steps.append(done)
+        async def on_progress(progress: float, total: float | None, message: str | None) -> None:
+            steps.append(progress)
 
         slow = await client.call_tool("slow", {}, progress_callback=on_progress)
         assert slow.structured_content == {"text": "done"}
         assert steps == [1, 2, 3]
         assert (await client.call_tool("wipe", {})).structured_content == {"text": "sure=True"}
-        kept = await client.call_tool(
-            "add_note", {"text": "Grüße"}, meta={"memolith/idempotency-key": "key-1"}
-        )
+        kept = await client.call_tool("add_note", {"text": "Grüße"}, meta=keyed("key-1"))
         assert kept.structured_content == {
             "id": "key-1",
             "title": "ada",
             "text": "Grüße",
             "tags": [],
         }
-        assert json.loads(kept.content[0].text) == kept.structured_content
+        assert json.loads(answered(kept)) == kept.structured_content
         failed = await client.call_tool("get_note", {"note_id": "nope"})
         assert (failed.is_error, failed.structured_content) == (True, None)
-        assert (await client.read_resource("demo://note/umlaut")).contents[
-            0
-        ].text == "Grüße, 世界 🙂"
+        assert resource_text(await client.read_resource("demo://note/umlaut")) == "Grüße, 世界 🙂"
         assert (await client.list_prompts()).prompts[0].name == "summary"
 
     as_user(url + "/mcp", mode, work)
 
 
 @ERAS
-def test_each_family_has_its_own_path(url: str, mode) -> None:
+def test_each_family_has_its_own_path(url: str, mode: str) -> None:
     async def names(client: Client) -> None:
         found.append([tool.name for tool in (await client.list_tools()).tools])
 
@@ -122,7 +119,7 @@ def test_each_family_has_its_own_path(url: str, mode) -> None:
 
 
 @ERAS
-def test_documented_codes_are_sent_on_the_path_of_the_family_alone(url: str, mode) -> None:
+def test_documented_codes_are_sent_on_the_path_of_the_family_alone(url: str, mode: str) -> None:
     async def on_its_path(client: Client) -> None:
         with pytest.raises(MCPError) as refused:
             await client.call_tool("coded_fail", {"kind": "not_found"})
@@ -138,19 +135,19 @@ def test_documented_codes_are_sent_on_the_path_of_the_family_alone(url: str, mod
         else:
             # A code that the newer protocol forbids is only told inside the result.
             denied = await client.call_tool("coded_fail", {"kind": "permission_denied"})
-            assert json.loads(denied.content[0].text)["code"] == -32002
+            assert json.loads(answered(denied))["code"] == -32002
 
     async def among_all(client: Client) -> None:
         result = await client.call_tool("coded_fail", {"kind": "not_found"})
         assert result.is_error
-        assert json.loads(result.content[0].text)["code"] == -32004
+        assert json.loads(answered(result))["code"] == -32004
 
     as_user(url + "/mcp/coded", mode, on_its_path)
     as_user(url + "/mcp", mode, among_all)
 
 
 @ERAS
-def test_lists_and_calls_go_by_the_scopes_of_the_key(url: str, mode) -> None:
+def test_lists_and_calls_go_by_the_scopes_of_the_key(url: str, mode: str) -> None:
     async def work(client: Client) -> None:
         assert [tool.name for tool in (await client.list_tools()).tools] == [
             "get_note",
@@ -158,13 +155,13 @@ def test_lists_and_calls_go_by_the_scopes_of_the_key(url: str, mode) -> None:
             "coded_fail",
         ]
         refused = await client.call_tool("add_note", {"text": "x"})
-        assert json.loads(refused.content[0].text)["error"] == "permission_denied"
+        assert json.loads(answered(refused))["error"] == "permission_denied"
 
     as_user(url + "/mcp", mode, work, scopes="read")
 
 
 @ERAS
-def test_an_unknown_tool_is_a_fault_of_the_request(url: str, mode) -> None:
+def test_an_unknown_tool_is_a_fault_of_the_request(url: str, mode: str) -> None:
     async def work(client: Client) -> None:
         with pytest.raises(MCPError) as refused:
             await client.call_tool("no_such_tool", {})
@@ -292,7 +289,7 @@ def raw(url: str, message: dict[str, Any], **headers: str) -> dict[str, Any]:
         for line in answer.text.splitlines()
         if line.startswith(("data: {", "{"))
     ]
-    return json.loads(lines[-1])
+    return dict(json.loads(lines[-1]))
 
 
 @pytest.mark.parametrize("given", [{"note_id": "one"}, {"note_id": "none"}, {}, {"note_id": 1}])
@@ -304,7 +301,10 @@ def test_a_plain_call_is_answered_as_the_sdk_would(url: str, given: dict[str, An
 
 
 def test_plain_calls_are_taken_from_the_sdk_on_the_path_of_all_tools_alone() -> None:
-    doors = mcp_doors(registry(), lambda: None)
+    def no_engine() -> Any:
+        return None
+
+    doors = mcp_doors(registry(), no_engine)
     fitting = {
         b"mcp-protocol-version": MODERN.encode(),
         b"mcp-method": b"tools/call",

@@ -18,8 +18,7 @@ from memolith.bootstrap import App, open_app
 from memolith.domain.callers import Caller
 from memolith.domain.items import Draft
 from memolith.domain.passages import ORDINAL_BITS, Block
-from memolith.domain.queries import Filter
-from memolith.engine.recall import Query
+from memolith.domain.queries import Filter, Query
 from memolith.engine.validation import Intake, Limits
 from memolith.retrieval.embedding.minilm import MODEL_FILE, MODEL_FOLDER, VOCAB_FILE, MiniLM
 from memolith.retrieval.embedding.worker import EmbedWorker
@@ -188,7 +187,9 @@ def shelved(folder: Path, count: int) -> App:
 def nearest(app: App, row: np.ndarray) -> int:
     index = app.stage.vectors(MiniLM())
     with app.store.reading(None) as store:
-        return index.nearest(store, ME, Filter(), row.tobytes(), 1)[0][0] & 2**ORDINAL_BITS - 1
+        passage = index.nearest(store, ME, Filter(), row.tobytes(), 1)[0][0]
+        ordinal: int = passage & 2**ORDINAL_BITS - 1
+        return ordinal
 
 
 @pytest.mark.parametrize("attempt", [0, *(pytest.param(n, marks=pytest.mark.full) for n in (1, 2))])

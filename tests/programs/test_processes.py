@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections import Counter
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from memolith.bootstrap import App, open_app
 from memolith.domain.callers import Caller
 from memolith.domain.items import Draft
 from memolith.domain.passages import Block
-from memolith.engine.recall import Query
+from memolith.domain.queries import Query
 from memolith.settings import Settings
 from tests.programs.children import CLI, HERE, Child, ask, cli, in_memory, wait_for
 
@@ -98,7 +99,7 @@ def run_crew(folder: Path, count: int, kills: int, seed: int, embedder: str) -> 
         ]
         killed = 0
         for moment in moments:
-            wait_for(lambda moment=moment: crew.reached(moment))
+            wait_for(partial(crew.reached, moment))
             alive = [name for name in crew.next if crew.writers[name].process.poll() is None]
             if alive:
                 crew.kill(rng.choice(alive))

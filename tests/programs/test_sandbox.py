@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,14 +17,14 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def battery(mode: str, user: str) -> dict[str, object]:
+def battery(mode: str, user: str) -> dict[str, Any]:
     if user == "root" and os.getuid():
         pytest.skip("only root can show what root may do")
     ran = subprocess.run(
         [sys.executable, str(BATTERY), mode, user], capture_output=True, text=True, timeout=300
     )
     assert ran.returncode == 0, ran.stderr
-    return json.loads(ran.stdout)
+    return dict(json.loads(ran.stdout))
 
 
 @pytest.mark.parametrize("user", ["root", "user"])

@@ -17,6 +17,7 @@ from memolith.errors import DiskFull
 from memolith.ports.client_keys import ClientKey
 from memolith.settings import Settings
 from memolith.tools.registry import Registry
+from tests.checked import present
 from tests.programs.children import scan, wait_for
 from tests.programs.served import Served, process, thread
 
@@ -68,7 +69,7 @@ def taking_tokens(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 def test_without_a_valid_key_there_is_nothing_but_the_health(served: Served) -> None:
     revoked = served.key("ada")
-    served.app.keys.revoke(served.app.keys.by_digest(digest(revoked)).id)
+    served.app.keys.revoke(present(served.app.keys.by_digest(digest(revoked))).id)
     expired = served.key("ada", expires_at="2020-01-01T00:00:00Z")
     for headers in (
         {},
@@ -390,7 +391,7 @@ def test_who_calls_too_often_is_told_when_to_come_back(tmp_path: Path) -> None:
 def test_a_key_in_use_is_shut_out_within_a_second_of_being_revoked(served: Served) -> None:
     key = served.key("leaving")
     assert served.tool("overview", {}, key).status_code == 200
-    served.app.keys.revoke(served.app.keys.by_digest(digest(key)).id)
+    served.app.keys.revoke(present(served.app.keys.by_digest(digest(key))).id)
     wait_for(lambda: served.tool("overview", {}, key).status_code == 401)
 
 
@@ -405,9 +406,8 @@ class FullDisk:
 
 
 def test_a_full_disk_lets_readers_in() -> None:
-    access = Access(
-        PlainTextResponse("read"), FullDisk(), Settings(), lambda: "2026-01-02T00:00:00Z"
-    )
+    keys: Any = FullDisk()
+    access = Access(PlainTextResponse("read"), keys, Settings(), lambda: "2026-01-02T00:00:00Z")
 
     async def ask() -> str:
         transport = httpx2.ASGITransport(access)
@@ -440,7 +440,7 @@ def test_a_local_key_that_others_could_read_or_that_was_revoked_is_put_right(
     (tmp_path / "local.key").chmod(0o644)
     assert local_key(tmp_path, app.keys, app.clock.now()) == first
     assert (tmp_path / "local.key").stat().st_mode & 0o777 == 0o600
-    app.keys.revoke(app.keys.by_digest(digest(first)).id)
+    app.keys.revoke(present(app.keys.by_digest(digest(first))).id)
     assert local_key(tmp_path, app.keys, app.clock.now()) != first
     (tmp_path / "local.key").write_bytes(b"\xff\xfe")
     assert local_key(tmp_path, app.keys, app.clock.now()).startswith("mlk_")

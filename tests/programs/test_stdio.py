@@ -22,12 +22,14 @@ import pytest
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
-from memolith.doors.mcp.frames import IDEMPOTENCY_KEY, PREPARED, prepared_answers
+from memolith.doors.mcp.frames import IDEMPOTENCY_KEY
+from memolith.doors.mcp.start_cache import StartCache
 from memolith.doors.mcp.stdio_front import Front, Wire, answer
 from memolith.tools.call import Call
 from memolith.tools.family import Family
 from memolith.tools.registry import Registry
 from memolith.tools.schema import Body
+from tests.checked import answered, keyed, present, resource_text, text_of
 from tests.demo_family import SAID, registry
 from tests.programs.pipes import (
     ENVELOPE,
@@ -44,7 +46,7 @@ from tests.programs.pipes import (
     tool,
 )
 
-NO_FILE = os.path.join(os.devnull, "missing")
+NO_CACHE = os.path.join(os.devnull, "missing")
 HEAVY = {
     "pydantic",
     "pydantic_core",
@@ -66,12 +68,13 @@ HEAVY = {
 
 
 @pytest.fixture(scope="session")
-def prepared(tmp_path_factory: pytest.TempPathFactory):
-    path = tmp_path_factory.mktemp("prepared") / "prepared.jsonl"
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A cache folder with the answers of the demo family."""
+    folder = tmp_path_factory.mktemp("cache")
     subprocess.run(
-        [sys.executable, str(SERVER), "prepare", str(path)], check=True, timeout=TIMEOUT_S
+        [sys.executable, str(SERVER), "prepare", str(folder)], check=True, timeout=TIMEOUT_S
     )
-    return str(path)
+    return str(folder)
 
 
 def shake_hands(pipe: Pipe, version: str = HANDSHAKES[-1]) -> dict[str, Any]:
@@ -80,7 +83,7 @@ def shake_hands(pipe: Pipe, version: str = HANDSHAKES[-1]) -> dict[str, Any]:
     return answer
 
 
-def test_nothing_heavy_is_imported_before_the_list_is_answered(prepared) -> None:
+def test_nothing_heavy_is_imported_before_the_list_is_answered(prepared: str) -> None:
     with Pipe("modules", prepared) as pipe:
         shake_hands(pipe)
         assert pipe.ask(request(2, "tools/list"))["result"]["tools"]
@@ -91,7 +94,7 @@ def test_nothing_heavy_is_imported_before_the_list_is_answered(prepared) -> None
     assert not {name for name in modules if name in HEAVY or name.split(".")[0] in HEAVY}
 
 
-def test_the_app_is_opened_only_after_the_list_was_answered(prepared, tmp_path: Path) -> None:
+def test_the_app_is_opened_only_after_the_list_was_answered(prepared: str, tmp_path: Path) -> None:
     log = tmp_path / "log"
     with Pipe("stdio", prepared, env={"DEMO_LOG": str(log)}) as pipe:
         pipe.ask(request(1, "server/discover", modern=True))
@@ -108,14 +111,14 @@ def test_the_app_is_opened_only_after_the_list_was_answered(prepared, tmp_path: 
 
 
 @pytest.mark.parametrize("version", [*HANDSHAKES, MODERN])
-def test_prepared_answers_are_what_the_sdk_answers(prepared, version: Any) -> None:
+def test_prepared_answers_are_what_the_sdk_answers(prepared: str, version: Any) -> None:
     modern = version == MODERN
     asked = [
         request(2, "tools/list", modern),
         *([request(1, "server/discover", True)] if modern else [request(3, "ping")]),
     ]
     found = []
-    for path in (prepared, NO_FILE):
+    for path in (prepared, NO_CACHE):
         with Pipe("stdio", path) as pipe:
             opening = [] if modern else [shake_hands(pipe, version)]
             found.append(opening + [pipe.ask(message) for message in asked])
@@ -124,7 +127,8 @@ def test_prepared_answers_are_what_the_sdk_answers(prepared, version: Any) -> No
     assert all("result" in answer for answer in found[0])
 
 
-EARLY = [
+WITHOUT_ENGINE: Any = SimpleNamespace(engine=None)
+EARLY: list[tuple[str, dict[str, Any]]] = [
     ("get_note", {"note_id": "umlaut"}),
     ("get_note", {"note_id": "none"}),
     ("get_note", {"note_id": 1}),
@@ -136,11 +140,11 @@ EARLY = [
 
 @pytest.mark.parametrize("version", [*HANDSHAKES, MODERN])
 def test_a_call_that_comes_before_the_sdk_is_answered_as_the_sdk_would(
-    prepared, version: Any
+    prepared: str, version: Any
 ) -> None:
     modern = version == MODERN
     found = []
-    for path in (prepared, NO_FILE):
+    for path in (prepared, NO_CACHE):
         with Pipe("stdio", path) as pipe:
             if not modern:
                 shake_hands(pipe, version)
@@ -158,44 +162,46 @@ def early(
     message: dict[str, Any], prepared: str, version: str | None = HANDSHAKES[-1]
 ) -> dict[str, Any] | None:
     """What is answered without the SDK."""
-    front = Front(Wire(0, 1), prepared_answers(prepared, "all", False))
+    front = Front(Wire(0, 1), StartCache(prepared, "all", False).read())
     front.version = version
-    found = answer(front, SimpleNamespace(engine=None), registry().choose("all"), message)
+    found = answer(front, WITHOUT_ENGINE, registry().choose("all"), message)
     return None if found is None else json.loads(found)
 
 
-def test_only_plain_calls_are_answered_without_the_sdk(prepared) -> None:
+def test_only_plain_calls_are_answered_without_the_sdk(prepared: str) -> None:
     plain = tool(1, "get_note", note_id="one")
-    assert early(plain, prepared)["structuredContent"]["text"] == "the first note"
-    assert (
-        early(tool(1, "get_note", True, note_id="one"), prepared, None)["resultType"] == "complete"
-    )
-    assert early(tool(1, "get_note", note_id="none"), prepared)["isError"]
+    assert present(early(plain, prepared))["structuredContent"]["text"] == "the first note"
+    modern = early(tool(1, "get_note", True, note_id="one"), prepared, None)
+    assert present(modern)["resultType"] == "complete"
+    assert present(early(tool(1, "get_note", note_id="none"), prepared))["isError"]
     assert early(plain, prepared, None) is None
     assert early(plain, prepared, "2025-03-26") is None
     for name in ("slow", "no_such_tool", 1, None):
-        assert early(tool(1, name), prepared) is None
-    for change in (
+        message = request(1, "tools/call", name=name, arguments={})
+        assert early(message, prepared) is None
+    changes: list[dict[str, Any]] = [
         {"id": None},
         {"id": 1.5},
         {"jsonrpc": "1.0"},
         {"params": []},
         {"method": "resources/read"},
-    ):
+    ]
+    for change in changes:
         assert early(plain | change, prepared) is None
-    for change in (
+    of_params: list[dict[str, Any]] = [
         {"arguments": []},
         {"arguments": None},
         {"_meta": 1},
         {"requestState": "x"},
         {"inputResponses": {}},
-    ):
+    ]
+    for change in of_params:
         assert early(plain | {"params": plain["params"] | change}, prepared) is None
 
 
-def test_no_call_comes_before_one_that_is_left_to_the_sdk(prepared) -> None:
+def test_no_call_comes_before_one_that_is_left_to_the_sdk(prepared: str) -> None:
     (inlet, client_out), (client_in, outlet) = os.pipe(), os.pipe()
-    front = Front(Wire(inlet, outlet), prepared_answers(prepared, "all", False))
+    front = Front(Wire(inlet, outlet), StartCache(prepared, "all", False).read())
     for message in (
         initialize(),
         *(tool(number, name) for number, name in enumerate(["a", "b", "c", "d"], 2)),
@@ -211,13 +217,13 @@ def test_no_call_comes_before_one_that_is_left_to_the_sdk(prepared) -> None:
     assert [json.loads(line)["id"] for line in passed if line] == [1, 4, 5]
 
 
-def test_a_writing_call_runs_once_whoever_takes_over_meanwhile(prepared) -> None:
+def test_a_writing_call_runs_once_whoever_takes_over_meanwhile(prepared: str) -> None:
     note = tool(1, "add_note", text="once")
     assert early(note, prepared) is not None
     for meta in ({"progressToken": 1}, {IDEMPOTENCY_KEY: "k"}):
         assert early(note | {"params": note["params"] | {"_meta": meta}}, prepared) is None
     (inlet, client_out), (client_in, outlet) = os.pipe(), os.pipe()
-    front = Front(Wire(inlet, outlet), prepared_answers(prepared, "all", False))
+    front = Front(Wire(inlet, outlet), StartCache(prepared, "all", False).read())
     for message in (initialize(), tool(2, "a"), tool(3, "b")):
         front.frame(encoded(message).strip())
     passed: list[bytes | None] = []
@@ -238,16 +244,16 @@ def test_a_writing_call_runs_once_whoever_takes_over_meanwhile(prepared) -> None
 
 
 def test_a_call_that_turns_out_to_need_the_sdk_goes_to_it_also_after_the_hand_over(
-    prepared,
+    prepared: str,
 ) -> None:
-    front = Front(Wire(0, 1), prepared_answers(prepared, "all", False))
+    front = Front(Wire(0, 1), StartCache(prepared, "all", False).read())
     front.frame(encoded(tool(1, "a", True)).strip())
     passed: list[bytes | None] = []
     front.try_calls(lambda message: front.take_over(passed.append))
     assert [json.loads(line)["id"] for line in passed if line] == [1]
 
 
-def test_a_tool_that_must_reach_the_client_is_left_to_the_sdk(prepared) -> None:
+def test_a_tool_that_must_reach_the_client_is_left_to_the_sdk(prepared: str) -> None:
     family = Family("reaching")
 
     @family.tool(SAID, read_only=True)
@@ -261,18 +267,18 @@ def test_a_tool_that_must_reach_the_client_is_left_to_the_sdk(prepared) -> None:
         """Ask the user."""
         return {"text": str(call.elicit and call.elicit("Sure?", {}))}
 
-    front = Front(Wire(0, 1), prepared_answers(prepared, "all", False))
+    front = Front(Wire(0, 1), StartCache(prepared, "all", False).read())
     front.version = HANDSHAKES[-1]
 
     def tried(message: dict[str, Any]) -> bytes | None:
-        return answer(front, SimpleNamespace(engine=None), Registry([family]), message)
+        return answer(front, WITHOUT_ENGINE, Registry([family]), message)
 
-    assert b"done" in tried(tool(1, "count"))
+    assert b"done" in present(tried(tool(1, "count")))
     assert tried(request(1, "tools/call", name="count", _meta={"progressToken": 1})) is None
     assert tried(tool(1, "ask")) is None
 
 
-def test_a_changed_list_is_told_also_by_a_call_that_comes_before_the_sdk(prepared) -> None:
+def test_a_changed_list_is_told_also_by_a_call_that_comes_before_the_sdk(prepared: str) -> None:
     family = Family("changing")
 
     @family.tool(SAID)
@@ -282,12 +288,10 @@ def test_a_changed_list_is_told_also_by_a_call_that_comes_before_the_sdk(prepare
         return {"text": "done"}
 
     inlet, outlet = os.pipe()
-    front = Front(Wire(0, outlet), prepared_answers(prepared, "all", False))
+    front = Front(Wire(0, outlet), StartCache(prepared, "all", False).read())
     front.version = HANDSHAKES[-1]
     for modern in (True, False):
-        answered = answer(
-            front, SimpleNamespace(engine=None), Registry([family]), tool(1, "save", modern)
-        )
+        answered = answer(front, WITHOUT_ENGINE, Registry([family]), tool(1, "save", modern))
         assert answered is not None
         assert b"done" in answered
     os.close(outlet)
@@ -305,7 +309,9 @@ def test_a_changed_list_is_told_also_by_a_call_that_comes_before_the_sdk(prepare
         (["get_note,coded"], ["get_note", "coded_fail"]),
     ],
 )
-def test_a_profile_has_its_own_answers(prepared, arguments: list[Any], tools: list[Any]) -> None:
+def test_a_profile_has_its_own_answers(
+    prepared: str, arguments: list[Any], tools: list[Any]
+) -> None:
     with Pipe("stdio", prepared, *arguments) as pipe:
         shake_hands(pipe)
         assert [
@@ -315,30 +321,10 @@ def test_a_profile_has_its_own_answers(prepared, arguments: list[Any], tools: li
         assert refused["error"]["code"] == -32602
 
 
-@pytest.mark.parametrize(
-    "change", [{"product": "0.0.0"}, {"packages": {"mcp": "2.2.0"}}, {"profiles": {}}]
-)
-def test_a_stale_file_is_not_used(prepared, tmp_path: Path, change: dict[str, Any]) -> None:
-    lines = Path(prepared).read_bytes().split(b"\n", 1)
-    stale = tmp_path / "stale.jsonl"
-    stale.write_bytes(json.dumps({**json.loads(lines[0]), **change}).encode() + b"\n" + lines[1])
-    assert prepared_answers(prepared, "all", False)
-    assert not prepared_answers(str(stale), "all", False)
-    assert not prepared_answers(NO_FILE, "all", False)
-
-
-def test_the_file_that_ships_is_what_the_product_answers() -> None:
-    from scripts.prepared import render
-
-    from memolith import bootstrap as app
-
-    if not hasattr(app, "families"):
-        pytest.skip("the product lists no families yet")
-    assert Path(PREPARED).read_bytes() == render(app.families()), "run `make snap`"
-
-
-def test_a_client_that_probes_first_and_then_shakes_hands_is_served_in_both_ways(prepared) -> None:
-    for path in (prepared, NO_FILE):
+def test_a_client_that_probes_first_and_then_shakes_hands_is_served_in_both_ways(
+    prepared: str,
+) -> None:
+    for path in (prepared, NO_CACHE):
         with Pipe("stdio", path) as pipe:
             assert pipe.ask(request(0, "server/discover", modern=True))["result"][
                 "supportedVersions"
@@ -353,7 +339,7 @@ def test_a_client_that_probes_first_and_then_shakes_hands_is_served_in_both_ways
             assert pipe.rest() == []
 
 
-def test_what_is_unusual_is_left_to_the_sdk(prepared) -> None:
+def test_what_is_unusual_is_left_to_the_sdk(prepared: str) -> None:
     with Pipe("stdio", prepared) as pipe:
         assert pipe.ask(request(1, "tools/list"))["error"]["code"] == -32602
         assert pipe.ask(request(2, "tools/list", True, cursor="zzz"))["error"]["code"] == -32602
@@ -371,7 +357,7 @@ def test_what_is_unusual_is_left_to_the_sdk(prepared) -> None:
 WANTED = Counter(message["id"] for message in MIXED if "id" in message)
 
 
-def test_frames_sent_all_at_once_are_each_answered_once(prepared) -> None:
+def test_frames_sent_all_at_once_are_each_answered_once(prepared: str) -> None:
     with Pipe("stdio", prepared) as pipe:
         pipe.send(*MIXED)
         pipe.leave()
@@ -423,29 +409,29 @@ needs_fork = pytest.mark.skipif(
 
 
 @needs_fork
-def test_at_any_timing_nothing_is_lost_and_nothing_doubled(prepared) -> None:
+def test_at_any_timing_nothing_is_lost_and_nothing_doubled(prepared: str) -> None:
     many_forked(prepared, 0, 100)
 
 
-def test_nothing_is_lost_while_the_sdk_is_imported(prepared) -> None:
+def test_nothing_is_lost_while_the_sdk_is_imported(prepared: str) -> None:
     many(prepared, range(8))
 
 
 @pytest.mark.full
-def test_nothing_is_lost_in_hundreds_of_real_sessions(prepared) -> None:
+def test_nothing_is_lost_in_hundreds_of_real_sessions(prepared: str) -> None:
     many(prepared, range(8, 308))
 
 
 @pytest.mark.full
 @needs_fork
-def test_nothing_is_lost_in_thousands_of_sessions(prepared) -> None:
+def test_nothing_is_lost_in_thousands_of_sessions(prepared: str) -> None:
     many_forked(prepared, 100, 3000)
 
 
 def take_over_at_random(path: str, chance: random.Random) -> tuple[Counter[Any], list[Any]]:
     """The front alone, with a take-over at a random moment: what it answered, and what it passed on."""
     (inlet, client_out), (client_in, outlet) = os.pipe(), os.pipe()
-    front = Front(Wire(inlet, outlet), prepared_answers(path, "all", False))
+    front = Front(Wire(inlet, outlet), StartCache(path, "all", False).read())
     passed: list[Any] = []
     threads = [threading.Thread(target=front.read)]
 
@@ -473,7 +459,7 @@ def take_over_at_random(path: str, chance: random.Random) -> tuple[Counter[Any],
     return found, passed
 
 
-def test_the_hand_over_decides_about_each_frame_once(prepared) -> None:
+def test_the_hand_over_decides_about_each_frame_once(prepared: str) -> None:
     chance = random.Random(7)
     answered_by_front = set()
     for _ in range(400):
@@ -492,7 +478,7 @@ def test_the_hand_over_decides_about_each_frame_once(prepared) -> None:
 @pytest.mark.parametrize(
     "frames", [[], [initialize()], [initialize(), INITIALIZED, request(2, "tools/list")]]
 )
-def test_a_client_that_leaves_ends_the_server(prepared, frames: list[Any]) -> None:
+def test_a_client_that_leaves_ends_the_server(prepared: str, frames: list[Any]) -> None:
     with Pipe("stdio", prepared) as pipe:
         pipe.send(*frames)
         assert pipe.end() == 0
@@ -500,9 +486,9 @@ def test_a_client_that_leaves_ends_the_server(prepared, frames: list[Any]) -> No
         assert pipe.complaints == []
 
 
-@pytest.mark.parametrize("path", ["prepared", NO_FILE])
+@pytest.mark.parametrize("path", ["prepared", NO_CACHE])
 def test_a_client_that_stops_reading_ends_the_server_even_if_it_goes_on_writing(
-    prepared, path: Any
+    prepared: str, path: Any
 ) -> None:
     arguments = [sys.executable, str(SERVER), "stdio", prepared if path == "prepared" else path]
     with subprocess.Popen(
@@ -516,7 +502,7 @@ def test_a_client_that_stops_reading_ends_the_server_even_if_it_goes_on_writing(
         assert server.wait(TIMEOUT_S) == 0
 
 
-def test_a_running_call_is_answered_after_the_client_has_left(prepared) -> None:
+def test_a_running_call_is_answered_after_the_client_has_left(prepared: str) -> None:
     with Pipe("stdio", prepared) as pipe:
         shake_hands(pipe)
         pipe.ask(tool(2, "get_note", note_id="one"))
@@ -525,7 +511,7 @@ def test_a_running_call_is_answered_after_the_client_has_left(prepared) -> None:
         assert [answer["id"] for answer in pipe.rest()] == [3]
 
 
-def test_a_call_without_end_does_not_keep_the_server(prepared, tmp_path: Path) -> None:
+def test_a_call_without_end_does_not_keep_the_server(prepared: str, tmp_path: Path) -> None:
     log = tmp_path / "log"
     with Pipe("stdio", prepared, env={"DEMO_LOG": str(log)}) as pipe:
         pipe.ask(tool(2, "get_note", True, note_id="one"))
@@ -535,7 +521,7 @@ def test_a_call_without_end_does_not_keep_the_server(prepared, tmp_path: Path) -
         assert log.read_text().split() == ["opened", "closed"]
 
 
-def test_text_crosses_the_pipe_as_utf_8_whatever_the_locale(prepared) -> None:
+def test_text_crosses_the_pipe_as_utf_8_whatever_the_locale(prepared: str) -> None:
     words = 'Grüße, 世界 🙂\u2028 \\ " \r'
     with Pipe(
         "stdio", prepared, env={"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONIOENCODING": "latin-1"}
@@ -552,7 +538,7 @@ def test_text_crosses_the_pipe_as_utf_8_whatever_the_locale(prepared) -> None:
         )
 
 
-def test_malformed_frames_do_no_harm(prepared) -> None:
+def test_malformed_frames_do_no_harm(prepared: str) -> None:
     noise = [
         b"",
         b"{",
@@ -566,7 +552,7 @@ def test_malformed_frames_do_no_harm(prepared) -> None:
         b'{"jsonrpc":"2.0","method":5}',
         encoded(request(1, "ping"))[:-3],
     ]
-    for path in (prepared, NO_FILE):
+    for path in (prepared, NO_CACHE):
         with Pipe("stdio", path) as pipe:
             for frame in noise:
                 pipe.write(frame + b"\r\n")
@@ -606,31 +592,28 @@ def in_session(path: str, mode: str, work: Callable[[Client, list[Any]], Any]) -
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
-def test_the_official_client_is_served_in_either_era(prepared, mode: str) -> None:
+def test_the_official_client_is_served_in_either_era(prepared: str, mode: str) -> None:
     async def work(client: Client, asked: list[Any]) -> None:
         assert len((await client.list_tools()).tools) == 8
-        progress: list[float] = []
+        steps: list[float] = []
 
-        async def on_progress(done: float, total: float | None, message: str | None) -> None:
-            progress.append(done)
+        async def on_progress(progress: float, total: float | None, message: str | None) -> None:
+            steps.append(progress)
 
         slow = await client.call_tool("slow", {}, progress_callback=on_progress)
         assert slow.structured_content == {"text": "done"}
-        assert progress == [1, 2, 3]
+        assert steps == [1, 2, 3]
         assert (await client.call_tool("wipe", {})).structured_content == {"text": "sure=True"}
         assert asked == ["Really?"]
-        keyed = await client.call_tool(
-            "add_note", {"text": "x"}, meta={"memolith/idempotency-key": "key-1"}
-        )
-        assert keyed.structured_content["id"] == "key-1"
+        added = await client.call_tool("add_note", {"text": "x"}, meta=keyed("key-1"))
+        assert present(added.structured_content)["id"] == "key-1"
         failed = await client.call_tool("get_note", {"note_id": 1})
         assert failed.is_error
         assert failed.structured_content is None
-        assert json.loads(failed.content[0].text)["field"] == "note_id"
-        assert (await client.read_resource("demo://note/one")).contents[0].text == "the first note"
-        assert (await client.get_prompt("summary", {"subject": "x"})).messages[
-            0
-        ].content.text == "Sum up x."
+        assert json.loads(answered(failed))["field"] == "note_id"
+        assert resource_text(await client.read_resource("demo://note/one")) == "the first note"
+        prompt = await client.get_prompt("summary", {"subject": "x"})
+        assert text_of(prompt.messages[0].content) == "Sum up x."
         reference = types.ResourceTemplateReference(uri="demo://note/{key}")
         assert (
             await client.complete(reference, {"name": "key", "value": "u"})
@@ -640,7 +623,7 @@ def test_the_official_client_is_served_in_either_era(prepared, mode: str) -> Non
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
-def test_a_cancelled_call_is_told_so_and_the_server_goes_on(prepared, mode: str) -> None:
+def test_a_cancelled_call_is_told_so_and_the_server_goes_on(prepared: str, mode: str) -> None:
     async def work(client: Client, asked: list[Any]) -> None:
         with anyio.move_on_after(0.5) as scope:
             await client.call_tool("slow", {"steps": 1000, "step_ms": 50})

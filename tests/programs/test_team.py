@@ -6,6 +6,7 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,11 @@ def enough(account: Account, clients: int, seconds: float) -> None:
 @pytest.mark.parametrize(
     ("clients", "seconds"), [(8, 6.0), pytest.param(32, 60.0, marks=pytest.mark.full)]
 )
+def is_found_by_meaning(voice: Voice, url: str, id: str) -> bool:
+    question = "Which heating device among the plants drips?"
+    return voice.found(url, query=question, mode="vector", limit=1) == [id]
+
+
 def test_every_acknowledged_write_is_found_once_by_every_server(
     team: Team, clients: int, seconds: float
 ) -> None:
@@ -56,17 +62,7 @@ def test_every_acknowledged_write_is_found_once_by_every_server(
         team.servers[0].url, "remember", {"content": "The boiler in the greenhouse leaks again."}
     )["id"]
     for server in team.servers:
-        wait_for(
-            lambda url=server.url: (
-                voice.found(
-                    url,
-                    query="Which heating device among the plants drips?",
-                    mode="vector",
-                    limit=1,
-                )
-                == [told]
-            )
-        )
+        wait_for(partial(is_found_by_meaning, voice, server.url, told))
     assert all(member.alive for member in (*team.servers, *team.workers))
 
 

@@ -6,6 +6,7 @@ import json
 import signal
 from collections.abc import Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -57,13 +58,17 @@ def command(url: str, folder: Path, *arguments: str) -> Any:
     return ask(folder, "tenant", *arguments, MEMOLITH_DATABASE=url)
 
 
+def wrote_more_than(account: Account, count: int) -> bool:
+    return len(account.kept) > count
+
+
 def moves(account: Account, team: Team, *steps: tuple[str, ...]) -> list[Any]:
     """Run the commands while the clients work, and after each wait until they have written a little more."""
     done = []
     for step in steps:
         done.append(command(team.database, team.folder, *step))
-        before = len(account.kept)
-        wait_for(lambda before=before: len(account.kept) > before + 10)
+        goal = len(account.kept) + 10
+        wait_for(partial(wrote_more_than, account, goal))
     return done
 
 

@@ -9,6 +9,7 @@ import random
 import stat
 import sys
 from pathlib import Path
+from typing import Any, ClassVar
 
 import pytest
 
@@ -36,8 +37,8 @@ def new_key() -> str:
     return base64.b64encode(os.urandom(32)).decode()
 
 
-def call(data: Path, tool: str, **arguments: object) -> dict:
-    return json.loads(cli(data, "call", tool, "--json", json.dumps(arguments)).stdout)
+def call(data: Path, tool: str, **arguments: object) -> dict[str, Any]:
+    return dict(json.loads(cli(data, "call", tool, "--json", json.dumps(arguments)).stdout))
 
 
 @pytest.fixture
@@ -220,19 +221,20 @@ def test_overdue_keys_are_listed_by_doctor(stored: tuple[Path, str]) -> None:
 
 
 def test_the_keyring_of_the_system_can_hold_the_master_key(tmp_path: Path) -> None:
-    keyring = pytest.importorskip("keyring")
+    keyring: Any = pytest.importorskip("keyring")
+    backend: Any = keyring.backend.KeyringBackend
 
-    class Ring(keyring.backend.KeyringBackend):
+    class Ring(backend):  # type: ignore[misc]
         priority = 1
-        kept: dict = {}  # noqa: RUF012
+        kept: ClassVar[dict[tuple[str, str], str]] = {}
 
-        def get_password(self, service, name):
+        def get_password(self, service: str, name: str) -> str | None:
             return self.kept.get((service, name))
 
-        def set_password(self, service, name, value) -> None:
+        def set_password(self, service: str, name: str, value: str) -> None:
             self.kept[service, name] = value
 
-        def delete_password(self, service, name) -> None:
+        def delete_password(self, service: str, name: str) -> None:
             del self.kept[service, name]
 
     keyring.set_keyring(Ring())

@@ -34,7 +34,7 @@ def ids(body: dict[str, Any]) -> set[str]:
 @pytest.fixture
 def zoo(app: App) -> dict[str, str]:
     """Some items by name."""
-    make = {
+    make: dict[str, dict[str, Any]] = {
         "zebra": {"content": "The zebra is striped.", "tags": ["animal"], "project": "savanna"},
         "okapi": {"content": "The okapi looks like a zebra.", "kind": "concept", "title": "Okapi"},
         "plain": {
@@ -166,7 +166,8 @@ def test_revise_changes_each_field_and_respects_the_version(app: App, zoo: dict[
         ("title", "Quagga"),
         ("tags", ["gone"]),
     ):
-        run(app, "revise", id=id, **{name: value})
+        change: dict[str, Any] = {name: value}
+        run(app, "revise", id=id, **change)
         assert run(app, "fetch", ids=[id])["items"][0][name] == value
     assert (
         refused(app, "revise", id=id, title="x", expected_version=1)["error"] == "version_conflict"

@@ -41,6 +41,7 @@ from memolith.settings import Settings
 from memolith.tools.call import Call
 from memolith.tools.family import Tool
 from memolith.tools.registry import Registry
+from tests.checked import answered, body_of
 from tests.conftest import ME, At, note
 from tests.stores import each_store
 
@@ -371,7 +372,8 @@ def test_bad_arguments_are_refused_by_name_and_nothing_is_written(
     for name, arguments in bad:
         outcome = registry.run(tool.name, arguments, Call(ME, app.engine))
         assert not outcome.ok
-        body = outcome.body.get("data") or outcome.body.get("details") or outcome.body
+        told = body_of(outcome)
+        body = told.get("data") or told.get("details") or told
         assert (
             body["field"].split(".")[0] == name if "field" in body else f"`{name}" in body["error"]
         )
@@ -415,7 +417,7 @@ def over_mcp(
         async with opened as client:
             for name, arguments in calls:
                 result = await client.call_tool(name, arguments)
-                text = json.loads(result.content[0].text)
+                text = json.loads(answered(result))
                 assert result.is_error or result.structured_content == text
                 found.append((not result.is_error, text))
         return found

@@ -14,6 +14,7 @@ from memolith.engine.graph import FORMATS, draw
 from memolith.errors import AlreadyExists, InvalidInput, NotUndoable
 from memolith.tools.call import Call
 from memolith.tools.knowledge.concepts import knowledge
+from tests.checked import body_of, present
 from tests.conftest import ME, note
 
 MISSING = "00000000-0000-7000-8000-000000000000"
@@ -35,7 +36,7 @@ def refused(app: App, tool: str, **arguments: Any) -> tuple[str, str | None]:
     outcome = app.registry.run(tool, arguments, Call(ME, app.engine))
     assert not outcome.ok, outcome.body
     assert run(app, "get_server_stats")["event_store"] == before
-    body = outcome.body
+    body = body_of(outcome)
     assert (body["success"], body["error"], bool(body["message"])) == (
         False,
         body["error_type"],
@@ -112,7 +113,7 @@ def course(app: App) -> dict[str, str]:
 
 def test_ping_answers_with_its_name_and_the_time(app: App) -> None:
     body = run(app, "ping")
-    assert (body["status"], body["server_name"], body.keys()) == (
+    assert (body["status"], body["server_name"], set(body)) == (
         "ok",
         "memolith",
         {"status", "message", "server_name", "timestamp"},
@@ -131,7 +132,7 @@ def test_create_keeps_what_was_given_and_get_shows_it(app: App) -> None:
         subtopic="Control Flow",
         certainty_score=90,
     )
-    assert (body["success"], body["message"], body.keys()) == (
+    assert (body["success"], body["message"], set(body)) == (
         True,
         "Created",
         {"success", "message", "concept_id"},
@@ -171,7 +172,7 @@ def test_places_that_were_left_out_are_null(app: App) -> None:
     ],
 )
 def test_each_field_of_update_changes_that_field_alone(
-    app: App, course: dict[str, str], field: str, value: str | float
+    app: App, course: dict[str, str], field: str, value: Any
 ) -> None:
     before = run(app, "get_concept", concept_id=course["functions"])["concept"]
     body = run(app, "update_concept", concept_id=course["functions"], **{field: value})
@@ -348,7 +349,10 @@ def test_prerequisites_reach_as_deep_as_asked(app: App, course: dict[str, str]) 
 
 
 def test_a_chain_is_as_long_as_allowed(app: App, course: dict[str, str]) -> None:
-    ends = {"start_concept_id": course["variables"], "end_concept_id": course["decorators"]}
+    ends: dict[str, Any] = {
+        "start_concept_id": course["variables"],
+        "end_concept_id": course["decorators"],
+    }
     assert run(app, "get_concept_chain", **ends)["length"] == 2
     assert refused(app, "get_concept_chain", **ends, max_depth=1) == (
         "path_not_found",
@@ -358,7 +362,7 @@ def test_a_chain_is_as_long_as_allowed(app: App, course: dict[str, str]) -> None
 
 def test_delete_relationship_cuts_exactly_that_one(app: App, course: dict[str, str]) -> None:
     relate(app, course["variables"], course["functions"], "includes")
-    ends = {"source_id": course["variables"], "target_id": course["functions"]}
+    ends: dict[str, Any] = {"source_id": course["variables"], "target_id": course["functions"]}
     cut = run(app, "delete_relationship", **ends, relationship_type="PREREQUISITE")
     assert (cut["relationship_id"][:4], cut["message"]) == ("rel-", "Relationship deleted")
     rows = run(app, "get_related_concepts", concept_id=course["variables"])["results"]
@@ -760,14 +764,14 @@ def test_relationship_types_are_taken_in_any_case_and_shown_in_upper_case(
 def test_a_link_to_itself_and_a_duplicate_link_are_refused(
     app: App, course: dict[str, str]
 ) -> None:
-    ends = {
+    ends: dict[str, Any] = {
         "source_id": course["variables"],
         "target_id": course["functions"],
         "relationship_type": "prerequisite",
     }
     outcome = app.registry.run("create_relationship", ends, Call(ME, app.engine))
     assert outcome.body["error"] == "validation_error"
-    assert outcome.body["details"]["resource_id"].startswith("rel-")
+    assert body_of(outcome)["details"]["resource_id"].startswith("rel-")
     assert refused(app, "create_relationship", **(ends | {"target_id": course["variables"]})) == (
         "validation_error",
         "target_id",
@@ -813,12 +817,13 @@ def test_errors_have_one_shape(app: App) -> None:
 def test_name_and_explanation_are_both_embedded_and_both_changes_embed_again(smart: App) -> None:
     id = make(smart, "Photosynthesis", "How leaves live.")
     make(smart, "Bookkeeping", "How firms count.")
-    for change, query in (
+    changes: list[tuple[dict[str, Any], str]] = [
         ({}, "photosynthesis"),
         ({}, "how do leaves live"),
         ({"name": "Volcano"}, "lava and magma"),
         ({"explanation": "A string instrument."}, "violin"),
-    ):
+    ]
+    for change, query in changes:
         if change:
             run(smart, "update_concept", concept_id=id, **change)
         smart.do_upkeep()
@@ -876,7 +881,7 @@ def test_a_private_concept_is_no_step_for_others(app: App) -> None:
     hidden = app.engine.remember(ME, note("Mine alone.", kind="concept", title="Hidden")).item.id
     for end in (a, b):
         relate(app, hidden, end)
-    ends = {"start_concept_id": a, "end_concept_id": b}
+    ends: dict[str, Any] = {"start_concept_id": a, "end_concept_id": b}
     assert run(app, "get_concept_chain", **ends)["length"] == 2
     assert (
         app.registry.run("get_concept_chain", ends, Call(Caller(user="ann"), app.engine)).body[
@@ -965,7 +970,7 @@ def test_a_computed_certainty_halves_in_a_year_without_review(app: App) -> None:
     id, given = make(app, "Loops", LONG), make(app, "Tea", certainty_score=50)
     later = Call(ME, replace(app.engine, clock=Shifted(app, 365)))
     faded, still = (
-        app.registry.run("get_concept", {"concept_id": one}, later).body["concept"]
+        body_of(app.registry.run("get_concept", {"concept_id": one}, later))["concept"]
         for one in (id, given)
     )
     assert faded["certainty_score"] == pytest.approx(certainty(app, id) / 2, abs=0.01)
@@ -974,9 +979,8 @@ def test_a_computed_certainty_halves_in_a_year_without_review(app: App) -> None:
 
 def test_what_fades_fades_in_filters_and_order_and_a_review_makes_it_fresh(app: App) -> None:
     past = Call(ME, replace(app.engine, clock=Shifted(app, -730)))
-    old = app.registry.run("create_concept", {"name": "Old", "explanation": LONG}, past).body[
-        "concept_id"
-    ]
+    created = app.registry.run("create_concept", {"name": "Old", "explanation": LONG}, past)
+    old = body_of(created)["concept_id"]
     run(app, "create_concept", name="New", explanation="Short and new.")
     assert names(run(app, "get_concepts_by_certainty")) == ["Old", "New"]
     assert names(run(app, "search_concepts_exact", min_certainty=certainty(app, old) + 0.01)) == [
@@ -1052,7 +1056,8 @@ def test_a_given_certainty_is_its_own_bound_to_the_last_digit(app: App) -> None:
 
 
 def test_a_concept_is_a_resource_with_its_history(app: App, course: dict[str, str]) -> None:
-    concept = knowledge.resources.read(Call(ME, app.engine), f"concept://{course['tea']}")
+    resources = present(knowledge.resources)
+    concept: Any = resources.read(Call(ME, app.engine), f"concept://{course['tea']}")
     assert (concept["name"], len(concept["explanation_history"])) == ("Tea", 1)
 
 

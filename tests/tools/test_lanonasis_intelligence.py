@@ -11,17 +11,18 @@ from bench.sentences import sentences
 from memolith.bootstrap import App, open_app
 from memolith.domain.callers import Caller
 from memolith.tools.call import Call
+from tests.checked import body_of
 from tests.conftest import ME, At
 from tests.stores import each_store
 from tests.tools.lanonasis_calls import MISSING, create, refused, run, settled
 
 pytestmark = each_store
 
-USER = {"user_id": "local"}
+USER: dict[str, Any] = {"user_id": "local"}
 TEXTS = sentences(60)
 
 
-def tags(app, id, **more):
+def tags(app: App, id: str, **more: Any) -> list[str]:
     return [
         one["tag"]
         for one in run(app, "intelligence_suggest_tags", memory_id=id, **USER, **more)[
@@ -132,10 +133,8 @@ def test_the_search_for_duplicates_tells_how_far_it_is_and_can_be_cancelled(smar
     assert smart.registry.run("intelligence_detect_duplicates", USER, call).ok
     assert steps[-1][:2] == (1, 1)
     stopped = Call(ME, smart.engine, cancelled=lambda: True)
-    assert (
-        "cancelled"
-        in smart.registry.run("intelligence_detect_duplicates", USER, stopped).body["message"]
-    )
+    outcome = smart.registry.run("intelligence_detect_duplicates", USER, stopped)
+    assert "cancelled" in body_of(outcome)["message"]
 
 
 def labelled(app: App, texts: list[str], kinds: list[str]) -> float:

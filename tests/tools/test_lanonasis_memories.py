@@ -15,8 +15,8 @@ from tests.tools.lanonasis_calls import MISSING, create, refused, run, settled
 pytestmark = each_store
 
 
-def ids(body):
-    return [one["id"] for one in body.get("data", body.get("results"))]
+def ids(body: dict[str, Any]) -> list[str]:
+    return [one["id"] for one in body.get("data", body.get("results", []))]
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def zoo(app: App) -> dict[str, str]:
 
 
 def test_the_documented_create_example_comes_back_whole(app: App) -> None:
-    given = {
+    given: dict[str, Any] = {
         "title": "API Integration Guide",
         "content": "Complete guide for integrating with our API...",
         "memory_type": "knowledge",
@@ -68,9 +68,7 @@ def test_the_documented_create_example_comes_back_whole(app: App) -> None:
         ("summary", "short"),
     ],
 )
-def test_an_update_changes_what_it_names_and_nothing_else(
-    app: App, name: str, value: str | list[Any] | dict[str, Any] | None
-) -> None:
+def test_an_update_changes_what_it_names_and_nothing_else(app: App, name: str, value: Any) -> None:
     id = create(app, tags=["old"], metadata={"a": 1}, project_ref="before", summary="long")
     before = run(app, "get_memory", memory_id=id)
     after = run(app, "update_memory", memory_id=id, **{name: value})
@@ -115,7 +113,7 @@ def test_delete_takes_a_memory_out_of_every_read_path_and_only_an_explicit_statu
     gone = run(app, "delete_memory", memory_id=zoo["zebra"])
     assert gone == {"success": True, "message": gone["message"], "deleted_id": zoo["zebra"]}
     for tool in ("get_memory", "delete_memory", "update_memory"):
-        more = {"title": "x"} if tool == "update_memory" else {}
+        more: dict[str, Any] = {"title": "x"} if tool == "update_memory" else {}
         assert refused(app, tool, memory_id=zoo["zebra"], **more) == (-32004, "memory_id")
     assert zoo["zebra"] not in ids(run(app, "list_memories")) + ids(
         run(app, "search_memories", query="zebra")
@@ -208,7 +206,7 @@ def test_a_search_has_a_threshold_a_limit_and_a_true_total(smart: App) -> None:
     create(smart, "Maria prefers tea to coffee.", title="Drinks")
     create(smart, "The invoice from March was paid twice.", title="Money")
     settled(smart)
-    asked = {"query": "what does Maria like to drink?"}
+    asked: dict[str, Any] = {"query": "what does Maria like to drink?"}
     strict, lax = (
         run(smart, "search_memories", **asked, threshold=threshold) for threshold in (0.7, 0.0)
     )
@@ -246,9 +244,9 @@ def test_bulk_delete_names_what_was_not_there(app: App, zoo: dict[str, str]) -> 
     ],
 )
 def test_limits_have_the_documented_values_and_are_settings(
-    app: App, field: str, key: str, good: str | list[Any], bad: Any
+    app: App, field: str, key: str, good: Any, bad: Any
 ) -> None:
-    whole = {"title": "t", "content": "c"}
+    whole: dict[str, Any] = {"title": "t", "content": "c"}
     run(app, "create_memory", **{**whole, field: good})
     assert refused(app, "create_memory", **{**whole, field: bad}) == (-32005, field)
     id = create(app)

@@ -1,6 +1,7 @@
 """LanOnasis beside the memories: health, settings, projects, keys, topics, documentation, and who sees what."""
 
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +13,16 @@ from memolith.engine.configuration import KEYS
 from memolith.errors import DiskFull, MemolithError, StoreBusy
 from memolith.tools.call import Call
 from memolith.tools.lanonasis.memories import lanonasis
+from tests.checked import present
 from tests.conftest import At, note
-from tests.programs.served import thread
+from tests.programs.served import Served, thread
 from tests.stores import each_store
 from tests.tools.lanonasis_calls import MISSING, create, refused, run
 
 pytestmark = each_store
 
 BOB = Caller(user="bob")
-KEY = {
+KEY: dict[str, Any] = {
     "name": "OpenAI API Key",
     "type": "api_key",
     "value": "sk-canary-4711",
@@ -39,7 +41,7 @@ def project(app: App) -> str:
 def test_health_tells_whether_the_model_is_loaded(app: App, smart: App) -> None:
     services = {"database": "healthy", "cache": "healthy", "embeddings": "unhealthy"}
     assert run(app, "health_check")["services"] == services
-    smart.embedder.wait(30)
+    present(smart.embedder).wait(30)
     body = run(smart, "health_check")
     assert (body["status"], body["services"]["embeddings"]) == ("healthy", "healthy")
     assert body["uptime"] > 0
@@ -116,11 +118,12 @@ def test_projects_have_unique_names_and_an_organisation(app: App, project: str) 
     assert refused(app, "create_project", name="x" * 256) == (-32602, "name")
     assert [one["name"] for one in run(app, "list_projects")["projects"]] == ["Big Plan", "Shop"]
     assert run(app, "list_projects", organization_id="local") == run(app, "list_projects")
-    for tool, more in (
+    calls: list[tuple[str, dict[str, Any]]] = [
         ("list_projects", {}),
         ("get_organization_info", {}),
         ("create_project", {"name": "y"}),
-    ):
+    ]
+    for tool, more in calls:
         assert refused(app, tool, organization_id="elsewhere", **more) == (
             -32004,
             "organization_id",
@@ -309,7 +312,7 @@ def test_topics_make_a_tree(app: App) -> None:
         assert body["field"] == field
 
 
-def _call(app):
+def _call(app: App) -> Call:
     return Call(Caller(), app.engine)
 
 
@@ -338,7 +341,7 @@ def test_the_documentation_is_found_by_section(app: App) -> None:
 
 
 def test_the_documentation_is_found_by_meaning_too(smart: App) -> None:
-    smart.embedder.wait(30)
+    present(smart.embedder).wait(30)
     run(smart, "search_lanonasis_docs", query="anything")
     body = run(smart, "search_lanonasis_docs", query="undo an accidental removal")
     assert "Found by words" not in str(body.get("warnings"))
@@ -349,13 +352,13 @@ def test_the_documentation_is_found_by_meaning_too(smart: App) -> None:
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory):
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     with thread(tmp_path_factory.mktemp("served")) as server:
         server.app.engine.remember(Caller(user="cleo"), note("Cleo likes figs.", id="m"))
         yield server
 
 
-def test_nothing_leaks_between_users_tenants_and_scopes(served) -> None:
+def test_nothing_leaks_between_users_tenants_and_scopes(served: Served) -> None:
     ann, bob, far = served.key("ann"), served.key("bob"), served.key("ann", "elsewhere")
     reader, admin = (
         served.key("ann", "local", "read"),
@@ -405,7 +408,9 @@ def test_nothing_leaks_between_users_tenants_and_scopes(served) -> None:
         ("intelligence_find_related", {"memory_id": "m"}),
     ],
 )
-def test_another_users_id_needs_an_admin_key(served, tool: str, more: dict[str, Any]) -> None:
+def test_another_users_id_needs_an_admin_key(
+    served: Served, tool: str, more: dict[str, Any]
+) -> None:
     answer = served.tool(tool, {"user_id": "cleo", **more}, served.key("bob"))
     assert (answer.status_code, answer.json()["code"], answer.json()["data"]["field"]) == (
         403,
@@ -416,7 +421,7 @@ def test_another_users_id_needs_an_admin_key(served, tool: str, more: dict[str, 
     assert served.tool(tool, {"user_id": "cleo", **more}, served.admin).status_code == 200
 
 
-def test_an_admin_sees_another_users_figures(served) -> None:
+def test_an_admin_sees_another_users_figures(served: Served) -> None:
     served.tool("create_memory", {"title": "t", "content": "c"}, served.key("dora"))
     assert served.tool("get_stats", {"user_id": "dora"}, served.admin).json()["total_memories"] == 1
 
@@ -432,7 +437,7 @@ CODES = {
 
 
 @pytest.mark.parametrize("code", CODES)
-def test_a_tool_error_has_its_documented_code_on_every_path(served, code: Any) -> None:
+def test_a_tool_error_has_its_documented_code_on_every_path(served: Served, code: Any) -> None:
     tool, arguments = CODES[code]
     key = served.key("ann")
     params = {"name": tool, "arguments": arguments}
@@ -465,7 +470,7 @@ def test_no_key_and_too_many_calls_have_their_codes(tmp_path: Path) -> None:
         )
 
 
-def test_the_protocols_own_codes_stay(served) -> None:
+def test_the_protocols_own_codes_stay(served: Served) -> None:
     key = served.key("ann")
     assert served.mcp("no/such", {}, key, "/mcp/lanonasis").json()["error"]["code"] == -32601
     unknown = served.mcp("tools/call", {"name": "nope", "arguments": {}}, key, "/mcp/lanonasis")

@@ -10,12 +10,15 @@ import pytest
 from mcp import Client, MCPError
 
 from memolith.doors.mcp.server import PAGE, MemolithServer
+from memolith.doors.mcp.start_answers import make_start_answers
 from memolith.errors import StoreCorrupt
 from memolith.tools.call import Call
 from memolith.tools.family import Family
 from memolith.tools.registry import Registry
 from memolith.tools.schema import Body
-from tests.demo_family import SAID, families, registry
+from tests.checked import answered, keyed, present
+from tests.demo_family import SAID, registry
+from tests.programs.pipes import HANDSHAKES, MODERN
 
 ERAS = pytest.mark.parametrize("mode", ["legacy", "auto"])
 
@@ -44,7 +47,7 @@ def a_big_family(count: int) -> Registry:
 
 
 @ERAS
-def test_tools_are_listed_in_their_order_with_schemas_and_annotations(mode) -> None:
+def test_tools_are_listed_in_their_order_with_schemas_and_annotations(mode: str) -> None:
     chosen = registry().choose("demo")
 
     async def work(client: Client) -> None:
@@ -72,7 +75,7 @@ def test_lists_say_how_long_they_hold() -> None:
 
 
 @ERAS
-def test_long_lists_come_in_pages_that_neither_overlap_nor_skip(mode) -> None:
+def test_long_lists_come_in_pages_that_neither_overlap_nor_skip(mode: str) -> None:
     chosen = a_big_family(2 * PAGE + 1)
 
     async def work(client: Client) -> None:
@@ -93,11 +96,11 @@ def test_long_lists_come_in_pages_that_neither_overlap_nor_skip(mode) -> None:
 
 
 @ERAS
-def test_a_server_declares_only_what_its_families_offer(mode) -> None:
+def test_a_server_declares_only_what_its_families_offer(mode: str) -> None:
     async def with_offers(client: Client) -> None:
         capabilities = client.server_capabilities
-        assert capabilities.prompts.list_changed
-        assert capabilities.resources.list_changed
+        assert present(capabilities.prompts).list_changed
+        assert present(capabilities.resources).list_changed
         assert capabilities.completions is not None
         assert client.instructions == "Notes to play with."
 
@@ -117,7 +120,9 @@ def test_a_server_declares_only_what_its_families_offer(mode) -> None:
 
 
 @ERAS
-def test_a_store_that_cannot_be_opened_is_told_by_each_call_and_the_list_is_served(mode) -> None:
+def test_a_store_that_cannot_be_opened_is_told_by_each_call_and_the_list_is_served(
+    mode: str,
+) -> None:
     def broken() -> Any:
         raise StoreCorrupt
 
@@ -125,7 +130,7 @@ def test_a_store_that_cannot_be_opened_is_told_by_each_call_and_the_list_is_serv
         assert (await client.list_tools()).tools
         failed = await client.call_tool("get_note", {"note_id": "one"})
         assert failed.is_error
-        assert json.loads(failed.content[0].text)["error"] == "store_corrupt"
+        assert json.loads(answered(failed))["error"] == "store_corrupt"
         with pytest.raises(MCPError, match="damaged"):
             await client.list_resources()
 
@@ -133,65 +138,61 @@ def test_a_store_that_cannot_be_opened_is_told_by_each_call_and_the_list_is_serv
 
 
 @ERAS
-def test_a_crash_is_told_without_its_text(mode) -> None:
+def test_a_crash_is_told_without_its_text(mode: str) -> None:
     async def work(client: Client) -> None:
         failed = await client.call_tool("fail", {"kind": "crash"})
         assert failed.is_error
-        assert "hunter2" not in failed.content[0].text
-        assert json.loads(failed.content[0].text)["error"] == "internal_error"
+        assert "hunter2" not in answered(failed)
+        assert json.loads(answered(failed))["error"] == "internal_error"
 
     with_client(registry().choose("all"), mode, work)
 
 
 @ERAS
 @pytest.mark.parametrize("key", ["", "x" * 201, 5])
-def test_a_bad_idempotency_key_is_refused(mode, key: str | int) -> None:
+def test_a_bad_idempotency_key_is_refused(mode: str, key: str | int) -> None:
     async def work(client: Client) -> None:
-        refused = await client.call_tool(
-            "add_note", {"text": "x"}, meta={"memolith/idempotency-key": key}
-        )
-        assert json.loads(refused.content[0].text)["field"] == "idempotency_key"
+        refused = await client.call_tool("add_note", {"text": "x"}, meta=keyed(key))
+        assert json.loads(answered(refused))["field"] == "idempotency_key"
 
     with_client(registry().choose("all"), mode, work)
 
 
 @ERAS
-def test_unknown_resources_and_prompts_are_faults_of_the_request(mode) -> None:
+def test_unknown_resources_and_prompts_are_faults_of_the_request(mode: str) -> None:
     async def work(client: Client) -> None:
-        for ask in (
-            lambda: client.read_resource("demo://note/zz"),
-            lambda: client.read_resource("other://x"),
-        ):
+        for uri in ("demo://note/zz", "other://x"):
             with pytest.raises(MCPError) as refused:
-                await ask()
+                await client.read_resource(uri)
             assert refused.value.code == (-32002 if mode == "legacy" else -32602)
-        for ask in (lambda: client.get_prompt("zz"), lambda: client.get_prompt("summary")):
+        for name in ("zz", "summary"):
             with pytest.raises(MCPError) as refused:
-                await ask()
+                await client.get_prompt(name)
             assert refused.value.code == -32602
 
     with_client(registry().choose("all"), mode, work)
 
 
 @ERAS
-def test_a_client_that_cannot_ask_its_user_is_told_so(mode) -> None:
+def test_a_client_that_cannot_ask_its_user_is_told_so(mode: str) -> None:
     async def work(client: Client) -> None:
         assert (await client.call_tool("wipe", {})).is_error
 
     with_client(registry().choose("all"), mode, work)
 
 
-def test_every_listed_family_is_prepared_and_the_file_is_the_same_each_time() -> None:
-    from scripts.prepared import render
-
-    file = render(families())
-    head, *answers = file.split(b"\n")
-    header = json.loads(head)
-    assert list(header["profiles"]) == [
-        name + tail for name in ("all", "demo", "coded", "chatgpt") for tail in ("", " read-only")
-    ]
-    assert render(families()) == file
-    for versions in header["profiles"].values():
-        for methods in versions.values():
-            for number in methods.values():
-                json.loads(answers[number])
+@pytest.mark.parametrize("profile", ["all", "demo", "coded", "chatgpt", "get_note,coded"])
+@pytest.mark.parametrize("read_only", [False, True])
+def test_the_start_answers_of_every_profile_are_json_and_the_same_each_time(
+    profile: str, read_only: bool
+) -> None:
+    chosen = registry().choose(profile, read_only=read_only)
+    answers = make_start_answers(chosen)
+    assert list(answers) == [*HANDSHAKES, MODERN]
+    assert make_start_answers(chosen) == answers
+    for results in answers.values():
+        tools = json.loads(results["tools/list"])["tools"]
+        assert [tool["name"] for tool in tools] == [tool.name for tool in chosen.tools]
+        for result in results.values():
+            assert b"\n" not in result
+            json.loads(result)

@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from memolith.domain.callers import Caller
 from memolith.errors import MemolithError, TooLarge, Unavailable
 from memolith.settings import Settings
 from memolith.tools.call import Call
+from tests.checked import body_of, error_of
 from tests.conftest import ME, At
 from tests.programs.children import Child, ask, cli, in_memory, scan, wait_for
 from tests.programs.served import Served, thread
@@ -38,7 +40,7 @@ def rows(heading: str) -> list[list[str]]:
 def run(app: App, tool: str, caller: Caller = ME, **arguments: Any) -> dict[str, Any]:
     outcome = app.registry.run(tool, arguments, Call(caller, app.engine))
     assert outcome.ok, outcome.body
-    return outcome.body
+    return body_of(outcome)
 
 
 def take(app: App, path: Path, caller: Caller = ME, name: str | None = None) -> str:
@@ -71,7 +73,8 @@ def query(
 def search(app: App, *parts: Any, caller: Caller = ME, **named: Any) -> list[dict[str, Any]]:
     found = run(app, "search_memory", caller, **query(*parts, **named))["result"]
     assert found["n"] == len(found["results"])
-    return found["results"]
+    results: list[dict[str, Any]] = found["results"]
+    return results
 
 
 def names(app: App, *parts: Any, **named: Any) -> list[str]:
@@ -304,7 +307,7 @@ def test_only_the_owner_sees_a_file(app: App, tmp_path: Path) -> None:
         ("reread_file", {"memory_id": id}),
     ):
         outcome = app.registry.run(tool, arguments, Call(OTHER, app.engine))
-        assert outcome.error.status == 404
+        assert error_of(outcome).status == 404
     with pytest.raises(MemolithError), app.engine.documents.stored(OTHER, id):
         pass
     with app.engine.documents.stored(ME, id) as (name, path):
@@ -315,7 +318,7 @@ def test_a_document_that_is_no_file_is_not_shown_as_one(app: App) -> None:
     id = run(app, "remember", kind="document", content="The zebra is striped.")["id"]
     for tool in ("show_file", "delete_file", "reread_file"):
         outcome = app.registry.run(tool, {"memory_id": id}, Call(ME, app.engine))
-        assert outcome.error.status == 404
+        assert error_of(outcome).status == 404
 
 
 def test_a_stored_file_keeps_its_base_name_whatever_path_came_with_it(
@@ -441,7 +444,7 @@ def test_an_empty_field_follows_from_the_others_and_nothing_at_all_is_refused(
     ):
         assert names(app, **parts) == ["zebra.txt"]
     outcome = app.registry.run("search_memory", query(" "), Call(ME, app.engine))
-    assert (outcome.error.status, outcome.body["field"]) == (400, "parsed_query")
+    assert (error_of(outcome).status, outcome.body["field"]) == (400, "parsed_query")
     less = query("zebra")
     del less["parsed_query"]["bm25_keywords"]
     outcome = app.registry.run("search_memory", less, Call(ME, app.engine))
@@ -486,7 +489,7 @@ def test_fetch_gives_a_plain_map_and_names_unknown_ids_in_a_warning(app: App) ->
     assert body[id]["summary"].startswith("Table Sales 2024!A1:F201: 200 rows")
     assert run(app, "fetch_memory", memory_ids=[f"memolith://item/{id}"]).keys() == {id}
     outcome = app.registry.run("fetch_memory", {"memory_ids": ["ds-nope"]}, Call(ME, app.engine))
-    assert (outcome.error.status, outcome.body["field"]) == (404, "memory_ids")
+    assert (error_of(outcome).status, outcome.body["field"]) == (404, "memory_ids")
 
 
 def test_lists_of_files_and_of_chunks_have_pages(app: App, tmp_path: Path) -> None:
@@ -506,7 +509,7 @@ def test_lists_of_files_and_of_chunks_have_pages(app: App, tmp_path: Path) -> No
 
 
 @pytest.fixture
-def bucket(monkeypatch: pytest.MonkeyPatch):
+def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """A server on this machine that speaks S3, and a bucket there."""
     server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
     server.start()
@@ -523,7 +526,7 @@ def bucket(monkeypatch: pytest.MonkeyPatch):
     server.stop()
 
 
-def test_files_lie_in_a_bucket_where_that_is_chosen(bucket, tmp_path: Path) -> None:
+def test_files_lie_in_a_bucket_where_that_is_chosen(bucket: Any, tmp_path: Path) -> None:
     app = open_app(
         Settings(
             data=tmp_path / "data", embedder="none", files="s3://zoo/papers", runner_preload=()
@@ -551,13 +554,13 @@ def test_files_lie_in_a_bucket_where_that_is_chosen(bucket, tmp_path: Path) -> N
 
 
 def test_a_file_that_is_gone_and_a_bucket_that_is_not_there_are_told_plainly(
-    bucket, tmp_path: Path
+    bucket: Any, tmp_path: Path
 ) -> None:
     app = open_app(Settings(data=tmp_path / "data", embedder="none", files="s3://zoo"))
     id = take(app, path := write(tmp_path, "a.txt", "The zebra is striped."))
     bucket.objects.all().delete()
     outcome = app.registry.run("reread_file", {"memory_id": id}, Call(ME, app.engine))
-    assert (outcome.error.status, outcome.error.message) == (
+    assert (error_of(outcome).status, error_of(outcome).message) == (
         404,
         "The stored file is not there any more.",
     )
@@ -607,13 +610,13 @@ def upload(
 
 
 @pytest.fixture
-def served(tmp_path: Path):
+def served(tmp_path: Path) -> Iterator[Served]:
     with thread(tmp_path / "data", file_bytes=1_000_000) as made:
         made.app.address = made.url
         yield made
 
 
-def test_an_upload_is_kept_and_found_and_its_address_works_without_a_key(served) -> None:
+def test_an_upload_is_kept_and_found_and_its_address_works_without_a_key(served: Served) -> None:
     answer = upload(served, FILES / "book.xlsx")
     assert answer.status_code == 200, answer.text
     assert answer.json()["sheet_names"][0] == "Sales 2024"
@@ -629,7 +632,9 @@ def test_an_upload_is_kept_and_found_and_its_address_works_without_a_key(served)
     assert got.headers["x-content-type-options"] == "nosniff"
 
 
-def test_an_address_that_was_changed_or_is_over_gives_nothing(served, tmp_path: Path) -> None:
+def test_an_address_that_was_changed_or_is_over_gives_nothing(
+    served: Served, tmp_path: Path
+) -> None:
     ids = [upload(served, FILES / name).json()["id"] for name in ("notes.md", "data.csv")]
     url = run(served.app, "fetch_memory", memory_ids=ids)[ids[0]]["presigned_url"]
     other = run(served.app, "fetch_memory", memory_ids=ids)[ids[1]]["presigned_url"]
@@ -649,7 +654,7 @@ def test_an_address_that_was_changed_or_is_over_gives_nothing(served, tmp_path: 
     assert httpx2.get(url).status_code == 404
 
 
-def test_a_bad_upload_is_refused_and_leaves_no_trace(served, tmp_path: Path) -> None:
+def test_a_bad_upload_is_refused_and_leaves_no_trace(served: Served, tmp_path: Path) -> None:
     large = tmp_path / "large.txt"
     large.write_bytes(b"zebra " * 200_000)
     key = {"Authorization": f"Bearer {served.key()}"}
@@ -665,14 +670,15 @@ def test_a_bad_upload_is_refused_and_leaves_no_trace(served, tmp_path: Path) -> 
     assert httpx2.post(post, content=parts(), headers=key | form).status_code == 413
     torn = b'--x\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\nzebra'
     two = [("file", ("a.txt", b"one")), ("file", ("b.txt", b"two"))]
-    for request in (
+    requests: list[dict[str, Any]] = [
         {"content": b"zebra"},
         {"json": {}},
         {"content": torn, "headers": form},
         {"files": two},
         {"data": {"file": "zebra"}},
         {"files": {"file": ("a.txt", b"")}},
-    ):
+    ]
+    for request in requests:
         answer = httpx2.post(post, **{**request, "headers": key | request.get("headers", {})})
         assert (answer.status_code, answer.json()["field"]) == (400, "file"), request
     assert httpx2.post(post, files={"file": ("a.txt", b"zebra")}).status_code == 401

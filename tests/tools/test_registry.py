@@ -21,6 +21,7 @@ from memolith.tools.registry import Registry
 from memolith.tools.schema import Body
 from memolith.tools.shape_notation import shape
 from memolith.tools.signature import Actions
+from tests.checked import error_of, present
 from tests.demo_family import ERRORS, families, registry
 
 ENGINE: Any = None
@@ -79,7 +80,7 @@ def test_schemas_are_valid_flat_and_without_titles(tool: Any) -> None:
 def test_a_result_fits_its_schema_and_the_arguments_theirs(
     name: str, arguments: dict[str, Any]
 ) -> None:
-    tool = DEMO.find(name)
+    tool = present(DEMO.find(name))
     jsonschema.validate(arguments, tool.input_schema)
     outcome = run(name, arguments)
     assert outcome.ok, outcome.body
@@ -160,7 +161,7 @@ def test_nesting_without_end_is_refused() -> None:
 
 def test_null_stands_for_an_optional_argument_that_was_left_out() -> None:
     assert run("list_notes", {"order": None}).body == run("list_notes", {}).body
-    assert DEMO.find("list_notes").input_schema["properties"]["order"]["type"] == "string"
+    assert present(DEMO.find("list_notes")).input_schema["properties"]["order"]["type"] == "string"
 
 
 def test_an_empty_addition_is_left_out_of_the_result_and_a_null_stays() -> None:
@@ -249,10 +250,8 @@ def test_an_unknown_profile_is_refused_with_the_families_named(profile: str) -> 
 
 
 def test_a_tool_outside_the_profile_cannot_be_run() -> None:
-    assert (
-        DEMO.choose("demo", read_only=True).run("add_note", {"text": "x"}, call()).error.status
-        == 404
-    )
+    outcome = DEMO.choose("demo", read_only=True).run("add_note", {"text": "x"}, call())
+    assert error_of(outcome).status == 404
 
 
 def test_two_tools_of_one_name_are_refused() -> None:
@@ -261,10 +260,11 @@ def test_two_tools_of_one_name_are_refused() -> None:
 
 
 def test_action_tools_publish_one_flat_object() -> None:
-    tool = DEMO.find("saved_prompts")
+    tool = present(DEMO.find("saved_prompts"))
     assert list(tool.input_schema["properties"]) == ["action", "name", "text", "limit"]
     assert tool.input_schema["required"] == ["action"]
     assert tool.input_schema["properties"]["action"]["enum"] == ["save", "list"]
+    assert isinstance(tool.signature, Actions)
     assert {name: action.effect for name, action in tool.signature.actions.items()} == {
         "save": "writes",
         "list": "reads",

@@ -26,6 +26,7 @@ from memolith.sandbox.syscalls import (
 )
 from memolith.settings import Settings, load
 from memolith.tools.call import Call
+from tests.checked import body_of, error_of, present
 from tests.conftest import ME
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="code runs on Linux only")
@@ -61,7 +62,7 @@ def opened(tmp_path: Path) -> Iterator[Any]:
 def create(app: App, caller: Caller = ME) -> str:
     outcome = app.registry.run("create_memory_code_runner", {}, Call(caller, app.engine))
     assert outcome.ok, outcome.body
-    return outcome.body["result"]["executor_id"]
+    return str(body_of(outcome)["result"]["executor_id"])
 
 
 def run(app: App, executor: str, code: str) -> dict[str, Any]:
@@ -69,13 +70,13 @@ def run(app: App, executor: str, code: str) -> dict[str, Any]:
         "run_memory_code", {"executor_id": executor, "code": code}, Call(ME, app.engine)
     )
     assert outcome.ok, outcome.body
-    return outcome.body["result"]
+    result: dict[str, Any] = body_of(outcome)["result"]
+    return result
 
 
 def refused(app: App, tool: str, caller: Caller = ME, **arguments: str) -> MemolithError:
     outcome = app.registry.run(tool, arguments, Call(caller, app.engine))
-    assert not outcome.ok
-    return outcome.error
+    return error_of(outcome)
 
 
 def test_a_runner_keeps_its_variables_and_answers_in_the_documented_envelope(opened: Any) -> None:
@@ -329,7 +330,7 @@ def test_no_process_and_no_folder_outlives_its_server(tmp_path: Path, opened: An
         stdout=subprocess.PIPE,
         text=True,
     )
-    pids = json.loads(server.stdout.readline())
+    pids = json.loads(present(server.stdout).readline())
     assert len(pids) == 2
     server.send_signal(signal.SIGKILL)
     server.communicate()

@@ -3,6 +3,7 @@
 import json
 import shutil
 import subprocess
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from memolith.bootstrap import App
 from memolith.domain.callers import Caller
 from memolith.tools.call import Call
+from tests.checked import body_of, error_of, present
 from tests.conftest import ME, note
 from tests.programs.served import Served, thread
 from tests.stores import each_store
@@ -28,10 +30,11 @@ def run(app: App, tool: str, caller: Caller = ME, **arguments: Any) -> dict[str,
     outcome = app.registry.run(tool, arguments, Call(caller, app.engine))
     assert outcome.ok, outcome.body
     if not tool.startswith("memory_"):
-        return outcome.body
+        return body_of(outcome)
     assert outcome.body["success"] is True
     assert outcome.body["error"] is None
-    return outcome.body["data"]
+    data: dict[str, Any] = body_of(outcome)["data"]
+    return data
 
 
 def refused(app: App, tool: str, **arguments: Any) -> tuple[int, str]:
@@ -40,13 +43,13 @@ def refused(app: App, tool: str, **arguments: Any) -> tuple[int, str]:
     assert not outcome.ok, outcome.body
     assert outcome.body.keys() == {"success", "data", "error"}
     assert (outcome.body["success"], outcome.body["data"]) == (False, None)
-    return outcome.error.status, outcome.body["error"]
+    return error_of(outcome).status, body_of(outcome)["error"]
 
 
 def store(app: App, label: str, *texts: str, **more: Any) -> str:
     """The id of a new conversation in which two take turns."""
     said = [{"role": ("user", "assistant")[n % 2], "content": text} for n, text in enumerate(texts)]
-    return run(app, "memory_store", label=label, messages=said, **more)["conversation_id"]
+    return str(run(app, "memory_store", label=label, messages=said, **more)["conversation_id"])
 
 
 def found(app: App, query: str, **more: Any) -> list[str]:
@@ -352,7 +355,7 @@ def test_a_search_that_cannot_be_done_is_an_error_and_not_an_empty_list(app: App
 
 
 def test_scores_are_calibrated_and_better_for_what_fits_better(smart: App) -> None:
-    assert smart.embedder.wait(60)
+    assert present(smart.embedder).wait(60)
     store(smart, "Auth", "We decided to use OAuth 2.0 with JWT tokens for the login.")
     store(smart, "Garden", "The tomatoes need more water in July.")
     smart.do_upkeep()
@@ -745,14 +748,14 @@ def test_a_deleted_conversation_is_gone_and_can_be_restored(app: App) -> None:
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory):
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     with thread(tmp_path_factory.mktemp("served")) as server:
         yield server
 
 
 def over_curl(server: Served, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
     if shutil.which("curl") is None:
-        return server.tool(tool, arguments).json()
+        return dict(server.tool(tool, arguments).json())
     ran = subprocess.run(
         [
             "curl",
@@ -771,7 +774,7 @@ def over_curl(server: Served, tool: str, arguments: dict[str, Any]) -> dict[str,
         check=True,
         timeout=60,
     )
-    return json.loads(ran.stdout)
+    return dict(json.loads(ran.stdout))
 
 
 @pytest.mark.stores("sqlite")
@@ -784,7 +787,7 @@ def test_the_three_documented_workflows(tmp_path: Path, way: Any) -> None:
         def ask(tool: str, **arguments: Any) -> dict[str, Any]:
             body = way(server, tool, arguments)
             assert body["success"] is True, body
-            return body["data"]
+            return dict(body["data"])
 
         # Store and retrieve.
         made = ask(
@@ -843,7 +846,7 @@ def test_the_three_documented_workflows(tmp_path: Path, way: Any) -> None:
     ],
 )
 def test_rest_answers_with_the_documented_status_and_always_with_the_envelope(
-    served, key: str | None, body: bytes, status: int
+    served: Served, key: str | None, body: bytes, status: int
 ) -> None:
     answer = served.ask(
         "POST", "/mcp/tools/memory_search", served.admin if key == "admin" else key, body
@@ -854,7 +857,7 @@ def test_rest_answers_with_the_documented_status_and_always_with_the_envelope(
 
 
 @pytest.mark.stores("sqlite")
-def test_an_unknown_conversation_is_404_with_a_json_body(served) -> None:
+def test_an_unknown_conversation_is_404_with_a_json_body(served: Served) -> None:
     answer = served.tool("memory_get_context", {"conversation_id": NOBODY})
     assert answer.status_code == 404
     assert answer.json()["error"]

@@ -209,7 +209,7 @@ def test_without_a_query_memories_are_listed_in_pages_that_neither_overlap_nor_s
     app: App, query: str | None
 ) -> None:
     ids = [capture(app, f"Number {n}", "progress" if n % 2 else "apis") for n in range(9)]
-    asked = {} if query is None else {"query": query}
+    asked: dict[str, Any] = {} if query is None else {"query": query}
     assert found(app, **asked) == ids[::-1]
     assert [
         id for offset in (0, 4, 8) for id in found(app, **asked, limit=4, offset=offset)
@@ -341,12 +341,13 @@ def test_what_lanonasis_writes_is_a_capture_too_and_the_other_way_round(app: App
 
 
 def test_empty_and_unknown_arguments_are_refused_by_name(app: App) -> None:
-    for code, field, arguments in [
+    refusals: list[tuple[int, str, dict[str, Any]]] = [
         (-32602, "content", {"content": "", "namespace": "config"}),
         (-32608, "content", {"content": " \n", "namespace": "config"}),
         (-32602, "agent_id", {"content": "x", "namespace": "config", "agent_id": "a" * 61}),
         (-32608, "tags", {"content": "x", "namespace": "config", "tags": [" "]}),
-    ]:
+    ]
+    for code, field, arguments in refusals:
         assert refused(app, "capture", **arguments)[:2] == (code, field)
     assert refused(app, "recall", filter="ns:decisions colour:red")[1] == "filter"
     assert refused(app, "recall", limit=1001)[1] == "limit"

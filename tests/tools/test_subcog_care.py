@@ -4,6 +4,7 @@ import os
 import random
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,13 @@ import pytest
 from bench.consolidate import planted, run_all
 
 from memolith.adapters.git import checkout
+from memolith.analysts.builtin import BuiltinAnalyst
 from memolith.bootstrap import App, open_app
 from memolith.domain.callers import Audience, Caller
 from memolith.domain.items import Draft, Patch
+from memolith.ports.repository import Checkout
 from memolith.tools.call import Call
+from tests.checked import body_of, present
 from tests.conftest import ME, At, note
 from tests.stores import each_store
 from tests.tools.subcog_calls import capture, found, refused, run
@@ -72,6 +76,10 @@ def local(app: App, tool: str, **arguments: Any) -> dict[str, Any]:
 # The repository, as its files tell
 
 
+def found_checkout(path: Path) -> Checkout:
+    return present(checkout(path))
+
+
 @pytest.mark.parametrize(
     ("url", "project"),
     [
@@ -89,7 +97,7 @@ def local(app: App, tool: str, **arguments: Any) -> dict[str, Any]:
 def test_the_project_is_the_address_of_the_remote_without_what_differs_between_machines(
     tmp_path: Path, url: Any, project: str
 ) -> None:
-    found = checkout(repository(tmp_path / "here", url))
+    found = found_checkout(repository(tmp_path / "here", url))
     assert (found.project, found.branch, found.path) == (project, "main", str(tmp_path / "here"))
 
 
@@ -97,14 +105,15 @@ def test_the_first_remote_counts_unless_one_is_called_origin_and_without_any_the
     tmp_path: Path,
 ) -> None:
     folder = repository(tmp_path / "tools", "")
-    assert checkout(folder).project.startswith("tools-")
+    assert found_checkout(folder).project.startswith("tools-")
     assert (
-        checkout(folder).project != checkout(repository(tmp_path / "other" / "tools", "")).project
+        found_checkout(folder).project
+        != found_checkout(repository(tmp_path / "other" / "tools", "")).project
     )
     git(folder, "remote", "add", "upstream", "https://example.com/up/tools")
-    assert checkout(folder).project == "example.com/up/tools"
+    assert found_checkout(folder).project == "example.com/up/tools"
     git(folder, "remote", "add", "origin", "https://example.com/me/tools")
-    assert checkout(folder).project == "example.com/me/tools"
+    assert found_checkout(folder).project == "example.com/me/tools"
 
 
 def test_branches_are_found_loose_packed_unborn_remote_and_in_worktrees(tmp_path: Path) -> None:
@@ -120,19 +129,19 @@ def test_branches_are_found_loose_packed_unborn_remote_and_in_worktrees(tmp_path
     git(folder, "branch", "loose/two")
     git(folder, "worktree", "add", "-q", str(tmp_path / "tree"), "-b", "in-tree")
     (tmp_path / "tree" / "deep").mkdir()
-    tree = checkout(tmp_path / "tree" / "deep")
+    tree = found_checkout(tmp_path / "tree" / "deep")
     assert (tree.branch, tree.path, tree.project) == (
         "in-tree",
         str(tmp_path / "tree"),
-        checkout(folder).project,
+        found_checkout(folder).project,
     )
-    every = {"main", "packed/one", "loose/two", "in-tree", "away"}
-    assert tree.branches() == checkout(folder).branches() == every
+    every = frozenset({"main", "packed/one", "loose/two", "in-tree", "away"})
+    assert tree.branches() == found_checkout(folder).branches() == every
     git(folder, "checkout", "-q", "--orphan", "unborn")
-    assert checkout(folder).branch == "unborn"
-    assert checkout(folder).branches() == every | {"unborn"}
+    assert found_checkout(folder).branch == "unborn"
+    assert found_checkout(folder).branches() == every | {"unborn"}
     git(folder, "checkout", "-q", "--detach", "main")
-    assert checkout(folder).branch is None
+    assert found_checkout(folder).branch is None
 
 
 def test_where_no_repository_can_be_read_there_is_none(tmp_path: Path) -> None:
@@ -141,7 +150,7 @@ def test_where_no_repository_can_be_read_there_is_none(tmp_path: Path) -> None:
     assert checkout(tmp_path) is None
     folder = repository(tmp_path / "new")
     (folder / ".git" / "reftable").mkdir()
-    assert checkout(folder).branches() is None
+    assert found_checkout(folder).branches() is None
 
 
 # What a capture takes from it
@@ -322,7 +331,7 @@ def test_gc_without_a_repository_and_with_bad_ages_is_refused(app: App, widgets:
     assert refused(app, "gc")[:2] == (-32608, "branch")
     assert refused(app, "gc", purge=True, older_than="soon")[:2] == (-32608, "older_than")
     outcome = app.registry.run("subcog_gc", {"older_than": "3d"}, Call(ME, app.engine, local=True))
-    assert outcome.body["data"]["field"] in ("branch", "older_than")
+    assert body_of(outcome)["data"]["field"] in ("branch", "older_than")
 
 
 # Reindexing and the rest
@@ -344,7 +353,7 @@ def test_a_reindex_counts_the_memories_and_leaves_them_as_they_are(
         outcome = app.registry.run(
             "subcog_reindex", {"repo_path": str(path)}, Call(ME, app.engine, local=True)
         )
-        assert outcome.body["data"]["field"] == "repo_path"
+        assert body_of(outcome)["data"]["field"] == "repo_path"
     app.close()
 
 
@@ -469,13 +478,14 @@ def test_planted_duplicates_are_found_and_no_contradiction_is_merged(smart: App)
 def test_an_endpoint_writes_the_merged_text_unless_it_changes_a_fact(
     app: App, tmp_path: Path
 ) -> None:
-    class Scribe:
+    class Scribe(BuiltinAnalyst):
         name = "http/scribe"
 
         def __init__(self, answer: str) -> None:
+            super().__init__()
             self.answer = answer
 
-        def rewrite(self, task: str, texts: list[str]) -> str:
+        def rewrite(self, task: str, texts: Sequence[str]) -> str:
             return self.answer
 
     for n in range(2):
@@ -533,7 +543,7 @@ def test_each_part_of_enriching_can_be_left_out(app: App) -> None:
 
 def read(app: App, path: str) -> Any:
     subcog = next(family for family in app.registry.families if family.name == "subcog")
-    return subcog.resources.read(Call(ME, app.engine), f"subcog://{path}")
+    return present(subcog.resources).read(Call(ME, app.engine), f"subcog://{path}")
 
 
 def test_memories_are_resources_by_id_urn_namespace_topic_and_search(app: App) -> None:
@@ -577,14 +587,14 @@ def test_memories_are_resources_by_id_urn_namespace_topic_and_search(app: App) -
 def test_resources_are_listed_templated_completed_and_missing_ones_refused(app: App) -> None:
     capture(app, "x", tags=["rust", "ruby", "go"])
     subcog = next(family for family in app.registry.families if family.name == "subcog")
-    offers, call = subcog.resources, Call(ME, app.engine)
+    offers, call = present(subcog.resources), Call(ME, app.engine)
     assert all(read(app, one.uri.removeprefix("subcog://")) for one in offers.listed(call))
     assert "subcog://topics/{topic}" in [one.uri for one in offers.templates]
-    assert subcog.prompts.complete(call, "subcog://topics/{topic}", "topic", "ru") == [
+    assert present(subcog.prompts).complete(call, "subcog://topics/{topic}", "topic", "ru") == [
         "ruby",
         "rust",
     ]
-    assert subcog.prompts.complete(call, "subcog://_/{namespace}", "namespace", "de") == [
+    assert present(subcog.prompts).complete(call, "subcog://_/{namespace}", "namespace", "de") == [
         "decisions"
     ]
     assert offers.address == "subcog://"

@@ -10,6 +10,7 @@ import pytest
 from memolith.bootstrap import App
 from memolith.domain.callers import Caller
 from memolith.tools.call import Call
+from tests.checked import body_of
 from tests.conftest import ME, note
 from tests.stores import each_store
 
@@ -37,7 +38,7 @@ def ask(app: App, tool: str, caller: Caller = ME, **arguments: Any) -> dict[str,
     found = app.registry.find(f"subcog_{tool}")
     assert found is not None
     jsonschema.validate(outcome.body, found.output_schema)
-    return outcome.body
+    return body_of(outcome)
 
 
 def refused(app: App, tool: str, **arguments: Any) -> tuple[int, str]:
@@ -48,7 +49,8 @@ def refused(app: App, tool: str, **arguments: Any) -> tuple[int, str]:
     assert not outcome.ok, outcome.body
     with app.store.reading(None) as rows:
         assert rows.last_seq(ME.tenant) == before
-    return outcome.body["code"], outcome.body["data"]["field"]
+    body = body_of(outcome)
+    return body["code"], body["data"]["field"]
 
 
 def make(app: App, *names: str, type: str = "Technology", caller: Caller = ME) -> list[str]:
@@ -261,7 +263,7 @@ def test_merge_shows_first_and_then_does_exactly_that(app: App) -> None:
     tie(app, "Maria", "Postgres")
     tie(app, "Postgres", "PG", "RelatesTo")
     moved = tie(app, "PG", "Maria", "Created", properties={"n": 1}, valid_from="2020-01-01")
-    asked = {
+    asked: dict[str, Any] = {
         "action": "merge",
         "entity_ids": ["Postgres", "PG", "PostgreSQL"],
         "canonical_name": "PostgreSQL",
@@ -447,7 +449,7 @@ def test_infer_reads_what_memories_state_and_gives_the_sentence(app: App) -> Non
 
 def test_infer_takes_shared_mentions_as_a_hint_that_grows(app: App) -> None:
     make(app, "Kafka", "Redis")
-    pair = {"action": "infer", "entity_ids": ["Kafka", "Redis"]}
+    pair: dict[str, Any] = {"action": "infer", "entity_ids": ["Kafka", "Redis"]}
     refers(app, "Kafka was slow on Monday while Redis was full.")
     assert ask(app, "relationships", **pair)["relationships"] == []
     (weak,) = ask(app, "relationships", **pair, min_confidence=0.5)["relationships"]
@@ -654,12 +656,13 @@ def test_every_reading_of_the_graph_can_be_of_the_past(app: App) -> None:
         ["A", "B", "C"],
         [],
     )
-    for tool, more in (
+    calls: list[tuple[str, dict[str, Any]]] = [
         ("relationships", {"action": "list"}),
         ("relationships", {"action": "list", "entity_id": b}),
         ("graph", {"operation": "visualize"}),
         ("graph", {"operation": "visualize", "entity_id": b}),
-    ):
+    ]
+    for tool, more in calls:
         assert ask(app, tool, **more, as_of=then)["relationship_count"] == 2
         assert ask(app, tool, **more, as_of=then, valid_at="2018-01-01")["relationship_count"] == 1
     assert (

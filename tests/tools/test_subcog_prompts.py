@@ -7,6 +7,7 @@ from typing import Any
 
 import anyio
 import pytest
+from mcp import types
 from mcp.client import Client
 from mcp.shared.exceptions import MCPError
 
@@ -15,19 +16,21 @@ from memolith.domain.callers import Audience, Caller
 from memolith.doors.mcp.server import MemolithServer
 from memolith.engine.prompt_templates import LONGEST
 from memolith.tools.call import Call
+from memolith.tools.signature import Actions
+from tests.checked import body_of, present, text_of
 from tests.conftest import ME, note
 from tests.stores import each_store
 
 pytestmark = each_store
 HERE = replace(ME, project="github.com/acme/widgets")
-REVIEW = {
+REVIEW: dict[str, Any] = {
     "name": "code-review",
     "description": "Comprehensive code review",
     "domain": "project",
     "content": "Review {{file}} for:\n- {{issue_type}} issues\n- Best practices",
     "tags": ["review", "quality"],
 }
-RESULTS = {
+RESULTS: dict[str, Any] = {
     "name": "search-results",
     "description": "Format search results for display",
     "domain": "user",
@@ -40,7 +43,7 @@ def run(
 ) -> dict[str, Any]:
     outcome = app.registry.run(tool, {"action": action, **arguments}, Call(caller, app.engine))
     assert outcome.ok, outcome.body
-    return outcome.body
+    return body_of(outcome)
 
 
 def prompts(app: App, action: str, caller: Caller = HERE, **arguments: Any) -> dict[str, Any]:
@@ -55,7 +58,7 @@ def refused(app: App, tool: str, caller: Caller = HERE, **arguments: Any) -> tup
     """The code, the field and the words of an error."""
     with app.store.reading(None) as rows:
         before = rows.last_seq(ME.tenant)
-    body = app.registry.run(tool, arguments, Call(caller, app.engine)).body
+    body = body_of(app.registry.run(tool, arguments, Call(caller, app.engine)))
     with app.store.reading(None) as rows:
         assert rows.last_seq(ME.tenant) == before
     return body["code"], body["data"].get("field", ""), body["message"]
@@ -313,9 +316,11 @@ def test_a_retried_save_returns_the_first_result(app: App) -> None:
 
 def test_the_old_tools_equal_the_actions(app: App) -> None:
     found = app.registry.by_name
-    for action, signature in found["subcog_prompts"].signature.actions.items():
+    actions = found["subcog_prompts"].signature
+    assert isinstance(actions, Actions)
+    for action, signature in actions.actions.items():
         old = found[f"prompt_{action}"]
-        assert (old.shape.input_schema, old.shape.output_schema) == (
+        assert (old.signature.input_schema, old.signature.output_schema) == (
             signature.input_schema,
             signature.output_schema,
         )
@@ -331,11 +336,11 @@ def test_the_old_tools_equal_the_actions(app: App) -> None:
         ("save", {"name": "Bad", "content": "x"}),
     ]
     answers = []
-    for caller, old in ((HERE, True), (replace(HERE, tenant="other"), False)):
+    for caller, by_old_name in ((HERE, True), (replace(HERE, tenant="other"), False)):
         bodies = [
             app.registry.run(
-                f"prompt_{action}" if old else "subcog_prompts",
-                given if old else {"action": action, **given},
+                f"prompt_{action}" if by_old_name else "subcog_prompts",
+                given if by_old_name else {"action": action, **given},
                 Call(caller, app.engine),
             ).body
             for action, given in steps
@@ -403,7 +408,7 @@ def test_every_parameter_of_render_matters(app: App) -> None:
         name="show",
         content="{{x}}|{{#each memories}}{{memory.content}}/{{/each}}|{{total_count}}",
     )
-    given = {"name": "show", "query": "authentication", "variables": {"x": "y"}}
+    given: dict[str, Any] = {"name": "show", "query": "authentication", "variables": {"x": "y"}}
     assert templates(app, "render", **given)["rendered"].endswith("|2")
     assert templates(app, "render", **given, limit=1)["rendered"].endswith("|1")
     assert templates(app, "render", name="show", variables={"x": "y"})["rendered"] == "y||0"
@@ -445,7 +450,7 @@ def test_memories_have_their_fields_and_statistics(app: App) -> None:
 def test_json_and_xml_are_parsed_by_real_parsers_and_escaped(app: App) -> None:
     memories(app)
     templates(app, "save", **RESULTS)
-    given = {
+    given: dict[str, Any] = {
         "name": "search-results",
         "query": "patterns log token",
         "limit": 1,
@@ -528,19 +533,19 @@ def test_saved_prompts_are_prompts_of_the_client_with_arguments_and_completions(
             )
             (listed,) = (await client.list_prompts()).prompts
             assert (listed.name, listed.description) == ("ask", "Asks.")
-            assert [(one.name, one.required or False) for one in listed.arguments] == [
+            assert [(one.name, one.required or False) for one in present(listed.arguments)] == [
                 ("who", False),
                 ("namespace", True),
                 ("why", False),
             ]
-            assert listed.arguments[0].description == "A name."
+            assert present(listed.arguments)[0].description == "A name."
             got = await client.get_prompt("ask", {"namespace": "apis", "why": "so"})
-            assert got.messages[0].content.text == "you in apis: so"
+            assert text_of(got.messages[0].content) == "you in apis: so"
             with pytest.raises(MCPError, match="namespace"):
                 await client.get_prompt("ask")
             with pytest.raises(MCPError, match="Unknown prompt"):
                 await client.get_prompt("nope")
-            reference = {"type": "ref/prompt", "name": "ask"}
+            reference = types.PromptReference(name="ask")
             for name, value, wanted in (
                 ("who", "", ["you"]),
                 ("who", "x", []),

@@ -1,5 +1,6 @@
 """The command `memolith`; it imports only what the command at hand needs."""
 
+import os
 import sys
 from getopt import GetoptError, getopt
 
@@ -32,19 +33,28 @@ def main(arguments: list[str] | None = None) -> int:
 
         return run(arguments)
     # The quick front alone; the app and the SDK follow once it has answered.
+    from memolith.doors.mcp.start_cache import StartCache
     from memolith.doors.mcp.stdio_front import serve
+    from memolith.paths import cache_folder
+
+    profile = chosen.get("--tools", "all")
+    read_only = "--read-only" in chosen
+    cache = StartCache(cache_folder(chosen.get("--data")), profile, read_only)
 
     def opened() -> "App":
         # Only now, after the list of tools is answered.
         from memolith.bootstrap import App
         from memolith.settings import load
 
-        return App(
-            load({"data": chosen.get("--data"), "repo": chosen.get("--repo")}), background=True
-        )
+        settings = load({"data": chosen.get("--data"), "repo": chosen.get("--repo")})
+        folder = cache_folder(str(settings.data))
+        if os.path.normpath(cache.folder) != os.path.normpath(folder):
+            # A configuration file names another data folder, and this one must stay as it is.
+            cache.disable()
+        return App(settings, background=True)
 
     try:
-        serve(opened, chosen.get("--tools", "all"), read_only="--read-only" in chosen)
+        serve(opened, cache, profile, read_only=read_only)
     except KeyboardInterrupt:
         return 130
     except MemolithError as error:

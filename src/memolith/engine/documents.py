@@ -24,7 +24,7 @@ from memolith.ports.blobs import Blobs
 from memolith.ports.cipher import Cipher
 from memolith.ports.sandbox import Bounds, Sandbox
 
-TASK, SPACE, CONTEXT = "memolith.readers.documents:read", "files", "the address of a file"
+TASK, SPACE, CONTEXT = "memolith.readers.reading:read", "files", "the address of a file"
 FILES = Filter(kinds=("document",), namespaces=(SPACE,))
 
 

@@ -23,6 +23,7 @@ from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.subscriptions import InMemorySubscriptionBus
+from mcp_types import SERVER_INFO_META_KEY
 from starlette.applications import Starlette
 from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
@@ -379,7 +380,6 @@ def mcp_doors(
 ) -> dict[str, McpDoor]:
     """MCP by path; their managers are to be run in the lifespan of the whole app."""
     bus, doors = InMemorySubscriptionBus(), dict[str, McpDoor]()
-    described = frames.description(frames.prepared_answers(frames.PREPARED, "all", read_only))
     for name in ("all", *(family.name for family in registry.families if family.listed_over_mcp)):
         chosen = registry.choose(name, read_only=read_only)
         server = MemolithServer(chosen, engine, codes=name != "all", bus=bus)
@@ -387,6 +387,7 @@ def mcp_doors(
             server, stateless=stateless, max_request_body_size=most_body_bytes
         )
         # The other paths word errors as their documents do, which the SDK must send.
+        described = {SERVER_INFO_META_KEY: server.server_info_stamp}
         path, plain = ("/mcp", described) if name == "all" else (f"/mcp/{name}", {})
         doors[path] = McpDoor(manager, chosen, engine, plain)
     return doors

@@ -1,25 +1,20 @@
-"""Frames, prepared answers, and calls that need nothing of the SDK, with the standard library alone."""
+"""Frames, and what can be answered without the SDK, with the standard library alone."""
 
 from __future__ import annotations
 
 import json
-import os
-import sys
-
-from memolith import __version__
 
 # Not from `typing`, whose import takes a seventh of the whole start.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from memolith.doors.mcp.start_cache import StartAnswers
     from memolith.tools.family import Tool
     from memolith.tools.registry import Outcome, Registry
 
-    Answers = dict[str, dict[str, bytes]]
     Json = dict[str, Any]
 
-PREPARED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "prepared.jsonl")
 MODERN = "2026-07-28"
 IDEMPOTENCY_KEY = "memolith/idempotency-key"
 VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
@@ -77,36 +72,7 @@ def framed(message: Json, result: bytes) -> bytes:
     return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (json.dumps(message["id"]).encode(), result)
 
 
-def entry_name(profile: str, read_only: bool) -> str:
-    return profile + (" read-only" if read_only else "")
-
-
-def prepared_answers(path: str, profile: str, read_only: bool) -> Answers:
-    """What the real server answered when this version was built; nothing for other versions or another profile."""
-    try:
-        with open(path, "rb") as file:
-            head, *answers = file.read().split(b"\n")
-        header = json.loads(head)
-        # Exactly these versions must be installed; importlib.metadata would cost more than the whole front.
-        folders = [
-            f"{name.replace('-', '_')}-{version}.dist-info"
-            for name, version in header["packages"].items()
-        ]
-        found = [
-            any(os.path.isdir(os.path.join(path, folder)) for path in sys.path)
-            for folder in folders
-        ]
-        if header["product"] != __version__ or not all(found):
-            return {}
-        return {
-            version: {method: answers[number] for method, number in methods.items()}
-            for version, methods in header["profiles"][entry_name(profile, read_only)].items()
-        }
-    except (OSError, ValueError, LookupError):
-        return {}
-
-
-def answer_to(message: Json, version: str | None, prepared: Answers) -> bytes | None:
+def answer_to(message: Json, version: str | None, prepared: StartAnswers) -> bytes | None:
     """The prepared result for a request in a session of that version, or None when it must be left to the SDK."""
     method, params = message.get("method"), message.get("params", {})
     meta = params.get("_meta", {}) if isinstance(params, dict) else None
@@ -156,6 +122,6 @@ def worded(outcome: Outcome, described: Json) -> bytes:
     return encoded(result)
 
 
-def description(prepared: Answers) -> Json:
+def description(prepared: StartAnswers) -> Json:
     """Who the server says it is, from its prepared answers."""
     return dict(json.loads(prepared.get(MODERN, {}).get("server/discover", "{}")).get("_meta", {}))

@@ -19,13 +19,17 @@ from mcp.shared.message import SessionMessage
 
 from memolith.doors.mcp.frames import VERSION_KEY, encoded, parsed
 from memolith.doors.mcp.server import MemolithServer
+from memolith.doors.mcp.start_answers import make_start_answers
 
 if TYPE_CHECKING:
     from memolith.bootstrap import App
+    from memolith.doors.mcp.start_cache import StartCache
     from memolith.doors.mcp.stdio_front import Front
     from memolith.tools.registry import Registry
 
 DRAIN_S = 1.0
+KEEP_START_ANSWERS_S = 5.0
+"""How long the first start may stay, after its client has left, to finish what the next one needs."""
 
 
 class Lanes:
@@ -98,6 +102,8 @@ class Lanes:
             except OSError:
                 self.front.end()
         self.unanswered.discard((era, answered))
+        if answered is not None and not self.unanswered:
+            self.front.settled.set()
 
 
 async def run(front: Front, server: Server[Any]) -> None:
@@ -119,6 +125,13 @@ async def run(front: Front, server: Server[Any]) -> None:
                 await anyio.sleep(0.01)
         for inbox in lanes.inboxes.values():
             inbox.close()
+
+
+def keep_start_answers(front: Front, cache: StartCache, registry: Registry) -> None:
+    """Keep for the next start what this one had to work out, once its client does not wait."""
+    front.settled.wait()
+    if cache.can_write():
+        cache.write(make_start_answers(registry))
 
 
 def serve(front: Front, app: App, registry: Registry) -> None:

@@ -1,4 +1,4 @@
-"""The quick front of the stdio door: answers the opening of a session from a prepared file, importing nothing heavy.
+"""The quick front of the stdio door: answers the opening of a session from the cache, importing nothing heavy.
 
 A thread reads the pipe. Each frame is decided once, under one lock: answered here, or kept for the SDK, in order; never
 both, except `initialize`, which the SDK must see too (its second answer is dropped). The main thread sleeps until the
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from memolith.bootstrap import App
-    from memolith.doors.mcp.frames import Answers, Json
+    from memolith.doors.mcp.frames import Json
+    from memolith.doors.mcp.start_cache import StartAnswers, StartCache
     from memolith.tools.registry import Registry
 
 
@@ -60,9 +61,11 @@ class Wire:
 class Front:
     """Decides about each frame until the SDK takes over, and passes all on after that."""
 
-    def __init__(self, wire: Wire, prepared: Answers) -> None:
+    def __init__(self, wire: Wire, prepared: StartAnswers) -> None:
         self.wire, self.prepared = wire, prepared
         self.lock, self.wake = threading.Lock(), threading.Event()
+        self.settled = threading.Event()
+        """Set once the SDK has answered all that it was asked so far, or the client is gone."""
         self.kept: list[bytes] = []
         self.requests: SimpleQueue[tuple[bytes, Json]] = SimpleQueue()
         self.feed: Callable[[bytes | None], object] | None = None
@@ -143,6 +146,7 @@ class Front:
             if self.feed is not None:
                 self.feed(None)
         self.wake.set()
+        self.settled.set()
 
     def take_over(self, feed: Callable[[bytes | None], object]) -> None:
         """From now on every frame goes to `feed`, first those that were kept; None is the end."""
@@ -206,13 +210,13 @@ def answer(front: Front, app: App, registry: Registry, message: Json) -> bytes |
 
 def serve(
     open_app: Callable[[], App],
+    cache: StartCache,
     profile: str = "all",
     *,
     read_only: bool = False,
-    prepared: str = frames.PREPARED,
 ) -> None:
     """Serve MCP over stdin and stdout until the client leaves; the app is opened once it is needed."""
-    front = Front(Wire.of_process(), frames.prepared_answers(prepared, profile, read_only))
+    front = Front(Wire.of_process(), cache.read())
 
     def read() -> None:
         front.read()
@@ -242,10 +246,17 @@ def serve(
         gc.freeze()
         gc.enable()
         sys.setswitchinterval(0.005)
+        keeping = threading.Thread(
+            target=mcp_stdio.keep_start_answers, daemon=True, args=(front, cache, registry)
+        )
+        if not front.prepared:
+            keeping.start()
         if not front.idle_end:
             mcp_stdio.serve(front, app, registry)
             trying.join(mcp_stdio.DRAIN_S)
     finally:
         app.close()
+    if not front.prepared:
+        keeping.join(mcp_stdio.KEEP_START_ANSWERS_S)
     # A call that outlived its client would keep the process; what it wrote is durable or not there.
     os._exit(0)
