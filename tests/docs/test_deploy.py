@@ -18,7 +18,7 @@ from memolith.bootstrap import App, open_app
 from memolith.domain.callers import Caller
 from memolith.domain.items import Draft
 from memolith.domain.passages import Block
-from memolith.doors.cli.memory_commands import parser
+from memolith.doors.cli.parser import parser
 from memolith.settings import PREFIX, Settings
 from tests.postgres import a_cluster, binaries
 from tests.programs.children import wait_for

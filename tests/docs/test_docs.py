@@ -16,7 +16,7 @@ import httpx2
 import pytest
 
 from memolith.bootstrap import families
-from memolith.doors.cli.memory_commands import parser
+from memolith.doors.cli.parser import parser
 from memolith.settings import Settings
 from tests.postgres import a_cluster, binaries
 

@@ -18,8 +18,8 @@ from memolith.bootstrap import App, open_app
 from memolith.domain.callers import Caller
 from memolith.domain.items import Draft, Patch
 from memolith.domain.passages import Block
-from memolith.doors.cli import memory_commands as shell
-from memolith.doors.cli import server_commands as cli_server
+from memolith.doors.cli.parser import COMMANDS as PARSED_COMMANDS
+from memolith.doors.cli.tool_commands import TOOL_COMMANDS
 from memolith.settings import Settings
 from tests.programs.children import CLI, Child, ask, cli, environment, in_memory, wait_for
 
@@ -73,11 +73,9 @@ def test_graph_draws_a_concept_by_its_name_or_id_in_every_format_as_deep_as_aske
 
 
 def test_every_command_about_memory_is_tested_here() -> None:
-    ours = {
-        run.__name__.rstrip("_").replace("_", "-") for run in shell.COMMANDS | cli_server.COMMANDS
-    }
-    # Chats and files come in test_import_chats and test_memorylake, tools are called in test_derived, and servers have
-    # tests of their own.
+    ours = {command.name for command in PARSED_COMMANDS} | TOOL_COMMANDS.keys()
+    # Chats and files come in test_import_chats and test_memorylake, clients in test_install, tools are
+    # called in test_derived, and servers have tests of their own.
     elsewhere = {
         "import-chats",
         "ingest",
@@ -90,8 +88,10 @@ def test_every_command_about_memory_is_tested_here() -> None:
         "migrate",
         "tenant",
         "copy",
+        "install",
+        "uninstall",
     }
-    assert (ours | shell.TOOLS.keys()) - elsewhere == COMMANDS
+    assert ours - elsewhere == COMMANDS
     source = Path(__file__).read_text(encoding="utf-8")
     assert not [command for command in COMMANDS if source.count(f'"{command}"') == 0]
 

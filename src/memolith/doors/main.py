@@ -23,13 +23,13 @@ def main(arguments: list[str] | None = None) -> int:
             stream.reconfigure(encoding="utf-8", errors=errors)
     if arguments[:1] == ["hook"]:
         # The client waits for every hook, so nothing else is imported.
-        from memolith.doors.hooks import run as hook
+        from memolith.doors.hooks.run import run as hook
 
         return hook(arguments[1:])
     chosen = plain_options(arguments[1:]) if arguments[:1] == ["stdio"] else None
     if chosen is None:
         # argparse, pydantic and the engine would make a client of the stdio server wait longer.
-        from memolith.doors.cli.memory_commands import run
+        from memolith.doors.cli.program import run
 
         return run(arguments)
     # The quick front alone; the app and the SDK follow once it has answered.

@@ -74,9 +74,7 @@ def doctor(app: App, options: Options) -> object:
     problems += vault_problems
     problems += model_problems
     for text in app.store.check():
-        problems.append(
-            f"database file: {text}; restore a backup with `memolith restore-backup`."
-        )
+        problems.append(f"database file: {text}; restore a backup with `memolith restore-backup`.")
     vault = "empty"
     if vault_keys:
         place = VAULT_KEY_PLACES.get(settings.vault_key, "MEMOLITH_VAULT_KEY")

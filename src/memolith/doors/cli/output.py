@@ -71,7 +71,7 @@ def text_lines(result: object) -> list[str]:
 
 
 def field_lines(fields: dict[str, Any], columns: int) -> list[str]:
-    lines = []
+    lines: list[str] = []
     name_width = max((len(name) for name in fields), default=0)
     for name, value in fields.items():
         if is_rows(value):
@@ -92,7 +92,7 @@ def table_lines(rows: Rows, columns: int) -> list[str]:
     widths = []
     for number, name in enumerate(names):
         widths.append(max(len(name), *(len(line[number]) for line in cells)))
-    lines = []
+    lines: list[str] = []
     append_line(lines, names, widths, columns)
     append_line(lines, ["-" * width for width in widths], widths, columns)
     for row, line in zip(rows, cells, strict=True):

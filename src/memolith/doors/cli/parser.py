@@ -34,13 +34,23 @@ def parser() -> argparse.ArgumentParser:
     for name, tool_command in TOOL_COMMANDS.items():
         subparsers.add_parser(name, help=tool_command.help, add_help=False)
     for command in COMMANDS:
-        subparser = subparsers.add_parser(
-            command.name, help=command.help, description=command.help
-        )
-        subparser.set_defaults(run=command.run)
-        add_data(subparser)
-        add_json(subparser)
-        command.add_options(subparser)
+        subparser = subparsers.add_parser(command.name, help=command.help)
+        add_command(subparser, command)
     # `memolith hook` has a start of its own and is listed here for the help only.
     subparsers.add_parser("hook", add_help=False, help=HOOK_HELP)
     return top
+
+
+def command_parser(command: Command) -> argparse.ArgumentParser:
+    """The parser of one command alone, for its help."""
+    alone = argparse.ArgumentParser(prog=f"memolith {command.name}")
+    add_command(alone, command)
+    return alone
+
+
+def add_command(subparser: argparse.ArgumentParser, command: Command) -> None:
+    subparser.description = command.help
+    subparser.set_defaults(run=command.run)
+    add_data(subparser)
+    add_json(subparser)
+    command.add_options(subparser)

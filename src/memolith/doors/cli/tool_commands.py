@@ -50,7 +50,9 @@ TOOL_COMMANDS = {
     "restore": ToolCommand("restore", "Restore a forgotten item."),
     "undo": ToolCommand("undo_event", "Undo one event by its number."),
     "erase": ToolCommand("erase_item", "Remove every byte of an item for good."),
-    CALL: ToolCommand(None, "Call a tool: memolith call TOOL --json '{…}', or a flag per argument."),
+    CALL: ToolCommand(
+        None, "Call a tool: memolith call TOOL --json '{…}', or a flag per argument."
+    ),
 }
 
 

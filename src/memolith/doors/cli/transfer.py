@@ -1,4 +1,4 @@
-"""Commands that bring data in and out: export, import, chats of other programs, copies of stores."""
+"""Commands that bring data in and out: exports, imports, chats, and copies of stores."""
 
 import argparse
 import sys

@@ -42,9 +42,7 @@ def open_core(folder: Path, own_settings: bool) -> Core:
     return App(load({"data": folder, "embedder": "none"})).core
 
 
-def saved_from_transcript(
-    core: Core, caller: Caller, branch: str | None, transcript: Path
-) -> str:
+def saved_from_transcript(core: Core, caller: Caller, branch: str | None, transcript: Path) -> str:
     # Only this hook writes.
     from memolith.doors.hooks.transcript import save_paragraphs
 

@@ -1,4 +1,4 @@
-"""Answers one hook: the client's JSON comes on standard input, the answer goes to standard output."""
+"""Answers one hook: the JSON of the client on standard input, the answer on standard output."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def run(arguments: list[str]) -> int:
         if text:
             sys.stdout.write(json.dumps(response(event, text)))
             sys.stdout.flush()
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001
         log_failure(folder, arguments, error)
         # At once, because closing what was half done may fail again.
         os._exit(0)
@@ -58,9 +58,7 @@ def answer(event: str, request: dict[str, str], folder: Path) -> str:
 def has_own_settings(folder: Path) -> bool:
     if (folder / "memolith.toml").exists():
         return True
-    return any(
-        name.startswith("MEMOLITH_") and name not in PLAIN_SETTINGS for name in os.environ
-    )
+    return any(name.startswith("MEMOLITH_") and name not in PLAIN_SETTINGS for name in os.environ)
 
 
 def response(event: str, text: str) -> dict[str, object]:

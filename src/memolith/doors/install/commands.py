@@ -144,9 +144,7 @@ def add_shared_options(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="the hooks of Claude Code in its settings, not the server",
     )
-    parser.add_argument(
-        "--dry-run", action="store_true", help="show the change and write nothing"
-    )
+    parser.add_argument("--dry-run", action="store_true", help="show the change and write nothing")
 
 
 def add_install_options(parser: argparse.ArgumentParser) -> None:

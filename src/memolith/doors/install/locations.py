@@ -34,7 +34,7 @@ def user_files(
     """
     path_type = PureWindowsPath if platform == "win32" else PurePosixPath
     folders = platform_folders(platform, environ, home)
-    found = []
+    found: list[PurePath] = []
     for template in config.user_files:
         names = PLACEHOLDER.findall(template)
         if not all(name in folders for name in names):
