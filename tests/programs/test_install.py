@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from memolith.doors.cli.parser import parser
+from memolith.doors.cli.parser import parse
 from memolith.doors.cli.program import run_command
 from memolith.doors.install.change import backup_of
 from memolith.doors.install.clients import CLIENTS
@@ -134,7 +134,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def run(*arguments: str) -> int:
-    return run_command(parser().parse_args(arguments))
+    return run_command(parse(list(arguments)))
 
 
 def asked(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
@@ -345,7 +345,7 @@ def test_a_project_has_its_own_file_where_the_client_reads_one(
         assert error.value.field == "scope"
         return
     made = asked(capsys, "install", name, "--scope", "project", "--yes")
-    assert Path(made["file"]) == Path.cwd() / present(CLIENTS[name].project)
+    assert Path(made["file"]) == Path.cwd() / present(CLIENTS[name].servers.project_file)
     assert everything(home) == {}
     assert not asked(capsys, "uninstall", name, "--yes")["changed"]
     assert asked(capsys, "uninstall", name, "--scope", "project", "--yes")["written"]

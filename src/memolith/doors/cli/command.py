@@ -1,11 +1,14 @@
 """What a command of `memolith` is, and the options that several commands share."""
 
+from __future__ import annotations
+
 import argparse
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
-from memolith.bootstrap import App
+if TYPE_CHECKING:
+    from memolith.bootstrap import App
 
 Options = argparse.Namespace
 """The parsed arguments of a command."""
@@ -17,12 +20,10 @@ def no_options(parser: argparse.ArgumentParser) -> None:
     """For commands that only have the options of every command."""
 
 
-@dataclass(frozen=True)
-class Command:
-    """One command: `memolith NAME`."""
+class Command(NamedTuple):
+    """What `memolith NAME` does; `commands.py` lists it with its help."""
 
     name: str
-    help: str
     run: Callable[[App, Options], object]
     """Takes the app, which opens the store at first use. Returns what is printed, or None."""
     add_options: AddOptions = no_options

@@ -90,11 +90,4 @@ def add_ingest_options(parser: argparse.ArgumentParser) -> None:
     add_tenant(parser)
 
 
-COMMANDS = (
-    Command(
-        name="ingest",
-        help="Save files with their text; running it again takes only what is new.",
-        run=ingest,
-        add_options=add_ingest_options,
-    ),
-)
+COMMANDS = (Command("ingest", ingest, add_ingest_options),)

@@ -108,16 +108,6 @@ def add_vault_options(parser: argparse.ArgumentParser) -> None:
 
 
 COMMANDS = (
-    Command(
-        name="keys",
-        help="Create, list and revoke the keys of HTTP clients.",
-        run=keys,
-        add_options=add_keys_options,
-    ),
-    Command(
-        name="vault",
-        help="Show the value of a key in the vault, or seal all keys with a new master key.",
-        run=vault,
-        add_options=add_vault_options,
-    ),
+    Command("keys", keys, add_keys_options),
+    Command("vault", vault, add_vault_options),
 )

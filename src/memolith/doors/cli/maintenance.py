@@ -115,38 +115,10 @@ def disk_problems(folder: Path) -> list[str]:
 
 
 COMMANDS = (
-    Command(
-        name="verify",
-        help="Check that tables and indexes equal a replay of the log.",
-        run=verify,
-    ),
-    Command(name="rebuild", help="Rebuild tables and indexes from the log.", run=rebuild),
-    Command(
-        name="upkeep",
-        help="Make missing vectors, write a new snapshot, flush and tidy up.",
-        run=upkeep,
-    ),
-    Command(
-        name="backup",
-        help="Copy everything into one file while others go on writing; ingested files go into a "
-        "folder beside it.",
-        run=backup,
-        add_options=add_file,
-    ),
-    Command(
-        name="restore-backup",
-        help="Restore a backup into an empty data folder.",
-        run=restore,
-        add_options=add_file,
-    ),
-    Command(
-        name="doctor",
-        help="Show versions, sizes and pending work, and what is wrong with how to fix it.",
-        run=doctor,
-    ),
-    Command(
-        name="migrate",
-        help="Bring the schema of the database up to date, as its owner.",
-        run=migrate,
-    ),
+    Command("verify", verify),
+    Command("rebuild", rebuild),
+    Command("backup", backup, add_file),
+    Command("restore-backup", restore, add_file),
+    Command("doctor", doctor),
+    Command("migrate", migrate),
 )

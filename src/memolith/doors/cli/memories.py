@@ -1,17 +1,20 @@
 """Commands about what is remembered, apart from those that are tools."""
 
 import argparse
+from collections.abc import Sequence
 
 from memolith.bootstrap import App
 from memolith.domain.blocks import block_data
+from memolith.domain.callers import Caller
 from memolith.domain.items import Item
 from memolith.domain.passages import Block
 from memolith.domain.queries import Filter
 from memolith.doors.cli.command import Command, Options
-from memolith.doors.cli.tool_commands import ME, text_or_input
+from memolith.doors.cli.standard_input import text_or_input
 from memolith.engine.graph.drawing import FORMATS, draw
 from memolith.engine.graph.walking import Traversal
 
+ME = Caller()
 MAX_TITLE_CHARACTERS = 80
 
 
@@ -49,7 +52,7 @@ def list_items(app: App, options: Options) -> object:
     return {"items": [list_row(item, blocks) for item, blocks in items], "total": page.total}
 
 
-def list_row(item: Item, blocks: tuple[Block, ...]) -> dict[str, object]:
+def list_row(item: Item, blocks: Sequence[Block]) -> dict[str, object]:
     title = item.title
     if not title and blocks:
         title = blocks[0].text[:MAX_TITLE_CHARACTERS]
@@ -118,23 +121,7 @@ def add_graph_options(parser: argparse.ArgumentParser) -> None:
 
 
 COMMANDS = (
-    Command(
-        name="similar",
-        help="Find items that say nearly the same as a text.",
-        run=similar,
-        add_options=add_similar_options,
-    ),
-    Command(
-        name="list",
-        help="List what was remembered, newest first.",
-        run=list_items,
-        add_options=add_list_options,
-    ),
-    Command(name="show", help="Show an item.", run=show, add_options=add_show_options),
-    Command(
-        name="graph",
-        help="Draw what is linked to a concept or any other item.",
-        run=graph,
-        add_options=add_graph_options,
-    ),
+    Command("similar", similar, add_similar_options),
+    Command("list", list_items, add_list_options),
+    Command("show", show, add_show_options),
 )

@@ -1,56 +1,59 @@
-"""The parser of the command line, made from the tables of commands."""
+"""Parses the command line: finds the command, imports its file, parses its options."""
 
 import argparse
+from importlib import import_module
 
 from memolith import __version__
-from memolith.doors.cli import files, keys, maintenance, memories, server, tenants, transfer
-from memolith.doors.cli.command import Command, add_data, add_json
-from memolith.doors.cli.tool_commands import TOOL_COMMANDS
-from memolith.doors.install import commands as install
-
-COMMANDS: tuple[Command, ...] = (
-    *memories.COMMANDS,
-    *maintenance.COMMANDS,
-    *keys.COMMANDS,
-    *transfer.COMMANDS,
-    *files.COMMANDS,
-    *server.COMMANDS,
-    *tenants.COMMANDS,
-    *install.COMMANDS,
-)
-"""Every command that is not a tool, in the order of the help."""
-
-HOOK_HELP = (
-    "Answer a hook of a coding agent: session-start, prompt, pre-compact or stop, with its JSON on "
-    "standard input."
-)
+from memolith.doors.cli.command import Command, Options, add_data, add_json
+from memolith.doors.cli.commands import LISTED_COMMANDS, TOOLS, ListedCommand
 
 
-def parser() -> argparse.ArgumentParser:
-    """The parser of every command; the options of tools are parsed by `tool_commands`."""
-    top = argparse.ArgumentParser(prog="memolith", description="One memory server for AI agents.")
-    top.add_argument("--version", action="version", version=f"memolith {__version__}")
-    subparsers = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for name, tool_command in TOOL_COMMANDS.items():
-        subparsers.add_parser(name, help=tool_command.help, add_help=False)
-    for command in COMMANDS:
-        subparser = subparsers.add_parser(command.name, help=command.help)
-        add_command(subparser, command)
-    # `memolith hook` has a start of its own and is listed here for the help only.
-    subparsers.add_parser("hook", add_help=False, help=HOOK_HELP)
-    return top
+def parse(arguments: list[str]) -> Options:
+    """The options of the command; `options.run` carries it out."""
+    for listed in LISTED_COMMANDS:
+        if arguments[:1] == [listed.name]:
+            return parse_command(listed, arguments[1:])
+    # Help, version, or a command that does not exist: each of them ends the program.
+    options: Options = top_parser().parse_args(arguments)
+    return options
 
 
-def command_parser(command: Command) -> argparse.ArgumentParser:
-    """The parser of one command alone, for its help."""
-    alone = argparse.ArgumentParser(prog=f"memolith {command.name}")
-    add_command(alone, command)
-    return alone
+def parse_command(listed: ListedCommand, arguments: list[str]) -> Options:
+    if listed.module == TOOLS:
+        # The options of a tool come from its schema.
+        from memolith.doors.cli.tool_commands import tool_options
+
+        return tool_options(listed.name, arguments)
+    options: Options = command_parser(listed).parse_args(arguments)
+    return options
 
 
-def add_command(subparser: argparse.ArgumentParser, command: Command) -> None:
-    subparser.description = command.help
-    subparser.set_defaults(run=command.run)
-    add_data(subparser)
-    add_json(subparser)
-    command.add_options(subparser)
+def top_parser() -> argparse.ArgumentParser:
+    """Knows the names of the commands and their help, and none of their options."""
+    parser = argparse.ArgumentParser(
+        prog="memolith", description="One memory server for AI agents."
+    )
+    parser.add_argument("--version", action="version", version=f"memolith {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for listed in LISTED_COMMANDS:
+        commands.add_parser(listed.name, help=listed.help, add_help=False)
+    return parser
+
+
+def command_parser(listed: ListedCommand) -> argparse.ArgumentParser:
+    """The parser of a command that is not a tool."""
+    command = find_command(listed)
+    parser = argparse.ArgumentParser(prog=f"memolith {listed.name}", description=listed.help)
+    parser.set_defaults(run=command.run, command=listed.name)
+    add_data(parser)
+    add_json(parser)
+    command.add_options(parser)
+    return parser
+
+
+def find_command(listed: ListedCommand) -> Command:
+    commands: tuple[Command, ...] = import_module(listed.module).COMMANDS
+    for command in commands:
+        if command.name == listed.name:
+            return command
+    raise LookupError(f"{listed.module} has no command {listed.name!r}")

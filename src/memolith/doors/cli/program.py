@@ -7,14 +7,10 @@ import os
 import sys
 from contextlib import closing
 
-from memolith.bootstrap import App
 from memolith.doors.cli.command import Options
 from memolith.doors.cli.output import note, print_result
-from memolith.doors.cli.parser import parser
-from memolith.doors.cli.tool_commands import TOOL_COMMANDS, tool_options
+from memolith.doors.cli.parser import parse
 from memolith.errors import FULL_DISK, DiskFull, MemolithError, Unavailable
-from memolith.settings import load
-from memolith.tools.dialect import PLAIN
 
 SETTING_FLAGS = ("data", "repo", "host", "port")
 """The flags that are settings too."""
@@ -44,14 +40,12 @@ def run(arguments: list[str]) -> int:
         return report_failure(options, failure_of(error))
 
 
-def parse(arguments: list[str]) -> Options:
-    if arguments and arguments[0] in TOOL_COMMANDS:
-        return tool_options(arguments)
-    return parser().parse_args(arguments)
-
-
 def run_command(options: Options) -> int:
     """Run the parsed command and print its result; problems that it found make it fail."""
+    # `memolith --help` needs neither, and they take a fifth of a second to import.
+    from memolith.bootstrap import App
+    from memolith.settings import load
+
     settings = load({name: getattr(options, name, None) for name in SETTING_FLAGS})
     configure_logging(settings.log_level)
     with closing(App(settings)) as app:
@@ -79,6 +73,9 @@ def failure_of(error: OSError) -> MemolithError:
 
 def report_failure(options: Options, failure: MemolithError) -> int:
     if options.json:
+        # A failure while arguments are parsed may come before anything of tools is imported.
+        from memolith.tools.dialect import PLAIN
+
         note(json.dumps(PLAIN.failure(failure), ensure_ascii=False))
     elif failure.field:
         note(f"memolith: {failure.message} ({failure.field})")

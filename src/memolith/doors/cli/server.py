@@ -144,26 +144,8 @@ def cost_tokens(tool: Tool) -> int:
 
 
 COMMANDS = (
-    Command(
-        name="serve",
-        help="Serve MCP and REST over HTTP.",
-        run=serve,
-        add_options=add_serve_options,
-    ),
-    Command(
-        name="stdio",
-        help="Serve MCP over standard input and output.",
-        run=stdio,
-        add_options=add_stdio_options,
-    ),
-    Command(
-        name="worker",
-        help="Make vectors and tidy up until stopped; any number may run on one database.",
-        run=worker,
-    ),
-    Command(
-        name="tools",
-        help="List families and tools, and what each costs a model to see.",
-        run=tools,
-    ),
+    Command("serve", serve, add_serve_options),
+    Command("stdio", stdio, add_stdio_options),
+    Command("worker", worker),
+    Command("tools", tools),
 )

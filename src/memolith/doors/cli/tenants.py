@@ -51,12 +51,4 @@ def add_tenant_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-COMMANDS = (
-    Command(
-        name="tenant",
-        help="List tenants, move one to another PostgreSQL database, or remove what it left "
-        "behind.",
-        run=tenant,
-        add_options=add_tenant_options,
-    ),
-)
+COMMANDS = (Command("tenant", tenant, add_tenant_options),)

@@ -7,13 +7,13 @@ what is required needs no flag.
 import argparse
 import json
 import sys
-from dataclasses import dataclass
 from typing import Any
 
 from memolith.bootstrap import App, families
 from memolith.domain.callers import Caller
 from memolith.doors.cli.command import Options, add_data, add_json, add_repo, add_yes
 from memolith.doors.cli.output import confirm, note, out
+from memolith.doors.cli.standard_input import text_or_input
 from memolith.engine.validation import json_object
 from memolith.errors import InvalidInput, NotFound
 from memolith.tools.call import Call
@@ -29,43 +29,30 @@ DEFAULTS = {"budget_tokens": "1000"}
 """What the tool requires but a person need not say."""
 
 
-@dataclass(frozen=True)
-class ToolCommand:
-    """A command that calls one tool; `call` names it in its first argument instead."""
-
-    tool: str | None
-    help: str
-
-
-# The help is repeated here, because importing the families takes longer than most commands run.
-TOOL_COMMANDS = {
-    "remember": ToolCommand("remember", "Save a text."),
-    "recall": ToolCommand("recall", "Find what was remembered, by words and by meaning."),
-    "context": ToolCommand(
-        "context", "Get the best passages within a budget of tokens, with their sources."
-    ),
-    "history": ToolCommand("history", "Show what happened to an item."),
-    "revise": ToolCommand("revise", "Change an item."),
-    "forget": ToolCommand("forget", "Forget an item; you can restore it."),
-    "restore": ToolCommand("restore", "Restore a forgotten item."),
-    "undo": ToolCommand("undo_event", "Undo one event by its number."),
-    "erase": ToolCommand("erase_item", "Remove every byte of an item for good."),
-    CALL: ToolCommand(
-        None, "Call a tool: memolith call TOOL --json '{…}', or a flag per argument."
-    ),
+TOOL_OF_COMMAND = {
+    "remember": "remember",
+    "recall": "recall",
+    "context": "context",
+    "history": "history",
+    "revise": "revise",
+    "forget": "forget",
+    "restore": "restore",
+    "undo": "undo_event",
+    "erase": "erase_item",
 }
+"""The tool that a command calls; `call` names it in its first argument."""
 
 
-def tool_options(arguments: list[str]) -> Options:
+def tool_options(command: str, arguments: list[str]) -> Options:
     """Parse a command of this file; `options.arguments` are the arguments of the tool."""
-    command, *rest = arguments
-    tool_name = TOOL_COMMANDS[command].tool
-    if tool_name is None:
-        if not rest or rest[0].startswith("-"):
+    if command == CALL:
+        if not arguments or arguments[0].startswith("-"):
             raise InvalidInput("Say which tool to call; `memolith tools` lists them.", field="tool")
-        tool_name = rest.pop(0)
+        tool_name, *arguments = arguments
+    else:
+        tool_name = TOOL_OF_COMMAND[command]
     tool = find_tool(tool_name)
-    options = tool_parser(command, tool).parse_args(rest)
+    options: Options = tool_parser(command, tool).parse_args(arguments)
     options.run = run_tool
     options.command = command
     options.tool = tool_name
@@ -159,13 +146,6 @@ def parsed_list(texts: list[str]) -> object:
     for text in texts:
         words += text.split(",")
     return words
-
-
-def text_or_input(text: str) -> str:
-    """The text, or all of standard input for `-`."""
-    if text != "-":
-        return text
-    return sys.stdin.buffer.read().decode("utf-8", errors="replace")
 
 
 def json_or_text(text: str) -> object:

@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TextIO
@@ -105,7 +105,7 @@ def copy(app: App, options: Options) -> object:
         return store_copy.copy_everything(source, target, copy_progress)
 
 
-def copy_progress(tenant: str) -> store_copy.Progress:
+def copy_progress(tenant: str) -> Callable[[int, int], None]:
     return progress(f"copying {tenant[:MAX_LABEL_CHARACTERS]}")
 
 
@@ -118,30 +118,8 @@ def add_copy_options(parser: argparse.ArgumentParser) -> None:
 
 
 COMMANDS = (
-    Command(
-        name="export",
-        help="Write a tenant as JSON Lines.",
-        run=export,
-        add_options=add_stream_options,
-    ),
-    Command(
-        name="import",
-        help='Read an export, or lines like {"content": "…"}.',
-        run=import_export,
-        add_options=add_stream_options,
-    ),
-    Command(
-        name="import-chats",
-        help="Import chats from ChatGPT, Claude, Claude Code, Codex or Markdown files; running it "
-        "again adds nothing twice.",
-        run=import_chats,
-        add_options=add_chat_options,
-    ),
-    Command(
-        name="copy",
-        help="Copy everything from one store to another and compare them; run it again to "
-        "continue after a stop.",
-        run=copy,
-        add_options=add_copy_options,
-    ),
+    Command("export", export, add_stream_options),
+    Command("import", import_export, add_stream_options),
+    Command("import-chats", import_chats, add_chat_options),
+    Command("copy", copy, add_copy_options),
 )

@@ -157,16 +157,6 @@ def add_install_options(parser: argparse.ArgumentParser) -> None:
 
 
 COMMANDS = (
-    Command(
-        name="install",
-        help="Add memolith to the config file of a client.",
-        run=install,
-        add_options=add_install_options,
-    ),
-    Command(
-        name="uninstall",
-        help="Remove memolith from the config file of a client.",
-        run=uninstall,
-        add_options=add_shared_options,
-    ),
+    Command("install", install, add_install_options),
+    Command("uninstall", uninstall, add_shared_options),
 )
