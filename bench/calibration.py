@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import ModuleType
-from typing import Protocol
+from typing import Any, Protocol
 
 from bench.material import ME
 from memolith.bootstrap import App
@@ -17,7 +17,7 @@ class Indexed(Protocol):
     app: App
     ids: dict[tuple[str, int], str]
 
-    def index(self, docs: list[dict]) -> None: ...
+    def index(self, docs: list[dict[str, Any]]) -> None: ...
     def close(self) -> None: ...
 
 
@@ -32,7 +32,7 @@ def similarities(memory: Indexed, question: str) -> tuple[dict[str, float], bool
 
 
 def calibrate(
-    make: Callable[[], Indexed], module: ModuleType, data: dict, limit: int | None
+    make: Callable[[], Indexed], module: ModuleType, data: dict[str, Any], limit: int | None
 ) -> None:
     """What a similarity is worth: best evidence kept, foreign turns passed, and questions with a strong hit."""
     talks = data["conversations"]
@@ -66,9 +66,10 @@ def calibrate(
         print(
             f"{threshold:14.2f} {shares[0]:19.1%} {shares[1]:19.1%} {shares[2]:14.1%} {shares[3]:18.1%}"
         )
-    own, other = (strong[own] / len(tops[own]) for own in (True, False))
+    own_share = strong[True] / len(tops[True])
+    other_share = strong[False] / len(tops[False])
     print(
-        f"strong hits: own questions {own:.1%} (bar: at least 80 %), foreign ones {other:.1%} (bar: at most 5 %); "
+        f"strong hits: own questions {own_share:.1%} (bar: at least 80 %), foreign ones {other_share:.1%} (bar: at most 5 %); "
         "bars at 0.70: kept at least 85 %, foreign turns at most 5 %",
         flush=True,
     )

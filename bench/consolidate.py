@@ -7,6 +7,8 @@ import random
 import time
 from typing import Any
 
+from tests.checked import body_of
+
 from bench.duplicates import edits, material, proper
 from bench.material import ME, fresh
 from memolith.bootstrap import App
@@ -43,20 +45,19 @@ def run_all(
     app: App, texts: list[str], twins: list[Pair], rivals: list[Pair]
 ) -> tuple[float, int, bool]:
     """The share of the copies that were merged, how many contradictions were, and whether the dry run was right."""
-    ids = [
-        app.registry.run(
-            "subcog_capture", {"content": text, "namespace": "learnings"}, Call(ME, app.engine)
-        ).body["id"]
+    ids: list[str] = [
+        body_of(
+            app.registry.run(
+                "subcog_capture", {"content": text, "namespace": "learnings"}, Call(ME, app.engine)
+            )
+        )["id"]
         for text in texts
     ]
     app.do_upkeep()
     shown, done = consolidate(app, True), consolidate(app, False)
     groups = [set(one["memories"]) for one in done["candidate_merges"]]
     superseded = {
-        row.id
-        for row in app.engine.read_many(ME, ids)
-        for row in row[:1]
-        if row.status == "superseded"
+        item.id for item, _ in app.engine.read_many(ME, ids) if item.status == "superseded"
     }
 
     def together(pair: Pair) -> bool:

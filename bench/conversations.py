@@ -12,7 +12,10 @@ import random
 import resource
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
+
+from tests.checked import body_of
 
 from bench import material
 from bench.material import ME, fresh, measure
@@ -20,7 +23,7 @@ from bench.memories import row
 from bench.sentences import questions, sentences, vectors
 from memolith.bootstrap import App
 from memolith.retrieval.embedding.minilm import MiniLM
-from memolith.retrieval.vectors.index import quantised
+from memolith.retrieval.vectors.encoding import quantised
 from memolith.tools.call import Call
 
 TURNS, RARE = 10, 8
@@ -31,7 +34,7 @@ BARS = {"store": 5, "search": 15}
 def run(app: App, tool: str, **arguments: Any) -> dict[str, Any]:
     outcome = app.registry.run(tool, arguments, Call(ME, app.engine))
     assert outcome.ok, outcome.body
-    return outcome.body["data"]
+    return dict(body_of(outcome)["data"])
 
 
 def messages(texts: list[str]) -> list[dict[str, str]]:
@@ -102,9 +105,7 @@ def searches(app: App, texts: list[str], long: str) -> None:
         for _ in range(30):
             app.embedder.embed([text := next(source)])
             taken.append(
-                measure(lambda t=text, c=chosen: run(app, "memory_search", query=t, filters=c), 1)[
-                    0
-                ]
+                measure(partial(run, app, "memory_search", query=text, filters=chosen), 1)[0]
             )
         taken.sort()
         row(f"search, {name}", (taken[15], taken[28]), BARS["search"])

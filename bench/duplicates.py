@@ -8,6 +8,8 @@ import random
 import re
 from collections.abc import Callable
 
+from tests.checked import body_of
+
 from bench.material import ME, fresh
 from bench.retrieval import data_folder
 from bench.sentences import sentences
@@ -136,9 +138,8 @@ def number(text: str, pick: random.Random) -> str:
 
 def date(text: str, pick: random.Random) -> str:
     for options in (DAYS, MONTHS, ["yesterday", "today", "tomorrow"]):
-        if (
-            made := word(text, pick, lambda one, o=options: one in o, other(options, pick))
-        ) != text:
+        made = word(text, pick, set(options).__contains__, other(options, pick))
+        if made != text:
             return made
     return re.sub(r"\b(19|20)\d\d\b", lambda m: str(int(m[0]) + pick.randint(1, 30)), text, count=1)
 
@@ -194,14 +195,14 @@ def told(app: App, kind: str, pairs: list[tuple[str, str]]) -> int:
             for pair in pairs[start : start + SHOWN]
         ]
         app.do_upkeep()
-        body = app.registry.run(
+        outcome = app.registry.run(
             "intelligence_detect_duplicates",
             {"user_id": user.user, "max_pairs": 100},
             Call(user, app.engine, local=True),
-        ).body
+        )
         shown = {
             frozenset((one["memory_1"]["id"], one["memory_2"]["id"]))
-            for one in body["duplicate_pairs"]
+            for one in body_of(outcome)["duplicate_pairs"]
         }
         found += sum(pair in shown for pair in made)
     return found

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from memolith.domain.passages import Block
 from memolith.domain.queries import Filter
 from memolith.engine.validation import Intake, Limits
 from memolith.retrieval.embedding.minilm import MiniLM
-from memolith.retrieval.vectors.index import quantised
+from memolith.retrieval.vectors.encoding import quantised
 
 FILTERS = {
     "none": Filter(),
@@ -25,7 +26,7 @@ FILTERS = {
 }
 
 
-def marked(n: int) -> dict[str, object]:
+def marked(n: int) -> dict[str, Any]:
     """The marks of the n-th sentence."""
     return {
         "tags": ("hundredth",) if n % 100 == 7 else (),
@@ -36,13 +37,14 @@ def marked(n: int) -> dict[str, object]:
 
 def passing(name: str, count: int) -> np.ndarray:
     """Which sentences a filter keeps."""
-    test = {
+    tests: dict[str, Callable[[int], bool]] = {
         "none": lambda n: True,
         "1 %": lambda n: n % 100 == 7,
         "20 %": lambda n: n % 5 == 1,
         "95 %": lambda n: n % 20 != 3,
-    }[name]
-    return np.array([n for n in range(count) if test(n)])
+    }
+    keeps = tests[name]
+    return np.array([n for n in range(count) if keeps(n)])
 
 
 def fill(app: App, count: int) -> dict[str, int]:

@@ -6,8 +6,10 @@ import random
 import time
 from collections.abc import Callable
 from itertools import islice
+from typing import Any
 
 import networkx
+from tests.checked import body_of
 
 from bench.material import ME, fresh
 from memolith.bootstrap import App
@@ -31,13 +33,13 @@ def edges() -> list[Edge]:
     return list(found)
 
 
-def write(app: App, streams: list[tuple[str, str, dict[str, object]]]) -> None:
+def write(app: App, streams: list[tuple[str, str, dict[str, Any]]]) -> None:
     """Append first events in large transactions, as an import does."""
     source = iter(streams)
     while batch := list(islice(source, BATCH)):
         with app.store.writing(ME.tenant) as rows:
             for stream, type, data in batch:
-                event = rows.next_event(stream, 1, type, data, ME.user, app.clock.now())  # type: ignore[arg-type]
+                event = rows.next_event(stream, 1, type, data, ME.user, app.clock.now())
                 rows.append(event, fold(None, event))
 
 
@@ -115,10 +117,10 @@ def main() -> None:
         before = networkx.DiGraph((b, a) for a, b, type in links if type == "prerequisite")
         before.add_nodes_from(range(CONCEPTS))
 
-        def call(tool: str, **arguments: object) -> dict[str, object]:
+        def call(tool: str, **arguments: object) -> dict[str, Any]:
             outcome = app.registry.run(tool, arguments, Call(ME, app.engine))
             assert outcome.ok or outcome.body["error"] == "path_not_found", outcome.body
-            return outcome.body
+            return body_of(outcome)
 
         def any_one() -> int:
             return pick.randrange(CONCEPTS)
@@ -188,7 +190,7 @@ def main() -> None:
                     max_depth=10,
                 )["path"]
             )
-            != len(networkx.bidirectional_shortest_path(both, a, b))  # type: ignore[arg-type]
+            != len(networkx.bidirectional_shortest_path(both, a, b))
             for a, b in ((any_one(), any_one()) for _ in range(100))
         )
         print(f"chains of another length than networkx finds: {wrong} of 100")

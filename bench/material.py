@@ -59,7 +59,7 @@ def fill(app: App, count: int, special: float = 0.01) -> None:
 def fresh(embedder: str = "none") -> Iterator[App]:
     """An app on a folder that is gone afterwards."""
     folder = Path(tempfile.mkdtemp(prefix="memolith-bench-"))
-    app = open_app(Settings(data=folder, embedder=embedder))  # type: ignore[arg-type]
+    app = open_app(Settings(data=folder, embedder=embedder))
     try:
         yield app
     finally:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import resource
 import time
+from functools import partial
 from typing import Any
 
 import bench.filled as filled
@@ -53,20 +54,21 @@ def lists(app: App, count: int) -> None:
         for page in (1, last // 2, last):
             row(
                 f"list, {sort}, page {page}",
-                measure(lambda s=sort, p=page: run(app, "list_memories", sort=s, page=p), 9),
+                measure(partial(run, app, "list_memories", sort=sort, page=page), 9),
                 BARS["list"],
             )
-    for name, value in (
+    values: list[tuple[str, Any]] = [
         ("memory_type", "knowledge"),
         ("status", "active"),
         ("project_ref", "project-3"),
         ("topic_id", "topic-3"),
         ("tags", ["tenth"]),
         ("tags", ["hundredth"]),
-    ):
+    ]
+    for name, value in values:
         row(
             f"list, {name} = {value}",
-            measure(lambda n=name, v=value: run(app, "list_memories", **{n: v}), 9),
+            measure(partial(run, app, "list_memories", **{name: value}), 9),
             BARS["list"],
         )
 
@@ -82,19 +84,18 @@ def searches(app: App) -> None:
         "status": "active",
     }
     asked = iter(questions(200))
-    for name, chosen in (
+    filters: list[tuple[str, dict[str, Any]]] = [
         ("none", {}),
         ("all filters", every),
         ("type", {"memory_types": ["knowledge"]}),
         ("topic", {"topic_id": "topic-3"}),
         ("tag of a tenth", {"tags": ["tenth"]}),
-    ):
+    ]
+    for name, chosen in filters:
         took = []
         for _ in range(20):
             app.embedder.embed([text := next(asked)])
-            took.append(
-                measure(lambda t=text, c=chosen: run(app, "search_memories", query=t, **c), 1)[0]
-            )
+            took.append(measure(partial(run, app, "search_memories", query=text, **chosen), 1)[0])
         took.sort()
         row(f"search, {name}", (took[10], took[18]), BARS["search"])
 

@@ -11,6 +11,9 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
+from typing import Any
+
+from tests.checked import body_of
 
 from bench.calibration import calibrate
 from bench.stores import cluster
@@ -56,9 +59,9 @@ class Memolith:
         )
         self.ids: dict[tuple[str, int], str] = {}
 
-    def index(self, docs: list[dict]) -> None:
+    def index(self, docs: list[dict[str, Any]]) -> None:
         """Remember every turn."""
-        groups: dict[object, list[dict]] = {}
+        groups: dict[object, list[dict[str, Any]]] = {}
         for doc in docs:
             groups.setdefault(doc["meta"].get("session", doc["id"]), []).append(doc)
         for turns in groups.values():
@@ -70,7 +73,7 @@ class Memolith:
         self.app.do_upkeep()
 
     @staticmethod
-    def block(turn: dict, spoken: bool) -> Block:
+    def block(turn: dict[str, Any], spoken: bool) -> Block:
         """A turn as a block."""
         meta = turn["meta"]
         text = turn["text"].split(": ", 1)[1] if spoken else turn["text"]
@@ -92,9 +95,9 @@ class Memolith:
 class Sekha(Memolith):
     """The same conversations through `memory_store` and `memory_search`."""
 
-    def index(self, docs: list[dict]) -> None:
+    def index(self, docs: list[dict[str, Any]]) -> None:
         """Store every session; a label without letters adds no words to what is searched."""
-        groups: dict[object, list[dict]] = {}
+        groups: dict[object, list[dict[str, Any]]] = {}
         for doc in docs:
             groups.setdefault(doc["meta"].get("session", doc["id"]), []).append(doc)
         for turns in groups.values():
@@ -116,10 +119,10 @@ class Sekha(Memolith):
         places = [hit["message_id"].split("#") for hit in found]
         return [self.ids[id, int(number)] for id, number in places]
 
-    def run(self, tool: str, **arguments: object) -> dict:
+    def run(self, tool: str, **arguments: object) -> dict[str, Any]:
         outcome = self.app.registry.run(tool, arguments, Call(ME, self.app.engine))
         assert outcome.ok, outcome.body
-        return outcome.body["data"]
+        return dict(body_of(outcome)["data"])
 
 
 class TextOnly(Memolith):

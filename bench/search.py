@@ -9,7 +9,12 @@ import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
+
+from tests.checked import present
 
 from bench.filled import FILTERS, fill, sizes
 from bench.material import ME, fresh, measure
@@ -17,6 +22,7 @@ from bench.sentences import questions
 from memolith.bootstrap import App
 from memolith.domain.queries import Query
 
+T = TypeVar("T")
 ROUNDS = 100
 BAR_MS, BAR_START_S, BAR_MB = 20, 0.5, 150
 FIRST = """
@@ -43,26 +49,28 @@ print(psutil.Process().memory_full_info().uss / 1e6)
 def searches(app: App, count: int) -> None:
     """Whole searches beside their parts, each question asked for the first time."""
     asked = iter(questions(4000))
-    embedder, vectors = app.embedder, app.stage.vectors(app.embedder)
-    assert embedder is not None
+    embedder = present(app.embedder)
+    vectors = app.stage.vectors(embedder)
     for _ in range(10):
         app.engine.recall(ME, Query(next(asked)))
     for name, chosen in FILTERS.items():
-        whole, used, parts = [], [], {"embedding": [], "text": [], "vectors": []}
+        whole: list[float] = []
+        used: list[float] = []
+        parts: dict[str, list[float]] = {"embedding": [], "text": [], "vectors": []}
         for _ in range(ROUNDS):
             # Embedded first, the question then comes from the model's memory, and the rest is measured apart.
             text = next(asked)
-            took, vector = timed(lambda t=text: embedder.embed([t])[0])
+            took, (vector,) = timed(partial(embedder.embed, [text]))
             parts["embedding"].append(took)
             before = time.thread_time()
-            whole.append(timed(lambda t=text, c=chosen: app.engine.recall(ME, Query(t, c)))[0])
+            whole.append(timed(partial(app.engine.recall, ME, Query(text, chosen)))[0])
             used.append((time.thread_time() - before) * 1000)
             parts["text"].append(
-                timed(lambda t=text, c=chosen: app.engine.recall(ME, Query(t, c, mode="text")))[0]
+                timed(partial(app.engine.recall, ME, Query(text, chosen, mode="text")))[0]
             )
             with app.store.reading(None) as rows:
                 parts["vectors"].append(
-                    timed(lambda r=rows, v=vector, c=chosen: vectors.nearest(r, ME, c, v, 1000))[0]
+                    timed(partial(vectors.nearest, rows, ME, chosen, present(vector), 1000))[0]
                 )
         whole.sort()
         p50, told = (
@@ -77,7 +85,7 @@ def searches(app: App, count: int) -> None:
         )
 
 
-def timed(run):  # type: ignore[no-untyped-def]
+def timed(run: Callable[[], T]) -> tuple[float, T]:
     started = time.perf_counter()
     made = run()
     return (time.perf_counter() - started) * 1000, made

@@ -134,7 +134,8 @@ def vectors(count: int) -> np.ndarray:
             print(f"\rembedding {len(made):,} of {count:,}", end="", file=sys.stderr, flush=True)
         print(file=sys.stderr)
         np.save(file, np.stack(made))
-    return np.load(file, mmap_mode="r")[:count]
+    kept: np.ndarray = np.load(file, mmap_mode="r")
+    return kept[:count]
 
 
 def question_vectors(count: int) -> np.ndarray:

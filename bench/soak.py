@@ -18,9 +18,10 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ import httpx2
 import psutil
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
-from tests.checked import answered
+from tests.checked import answered, present
 from tests.programs.children import CLI, environment
 from tests.programs.pipes import INITIALIZED, encoded, initialize, tool
 
@@ -94,7 +95,7 @@ class Worker:
         self.name, self.tally, self.stop = name, tally, stop
         self.numbers = itertools.count()
 
-    def steps(self) -> Iterator[tuple[str, dict[str, Any]]]:
+    def steps(self) -> Generator[tuple[str, dict[str, Any]], dict[str, Any], None]:
         """What to call next; the answer to each is sent back in."""
         number = next(self.numbers)
         mark = f"{self.name}x{number:05d}"
@@ -115,12 +116,13 @@ class Worker:
     def work(self, ask: Ask) -> None:
         """Go on until told to stop; a client that fails says so and ends."""
         while not self.stop.is_set():
-            steps, answer = self.steps(), None
+            steps = self.steps()
             try:
+                name, arguments = next(steps)
                 while True:
-                    name, arguments = steps.send(answer)
                     answer = ask(name, arguments)
                     self.tally.note()
+                    name, arguments = steps.send(answer)
             except StopIteration:
                 self.stop.wait(PAUSE_S)
 
@@ -153,8 +155,7 @@ def over_session(url: str, key: str, worker: Worker, mode: str) -> None:
                 result = await client.call_tool(name, arguments)
                 if result.is_error:
                     raise RuntimeError(f"{name}: {answered(result)}")
-                body: dict[str, Any] = result.structured_content
-                return body
+                return present(result.structured_content)
 
             await anyio.to_thread.run_sync(
                 worker.work, lambda name, arguments: anyio.from_thread.run(ask, name, arguments)
@@ -175,9 +176,13 @@ def over_stdio(folder: Path, worker: Worker) -> None:
         inlet, outlet = process.stdin, process.stdout
         assert inlet is not None
         assert outlet is not None
-        threading.Thread(
-            target=lambda: [*map(lines.put, outlet), lines.put(None)], daemon=True
-        ).start()
+
+        def collect() -> None:
+            for line in outlet:
+                lines.put(line)
+            lines.put(None)
+
+        threading.Thread(target=collect, daemon=True).start()
         numbers = itertools.count(1)
 
         def send(message: dict[str, Any]) -> None:
@@ -265,7 +270,7 @@ def clients(
                 target=guarded(
                     tally,
                     worker.name,
-                    lambda go=go, worker=worker, number=number: go(worker, number),
+                    partial(go, worker, number),
                 ),
                 daemon=True,
             )

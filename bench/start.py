@@ -22,7 +22,7 @@ from memolith.domain.callers import Caller
 from memolith.domain.items import Draft
 from memolith.domain.passages import Block
 from memolith.doors.http.auth import local_key
-from memolith.doors.mcp.start_answers import make_start_answers
+from memolith.doors.mcp.start_recorder import record_start_answers
 from memolith.settings import Settings
 from memolith.tools.registry import Registry
 
@@ -48,7 +48,7 @@ class Server:
 
 def write_tools(folder: str) -> str:
     """The product's own list of tools, for servers that have none."""
-    answers = make_start_answers(Registry(families()).choose("all"))
+    answers = record_start_answers(Registry(families()).choose("all"))
     listed = json.loads(answers["2025-11-25"]["tools/list"])["tools"]
     path = os.path.join(folder, "tools.json")
     with open(path, "w", encoding="utf-8") as out:

@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import psutil
@@ -24,7 +25,7 @@ from memolith.bootstrap import App, open_app
 from memolith.domain.callers import Caller
 from memolith.domain.chunking import embedded
 from memolith.domain.items import Draft
-from memolith.domain.passages import ORDINAL_BITS, Block
+from memolith.domain.passages import Block, passage_ref
 from memolith.domain.queries import Filter, Query
 from memolith.engine.recall import SIDE
 from memolith.engine.validation import Intake, Limits
@@ -55,12 +56,13 @@ class Filled:
     def database_s(self) -> float:
         """CPU seconds that the backends of this database have used so far, without the server's own upkeep."""
         backends = self.postmaster.children() if self.postmaster else []
-        return sum(
+        used: float = sum(
             times.user + times.system
             for backend in backends
             if f" {self.database} " in backend.cmdline()[0]
             for times in [backend.cpu_times()]
         )
+        return used
 
 
 def shares(count: int, tenants: int) -> dict[str, range]:
@@ -88,7 +90,7 @@ def fill(filled: Filled, split: dict[str, range]) -> None:
                 item = app.engine.remember_in(
                     store, Caller(tenant), draft(n, texts[n]), intake
                 ).item
-                place = store.row_of(item) << ORDINAL_BITS
+                place = passage_ref(store.row_of(item), 0)
                 digest = hashlib.blake2b(
                     embedded("", None, texts[n]).encode(), digest_size=16
                 ).digest()
@@ -133,13 +135,19 @@ def cluster(durable: bool) -> Iterator[Callable[[], str]]:
         made.close()
 
 
+def owning(app: App) -> Any:
+    """A connection as the owner of the database."""
+    store: Any = app.store
+    return store.owning()
+
+
 @contextmanager
 def postgres() -> Iterator[Filled]:
     """An empty database on a server that keeps what it says it has written."""
     folder = Path(tempfile.mkdtemp(prefix="memolith-bench-"))
     with cluster(durable=True) as create:
         app = open_app(Settings(data=folder, embedder="minilm", database=create()))
-        with app.store.owning() as db:
+        with owning(app) as db:
             pid, name = db.info.backend_pid, db.info.dbname
         try:
             yield Filled("postgres", app, psutil.Process(pid).parent(), name)
@@ -301,13 +309,13 @@ def nearest(filled: Filled, tenant: str, count: int) -> Cost:
 
 def large(filled: Filled, count: int) -> None:
     """All passages as one tenant, without and with an index of its own."""
-    with filled.app.store.owning() as db:
+    with owning(filled.app) as db:
         for statement in LARGE.split(";"):
             db.execute(statement)
         filled.places["large"] = {
-            n << ORDINAL_BITS: number
+            passage_ref(n, 0): number
             for tenant, row, n in db.execute("select * from numbered")
-            if (number := filled.places[tenant].get(row << ORDINAL_BITS)) is not None
+            if (number := filled.places[tenant].get(passage_ref(row, 0))) is not None
         }
         print(
             f"one tenant of {len(filled.places['large']):,}, exact scan   {nearest(filled, 'large', count)}   "
@@ -347,7 +355,7 @@ group by 1 having sum(c.reltuples) > 1000 order by 2 desc
 
 def sizes(filled: Filled, count: int) -> None:
     """Bytes per passage of each table."""
-    with filled.app.store.owning() as db:
+    with owning(filled.app) as db:
         db.execute("vacuum analyze")
         db.execute("checkpoint")
         for table, rows, indexes, tuples in db.execute(SIZES).fetchall():

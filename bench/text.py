@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from functools import partial
 
 import apsw
 
@@ -20,6 +21,11 @@ def plain_fts(count: int) -> apsw.Connection:
     with db:
         db.executemany("insert into f values (?)", ((text,) for text in texts(count)))
     return db
+
+
+def best_ten(db: apsw.Connection, match: str) -> object:
+    statement = "select rowid from f where f match ? order by rank limit 10"
+    return db.execute(statement, (match,)).fetchall()
 
 
 def main() -> None:
@@ -41,14 +47,12 @@ def main() -> None:
                 chosen = vocabulary[place]
                 match = " OR ".join(chosen)
                 floor, _ = measure(
-                    lambda m=match, db=plain: db.execute(
-                        "select rowid from f where f match ? order by rank limit 10", (m,)
-                    ).fetchall(),
+                    partial(best_ten, plain, match),
                     15,
                 )
                 for label, tags in (("none", ()), ("1 %", ("special",))):
                     query = Query(" ".join(chosen), Filter(tags_all=tags), mode="text")
-                    p50, p95 = measure(lambda q=query: app.engine.recall(ME, q), 31)
+                    p50, p95 = measure(partial(app.engine.recall, ME, query), 31)
                     print(
                         f"{size:9,} {name:9} {label:7} {p50:8.2f} {p95:8.2f} {floor:14.2f} {p50 / floor:6.2f}"
                     )

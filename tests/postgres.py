@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -187,7 +188,9 @@ class Cluster(Server):
         return [*prefix, str(binaries() / program), *arguments]
 
     def _run(self, program: str, *arguments: str) -> None:
-        who = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if self.way == "nobody" else {}
+        who: dict[str, Any] = {}
+        if self.way == "nobody":
+            who = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
         with open(self._folder / f"{program}.out", "w+b") as out:
             try:
                 code = subprocess.run(

@@ -13,7 +13,8 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memolith.adapters.blobs import BucketBlobs, FolderBlobs
+from memolith.adapters.blobs.folder import FolderBlobs
+from memolith.adapters.blobs.s3 import S3Blobs
 from memolith.adapters.git import checkout
 from memolith.analysts.builtin.analyst import BuiltinAnalyst
 from memolith.domain.callers import Caller
@@ -33,18 +34,19 @@ from memolith.ports.embedder import Embedder
 from memolith.ports.sandbox import Bounds
 from memolith.ports.store import Store
 from memolith.ports.vectors import Meaning
-from memolith.retrieval import ranking as rank
 from memolith.retrieval.embedding.minilm import MiniLM
 from memolith.retrieval.embedding.worker import EmbedWorker
+from memolith.retrieval.ranking.ranker import HybridRanker
 from memolith.retrieval.vectors.stage import LocalStage
 from memolith.settings import Settings
 from memolith.storage import terms
-from memolith.storage.sqlite.store import SqliteStore, library_version, restore_backup
-from memolith.storage.store import StoredKeys
+from memolith.storage.client_keys import StoredKeys
+from memolith.storage.sqlite.backup import restore_backup
+from memolith.storage.sqlite.store import SqliteStore, library_version
 
 if TYPE_CHECKING:
     from memolith.sandbox.linux import LinuxSandbox
-    from memolith.storage.postgres.reader import PostgresStage
+    from memolith.storage.postgres.own_index import PostgresStage
     from memolith.storage.postgres.store import PostgresStore
     from memolith.tools.family import Family
     from memolith.tools.registry import Registry
@@ -84,7 +86,7 @@ class App:
             return LocalStage(chosen.data, store.reading, store.writing)
         chosen.data.mkdir(mode=0o700, parents=True, exist_ok=True)
         # The driver is an extra, which only who has chosen this store needs.
-        from memolith.storage.postgres.reader import PostgresStage
+        from memolith.storage.postgres.own_index import PostgresStage
 
         return PostgresStage(store.owning, chosen.own_index_from)
 
@@ -100,7 +102,9 @@ class App:
                     tag=chosen.max_tag,
                     tags=chosen.max_tags,
                 )
-                search = Recall(store, terms, rank, self._meaning, partial(self._embed, store))
+                search = Recall(
+                    store, terms, HybridRanker(), self._meaning, partial(self._embed, store)
+                )
                 self._opened = Engine(
                     store,
                     self.clock,
@@ -171,9 +175,9 @@ class App:
 
     def _cipher(self) -> Cipher:
         # cryptography costs 0.05 CPU seconds to import, and only the vault needs it; read anew, as it may be renewed.
-        from memolith.adapters.cipher import load
+        from memolith.adapters.master_keys import load_cipher
 
-        return load(self.settings.vault_key, self.settings.data)
+        return load_cipher(self.settings.vault_key, self.settings.data)
 
     def _analysts(self) -> list[Analyst]:
         chosen, builtin = self.settings, BuiltinAnalyst()
@@ -196,7 +200,7 @@ class App:
     @cached_property
     def blobs(self) -> Blobs:
         place = self.settings.files
-        return BucketBlobs(place) if place.startswith("s3://") else FolderBlobs(self.files)
+        return S3Blobs(place) if place.startswith("s3://") else FolderBlobs(self.files)
 
     @property
     def files(self) -> Path:
@@ -248,10 +252,12 @@ class App:
 
     def rekey_vault(self, given: str) -> int:
         """Seal the vault with another master key: the one given, or a new one where we keep it."""
-        # As above.
-        from memolith.adapters.cipher import renew
+        # cryptography, as above.
+        from memolith.adapters.master_keys import renew_master_key
 
-        return renew(self.settings.vault_key, self.settings.data, given, self.engine.vault.rekey)
+        return renew_master_key(
+            self.settings.vault_key, self.settings.data, given, self.engine.vault.rekey
+        )
 
     def start_background(self) -> None:
         """Embed and tidy in the background, as servers do, and hear what other servers tell."""

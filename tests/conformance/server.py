@@ -19,7 +19,7 @@ from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, Streamable
 from mcp.server.subscriptions import ListenHandler
 from mcp.shared.exceptions import MCPError
 
-from memolith.doors.mcp.server import Context, is_modern
+from memolith.doors.mcp.client_link import Context, is_modern
 from tests.conformance.tools import BUS, IMAGE, PIXEL, TOOLS, Answer, embedded, form, needed, text
 
 FIXED = ("test://static-text", "test://watched-resource")

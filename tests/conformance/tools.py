@@ -17,7 +17,7 @@ from mcp.server.subscriptions import (
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import ServerMessageMetadata
 
-from memolith.doors.mcp.server import Context, is_modern
+from memolith.doors.mcp.client_link import Context, is_modern
 from memolith.tools.schema import Schema
 
 Params = types.CallToolRequestParams

@@ -9,7 +9,7 @@ from memolith.domain.callers import Caller
 from memolith.engine.engine import Engine
 from memolith.ports.store import Store
 from memolith.ports.vectors import Vectors
-from memolith.storage.store import StoredKeys
+from memolith.storage.client_keys import StoredKeys
 from tests.contracts.choices import ITEMS, MODEL, vector_of
 from tests.stores import engine_on, keys_on, open_store, row_on, vectors_on
 

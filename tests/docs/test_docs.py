@@ -1,4 +1,4 @@
-"""The docs are executed: every console block runs, and what it is said to print is what it prints."""
+"""Runs every code block of the docs, and checks that the output shown is the real output."""
 
 import json
 import os
@@ -9,7 +9,6 @@ import subprocess
 import sys
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 import httpx2
@@ -31,6 +30,7 @@ PAGES = [
 ]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.M | re.S)
 HOST = re.compile(r"\bdb2?\.example\.com\b")
+PROMPT = "$ "
 ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}")
 
 
@@ -41,18 +41,23 @@ def blocks(page: Path, language: str) -> list[str]:
 
 
 def steps(block: str) -> list[tuple[str, str]]:
-    """Each command of a console block with what it is said to print."""
-    found: list[tuple[str, str]] = []
+    """Each command of a console block with the output shown below it."""
+    commands: list[str] = []
+    outputs: list[str] = []
     for line in block.splitlines(keepends=True):
-        if line.startswith("$ "):
-            found.append((line[2:].strip(), ""))
+        if line.startswith(PROMPT):
+            commands.append(line.removeprefix(PROMPT).strip())
+            outputs.append("")
         else:
-            found[-1] = (found[-1][0], found[-1][1] + line)
-    return found
+            outputs[-1] += line
+    return list(zip(commands, outputs, strict=True))
 
 
 class Terminal:
-    """Runs commands one after the other, as somebody who reads the page would; `&` leaves one running to the end."""
+    """Runs commands one after the other, as a reader of the page would.
+
+    A command that ends in `&` keeps running until the terminal is closed.
+    """
 
     def __init__(self, folder: Path, environ: dict[str, str]) -> None:
         self.folder = folder
@@ -73,15 +78,10 @@ class Terminal:
         if command.endswith(" &"):
             self.start(command.removesuffix(" &"))
             return ""
-        given, _, rest = command.rpartition(" | ")
-        text = (
-            subprocess.run(shlex.split(given), capture_output=True, text=True, check=True).stdout
-            if given
-            else None
-        )
-        ran = subprocess.run(
-            program(rest),
-            input=text,
+        source, _, command_line = command.rpartition(" | ")
+        finished = subprocess.run(
+            program(command_line),
+            input=output_of(source) if source else None,
             capture_output=True,
             text=True,
             encoding="utf-8",
@@ -89,35 +89,42 @@ class Terminal:
             timeout=120,
             env=self.environ,
         )
-        assert ran.returncode == 0, f"{command}\n{ran.stderr}"
-        return ran.stdout
+        assert finished.returncode == 0, f"{command}\n{finished.stderr}"
+        return finished.stdout
 
     def start(self, command: str) -> None:
-        """Start what goes on running, and wait until it says that it works; a server must also be healthy."""
-        self.running.append(
-            subprocess.Popen(
-                program(command),
-                stdout=subprocess.PIPE,
-                text=True,
-                cwd=self.folder,
-                env=self.environ | {"MEMOLITH_PORT": "0"},
-            )
+        """Start a server or a worker and wait until it is ready. A server must be healthy too."""
+        process = subprocess.Popen(
+            program(command),
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=self.folder,
+            env=self.environ | {"MEMOLITH_PORT": "0"},
         )
-        assert self.running[-1].stdout is not None
-        said = self.running[-1].stdout.readline()
-        assert said, command
-        if said.startswith("{"):
-            assert httpx2.get(json.loads(said)["url"] + "/health").json()["status"] == "healthy"
+        self.running.append(process)
+        assert process.stdout is not None
+        first_line = process.stdout.readline()
+        assert first_line, command
+        if first_line.startswith("{"):
+            health = httpx2.get(json.loads(first_line)["url"] + "/health")
+            assert health.json()["status"] == "healthy"
 
     def close(self) -> None:
-        """Stop what still runs, as an operator would; each must end well."""
+        """Stop what is still running, as an operator would. Each process must exit cleanly."""
         for process in self.running:
             process.terminate()
-        assert [process.wait(30) for process in self.running] == [0] * len(self.running)
+        for process in self.running:
+            assert process.wait(30) == 0
+
+
+def output_of(command: str) -> str:
+    """What a plain command such as `echo` prints."""
+    finished = subprocess.run(shlex.split(command), capture_output=True, text=True, check=True)
+    return finished.stdout
 
 
 def program(command: str) -> list[str]:
-    """The words of a command, with the program where this machine has it."""
+    """The words of a command, with the program as this machine has it."""
     name, *words = shlex.split(command)
     if name == "memolith":
         return [sys.executable, "-m", "memolith.doors.main", *words]
@@ -125,8 +132,8 @@ def program(command: str) -> list[str]:
     return [str(binaries() / name), *words]
 
 
-def lay_out(page: Path, folder: Path) -> None:
-    """Give the reader the files that lie beside the page."""
+def copy_samples(page: Path, folder: Path) -> None:
+    """Copy the sample files that are stored beside the page."""
     for sample in page.parent.glob("*.xlsx"):
         shutil.copy(sample, folder)
 
@@ -134,8 +141,8 @@ def lay_out(page: Path, folder: Path) -> None:
 @pytest.mark.parametrize(
     "page", [page for page in PAGES if blocks(page, "console")], ids=lambda page: page.name
 )
-def test_console_blocks_run_and_print_what_they_show(tmp_path: Path, page: Any) -> None:
-    lay_out(page, tmp_path)
+def test_console_blocks_run_and_print_what_they_show(tmp_path: Path, page: Path) -> None:
+    copy_samples(page, tmp_path)
     with ExitStack() as stack:
         environ = {}
         if "$ psql" in page.read_text(encoding="utf-8"):
@@ -148,17 +155,18 @@ def test_console_blocks_run_and_print_what_they_show(tmp_path: Path, page: Any) 
             }
             shutil.copytree(ROOT / "deploy", tmp_path / "deploy")
         terminal = stack.enter_context(closing(Terminal(tmp_path, environ)))
-        for command, shown in [step for block in blocks(page, "console") for step in steps(block)]:
-            printed = terminal.run(command)
-            if shown:
-                assert ID.sub("ID", printed).split() == ID.sub("ID", shown).split()
+        for block in blocks(page, "console"):
+            for command, shown in steps(block):
+                printed = terminal.run(command)
+                if shown:
+                    assert ID.sub("ID", printed).split() == ID.sub("ID", shown).split()
 
 
 @pytest.mark.parametrize(
     "page", [page for page in PAGES if blocks(page, "python")], ids=lambda page: page.name
 )
-def test_python_blocks_run(tmp_path: Path, page: Any) -> None:
-    lay_out(page, tmp_path)
+def test_python_blocks_run(tmp_path: Path, page: Path) -> None:
+    copy_samples(page, tmp_path)
     for block in blocks(page, "python"):
         subprocess.run(
             [sys.executable, "-c", block],
@@ -170,7 +178,7 @@ def test_python_blocks_run(tmp_path: Path, page: Any) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_make_targets_and_links_that_docs_name_exist(page: Any) -> None:
+def test_make_targets_and_links_that_docs_name_exist(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     for target in re.findall(r"^make ([\w-]+)", "\n".join(blocks(page, "sh")), re.M):

@@ -103,7 +103,7 @@ def test_known_names_go_before_lists_and_their_sentence_is_the_evidence() -> Non
         )
     )
 )
-def test_any_order_of_names_and_words_is_read(words) -> None:
+def test_any_order_of_names_and_words_is_read(words: list[str]) -> None:
     said = [one for one in find(" ".join(words), {}) if one.support]
     assert all(one.text in " ".join(words) and len(one.support) == 2 for one in said)
 

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memolith.bootstrap import App, open_app
+from memolith.domain.attributes import Json
 from memolith.domain.callers import Caller
 from memolith.domain.items import Item
 from memolith.domain.queries import Condition, Filter, Query
@@ -26,7 +27,12 @@ NOW = "2026-11-15T12:00:00.000000Z"
 TAGS = ["rust", "db", "old one", "a,b", 'say "hi"', "ns:x"]
 SOURCES = [None, "src/main.rs", "src/db/pool.rs", "docs/a b.md", "we[ir]d*.txt", "README.md"]
 BRANCHES = [None, "main", "feature/auth", "feature/pool", "fix-1"]
-PROJECTS = [None, "github.com/acme/widgets", "github.com/acme/gears", "gitlab.com/other/widgets"]
+PROJECTS: list[Any] = [
+    None,
+    "github.com/acme/widgets",
+    "github.com/acme/gears",
+    "gitlab.com/other/widgets",
+]
 ENTITIES = ["PostgreSQL", "Rust", "Ann Lee"]
 ALIASES = {"PostgreSQL": ["Postgres", "the Elephant"], "Rust": ["rustc"]}
 KEPT = [status for status in STATUSES if STATUSES[status]]
@@ -160,15 +166,16 @@ def moment(text: str, now: str) -> datetime:
     return datetime.fromisoformat(text if "T" in text else text + "T00:00:00Z")
 
 
-def matches(value: str | None, patterns: list[str]) -> bool:
-    return value is not None and any(
+def matches(value: Json, patterns: list[str]) -> bool:
+    return isinstance(value, str) and any(
         fnmatch.fnmatchcase(value, one.replace("[", "[[]")) for one in patterns
     )
 
 
 def holds(row: Row, terms: list[tuple[str, list[str]]], now: str) -> bool:
     """The meaning of the language in plain words: tags and entities must all hold, of other keys one is enough."""
-    item, wanted = row.item, {}
+    item = row.item
+    wanted: dict[str, list[list[str]]] = {}
     for key, values in terms:
         wanted.setdefault(key, []).append(values)
     flat = {key: [value for values in groups for value in values] for key, groups in wanted.items()}
@@ -199,7 +206,7 @@ def holds(row: Row, terms: list[tuple[str, list[str]]], now: str) -> bool:
     max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 def test_a_random_filter_keeps_exactly_the_rows_that_a_plain_predicate_keeps(
-    filled: Filled, terms, blanks
+    filled: Filled, terms: list[tuple[str, list[str], bool]], blanks: str
 ) -> None:
     app, found = filled.app, filled.rows
     text = blanks.join(f"{key}:{written(values, quotes)}" for key, values, quotes in terms)
@@ -226,7 +233,7 @@ ODD = st.text(st.sampled_from('ab:,"\\- \tnstagince7d*[]ß\x00\ud800'), min_size
     )
 )
 @settings(max_examples=400, deadline=None)
-def test_garbage_is_read_or_refused_with_a_place_inside_it(text) -> None:
+def test_garbage_is_read_or_refused_with_a_place_inside_it(text: str) -> None:
     try:
         parse(text, STORED, STATUSES, NOW)
         return

@@ -5,7 +5,7 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -22,8 +22,9 @@ from memolith.domain.queries import Query
 from memolith.errors import EmbedderDown
 from memolith.retrieval.embedding.minilm import MiniLM
 from memolith.retrieval.embedding.worker import EmbedWorker
-from memolith.retrieval.vectors.index import quantised
+from memolith.retrieval.vectors.encoding import quantised
 from memolith.settings import Settings
+from tests.checked import present
 from tests.conftest import ME, note
 from tests.programs.children import wait_for
 
@@ -123,7 +124,7 @@ def says(code: int, body: Any = None, **headers: str) -> Callable[[list[str]], A
 
 def embedder(server: Server, **fields: Any) -> HttpEmbedder:
     return HttpEmbedder(
-        server.url, "test", **{"key": KEY, "dimension": WORDS, "timeout_s": 5.0} | fields
+        server.url, "test", **{"key": KEY, "dimension": WORDS, "timeout_s": 5.0, **fields}
     )
 
 
@@ -141,7 +142,7 @@ def test_vectors_come_back_in_the_order_of_the_texts_whatever_the_order_of_the_a
     server.script = [shuffled]
     texts = ["one", "two words", "three more words"]
     for text, vector in zip(texts, embedder(server).embed(texts), strict=True):
-        row, wanted = np.frombuffer(vector, "<f4"), np.array(bag(text))
+        row, wanted = np.frombuffer(present(vector), "<f4"), np.array(bag(text))
         assert row @ row == pytest.approx(1.0, abs=1e-5)
         assert row @ wanted == pytest.approx(np.linalg.norm(wanted), rel=1e-5)
 
@@ -248,8 +249,9 @@ def test_a_wrong_answer_is_refused_in_plain_words_without_the_key(
         embedder(server).embed(["text"])
     told = [caught.value.message]
     error: BaseException | None = caught.value
-    while error := (error.__cause__ or error.__context__):
+    while error is not None:
         told.append(str(error))
+        error = error.__cause__ or error.__context__
     assert KEY not in "".join(told)
     assert caught.value.message.endswith(".")
 
@@ -471,7 +473,7 @@ class Slow:
     def wait(self, timeout_s: float) -> bool:
         return True
 
-    def embed(self, texts: list[str]) -> list[bytes | None]:
+    def embed(self, texts: Sequence[str]) -> list[bytes | None]:
         meanwhile, self.meanwhile = self.meanwhile, lambda: None
         meanwhile()
         return [np.array(bag(text), "<f4").tobytes() for text in texts]
@@ -494,8 +496,10 @@ def test_a_slow_worker_does_not_overwrite_what_a_faster_one_made_of_a_newer_text
                 )
             elif change == "shorten":
                 app.engine.revise(ME, id, Patch(blocks=(Block("fresh ideas", "Ann"),)))
+            elif change == "forget":
+                app.engine.forget(ME, id)
             else:
-                {"forget": app.engine.forget, "erase": app.engine.erase}[change](ME, id)
+                app.engine.erase(ME, id)
             EmbedWorker(app.store, Slow(lambda: None), app.clock, quantised).drain()
 
         EmbedWorker(app.store, Slow(meanwhile), app.clock, quantised).drain()

@@ -27,6 +27,7 @@ from memolith.errors import (
     VersionConflict,
 )
 from memolith.settings import Settings
+from tests.checked import sqlite_file
 from tests.conftest import ME, note
 
 TABLES = (
@@ -43,6 +44,7 @@ TABLES = (
 )
 NUL, HALF = "a\x00b", "a\ud800b"
 Call = Callable[[App], object]
+WRONG_TYPE: Any = 5
 
 
 @pytest.fixture(scope="module")
@@ -61,50 +63,66 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
 
 
 def tables(app: App) -> dict[str, list[tuple[object, ...]]]:
-    db = apsw.Connection(str(app.store.file))
+    db = apsw.Connection(str(sqlite_file(app)))
     try:
         return {name: list(db.execute(f"select * from {name}")) for name in TABLES}
     finally:
         db.close()
 
 
-def nested(depth: int) -> dict[str, object]:
-    value: dict[str, object] = {}
+def nested(depth: int) -> dict[str, Any]:
+    value: dict[str, Any] = {}
     for _ in range(depth):
         value = {"a": value}
     return value
 
 
-def new(**fields: object) -> Call:
-    return lambda app: app.engine.remember(ME, note(**{"text": "x"} | fields))  # type: ignore[arg-type]
+def new(**fields: Any) -> Call:
+    return lambda app: app.engine.remember(ME, note(**{"text": "x", **fields}))
 
 
-def block(**fields: object) -> Call:
-    return lambda app: app.engine.remember(ME, Draft(blocks=(Block(**{"text": "x"} | fields),)))  # type: ignore[arg-type]
+def block(**fields: Any) -> Call:
+    return lambda app: app.engine.remember(ME, Draft(blocks=(Block(**{"text": "x", **fields}),)))
 
 
-def edit(**fields: object) -> Call:
-    return lambda app: app.engine.revise(ME, "seed", Patch(**fields))  # type: ignore[arg-type]
+def edit(**fields: Any) -> Call:
+    return lambda app: app.engine.revise(ME, "seed", Patch(**fields))
 
 
-def tie(*ends: object, **fields: object) -> Call:
+def tie(*ends: Any, **fields: Any) -> Call:
     return lambda app: app.engine.link(
         ME,
-        *(ends or ("other", "seed")),  # type: ignore[arg-type]
-        **{"type": "about"} | fields,
-    )  # type: ignore[arg-type]
+        *(ends or ("other", "seed")),
+        **{"type": "about", **fields},
+    )
 
 
-def listing(**fields: object) -> Call:
-    return lambda app: app.engine.listing(ME, **fields)  # type: ignore[arg-type]
+def with_key(key: Any) -> Call:
+    return lambda app: app.engine.remember(ME, note("x"), key=key)
 
 
-def seek(text: object = "tea", **fields: object) -> Call:
-    return lambda app: app.engine.recall(ME, Query(text, **{"mode": "text"} | fields))  # type: ignore[arg-type]
+def listing(**fields: Any) -> Call:
+    return lambda app: app.engine.listing(ME, **fields)
 
 
-BAD_TEXTS = {"NUL": NUL, "half a surrogate pair": HALF, "a number": 5, "nothing": None}
-TIMES = ("yesterday", "", "2026-02-30", "12:00", "0001-01-01T00:00:00+01:00", 1700000000)
+def seek(text: Any = "tea", **fields: Any) -> Call:
+    return lambda app: app.engine.recall(ME, Query(text, **{"mode": "text", **fields}))
+
+
+BAD_TEXTS: dict[str, Any] = {
+    "NUL": NUL,
+    "half a surrogate pair": HALF,
+    "a number": 5,
+    "nothing": None,
+}
+TIMES: tuple[Any, ...] = (
+    "yesterday",
+    "",
+    "2026-02-30",
+    "12:00",
+    "0001-01-01T00:00:00+01:00",
+    1700000000,
+)
 CASES: list[tuple[str, Call, type[MemolithError], str]] = [
     ("no text", lambda app: app.engine.remember(ME, Draft()), InvalidInput, "content"),
     ("empty text", new(text=""), InvalidInput, "content"),
@@ -210,7 +228,7 @@ CASES: list[tuple[str, Call, type[MemolithError], str]] = [
     ),
     (
         "number as tag to remove",
-        lambda app: app.engine.tag(ME, "seed", ["a"], [5]),
+        lambda app: app.engine.tag(ME, "seed", ["a"], [WRONG_TYPE]),
         InvalidInput,
         "tags",
     ),
@@ -253,7 +271,7 @@ CASES += [
         ("query", seek(bad), "query"),
         (
             "key",
-            lambda app, bad=bad: app.engine.remember(ME, note("x"), key=bad),
+            with_key(bad),
             "idempotency_key",
         ),
     ]
@@ -318,10 +336,9 @@ CASES += [
 CASES += [
     (
         f"{path} where {what}",
-        lambda app, path=path, condition=condition: {
-            "listing": listing(chosen=Filter(where=(condition,))),
-            "seek": seek(filter=Filter(where=(condition,))),
-        }[path](app),
+        listing(chosen=Filter(where=(condition,)))
+        if path == "listing"
+        else seek(filter=Filter(where=(condition,))),
         InvalidInput,
         "where",
     )
@@ -398,11 +415,12 @@ def test_a_forgotten_item_is_not_found(shared: App, verb: Any) -> None:
 @pytest.mark.parametrize("key", ["", "  ", "x" * 256])
 def test_a_key_that_is_none_is_refused(shared: App, key: str) -> None:
     before = tables(shared)
-    for call in (
+    calls: list[Callable[[], object]] = [
         lambda: shared.engine.remember(ME, note("x"), key=key),
         lambda: shared.engine.revise(ME, "seed", Patch(title="x"), key=key),
         lambda: shared.engine.append(ME, "seed", [Block("x")], key=key),
-    ):
+    ]
+    for call in calls:
         with pytest.raises(InvalidInput) as caught:
             call()
         assert caught.value.field == "idempotency_key"

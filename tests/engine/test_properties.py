@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 
 from memolith.bootstrap import App, open_app
+from memolith.domain.attributes import Json
 from memolith.domain.callers import Audience, Caller
 from memolith.domain.events import LINK_EVENTS
 from memolith.domain.items import Draft, Patch
@@ -53,7 +54,7 @@ TEXTS = (
     "A tale of a zebra. " * 70,
     "Zebra" * 90,
 )
-VALUES = (1, True, None, "text", [1, "a"], {"k": 1.5}, "")
+VALUES: tuple[Json, ...] = (1, True, None, "text", [1, "a"], {"k": 1.5}, "")
 LENGTH = 60
 MEMORY = "/dev/shm"  # where there is one, a history costs no waiting for a disk
 Rows = dict[str, list[dict[str, Any]]]
@@ -169,7 +170,7 @@ class World:
     def tags(self) -> tuple[str, ...]:
         return tuple(tag for tag in ("a", "b", "ü") if self.chance.random() < 0.4)
 
-    def attributes(self) -> dict[str, object]:
+    def attributes(self) -> dict[str, Json]:
         return {
             name: self.chance.choice(VALUES) for name in ("m", "n") if self.chance.random() < 0.5
         }
@@ -406,7 +407,7 @@ ANY = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"),
 @settings(max_examples=20, deadline=None, derandomize=True)
 @given(texts=st.lists(ANY, min_size=1, max_size=4), title=ANY, tag=ANY, speaker=ANY)
 def test_any_text_comes_back_as_it_was_and_its_index_is_right(
-    at: At, texts, title, tag, speaker
+    at: At, texts: list[str], title: str, tag: str, speaker: str
 ) -> None:
     with fresh(at) as app:
         blocks = tuple(Block(text, speaker) for text in texts)

@@ -549,7 +549,7 @@ def test_the_past_is_searched_by_meaning_too(smart: App) -> None:
     smart.engine.remember(ME, replace(note("A kitten scratched the armchair."), id="new"))
     smart.do_upkeep()
     for mode in ("hybrid", "vector"):
-        past = {"mode": mode, "as_of": at}
+        past: dict[str, Any] = {"mode": mode, "as_of": at}
         page = found(smart, "pet destroyed the furniture", **past)
         assert (page.hits[0].item.id, page.hits[0].passage.text) == ("dog", FACTS["dog"])
         assert page.hits[0].reasons["cosine"] > 0.2

@@ -83,8 +83,10 @@ def test_a_filter_sees_what_an_item_has_become(app: App) -> None:
     ).item.id
     app.engine.revise(ME, id, Patch(tags=("new",), namespace="new", project="new", status="done"))
     for name in ("tags_all", "tags_any", "namespaces", "projects"):
-        assert ids(app, "zebra", filter=Filter(**{name: ("old",)})) == set()
-        assert ids(app, "zebra", filter=Filter(**{name: ("new",)})) == {id}
+        before: dict[str, Any] = {name: ("old",)}
+        after: dict[str, Any] = {name: ("new",)}
+        assert ids(app, "zebra", filter=Filter(**before)) == set()
+        assert ids(app, "zebra", filter=Filter(**after)) == {id}
 
 
 # A crowd: 10,000 items in one import

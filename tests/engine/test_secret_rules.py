@@ -6,7 +6,8 @@ import string
 
 import pytest
 
-from memolith.redaction.detector import SecretMatch, find
+from memolith.redaction.assignments import SecretMatch
+from memolith.redaction.detector import find
 from memolith.redaction.rules import Rule, load_rules
 
 ALPHABETS = {

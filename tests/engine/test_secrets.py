@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memolith.redaction.detector import MARK, SecretMatch, find, redact
+from memolith.redaction.assignments import SecretMatch
+from memolith.redaction.detector import MARK, find, redact
 
 ALNUM = string.ascii_letters + string.digits
 HEX = "0123456789abcdef"

@@ -7,11 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memolith.domain.attributes import Json
 from memolith.engine.prompt_templates import DEEPEST, LONGEST, Template, as_json, as_xml
 from memolith.errors import InvalidInput, TooLarge
 
 
-def filled(content: str, **values: object) -> str:
+def filled(content: str, **values: Json) -> str:
     return Template(content).render(values)
 
 
@@ -78,11 +79,11 @@ def test_escaped_braces_stay_braces_and_fenced_code_is_not_searched() -> None:
 
 
 @given(st.text(st.sampled_from("{}#/xeachif \\`~\n"), max_size=30))
-def test_a_value_is_never_expanded_again(value) -> None:
+def test_a_value_is_never_expanded_again(value: str) -> None:
     assert filled("{{value}}", value=value, x="secret", secret="no") == value
 
 
-def told(content: str, values: object) -> str:
+def told(content: str, values: Json) -> str:
     """How a text is rendered, or in which words it is refused."""
     try:
         template = Template(content)
@@ -92,8 +93,9 @@ def told(content: str, values: object) -> str:
 
 
 @given(st.text(st.sampled_from("{}#/.xyeachifls \\`\n"), max_size=40))
-def test_any_text_is_a_template_or_is_refused_with_its_problems(content) -> None:
-    for values in ([], ["x"], "x"):
+def test_any_text_is_a_template_or_is_refused_with_its_problems(content: str) -> None:
+    choices: list[Json] = [[], ["x"], "x"]
+    for values in choices:
         found = told(content, values)
         assert not found.startswith("content: ") or "line " in found
         assert (
@@ -157,7 +159,7 @@ def test_limits_are_told() -> None:
         filled("{{a}}" * 30, a="x" * 100_000)
     with pytest.raises(InvalidInput, match="list"):
         filled("{{#each xs}}{{/each}}", xs="abc")
-    many = list(range(1000))
+    many: list[Json] = list(range(1000))
     with pytest.raises(TooLarge):
         filled("{{#each a}}{{#each a}}{{#each a}}{{/each}}{{/each}}{{/each}}", a=many)
 
@@ -180,7 +182,7 @@ def test_as_json_cuts_at_headings_outside_of_code() -> None:
 
 
 @given(st.text(max_size=60))
-def test_as_xml_is_well_formed_whatever_the_values(value) -> None:
+def test_as_xml_is_well_formed_whatever_the_values(value: str) -> None:
     text = filled("# {{v}}\n- {{v}}\n{{v}}", v=value)
     assert ElementTree.fromstring(as_xml(text)).tag == "context"
 

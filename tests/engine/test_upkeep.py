@@ -14,14 +14,16 @@ import apsw
 import pytest
 
 from memolith.bootstrap import App, open_app, restore_backup
+from memolith.domain.attributes import Json
 from memolith.domain.callers import Caller
 from memolith.domain.items import Draft, Patch
 from memolith.domain.passages import Block
 from memolith.errors import Conflict, InvalidInput, MemolithError, SchemaTooNew, StoreCorrupt
 from memolith.settings import Settings
-from memolith.storage.queries import missing
-from memolith.storage.sqlite.store import FILE, FOLDER
+from memolith.storage.migrations import all_migrations
+from memolith.storage.sqlite.backup import FILE
 from memolith.storage.terms import indexed
+from tests.checked import sqlite_file
 from tests.conftest import ME, At, note
 from tests.stores import dump, each_store
 
@@ -212,7 +214,7 @@ def test_verify_names_what_was_tampered_with_and_rebuild_mends_it(full: App, nam
     sql, word = TAMPERINGS[name]
     before = dump(full.store)
     assert full.engine.upkeep.verify() == []
-    raw(full.store.file, sql)
+    raw(sqlite_file(full), sql)
     problems = full.engine.upkeep.verify()
     assert any(word in problem for problem in problems), problems
     full.engine.upkeep.rebuild()
@@ -227,10 +229,10 @@ def test_verify_sees_a_wrong_column_of_the_text_index(full: App, column: str) ->
         item, passages = rows.item("local", "b"), rows.passages("local", "b")
     assert item is not None
     right = dict(zip(("body", "extra", "scope"), indexed(1, item, passages[0]), strict=True))
-    ((ref,),) = raw(full.store.file, f"select id from passage where {MINE} and speaker = 'ann'")
+    ((ref,),) = raw(sqlite_file(full), f"select id from passage where {MINE} and speaker = 'ann'")
     for command, columns in (("'delete'", right), ("null", right | {column: "1qforged"})):
         raw(
-            full.store.file,
+            sqlite_file(full),
             "insert into passage_fts (passage_fts, rowid, body, extra, scope) values "
             f"({command}, {ref}, '{columns['body']}', '{columns['extra']}', '{columns['scope']}')",
         )
@@ -256,7 +258,7 @@ def test_verify_names_the_tenant_of_a_damaged_log_and_goes_on_with_the_others(
     full: App, sql: str
 ) -> None:
     raw(
-        full.store.file,
+        sqlite_file(full),
         sql,
         "update item set title = 'forged' where tenant = 'globex' and id = 'a'",
     )
@@ -281,8 +283,8 @@ def test_a_fresh_folder_has_every_migration_with_its_checksum_and_keeps_them(
     for _ in range(2):
         opened(tmp_path).close()
         assert raw(tmp_path / FILE, "select number, name, checksum, oldest from migration") == [
-            (row["number"], row["name"], hashlib.sha256(text.encode()).hexdigest(), 1)
-            for row, text in missing([], FOLDER)
+            (file.number, file.name, hashlib.sha256(file.text.encode()).hexdigest(), 1)
+            for file in all_migrations("sqlite")
         ]
 
 
@@ -443,7 +445,7 @@ def test_a_torn_export_and_one_of_another_format_are_refused(busy: App, target: 
 
 @each_store
 def test_what_can_be_remembered_can_be_exported_and_imported(app: App, target: App) -> None:
-    deep: dict[str, object] = {}
+    deep: dict[str, Json] = {}
     for _ in range(98):
         deep = {"a": deep}
     app.engine.remember(
@@ -451,7 +453,7 @@ def test_what_can_be_remembered_can_be_exported_and_imported(app: App, target: A
         Draft(
             blocks=(Block("x" * 999_999, "é" * 500, attributes=deep),),
             tags=("t" * 100,),
-            attributes={"password policy": "long", "n": 2**70} | deep,
+            attributes={"password policy": "long", "n": 2**70, **deep},
             title="é" * 500,
         ),
     )

@@ -21,8 +21,14 @@ from memolith.domain.queries import Condition, Filter
 from memolith.engine.validation import Intake, Limits
 from memolith.errors import Unavailable
 from memolith.retrieval.embedding.minilm import MiniLM
-from memolith.retrieval.vectors.index import HEADER, TAIL, VectorIndex, header, quantised, signs
+from memolith.retrieval.vectors.encoding import quantised, sign_bits
+from memolith.retrieval.vectors.index import VectorIndex
+from memolith.retrieval.vectors.snapshot import HEADER_BYTES, snapshot_header
+from memolith.retrieval.vectors.tail import MAX_SHORT_TAIL
 from memolith.settings import Settings
+from memolith.storage.sqlite.vector_slots import SqliteSlotReader
+from memolith.storage.sqlite.writer import SqliteWriter
+from tests.checked import present
 from tests.conftest import ME, note
 
 MODEL, DIMENSION = "test/model", 384
@@ -30,7 +36,8 @@ BOB = Caller(user="bob")
 
 
 def unit(rows: np.ndarray) -> np.ndarray:
-    return (rows / np.linalg.norm(rows, axis=-1, keepdims=True)).astype("<f4")
+    normed: np.ndarray = (rows / np.linalg.norm(rows, axis=-1, keepdims=True)).astype("<f4")
+    return normed
 
 
 def random_rows(count: int, seed: int = 1, dimension: int = DIMENSION) -> np.ndarray:
@@ -98,6 +105,7 @@ class Shelf:
 
     def snapshot(self, index: VectorIndex) -> Path:
         with self.app.store.reading(None) as store:
+            assert isinstance(store, SqliteSlotReader)
             return index.snapshot(store)
 
     def index(self, dimension: int = DIMENSION) -> VectorIndex:
@@ -169,7 +177,7 @@ def test_real_vectors_are_searched_as_exactly_as_the_model_tells_them_apart(shel
     pick.shuffle(texts)
     rows = np.stack(
         [
-            np.frombuffer(vector, "<f4")
+            np.frombuffer(present(vector), "<f4")
             for vector in MiniLM().embed([*texts, "who had an accident?"])
         ]
     )
@@ -226,7 +234,7 @@ def test_any_dimension_can_be_searched(shelf: Shelf, dimension: int) -> None:
     assert shelf.ask(index, rows[7], 1) == shelf.exact(rows[7], 1)
     shelf.snapshot(index)
     assert shelf.ask(shelf.index(dimension), rows[7], 1) == shelf.exact(rows[7], 1)
-    assert signs(rows).shape == (50, -(-dimension // 64))
+    assert sign_bits(rows).shape == (50, -(-dimension // 64))
 
 
 # Snapshot and tail
@@ -239,7 +247,7 @@ def test_snapshot_and_tail_together_answer_as_the_table_does(shelf: Shelf) -> No
     shelf.put(random_rows(200, 2))
     reader = shelf.index()
     assert shelf.agrees(reader) == 1.0
-    assert reader.tail.count == 200
+    assert reader.followed.tail.count == 200
     assert shelf.agrees(writer) == 1.0
 
 
@@ -303,8 +311,10 @@ def test_changes_of_status_and_scope_move_items_between_filters(shelf: Shelf, wh
         ("projects", "p1", "p2"),
         ("namespaces", "n1", "n2"),
     ):
-        assert set(shelf.ask(index, query, 30, Filter(**{name: (new,)}))) == moved
-        assert set(shelf.ask(index, query, 30, Filter(**{name: (old,)}))) == set(ids) - moved
+        was: dict[str, Any] = {name: (old,)}
+        now: dict[str, Any] = {name: (new,)}
+        assert set(shelf.ask(index, query, 30, Filter(**now))) == moved
+        assert set(shelf.ask(index, query, 30, Filter(**was))) == set(ids) - moved
     assert set(shelf.ask(index, query, 30, caller=BOB)) == set(ids) - moved
     assert set(shelf.ask(index, query, 30, caller=replace(BOB, admin=True))) == set(ids)
     assert shelf.ask(index, query, 30, caller=Caller(tenant="other")) == []
@@ -345,7 +355,7 @@ def test_a_reader_keeps_its_mapping_while_snapshots_roll_over(shelf: Shelf) -> N
     assert second != first
     assert [path.name for path in shelf.app.settings.data.glob("vectors-*")] == [second.name]
     assert shelf.agrees(reader) == 1.0, "the old mapping still serves"
-    assert reader.tail.count == 100
+    assert reader.followed.tail.count == 100
 
 
 def test_a_second_reader_follows_to_the_new_snapshot_once_its_tail_is_long(shelf: Shelf) -> None:
@@ -353,14 +363,14 @@ def test_a_second_reader_follows_to_the_new_snapshot_once_its_tail_is_long(shelf
     writer, reader = shelf.index(), shelf.index()
     shelf.snapshot(writer)
     shelf.ask(reader, random_rows(1)[0])
-    shelf.put(random_rows(TAIL + 1, 2))
+    shelf.put(random_rows(MAX_SHORT_TAIL + 1, 2))
     shelf.ask(reader, random_rows(1)[0])
     assert reader.wants_snapshot
     shelf.snapshot(writer)
     writer.tidy()
     shelf.put(random_rows(1, 3))
     assert shelf.agrees(reader, 5) >= 0.98
-    assert reader.tail.count == 1
+    assert reader.followed.tail.count == 1
 
 
 def test_a_name_never_comes_back_even_after_all_files_were_removed(shelf: Shelf) -> None:
@@ -398,12 +408,20 @@ def flip(path: Path, place: int) -> None:
     path.write_bytes(data)
 
 
+def make_a_folder_of_it(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
 def of_another(path: Path, name: str, value: object) -> None:
     """The same file with another mark and, as a hostile or odd program would leave it, a fitting checksum."""
     data = path.read_bytes()
-    marks = json.loads(data[:HEADER])
+    marks = json.loads(data[:HEADER_BYTES])
     del marks["crc"]
-    path.write_bytes(header(marks | {name: value}, zlib.crc32(data[HEADER:])) + data[HEADER:])
+    path.write_bytes(
+        snapshot_header(marks | {name: value}, zlib.crc32(data[HEADER_BYTES:]))
+        + data[HEADER_BYTES:]
+    )
 
 
 SPOILED: dict[str, Callable[[Path], object]] = {
@@ -414,7 +432,7 @@ SPOILED: dict[str, Callable[[Path], object]] = {
     ),
     "a wrong change mark": lambda path: flip(path, path.read_bytes().index(b'"change": ') + 10),
     "a wrong row": lambda path: flip(path, path.stat().st_size - 100),
-    "a wrong column": lambda path: flip(path, HEADER + 3),
+    "a wrong column": lambda path: flip(path, HEADER_BYTES + 3),
     "cut off": lambda path: os.truncate(path, path.stat().st_size // 2),
     "cut off in the header": lambda path: os.truncate(path, 100),
     "no bytes": lambda path: path.write_bytes(b""),
@@ -426,7 +444,7 @@ SPOILED: dict[str, Callable[[Path], object]] = {
     "of another format": lambda path: of_another(path, "format", 99),
     "from the future": lambda path: of_another(path, "vector", 10**9),
     "from a later change": lambda path: of_another(path, "change", 10**9),
-    "a folder": lambda path: (path.unlink(), path.mkdir()),
+    "a folder": make_a_folder_of_it,
 }
 
 
@@ -438,24 +456,24 @@ def test_a_spoiled_snapshot_is_ignored_and_the_table_answers(shelf: Shelf, how: 
     SPOILED[how](path)
     index = shelf.index()
     assert shelf.agrees(index) == 1.0
-    assert index.tail.count >= 47
+    assert index.followed.tail.count >= 47
     fresh = shelf.snapshot(index)
     if path.is_file():
         index.tidy()
         assert not path.exists()
     reader = shelf.index()
     assert shelf.agrees(reader) == 1.0
-    assert (reader.tail.count, fresh.is_file()) == (0, True)
+    assert (reader.followed.tail.count, fresh.is_file()) == (0, True)
 
 
 def test_an_older_good_snapshot_serves_where_the_newest_is_spoiled(shelf: Shelf) -> None:
     shelf.put(random_rows(50, 1))
     shelf.snapshot(shelf.index())
     shelf.put(random_rows(20, 2))
-    flip(shelf.snapshot(shelf.index()), HEADER + 50)
+    flip(shelf.snapshot(shelf.index()), HEADER_BYTES + 50)
     reader = shelf.index()
     assert shelf.agrees(reader) == 1.0
-    assert reader.tail.count == 20
+    assert reader.followed.tail.count == 20
 
 
 def test_files_of_others_with_such_a_name_do_no_harm(shelf: Shelf) -> None:
@@ -486,6 +504,7 @@ def test_a_snapshot_that_cannot_be_written_leaves_nothing_behind(shelf: Shelf) -
     folder = shelf.app.settings.data
     index = VectorIndex(folder / "no such folder", MODEL, DIMENSION)
     with pytest.raises(Unavailable), shelf.app.store.reading(None) as store:
+        assert isinstance(store, SqliteSlotReader)
         index.snapshot(store)
     assert not list(folder.rglob("*.partial"))
 
@@ -495,9 +514,11 @@ def test_a_snapshot_that_cannot_be_written_leaves_nothing_behind(shelf: Shelf) -
 
 def prune(shelf: Shelf) -> None:
     with shelf.app.store.reading(None) as rows:
+        assert isinstance(rows, SqliteSlotReader)
         newest = rows.slot_marks().change
-    with shelf.app.store.writing(None) as rows:
-        rows.prune_slots(newest)
+    with shelf.app.store.writing(None) as writer:
+        assert isinstance(writer, SqliteWriter)
+        writer.prune_slots(newest)
 
 
 @pytest.mark.parametrize("snapshot", ["none", "old", "new"])
@@ -516,8 +537,10 @@ def test_a_reader_that_missed_part_of_the_feed_loads_anew(shelf: Shelf, snapshot
     for index in (reader, shelf.index()):
         assert shelf.agrees(index) == 1.0
         with shelf.app.store.reading(None) as store:
+            assert isinstance(store, SqliteSlotReader)
             _, change, _ = store.slot_marks()
-        assert index._change == change
+        assert index.followed.position is not None
+        assert index.followed.position.change == change
 
 
 def test_a_reader_of_an_earlier_moment_does_not_turn_the_index_back(shelf: Shelf) -> None:
@@ -531,7 +554,7 @@ def test_a_reader_of_an_earlier_moment_does_not_turn_the_index_back(shelf: Shelf
         found = index.nearest(early, ME, Filter(), query.tobytes(), 50)
         assert len(found) == 30, "the earlier moment has no later items"
     assert set(shelf.ask(index, query, 50)) == set(shelf.rows)
-    assert index.tail.count == 40
+    assert index.followed.tail.count == 40
     assert set(later) <= set(shelf.ask(index, query, 50))
 
 

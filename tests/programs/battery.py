@@ -1,4 +1,7 @@
-"""Runs every attempt to escape and prints as JSON what got through: battery.py MODE root|user|none."""
+"""Runs every attempt to escape and prints as JSON what got through.
+
+Usage: battery.py MODE root|user|none. With `none` nothing locks the attempts in.
+"""
 
 import json
 import os
@@ -12,9 +15,10 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 from memolith.errors import NotFound
-from memolith.ports.sandbox import Bounds, Ran
+from memolith.ports.sandbox import Bounds, CodeResult
 from memolith.sandbox import libc
 from memolith.sandbox.constants import (
     CLONE_NEWNS,
@@ -25,134 +29,178 @@ from memolith.sandbox.constants import (
 )
 from memolith.sandbox.linux import LinuxSandbox
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
-from tests.programs.escapes import ATTEMPTS, GIVEN, HARMLESS, IMPORTS, SLOW
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT))
+from tests.programs.escapes import ATTEMPTS, HARMLESS, IMPORTS, PRELUDE, SLOW
 
-ORDINARY, ME, WORKERS = 12345, ("acme", "ann"), 4
-LOADED = ("ctypes", "multiprocessing.pool", "numpy", "resource", "subprocess", "urllib.request")
+ORDINARY_USER = 12345
+OWNER = ("acme", "ann")
+WORKERS = 4
+PATIENT_WALL_S = 20.0
+HASTY_WALL_S = 0.3
+"""For attempts that never end by themselves."""
+
+TRIES_TO_ANSWER = 3
+SEARCHABLE_BY_OTHERS = 0o1
+PRELOADED = (
+    "ctypes",
+    "multiprocessing.pool",
+    "numpy",
+    "resource",
+    "subprocess",
+    "urllib.request",
+)
 
 
-def open_the_way(wanted: set[str]) -> None:
-    """Let everybody reach the interpreter: in a mount namespace of ours an open folder covers each closed one."""
+def make_reachable(paths: set[str]) -> None:
+    """Let every user reach these folders, for this process and its children only.
+
+    In a mount namespace of our own an open folder covers each closed one.
+    """
     closed: dict[str, list[str]] = {}
-    for path in wanted:
-        for above in reversed(Path(path).parents):
-            if not above.stat().st_mode & 1:
-                closed.setdefault(str(above), []).append(path)
+    for path in paths:
+        for parent in reversed(Path(path).parents):
+            if not parent.stat().st_mode & SEARCHABLE_BY_OTHERS:
+                closed.setdefault(str(parent), []).append(path)
                 break
-    if closed:
-        libc.unshare(CLONE_NEWNS)
-        libc.mount("none", "/", None, MS_REC | MS_PRIVATE)
-    for folder, paths in closed.items():
-        handles = [os.open(path, os.O_PATH) for path in paths]
-        libc.mount("tmpfs", folder, "tmpfs", 0, "mode=755")
-        for path, handle in zip(paths, handles, strict=True):
+    if not closed:
+        return
+    libc.unshare(CLONE_NEWNS)
+    libc.mount("none", "/", None, MS_REC | MS_PRIVATE)
+    for parent_path, below in closed.items():
+        handles = {path: os.open(path, os.O_PATH) for path in below}
+        libc.mount("tmpfs", parent_path, "tmpfs", 0, "mode=755")
+        for path, handle in handles.items():
             os.makedirs(path)
             libc.mount(f"/proc/self/fd/{handle}", path, None, MS_BIND | MS_REC)
             os.close(handle)
 
 
-def become_ordinary() -> None:
+def become_ordinary_user() -> None:
     os.setgroups([])
-    os.setresgid(ORDINARY, ORDINARY, ORDINARY)
-    os.setresuid(ORDINARY, ORDINARY, ORDINARY)
-    # Else the files of this process in /proc belong to root.
+    os.setresgid(ORDINARY_USER, ORDINARY_USER, ORDINARY_USER)
+    os.setresuid(ORDINARY_USER, ORDINARY_USER, ORDINARY_USER)
+    # Otherwise the files of this process in /proc would still belong to root.
     libc.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)
 
 
 class Scene:
-    """A server with secrets: files, sockets, an environment; all of it readable to whoever is not fenced in."""
+    """A server with secrets: files, sockets and an environment that any free process can read."""
 
     def __init__(self, home: Path) -> None:
         home.chmod(0o755)
-        self.home, self.stored, self.signals = home, home / "stored.txt", list[int]()
+        self.home = home
+        self.document = home / "stored.txt"
+        self.database = home / "memolith.db"
+        self.signals: list[int] = []
         os.environ["SERVER_SECRET"] = "secret"
-        for name in ("key", "memolith.db", "other/secret.txt", "stored.txt"):
-            (home / name).parent.mkdir(exist_ok=True)
-            (home / name).write_text("secret")
-        self.sockets = [socket.create_server(("127.0.0.1", 0))]
-        for kind, address in (
-            (socket.SOCK_STREAM, f"\0memolith-{os.getpid()}"),
-            (socket.SOCK_STREAM, str(home / "named")),
-            (socket.SOCK_DGRAM, str(home / "datagram")),
-        ):
-            self.sockets.append(socket.socket(socket.AF_UNIX, kind))
-            self.sockets[-1].bind(address)
-        self.sockets[2].listen()
+        (home / "other").mkdir()
+        for path in (home / "key", self.database, home / "other" / "secret.txt", self.document):
+            path.write_text("secret")
+        self.abstract_name = f"\0memolith-{os.getpid()}"
+        self.tcp = socket.create_server(("127.0.0.1", 0))
+        self.abstract = self._bound(socket.SOCK_STREAM, self.abstract_name)
+        self.named = self._bound(socket.SOCK_STREAM, str(home / "named"))
+        self.named.listen()
+        self.datagram = self._bound(socket.SOCK_DGRAM, str(home / "datagram"))
         signal.signal(signal.SIGUSR1, lambda number, _: self.signals.append(number))
 
-    def given(self, zygote: int) -> str:
-        """What the attempts know."""
-        known = {
+    def prelude(self, zygote_pid: int) -> str:
+        """Imports and helpers of the attempts, and what an attacker could guess."""
+        guessed = {
             "SERVER": os.getpid(),
-            "ZYGOTE": zygote,
-            "PORT": self.sockets[0].getsockname()[1],
-            "ABSTRACT": f"\0memolith-{os.getpid()}",
+            "ZYGOTE": zygote_pid,
+            "PORT": self.tcp.getsockname()[1],
+            "ABSTRACT": self.abstract_name,
             "NAMED": str(self.home / "named"),
             "DATAGRAM": str(self.home / "datagram"),
             "KEY": str(self.home / "key"),
-            "DATABASE": str(self.home / "memolith.db"),
+            "DATABASE": str(self.database),
             "OTHER": str(self.home / "other" / "secret.txt"),
         }
-        return GIVEN + "".join(f"{name} = {value!r}\n" for name, value in known.items())
+        return PRELUDE + "".join(f"{name} = {value!r}\n" for name, value in guessed.items())
 
     @contextmanager
     def locate(self, id: str) -> Iterator[tuple[str, Path]]:
         if id != "ds-1":
             raise NotFound(f"There is no document {id!r}.")
-        yield "a.txt", self.stored
+        yield "a.txt", self.document
 
     def damage(self) -> list[str]:
         """What somebody did to the server."""
-        done = [
-            str(path)
-            for path in (*self.home.rglob("pwned*"), *Path("/tmp").glob("pwned"))
-            if path.is_file()
-        ]
-        texts = {path.read_text() for path in (self.stored, self.home / "memolith.db")}
-        return done + [f"signal {number}" for number in self.signals] + sorted(texts - {"secret"})
+        planted = [*self.home.rglob("pwned*"), *Path("/tmp").glob("pwned")]
+        files = [str(path) for path in planted if path.is_file()]
+        signals = [f"signal {number}" for number in self.signals]
+        texts = {self.document.read_text(), self.database.read_text()}
+        return files + signals + sorted(texts - {"secret"})
+
+    def _bound(self, kind: socket.SocketKind, address: str) -> socket.socket:
+        bound = socket.socket(socket.AF_UNIX, kind)
+        bound.bind(address)
+        return bound
 
 
 @contextmanager
 def sandbox(home: Path, mode: str, wall_s: float) -> Iterator[LinuxSandbox]:
-    made = LinuxSandbox(home, Bounds(wall_s, 60, 128, 20, 16, 64), mode, WORKERS, 600, LOADED)
+    bounds = Bounds(wall_s, cpu_s=60, memory_mb=128, output_kb=20, scratch_mb=16, threads=64)
+    opened = LinuxSandbox(home, bounds, mode, WORKERS, idle_s=600, preload=PRELOADED)
     try:
-        yield made
+        yield opened
     finally:
-        made.close()
+        opened.close()
+
+
+class Target(NamedTuple):
+    """A runner that is attacked."""
+
+    sandbox: LinuxSandbox
+    executor: str
+    scene: Scene
+
+    def run(self, code: str) -> CodeResult:
+        return self.sandbox.run(OWNER, self.executor, code, self.scene.locate, lambda: False)
+
+    def answers(self) -> bool:
+        for _ in range(TRIES_TO_ANSWER):
+            if self.run("print(6 * 7)").stdout == "42\n":
+                return True
+        return False
 
 
 def attack(mode: str, scene: Scene) -> dict[str, object]:
-    """Every attempt, and whether the runner answers after it."""
-    escaped, silent, answers = [], [], {}
+    """Make every attempt, and see after each whether the runner still answers."""
+    escaped: list[str] = []
+    silent: list[str] = []
+    answers: dict[str, str] = {}
     with (
-        sandbox(scene.home, mode, 20.0) as patient,
-        sandbox(scene.home, mode, 0.3) as hasty,
+        sandbox(scene.home, mode, PATIENT_WALL_S) as patient,
+        sandbox(scene.home, mode, HASTY_WALL_S) as hasty,
         ThreadPoolExecutor(WORKERS) as pool,
     ):
         state = patient.state
-        free: queue.Queue[tuple[str, str]] = queue.Queue()
-        for _ in range(WORKERS if state[0] == mode else 0):
-            free.put((patient.create(ME), hasty.create(ME)))
-        given = scene.given(patient.zygotes[LOADED].pid if patient.zygotes else 0)
+        if state.mode == mode:
+            free: queue.Queue[tuple[Target, Target]] = queue.Queue()
+            for _ in range(WORKERS):
+                patient_target = Target(patient, patient.create(OWNER), scene)
+                hasty_target = Target(hasty, hasty.create(OWNER), scene)
+                free.put((patient_target, hasty_target))
+            prelude = scene.prelude(patient.zygotes[PRELOADED].pid)
 
-        def run(executor: str, place: LinuxSandbox, code: str) -> Ran:
-            return place.run(ME, executor, code, scene.locate, lambda: False)
+            def attempt(name: str) -> None:
+                pair = free.get()
+                target = pair[0]
+                if name in SLOW:
+                    target = pair[1]
+                    # In a call of its own, so that imports do not use up the time.
+                    target.run(IMPORTS)
+                result = target.run(prelude + ATTEMPTS[name])
+                answers[name] = result.stdout[-60:] + (result.error or "")[-150:]
+                if "ESCAPED" in result.stdout:
+                    escaped.append(name)
+                if not target.answers():
+                    silent.append(name)
+                free.put(pair)
 
-        def attempt(name: str) -> None:
-            pair = free.get()
-            executor, place = (pair[1], hasty) if name in SLOW else (pair[0], patient)
-            if name in SLOW:
-                run(executor, place, IMPORTS)
-            ran = run(executor, place, given + ATTEMPTS[name])
-            answers[name] = ran.stdout[-60:] + (ran.error or "")[-150:]
-            if "ESCAPED" in ran.stdout:
-                escaped.append(name)
-            if not any(run(executor, place, "print(6 * 7)").stdout == "42\n" for _ in range(3)):
-                silent.append(name)
-            free.put(pair)
-
-        if state[0] == mode:
             list(pool.map(attempt, ATTEMPTS))
     return {
         "state": state,
@@ -165,33 +213,31 @@ def attack(mode: str, scene: Scene) -> dict[str, object]:
 
 
 def control(scene: Scene) -> dict[str, object]:
-    """The harmless attempts without a sandbox: they must get through."""
-    given = (
-        scene.given(os.getpid()) + f"def get_memory_path(*_):\n    return {str(scene.stored)!r}\n"
-    )
+    """Make the harmless attempts without a sandbox: they must get through."""
+    stand_in = f"def get_memory_path(*_):\n    return {str(scene.document)!r}\n"
+    prelude = scene.prelude(os.getpid()) + stand_in
 
     def escapes(name: str) -> bool:
-        command = [sys.executable, "-c", given + ATTEMPTS[name]]
+        command = [sys.executable, "-c", prelude + ATTEMPTS[name]]
         return b"ESCAPED" in subprocess.run(command, capture_output=True, cwd=scene.home).stdout
 
     os.environ["TMPDIR"] = str(scene.home)
     with ThreadPoolExecutor(WORKERS) as pool:
-        return {
-            "escaped": [
-                name for name, out in zip(HARMLESS, pool.map(escapes, HARMLESS), strict=True) if out
-            ]
-        }
+        outcomes = dict(zip(HARMLESS, pool.map(escapes, HARMLESS), strict=True))
+    return {"escaped": [name for name, got_out in outcomes.items() if got_out]}
 
 
 def main() -> None:
     mode, user = sys.argv[1:]
-    if os.getuid() == 0 and (user == "user" or mode == "landlock"):
-        open_the_way({sys.prefix, sys.base_prefix, str(Path(__file__).parents[2])})
-    if user == "user" and os.getuid() == 0:
-        become_ordinary()
+    as_root = os.getuid() == 0
+    if as_root and (user == "user" or mode == "landlock"):
+        make_reachable({sys.prefix, sys.base_prefix, str(ROOT)})
+    if as_root and user == "user":
+        become_ordinary_user()
     with tempfile.TemporaryDirectory() as home:
         scene = Scene(Path(home))
-        print(json.dumps(control(scene) if user == "none" else attack(mode, scene)))
+        found = control(scene) if user == "none" else attack(mode, scene)
+        print(json.dumps(found))
 
 
 main()

@@ -8,7 +8,7 @@ import sys
 # Not from `typing`: the front's start is measured with this program.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
     from typing import Any
 
     from starlette.applications import Starlette
@@ -60,18 +60,18 @@ def show_modules(folder: str) -> None:
     from memolith.doors.mcp.stdio_front import Front, Wire
 
     front = Front(Wire.of_process(), StartCache(folder, "all", False).read())
-    threading.Thread(target=front.read, daemon=True).start()
+    threading.Thread(target=front.read_frames, daemon=True).start()
     front.wake.wait()
     print("\n".join(sys.modules), file=sys.stderr)
 
 
 def prepare(folder: str) -> None:
     """Fill the cache as a first start would."""
-    from memolith.doors.mcp.start_answers import make_start_answers
     from memolith.doors.mcp.start_cache import StartCache
+    from memolith.doors.mcp.start_recorder import record_start_answers
     from tests.demo_family import registry
 
-    StartCache(folder, "all", False).write(make_start_answers(registry().choose("all")))
+    StartCache(folder, "all", False).write(record_start_answers(registry().choose("all")))
 
 
 class DemoAccess:
@@ -126,6 +126,10 @@ def serve_http(port: str, *flags: str) -> None:
 
 if __name__ == "__main__":
     mode, *arguments = sys.argv[1:]
-    {"stdio": serve_stdio, "modules": show_modules, "prepare": prepare, "http": serve_http}[mode](
-        *arguments
-    )
+    modes: dict[str, Callable[..., None]] = {
+        "stdio": serve_stdio,
+        "modules": show_modules,
+        "prepare": prepare,
+        "http": serve_http,
+    }
+    modes[mode](*arguments)

@@ -10,7 +10,7 @@ from pathlib import Path
 from memolith.bootstrap import App, open_app
 from memolith.domain.callers import Caller
 from memolith.domain.items import Draft, Patch
-from memolith.domain.passages import Block
+from memolith.domain.passages import Block, PassageRef
 from memolith.domain.queries import Query
 from memolith.settings import Settings
 from tests.checked import present
@@ -95,7 +95,7 @@ def snapshot() -> None:
     with app.store.writing(ME.tenant) as rows:
         for ref in range(1, 3001):
             rows.put_vector(
-                ref,
+                PassageRef(ref),
                 present(app.embedder).id,
                 ref.to_bytes(16, "big"),
                 bytes(n % 100 + 1 for n in range(384)),

@@ -19,8 +19,8 @@ import httpx2
 
 from memolith.domain.clock import SystemClock
 from memolith.doors.http.auth import make_key
+from memolith.storage.client_keys import StoredKeys
 from memolith.storage.postgres.store import PostgresStore
-from memolith.storage.store import StoredKeys
 from tests.programs.children import TIMEOUT_S, Child, wait_for
 from tests.programs.served import ENVELOPE, INSIDE, MODERN
 from tests.stores import engine_on

@@ -22,7 +22,7 @@ from memolith.domain.queries import Filter, Query
 from memolith.engine.validation import Intake, Limits
 from memolith.retrieval.embedding.minilm import MODEL_FILE, MODEL_FOLDER, VOCAB_FILE, MiniLM
 from memolith.retrieval.embedding.worker import EmbedWorker
-from memolith.retrieval.vectors.index import quantised
+from memolith.retrieval.vectors.encoding import quantised
 from memolith.settings import Settings
 from tests.programs.children import CLI, HERE, Child, ask, environment, wait_for
 
@@ -228,9 +228,9 @@ def damaged(folder: Path, what: str) -> Path:
     """A copy of the package whose model has one wrong bit, is cut off or is missing."""
     package = folder / "package"
     shutil.copytree(
-        MODEL_FOLDER.parents[1], package / "memolith", ignore=shutil.ignore_patterns("__pycache__")
+        MODEL_FOLDER.parents[2], package / "memolith", ignore=shutil.ignore_patterns("__pycache__")
     )
-    model = package / "memolith" / "retrieval" / "model"
+    model = package / "memolith" / "retrieval" / "embedding" / "model"
     if what == "bit":
         data = bytearray((model / MODEL_FILE).read_bytes())
         data[len(data) // 2] ^= 1

@@ -1,4 +1,4 @@
-"""Nothing gets out of the sandbox, and it can be shown that the attempts to get out would work without it."""
+"""Nothing gets out of the sandbox, and without it the same attempts would get through."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""The cache of the answers that open a session: used when it fits, and harmless when it does not."""
+"""The cache of the answers that open a session: used if it fits, and harmless if it does not."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 
 from memolith.doors.mcp.frames import IDEMPOTENCY_KEY
 from memolith.doors.mcp.start_cache import StartCache
-from memolith.doors.mcp.stdio_front import Front, Wire, answer
+from memolith.doors.mcp.stdio_front import Front, Wire, run_plain_call
 from memolith.tools.call import Call
 from memolith.tools.family import Family
 from memolith.tools.registry import Registry
@@ -164,7 +164,7 @@ def early(
     """What is answered without the SDK."""
     front = Front(Wire(0, 1), StartCache(prepared, "all", False).read())
     front.version = version
-    found = answer(front, WITHOUT_ENGINE, registry().choose("all"), message)
+    found = run_plain_call(front, WITHOUT_ENGINE, registry().choose("all"), message)
     return None if found is None else json.loads(found)
 
 
@@ -206,7 +206,7 @@ def test_no_call_comes_before_one_that_is_left_to_the_sdk(prepared: str) -> None
         initialize(),
         *(tool(number, name) for number, name in enumerate(["a", "b", "c", "d"], 2)),
     ):
-        front.frame(encoded(message).strip())
+        front.handle_frame(encoded(message).strip())
     front.try_calls(lambda message: b"{}" if message["params"]["name"] in "abd" else None)
     passed: list[bytes | None] = []
     front.take_over(passed.append)
@@ -225,7 +225,7 @@ def test_a_writing_call_runs_once_whoever_takes_over_meanwhile(prepared: str) ->
     (inlet, client_out), (client_in, outlet) = os.pipe(), os.pipe()
     front = Front(Wire(inlet, outlet), StartCache(prepared, "all", False).read())
     for message in (initialize(), tool(2, "a"), tool(3, "b")):
-        front.frame(encoded(message).strip())
+        front.handle_frame(encoded(message).strip())
     passed: list[bytes | None] = []
     tried: list[str] = []
 
@@ -247,7 +247,7 @@ def test_a_call_that_turns_out_to_need_the_sdk_goes_to_it_also_after_the_hand_ov
     prepared: str,
 ) -> None:
     front = Front(Wire(0, 1), StartCache(prepared, "all", False).read())
-    front.frame(encoded(tool(1, "a", True)).strip())
+    front.handle_frame(encoded(tool(1, "a", True)).strip())
     passed: list[bytes | None] = []
     front.try_calls(lambda message: front.take_over(passed.append))
     assert [json.loads(line)["id"] for line in passed if line] == [1]
@@ -271,7 +271,7 @@ def test_a_tool_that_must_reach_the_client_is_left_to_the_sdk(prepared: str) -> 
     front.version = HANDSHAKES[-1]
 
     def tried(message: dict[str, Any]) -> bytes | None:
-        return answer(front, WITHOUT_ENGINE, Registry([family]), message)
+        return run_plain_call(front, WITHOUT_ENGINE, Registry([family]), message)
 
     assert b"done" in present(tried(tool(1, "count")))
     assert tried(request(1, "tools/call", name="count", _meta={"progressToken": 1})) is None
@@ -291,7 +291,9 @@ def test_a_changed_list_is_told_also_by_a_call_that_comes_before_the_sdk(prepare
     front = Front(Wire(0, outlet), StartCache(prepared, "all", False).read())
     front.version = HANDSHAKES[-1]
     for modern in (True, False):
-        answered = answer(front, WITHOUT_ENGINE, Registry([family]), tool(1, "save", modern))
+        answered = run_plain_call(
+            front, WITHOUT_ENGINE, Registry([family]), tool(1, "save", modern)
+        )
         assert answered is not None
         assert b"done" in answered
     os.close(outlet)
@@ -433,7 +435,7 @@ def take_over_at_random(path: str, chance: random.Random) -> tuple[Counter[Any],
     (inlet, client_out), (client_in, outlet) = os.pipe(), os.pipe()
     front = Front(Wire(inlet, outlet), StartCache(path, "all", False).read())
     passed: list[Any] = []
-    threads = [threading.Thread(target=front.read)]
+    threads = [threading.Thread(target=front.read_frames)]
 
     def write() -> None:
         for message in MIXED:

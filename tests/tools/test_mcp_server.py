@@ -9,8 +9,8 @@ import anyio
 import pytest
 from mcp import Client, MCPError
 
-from memolith.doors.mcp.server import PAGE, MemolithServer
-from memolith.doors.mcp.start_answers import make_start_answers
+from memolith.doors.mcp.server import PAGE_SIZE, MemolithServer
+from memolith.doors.mcp.start_recorder import record_start_answers
 from memolith.errors import StoreCorrupt
 from memolith.tools.call import Call
 from memolith.tools.family import Family
@@ -76,7 +76,7 @@ def test_lists_say_how_long_they_hold() -> None:
 
 @ERAS
 def test_long_lists_come_in_pages_that_neither_overlap_nor_skip(mode: str) -> None:
-    chosen = a_big_family(2 * PAGE + 1)
+    chosen = a_big_family(2 * PAGE_SIZE + 1)
 
     async def work(client: Client) -> None:
         names: list[str] = []
@@ -187,9 +187,9 @@ def test_the_start_answers_of_every_profile_are_json_and_the_same_each_time(
     profile: str, read_only: bool
 ) -> None:
     chosen = registry().choose(profile, read_only=read_only)
-    answers = make_start_answers(chosen)
+    answers = record_start_answers(chosen)
     assert list(answers) == [*HANDSHAKES, MODERN]
-    assert make_start_answers(chosen) == answers
+    assert record_start_answers(chosen) == answers
     for results in answers.values():
         tools = json.loads(results["tools/list"])["tools"]
         assert [tool["name"] for tool in tools] == [tool.name for tool in chosen.tools]

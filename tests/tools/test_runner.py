@@ -1,4 +1,4 @@
-"""Code runners: the documented envelopes, every limit, what belongs to whom, and what happens when one dies."""
+"""Code runners: the documented results, every limit, who owns them, and what if one dies."""
 
 import json
 import os
@@ -147,7 +147,8 @@ LIMITS = [
     (
         "threads",
         5,
-        "import threading, time\nfor _ in range(50): threading.Thread(target=time.sleep, args=(9,)).start()",
+        "import threading, time\n"
+        "for _ in range(50): threading.Thread(target=time.sleep, args=(9,)).start()",
         "thread",
         False,
     ),
@@ -278,7 +279,8 @@ def test_the_file_of_a_document_can_be_read_and_only_under_its_name(
 
     for _ in range(2):
         ran = ask(
-            "path = get_memory_path('ds-1', 'sales.csv')\nprint(path.name, path.read_text().split())"
+            "path = get_memory_path('ds-1', 'sales.csv')\n"
+            "print(path.name, path.read_text().split())"
         )
         assert ran.stdout == "sales.csv ['1,2', '3,4']\n"
     assert "is called 'sales.csv'" in ask("get_memory_path('ds-1', 'other.csv')").error
@@ -309,7 +311,10 @@ def test_nothing_runs_between_calls(opened: Any) -> None:
     run(
         app,
         executor,
-        "import threading\ndef f():\n while True: pass\nthreading.Thread(target=f, daemon=True).start()",
+        "import threading\n"
+        "def f():\n"
+        "    while True: pass\n"
+        "threading.Thread(target=f, daemon=True).start()",
     )
     pid, deadline = app.sandbox.runners[executor].pid, time.monotonic() + 10
     while state_of(pid) != "T" and time.monotonic() < deadline:
@@ -318,12 +323,18 @@ def test_nothing_runs_between_calls(opened: Any) -> None:
 
 
 def test_no_process_and_no_folder_outlives_its_server(tmp_path: Path, opened: Any) -> None:
-    code = (
-        "import os, sys\nfrom pathlib import Path\nfrom memolith.sandbox.linux import LinuxSandbox\n"
-        "from memolith.ports.sandbox import Bounds\nbox = LinuxSandbox(Path(sys.argv[1]), Bounds())\n"
-        "box.create(('a', 'b'))\nprint([*(c.pid for c in box.runners.values()), *(z.pid for z in "
-        "box.zygotes.values())], flush=True)\nsys.stdin.read()"
-    )
+    code = """
+import sys
+from pathlib import Path
+from memolith.ports.sandbox import Bounds
+from memolith.sandbox.linux import LinuxSandbox
+sandbox = LinuxSandbox(Path(sys.argv[1]), Bounds())
+sandbox.create(("a", "b"))
+runners = [runner.pid for runner in sandbox.runners.values()]
+zygotes = [zygote.pid for zygote in sandbox.zygotes.values()]
+print(runners + zygotes, flush=True)
+sys.stdin.read()
+"""
     server = subprocess.Popen(
         [sys.executable, "-c", code, str(tmp_path / "data")],
         stdin=subprocess.PIPE,
@@ -400,11 +411,12 @@ def test_the_promised_packages_are_there_and_matplotlib_is_not(opened: Any) -> N
     executor = create(app)
     code = "import numpy, openpyxl, pandas, scipy, sklearn, xgboost, xlrd\nprint('all')"
     assert run(app, executor, code)["stdout"] == "all\n"
-    work = (
-        "frame = pandas.DataFrame({'a': [1, 2], 'b': [3, 4]})\nframe.to_excel('b.xlsx')\n"
-        "print(pandas.read_excel('b.xlsx').b.sum(), xgboost.XGBRegressor(n_estimators=2).fit(frame[['a']], "
-        "frame.b).predict(frame[['a']]).shape)"
-    )
+    work = """
+frame = pandas.DataFrame({"a": [1, 2], "b": [3, 4]})
+frame.to_excel("b.xlsx")
+model = xgboost.XGBRegressor(n_estimators=2).fit(frame[["a"]], frame.b)
+print(pandas.read_excel("b.xlsx").b.sum(), model.predict(frame[["a"]]).shape)
+"""
     ran = run(app, executor, work)
     assert (ran["stdout"], ran["error"]) == ("7 (2,)\n", None)
     assert "ModuleNotFoundError" in run(app, executor, "import matplotlib")["error"]

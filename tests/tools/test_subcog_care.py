@@ -12,7 +12,7 @@ import pytest
 from bench.consolidate import planted, run_all
 
 from memolith.adapters.git import checkout
-from memolith.analysts.builtin import BuiltinAnalyst
+from memolith.analysts.builtin.analyst import BuiltinAnalyst
 from memolith.bootstrap import App, open_app
 from memolith.domain.callers import Audience, Caller
 from memolith.domain.items import Draft, Patch

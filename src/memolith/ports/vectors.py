@@ -12,25 +12,33 @@ from memolith.ports.text_index import Candidate
 
 
 class Vectors(Protocol):
-    """Nearest neighbours by meaning."""
+    """The vectors that one model made."""
 
     model: str
 
     def nearest(
         self,
-        rows: "Reader",
+        rows: Reader,
         caller: Caller,
         chosen: Filter,
         query: bytes,
         limit: int,
-        least: float = -1.0,
-    ) -> list[Candidate]: ...
+        min_cosine: float = -1.0,
+    ) -> list[Candidate]:
+        """Return the nearest passages that pass the filter, with their cosines, the best first."""
+        ...
+
     def cosines(
-        self, rows: "Reader", query: bytes, refs: Collection[PassageRef]
-    ) -> dict[PassageRef, float]: ...
+        self, rows: Reader, query: bytes, refs: Collection[PassageRef]
+    ) -> dict[PassageRef, float]:
+        """Return the cosine of each of the passages that has a vector."""
+        ...
+
     def beginnings(
-        self, rows: "Reader", caller: Caller, chosen: Filter
-    ) -> list[tuple[PassageRef, bytes]]: ...
+        self, rows: Reader, caller: Caller, chosen: Filter
+    ) -> list[tuple[PassageRef, bytes]]:
+        """Return the unit vectors of the first passages of the items that pass the filter."""
+        ...
 
 
 class Meaning(NamedTuple):

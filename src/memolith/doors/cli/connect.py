@@ -5,7 +5,7 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from memolith.doors.mcp.frames import VERSION_KEY, parsed
+from memolith.doors.mcp.frames import VERSION_KEY, parse_frame
 from memolith.doors.mcp.stdio_front import Wire
 from memolith.errors import InvalidInput
 
@@ -84,7 +84,7 @@ class Bridge:
         # Imported here because no other command speaks HTTP to a server.
         from urllib.request import Request, urlopen
 
-        message = parsed(line) or {}
+        message = parse_frame(line) or {}
         request = Request(self.url, line, self.headers | headers_of(message))
         try:
             with urlopen(request, timeout=ANSWER_TIMEOUT_S) as response:
@@ -97,7 +97,7 @@ class Bridge:
 
     def keep_session(self, response: "HTTPResponse", frame: bytes) -> None:
         """Send what the handshake agreed on with every later frame."""
-        result = (parsed(frame) or {}).get("result", {})
+        result = (parse_frame(frame) or {}).get("result", {})
         agreed = {
             "Mcp-Session-Id": response.headers.get("mcp-session-id"),
             "Mcp-Protocol-Version": result.get("protocolVersion"),

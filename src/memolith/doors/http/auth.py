@@ -24,7 +24,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from memolith.bootstrap import StoredKeys
 from memolith.domain.callers import Caller
 from memolith.domain.ids import new_id
-from memolith.doors.mcp.server import CALLER, REQUEST, SCOPES_KEY
+from memolith.doors.request_keys import CALLER_KEY, REQUEST_ID_KEY, SCOPES_KEY
 from memolith.engine.validation import identifier
 from memolith.errors import (
     Denied,
@@ -203,8 +203,8 @@ class Access:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        scope = {**scope, REQUEST: f"{getrandbits(48):012x}"}
-        given, extra = Headers(scope=scope), [(b"x-request-id", scope[REQUEST].encode())]
+        scope = {**scope, REQUEST_ID_KEY: f"{getrandbits(48):012x}"}
+        given, extra = Headers(scope=scope), [(b"x-request-id", scope[REQUEST_ID_KEY].encode())]
         left = most = (
             self.settings.file_bytes + FRAME
             if scope["path"] == "/files"
@@ -212,13 +212,13 @@ class Access:
         )
         try:
             if known := await self.who(scope, given):
-                scope[CALLER], scope[SCOPES_KEY] = known[:2]
+                scope[CALLER_KEY], scope[SCOPES_KEY] = known[:2]
                 await self.count(known[2], extra)
             # Only a number of up to 20 digits passes the parser of HTTP.
             if int(given.get("content-length", "0")) > most:
                 raise TooLarge(f"A request has at most {most:,} bytes.")
         except MemolithError as error:
-            log.info("request %s: refused with %s", scope[REQUEST], error.status)
+            log.info("request %s: refused with %s", scope[REQUEST_ID_KEY], error.status)
             headers = {name.decode(): value.decode() for name, value in extra}
             if isinstance(error, Unauthenticated):
                 problem = "invalid_token" * bool(credential(given))
@@ -229,7 +229,9 @@ class Access:
                 )
             if (wait := error.value if error.status == 429 else error.retry_s) is not None:
                 headers["retry-after"] = str(wait)
-            body = json.dumps(self.word(error, scope["path"]) | {"request_id": scope[REQUEST]})
+            body = json.dumps(
+                self.word(error, scope["path"]) | {"request_id": scope[REQUEST_ID_KEY]}
+            )
             await Response(body, error.status, headers, "application/json")(scope, receive, send)
             return
 

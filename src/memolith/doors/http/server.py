@@ -46,7 +46,9 @@ from memolith.domain.callers import Caller
 from memolith.domain.items import Item
 from memolith.doors.http.auth import Access, Issuer, challenge
 from memolith.doors.mcp import frames
-from memolith.doors.mcp.server import CALLER, REQUEST, SCOPES_KEY, WORKERS, MemolithServer
+from memolith.doors.mcp.client_link import WORKERS
+from memolith.doors.mcp.server import MemolithServer
+from memolith.doors.request_keys import CALLER_KEY, REQUEST_ID_KEY, SCOPES_KEY
 from memolith.engine.documents import described
 from memolith.engine.engine import Engine
 from memolith.engine.validation import json_object
@@ -120,9 +122,9 @@ class Rest:
         # Nothing at all means no arguments.
         arguments = json_object(body, "The body", "body") if body.strip() else {}
         call = Call(
-            scope[CALLER],
+            scope[CALLER_KEY],
             self.app.engine,
-            scope[REQUEST],
+            scope[REQUEST_ID_KEY],
             request.headers.get("idempotency-key"),
             scope[SCOPES_KEY],
         )
@@ -151,7 +153,7 @@ class Rest:
             raise InvalidInput(
                 "Send exactly one file, whole, as multipart/form-data.", field="file"
             ) from error
-        item, new = await run_in_threadpool(self.keep, request.scope[CALLER], file)
+        item, new = await run_in_threadpool(self.keep, request.scope[CALLER_KEY], file)
         return JSONResponse(
             described(item) | {"summary": item.attributes["summary"], "known": not new}
         )
@@ -317,7 +319,7 @@ class McpDoor:
             if answer := await self.answer(scope, headers.get(b"mcp-name", b""), whole):
                 await answer(scope, receive, send)
                 return
-        scope["user"] = known_as(scope[CALLER].tenant, scope[CALLER].user)
+        scope["user"] = known_as(scope[CALLER_KEY].tenant, scope[CALLER_KEY].user)
         await self.manager.asgi_app(scope, replay if unread else receive, send)
 
     def fits(self, headers: dict[bytes, bytes]) -> bool:
@@ -325,7 +327,7 @@ class McpDoor:
         accepted = headers.get(b"accept", b"")
         return (
             bool(self.described)
-            and headers.get(b"mcp-protocol-version") == frames.MODERN.encode()
+            and headers.get(b"mcp-protocol-version") == frames.MODERN_VERSION.encode()
             and headers.get(b"mcp-method") == b"tools/call"
             and b"content-length" in headers
             and headers.get(b"content-type", b"").startswith(b"application/json")
@@ -334,14 +336,14 @@ class McpDoor:
         )
 
     async def answer(self, scope: Scope, name: bytes, body: bytes) -> Response | None:
-        message = frames.parsed(body) or {}
-        if (plain := frames.plain_call(self.registry, message)) is None:
+        message = frames.parse_frame(body) or {}
+        if (plain := frames.find_plain_call(self.registry, message)) is None:
             return None
-        tool, arguments, meta = plain
+        tool, arguments, meta = plain.tool, plain.arguments, plain.meta
         if (
             frames.VERSION_KEY not in meta
             or "progressToken" in meta
-            or meta.get(frames.CAPABILITIES_KEY)
+            or meta.get(frames.CLIENT_CAPABILITIES_KEY)
             or not tool.read_only
             or not tool.scopes <= scope[SCOPES_KEY]
             or name != tool.name.encode()
@@ -353,11 +355,14 @@ class McpDoor:
             tool.name,
             arguments,
             lambda: Call(
-                scope[CALLER], self.engine(), scope.get(REQUEST, ""), scopes=scope[SCOPES_KEY]
+                scope[CALLER_KEY],
+                self.engine(),
+                scope.get(REQUEST_ID_KEY, ""),
+                scopes=scope[SCOPES_KEY],
             ),
         )
         return Response(
-            frames.framed(message, frames.worded(outcome, self.described)),
+            frames.result_frame(message, frames.encode_outcome(outcome, self.described)),
             200,
             None,
             "application/json",
@@ -382,7 +387,7 @@ def mcp_doors(
     bus, doors = InMemorySubscriptionBus(), dict[str, McpDoor]()
     for name in ("all", *(family.name for family in registry.families if family.listed_over_mcp)):
         chosen = registry.choose(name, read_only=read_only)
-        server = MemolithServer(chosen, engine, codes=name != "all", bus=bus)
+        server = MemolithServer(chosen, engine, use_jsonrpc_codes=name != "all", bus=bus)
         manager = StreamableHTTPSessionManager(
             server, stateless=stateless, max_request_body_size=most_body_bytes
         )

@@ -27,6 +27,10 @@ PACKAGES = ("mcp", "mcp_types", "pydantic", "pydantic_core")
 """The packages whose version shapes the answers, by the name of their import."""
 
 PACKAGE_FOLDER = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+SKIPPED_FOLDERS = frozenset(
+    "__pycache__ adapters analysts cli http install readers retrieval sandbox storage".split()
+)
+"""Folders that no tool may import from, so that a change to them cannot change the answers."""
 SOURCE_SUFFIXES = (".py", ".toml")
 FILE_PREFIX = "start-"
 MAX_FILES = 20
@@ -127,10 +131,11 @@ def open_for_user(path: str, flags: int) -> int:
 
 
 def remove_if_there(path: str) -> None:
+    # Not with `contextlib`, which nothing else needs before the first answer.
     try:
         os.unlink(path)
     except OSError:
-        pass
+        return
 
 
 def is_own(status: os.stat_result) -> bool:
@@ -166,8 +171,8 @@ def cache_key(profile: str, read_only: bool) -> dict[str, object] | None:
 def installed_versions() -> dict[str, str] | None:
     """The versions of PACKAGES that an import would find; None if one cannot be told.
 
-    Read from the names of the `dist-info` folders, because `importlib.metadata` would cost more than
-    the rest of the start.
+    Read from the names of the `dist-info` folders, because `importlib.metadata` would cost more
+    than the rest of the start.
     """
     names_by_folder: dict[str, list[str]] = {}
     versions = {}
@@ -202,7 +207,10 @@ def version_beside(names: list[str], package: str) -> str | None:
 
 
 def source_fingerprint(package: str) -> str:
-    """Changes with every change to the source: many checkouts share one version."""
+    """Changes with every change to the source that the tools are made from.
+
+    The version alone does not tell two checkouts apart.
+    """
     files: list[tuple[str, int, int]] = []
     folders = [package]
     while folders:
@@ -210,7 +218,7 @@ def source_fingerprint(package: str) -> str:
             if entry.name.endswith(SOURCE_SUFFIXES):
                 status = entry.stat()
                 files.append((entry.path, status.st_size, status.st_mtime_ns))
-            elif entry.name != "__pycache__" and entry.is_dir():
+            elif entry.name not in SKIPPED_FOLDERS and entry.is_dir():
                 folders.append(entry.path)
     files.sort()
     return f"{zlib.crc32(repr(files).encode()):08x}"

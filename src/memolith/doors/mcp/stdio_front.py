@@ -1,10 +1,13 @@
-"""The quick front of the stdio door: answers the opening of a session from the cache, importing nothing heavy.
+"""The quick front of the stdio server: answers the opening of a session without the MCP SDK.
 
-A thread reads the pipe. Each frame is decided once, under one lock: answered here, or kept for the SDK, in order; never
-both, except `initialize`, which the SDK must see too (its second answer is dropped). The main thread sleeps until the
-list of tools was answered or something came that was not prepared, then opens the app, imports the SDK and takes over
-under the same lock. Until then plain calls are tried without the SDK, one by one; it gets those that were not begun,
-and whatever looks unusual.
+A thread reads the pipe. It decides about each frame once, under one lock: the front answers it, or
+keeps it for the SDK, in order. The one exception is `initialize`, which the SDK must see too; its
+second answer is dropped.
+
+The main thread sleeps until the list of tools has been answered or until something comes that the
+front cannot answer. Then it opens the app, imports the SDK and takes over under the same lock.
+Until then another thread tries plain tool calls one by one. The SDK gets those that were not begun,
+and everything unusual.
 """
 
 from __future__ import annotations
@@ -23,124 +26,171 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from memolith.bootstrap import App
-    from memolith.doors.mcp.frames import Json
+    from memolith.doors.mcp.frames import Json, PlainCall
     from memolith.doors.mcp.start_cache import StartAnswers, StartCache
     from memolith.tools.registry import Registry
+
+READ_BYTES = 1 << 16
+CACHE_WRITE_S = 5.0
+"""How long a first start may stay after its client has left, to finish writing the cache."""
+STDIN = 0
+STDOUT = 1
+FIRST_VERSION_WITH_STRUCTURED_RESULTS = "2025-06-18"
+PROMPTS_CHANGED = b'{"jsonrpc":"2.0","method":"notifications/prompts/list_changed"}'
+IMPORTING_SWITCH_INTERVAL_S = 0.0005
+"""While the main thread imports, the other threads get their turn sooner."""
+USUAL_SWITCH_INTERVAL_S = 0.005
 
 
 class Wire:
     """The pipe to the client, as bytes."""
 
     def __init__(self, inlet: int, outlet: int) -> None:
-        self.inlet, self.outlet, self.lock = inlet, outlet, threading.Lock()
+        self.inlet = inlet
+        self.outlet = outlet
+        self.lock = threading.Lock()
 
     @classmethod
     def of_process(cls) -> Wire:
-        """The process's own; from now on its stray reads and prints miss it."""
-        inlet, outlet = os.dup(0), os.dup(1)
+        """The pipe of this process; stray reads and prints of a library miss it from now on."""
+        inlet = os.dup(STDIN)
+        outlet = os.dup(STDOUT)
+        prepare_pipe_end(inlet)
+        prepare_pipe_end(outlet)
         nothing = os.open(os.devnull, os.O_RDWR)
-        for number, end in enumerate((inlet, outlet)):
-            if sys.platform == "win32":
-                import msvcrt  # there is no such module elsewhere
-
-                msvcrt.setmode(end, os.O_BINARY)
-            else:
-                os.set_blocking(end, True)
-            os.dup2(nothing, number)
+        os.dup2(nothing, STDIN)
+        os.dup2(nothing, STDOUT)
         os.close(nothing)
         return cls(inlet, outlet)
 
     def write(self, frame: bytes) -> None:
-        """Send one frame; `OSError` if the client is gone."""
-        data = memoryview(frame + b"\n")
+        """Send one frame; raises `OSError` if the client is gone."""
+        unsent = memoryview(frame + b"\n")
         with self.lock:
-            while data:
-                data = data[os.write(self.outlet, data) :]
+            while unsent:
+                written = os.write(self.outlet, unsent)
+                unsent = unsent[written:]
+
+
+def prepare_pipe_end(descriptor: int) -> None:
+    if sys.platform == "win32":
+        import msvcrt  # exists only on Windows
+
+        msvcrt.setmode(descriptor, os.O_BINARY)
+    else:
+        os.set_blocking(descriptor, True)
 
 
 class Front:
-    """Decides about each frame until the SDK takes over, and passes all on after that."""
+    """Decides about each frame until the SDK takes over, and passes all frames on after that."""
 
-    def __init__(self, wire: Wire, prepared: StartAnswers) -> None:
-        self.wire, self.prepared = wire, prepared
-        self.lock, self.wake = threading.Lock(), threading.Event()
+    def __init__(self, wire: Wire, answers: StartAnswers) -> None:
+        self.wire = wire
+        self.answers = answers
+        """The known answers that open a session; empty if this is a first start."""
+        self.lock = threading.Lock()
+        self.wake = threading.Event()
+        """Set when the app and the SDK are needed, or the client is gone."""
         self.settled = threading.Event()
-        """Set once the SDK has answered all that it was asked so far, or the client is gone."""
+        """Set once the SDK has answered all requests so far, or the client is gone."""
         self.kept: list[bytes] = []
+        """Frames that the SDK has to see, in order."""
         self.requests: SimpleQueue[tuple[bytes, Json]] = SimpleQueue()
+        """Requests that the front has not answered, for the thread that tries calls."""
         self.feed: Callable[[bytes | None], object] | None = None
-        self.ended, self.asked, self.waiting = False, False, 0
+        """Where frames go once the SDK has taken over."""
+        self.ended = False
+        self.left_any_request = False
+        self.waiting_requests = 0
         self.version: str | None = None
-        self.handshake: int | str | None = None
-        """The id of the `initialize` that was answered here, until the SDK's answer to it has been dropped."""
+        """The version of the protocol that the client has shaken hands on."""
+        self.handshake_id: int | str | None = None
+        """The id of an `initialize` answered here, until the SDK's answer to it is dropped."""
 
-    def frame(self, line: bytes) -> None:
+    def handle_frame(self, line: bytes) -> None:
         if not line.strip():
             return
         with self.lock:
             if self.feed is not None:
                 self.feed(line)
                 return
-            if (message := frames.parsed(line)) is None:
+            message = frames.parse_frame(line)
+            if message is None:
                 return
-            method, answer = (
-                message.get("method"),
-                frames.answer_to(message, self.version, self.prepared),
-            )
-            if answer is not None:
-                self.wire.write(frames.framed(message, answer))
-            if answer is not None and method == "initialize":
-                self.version, self.handshake = message["params"]["protocolVersion"], message["id"]
-            if answer is None or method == "initialize":
-                self.kept.append(line)
-            if answer is None and method is not None and "id" in message:
-                self.waiting += 1
-                self.requests.put((line, message))
-                self.asked = True
-            if self.waiting or method == "tools/list":
-                self.wake.set()
+            result = frames.find_start_answer(message, self.version, self.answers)
+            if result is None:
+                self._keep(line, message)
+            else:
+                self._answer(line, message, result)
 
-    def try_calls(self, call: Callable[[Json], bytes | None]) -> None:
-        """Answer calls in their order, until the SDK takes over or one must be left to it; none overtakes that one."""
-        answer: bytes | None = b""
+    def _answer(self, line: bytes, message: Json, result: bytes) -> None:
+        self.wire.write(frames.result_frame(message, result))
+        if message["method"] == "initialize":
+            self.version = message["params"]["protocolVersion"]
+            self.handshake_id = message["id"]
+            self.kept.append(line)
+        if message["method"] == "tools/list":
+            self.wake.set()
+
+    def _keep(self, line: bytes, message: Json) -> None:
+        self.kept.append(line)
+        if message.get("method") is not None and "id" in message:
+            self.waiting_requests += 1
+            self.left_any_request = True
+            self.requests.put((line, message))
+        if self.waiting_requests:
+            self.wake.set()
+
+    def try_calls(self, run: Callable[[Json], bytes | None]) -> None:
+        """Answer calls in their order, until the SDK takes over or `run` leaves one to it.
+
+        No call overtakes one that is left to the SDK.
+        """
         try:
-            while answer is not None:
-                line, message = self.requests.get()
-                with self.lock:
-                    if self.feed is not None or message["method"] != "tools/call":
-                        return
-                    # A call that is tried is kept no longer, so that it runs once whoever takes over meanwhile.
-                    place = self.kept.index(line)
-                    del self.kept[place]
-                answer = call(message)
-                with self.lock:
-                    if answer is not None:
-                        self.waiting -= 1
-                        self.wire.write(frames.framed(message, answer))
-                    elif self.feed is not None:
-                        self.feed(line)
-                    else:
-                        self.kept.insert(place, line)
+            while self._try_next_call(run):
+                pass
         except OSError:
             self.end()
 
-    def read(self) -> None:
-        """Read frames until the client leaves; whatever ends this ends the process."""
+    def _try_next_call(self, run: Callable[[Json], bytes | None]) -> bool:
+        """Whether the next call may be tried too."""
+        line, message = self.requests.get()
+        with self.lock:
+            if self.feed is not None or message["method"] != "tools/call":
+                return False
+            # Not kept while it is tried, so that it runs once whoever takes over meanwhile.
+            position = self.kept.index(line)
+            del self.kept[position]
+        result = run(message)
+        with self.lock:
+            if result is not None:
+                self.waiting_requests -= 1
+                self.wire.write(frames.result_frame(message, result))
+            elif self.feed is not None:
+                self.feed(line)
+            else:
+                self.kept.insert(position, line)
+        return result is not None
+
+    def read_frames(self) -> None:
+        """Read frames until the client leaves."""
         pieces: list[bytes] = []
         try:
-            while chunk := os.read(self.wire.inlet, 1 << 16):
+            while chunk := os.read(self.wire.inlet, READ_BYTES):
                 head, *lines = chunk.split(b"\n")
                 pieces.append(head)
                 for line in lines:
-                    self.frame(b"".join(pieces))
+                    self.handle_frame(b"".join(pieces))
                     pieces = [line]
-            self.frame(b"".join(pieces))
+            self.handle_frame(b"".join(pieces))
         except OSError:
+            # The client has closed its end, which is one way to leave.
             pass
         finally:
             self.end()
 
     def end(self) -> None:
+        """The client is gone."""
         with self.lock:
             self.ended = True
             if self.feed is not None:
@@ -149,63 +199,68 @@ class Front:
         self.settled.set()
 
     def take_over(self, feed: Callable[[bytes | None], object]) -> None:
-        """From now on every frame goes to `feed`, first those that were kept; None is the end."""
+        """Pass every frame to `feed` from now on, first those that were kept; None is the end."""
         with self.lock:
             for line in self.kept:
                 feed(line)
             if self.ended:
                 feed(None)
-            self.kept, self.feed = [], feed
-        # Lets who tries calls see that it is over.
+            self.kept = []
+            self.feed = feed
+        # Wakes the thread that tries calls, which ends when it sees `feed`.
         self.requests.put((b"", {}))
 
     @property
-    def idle_end(self) -> bool:
-        """The client is gone before the SDK took over, and nobody waits for an answer."""
-        return self.ended and not self.waiting and self.feed is None
+    def is_over(self) -> bool:
+        """Whether the client left before the SDK took over, and no request waits for an answer."""
+        return self.ended and not self.waiting_requests and self.feed is None
 
 
-def answer(front: Front, app: App, registry: Registry, message: Json) -> bytes | None:
+def run_plain_call(front: Front, app: App, registry: Registry, message: Json) -> bytes | None:
     """The result of a plain call; None leaves the call to the SDK."""
-    # pydantic, which the opening must not wait for
+    # pydantic comes with these, which the opening of a session must not wait for.
     from memolith.domain.callers import Caller
     from memolith.tools.call import Call, InputNeeded, ignore
 
-    plain = frames.plain_call(registry, message)
-    if plain is None or not front.prepared:
-        return None
-    tool, arguments, meta = plain
-    # The results of the oldest versions have other fields.
-    old = frames.VERSION_KEY not in meta and (front.version or "") < "2025-06-18"
-    if old or (not tool.read_only and (tool.effect == "runs" or "progressToken" in meta)):
+    plain = frames.find_plain_call(registry, message)
+    if plain is None or not can_run_without_sdk(front, plain):
         return None
 
-    def leave(*_: object) -> None:
-        # Nothing was written, so the SDK, which can do this, may run the call once more.
+    def leave_to_sdk(*_: object) -> None:
+        # Nothing is written yet, so the SDK, which can do this, may run the call again.
         raise InputNeeded
 
-    progress = leave if "progressToken" in meta else ignore
-    # In the newer protocol only who listens is told, and the SDK hears of him first.
-    changed = (
-        ignore
-        if frames.VERSION_KEY in meta
-        else lambda: front.wire.write(
-            b'{"jsonrpc":"2.0","method":"notifications/prompts/list_changed"}'
+    def tell_changed() -> None:
+        front.wire.write(PROMPTS_CHANGED)
+
+    def make_call() -> Call:
+        return Call(
+            Caller(),
+            app.engine,
+            progress=leave_to_sdk if plain.wants_progress else ignore,
+            elicit=leave_to_sdk,
+            # In the modern protocol only clients that listen are told, and the SDK knows those.
+            changed=ignore if plain.is_modern else tell_changed,
+            local=True,
         )
-    )
+
     try:
-        outcome = registry.attempt(
-            tool.name,
-            arguments,
-            lambda: Call(
-                Caller(), app.engine, progress=progress, elicit=leave, changed=changed, local=True
-            ),
-        )
+        outcome = registry.attempt(plain.tool.name, plain.arguments, make_call)
     except InputNeeded:
         return None
-    return frames.worded(
-        outcome, frames.description(front.prepared) if frames.VERSION_KEY in meta else {}
-    )
+    server_meta = frames.server_meta_of(front.answers) if plain.is_modern else None
+    return frames.encode_outcome(outcome, server_meta)
+
+
+def can_run_without_sdk(front: Front, call: PlainCall) -> bool:
+    if not front.answers:
+        return False
+    if not call.is_modern and (front.version or "") < FIRST_VERSION_WITH_STRUCTURED_RESULTS:
+        # The results of the oldest versions have other fields.
+        return False
+    if call.tool.read_only:
+        return True
+    return call.tool.effect != "runs" and not call.wants_progress
 
 
 def serve(
@@ -215,48 +270,63 @@ def serve(
     *,
     read_only: bool = False,
 ) -> None:
-    """Serve MCP over stdin and stdout until the client leaves; the app is opened once it is needed."""
+    """Serve MCP over stdin and stdout until the client leaves; opens the app once it is needed."""
     front = Front(Wire.of_process(), cache.read())
-
-    def read() -> None:
-        front.read()
-        if front.idle_end and not front.asked:
-            # Nothing was begun, so nobody need wait for the end of an import.
-            os._exit(0)
-
-    threading.Thread(target=read, daemon=True).start()
-    if front.prepared:
+    threading.Thread(target=read_until_end, args=(front,), daemon=True).start()
+    if front.answers:
         front.wake.wait()
-    if front.idle_end:
+    if front.is_over:
         return
-    # While the main thread imports, the others shall get their turn sooner; and what it makes is there to stay.
-    sys.setswitchinterval(0.0005)
+    sys.setswitchinterval(IMPORTING_SWITCH_INTERVAL_S)
+    # Most of what an import makes stays, so collecting garbage meanwhile would only take time.
     gc.disable()
     app = open_app()
+    cache_writer = None
     try:
         registry = app.registry.choose(profile, read_only=read_only)
-        trying = threading.Thread(
-            target=front.try_calls,
-            daemon=True,
-            args=(lambda message: answer(front, app, registry, message),),
-        )
-        trying.start()
-        from memolith.doors.mcp import stdio as mcp_stdio
-
-        gc.freeze()
-        gc.enable()
-        sys.setswitchinterval(0.005)
-        keeping = threading.Thread(
-            target=mcp_stdio.keep_start_answers, daemon=True, args=(front, cache, registry)
-        )
-        if not front.prepared:
-            keeping.start()
-        if not front.idle_end:
-            mcp_stdio.serve(front, app, registry)
-            trying.join(mcp_stdio.DRAIN_S)
+        cache_writer = serve_with_sdk(front, app, registry, cache)
     finally:
         app.close()
-    if not front.prepared:
-        keeping.join(mcp_stdio.KEEP_START_ANSWERS_S)
-    # A call that outlived its client would keep the process; what it wrote is durable or not there.
+    if cache_writer is not None:
+        cache_writer.join(CACHE_WRITE_S)
+    # A call that outlives its client would keep the process. What it wrote is durable or not there.
     os._exit(0)
+
+
+def read_until_end(front: Front) -> None:
+    front.read_frames()
+    if front.is_over and not front.left_any_request:
+        # Nothing was begun, so the process need not wait for the end of an import.
+        os._exit(0)
+
+
+def serve_with_sdk(
+    front: Front, app: App, registry: Registry, cache: StartCache
+) -> threading.Thread | None:
+    """Try plain calls while the SDK is imported, and then let the SDK serve.
+
+    Returns the thread that fills the cache, if this is a first start.
+    """
+
+    def run(message: Json) -> bytes | None:
+        return run_plain_call(front, app, registry, message)
+
+    calls = threading.Thread(target=front.try_calls, args=(run,), daemon=True)
+    calls.start()
+    # Takes half a second, in which plain calls are answered already.
+    from memolith.doors.mcp import stdio
+
+    gc.freeze()
+    gc.enable()
+    sys.setswitchinterval(USUAL_SWITCH_INTERVAL_S)
+    if front.is_over:
+        return None
+    cache_writer = None
+    if not front.answers:
+        cache_writer = threading.Thread(
+            target=stdio.fill_cache, args=(front, registry, cache), daemon=True
+        )
+        cache_writer.start()
+    stdio.serve(front, app, registry)
+    calls.join(stdio.DRAIN_S)
+    return cache_writer

@@ -1,4 +1,4 @@
-"""The vector stage of a data folder: an index per model, and its snapshots."""
+"""The vectors of a data folder: an index for each model, and its snapshots."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from memolith.retrieval.vectors.index import VectorIndex
 
 KEPT_CHANGES = 100_000
+"""How much of the feed of changes stays for processes that still use an older snapshot."""
+
 log = logging.getLogger(__name__)
 
 
@@ -27,30 +29,36 @@ class LocalStage:
         reading: Callable[[None], AbstractContextManager[Any]],
         writing: Callable[[None], AbstractContextManager[Any]],
     ) -> None:
-        self._folder, self._reading, self._writing = folder, reading, writing
+        self._folder = folder
+        self._reading = reading
+        self._writing = writing
         self._indexes: dict[str, VectorIndex] = {}
 
     def vectors(self, embedder: Embedder) -> VectorIndex:
-        """The index of a model, made when first needed."""
+        """Return the index of a model, made when it is first needed."""
         # numpy costs 0.1 CPU seconds, and nothing before the first search by meaning needs it.
         from memolith.retrieval.vectors.index import VectorIndex
 
-        return self._indexes.get(embedder.id) or self._indexes.setdefault(
-            embedder.id, VectorIndex(self._folder, embedder.id, embedder.dimension)
-        )
+        index = self._indexes.get(embedder.id)
+        if index is None:
+            index = VectorIndex(self._folder, embedder.id, embedder.dimension)
+            # Another thread may have been quicker; all must use the same index.
+            index = self._indexes.setdefault(embedder.id, index)
+        return index
 
     def row(self, vector: bytes) -> bytes:
+        """Return a vector as the database keeps it."""
         # numpy costs 0.1 CPU seconds to import, and nothing before the first embedding needs it.
-        from memolith.retrieval.vectors.index import quantised
+        from memolith.retrieval.vectors.encoding import quantised
 
         return quantised(vector)
 
     def renew(self, embedder: Embedder, always: bool = False) -> bool:
-        """Write a new snapshot if the tail has grown long."""
+        """Write a new snapshot if the tail has grown long; return whether one was written."""
         index = self.vectors(embedder)
         with self._reading(None) as rows:
             index.follow(rows)
-            if not (always or index.wants_snapshot):
+            if not always and not index.wants_snapshot:
                 return False
             try:
                 index.snapshot(rows)
@@ -58,28 +66,29 @@ class LocalStage:
                 log.warning("no vector snapshot was written: %s", error)
                 return False
             index.follow(rows)
-            _, change, _ = rows.slot_marks()
+            newest_change = rows.slot_marks().change
         index.tidy()
-        with self._writing(None) as rows:
-            # The part of the feed that every snapshot covers goes, and vectors without a passage.
-            rows.prune_slots(change - KEPT_CHANGES)
+        with self._writing(None) as writer:
+            # What every snapshot covers by now goes, and with it vectors without a passage.
+            writer.prune_slots(newest_change - KEPT_CHANGES)
         return True
 
     def drop(self, embedder: Embedder | None) -> None:
-        """Remove the snapshots and write what is left anew."""
-        had = list(self._folder.glob("vectors-*"))
+        """Remove the snapshots and write what is left into a new one."""
+        paths = list(self._folder.glob("vectors-*"))
         for index in list(self._indexes.values()):
             index.close()
-        for path in had:
-            # Windows keeps a mapped file until its last reader is gone; the next snapshot removes it then.
+        for path in paths:
+            # Windows keeps a mapped file until its last reader is gone; the next snapshot removes
+            # it then.
             with suppress(PermissionError):
                 path.unlink(missing_ok=True)
-        if had and embedder:
-            # An embedder that is down has no vectors to show; its snapshot is made when it is back.
+        if paths and embedder is not None:
+            # The snapshot of an embedder that is down is made when it is back.
             with suppress(EmbedderDown):
                 self.renew(embedder, always=True)
 
     @property
     def lagging(self) -> bool:
-        """Whether a snapshot would pay."""
+        """Whether a new snapshot would pay."""
         return any(index.wants_snapshot for index in list(self._indexes.values()))

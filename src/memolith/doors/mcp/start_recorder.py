@@ -1,4 +1,4 @@
-"""What a client is told when a session starts, for every version of the protocol."""
+"""Records how the real server answers the opening of a session, for the start cache."""
 
 import json
 from typing import Any, NoReturn
@@ -8,13 +8,13 @@ import mcp_types as types
 from mcp.shared.message import SessionMessage
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 
-from memolith.doors.mcp.frames import CAPABILITIES_KEY, VERSION_KEY
+from memolith.doors.mcp.frames import CLIENT_CAPABILITIES_KEY, VERSION_KEY
 from memolith.doors.mcp.server import MemolithServer
 from memolith.doors.mcp.start_cache import StartAnswers
 from memolith.tools.registry import Registry
 
 
-def make_start_answers(registry: Registry) -> StartAnswers:
+def record_start_answers(registry: Registry) -> StartAnswers:
     """Ask the real server everything that a client may ask at the start of a session."""
     return anyio.run(ask_in_every_version, registry)
 
@@ -46,7 +46,7 @@ async def ask(server: MemolithServer, version: str) -> dict[str, bytes]:
 def opening_requests(version: str) -> dict[str, dict[str, Any] | None]:
     """The requests that can be answered before anything else is known, in order."""
     if version in MODERN_PROTOCOL_VERSIONS:
-        params = {"_meta": {VERSION_KEY: version, CAPABILITIES_KEY: {}}}
+        params = {"_meta": {VERSION_KEY: version, CLIENT_CAPABILITIES_KEY: {}}}
         return {"server/discover": params, "tools/list": params}
     handshake = {
         "protocolVersion": version,

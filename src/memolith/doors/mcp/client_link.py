@@ -1,0 +1,144 @@
+"""The client of one MCP request, and the ways back to it while a worker thread runs the tool."""
+
+import asyncio
+import secrets
+from collections.abc import Callable, Coroutine, Mapping
+from concurrent.futures import CancelledError, ThreadPoolExecutor
+from contextlib import suppress
+from contextvars import copy_context
+from typing import Any, NamedTuple, TypeVar, cast
+
+import mcp_types as types
+from mcp.server import subscriptions
+from mcp.server.context import ServerRequestContext
+from mcp.shared.exceptions import MCPError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from memolith.domain.callers import Caller
+from memolith.doors.mcp.frames import IDEMPOTENCY_KEY
+from memolith.doors.request_keys import CALLER_KEY, REQUEST_ID_KEY, SCOPES_KEY
+from memolith.engine.engine import Engine
+from memolith.tools.call import SCOPES, Call, InputNeeded
+from memolith.tools.schema import Schema
+
+Context = ServerRequestContext[Any, Any]
+Answer = TypeVar("Answer")
+
+# Not anyio's worker threads, which take twice as long to hand a call over and back.
+WORKERS = ThreadPoolExecutor(40, thread_name_prefix="memolith call")
+
+
+class Access(NamedTuple):
+    """Who calls, and what they may do."""
+
+    caller: Caller
+    scopes: frozenset[str]
+
+
+def access_of(ctx: Context) -> Access:
+    """Over HTTP whom the key stands for; over stdio the local user, who may do everything."""
+    request = ctx.request
+    if request is None:
+        return Access(Caller(), SCOPES)
+    return Access(request.scope[CALLER_KEY], request.scope[SCOPES_KEY])
+
+
+def is_modern(ctx: Context) -> bool:
+    return ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
+
+
+class ClientLink:
+    """The client of one request, and the ways back to it while a worker thread runs the tool."""
+
+    def __init__(
+        self,
+        ctx: Context,
+        bus: subscriptions.SubscriptionBus,
+        filled_form: object = None,
+    ) -> None:
+        """`filled_form` is what the user answered, if a modern client repeats a call with it."""
+        self.ctx = ctx
+        self.bus = bus
+        self.filled_form = filled_form
+        self.loop = asyncio.get_running_loop()
+        self.cancelled = False
+
+    async def run_in_worker(self, function: Callable[[], Answer]) -> Answer:
+        """Run it in a worker thread. If the request is cancelled, its answer is dropped."""
+        try:
+            return await self.loop.run_in_executor(WORKERS, copy_context().run, function)
+        except asyncio.CancelledError:
+            self.cancelled = True
+            raise
+
+    def make_call(self, engine: Engine) -> Call:
+        access = access_of(self.ctx)
+        # A client may send anything as its key; `Call` checks it.
+        key = cast(Any, (self.ctx.meta or {}).get(IDEMPOTENCY_KEY))
+        return Call(
+            access.caller,
+            engine,
+            self.request_id(),
+            key,
+            access.scopes,
+            progress=self.report_progress,
+            cancelled=lambda: self.cancelled,
+            elicit=self.ask_user if self.can_ask_user() else None,
+            changed=self.prompts_changed,
+            local=self.ctx.request is None,
+        )
+
+    def request_id(self) -> str:
+        """The id that the access layer gave the request, or a new one."""
+        if self.ctx.request is not None:
+            known = self.ctx.request.scope.get(REQUEST_ID_KEY)
+            if known:
+                return str(known)
+        return secrets.token_hex(6)
+
+    def can_ask_user(self) -> bool:
+        session = self.ctx.session
+        capabilities = session.client_capabilities
+        if capabilities is None or capabilities.elicitation is None:
+            return False
+        return is_modern(self.ctx) or session.can_send_request
+
+    def report_progress(self, done: float, total: float | None, message: str) -> None:
+        self.notify(self.ctx.session.report_progress(done, total, message or None))
+
+    def prompts_changed(self) -> None:
+        self.notify(self.bus.publish(subscriptions.PromptsListChanged()))
+        if not is_modern(self.ctx):
+            changed = types.PromptListChangedNotification()
+            self.notify(self.ctx.session.send_notification(changed))
+
+    def notify(self, sending: Coroutine[Any, Any, None]) -> None:
+        # A cancelled call goes on to its end; it only has nobody to talk to.
+        with suppress(CancelledError):
+            self.send(sending)
+
+    def send(self, sending: Coroutine[Any, Any, Answer]) -> Answer:
+        """Let the event loop send something, and wait for what comes of it."""
+        if self.cancelled or self.loop.is_closed():
+            sending.close()
+            raise CancelledError
+        return asyncio.run_coroutine_threadsafe(sending, self.loop).result()
+
+    def ask_user(self, message: str, schema: Schema) -> Mapping[str, Any] | None:
+        """What the user fills in; None if they decline or the client cannot ask them.
+
+        Older clients are asked by a request. A modern client repeats the call with the answer.
+        """
+        if is_modern(self.ctx):
+            answer = self.filled_form
+        else:
+            asking = self.ctx.session.elicit_form(message, schema, self.ctx.request_id)
+            try:
+                answer = self.send(asking)
+            except (MCPError, CancelledError):
+                return None
+        if not isinstance(answer, types.ElicitResult):
+            raise InputNeeded(message, schema)
+        if answer.action != "accept":
+            return None
+        return answer.content or {}
