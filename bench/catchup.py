@@ -16,7 +16,6 @@ from memolith.engine.validation import Intake, Limits
 from memolith.retrieval.embedding.minilm import MiniLM
 from memolith.retrieval.vectors.encoding import quantised
 from memolith.retrieval.vectors.index import VectorIndex
-from memolith.storage.sqlite.vector_slots import SqliteSlotReader
 
 BEFORE, FOREIGN = 9_000, 1_000
 
@@ -26,7 +25,7 @@ def write(app, numbers: range) -> None:  # type: ignore[no-untyped-def]
     rows, texts = vectors(10_000), sentences(10_000)
     with app.store.writing(ME.tenant) as store:
         for n in numbers:
-            item = app.engine.remember_in(
+            item = app.engine.writing.remember_in(
                 store, ME, Draft(blocks=(Block(texts[n]),)), Intake(Limits(), "allow")
             ).item
             for ref, _, _ in store.unembedded(ME.tenant, item.id, MiniLM.id):
@@ -45,13 +44,11 @@ def main() -> None:
             index.nearest(rows, ME, Filter(), query, 10)
         write(theirs, range(BEFORE, BEFORE + 1))
         with ours.store.reading(None) as rows:
-            assert isinstance(rows, SqliteSlotReader)
             started = time.perf_counter()
             index.follow(rows)
             one = (time.perf_counter() - started) * 1000
         write(theirs, range(BEFORE + 1, BEFORE + FOREIGN))
         with ours.store.reading(None) as rows:
-            assert isinstance(rows, SqliteSlotReader)
             started = time.perf_counter()
             index.follow(rows)
             many = (time.perf_counter() - started) * 1000
@@ -59,7 +56,7 @@ def main() -> None:
             started = time.perf_counter()
             VectorIndex(ours.settings.data, MiniLM.id, MiniLM.dimension).follow(rows)
             whole = (time.perf_counter() - started) * 1000
-        found = ours.engine.recall(
+        found = ours.engine.recall.search(
             ME, Query(sentences(10_000)[BEFORE + FOREIGN - 1], mode="text", limit=1)
         )
         assert found.hits, "the newest foreign write is found at once"

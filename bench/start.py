@@ -60,7 +60,7 @@ def fill(folder: str) -> tuple[str, str]:
     """A data folder with one item that can be fetched by its id `one`, and the key for HTTP."""
     data = Path(folder, "data")
     app = open_app(Settings(data=data, embedder="none"))
-    app.engine.remember(Caller(), Draft(blocks=(Block(TEXT),), id="one"))
+    app.engine.writing.remember(Caller(), Draft(blocks=(Block(TEXT),), id="one"))
     key = local_key(data, app.keys, app.clock.now())
     app.close()
     return str(data), key

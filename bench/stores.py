@@ -25,7 +25,7 @@ from memolith.bootstrap import App, open_app
 from memolith.domain.callers import Caller
 from memolith.domain.chunking import embedded
 from memolith.domain.items import Draft
-from memolith.domain.passages import Block, passage_ref
+from memolith.domain.passages import ORDINAL_BITS, Block, passage_ref
 from memolith.domain.queries import Filter, Query
 from memolith.engine.recall import SIDE
 from memolith.engine.validation import Intake, Limits
@@ -87,7 +87,7 @@ def fill(filled: Filled, split: dict[str, range]) -> None:
     def remember(tenant: str, part: range) -> None:
         with app.store.writing(tenant) as store:
             for n in part:
-                item = app.engine.remember_in(
+                item = app.engine.writing.remember_in(
                     store, Caller(tenant), draft(n, texts[n]), intake
                 ).item
                 place = passage_ref(store.row_of(item), 0)
@@ -219,7 +219,11 @@ def written(stores: list[Filled], split: dict[str, range], count: int) -> None:
     compare(
         "durable write",
         [
-            cost(one, lambda tenant, new, a=one.app: a.engine.remember(Caller(tenant), new), jobs)
+            cost(
+                one,
+                lambda tenant, new, a=one.app: a.engine.writing.remember(Caller(tenant), new),
+                jobs,
+            )
             for one in stores
         ],
     )
@@ -238,7 +242,7 @@ def searched(stores: list[Filled], split: dict[str, range], count: int) -> None:
                 [
                     cost(
                         one,
-                        lambda tenant, text, a=one.app, c=chosen: a.engine.recall(
+                        lambda tenant, text, a=one.app, c=chosen: a.engine.recall.search(
                             Caller(tenant), Query(text, c)
                         ),
                         asked(split, count, 2),
@@ -254,7 +258,7 @@ def searched(stores: list[Filled], split: dict[str, range], count: int) -> None:
             [
                 cost(
                     one,
-                    lambda tenant, text, a=one.app, m=mode: a.engine.recall(
+                    lambda tenant, text, a=one.app, m=mode: a.engine.recall.search(
                         Caller(tenant), Query(text, mode=m)
                     ),
                     asked(split, count, 3),
@@ -313,9 +317,9 @@ def large(filled: Filled, count: int) -> None:
         for statement in LARGE.split(";"):
             db.execute(statement)
         filled.places["large"] = {
-            passage_ref(n, 0): number
+            n << ORDINAL_BITS: number
             for tenant, row, n in db.execute("select * from numbered")
-            if (number := filled.places[tenant].get(passage_ref(row, 0))) is not None
+            if (number := filled.places[tenant].get(row << ORDINAL_BITS)) is not None
         }
         print(
             f"one tenant of {len(filled.places['large']):,}, exact scan   {nearest(filled, 'large', count)}   "
@@ -323,7 +327,7 @@ def large(filled: Filled, count: int) -> None:
             flush=True,
         )
         started, used = time.perf_counter(), filled.database_s()
-        filled.app.renew()
+        filled.app.embeddings.renew_index()
         print(
             f"   its own index: built in {time.perf_counter() - started:.0f} s, {filled.database_s() - used:.0f} s "
             "of CPU, while it can be written"
@@ -394,7 +398,7 @@ def main() -> None:
             )
             if one.postmaster:
                 sizes(one, options.size)
-            one.app.renew(always=True)
+            one.app.embeddings.renew_index(always=True)
         exactness(stores, split)
         # What this bench keeps in mind is no part of a server: the collector need not walk through it at every search.
         gc.collect()

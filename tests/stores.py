@@ -7,18 +7,15 @@ from typing import Any
 
 import pytest
 
-from memolith.domain.callers import Caller
-from memolith.domain.clock import SystemClock
-from memolith.engine.engine import Engine
-from memolith.engine.recall import Recall
+from memolith.bootstrap import core_on
+from memolith.engine.engine import Engine, Outside, build_engine
+from memolith.engine.validation import InputRules
 from memolith.ports.store import Store
 from memolith.ports.vectors import Vectors
-from memolith.retrieval.ranking.ranker import HybridRanker
 from memolith.retrieval.vectors.encoding import quantised
 from memolith.retrieval.vectors.index import VectorIndex
-from memolith.storage import terms
-from memolith.storage.client_keys import StoredKeys
 from memolith.storage.sqlite.store import SqliteStore
+from memolith.storage.store import SqlStore, StoredKeys
 
 POSTGRES = importlib.util.find_spec("memolith.storage.postgres.store") is not None
 STORES = ["sqlite", "postgres"] if POSTGRES else ["sqlite"]
@@ -38,11 +35,7 @@ def open_store(address: str) -> Store:
 
 def keys_on(store: Store) -> StoredKeys:
     """The client keys that lie in a store."""
-    if isinstance(store, SqliteStore):
-        return StoredKeys(store)
-    from memolith.storage.postgres.store import PostgresStore
-
-    assert isinstance(store, PostgresStore)
+    assert isinstance(store, SqlStore)
     return StoredKeys(store)
 
 
@@ -50,7 +43,7 @@ def vectors_on(store: Store, model: str, dimension: int) -> Vectors:
     """The vector stage that belongs to a store."""
     if isinstance(store, SqliteStore):
         return VectorIndex(store.folder, model, dimension)
-    from memolith.storage.postgres.vectors import PostgresVectors
+    from memolith.storage.postgres.reader import PostgresVectors
 
     return PostgresVectors(model, dimension)
 
@@ -59,9 +52,9 @@ def row_on(store: Store, vector: bytes) -> str | bytes:
     """A vector in the form in which the store keeps it."""
     if isinstance(store, SqliteStore):
         return quantised(vector)
-    from memolith.storage.postgres.vectors import vector_text
+    from memolith.storage.postgres.reader import halved
 
-    return vector_text(vector)
+    return halved(vector)
 
 
 def numbers(row: str | bytes | None) -> list[float]:
@@ -72,25 +65,21 @@ def numbers(row: str | bytes | None) -> list[float]:
 
 def engine_on(store: Store, secrets: str = "allow") -> Engine:
     """Memory on a store, searching by words."""
-    search = Recall(store, terms, HybridRanker(), lambda: None, lambda tenant, budget_s: None)
-    return Engine(
-        store,
-        SystemClock(),
-        secrets=secrets,
-        search=search,
+    outside = Outside(
         cipher=lambda: pytest.fail("no vault here"),
-        analysts=(),
-        manual=Caller,
-        repository=lambda path: None,
         shelf=lambda: pytest.fail("no files here"),
+        sandbox=lambda: pytest.fail("no sandbox here"),
+        repository=lambda path: None,
+        analysts=(),
+        manual_folder=Path("no manual here"),
     )
+    return build_engine(core_on(store, input_rules=InputRules(secrets=secrets)), outside)
 
 
 def tags_of(rows: Any, tenant: str, id: str) -> tuple[str, ...]:
     """The tags of an item as the filters see them."""
-    item_row = rows.row("item", tenant=tenant, id=id).row
-    tags = rows.rows("all_tags", tenant=tenant)
-    return tuple(sorted(row.tag for row in tags if row.item == item_row))
+    row = next(rows.find("item", tenant=tenant, id=id))[0]
+    return tuple(sorted(tag for _, tag, _ in rows.find("tag", tenant=tenant, item=row)))
 
 
 def dump(store: Store) -> Dump:

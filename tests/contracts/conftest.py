@@ -9,7 +9,7 @@ from memolith.domain.callers import Caller
 from memolith.engine.engine import Engine
 from memolith.ports.store import Store
 from memolith.ports.vectors import Vectors
-from memolith.storage.client_keys import StoredKeys
+from memolith.storage.store import StoredKeys
 from tests.contracts.choices import ITEMS, MODEL, vector_of
 from tests.stores import engine_on, keys_on, open_store, row_on, vectors_on
 
@@ -61,7 +61,7 @@ def zoo(new_address: Callable[[], str]) -> Iterator[Store]:
         engine = engine_on(made)
         for caller in (Caller(), Caller("globex")):
             for id, draft in ITEMS.items():
-                engine.remember(caller, draft)
+                engine.writing.remember(caller, draft)
                 with made.writing(caller.tenant) as rows:
                     row = row_on(made, vector_of(id))
                     for ref, _, _ in rows.unembedded(caller.tenant, id, MODEL):

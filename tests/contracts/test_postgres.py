@@ -13,10 +13,8 @@ pytest.importorskip(
 )
 
 from memolith.domain.queries import Filter
-from memolith.storage.postgres.own_index import PostgresStage
-from memolith.storage.postgres.statements import QUERIES
+from memolith.storage.postgres.reader import LARGE, PostgresStage
 from memolith.storage.postgres.store import PostgresStore
-from memolith.storage.postgres.vectors import MIN_PASSAGES_OF_LARGE_TENANT as LARGE
 from tests.conftest import ME, note
 from tests.contracts.store import StoreContract, listed, whole
 from tests.postgres import Server, a_cluster, prepare
@@ -50,13 +48,13 @@ def test_what_was_acknowledged_before_a_crash_of_the_server_is_there() -> None:
             with closing(open_store(url)) as store:
                 engine = engine_on(store)
                 for n in range(10):
-                    engine.remember(ME, note(f"text {round} {n}", id=f"{round}-{n}"))
+                    engine.writing.remember(ME, note(f"text {round} {n}", id=f"{round}-{n}"))
                 cluster.crash()
                 cluster.start()
         with closing(open_store(url)) as store:
             whole(store, "local", 20)
             assert len(listed(store, limit=100)) == 20
-            assert engine_on(store).upkeep.verify() == []
+            assert engine_on(store).maintenance.verify() == []
 
 
 def on_postgres(address: str) -> PostgresStore:
@@ -68,11 +66,11 @@ def on_postgres(address: str) -> PostgresStore:
 def test_the_passages_of_an_item_are_read_by_index_behind_the_fence(address: str) -> None:
     """Row-level security lets no computed bound into an index, so the statement must compute it beforehand."""
     with closing(on_postgres(address)) as store:
-        engine_on(store).remember(ME, note("text", id="a"))
+        engine_on(store).writing.remember(ME, note("text", id="a"))
         with store.reading(ME.tenant) as rows:
             rows.db.execute("set local enable_seqscan = off")
             plan = rows.run(
-                "explain " + QUERIES["passages_of_items"],
+                "explain " + rows.queries["passages_of_items"],
                 {"tenant": ME.tenant, "ids": '["a"]'},
             )
             assert "(id >= i.low) AND (id < i.high)" in " ".join(
@@ -83,7 +81,7 @@ def test_the_passages_of_an_item_are_read_by_index_behind_the_fence(address: str
 def test_a_large_tenant_gets_an_index_of_its_own_that_is_used_and_right(address: str) -> None:
     model = SimpleNamespace(id="eight", dimension=8)
     with closing(on_postgres(address)) as store:
-        engine_on(store).remember(ME, note("text", id="a"))
+        engine_on(store).writing.remember(ME, note("text", id="a"))
         with store.owning() as db:
             db.execute("update head set passages = %s", (LARGE,))
             db.execute(

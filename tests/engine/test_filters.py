@@ -59,7 +59,7 @@ def filled(at: At, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Filled]
     """An app with 120 memories that differ in everything, and their plain descriptions."""
     app = open_app(at(tmp_path_factory.mktemp("filters"), "minilm"))
     for name in ENTITIES:
-        app.engine.remember(
+        app.engine.writing.remember(
             ME,
             note(
                 "",
@@ -89,16 +89,16 @@ def filled(at: At, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Filled]
                 if value
             },
         )
-        item = app.engine.remember(ME, draft).item
+        item = app.engine.writing.remember(ME, draft).item
         mentions = tuple(name for k, name in enumerate(ENTITIES) if n % (k + 2) == 0)
         for name in mentions:
-            app.engine.link(ME, name, item.id, "MentionedIn")
+            app.engine.writing.link(ME, name, item.id, "MentionedIn")
         if n % 11 == 0:
-            app.engine.link(ME, "Rust", item.id, "RelatesTo", again=True)
+            app.engine.writing.link(ME, "Rust", item.id, "RelatesTo", again=True)
         if n % 9 == 0:
-            item = app.engine.forget(ME, item.id).item
+            item = app.engine.writing.forget(ME, item.id).item
         found.append(Row(item, mentions))
-    app.engine.search.drain(ME.tenant, 60)
+    app.engine.recall.embed_waiting(ME.tenant, 60)
     yield Filled(app, found)
     app.close()
 
@@ -217,10 +217,10 @@ def test_a_random_filter_keeps_exactly_the_rows_that_a_plain_predicate_keeps(
     now = app.clock.now()
     chosen = parse(text, STORED, STATUSES, now)
     wanted = {row.item.id for row in found if holds(row, plain, now)}
-    page = app.engine.listing(ME, chosen, limit=1000)
+    page = app.engine.reading.list_items(ME, chosen, limit=1000)
     assert ({item.id for item in page.items}, page.total) == (wanted, len(wanted)), text
     for mode in ("text", "vector", "hybrid"):
-        hits = app.engine.recall(ME, Query("zebra", chosen, mode, limit=1000)).hits
+        hits = app.engine.recall.search(ME, Query("zebra", chosen, mode, limit=1000)).hits
         assert {hit.item.id for hit in hits} == wanted, (mode, text)
 
 
@@ -280,12 +280,13 @@ def test_an_error_points_at_what_is_wrong(text: str, place: int, words: str) -> 
 
 def test_an_entity_that_the_caller_cannot_see_is_no_key_to_what_mentions_it(app: App) -> None:
     ann, bob = Caller(user="ann"), Caller(user="bob")
-    entity = app.engine.remember(ann, note("", kind="entity", title="Falcon")).item
-    memory = app.engine.remember(ann, note("About the launch.", audience="org")).item
-    app.engine.link(ann, entity.id, memory.id, "MentionedIn")
+    entity = app.engine.writing.remember(ann, note("", kind="entity", title="Falcon")).item
+    memory = app.engine.writing.remember(ann, note("About the launch.", audience="org")).item
+    app.engine.writing.link(ann, entity.id, memory.id, "MentionedIn")
     chosen = parse("entity:falcon", STORED, STATUSES, NOW)
     assert [
-        app.engine.listing(caller, chosen).total for caller in (ann, bob, replace(bob, admin=True))
+        app.engine.reading.list_items(caller, chosen).total
+        for caller in (ann, bob, replace(bob, admin=True))
     ] == [1, 0, 1]
 
 
@@ -294,4 +295,4 @@ def test_an_entity_that_the_caller_cannot_see_is_no_key_to_what_mentions_it(app:
 )
 def test_the_past_is_not_searched_by_links_or_metadata(app: App, condition: Any) -> None:
     with pytest.raises(InvalidInput, match="past"):
-        app.engine.recall(ME, Query("x", Filter(where=(condition,)), as_of=NOW))
+        app.engine.recall.search(ME, Query("x", Filter(where=(condition,)), as_of=NOW))

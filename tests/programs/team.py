@@ -19,8 +19,8 @@ import httpx2
 
 from memolith.domain.clock import SystemClock
 from memolith.doors.http.auth import make_key
-from memolith.storage.client_keys import StoredKeys
 from memolith.storage.postgres.store import PostgresStore
+from memolith.storage.store import StoredKeys
 from tests.programs.children import TIMEOUT_S, Child, wait_for
 from tests.programs.served import ENVELOPE, INSIDE, MODERN
 from tests.stores import engine_on
@@ -325,7 +325,7 @@ def settle(account: Account, database: str) -> list[str]:
         ]
         problems += [f"{mark} is lost" for mark in account.kept if not counts[mark]]
         problems += [f"{mark} was never sent" for mark in counts if mark not in account.tried]
-        return problems + engine_on(store).upkeep.verify()
+        return problems + engine_on(store).maintenance.verify()
 
 
 def backlog(database: str, tenant: str) -> int:

@@ -9,7 +9,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -20,8 +19,7 @@ from memolith.bootstrap import App
 from memolith.domain.callers import Caller
 from memolith.errors import MemolithError, StoreCorrupt, Unavailable
 from memolith.settings import Settings
-from memolith.storage.postgres.schema import migrate
-from memolith.storage.postgres.store import PostgresStore
+from memolith.storage.postgres.store import PostgresStore, migrate
 from tests.conftest import note
 from tests.postgres import NOBODY, Cluster, Server, a_cluster, prepare
 from tests.programs.children import HERE, Child, cli, environment, wait_for
@@ -113,7 +111,7 @@ def test_a_server_that_is_gone_at_the_start_is_named_and_waited_for(
         cluster.start()
     with serving:
         assert json.loads(serving.line())["url"]
-    assert app.engine.remember(ME, note("kept")).seq == 1
+    assert app.engine.writing.remember(ME, note("kept")).seq == 1
     app.close()
 
 
@@ -196,7 +194,7 @@ def test_a_missing_extension_is_named_and_found_once_it_is_there(
     app = App(Settings(data=tmp_path, database=url, embedder="none"))
     assert "lacks the extension pgvector" in opening(app)
     extensions(cluster, url, None)
-    assert app.engine.remember(ME, note("kept")).seq == 1
+    assert app.engine.writing.remember(ME, note("kept")).seq == 1
     app.close()
 
 
@@ -216,7 +214,7 @@ def test_an_extension_that_is_too_old_is_not_even_created(cluster: Cluster, tmp_
         "select count(*) from pg_extension where extname = 'vector'", name_of(url)
     ) == [(0,)]
     extensions(cluster, url, None)
-    assert app.engine.remember(ME, note("kept")).seq == 1
+    assert app.engine.writing.remember(ME, note("kept")).seq == 1
     app.close()
 
 
@@ -230,21 +228,15 @@ def test_an_extension_that_was_never_updated_is_named(cluster: Cluster, tmp_path
     cluster.execute(
         "update pg_extension set extversion = '0.8.6' where extname = 'vector'", name_of(url)
     )
-    assert app.engine.remember(ME, note("kept")).seq == 1
+    assert app.engine.writing.remember(ME, note("kept")).seq == 1
     app.close()
 
 
 class OldServer:
     """What PostgreSQL 14 answers when it is asked for versions."""
 
-    def execute(self, *_: object, **__: object) -> "OldServer":
-        return self
-
-    def fetchall(self) -> list[SimpleNamespace]:
-        answer = SimpleNamespace(
-            server_number=140_012, server="14.12", pgvector="0.8.0", set_up=False, replica=False
-        )
-        return [answer]
+    def execute(self, *_: object) -> list[tuple[object, ...]]:
+        return [(140_012, "14.12", "0.8.0", False, False)]
 
 
 def test_a_server_that_is_too_old_is_named() -> None:
@@ -410,7 +402,7 @@ def test_an_old_server_works_on_a_newer_schema_that_allows_it(
         cluster.execute("insert into migration values (99, 'mood', 'x', 1)", name_of(url))
         every_statement(served, 12)
     with closing(PostgresStore(url)) as store:
-        assert engine_on(store).upkeep.verify() == []
+        assert engine_on(store).maintenance.verify() == []
     cluster.execute("update migration set oldest = 99 where number = 99", name_of(url))
     ran = cli(tmp_path, "list", "--json", MEMOLITH_DATABASE=url)
     assert (ran.returncode, json.loads(ran.stderr)["error"]) == (1, "schema_too_new")
@@ -471,7 +463,7 @@ def test_a_worker_that_is_stopped_leaves_its_work_to_the_next(
     with closing(PostgresStore(url)) as store:
         engine = engine_on(store)
         for n in range(150):
-            engine.remember(ME, note(f"word{n} and more " * 60))
+            engine.writing.remember(ME, note(f"word{n} and more " * 60))
     vectors, left = (
         "select count(distinct passage >> 20)::int from embedding",
         "select count(*)::int from outbox",

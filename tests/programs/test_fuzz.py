@@ -140,7 +140,7 @@ def test_malformed_calls_do_no_harm_over_rest(tmp_path: Path, seed: int, count: 
         assert set(statuses) <= {200, 400, 403, 404, 409, 413, 503}
         assert statuses.count(400) > count / 2
         assert server.is_well()
-        assert server.app.engine.upkeep.verify() == []
+        assert server.app.engine.maintenance.verify() == []
 
 
 async def through(server: Served, calls: list[tuple[str, bytes]]) -> list[int]:

@@ -240,30 +240,34 @@ def good(tool: Tool) -> dict[str, Any]:
 
 def filled(settings: Settings) -> App:
     app = open_app(settings.model_copy(update={"runner_preload": ()}))
-    app.engine.remember(
+    app.engine.writing.remember(
         ME, note("The zebra is striped.", id="one", title="Zebras", tags=("animal",))
     )
-    app.engine.remember(ME, note("The okapi is shy.", id="two"))
-    app.engine.remember(ME, note("gone zebra", id="gone"))
-    app.engine.forget(ME, "gone")
-    app.engine.remember(ME, note("Hello.", id="talk", kind="conversation"))
+    app.engine.writing.remember(ME, note("The okapi is shy.", id="two"))
+    app.engine.writing.remember(ME, note("gone zebra", id="gone"))
+    app.engine.writing.forget(ME, "gone")
+    app.engine.writing.remember(ME, note("Hello.", id="talk", kind="conversation"))
     for id, text in (
         ("herd", "Zebras live in herds."),
         ("foal", "A young zebra."),
         ("alone", "One zebra."),
     ):
-        app.engine.remember(ME, note(text, id=id, kind="concept", title=id, audience=Audience.ORG))
-    app.engine.link(ME, "herd", "foal", "includes")
-    app.engine.link(ME, "herd", "foal", "relates_to")
-    app.engine.remember(ME, note("The quagga is gone.", id="four"))
+        app.engine.writing.remember(
+            ME, note(text, id=id, kind="concept", title=id, audience=Audience.ORG)
+        )
+    app.engine.writing.link(ME, "herd", "foal", "includes")
+    app.engine.writing.link(ME, "herd", "foal", "relates_to")
+    app.engine.writing.remember(ME, note("The quagga is gone.", id="four"))
     for name in ("zebra", "zoo"):
-        app.engine.remember(ME, Draft("entity", name, id=name, namespace="Concept"))
+        app.engine.writing.remember(ME, Draft("entity", name, id=name, namespace="Concept"))
     for kind in ("project", "topic"):
-        app.engine.remember(ME, Draft(kind, kind, id=kind))
+        app.engine.writing.remember(ME, Draft(kind, kind, id=kind))
     for id in ("first", "second"):
-        app.engine.remember(ME, note("A foal stands within minutes.", id=id, namespace="testing"))
+        app.engine.writing.remember(
+            ME, note("A foal stands within minutes.", id=id, namespace="testing")
+        )
     # A stored file whose text has changed since it was read.
-    app.engine.remember(
+    app.engine.writing.remember(
         ME,
         Draft(
             "document",
@@ -285,7 +289,7 @@ def filled(settings: Settings) -> App:
     (settings.data / "young.txt").write_text("A young zebra.")
     app.blobs.put(key_of(ME.tenant, ME.user, "ds-zoo"), settings.data / "young.txt")
     for name in ("greet", "bye"):
-        app.engine.remember(
+        app.engine.writing.remember(
             ME, note("Hello {{name}}.", id=f"prompt-{name}", kind="prompt", title=name)
         )
     app.engine.vault.store(

@@ -9,7 +9,6 @@ import zlib
 from collections.abc import Iterable
 from datetime import date
 from functools import lru_cache
-from typing import NamedTuple
 
 import apsw
 
@@ -38,9 +37,6 @@ _MONTHS = (
     "november",
     "december",
 )
-_INDEXED_FIELDS = ("title", "tags", "owner", "audience", "project", "namespace")
-"""What of an item the text index holds with each of its passages."""
-
 _local = threading.local()
 SKETCHES = 4
 
@@ -90,24 +86,8 @@ def extra(item: Item, passage: Passage) -> str:
     return " ".join(parts)
 
 
-class IndexedText(NamedTuple):
-    """The three columns that the text index has of a passage, each as terms between spaces."""
-
-    body: str
-    """What the passage says."""
-    extra: str
-    """What is searched beside it: title, speaker, day."""
-    scope: str
-    """Where it belongs, so that a filter can narrow the search."""
-
-    @property
-    def length(self) -> int:
-        """How many terms count in the ranking."""
-        return len(self.body.split()) + len(self.extra.split())
-
-
-def indexed(number: int, item: Item, passage: Passage) -> IndexedText:
-    """What the text index of the tenant with this number has of a passage."""
+def indexed(number: int, item: Item, passage: Passage) -> tuple[str, str, str]:
+    """The three columns of the index: what a passage says, what is searched beside it, and where it belongs."""
     sees = {
         Audience.USER: f"u{item.owner}",
         Audience.PROJECT: f"p{item.project}",
@@ -126,16 +106,11 @@ def indexed(number: int, item: Item, passage: Passage) -> IndexedText:
         for name, values in tokens.items()
         for token in scope_tokens(name, dict.fromkeys(values))
     ]
-    return IndexedText(
-        body=own(number, terms(passage.text)),
-        extra=own(number, terms(extra(item, passage))),
-        scope=own(number, narrow),
+    return (
+        own(number, terms(passage.text)),
+        own(number, terms(extra(item, passage))),
+        own(number, narrow),
     )
-
-
-def changes_index(before: Item, item: Item) -> bool:
-    """Whether a change of the item changes what the text index has of each of its passages."""
-    return any(getattr(before, field) != getattr(item, field) for field in _INDEXED_FIELDS)
 
 
 @lru_cache(100)

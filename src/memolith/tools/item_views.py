@@ -1,14 +1,12 @@
 """Items as every family takes and shows them: ids as clients write them, whole texts, what a change has left."""
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue
 
 from memolith.domain.items import Item, Written
 from memolith.domain.passages import Block, Passage
-from memolith.engine.writing import visible
 from memolith.errors import AlreadyExists, MemolithError, NotFound
 from memolith.tools.call import Call
 from memolith.tools.dialect import Dialect
@@ -47,10 +45,11 @@ def the(
     namespace: str | None = None,
 ) -> Item:
     """The item of that kind, or an error that says which argument named none."""
-    with suppress(NotFound), call.engine.store.reading(call.caller.tenant) as rows:
-        item = visible(rows, call.caller, bare_id(id), forgotten)
-        if item.kind == kind and namespace in (None, item.namespace):
-            return item
+    item = call.engine.reading.find(
+        call.caller, kind, bare_id(id), namespace=namespace, forgotten=forgotten
+    )
+    if item is not None:
+        return item
     raise NotFound(f"There is no {kind} {id[:100]!r}.", field=field, id=id)
 
 

@@ -21,7 +21,6 @@ from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from memolith.bootstrap import StoredKeys
 from memolith.domain.callers import Caller
 from memolith.domain.ids import new_id
 from memolith.doors.request_keys import CALLER_KEY, REQUEST_ID_KEY, SCOPES_KEY
@@ -35,7 +34,7 @@ from memolith.errors import (
     Unauthenticated,
     Unavailable,
 )
-from memolith.ports.client_keys import Allowance, ClientKey
+from memolith.ports.client_keys import Allowance, ClientKey, ClientKeys
 from memolith.settings import Settings
 from memolith.tools.call import SCOPES
 from memolith.tools.dialect import PLAIN
@@ -58,7 +57,7 @@ def digest(key: str) -> str:
 
 
 def make_key(
-    keys: StoredKeys,
+    keys: ClientKeys,
     now: str,
     name: str,
     user: str = "local",
@@ -86,7 +85,7 @@ def make_key(
     return secret, record
 
 
-def local_key(folder: Path, keys: StoredKeys, now: str) -> str:
+def local_key(folder: Path, keys: ClientKeys, now: str) -> str:
     """The key of the person at this machine, made at the first start and kept in the data folder for him alone."""
     path = folder / LOCAL_KEY
     if path.is_file():
@@ -181,7 +180,7 @@ class Access:
     """ASGI middleware around every route: nothing decides about a caller but this."""
 
     app: ASGIApp
-    keys: StoredKeys
+    keys: ClientKeys
     settings: Settings
     clock: Callable[[], str]
     issuer: Issuer | None = None

@@ -164,7 +164,7 @@ class Rest:
             with upload.file, TemporaryDirectory(dir=self.app.settings.data) as folder:
                 with (path := Path(folder, "file")).open("wb") as file:
                     shutil.copyfileobj(upload.file, file)
-                return self.app.engine.documents.take(caller, path, upload.filename or "")
+                return self.app.engine.documents.ingest(caller, path, upload.filename or "")
         except OSError as error:
             raise of_system(error) from error
 
@@ -186,7 +186,7 @@ class Rest:
     def health(self, request: Request) -> Response:
         """Open to all, so it tells no more than that."""
         try:
-            state = self.app.engine.health()
+            state = self.app.engine.maintenance.health()
         except MemolithError as error:
             return JSONResponse({"status": "unhealthy", "error": error.type}, 503)
         return JSONResponse(
@@ -194,7 +194,7 @@ class Rest:
         )
 
     def metrics(self, request: Request) -> Response:
-        state = self.app.engine.health()
+        state = self.app.engine.maintenance.health()
         with self.lock:
             samples = self.sums | {
                 f"memolith_embeddings_{name}": int(state[name]) for name in ("pending", "failed")

@@ -9,7 +9,8 @@ from memolith.domain.items import KINDS, Draft, Item, Patch
 from memolith.domain.links import Link
 from memolith.domain.passages import Block
 from memolith.domain.queries import Filter, Query
-from memolith.engine.context import cite, pack
+from memolith.engine.context import cite
+from memolith.engine.graph.walking import Traversal
 from memolith.errors import InvalidInput, NotFound
 from memolith.tools.call import Call
 from memolith.tools.family import Family
@@ -33,7 +34,7 @@ ITEM = "memolith://item/"
 
 
 def read_resource(call: Call, uri: str) -> str:
-    item, blocks = call.engine.read(call.caller, uri.removeprefix(ITEM))
+    item, blocks = call.engine.reading.read(call.caller, uri.removeprefix(ITEM))
     return (f"# {item.title}\n\n" if item.title else "") + spoken(blocks)
 
 
@@ -45,7 +46,7 @@ def list_resources(call: Call) -> Sequence[Resource]:
             f"{item.kind} of {item.created_at[:10]}",
             "text/markdown",
         )
-        for item in call.engine.listing(call.caller, limit=50).items
+        for item in call.engine.reading.list_items(call.caller, limit=50).items
     ]
 
 
@@ -81,7 +82,9 @@ def remember(
     draft = Draft(
         kind, title, (Block(content),), tuple(tags or ()), metadata or {}, project=project
     )
-    written = call.engine.remember(call.caller, draft, idempotency_key or call.idempotency_key)
+    written = call.engine.writing.remember(
+        call.caller, draft, idempotency_key or call.idempotency_key
+    )
     return {
         "id": written.item.id,
         "redactions": dict(written.redactions),
@@ -108,7 +111,9 @@ def recall(
 ) -> Body:
     """Find memories by words or meaning. Weak hits may be unrelated."""
     chosen = _filter(kinds, tags, project, since, until, status)
-    found = call.engine.recall(call.caller, Query(query, chosen, mode, limit, offset, as_of=as_of))
+    found = call.engine.recall.search(
+        call.caller, Query(query, chosen, mode, limit, offset, as_of=as_of)
+    )
     hits: list[Body] = [
         {
             "id": hit.item.id,
@@ -125,7 +130,9 @@ def recall(
     # Then items that the hits are linked to; each step away halves the score.
     reached = dict[str, tuple[float, int]]()
     for hit in found.hits if depth else ():
-        for id, steps in call.engine.explore(call.caller, hit.item.id, depth).distance.items():
+        for id, steps in call.engine.graph.explore(
+            call.caller, hit.item.id, Traversal(depth)
+        ).distance.items():
             reached[id] = max(
                 reached.get(id, (-1.0, 0)), (round(hit.score * 0.5**steps, 4), -steps)
             )
@@ -143,7 +150,7 @@ def recall(
             "reasons": {"links": -reached[item.id][1]},
             "cite": "",
         }
-        for item, blocks in (call.engine.read_many(call.caller, linked) if linked else ())
+        for item, blocks in (call.engine.reading.read_many(call.caller, linked) if linked else ())
     ]
     return {"hits": hits, "total": found.total, "warnings": list(found.warnings)}
 
@@ -158,8 +165,8 @@ def context(
     project: str | None = None,
 ) -> Body:
     """The best passages on a question, with sources."""
-    made = pack(
-        call.engine.search, call.caller, query, budget_tokens, _filter(kinds, None, project)
+    made = call.engine.context.pack(
+        call.caller, query, budget_tokens, _filter(kinds, None, project)
     )
     return {
         "text": made.text,
@@ -173,12 +180,12 @@ def context(
 def fetch(call: Call, *, ids: Annotated[list[str], Field(min_length=1, max_length=50)]) -> Body:
     """Whole items by id."""
     wanted = [bare_id(id) for id in ids]
-    found = call.engine.read_many(call.caller, wanted)
+    found = call.engine.reading.read_many(call.caller, wanted)
     missing = sorted(set(wanted) - {item.id for item, _ in found})
     if not found:
         raise NotFound("None of these items is there.", field="ids", id=missing[0])
     for item, _ in found:
-        call.engine.note_read(call.caller, item.id)
+        call.engine.reading.note_access(call.caller, item.id)
     return {
         "items": [_item(item) | {"content": spoken(blocks)} for item, blocks in found],
         "warnings": [f"not found: {id}" for id in missing],
@@ -202,20 +209,22 @@ def revise(
         title, None if content is None else (Block(content),), None if tags is None else tuple(tags)
     )
     return changed(
-        call.engine.revise(call.caller, bare_id(id), patch, expected_version, call.idempotency_key)
+        call.engine.writing.revise(
+            call.caller, bare_id(id), patch, expected_version, call.idempotency_key
+        )
     )
 
 
 @core.tool(CHANGED, destructive=True)
 def forget(call: Call, *, id: str) -> Body:
     """Hide an item; `restore` brings it back."""
-    return changed(call.engine.forget(call.caller, bare_id(id), key=call.idempotency_key))
+    return changed(call.engine.writing.forget(call.caller, bare_id(id), key=call.idempotency_key))
 
 
 @core.tool(CHANGED)
 def restore(call: Call, *, id: str) -> Body:
     """Bring a forgotten item back."""
-    return changed(call.engine.restore(call.caller, bare_id(id), call.idempotency_key))
+    return changed(call.engine.writing.restore(call.caller, bare_id(id), call.idempotency_key))
 
 
 @core.tool(shape(link=dict), idempotent=True)
@@ -230,7 +239,7 @@ def link(
     """Link two items, e.g. by `depends_on`."""
     return {
         "link": _link(
-            call.engine.link(
+            call.engine.writing.link(
                 call.caller, bare_id(source), bare_id(target), type, strength, again=True
             )
         )
@@ -242,7 +251,7 @@ def explore(
     call: Call, *, id: str, depth: Annotated[int, Field(ge=1, le=6)] = 1, types: Texts = None
 ) -> Body:
     """Items linked to an item."""
-    around = call.engine.explore(call.caller, bare_id(id), depth, types or ())
+    around = call.engine.graph.explore(call.caller, bare_id(id), Traversal(depth, types or ()))
     return {
         "items": [_item(item) | {"distance": around.distance[item.id]} for item in around.items],
         "links": [_link(made) for made in around.links],
@@ -253,7 +262,7 @@ def explore(
 @core.tool(shape(events=[dict]), read_only=True)
 def history(call: Call, *, id: str, as_of: str | None = None) -> Body:
     """Who changed what and when."""
-    steps = call.engine.past.history(call.caller, bare_id(id), as_of)
+    steps = call.engine.history.history(call.caller, bare_id(id), as_of)
     return {
         "events": [
             {
@@ -275,18 +284,18 @@ def history(call: Call, *, id: str, as_of: str | None = None) -> Body:
 @core.tool(shape(counts=dict, recent=[dict], health=dict), read_only=True)
 def overview(call: Call) -> Body:
     """Counts by kind, newest items, health."""
-    newest = call.engine.listing(call.caller, limit=5).items
+    newest = call.engine.reading.list_items(call.caller, limit=5).items
     return {
-        "counts": call.engine.counts(call.caller, "kind"),
+        "counts": call.engine.reading.count_by(call.caller, "kind"),
         "recent": [_item(item) for item in newest],
-        "health": call.engine.health(),
+        "health": call.engine.maintenance.health(),
     }
 
 
 @manage.tool(CHANGED)
 def restore_item(call: Call, *, id: ItemId) -> Body:
     """Bring a forgotten item back as it was."""
-    return changed(call.engine.restore(call.caller, bare_id(id), call.idempotency_key))
+    return changed(call.engine.writing.restore(call.caller, bare_id(id), call.idempotency_key))
 
 
 @manage.tool(
@@ -302,7 +311,7 @@ def restore_item(call: Call, *, id: ItemId) -> Body:
 )
 def erase_item(call: Call, *, id: ItemId) -> Body:
     """Remove every byte of an item for good; this cannot be undone."""
-    clean = call.engine.erase(call.caller, bare_id(id))
+    clean = call.engine.writing.erase(call.caller, bare_id(id))
     rest = "Others still read old pages, or only the owner can clear them: `memolith upkeep`."
     return {"erased": bare_id(id), "clean": clean, "warnings": [] if clean else [rest]}
 
@@ -312,14 +321,14 @@ def undo_event(
     call: Call, *, event: Annotated[int, Field(ge=1, description="The number of the event.")]
 ) -> Body:
     """Take one event back by a new one."""
-    made = call.engine.past.undo(call.caller, event)
+    made = call.engine.history.undo(call.caller, event)
     return {"undone": event, "event": made.seq, "type": made.type, "id": made.stream}
 
 
 @chatgpt.tool(shape(results=[shape(id=str, title=str, url=str)]), read_only=True)
 def search(call: Call, *, query: Annotated[str, Field(description="What to look for.")]) -> Body:
     """Search everything that is remembered and get ids to fetch."""
-    found = call.engine.recall(call.caller, Query(query, limit=10, per_item=True))
+    found = call.engine.recall.search(call.caller, Query(query, limit=10, per_item=True))
     return {
         "results": [
             {
@@ -341,8 +350,8 @@ def fetch_result(
     call: Call, *, id: Annotated[str, Field(description="An id that `search` gave.")]
 ) -> Body:
     """The whole text of one search result."""
-    item, blocks = call.engine.read(call.caller, bare_id(id))
-    call.engine.note_read(call.caller, item.id)
+    item, blocks = call.engine.reading.read(call.caller, bare_id(id))
+    call.engine.reading.note_access(call.caller, item.id)
     text = spoken(blocks)
     return {
         "id": item.id,

@@ -11,8 +11,8 @@ from memolith.domain.items import Draft, Item, Patch, Written
 from memolith.domain.links import Direction
 from memolith.domain.passages import Block
 from memolith.domain.queries import Condition, Filter, Query
-from memolith.engine.claims import CONCEPTS, certainty_of
-from memolith.engine.graph import MOST_VISITED, path, walk
+from memolith.engine.certainty import CONCEPTS
+from memolith.engine.graph.walking import MAX_VISITED, Traversal
 from memolith.errors import InvalidInput, MemolithError, NotFound
 from memolith.tools.call import Call
 from memolith.tools.dialect import Dialect
@@ -132,14 +132,10 @@ def ping(call: Call) -> Body:
 )
 def get_server_stats(call: Call) -> Body:
     """How many events the log holds, and how much derived work is waiting, done or given up."""
-    outbox = {"pending": 0, "processed": 0, "failed": 0}
-    with call.engine.store.reading(call.caller.tenant) as rows:
-        total, about = (
-            rows.last_seq(call.caller.tenant),
-            sum(place.events for place in rows.concept_tree(call.caller)),
-        )
-        for (_, status), count in rows.outbox_counts(call.caller.tenant).items():
-            outbox[status] += count
+    tenant = call.caller.tenant
+    outbox = call.engine.maintenance.outbox_counts(tenant)
+    total = call.engine.maintenance.event_count(tenant)
+    about = sum(place.events for place in call.engine.concepts.hierarchy(call.caller))
     return {
         "success": True,
         "event_store": {"total_events": total, "concept_events": about},
@@ -160,8 +156,8 @@ def get_server_stats(call: Call) -> Body:
 )
 def get_tool_availability(call: Call) -> Body:
     """Which tools of this family work right now, and the state of the parts behind them."""
-    meaning = call.engine.health()["embeddings"] in ("healthy", "loading")
-    mode = call.engine.documents.shelf().sandbox.state[0]
+    meaning = call.engine.maintenance.health()["embeddings"] in ("healthy", "loading")
+    mode = call.engine.runners.state()[0]
     names = sorted(tool.name for tool in knowledge.tools)
     return {
         "success": True,
@@ -205,7 +201,7 @@ def create_concept(
         audience=Audience.ORG,
         attributes=_attributes(certainty_score, area=area, topic=topic, subtopic=subtopic)[0],
     )
-    return _done("Created", call.engine.remember(call.caller, draft, call.idempotency_key))
+    return _done("Created", call.engine.writing.remember(call.caller, draft, call.idempotency_key))
 
 
 @knowledge.tool(shape(success=bool, concept=dict, message=str), read_only=True)
@@ -218,8 +214,8 @@ def get_concept(
     ] = False,
 ) -> Body:
     """One concept in full."""
-    item, blocks = call.engine.read(call.caller, _concept(call, concept_id))
-    call.engine.note_read(call.caller, item.id)
+    item, blocks = call.engine.reading.read(call.caller, _concept(call, concept_id))
+    call.engine.reading.note_access(call.caller, item.id)
     concept = _row(call, item, *PLACES, "certainty_source", "certainty_score", "created_at")
     concept |= {
         "explanation": "\n\n".join(block.text for block in blocks),
@@ -228,7 +224,7 @@ def get_concept(
     if include_history:
         concept["explanation_history"] = [
             {"explanation": step.changes["text"][1], "timestamp": step.event.at}
-            for step in call.engine.past.history(call.caller, item.id)
+            for step in call.engine.history.history(call.caller, item.id)
             if "text" in step.changes
         ]
     return {"success": True, "concept": concept, "message": "Found"}
@@ -259,7 +255,7 @@ def update_concept(
     )
     return _done(
         "Updated",
-        call.engine.revise(
+        call.engine.writing.revise(
             call.caller, _concept(call, concept_id), patch, key=call.idempotency_key
         ),
     )
@@ -270,7 +266,9 @@ def delete_concept(call: Call, *, concept_id: Id) -> Body:
     """Take a concept out of every search; it keeps its relationships and can be restored."""
     return _done(
         "Deleted",
-        call.engine.forget(call.caller, _concept(call, concept_id), key=call.idempotency_key),
+        call.engine.writing.forget(
+            call.caller, _concept(call, concept_id), key=call.idempotency_key
+        ),
     )
 
 
@@ -285,7 +283,7 @@ def search_concepts_semantic(
     topic: Wanted = None,
 ) -> Body:
     """Find concepts by meaning, the most similar first."""
-    found = call.engine.recall(
+    found = call.engine.recall.search(
         call.caller,
         Query(
             query,
@@ -343,7 +341,7 @@ def create_relationship(
     notes: str | None = None,
 ) -> Body:
     """Connect two concepts: the source comes before, is related to, or includes the target."""
-    made = call.engine.link(
+    made = call.engine.writing.link(
         call.caller,
         _concept(call, source_id),
         _concept(call, target_id),
@@ -360,11 +358,13 @@ def delete_relationship(
 ) -> Body:
     """Cut one relationship between two concepts."""
     source, target = _concept(call, source_id), _concept(call, target_id)
-    for link in call.engine.explore(
-        call.caller, source, 1, [relationship_type], "outgoing", most=MOST_VISITED
+    for link in call.engine.graph.explore(
+        call.caller,
+        source,
+        Traversal(1, [relationship_type], "outgoing", max_items=MAX_VISITED),
     ).links:
         if link.target == target:
-            call.engine.unlink(call.caller, link.id)
+            call.engine.writing.unlink(call.caller, link.id)
             return {"success": True, "relationship_id": link.id, "message": "Relationship deleted"}
     raise NotFound(
         "These concepts are not related this way.",
@@ -384,7 +384,9 @@ def get_related_concepts(
 ) -> Body:
     """The concepts one step away, the strongest relationship first."""
     center, types = _concept(call, concept_id), (relationship_type,) if relationship_type else ()
-    around = call.engine.explore(call.caller, center, 1, types, direction, CONCEPTS, MOST_VISITED)
+    around = call.engine.graph.explore(
+        call.caller, center, Traversal(1, types, direction, CONCEPTS, MAX_VISITED)
+    )
     items = {item.id: item for item in around.items}
     links = sorted(around.links, key=lambda link: (-link.strength, link.seq))
     return {
@@ -412,10 +414,9 @@ def get_prerequisites(
 ) -> Body:
     """What to understand before a concept, step by step back from it."""
     target = _concept(call, concept_id)
-    with call.engine.store.reading(call.caller.tenant) as rows:
-        distance, titles, cut = walk(
-            rows, call.caller, target, depth, ("prerequisite",), "incoming", CONCEPTS, MOST
-        )
+    distance, titles, cut = call.engine.graph.walk(
+        call.caller, target, Traversal(depth, ("prerequisite",), "incoming", CONCEPTS, MOST)
+    )
     found = sorted((steps, titles[id].casefold(), id) for id, steps in distance.items() if steps)
     return {
         "success": True,
@@ -438,7 +439,7 @@ def get_concept_chain(
 ) -> Body:
     """The shortest way between two concepts along relationships of any type and direction."""
     start, end = _concept(call, start_concept_id), _concept(call, end_concept_id)
-    found = path(call.engine.store, call.caller, start, end, max_depth, CONCEPTS)
+    found = call.engine.graph.shortest_path(call.caller, start, end, max_depth, CONCEPTS)
     if not found:
         raise NotFound(
             f"No path of at most {max_depth} relationships joins these concepts.",
@@ -459,12 +460,11 @@ def get_concept_chain(
 def list_hierarchy(call: Call) -> Body:
     """All areas with their topics and subtopics, and how many concepts each holds."""
     tree: dict[str, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
-    with call.engine.store.reading(call.caller.tenant) as rows:
-        for area, topic, subtopic, count, _ in rows.concept_tree(call.caller):
-            if count:
-                tree[area or PLACES["area"]][topic or PLACES["topic"]][
-                    subtopic or PLACES["subtopic"]
-                ] += count
+    for area, topic, subtopic, count, _ in call.engine.concepts.hierarchy(call.caller):
+        if count:
+            tree[area or PLACES["area"]][topic or PLACES["topic"]][
+                subtopic or PLACES["subtopic"]
+            ] += count
     areas = [
         {
             "name": area,
@@ -517,7 +517,9 @@ def review_concept(call: Call, *, concept_id: ItemId) -> Body:
     """Say that a concept was looked at and still holds, so that its computed certainty starts to fade anew."""
     concept = the(call, "concept", concept_id, "concept_id")
     patch = Patch(attributes={"reviewed_at": call.engine.clock.now()})
-    return changed(call.engine.revise(call.caller, concept.id, patch, key=call.idempotency_key))
+    return changed(
+        call.engine.writing.revise(call.caller, concept.id, patch, key=call.idempotency_key)
+    )
 
 
 def _concept(call: Call, id: str) -> str:
@@ -557,7 +559,7 @@ def _page(
     descending: bool = True,
     names: Sequence[str] = (*PLACES, "certainty_score", "created_at"),
 ) -> Body:
-    page = call.engine.listing(call.caller, chosen, sort, descending, limit)
+    page = call.engine.reading.list_items(call.caller, chosen, sort, descending, limit)
     return {
         "success": True,
         "message": message.format(page.total),
@@ -569,7 +571,7 @@ def _page(
 def _row(call: Call, item: Item, *names: str) -> Body:
     known = {
         **item.attributes,
-        "certainty_score": certainty_of(item, call.engine.clock.now()),
+        "certainty_score": call.engine.concepts.certainty(item),
         "created_at": item.created_at,
     }
     return {"concept_id": item.id, "name": item.title, **{name: known.get(name) for name in names}}

@@ -13,8 +13,8 @@ from memolith.domain.callers import Caller
 from memolith.domain.items import Draft, Patch
 from memolith.domain.passages import Block
 from memolith.domain.queries import Filter, Query
-from memolith.engine.configuration import SET
-from memolith.ports.store import Reader
+from memolith.engine.tenant_settings import SET
+from memolith.engine.writing import Quota
 from memolith.tools.call import Call
 from memolith.tools.family import Family
 from memolith.tools.item_views import Limit, Object, Texts, bare_id, coded, given, spoken, the
@@ -117,9 +117,7 @@ def create_memory(
         namespace=memory_type,
         attributes=given(metadata=metadata, summary=summary, topic_id=topic),
     )
-    written = call.engine.remember(
-        call.caller, draft, call.idempotency_key, lambda rows: _room(call, rows)
-    )
+    written = call.engine.writing.remember(call.caller, draft, call.idempotency_key, _quota(call))
     return {**shown(call, [written.item.id])[0], "redactions": dict(written.redactions)}
 
 
@@ -127,7 +125,7 @@ def create_memory(
 def get_memory(call: Call, *, memory_id: MemoryId) -> Body:
     """One whole memory; counts as a reading of it."""
     item = the(call, "memory", memory_id, "memory_id")
-    call.engine.note_read(call.caller, item.id)
+    call.engine.reading.note_access(call.caller, item.id)
     return shown(call, [item.id])[0]
 
 
@@ -179,9 +177,9 @@ def update_memory(
         project="" if project_ref is None else project_ref or None,
         namespace=None if type_for(item.namespace) == memory_type else memory_type,
     )
-    written = call.engine.revise(call.caller, item.id, patch, key=call.idempotency_key)
+    written = call.engine.writing.revise(call.caller, item.id, patch, key=call.idempotency_key)
     if status == "deleted":
-        call.engine.forget(call.caller, item.id)
+        call.engine.writing.forget(call.caller, item.id)
     return {**shown(call, [item.id])[0], "redactions": dict(written.redactions)}
 
 
@@ -189,7 +187,7 @@ def update_memory(
 def delete_memory(call: Call, *, memory_id: MemoryId) -> Body:
     """Take a memory out of every list and search."""
     item = the(call, "memory", memory_id, "memory_id", forgotten=bool(call.idempotency_key))
-    call.engine.forget(call.caller, item.id, key=call.idempotency_key)
+    call.engine.writing.forget(call.caller, item.id, key=call.idempotency_key)
     return {"success": True, "message": "The memory was deleted.", "deleted_id": item.id}
 
 
@@ -212,9 +210,9 @@ def list_memories(
 ) -> Body:
     """A page of memories, filtered and sorted."""
     if sort in ("access_count", "last_accessed"):
-        call.engine.flush_reads()
+        call.engine.reading.flush_accesses()
     chosen = _filter([memory_type] if memory_type else [], topic_id, project_ref, status, tags)
-    found = call.engine.listing(
+    found = call.engine.reading.list_items(
         call.caller, chosen, sort, order == "desc", limit, (page - 1) * limit
     )
     return {
@@ -246,9 +244,9 @@ def search_memories(
     """Memories that are like a question or a text, by words and by meaning."""
     measured(call, query=query)
     started = time.perf_counter()
-    least = call.engine.configuration.number(call.caller.tenant, "search_threshold", threshold)
+    least = call.engine.tenant_settings.number(call.caller.tenant, "search_threshold", threshold)
     chosen = _filter(memory_types or [], topic_id, project_ref, status, tags)
-    found = call.engine.recall(
+    found = call.engine.recall.search(
         call.caller,
         Query(query, chosen, limit=limit, threshold=least, by_similarity=True, per_item=True),
     )
@@ -266,11 +264,11 @@ def bulk_delete_memories(
     call: Call, *, memory_ids: Annotated[list[str], Field(min_length=1)]
 ) -> Body:
     """Delete several memories at once; those that are not there are named."""
-    most = int(call.engine.configuration.number(call.caller.tenant, "max_bulk_delete"))
+    most = int(call.engine.tenant_settings.number(call.caller.tenant, "max_bulk_delete"))
     if len(memory_ids) > most:
         raise errors.InvalidInput(f"One call deletes at most {most} memories.", field="memory_ids")
     wanted = {bare_id(id): id for id in memory_ids}
-    gone = call.engine.forget_all(call.caller, list(wanted), "memory")
+    gone = call.engine.writing.forget_all(call.caller, list(wanted), "memory")
     return {
         "deleted_count": len(gone),
         "failed_ids": [wanted[id] for id in wanted if id not in gone],
@@ -282,7 +280,7 @@ def bulk_delete_memories(
 )
 def intelligence_health_check(call: Call) -> Body:
     """Whether memories can be analysed, and by whom."""
-    started, state = time.perf_counter(), call.engine.health()["embeddings"]
+    started, state = time.perf_counter(), call.engine.maintenance.health()["embeddings"]
     return {
         "status": "healthy" if state == "healthy" else "degraded",
         "services": {"embedding": state, "analysis": call.engine.insights.analysts[0].name},
@@ -311,7 +309,9 @@ def intelligence_suggest_tags(
     call = acting_for(call, user_id)
     item, engine = the(call, "memory", memory_id, "memory_id"), call.engine
     known = (
-        list(engine.counts(call.caller, "tag", mine(call.caller))) if include_existing_tags else []
+        list(engine.reading.count_by(call.caller, "tag", mine(call.caller)))
+        if include_existing_tags
+        else []
     )
     text, most = (
         engine.insights.texts(call.caller, [item.id])[item.id],
@@ -344,10 +344,10 @@ def intelligence_find_related(
     """Memories that are about the same as a memory."""
     call = acting_for(call, user_id)
     item, engine = the(call, "memory", memory_id, "memory_id"), call.engine
-    least = engine.configuration.number(
+    least = engine.tenant_settings.number(
         call.caller.tenant, "related_threshold", similarity_threshold
     )
-    found = engine.recall(
+    found = engine.recall.search(
         call.caller,
         Query(
             engine.insights.texts(call.caller, [item.id])[item.id][:QUERY],
@@ -388,7 +388,7 @@ def intelligence_detect_duplicates(
 ) -> Body:
     """Pairs of memories that say nearly the same; a changed number, date, name or negation is no duplicate."""
     call = acting_for(call, user_id)
-    least = call.engine.configuration.number(
+    least = call.engine.tenant_settings.number(
         call.caller.tenant, "duplicate_threshold", similarity_threshold
     )
 
@@ -506,26 +506,21 @@ def _filter(
     )
 
 
-def _room(call: Call, rows: Reader) -> None:
-    """Refuse one memory more than a user may have; nobody has more memories than his tenant has events."""
-    caller, most = (
-        call.caller,
-        int(call.engine.configuration.number(call.caller.tenant, "max_memories")),
+def _quota(call: Call) -> Quota:
+    """How many memories a user may have."""
+    limit = int(call.engine.tenant_settings.number(call.caller.tenant, "max_memories"))
+    return Quota(
+        limit,
+        mine(call.caller),
+        f"You have {limit:,} memories, which is all that max_memories allows; delete some first.",
     )
-    if (
-        rows.last_seq(caller.tenant) >= most
-        and rows.list_items(caller, mine(caller), limit=1).total >= most
-    ):
-        raise errors.Conflict(
-            f"You have {most:,} memories, which is all that max_memories allows; delete some first."
-        )
 
 
 def shown(call: Call, ids: Sequence[str], scores: Mapping[str, float] | None = None) -> list[Body]:
     """The memories as they are now, forgotten or not, with how often they were read and how similar they are."""
     found, reads = (
-        call.engine.read_many(call.caller, ids, forgotten=True),
-        call.engine.accesses(call.caller, ids),
+        call.engine.reading.read_many(call.caller, ids, forgotten=True),
+        call.engine.reading.accesses(call.caller, ids),
     )
     return [
         {
@@ -579,7 +574,7 @@ def acting_for(call: Call, user_id: str | None) -> Call:
 
 def measured(call: Call, tags: Texts = None, **given: str | None) -> None:
     """Refuse what is longer than this tenant allows."""
-    limits = call.engine.configuration.values(call.caller.tenant)
+    limits = call.engine.tenant_settings.values(call.caller.tenant)
     if len(tags or ()) > (most := int(limits["max_tags"])):
         raise errors.InvalidInput(f"A memory has at most {most} tags.", field="tags")
     for name, value in [*given.items(), *(("tag", tag) for tag in tags or ())]:

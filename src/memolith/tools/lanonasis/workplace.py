@@ -1,6 +1,5 @@
 """What surrounds the memories: health, statistics, topics, settings, projects, keys of vendors, documentation."""
 
-import time
 from dataclasses import asdict
 from typing import Annotated, Literal, cast
 
@@ -10,7 +9,7 @@ from memolith import __version__
 from memolith.domain.callers import Audience, Caller
 from memolith.domain.items import Draft, Item, Patch
 from memolith.domain.queries import Condition, Filter, Query
-from memolith.engine.configuration import KEYS, known_key
+from memolith.engine.tenant_settings import KEYS, known_key
 from memolith.engine.vault import Secret
 from memolith.errors import Conflict, InvalidInput, NotFound
 from memolith.tools.call import Call
@@ -83,12 +82,12 @@ PAGE = shape(title=str, section=str, path=str, excerpt=str, score=float)
 )
 def health_check(call: Call) -> Body:
     """Whether the server and its parts work."""
-    well = call.engine.health()["embeddings"] == "healthy"
+    well = call.engine.maintenance.health()["embeddings"] == "healthy"
     return {
         "status": "healthy" if well else "degraded",
         "timestamp": call.engine.clock.now(),
         "version": __version__,
-        "uptime": round(time.monotonic() - call.engine.started, 3),
+        "uptime": round(call.engine.maintenance.uptime_s(), 3),
         "services": {
             "database": "healthy",
             "cache": "healthy",
@@ -110,20 +109,17 @@ def health_check(call: Call) -> Body:
 def get_stats(call: Call, *, user_id: UserId | None = None) -> Body:
     """How many memories a user has, of which types, and which were read or written last."""
     caller, engine = acting_for(call, user_id).caller, call.engine
-    engine.flush_reads()
-    types = memories.by_type(engine.counts(caller, "namespace", mine(caller)))
-    with engine.store.reading(caller.tenant) as rows:
-        often = rows.list_items(caller, mine(caller), "access_count", limit=1, counted=False)
-        favourite = next(
-            iter(rows.accesses(caller.tenant, [item.id for item in often.items])), None
-        )
-        recent = rows.list_items(caller, mine(caller), limit=5, counted=False)
-        topics = rows.list_items(caller, Filter(kinds=("topic",), owner=caller.user), limit=1).total
+    types = memories.by_type(engine.reading.count_by(caller, "namespace", mine(caller)))
+    favourite = engine.reading.most_accessed(caller, mine(caller))
+    recent = engine.reading.list_items(caller, mine(caller), limit=5)
+    topics = engine.reading.list_items(
+        caller, Filter(kinds=("topic",), owner=caller.user), limit=1
+    ).total
     return {
         "total_memories": sum(types.values()),
         "memories_by_type": types,
         "total_topics": topics,
-        "most_accessed_memory": favourite,
+        "most_accessed_memory": favourite.id if favourite else None,
         "recent_memories": [item.id for item in recent.items],
     }
 
@@ -132,7 +128,7 @@ def get_stats(call: Call, *, user_id: UserId | None = None) -> Body:
 def list_topics(call: Call, *, user_id: UserId | None = None) -> Body:
     """The topics under which a user keeps memories."""
     caller = acting_for(call, user_id).caller
-    page = call.engine.listing(
+    page = call.engine.reading.list_items(
         caller, Filter(kinds=("topic",), owner=caller.user), descending=False, limit=MOST
     )
     return {
@@ -154,9 +150,9 @@ def get_config(call: Call, *, key: ConfigKey) -> Body:
     """What a setting is now, and who set it before."""
     about, engine, tenant = known_key(key), call.engine, call.caller.tenant
     value = (
-        engine.search.state()[1]
+        engine.recall.state()[1]
         if key == "embedding_model"
-        else engine.configuration.values(tenant)[key]
+        else engine.tenant_settings.values(tenant)[key]
     )
     return {
         "key": key,
@@ -165,7 +161,7 @@ def get_config(call: Call, *, key: ConfigKey) -> Body:
         "description": about.about,
         "history": [
             {"value": event.data["value"], "at": event.at, "by": event.actor}
-            for event in engine.configuration.history(tenant, key)
+            for event in engine.tenant_settings.history(tenant, key)
         ],
     }
 
@@ -175,7 +171,7 @@ def get_config(call: Call, *, key: ConfigKey) -> Body:
 )
 def set_config(call: Call, *, key: ConfigKey, value: str) -> Body:
     """Change a setting for the whole organisation, at once and in every process."""
-    event = call.engine.configuration.set(call.caller, key, value)
+    event = call.engine.tenant_settings.set(call.caller, key, value)
     return {
         "key": key,
         "value": event.data["value"],
@@ -204,14 +200,14 @@ def create_project(
         attributes=given(description=description),
         audience=Audience.ORG if organization_id else Audience.USER,
     )
-    return _project(call.engine.remember(call.caller, draft, call.idempotency_key).item)
+    return _project(call.engine.writing.remember(call.caller, draft, call.idempotency_key).item)
 
 
 @lanonasis.tool(shape(projects=[PROJECT]), read_only=True)
 def list_projects(call: Call, *, organization_id: str | None = None) -> Body:
     """The projects that you may see, newest first."""
     _own(call.caller, organization_id)
-    page = call.engine.listing(call.caller, Filter(kinds=("project",)), limit=MOST)
+    page = call.engine.reading.list_items(call.caller, Filter(kinds=("project",)), limit=MOST)
     return {"projects": [_project(item) for item in page.items]}
 
 
@@ -222,15 +218,11 @@ def get_organization_info(call: Call, *, organization_id: str) -> Body:
     """What your organisation has set, what it may use, and what it uses."""
     _own(call.caller, organization_id)
     tenant, engine = call.caller.tenant, call.engine
-    values = engine.configuration.values(tenant) | {
-        "embedding_model": engine.search.state()[1],
-        "secrets": engine.secrets,
+    values = engine.tenant_settings.values(tenant) | {
+        "embedding_model": engine.recall.state()[1],
+        "secrets": engine.input_rules.secrets,
     }
-    with engine.store.reading(tenant) as rows:
-        kinds, keys = (
-            rows.count_items_by(Caller(tenant, admin=True), Filter(), "kind"),
-            rows.records(tenant, "vault/"),
-        )
+    kinds = engine.reading.count_by(Caller(tenant, admin=True), "kind")
     return {
         "id": tenant,
         "name": tenant,
@@ -240,7 +232,7 @@ def get_organization_info(call: Call, *, organization_id: str) -> Body:
         "usage": {
             "memories": kinds.get("memory", 0),
             "projects": kinds.get("project", 0),
-            "api_keys": len(keys),
+            "api_keys": engine.vault.count(tenant),
         },
     }
 
@@ -314,7 +306,9 @@ def search_lanonasis_docs(
     """Places in this server's documentation: reference (api), how-to pages (guides), libraries and clients (sdks)."""
     memories.measured(call, query=query)
     chosen = Filter(namespaces=() if section == "all" else (section,))
-    found = call.engine.recall(call.engine.manual(), Query(query, chosen, limit=limit))
+    found = call.engine.recall.search(
+        call.engine.manual.caller(), Query(query, chosen, limit=limit)
+    )
     return {
         "query": query,
         "total": found.total,
@@ -346,7 +340,7 @@ def create_topic(
     above = the(call, "topic", parent_topic_id, "parent_topic_id").id if parent_topic_id else None
     known = given(description=description, color=color, icon=icon, parent_topic_id=above)
     return changed(
-        call.engine.remember(
+        call.engine.writing.remember(
             call.caller, Draft("topic", name, attributes=known), call.idempotency_key
         )
     )
@@ -380,7 +374,9 @@ def update_topic(
         if (parent := the(call, "topic", above, "parent_topic_id")).id == topic.id:
             raise InvalidInput("A topic cannot be below itself.", field="parent_topic_id")
         above = cast("str | None", parent.attributes.get("parent_topic_id"))
-    return changed(call.engine.revise(call.caller, topic.id, patch, key=call.idempotency_key))
+    return changed(
+        call.engine.writing.revise(call.caller, topic.id, patch, key=call.idempotency_key)
+    )
 
 
 @manage.tool(CHANGED, destructive=True)
@@ -388,11 +384,11 @@ def delete_topic(call: Call, *, topic_id: ItemId) -> Body:
     """Delete a topic that has none below it; its memories stay."""
     topic = the(call, "topic", topic_id, "topic_id", forgotten=bool(call.idempotency_key))
     below = Filter(kinds=("topic",), where=(Condition("parent_topic_id", "eq", topic.id),))
-    if call.engine.listing(call.caller, below, limit=1).total:
+    if call.engine.reading.list_items(call.caller, below, limit=1).total:
         raise Conflict(
             "There are topics below this one; move or delete them first.", field="topic_id"
         )
-    return changed(call.engine.forget(call.caller, topic.id, key=call.idempotency_key))
+    return changed(call.engine.writing.forget(call.caller, topic.id, key=call.idempotency_key))
 
 
 @manage.tool(CHANGED, idempotent=True)
@@ -400,7 +396,9 @@ def assign_topic(call: Call, *, topic_id: ItemId, memory_id: ItemId) -> Body:
     """Put a memory under a topic."""
     patch = Patch(attributes={"topic_id": the(call, "topic", topic_id, "topic_id").id})
     return changed(
-        call.engine.revise(call.caller, the(call, "memory", memory_id, "memory_id").id, patch)
+        call.engine.writing.revise(
+            call.caller, the(call, "memory", memory_id, "memory_id").id, patch
+        )
     )
 
 

@@ -1,7 +1,6 @@
 """The MemoryLake family: files found by what they say and given back whole, and Python that runs beside them."""
 
 from dataclasses import replace
-from functools import partial
 from typing import Annotated
 
 from pydantic import Field
@@ -113,9 +112,9 @@ class ParsedQuery(Argument):
 )
 def get_memorylake_metadata(call: Call) -> Body:
     """How many files there are of which type, and the newest of them with their sheets, tables and figures."""
-    page = call.engine.listing(call.caller, FILES, limit=SAMPLES)
+    page = call.engine.reading.list_items(call.caller, FILES, limit=SAMPLES)
     counts = {
-        f"total_{type}s": call.engine.listing(
+        f"total_{type}s": call.engine.reading.list_items(
             call.caller, replace(FILES, where=(Condition("type", "eq", type),)), limit=1
         ).total
         for type in COUNTED
@@ -132,7 +131,7 @@ def get_memorylake_metadata(call: Call) -> Body:
 @memorylake.tool(shape(result=shape(results=[FOUND], n=int, warnings=[str])), read_only=True)
 def search_memory(call: Call, *, parsed_query: ParsedQuery) -> Body:
     """Find files by words and by meaning; each with the place that fits best: a page, a range of cells, a heading."""
-    found = call.engine.recall(call.caller, parsed_query.asked())
+    found = call.engine.recall.search(call.caller, parsed_query.asked())
     return {
         "result": {
             "n": len(found.hits),
@@ -159,7 +158,7 @@ def fetch_memory(
 ) -> Body:
     """What is known of some files, and for each an address to download it from for a while."""
     chosen = replace(FILES, ids=tuple(map(bare_id, memory_ids)))
-    items = call.engine.listing(call.caller, chosen, limit=len(memory_ids)).items
+    items = call.engine.reading.list_items(call.caller, chosen, limit=len(memory_ids)).items
     unknown = sorted(set(chosen.ids) - {item.id for item in items})
     if not items:
         raise NotFound(
@@ -185,9 +184,8 @@ def fetch_memory(
 @memorylake.tool(shape(result=shape(executor_id=str, mode=str, warnings=[str])), effect="runs")
 def create_memory_code_runner(call: Call) -> Body:
     """Start a Python runner for `run_memory_code`; one per session is enough, for it keeps its variables."""
-    sandbox = call.engine.documents.shelf().sandbox
-    executor = sandbox.create((call.caller.tenant, call.caller.user))
-    mode, seen = sandbox.state
+    executor = call.engine.runners.create(call.caller)
+    mode, seen = call.engine.runners.state()
     return {"result": {"executor_id": executor, "mode": mode, "warnings": [seen] if seen else []}}
 
 
@@ -205,27 +203,21 @@ def run_memory_code(
     ],
 ) -> Body:
     """Run Python in a sandbox without network; variables stay for the next call of the same runner."""
-    ran = call.engine.documents.shelf().sandbox.run(
-        (call.caller.tenant, call.caller.user),
-        executor_id,
-        code,
-        partial(call.engine.documents.stored, call.caller),
-        call.cancelled,
-    )
+    ran = call.engine.runners.run(call.caller, executor_id, code, call.cancelled)
     return {"result": {**ran._asdict(), "warnings": [ANEW] if ran.restarted else []}}
 
 
 @manage.tool(shape(files=[SAMPLE], total=int), read_only=True)
 def list_files(call: Call, *, limit: Limit = 20, offset: Offset = 0) -> Body:
     """A page of the files that were taken in, the newest first."""
-    page = call.engine.listing(call.caller, FILES, limit=limit, offset=offset)
+    page = call.engine.reading.list_items(call.caller, FILES, limit=limit, offset=offset)
     return {"files": [described(item) for item in page.items], "total": page.total}
 
 
 @manage.tool(shape(file=SAMPLE, summary=str, chunks=[dict], total=int), read_only=True)
 def show_file(call: Call, *, memory_id: ItemId, limit: Limit = 20, offset: Offset = 0) -> Body:
     """What was read in a file, piece by piece, each with its place."""
-    item, blocks = call.engine.read(
+    item, blocks = call.engine.reading.read(
         call.caller, the(call, "document", memory_id, "memory_id", namespace=SPACE).id
     )
     return {
@@ -241,7 +233,7 @@ def delete_file(call: Call, *, memory_id: ItemId) -> Body:
     """Take a file out of every list and search; `restore_item` brings it back, `erase_item` removes its bytes."""
     again = bool(call.idempotency_key)
     file = the(call, "document", memory_id, "memory_id", forgotten=again, namespace=SPACE)
-    return changed(call.engine.forget(call.caller, file.id, key=call.idempotency_key))
+    return changed(call.engine.writing.forget(call.caller, file.id, key=call.idempotency_key))
 
 
 @manage.tool(CHANGED, idempotent=True)

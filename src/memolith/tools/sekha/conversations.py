@@ -9,8 +9,8 @@ from memolith.domain.blocks import join_blocks
 from memolith.domain.items import Draft, Item, Patch
 from memolith.domain.passages import Block
 from memolith.domain.queries import Condition, Filter, Query
-from memolith.engine import conversations as talks
-from memolith.engine.matching import checked
+from memolith.engine.chat_import import NOTHING, Report
+from memolith.engine.conversations import word_count
 from memolith.engine.validation import folder_path, when
 from memolith.errors import InvalidInput, MemolithError
 from memolith.tools.call import Call
@@ -178,7 +178,7 @@ def memory_store(
         tuple(message.block() for message in messages),
         attributes={"folder": folder, "importance_score": importance_score},
     )
-    written = call.engine.remember(call.caller, draft, call.idempotency_key)
+    written = call.engine.writing.remember(call.caller, draft, call.idempotency_key)
     return {
         "conversation_id": written.item.id,
         "id": written.item.id,
@@ -200,7 +200,7 @@ def memory_search(
     offset: Offset = 0,
 ) -> Body:
     """Find messages by words and by meaning, the best first; `metadata.context` has the ones before and after."""
-    found = call.engine.recall(
+    found = call.engine.recall.search(
         call.caller,
         Query(
             query,
@@ -282,7 +282,7 @@ def memory_update(
         status=status,
         attributes=given(folder="/" if folder == "" else folder, importance_score=importance_score),
     )
-    call.engine.revise(call.caller, item.id, patch, key=call.idempotency_key)
+    call.engine.writing.revise(call.caller, item.id, patch, key=call.idempotency_key)
     return {
         "conversation_id": item.id,
         "updated_fields": fields,
@@ -305,8 +305,8 @@ def memory_prune(
     call: Call, *, threshold_days: Days = 30, importance_threshold: Most = 5.0
 ) -> Body:
     """Suggest conversations to archive or to delete; nothing is changed."""
-    found, total, savings = talks.stale(
-        call.engine, call.caller, threshold_days, importance_threshold, MOST_SUGGESTED
+    found, total, savings = call.engine.conversations.prune(
+        call.caller, threshold_days, importance_threshold, MOST_SUGGESTED
     )
     return {
         "threshold_days": threshold_days,
@@ -398,9 +398,8 @@ def memory_stats(call: Call, *, folder: Below = None, label: Named = None) -> Bo
     """How many conversations there are and how important they are on the whole; at most one of folder and label."""
     if folder is not None and label is not None:
         raise InvalidInput("Cannot specify both folder and label", field="folder")
-    chosen = checked(Filters(folder=folder, label=label).chosen())
-    with call.engine.store.reading(call.caller.tenant) as rows:
-        counts = rows.folders(call.caller, chosen)
+    chosen = Filters(folder=folder, label=label).chosen()
+    counts = call.engine.conversations.folder_counts(call.caller, chosen)
     total = sum(count for *_, count in counts)
     average = (
         round(sum(importance * count for _, importance, count in counts) / total, 2)
@@ -426,7 +425,7 @@ def append_messages(
         the(call, "conversation", conversation_id, "conversation_id"),
         [one.block() for one in messages],
     )
-    return changed(call.engine.append(call.caller, talk.id, blocks, call.idempotency_key))
+    return changed(call.engine.writing.append(call.caller, talk.id, blocks, call.idempotency_key))
 
 
 @manage.tool(shape(conversations=[dict], total=int), read_only=True)
@@ -440,7 +439,7 @@ def list_conversations(
 ) -> Body:
     """A page of conversations, the one that changed last first."""
     chosen = Filters(folder=folder, status=status).chosen()
-    page = call.engine.listing(call.caller, chosen, "updated_at", True, limit, offset)
+    page = call.engine.reading.list_items(call.caller, chosen, "updated_at", True, limit, offset)
     return {
         "total": page.total,
         "conversations": [
@@ -468,7 +467,7 @@ def delete_conversation(call: Call, *, conversation_id: ItemId) -> Body:
         "conversation_id",
         forgotten=bool(call.idempotency_key),
     )
-    return changed(call.engine.forget(call.caller, talk.id, key=call.idempotency_key))
+    return changed(call.engine.writing.forget(call.caller, talk.id, key=call.idempotency_key))
 
 
 @manage.tool(shape(taken=int, extended=int, known=int, messages=int), idempotent=True)
@@ -482,14 +481,8 @@ def import_conversations(
     folder: Folder = "",
 ) -> Body:
     """Keep the chats of a ChatGPT or Claude export, of a Claude Code or Codex transcript or of a Markdown file."""
-    talks.take(
-        call.engine,
-        call.caller,
-        StringIO(content),
-        name,
-        folder,
-        report := talks.Report(talks.NOTHING),
-    )
+    report = Report(NOTHING)
+    call.engine.chat_import.import_chats(call.caller, StringIO(content), name, folder, report)
     if not report["taken"] + report["extended"] + report["known"]:
         raise InvalidInput(
             f"There is no chat in this: {', '.join(+report) or 'nothing was said'}.",
@@ -500,16 +493,10 @@ def import_conversations(
 
 def _read(call: Call, id: str) -> tuple[Item, list[Block], Body]:
     """A conversation, what was said, and all else that is known; each append that was not undone is a session."""
-    item, blocks = call.engine.read(
+    item, blocks = call.engine.reading.read(
         call.caller, the(call, "conversation", id, "conversation_id").id
     )
-    call.engine.note_read(call.caller, item.id)
-    with call.engine.store.reading(call.caller.tenant) as rows:
-        events = rows.events(call.caller.tenant, item.id)
-    undone: set[object] = set()
-    for event in reversed(events):
-        undone |= {event.data.get("undoes")} if event.seq not in undone else set()
-    appended = sum(event.type == "appended" and event.seq not in undone for event in events)
+    call.engine.reading.note_access(call.caller, item.id)
     return (
         item,
         blocks,
@@ -520,8 +507,8 @@ def _read(call: Call, id: str) -> tuple[Item, list[Block], Body]:
             "importance_score": item.attributes.get("importance_score", 5),
             "created_at": item.created_at,
             "updated_at": item.updated_at,
-            "session_count": 1 + appended,
-            "word_count": sum(len(talks.WORD.findall(block.text)) for block in blocks),
+            "session_count": call.engine.conversations.session_count(call.caller, item.id),
+            "word_count": word_count(blocks),
         },
     )
 

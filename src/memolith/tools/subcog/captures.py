@@ -18,12 +18,11 @@ from memolith.domain.clock import shifted
 from memolith.domain.items import Draft, Item, Patch
 from memolith.domain.passages import Block
 from memolith.domain.queries import Filter, Query
-from memolith.engine.consolidation import carry_out, plan, rewritten
 from memolith.engine.filter_language import parse
 from memolith.engine.tables import NAMESPACES
 from memolith.engine.titles import headline
 from memolith.engine.validation import seconds
-from memolith.engine.writing import gone
+from memolith.engine.visibility import is_gone
 from memolith.errors import (
     AnalystDown,
     BlockedContent,
@@ -33,7 +32,6 @@ from memolith.errors import (
     NotFound,
     PromptNotFound,
 )
-from memolith.ports.event_log import NO_LIMIT
 from memolith.ports.repository import Checkout
 from memolith.tools.call import Call
 from memolith.tools.family import Family
@@ -173,7 +171,7 @@ def subcog_capture(
     kept = given(
         source=source, branch=around.branch if around else None, user_id=user_id, agent_id=agent_id
     )
-    written = call.engine.remember(
+    written = call.engine.writing.remember(
         call.caller,
         Draft(
             "memory",
@@ -223,12 +221,12 @@ def subcog_recall(
     """Find memories by meaning and words, or list them, newest first."""
     chosen = wanted(call, filter or "", namespace, marks(user_id, agent_id))
     if not query or query.strip() in ("", "*"):
-        page = call.engine.listing(call.caller, chosen, limit=limit or 50, offset=offset)
+        page = call.engine.reading.list_items(call.caller, chosen, limit=limit or 50, offset=offset)
         return {
             "results": rows(call, [item.id for item in page.items], detail),
             "total": page.total,
         }
-    found = call.engine.recall(
+    found = call.engine.recall.search(
         call.caller,
         Query(query, chosen, mode, limit or 10, offset, by_similarity=True, per_item=True),
     )
@@ -244,7 +242,7 @@ def subcog_recall(
 def subcog_get(call: Call, *, memory_id: MemoryId) -> Body:
     """One whole memory."""
     item = memory(call, memory_id)
-    call.engine.note_read(call.caller, item.id)
+    call.engine.reading.note_access(call.caller, item.id)
     return rows(call, [item.id], "everything")[0]
 
 
@@ -272,10 +270,10 @@ def subcog_update(
         raise InvalidInput("Say what to change: content or tags.", field="content")
     item = memory(call, memory_id)
     named = content is not None and item.title == headline(
-        spoken(call.engine.read(call.caller, item.id)[1])
+        spoken(call.engine.reading.read(call.caller, item.id)[1])
     )
     kept = [tag for tag in item.tags if tag.startswith(("user:", "agent:"))]
-    written = call.engine.revise(
+    written = call.engine.writing.revise(
         call.caller,
         item.id,
         Patch(
@@ -307,7 +305,9 @@ def subcog_delete(
     """Delete a memory; it can be restored unless it is erased."""
     engine, key = call.engine, call.idempotency_key
     item = memory(call, memory_id, forgotten=hard or bool(key))
-    engine.erase(call.caller, item.id) if hard else engine.forget(call.caller, item.id, key=key)
+    engine.writing.erase(call.caller, item.id) if hard else engine.writing.forget(
+        call.caller, item.id, key=key
+    )
     return {"id": item.id, "urn": urn(item), "status": "erased" if hard else "tombstoned"}
 
 
@@ -341,21 +341,23 @@ def subcog_status(call: Call) -> Body:
     """Where this server works, how it keeps memories, and what they are about."""
     around, engine, caller, chosen = checkout(call), call.engine, call.caller, wanted(call)
     spaces = Counter[str]()
-    for name, count in engine.counts(caller, "namespace", chosen).items():
+    for name, count in engine.reading.count_by(caller, "namespace", chosen).items():
         spaces[OURS.get(name, name)] += count
     recent = [
-        *dict.fromkeys(tag for item in engine.listing(caller, chosen).items for tag in item.tags)
+        *dict.fromkeys(
+            tag for item in engine.reading.list_items(caller, chosen).items for tag in item.tags
+        )
     ][:SHOWN]
-    most = Counter(engine.counts(caller, "tag", chosen)).most_common(SHOWN)
+    most = Counter(engine.reading.count_by(caller, "tag", chosen)).most_common(SHOWN)
     place = (
         {"path": around.path, "branch": around.branch} if around else {"path": None, "branch": None}
     )
     return {
         "repository": {**place, "project_id": caller.project},
         "storage": {
-            "persistence": engine.store.name,
-            "index": engine.store.name,
-            "vector": engine.search.state()[1],
+            "persistence": engine.maintenance.store_name,
+            "index": engine.maintenance.store_name,
+            "vector": engine.recall.state()[1],
         },
         "statistics": {
             "total_count": spaces.total(),
@@ -391,36 +393,32 @@ def subcog_gc(
             "name it with --repo.",
             field="branch",
         )
-    with call.engine.store.reading(caller.tenant) as rows:
-        # What others keep for the project may belong to branches that only their repositories have.
-        my = rows.list_items(
-            caller,
-            Filter(("memory",), forgotten=None, owner=caller.user),
-            limit=NO_LIMIT,
-            counted=False,
-        )
+    # What others keep for the project may belong to branches that only their repositories have.
+    my = call.engine.reading.list_all(
+        caller, Filter(("memory",), forgotten=None, owner=caller.user)
+    )
     mine = [
         item
-        for item in my.items
+        for item in my
         if item.project == caller.project and branch in (None, item.attributes.get("branch"))
     ]
     stale = {
         item.id: str(item.attributes["branch"])
         for item in mine
         if alive is not None
-        and not gone(item)
+        and not is_gone(item)
         and item.attributes.get("branch") not in (None, *alive)
     }
     ends = {
         item.id: item.updated_at if item.forgotten else str(item.attributes["expires_at"])
         for item in mine
-        if gone(item)
+        if is_gone(item)
     } | (dict.fromkeys(stale, "") if older_than is None else {})
     doomed = [id for id, at in ends.items() if purge and at <= until]
     if not dry_run:
-        call.engine.forget_all(caller, list(stale), "memory")
+        call.engine.writing.forget_all(caller, list(stale), "memory")
     if doomed and not dry_run:
-        call.engine.erase(caller, *doomed)
+        call.engine.writing.erase(caller, *doomed)
     return {
         "stale_branches": sorted({*stale.values()}),
         "memories_affected": len({*stale, *doomed}),
@@ -447,10 +445,12 @@ def subcog_reindex(
     started, around = time.perf_counter(), checkout(call, repo_path) if repo_path else None
     if repo_path and not around:
         raise InvalidInput("There is no git repository there that you may name.", field="repo_path")
-    call.engine.upkeep.rebuild(lambda done, total: call.progress(done, total, "replaying the log"))
+    call.engine.maintenance.rebuild(
+        lambda done, total: call.progress(done, total, "replaying the log")
+    )
     chosen = Filter(kinds=("memory",), projects=(around.project,) if around else ())
     return {
-        "indexed": call.engine.listing(call.caller, chosen, limit=1).total,
+        "indexed": call.engine.reading.list_items(call.caller, chosen, limit=1).total,
         "status": "success",
         "duration_ms": round((time.perf_counter() - started) * 1000, 3),
     }
@@ -480,28 +480,29 @@ def subcog_consolidate(
 ) -> Body:
     """Make one memory of those that say the same; what contradicts each other stays apart."""
     chosen = wanted(call, "status:active", namespace)
-    groups, warnings = plan(
-        call.engine,
+    planned = call.engine.consolidation.plan(
         call.caller,
         chosen,
         strategy,
         (query or "").strip(),
         lambda done, total: call.progress(done, total, "comparing memories"),
     )
-    results, events = ([], []) if dry_run else carry_out(call.engine, call.caller, groups, strategy)
+    results, events = (
+        ([], []) if dry_run else call.engine.consolidation.carry_out(call.caller, planned)
+    )
     return {
-        "groups_found": len(groups),
+        "groups_found": len(planned.groups),
         "dry_run": dry_run,
         "results": results,
         "events": events,
-        "warnings": warnings,
+        "warnings": planned.warnings,
         "candidate_merges": [
             {
                 "memories": [item.id for item in items],
                 "similarity": similarity,
                 "proposed_content": content,
             }
-            for items, similarity, content in groups
+            for items, similarity, content in planned.groups
         ],
     }
 
@@ -528,18 +529,20 @@ def subcog_enrich(
     """Give a memory more tags, a clearer structure and its context, and tell what changed."""
     item, engine = memory(call, memory_id), call.engine
     text, known = (
-        spoken(engine.read(call.caller, item.id)[1]),
-        [*engine.counts(call.caller, "tag", wanted(call))],
+        spoken(engine.reading.read(call.caller, item.id)[1]),
+        [*engine.reading.count_by(call.caller, "tag", wanted(call))],
     )
     found, _, warnings = engine.insights.ask(
         lambda analyst: analyst.tags(text, known, 5 + len(item.tags)) if enrich_tags else []
     )
     added = [one.label for one in found if one.label not in item.tags][:5]
-    better, more = rewritten(engine, "structure", [text]) if enrich_structure else (text, [])
+    better, more = (
+        engine.consolidation.rewrite("structure", [text]) if enrich_structure else (text, [])
+    )
     alike = Query(
         text[:1000], wanted(call), limit=RELATED + 1, threshold=ALIKE, per_item=True, verbatim=True
     )
-    near = engine.recall(call.caller, alike).hits if add_context else ()
+    near = engine.recall.search(call.caller, alike).hits if add_context else ()
     places = "".join(
         f", {name} {value}" for name in ("branch", "source") if (value := item.attributes.get(name))
     )
@@ -547,9 +550,11 @@ def subcog_enrich(
         f"Captured on {item.created_at[:10]} in {item.project or 'no project'}{places}.",
         *(f"Related: {hit.item.title}" for hit in near if hit.item.id != item.id),
     ]
-    context, others = rewritten(engine, "context", [text, *around]) if add_context else (None, [])
+    context, others = (
+        engine.consolidation.rewrite("context", [text, *around]) if add_context else (None, [])
+    )
     patch = Patch(None, (Block(better),), (*item.tags, *added), given(context=context))
-    written = engine.revise(call.caller, item.id, patch, item.version, call.idempotency_key)
+    written = engine.writing.revise(call.caller, item.id, patch, item.version, call.idempotency_key)
     return {
         "memory_id": item.id,
         "redactions": dict(written.redactions),
@@ -610,7 +615,7 @@ def rows(
 ) -> list[Body]:
     """The memories, forgotten or not, with as many of their fields as the detail shows."""
     found = list[Body]()
-    for item, blocks in call.engine.read_many(call.caller, ids, forgotten=True):
+    for item, blocks in call.engine.reading.read_many(call.caller, ids, forgotten=True):
         text, status = (
             spoken(blocks),
             next((word for word in STATUSES if item.status in STATUSES[word]), item.status),
@@ -662,9 +667,11 @@ def read_resource(call: Call, uri: str) -> Body:
         case ["namespaces"]:
             return subcog_namespaces(call)
         case ["topics"]:
-            return {"topics": call.engine.counts(call.caller, "tag", wanted(call))}
+            return {"topics": call.engine.reading.count_by(call.caller, "tag", wanted(call))}
         case ["_prompts"]:
-            page = call.engine.listing(call.caller, Filter(kinds=("prompt",)), "title", False, MOST)
+            page = call.engine.reading.list_items(
+                call.caller, Filter(kinds=("prompt",)), "title", False, MOST
+            )
             return {
                 "prompts": [
                     {

@@ -3,7 +3,6 @@
 import json
 from collections import Counter
 from dataclasses import replace
-from itertools import pairwise
 from typing import Annotated, Literal, get_args
 
 from pydantic import Field
@@ -11,21 +10,17 @@ from pydantic import Field
 from memolith.domain.items import Draft, Item
 from memolith.domain.links import Direction, EntityType, Link, RelationType
 from memolith.domain.queries import Filter
-from memolith.engine import graph as known
-from memolith.engine.graph import (
-    ENTITIES,
-    MEMORIES,
-    MENTION,
-    MOST,
+from memolith.engine.entities import ENTITIES, MEMORIES, MENTION, FoundRelation
+from memolith.engine.graph.drawing import draw
+from memolith.engine.graph.walking import (
+    DEFAULT_MAX_ITEMS,
     NOW,
     Moment,
     Neighbourhood,
-    seen,
-    standing,
+    Traversal,
 )
 from memolith.engine.validation import when
 from memolith.errors import InvalidInput
-from memolith.ports.analyst import Finding
 from memolith.ports.items import MOST_LISTED
 from memolith.tools.call import Call
 from memolith.tools.item_views import Object, bare_id, given
@@ -113,7 +108,7 @@ def create_entity(
     draft = Draft(
         "entity", name, (), (), given(properties=properties), "active", *place, entity_type
     )
-    return _entity(call.engine.remember(call.caller, draft, call.idempotency_key).item)
+    return _entity(call.engine.writing.remember(call.caller, draft, call.idempotency_key).item)
 
 
 @entities.action("get", ROW, effect="reads")
@@ -124,7 +119,7 @@ def get_entity(call: Call, *, entity_id: Named) -> Body:
 @entities.action("list", shape(entities=[ROW], entity_count=int), effect="reads")
 def list_entities(call: Call, *, entity_type: EntityType | None = None, limit: Limit = 50) -> Body:
     chosen = replace(ENTITIES, namespaces=(entity_type,) if entity_type else ())
-    page = call.engine.listing(call.caller, chosen, limit=limit)
+    page = call.engine.reading.list_items(call.caller, chosen, limit=limit)
     return {"entities": [_entity(item) for item in page.items], "entity_count": page.total}
 
 
@@ -134,7 +129,7 @@ def delete_entity(call: Call, *, entity_id: Named) -> Body:
     return {
         "id": id,
         "deleted": True,
-        "relationships_removed": known.forget(call.engine, call.caller, id),
+        "relationships_removed": call.engine.entities.forget(call.caller, id),
     }
 
 
@@ -154,20 +149,25 @@ def extract(
     )
     if not text:
         raise InvalidInput("Give the text as `content`, or a `memory_id`.", field="content")
-    found, method, warnings = known.extract(call.engine, caller, text, min_confidence)
+    found = call.engine.entities.extract(caller, text, min_confidence)
     place = Draft("entity", audience=audience, project=project)
-    ids = known.keep(call.engine, caller, place, found, memory) if store else {}
+    ids = call.engine.entities.keep(caller, place, found, memory) if store else {}
     rows: list[Body] = [
         {
-            **given(id=ids.get(one.text)),
-            "name": one.text,
-            "entity_type": one.label,
-            "confidence": one.confidence,
+            **given(id=ids.get(entity.name)),
+            "name": entity.name,
+            "entity_type": entity.type,
+            "confidence": entity.confidence,
         }
-        for one in found
-        if not one.support
+        for entity in found.entities
     ]
-    return _counted(rows, _said(found, ids), method=method, stored=store, warnings=warnings)
+    return _counted(
+        rows,
+        _said(found.relations, ids),
+        method=found.method,
+        stored=store,
+        warnings=found.warnings,
+    )
 
 
 @entities.action(
@@ -179,9 +179,7 @@ def merge(
     items = {item.id: item for item in (_the(call, one, "entity_ids") for one in entity_ids)}
     if len(items) < 2:
         raise InvalidInput("These are one entity already.", field="entity_ids")
-    one, moved = known.merge(
-        call.engine, call.caller, [*items.values()], canonical_name or "", dry_run
-    )
+    one, moved = call.engine.entities.merge(call.caller, [*items.values()], canonical_name, dry_run)
     return {
         "entity": _entity(one),
         "merged": [id for id in items if id != one.id],
@@ -211,7 +209,7 @@ def create_relationship(
     if first and end and end <= first:
         raise InvalidInput("`valid_to` must lie after `valid_from`.", field="valid_to")
     return _relation(
-        call.engine.link(
+        call.engine.writing.link(
             call.caller,
             source.id,
             target.id,
@@ -225,7 +223,7 @@ def create_relationship(
 
 @relationships.action("get", ROW, effect="reads")
 def get_relationship(call: Call, *, relationship_id: str) -> Body:
-    return _relation(known.relationship(call.engine, call.caller, bare_id(relationship_id)))
+    return _relation(call.engine.entities.relationship(call.caller, bare_id(relationship_id)))
 
 
 @relationships.action(
@@ -252,9 +250,9 @@ def list_relationships(
 
 @relationships.action("delete", DONE, effect="writes")
 def delete_relationship(call: Call, *, relationship_id: str) -> Body:
-    link = known.relationship(call.engine, call.caller, bare_id(relationship_id))
+    link = call.engine.entities.relationship(call.caller, bare_id(relationship_id))
     return {
-        "id": call.engine.unlink(call.caller, link.id).id,
+        "id": call.engine.writing.unlink(call.caller, link.id).id,
         "deleted": True,
         "relationships_removed": 1,
     }
@@ -265,11 +263,15 @@ def infer(
     call: Call, *, entity_ids: Several, store: bool = False, min_confidence: Share = 0.7
 ) -> Body:
     items = [_the(call, one, "entity_ids") for one in entity_ids]
-    found, method, warnings = known.infer(call.engine, call.caller, items, min_confidence)
+    found = call.engine.entities.infer(call.caller, items, min_confidence)
     if store:
-        known.keep(call.engine, call.caller, Draft("entity"), found, None)
+        call.engine.entities.keep(call.caller, Draft("entity"), found, None)
     return _counted(
-        [*map(_entity, items)], _said(found, {}), method=method, stored=store, warnings=warnings
+        [*map(_entity, items)],
+        _said(found.relations, {}),
+        method=found.method,
+        stored=store,
+        warnings=found.warnings,
     )
 
 
@@ -292,7 +294,7 @@ def neighbors(
         types,
         direction,
         BOTH if MENTION in types else ENTITIES,
-        MOST,
+        DEFAULT_MAX_ITEMS,
         as_of,
         valid_at,
     )
@@ -318,21 +320,10 @@ def find_path(
         _the(call, one, field, moment=moment).id
         for one, field in ((from_entity, "from_entity"), (to_entity, "to_entity"))
     )
-    ids = [
-        id
-        for id, _, _ in known.path(
-            call.engine.store, caller, start, end, max_hops, ENTITIES, moment
-        )
-    ]
-    with call.engine.store.reading(caller.tenant) as rows:
-        items = seen(rows, caller, ids, Filter(forgotten=None), moment)
-        links = {
-            frozenset((link.source, link.target)): link
-            for link in standing(rows, caller.tenant, ids, "both", (), moment)
-        }
+    stops = call.engine.graph.shortest_path(caller, start, end, max_hops, ENTITIES, moment)
+    path = call.engine.graph.along(caller, [stop.id for stop in stops], moment)
     return _counted(
-        [_entity(items[id]) for id in ids],
-        [_relation(links[frozenset(two)]) for two in pairwise(ids)],
+        [_entity(item) for item in path.items], [_relation(link) for link in path.links]
     )
 
 
@@ -386,7 +377,7 @@ def visualize(
     )
     return {
         "format": format,
-        "content": known.draw(around, format)
+        "content": draw(around, format)
         if format != "json"
         else json.dumps({"nodes": nodes, "edges": edges}, ensure_ascii=False),
         "entity_count": len(nodes),
@@ -400,7 +391,7 @@ def _the(
 ) -> Item:
     """Who is meant; in the past also what was deleted since."""
     chosen = replace(chosen, forgotten=None if moment.as_of else False)
-    return known.find(call.engine, call.caller, bare_id(name), field, chosen)
+    return call.engine.entities.find(call.caller, bare_id(name), field, chosen)
 
 
 def _around(
@@ -417,13 +408,14 @@ def _around(
     """What lies around an entity, or all of the graph."""
     caller, moment = call.caller, _times(as_of=as_of, valid_at=valid_at)
     if name is not None:
-        return call.engine.explore(
-            caller, _the(call, name, moment=moment).id, depth, types, way, chosen, most, moment
-        )
-    with call.engine.store.reading(caller.tenant) as rows:
-        return known.survey(
-            rows, caller, replace(chosen, kinds=("entity",)), chosen, types, most, moment
-        )
+        traversal = Traversal(depth, types, way, chosen, most, moment)
+        return call.engine.graph.explore(caller, _the(call, name, moment=moment).id, traversal)
+    return call.engine.graph.survey(
+        caller,
+        replace(chosen, kinds=("entity",)),
+        chosen,
+        Traversal(types=types, max_items=most, moment=moment),
+    )
 
 
 def _times(**given: str | None) -> Moment:
@@ -456,19 +448,18 @@ def _relation(link: Link) -> Body:
     }
 
 
-def _said(found: list[Finding], ids: dict[str, str]) -> list[Body]:
-    """What was said of pairs; support is both ends, and the memory where it was read."""
+def _said(relations: list[FoundRelation], ids: dict[str, str]) -> list[Body]:
+    """What was said about pairs of entities."""
     return [
         {
-            "from_entity": ids.get(one.support[0], one.support[0]),
-            "relationship_type": one.label,
-            "to_entity": ids.get(one.support[1], one.support[1]),
-            "confidence": one.confidence,
-            "evidence": one.text,
-            **given(memory_id="".join(one.support[2:])),
+            "from_entity": ids.get(relation.source, relation.source),
+            "relationship_type": relation.type,
+            "to_entity": ids.get(relation.target, relation.target),
+            "confidence": relation.confidence,
+            "evidence": relation.sentence,
+            **given(memory_id=relation.memory),
         }
-        for one in found
-        if one.support
+        for relation in relations
     ]
 
 

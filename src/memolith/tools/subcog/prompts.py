@@ -121,9 +121,9 @@ def keep(kind: str, tool: Actions, given: Sequence[str] = ()) -> None:
         )
         draft = Draft(kind, name, said, marked, kept, "active", *placed(call.caller, domain))
         written = (
-            call.engine.revise(call.caller, present.id, Patch(None, said, marked, kept))
+            call.engine.writing.revise(call.caller, present.id, Patch(None, said, marked, kept))
             if present
-            else call.engine.remember(call.caller, draft, call.idempotency_key)
+            else call.engine.writing.remember(call.caller, draft, call.idempotency_key)
         )
         call.changed()
         return {**_shown(call, written.item), "redactions": dict(written.redactions)}
@@ -143,7 +143,7 @@ def keep(kind: str, tool: Actions, given: Sequence[str] = ()) -> None:
     def delete(call: Call, *, name: Name, domain: Domain) -> Body:
         """Delete the prompt of a domain."""
         item = _find(call, kind, name, domain)
-        call.engine.forget(call.caller, item.id, key=call.idempotency_key)
+        call.engine.writing.forget(call.caller, item.id, key=call.idempotency_key)
         call.changed()
         return {"name": name, "domain": item.audience.value, "deleted": True}
 
@@ -172,7 +172,7 @@ def render(
     """The text of a template with the memories found and the values in it; counts as a use."""
     item = _find(call, "template", name, domain)
     asked = Query(query or "", wanted(call, "status:active"), limit=limit, per_item=True)
-    found = Found((), 0) if query is None else call.engine.recall(call.caller, asked)
+    found = Found((), 0) if query is None else call.engine.recall.search(call.caller, asked)
     scores = {hit.item.id: hit.score for hit in found.hits}
     shown = rows(call, [*scores], "everything", scores)
     total: dict[str, Json] = {
@@ -202,7 +202,7 @@ def _reach(
         call.caller,
         [placed(call.caller, one) for one in CASCADE if domain in (None, one)],
     )
-    found = call.engine.listing(
+    found = call.engine.reading.list_items(
         caller, replace(chosen, kinds=(kind,)), "title", False, MOST_LISTED
     ).items
     near = [
@@ -232,13 +232,15 @@ def _variables(item: Item) -> list[Variable]:
 
 
 def _shown(call: Call, item: Item, version: int | None = None) -> Body:
-    caller, past = call.caller, call.engine.past
-    count = call.engine.accesses(caller, [item.id]).get(item.id, (0, ""))[0]
+    caller, past = call.caller, call.engine.history
+    count = call.engine.reading.accesses(caller, [item.id]).get(item.id, (0, ""))[0]
     steps = [] if version is None else past.history(caller, item.id)
     at = [step.event.at for step in steps if step.event.version == version]
     if version is not None and not at:
         raise PromptNotFound(f"There is no version {version} of {item.title!r}.", field="version")
-    item, blocks = past.as_of(caller, item.id, at[0]) if at else call.engine.read(caller, item.id)
+    item, blocks = (
+        past.as_of(caller, item.id, at[0]) if at else call.engine.reading.read(caller, item.id)
+    )
     return {
         "id": item.id,
         "name": item.title,
@@ -255,13 +257,13 @@ def _shown(call: Call, item: Item, version: int | None = None) -> Body:
 
 
 def _rendered(call: Call, item: Item, values: Mapping[str, Json]) -> Body:
-    _, blocks = call.engine.read(call.caller, item.id)
+    _, blocks = call.engine.reading.read(call.caller, item.id)
     known = _variables(item)
     defaults = {one.name: one.default for one in known if one.default is not None}
     text = Template(spoken(blocks)).render(
         {**defaults, **values}, [one.name for one in known if one.required]
     )
-    call.engine.note_read(call.caller, item.id)
+    call.engine.reading.note_access(call.caller, item.id)
     return {"name": item.title, "domain": item.audience.value, "rendered": text}
 
 
@@ -293,7 +295,7 @@ def complete(call: Call, name: str, argument: str, beginning: str) -> Sequence[s
         [str(one.default or "") for one in _variables(item) if one.name == argument] if item else []
     )
     if argument in ("namespace", "project", "tag", "topic"):
-        values += call.engine.counts(
+        values += call.engine.reading.count_by(
             call.caller, argument.replace("topic", "tag"), Filter(("memory",))
         )
     return [value for value in dict.fromkeys(values) if value and value.startswith(beginning)]
