@@ -117,6 +117,7 @@ def disk_problems(folder: Path) -> list[str]:
 COMMANDS = (
     Command("verify", verify),
     Command("rebuild", rebuild),
+    Command("upkeep", upkeep),
     Command("backup", backup, add_file),
     Command("restore-backup", restore, add_file),
     Command("doctor", doctor),

@@ -124,4 +124,5 @@ COMMANDS = (
     Command("similar", similar, add_similar_options),
     Command("list", list_items, add_list_options),
     Command("show", show, add_show_options),
+    Command("graph", graph, add_graph_options),
 )
