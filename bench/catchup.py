@@ -16,6 +16,7 @@ from memolith.engine.validation import Intake, Limits
 from memolith.retrieval.embedding.minilm import MiniLM
 from memolith.retrieval.vectors.encoding import quantised
 from memolith.retrieval.vectors.index import VectorIndex
+from memolith.storage.sqlite.vector_slots import SqliteSlotReader
 
 BEFORE, FOREIGN = 9_000, 1_000
 
@@ -44,11 +45,13 @@ def main() -> None:
             index.nearest(rows, ME, Filter(), query, 10)
         write(theirs, range(BEFORE, BEFORE + 1))
         with ours.store.reading(None) as rows:
+            assert isinstance(rows, SqliteSlotReader)
             started = time.perf_counter()
             index.follow(rows)
             one = (time.perf_counter() - started) * 1000
         write(theirs, range(BEFORE + 1, BEFORE + FOREIGN))
         with ours.store.reading(None) as rows:
+            assert isinstance(rows, SqliteSlotReader)
             started = time.perf_counter()
             index.follow(rows)
             many = (time.perf_counter() - started) * 1000

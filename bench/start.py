@@ -1,4 +1,6 @@
-"""How much CPU time passes from the start of the stdio server to its answered list of tools, and to its first call?"""
+"""How much CPU time passes from the start of the stdio server to its answered list of tools, and to
+its first call?
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ from memolith.bootstrap import families, open_app
 from memolith.domain.callers import Caller
 from memolith.domain.items import Draft
 from memolith.domain.passages import Block
-from memolith.doors.http.auth import local_key
+from memolith.doors.http.auth.keys import local_key
 from memolith.doors.mcp.start_recorder import record_start_answers
 from memolith.settings import Settings
 from memolith.tools.registry import Registry
@@ -38,12 +40,14 @@ Message = dict[str, Any]
 
 @dataclass(frozen=True)
 class Server:
-    """A server and the call that it is asked for; the bare one repeats the argument `text`, whatever the tool."""
+    """A server and the call that it is asked for; the bare one repeats the argument `text`,
+    whatever the tool.
+    """
 
     command: list[str]
     arguments: Message
     tool: str = "fetch"
-    environment: Mapping[str, str] = os.environ
+    environment: Mapping[str, str] | None = None
 
 
 def write_tools(folder: str) -> str:
@@ -78,7 +82,7 @@ def start_once(command: list[str]) -> None:
 
 
 def start_to_answer(
-    command: list[str], environment: Mapping[str, str], pause_s: float, *requests: Message
+    command: list[str], environment: Mapping[str, str] | None, pause_s: float, *requests: Message
 ) -> tuple[float, float]:
     """CPU and wall seconds until the last is answered; the process is killed at that moment."""
     began = time.perf_counter()
@@ -129,7 +133,9 @@ def compare(servers: dict[str, Server], what: str, pause_s: float, calling: bool
 
 
 def peer() -> dict[str, Server]:
-    """The memory server of the protocol's own project, the quickest to start of all that were tried."""
+    """The memory server of the protocol's own project, the quickest to start of all that were
+    tried.
+    """
     try:
         node, folder = install(PEER, PEER_VERSION)
     except (OSError, subprocess.SubprocessError) as error:

@@ -1,4 +1,6 @@
-"""What do the two stores cost on the same 100,000 passages of 100 tenants, from a few hundred to 19,000 each?"""
+"""What do the two stores cost on the same 100,000 passages of 100 tenants, from a few hundred to
+19,000 each?
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ from memolith.bootstrap import App, open_app
 from memolith.domain.callers import Caller
 from memolith.domain.chunking import embedded
 from memolith.domain.items import Draft
-from memolith.domain.passages import ORDINAL_BITS, Block, passage_ref
+from memolith.domain.passages import Block, passage_ref
 from memolith.domain.queries import Filter, Query
 from memolith.engine.recall import SIDE
 from memolith.engine.validation import Intake, Limits
@@ -54,7 +56,9 @@ class Filled:
     places: dict[str, dict[int, int]] = field(default_factory=dict)
 
     def database_s(self) -> float:
-        """CPU seconds that the backends of this database have used so far, without the server's own upkeep."""
+        """CPU seconds that the backends of this database have used so far, without the server's own
+        upkeep.
+        """
         backends = self.postmaster.children() if self.postmaster else []
         used: float = sum(
             times.user + times.system
@@ -317,9 +321,9 @@ def large(filled: Filled, count: int) -> None:
         for statement in LARGE.split(";"):
             db.execute(statement)
         filled.places["large"] = {
-            n << ORDINAL_BITS: number
+            passage_ref(n, 0): number
             for tenant, row, n in db.execute("select * from numbered")
-            if (number := filled.places[tenant].get(row << ORDINAL_BITS)) is not None
+            if (number := filled.places[tenant].get(passage_ref(row, 0))) is not None
         }
         print(
             f"one tenant of {len(filled.places['large']):,}, exact scan   {nearest(filled, 'large', count)}   "
@@ -400,7 +404,8 @@ def main() -> None:
                 sizes(one, options.size)
             one.app.embeddings.renew_index(always=True)
         exactness(stores, split)
-        # What this bench keeps in mind is no part of a server: the collector need not walk through it at every search.
+        # What this bench keeps in mind is no part of a server: the collector need not walk through
+        # it at every search.
         gc.collect()
         gc.freeze()
         searched(stores, split, options.rounds)

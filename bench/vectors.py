@@ -1,4 +1,6 @@
-"""How fast is the vector stage beside float32 brute force and chromadb, on the same real vectors, and how exact?"""
+"""How fast is the vector stage beside float32 brute force and chromadb, on the same real vectors,
+and how exact?
+"""
 
 from __future__ import annotations
 
@@ -15,6 +17,7 @@ from bench.material import ME, fresh, measure
 from bench.sentences import question_vectors, vectors
 from memolith.retrieval.embedding.minilm import MiniLM
 from memolith.retrieval.vectors.index import VectorIndex
+from memolith.storage.sqlite.vector_slots import SqliteSlotReader
 
 QUERIES = 100
 
@@ -63,6 +66,7 @@ def compare(count: int, with_chroma: bool) -> None:
             assert isinstance(store, SqliteSlotReader)
             started = time.perf_counter()
             assert isinstance(index, VectorIndex)
+            assert isinstance(store, SqliteSlotReader)
             index.snapshot(store)
             print(f"{count:>9,} snapshot written in {time.perf_counter() - started:.2f} s")
             items = {

@@ -1,4 +1,6 @@
-"""Both stores by their address, and what of a store can be compared: the tests that run on each go through here."""
+"""Both stores by their address, and what of a store can be compared: the tests that run on each go
+through here.
+"""
 
 import importlib.util
 import json
@@ -14,8 +16,8 @@ from memolith.ports.store import Store
 from memolith.ports.vectors import Vectors
 from memolith.retrieval.vectors.encoding import quantised
 from memolith.retrieval.vectors.index import VectorIndex
+from memolith.storage.client_keys import StoredKeys
 from memolith.storage.sqlite.store import SqliteStore
-from memolith.storage.store import SqlStore, StoredKeys
 
 POSTGRES = importlib.util.find_spec("memolith.storage.postgres.store") is not None
 STORES = ["sqlite", "postgres"] if POSTGRES else ["sqlite"]
@@ -35,7 +37,11 @@ def open_store(address: str) -> Store:
 
 def keys_on(store: Store) -> StoredKeys:
     """The client keys that lie in a store."""
-    assert isinstance(store, SqlStore)
+    if isinstance(store, SqliteStore):
+        return StoredKeys(store)
+    from memolith.storage.postgres.store import PostgresStore
+
+    assert isinstance(store, PostgresStore)
     return StoredKeys(store)
 
 
@@ -43,7 +49,7 @@ def vectors_on(store: Store, model: str, dimension: int) -> Vectors:
     """The vector stage that belongs to a store."""
     if isinstance(store, SqliteStore):
         return VectorIndex(store.folder, model, dimension)
-    from memolith.storage.postgres.reader import PostgresVectors
+    from memolith.storage.postgres.vectors import PostgresVectors
 
     return PostgresVectors(model, dimension)
 
@@ -52,9 +58,9 @@ def row_on(store: Store, vector: bytes) -> str | bytes:
     """A vector in the form in which the store keeps it."""
     if isinstance(store, SqliteStore):
         return quantised(vector)
-    from memolith.storage.postgres.reader import halved
+    from memolith.storage.postgres.vectors import vector_text
 
-    return halved(vector)
+    return vector_text(vector)
 
 
 def numbers(row: str | bytes | None) -> list[float]:
@@ -78,8 +84,9 @@ def engine_on(store: Store, secrets: str = "allow") -> Engine:
 
 def tags_of(rows: Any, tenant: str, id: str) -> tuple[str, ...]:
     """The tags of an item as the filters see them."""
-    row = next(rows.find("item", tenant=tenant, id=id))[0]
-    return tuple(sorted(tag for _, tag, _ in rows.find("tag", tenant=tenant, item=row)))
+    item_row = rows.row("item", tenant=tenant, id=id).row
+    tags = rows.rows("all_tags", tenant=tenant)
+    return tuple(sorted(row.tag for row in tags if row.item == item_row))
 
 
 def dump(store: Store) -> Dump:

@@ -21,7 +21,8 @@ from memolith.engine.validation import InputRules, Limits
 from memolith.errors import InvalidInput, MemolithError, StoreGone, translated
 from memolith.retrieval.ranking.ranker import HybridRanker
 from memolith.storage import terms
-from memolith.storage.sqlite.store import SqliteStore, library_version, restore_backup
+from memolith.storage.sqlite.backup import restore_backup
+from memolith.storage.sqlite.store import SqliteStore, library_version
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -43,9 +44,9 @@ if TYPE_CHECKING:
     from memolith.retrieval.vectors.stage import LocalStage
     from memolith.sandbox.linux import LinuxSandbox
     from memolith.settings import Settings
-    from memolith.storage.postgres.reader import PostgresStage
+    from memolith.storage.client_keys import StoredKeys
+    from memolith.storage.postgres.own_index import PostgresStage
     from memolith.storage.postgres.store import PostgresStore
-    from memolith.storage.store import StoredKeys
     from memolith.tools.family import Family
     from memolith.tools.registry import Registry
 
@@ -187,7 +188,7 @@ class App:
             return LocalStage(self.settings.data, store.reading, store.writing)
         self.settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
         # The driver is an extra, which only users of PostgreSQL need.
-        from memolith.storage.postgres.reader import PostgresStage
+        from memolith.storage.postgres.own_index import PostgresStage
 
         return PostgresStage(store.owning, self.settings.own_index_from)
 
@@ -326,7 +327,7 @@ class App:
     def keys(self) -> StoredKeys:
         """The client keys."""
         # Only the HTTP door needs them.
-        from memolith.storage.store import StoredKeys
+        from memolith.storage.client_keys import StoredKeys
 
         return StoredKeys(self.store)
 
@@ -393,16 +394,10 @@ class App:
 
 def families() -> list[Family]:
     """Every family of tools, in the order in which clients see them."""
-    # Each family builds its tools when it is imported, which the command line need not wait for.
-    from memolith.tools.core.items import chatgpt, core
-    from memolith.tools.item_views import manage
-    from memolith.tools.knowledge.concepts import knowledge
-    from memolith.tools.lanonasis.workplace import lanonasis
-    from memolith.tools.memorylake.files import memorylake
-    from memolith.tools.sekha.conversations import sekha
-    from memolith.tools.subcog.prompts import subcog
+    # The tools are built when they are imported, which most commands need not wait for.
+    from memolith.tools.families import FAMILIES
 
-    return [core, lanonasis, sekha, memorylake, knowledge, subcog, manage, chatgpt]
+    return list(FAMILIES)
 
 
 def docs_folder() -> Path:

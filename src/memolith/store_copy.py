@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from memolith.engine.maintenance import Progress, carry_rest, differences, follow, unequal
 from memolith.errors import InvalidInput, StoreCorrupt
 from memolith.ports.store import Store
+from memolith.storage.client_keys import StoredKeys
 from memolith.storage.sqlite.store import SqliteStore
-from memolith.storage.store import StoredKeys
 
 if TYPE_CHECKING:
     from memolith.storage.postgres.store import PostgresStore

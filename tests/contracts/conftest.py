@@ -9,7 +9,7 @@ from memolith.domain.callers import Caller
 from memolith.engine.engine import Engine
 from memolith.ports.store import Store
 from memolith.ports.vectors import Vectors
-from memolith.storage.store import StoredKeys
+from memolith.storage.client_keys import StoredKeys
 from tests.contracts.choices import ITEMS, MODEL, vector_of
 from tests.stores import engine_on, keys_on, open_store, row_on, vectors_on
 
@@ -56,7 +56,9 @@ def vectors(store: Store) -> Callable[..., Vectors]:
 
 @pytest.fixture(scope="module")
 def zoo(new_address: Callable[[], str]) -> Iterator[Store]:
-    """The items of `choices`, with vectors, beside a stranger's copies of them; for tests that only read."""
+    """The items of `choices`, with vectors, beside a stranger's copies of them; for tests that only
+    read.
+    """
     with closing(open_store(new_address())) as made:
         engine = engine_on(made)
         for caller in (Caller(), Caller("globex")):

@@ -31,7 +31,7 @@ from memolith.ports.store import Reader, Store, Writer
 from memolith.ports.text_index import Statistics
 from memolith.ports.vectors import Vectors
 from memolith.storage import terms
-from memolith.storage.store import StoredKeys
+from memolith.storage.client_keys import StoredKeys
 from tests.conftest import ME, note
 from tests.contracts.choices import FILTERS, ITEMS, MODEL, PASSAGES, vector_of
 from tests.stores import (

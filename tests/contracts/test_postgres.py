@@ -13,8 +13,10 @@ pytest.importorskip(
 )
 
 from memolith.domain.queries import Filter
-from memolith.storage.postgres.reader import LARGE, PostgresStage
+from memolith.storage.postgres.own_index import PostgresStage
+from memolith.storage.postgres.statements import QUERIES
 from memolith.storage.postgres.store import PostgresStore
+from memolith.storage.postgres.vectors import MIN_PASSAGES_OF_LARGE_TENANT as LARGE
 from tests.conftest import ME, note
 from tests.contracts.store import StoreContract, listed, whole
 from tests.postgres import Server, a_cluster, prepare
@@ -64,13 +66,15 @@ def on_postgres(address: str) -> PostgresStore:
 
 
 def test_the_passages_of_an_item_are_read_by_index_behind_the_fence(address: str) -> None:
-    """Row-level security lets no computed bound into an index, so the statement must compute it beforehand."""
+    """Row-level security lets no computed bound into an index, so the statement must compute it
+    beforehand.
+    """
     with closing(on_postgres(address)) as store:
         engine_on(store).writing.remember(ME, note("text", id="a"))
         with store.reading(ME.tenant) as rows:
             rows.db.execute("set local enable_seqscan = off")
             plan = rows.run(
-                "explain " + rows.queries["passages_of_items"],
+                "explain " + QUERIES["passages_of_items"],
                 {"tenant": ME.tenant, "ids": '["a"]'},
             )
             assert "(id >= i.low) AND (id < i.high)" in " ".join(

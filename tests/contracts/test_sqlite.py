@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from memolith.storage.sqlite.statements import QUERIES
 from memolith.storage.sqlite.store import SqliteStore
 from tests.contracts.store import StoreContract
 
@@ -28,20 +29,20 @@ class TestSqlite(StoreContract):
     [
         ("passages_of_items", "PRIMARY KEY (rowid>? AND rowid<?)"),
         ("text_sizes", "PRIMARY KEY (rowid>? AND rowid<?)"),
-        ("events_of", "event_stream (tenant=? AND stream=?)"),
+        ("events_of_stream", "event_stream (tenant=? AND stream=?)"),
         ("link_streams", "event_source (tenant=? AND <expr>=?)"),
-        ("queue_missing", "event_stream (tenant=? AND stream=?)"),
-        ("alike", "SEARCH s USING PRIMARY KEY (tenant=? AND mark=?)"),
-        ("outbox_due", "SEARCH outbox USING PRIMARY KEY (tenant=? AND consumer=?)"),
+        ("queue_missing_vectors", "event_stream (tenant=? AND stream=?)"),
+        ("items_like", "SEARCH s USING PRIMARY KEY (tenant=? AND mark=?)"),
+        ("due_jobs", "SEARCH outbox USING PRIMARY KEY (tenant=? AND consumer=?)"),
         ("passages_at", "SEARCH p USING INTEGER PRIMARY KEY (rowid=?)"),
-        ("blocks_at", "SEARCH passage USING INTEGER PRIMARY KEY (rowid=?)"),
+        ("count_blocks", "SEARCH passage USING INTEGER PRIMARY KEY (rowid=?)"),
     ],
 )
 def test_what_concerns_one_item_is_read_without_a_walk_through_the_tenant(
     tmp_path: Path, name: str, used: str
 ) -> None:
     with closing(SqliteStore(tmp_path)) as store, store.reading("local") as rows:
-        statement = rows.queries[name].replace("{filters}", "")
+        statement = QUERIES[name]
         plan = [
             step
             for *_, step in rows.db.execute("explain query plan " + statement, defaultdict(str))

@@ -1,4 +1,6 @@
-"""The filter language: what it keeps is what a plain predicate keeps; what it cannot read it points at."""
+"""The filter language: what it keeps is what a plain predicate keeps; what it cannot read it points
+at.
+"""
 
 import fnmatch
 import re
@@ -18,7 +20,7 @@ from memolith.domain.items import Item
 from memolith.domain.queries import Condition, Filter, Query
 from memolith.engine.filter_language import KEYS, parse
 from memolith.errors import InvalidInput
-from memolith.tools.subcog.captures import STATUSES, STORED
+from memolith.tools.subcog.namespaces import STORED_NAMESPACES, STORED_STATUSES
 from tests.conftest import ME, At, note
 from tests.stores import each_store
 
@@ -35,7 +37,7 @@ PROJECTS: list[Any] = [
 ]
 ENTITIES = ["PostgreSQL", "Rust", "Ann Lee"]
 ALIASES = {"PostgreSQL": ["Postgres", "the Elephant"], "Rust": ["rustc"]}
-KEPT = [status for status in STATUSES if STATUSES[status]]
+KEPT = [status for status in STORED_STATUSES if STORED_STATUSES[status]]
 
 
 @dataclass
@@ -69,7 +71,7 @@ def filled(at: At, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Filled]
                 attributes={"aliases": ALIASES[name]} if name in ALIASES else {},
             ),
         )
-    names = [one for names in STORED.values() for one in names]
+    names = [one for names in STORED_NAMESPACES.values() for one in names]
     found = []
     for n in range(120):
         draft = note(
@@ -143,7 +145,7 @@ def globs(values: list[str | None]) -> list[str]:
 TIMES = ["7d", "24h", "2w", "1s", "90m", "2026-01-01", "2026-11-15T11:59:00Z", "2099-01-01"]
 TERMS = st.lists(
     st.one_of(
-        keyed("ns", list(STORED)),
+        keyed("ns", list(STORED_NAMESPACES)),
         keyed("tag", TAGS),
         keyed("tag", TAGS, "-"),
         keyed("source", globs(SOURCES)),
@@ -173,16 +175,18 @@ def matches(value: Json, patterns: list[str]) -> bool:
 
 
 def holds(row: Row, terms: list[tuple[str, list[str]]], now: str) -> bool:
-    """The meaning of the language in plain words: tags and entities must all hold, of other keys one is enough."""
+    """The meaning of the language in plain words: tags and entities must all hold, of other keys
+    one is enough.
+    """
     item = row.item
     wanted: dict[str, list[list[str]]] = {}
     for key, values in terms:
         wanted.setdefault(key, []).append(values)
     flat = {key: [value for values in groups for value in values] for key, groups in wanted.items()}
     created = datetime.fromisoformat(item.created_at)
-    word = next(word for word, stored in STATUSES.items() if item.status in stored)
+    word = next(word for word, stored in STORED_STATUSES.items() if item.status in stored)
     tests = {
-        "ns": lambda: any(item.namespace in STORED[one] for one in flat["ns"]),
+        "ns": lambda: any(item.namespace in STORED_NAMESPACES[one] for one in flat["ns"]),
         "tag": lambda: all(set(group) & set(item.tags) for group in wanted["tag"]),
         "-tag": lambda: not set(flat["-tag"]) & set(item.tags),
         "source": lambda: matches(item.attributes.get("source"), flat["source"]),
@@ -215,7 +219,7 @@ def test_a_random_filter_keeps_exactly_the_rows_that_a_plain_predicate_keeps(
         for key, values, _ in terms
     ]
     now = app.clock.now()
-    chosen = parse(text, STORED, STATUSES, now)
+    chosen = parse(text, STORED_NAMESPACES, STORED_STATUSES, now)
     wanted = {row.item.id for row in found if holds(row, plain, now)}
     page = app.engine.reading.list_items(ME, chosen, limit=1000)
     assert ({item.id for item in page.items}, page.total) == (wanted, len(wanted)), text
@@ -235,7 +239,7 @@ ODD = st.text(st.sampled_from('ab:,"\\- \tnstagince7d*[]ß\x00\ud800'), min_size
 @settings(max_examples=400, deadline=None)
 def test_garbage_is_read_or_refused_with_a_place_inside_it(text: str) -> None:
     try:
-        parse(text, STORED, STATUSES, NOW)
+        parse(text, STORED_NAMESPACES, STORED_STATUSES, NOW)
         return
     except InvalidInput as error:
         told, field = error.message, error.field
@@ -273,7 +277,7 @@ def test_garbage_is_read_or_refused_with_a_place_inside_it(text: str) -> None:
 )
 def test_an_error_points_at_what_is_wrong(text: str, place: int, words: str) -> None:
     with pytest.raises(InvalidInput) as caught:
-        parse(text, STORED, STATUSES, NOW)
+        parse(text, STORED_NAMESPACES, STORED_STATUSES, NOW)
     assert f"at position {place}:" in caught.value.message
     assert words in caught.value.message
 
@@ -283,7 +287,7 @@ def test_an_entity_that_the_caller_cannot_see_is_no_key_to_what_mentions_it(app:
     entity = app.engine.writing.remember(ann, note("", kind="entity", title="Falcon")).item
     memory = app.engine.writing.remember(ann, note("About the launch.", audience="org")).item
     app.engine.writing.link(ann, entity.id, memory.id, "MentionedIn")
-    chosen = parse("entity:falcon", STORED, STATUSES, NOW)
+    chosen = parse("entity:falcon", STORED_NAMESPACES, STORED_STATUSES, NOW)
     assert [
         app.engine.reading.list_items(caller, chosen).total
         for caller in (ann, bob, replace(bob, admin=True))

@@ -1,4 +1,6 @@
-"""Upkeep: verify names every tampering and rebuild mends it; migrations, backup and import keep their word."""
+"""Upkeep: verify names every tampering and rebuild mends it; migrations, backup and import keep
+their word.
+"""
 
 import hashlib
 import json
@@ -20,8 +22,8 @@ from memolith.domain.passages import Block
 from memolith.engine.validation import InputRules
 from memolith.errors import Conflict, InvalidInput, MemolithError, SchemaTooNew, StoreCorrupt
 from memolith.settings import Settings
-from memolith.storage.queries import missing
-from memolith.storage.sqlite.store import FILE, FOLDER
+from memolith.storage.migrations import all_migrations
+from memolith.storage.sqlite.backup import FILE
 from memolith.storage.terms import indexed
 from tests.checked import sqlite_file
 from tests.conftest import ME, At, engine_of, note
@@ -285,8 +287,8 @@ def test_a_fresh_folder_has_every_migration_with_its_checksum_and_keeps_them(
     for _ in range(2):
         opened(tmp_path).close()
         assert raw(tmp_path / FILE, "select number, name, checksum, oldest from migration") == [
-            (row["number"], row["name"], hashlib.sha256(text.encode()).hexdigest(), 1)
-            for row, text in missing([], FOLDER)
+            (file.number, file.name, hashlib.sha256(file.text.encode()).hexdigest(), 1)
+            for file in all_migrations("sqlite")
         ]
 
 

@@ -1,4 +1,6 @@
-"""The vector stage against exact search: snapshot and tail, masks, roll-over, and files that cannot be trusted."""
+"""The vector stage against exact search: snapshot and tail, masks, roll-over, and files that cannot
+be trusted.
+"""
 
 import json
 import os
@@ -26,7 +28,8 @@ from memolith.retrieval.vectors.index import VectorIndex
 from memolith.retrieval.vectors.snapshot import HEADER_BYTES, snapshot_header
 from memolith.retrieval.vectors.tail import MAX_SHORT_TAIL
 from memolith.settings import Settings
-from memolith.storage.sqlite.store import SqliteReader, SqliteWriter
+from memolith.storage.sqlite.vector_slots import SqliteSlotReader
+from memolith.storage.sqlite.writer import SqliteWriter
 from tests.checked import present
 from tests.conftest import ME, note
 
@@ -104,6 +107,7 @@ class Shelf:
 
     def snapshot(self, index: VectorIndex) -> Path:
         with self.app.store.reading(None) as store:
+            assert isinstance(store, SqliteSlotReader)
             return index.snapshot(store)
 
     def index(self, dimension: int = DIMENSION) -> VectorIndex:
@@ -412,7 +416,9 @@ def make_a_folder_of_it(path: Path) -> None:
 
 
 def of_another(path: Path, name: str, value: object) -> None:
-    """The same file with another mark and, as a hostile or odd program would leave it, a fitting checksum."""
+    """The same file with another mark and, as a hostile or odd program would leave it, a fitting
+    checksum.
+    """
     data = path.read_bytes()
     marks = json.loads(data[:HEADER_BYTES])
     del marks["crc"]
@@ -501,8 +507,10 @@ def test_a_snapshot_that_cannot_be_written_leaves_nothing_behind(shelf: Shelf) -
     shelf.put(random_rows(50, 1))
     folder = shelf.app.settings.data
     index = VectorIndex(folder / "no such folder", MODEL, DIMENSION)
-    with pytest.raises(Unavailable), shelf.app.store.reading(None) as store:
-        index.snapshot(store)
+    with shelf.app.store.reading(None) as store:
+        assert isinstance(store, SqliteSlotReader)
+        with pytest.raises(Unavailable):
+            index.snapshot(store)
     assert not list(folder.rglob("*.partial"))
 
 
@@ -511,7 +519,7 @@ def test_a_snapshot_that_cannot_be_written_leaves_nothing_behind(shelf: Shelf) -
 
 def prune(shelf: Shelf) -> None:
     with shelf.app.store.reading(None) as rows:
-        assert isinstance(rows, SqliteReader)
+        assert isinstance(rows, SqliteSlotReader)
         newest = rows.slot_marks().change
     with shelf.app.store.writing(None) as writer:
         assert isinstance(writer, SqliteWriter)
@@ -534,7 +542,7 @@ def test_a_reader_that_missed_part_of_the_feed_loads_anew(shelf: Shelf, snapshot
     for index in (reader, shelf.index()):
         assert shelf.agrees(index) == 1.0
         with shelf.app.store.reading(None) as store:
-            assert isinstance(store, SqliteReader)
+            assert isinstance(store, SqliteSlotReader)
             _, change, _ = store.slot_marks()
         assert index.followed.position is not None
         assert index.followed.position.change == change

@@ -77,8 +77,8 @@ def test_graph_draws_a_concept_by_its_name_or_id_in_every_format_as_deep_as_aske
 
 def test_every_command_about_memory_is_tested_here() -> None:
     ours = {listed.name for listed in LISTED_COMMANDS}
-    # Chats and files come in test_import_chats and test_memorylake, clients in test_install, tools are
-    # called in test_derived, and servers have tests of their own.
+    # Chats and files come in test_import_chats and test_memorylake, clients in test_install, tools
+    # are called in test_derived, and servers have tests of their own.
     elsewhere = {
         "import-chats",
         "ingest",

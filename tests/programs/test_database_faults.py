@@ -1,4 +1,6 @@
-"""The database is gone, full, foreign or not to be written: a plain error, and all is well when the cause is gone."""
+"""The database is gone, full, foreign or not to be written: a plain error, and all is well when the
+cause is gone.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -19,7 +22,8 @@ from memolith.bootstrap import App
 from memolith.domain.callers import Caller
 from memolith.errors import MemolithError, StoreCorrupt, Unavailable
 from memolith.settings import Settings
-from memolith.storage.postgres.store import PostgresStore, migrate
+from memolith.storage.postgres.schema import migrate
+from memolith.storage.postgres.store import PostgresStore
 from tests.conftest import note
 from tests.postgres import NOBODY, Cluster, Server, a_cluster, prepare
 from tests.programs.children import HERE, Child, cli, environment, wait_for
@@ -104,7 +108,8 @@ def test_a_server_that_is_gone_at_the_start_is_named_and_waited_for(
             serving.readers[1].join(0.1)
         assert "cannot be reached" in serving.complaints[0]
         assert not [sign for sign in HIDDEN if sign in serving.complaints[0]]
-        # A server on standard input and output opens its store with the first call, and again with each that follows.
+        # A server on standard input and output opens its store with the first call, and again with
+        # each that follows.
         with pytest.raises(Unavailable, match="cannot be reached"):
             assert app.engine
     finally:
@@ -235,8 +240,14 @@ def test_an_extension_that_was_never_updated_is_named(cluster: Cluster, tmp_path
 class OldServer:
     """What PostgreSQL 14 answers when it is asked for versions."""
 
-    def execute(self, *_: object) -> list[tuple[object, ...]]:
-        return [(140_012, "14.12", "0.8.0", False, False)]
+    def execute(self, *_: object, **__: object) -> OldServer:
+        return self
+
+    def fetchall(self) -> list[SimpleNamespace]:
+        answer = SimpleNamespace(
+            server_number=140_012, server="14.12", pgvector="0.8.0", set_up=False, replica=False
+        )
+        return [answer]
 
 
 def test_a_server_that_is_too_old_is_named() -> None:

@@ -1,4 +1,6 @@
-"""The second fence: whoever speaks SQL with the rights of a running server sees one tenant's rows and no others."""
+"""The second fence: whoever speaks SQL with the rights of a running server sees one tenant's rows
+and no others.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from psycopg import errors, sql
 from memolith.bootstrap import open_app
 from memolith.domain.callers import Caller
 from memolith.domain.queries import Query
-from memolith.doors.http.auth import make_key
+from memolith.doors.http.auth.keys import NewKey, make_key
 from memolith.errors import InvalidInput, MemolithError
 from memolith.settings import Settings
 from memolith.storage.postgres.store import PostgresStore
@@ -273,7 +275,8 @@ def test_the_text_search_gives_nothing_of_others(
 def test_the_text_search_runs_nothing_of_its_caller_with_the_rights_of_the_owner(
     session: Session,
 ) -> None:
-    # A temporary view in the place of a table would be read by the owner, and call this function as him.
+    # A temporary view in the place of a table would be read by the owner, and call this function as
+    # him.
     session.execute(
         "create function pg_temp.who() returns text language sql volatile as 'select current_user::text'"
     )
@@ -304,9 +307,14 @@ def test_what_cannot_be_a_name_is_refused_and_leaves_no_trace(
 ) -> None:
     with thread(tmp_path, database=database) as served:
         keys = len(served.app.keys.all())
-        for field in ("name", "tenant", "user"):
+        wanted = {
+            "name": NewKey(tenant),
+            "tenant": NewKey("a key", tenant=tenant),
+            "user": NewKey("a key", user=tenant),
+        }
+        for field, key in wanted.items():
             with pytest.raises(InvalidInput) as refused:
-                make_key(served.app.keys, "", **{"name": "a key", field: tenant})
+                make_key(served.app.keys, "", key)
             assert refused.value.field == field
         assert len(served.app.keys.all()) == keys
 

@@ -1,4 +1,6 @@
-"""LanOnasis beside the memories: health, settings, projects, keys, topics, documentation, and who sees what."""
+"""LanOnasis beside the memories: health, settings, projects, keys, topics, documentation, and who
+sees what.
+"""
 
 import threading
 from collections.abc import Iterator
@@ -13,7 +15,7 @@ from memolith.engine.tenant_settings import KEYS
 from memolith.errors import DiskFull, MemolithError, StoreBusy
 from memolith.store_copy import copy_everything
 from memolith.tools.call import Call
-from memolith.tools.lanonasis.memories import lanonasis
+from memolith.tools.lanonasis.dialect import lanonasis
 from tests.checked import present
 from tests.conftest import At, note
 from tests.programs.served import Served, thread

@@ -39,6 +39,11 @@ class Filter:
     titles: tuple[str, ...] = ()
     where: tuple[Condition, ...] = ()
 
+    @property
+    def looks_at_passages(self) -> bool:
+        """Whether it asks for something that only a passage can tell: its time or its speaker."""
+        return self.since is not None or self.until is not None or bool(self.speakers)
+
 
 @dataclass(frozen=True, slots=True)
 class Query:

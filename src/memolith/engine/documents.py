@@ -27,8 +27,9 @@ from memolith.ports.cipher import Cipher
 from memolith.ports.sandbox import Bounds, Sandbox
 from memolith.ports.store import Store
 
-TASK, SPACE, CONTEXT = "memolith.readers.reading:read", "files", "the address of a file"
-FILES = Filter(kinds=("document",), namespaces=(SPACE,))
+FILES_NAMESPACE = "files"
+CONTEXT = "the address of a file"
+FILES = Filter(kinds=("document",), namespaces=(FILES_NAMESPACE,))
 
 
 class Shelf(NamedTuple):
@@ -73,7 +74,7 @@ class Documents:
             "document",
             name if name.strip(". ") else "file",
             blocks,
-            namespace=SPACE,
+            namespace=FILES_NAMESPACE,
             id=id,
             attributes={**found, "digest": digest, "bytes": size},
         )
@@ -98,7 +99,7 @@ class Documents:
     def stored(self, caller: Caller, id: str) -> Iterator[tuple[str, Path]]:
         with self.store.reading(caller.tenant) as rows:
             item = visible(rows, caller, id)
-        if item.namespace != SPACE:
+        if item.namespace != FILES_NAMESPACE:
             raise NotFound(f"There is no file {id[:100]!r}.", id=id)
         with self.shelf().blobs.opened(key_of(caller.tenant, item.owner, id)) as path:
             yield item.title, path
@@ -141,7 +142,7 @@ class Documents:
         """What the reader finds: blocks as far as one item holds them, and the rest as attributes."""
         shelf = self.shelf()
         found = json_object(
-            shelf.sandbox.read(TASK, source, shelf.bounds), "What the reader says", "file"
+            shelf.sandbox.read(source, shelf.bounds), "What the reader says", "file"
         )
         blocks, room = list[Block](), self.input_rules.limits.item_bytes
         for place, text in cast("list[tuple[str, str]]", found.pop("blocks")):
@@ -161,7 +162,7 @@ def key_of(tenant: str, owner: str, id: str) -> str:
 
 def drop_file(blobs: Blobs, item: Item) -> None:
     """Remove the file of an item that is being erased, if it has one."""
-    if item.namespace == SPACE:
+    if item.namespace == FILES_NAMESPACE:
         blobs.drop(key_of(item.tenant, item.owner, item.id))
 
 

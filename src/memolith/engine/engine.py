@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from memolith.engine.branch_cleanup import BranchCleanup
 from memolith.engine.chat_import import ChatImport
 from memolith.engine.concepts import Concepts
 from memolith.engine.consolidation import Consolidation
@@ -11,6 +12,7 @@ from memolith.engine.context import ContextBuilder
 from memolith.engine.conversations import Conversations
 from memolith.engine.core import Core
 from memolith.engine.documents import Documents, Shelf
+from memolith.engine.enrichment import Enrichment
 from memolith.engine.entities import Entities
 from memolith.engine.graph.walking import Graph
 from memolith.engine.history import History
@@ -50,6 +52,8 @@ class Engine:
     vault: Vault
     insights: Insights
     consolidation: Consolidation
+    enrichment: Enrichment
+    branch_cleanup: BranchCleanup
     tenant_settings: TenantSettings
     maintenance: Maintenance
     manual: Manual
@@ -83,6 +87,9 @@ def build_engine(core: Core, outside: Outside) -> Engine:
     history = History(store, recorder)
     insights = Insights(store, clock, recall, outside.analysts)
     tenant_settings = TenantSettings(store, recorder)
+    consolidation = Consolidation(
+        store, writing, recorder, reading, recall, insights, tenant_settings, input_rules
+    )
     documents = Documents(store, writing, input_rules, outside.shelf, outside.cipher)
     return Engine(
         writing=writing,
@@ -99,9 +106,9 @@ def build_engine(core: Core, outside: Outside) -> Engine:
         runners=Runners(outside.sandbox, documents),
         vault=Vault(store, clock, recorder, input_rules, outside.cipher),
         insights=insights,
-        consolidation=Consolidation(
-            store, writing, recorder, reading, recall, insights, tenant_settings, input_rules
-        ),
+        consolidation=consolidation,
+        enrichment=Enrichment(reading, writing, recall, insights, consolidation),
+        branch_cleanup=BranchCleanup(reading, writing, clock),
         tenant_settings=tenant_settings,
         maintenance=Maintenance(store, writing, input_rules, recall),
         manual=Manual(writing, outside.manual_folder),

@@ -32,7 +32,8 @@ POOL, BESIDE = 40, 20
 STRONG = 0.79
 COMMON_SHARE, COMMON_LEAST = 0.02, 2000
 MODEL_WAIT_S, DRAIN_S = 5.0, 0.15
-MAX_QUERY, MOST_BYGONE = 10_000, 200
+MAX_QUERY_LENGTH = 10_000
+MOST_BYGONE = 200
 OFF = "Search by meaning is switched off"
 ROLES = frozenset(("user", "assistant", "system", "tool", "human", "ai", "developer"))
 Dense = tuple[Meaning, bytes]
@@ -436,7 +437,11 @@ def check(query: Query) -> Query:
             f"There is no mode {query.mode!r}; use one of {', '.join(MODES)}.",
         ),
         ("query", not query.text.strip(), "There is nothing to search for."),
-        ("query", len(query.text) > MAX_QUERY, f"A query has at most {MAX_QUERY:,} characters."),
+        (
+            "query",
+            len(query.text) > MAX_QUERY_LENGTH,
+            f"A query has at most {MAX_QUERY_LENGTH:,} characters.",
+        ),
         (
             "as_of",
             query.as_of is not None and query.filter.where,

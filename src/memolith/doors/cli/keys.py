@@ -10,7 +10,7 @@ from memolith.doors.cli.output import confirm, note
 from memolith.engine.validation import when
 from memolith.errors import NotFound
 
-DEFAULT_SCOPES = ["read", "write"]
+DEFAULT_SCOPES = ("read", "write")
 
 
 def keys(app: App, options: Options) -> object:
@@ -22,19 +22,18 @@ def keys(app: App, options: Options) -> object:
 
 
 def create_key(app: App, options: Options) -> object:
-    # The access layer brings the HTTP parts with it, which take half a second to import.
-    from memolith.doors.http.auth import make_key
+    # The access layer brings HTTP parts with it, and no other action needs them.
+    from memolith.doors.http.auth.keys import NewKey, make_key
 
     expires_at = when("expires", options.expires) if options.expires else None
-    secret, record = make_key(
-        app.keys,
-        app.clock.now(),
+    wanted = NewKey(
         options.name or "key",
         options.user,
         options.tenant,
-        options.scopes or DEFAULT_SCOPES,
+        tuple(options.scopes or DEFAULT_SCOPES),
         expires_at,
     )
+    secret, record = make_key(app.keys, app.clock.now(), wanted)
     note("The key is shown once; only its hash is kept.")
     if options.json:
         return {"id": record.id, "key": secret, "scopes": list(record.scopes)}

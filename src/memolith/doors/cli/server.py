@@ -29,7 +29,7 @@ or let `memolith install CLIENT` write the configuration. Stop with Ctrl-C."""
 
 def serve(app: App, options: Options) -> None:
     # The server's parts take half a second to import, and no other command needs them.
-    from memolith.doors.http.auth import LOCAL_KEY, local_key
+    from memolith.doors.http.auth.keys import LOCAL_KEY_FILE, local_key
     from memolith.doors.http.server import listen, run
 
     wait_for(app)
@@ -40,7 +40,7 @@ def serve(app: App, options: Options) -> None:
     url = server_url(host, port)
     app.address = app.address or url
     if options.json:
-        banner = json.dumps({"url": url, "key_file": str(settings.data / LOCAL_KEY)})
+        banner = json.dumps({"url": url, "key_file": str(settings.data / LOCAL_KEY_FILE)})
     else:
         banner = BANNER.format(data=settings.data, url=url, key=key)
     run(

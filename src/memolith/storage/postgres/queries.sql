@@ -1,90 +1,1187 @@
--- The statements of the PostgreSQL store that are its own, by name.
--- Row-level security keeps a computed bound such as `i.row << 20` from the index; so it is computed in a part before.
+-- Every statement that the PostgreSQL store runs, as it runs it.
+--
+-- You can paste any of them into psql after you have put values in the place of the parameters, such as
+-- %(tenant)s. Row-level security lets you see a tenant's rows only after: set memolith.tenant = 'local'
+--
+-- A statement begins after the line `-- name: ...` and its comment, and ends with a semicolon.
+-- `/* filters */` marks where the conditions of a filter go (see filters.py); the statement is valid without them.
+-- Lists are passed as JSON arrays and become SQL arrays.
+--
+-- A passage reference is `item.row << 20 | passage.ordinal`, so `ref >> 20` is the row of the item, and
+-- `row << 20` is its first passage. See domain/passages.py. Row-level security keeps a computed bound such as
+-- `i.row << 20` from being used in an index scan, so it is computed in a materialized part before.
 
--- statements: database
-begin: begin isolation level {level};
-    select set_config('role', 'memolith_run', true), set_config('statement_timeout', {timeout}, true),
-    set_config('lock_timeout', {wait}, true), set_config('synchronous_commit', 'on', true),
-    set_config('hnsw.iterative_scan', 'relaxed_order', true), set_config('hnsw.ef_search', '400', true),
-    set_config('work_mem', '64MB', true), set_config('memolith.tenant', {tenant}, true),
-    set_config('memolith.all', {all}, true)
-versions: select current_setting('server_version_num')::integer, current_setting('server_version'),
-    coalesce((select extversion from pg_extension where extname = 'vector'), (select default_version
-    from pg_available_extensions where name = 'vector')), to_regclass('migration') is not null, pg_is_in_recovery()
-migration_lock: select pg_advisory_xact_lock(7236548190273645)
-clean: vacuum (index_cleanup on, truncate off) event, item, tag, passage, posting, term, sketch, link,
-    embedding, outbox, access
-size: select pg_database_size(current_database())
-tenants: select tenant from head where seq > 0 order by number
 
--- statements: text_index
-posting_add: insert into posting (tenant, id, length, terms) values (:tenant, :id, :length, cast(:terms as tsvector))
-posting_drop: delete from posting where tenant = :tenant and id = :id
-postings: select id from posting where tenant = :tenant
-stale: select w.ref from jsonb_to_recordset(cast(:wanted as jsonb)) as w (ref bigint, terms text, length integer)
-    left join posting p on p.tenant = :tenant and p.id = w.ref
-    where p.id is null or p.terms <> cast(w.terms as tsvector) or p.length <> w.length
-empty_index: delete from posting; delete from term
-terms_count: insert into term (tenant, term, passages)
-    select :tenant, key, cast(value as bigint) from jsonb_each_text(cast(:counts as jsonb)) order by key
-    on conflict (tenant, term) do update set passages = term.passages + excluded.passages
-terms_gone: delete from term where tenant = :tenant and passages <= 0
-    and term = any(array(select jsonb_object_keys(cast(:counts as jsonb))))
-terms_wrong: select coalesce(t.term, c.term) from (select term, passages from term where tenant = :tenant) t
-    full join (select lexeme as term, count(*) as passages from posting p, unnest(p.terms) u
-               where p.tenant = :tenant and u.weights[1] <> 'C' group by 1) c on c.term = t.term
-    where t.passages is distinct from c.passages limit 5
-frequencies: select term, passages from term where tenant = :tenant and term in each(:terms)
+-- ======== Transactions ========
 
--- statements: search
-search_text: select m.id, m.score from matching(cast(nullif(:match, '') as tsquery), array(
-    select jsonb_array_elements_text(:words::jsonb))) m where ({kept}) is true order by m.score desc, m.id limit :limit
-nearest: select id, 1 - distance from (select m.id, {v} <=> cast(:query as halfvec({dimension})) as distance
-        from (select passage as id, tenant, model, v from embedding) m
-        where m.tenant = :tenant and m.model = :model and ({kept}) is true order by distance limit :limit) nearest
-cosines: select passage, 1 - (v <=> cast(:query as halfvec)) from embedding
-    where tenant = :tenant and model = :model and passage in numbers(:ids)
-unsorted: set local enable_sort = off
-certainty: certainty(i.attributes, i.created_at)
+-- name: begin_reading
+-- Begin a transaction whose reads all see the same moment.
+begin isolation level repeatable read read only;
 
--- Inside `is true` these are a look into a hash table, if it fits work_mem; a join would be planned for too few rows.
--- fragments: best
-item: m.id >> 20 in (select i.row from item i where i.tenant = :tenant {filters})
-passage: m.id in (select p.id from passage p join item i on i.tenant = p.tenant and i.row = p.item
-    where p.tenant = :tenant {filters})
-all: m.id >> 20 not in (select i.row from item i where i.tenant = :tenant and i.forgotten <> 0)
-indexed: cast(m.v as halfvec({dimension}))
-exact: m.v
+-- name: begin_writing
+-- Begin a transaction that writes.
+begin isolation level read committed;
 
--- statements: server
-large: select h.tenant, v.tableoid::regclass::text from head h cross join lateral (
-        select tableoid from embedding where tenant = h.tenant and model = :model limit 1) v where h.passages >= :least
-own_index_state: select indisvalid from pg_index where indexrelid = to_regclass(cast(:name as text))
-own_index_drop: drop index concurrently if exists {name}
-own_index_make: create index concurrently {name} on {table}
-    using hnsw ((cast(v as halfvec({dimension}))) halfvec_cosine_ops) where tenant = {tenant} and model = {model}
-allowance_take: with old as (delete from allowance where minute < :minute - 1)
-    insert into allowance (tenant, key, minute, used) values ('', :key, :minute, :amount)
-    on conflict (tenant, key, minute) do update set used = allowance.used + excluded.used returning used
-listen: listen memolith
-notify: select pg_notify('memolith', '')
-move_lock: select pg_try_advisory_xact_lock(723654819, hashtext(:tenant))
+-- name: set_up_transaction
+-- Act as the role that sees one tenant only, or all of them where `memolith.all` is on. Search asks the vector
+-- index for more than it returns, because a filter may drop some.
+select set_config('role', 'memolith_run', true),
+    set_config('statement_timeout', %(statement_timeout)s, true),
+    set_config('lock_timeout', %(lock_timeout)s, true),
+    set_config('synchronous_commit', 'on', true),
+    set_config('hnsw.iterative_scan', 'relaxed_order', true),
+    set_config('hnsw.ef_search', '400', true),
+    set_config('work_mem', '64MB', true),
+    set_config('memolith.all', %(all_tenants)s, true),
+    set_config('memolith.tenant', %(tenant)s, true);
 
--- fragments: filter
-tags_any: i.row in (select t.item from tag t where t.tenant = :tenant and t.tag in each(:tags_any))
-tags_none: i.row not in (select t.item from tag t where t.tenant = :tenant and t.tag in each(:tags_none))
-title: strpos(lower(i.title), lower(:title)) > 0
+-- name: commit
+-- End a transaction and keep what it did.
+commit;
 
--- fragments: where
-ordered: jsonb_typeof(attribute(i.attributes, :name{n})) = jsonb_typeof(:value{n}::jsonb)
-    and case jsonb_typeof(:value{n}::jsonb) when 'number' then attribute(i.attributes, :name{n}) {op} :value{n}::jsonb
-    when 'string' then (attribute(i.attributes, :name{n}) #>> '{}') collate "C" {op} (:value{n}::jsonb #>> '{}') end
-glob: (attribute(i.attributes, :name{n}) #>> '{}') ~ (:value{n}::jsonb #>> '{}')
-in: attribute(i.attributes, :name{n}) <> 'null'
-    and attribute(i.attributes, :name{n}) in (select jsonb_array_elements(:value{n}::jsonb))
-under: ((attribute(i.attributes, :name{n}) #>> '{}') = rtrim(:value{n}::jsonb #>> '{}', '/')
-    or starts_with(attribute(i.attributes, :name{n}) #>> '{}', rtrim(:value{n}::jsonb #>> '{}', '/') || '/'))
-has: jsonb_typeof(attribute(i.attributes, :name{n})) = 'array' and exists (
-    select 1 from jsonb_array_elements(attribute(i.attributes, :name{n})) e where :value{n}::jsonb
-    = case when jsonb_typeof(e) = 'boolean' then to_jsonb(cast(cast(e as boolean) as integer)) else e end)
-is_or_lacks: attribute(i.attributes, :name{n}) in ('null', :value{n}::jsonb)
+-- name: rollback
+-- End a transaction and undo what it did.
+rollback;
+
+
+-- ======== Schema and server ========
+
+-- name: versions
+-- The versions of the server and of pgvector, whether our tables are there, and whether it is a replica.
+select current_setting('server_version_num')::integer as server_number,
+    current_setting('server_version') as server,
+    coalesce(
+        (select extversion from pg_extension where extname = 'vector'),
+        (select default_version from pg_available_extensions where name = 'vector')
+    ) as pgvector,
+    to_regclass('migration') is not null as set_up,
+    pg_is_in_recovery() as replica;
+
+-- name: lock_migrations
+-- Let one process apply migrations at a time.
+select pg_advisory_xact_lock(7236548190273645);
+
+-- name: create_migration_table
+-- The list of migrations that were applied.
+create table if not exists migration (
+    number integer primary key,
+    name text not null,
+    checksum text not null,
+    oldest integer not null
+);
+
+-- name: applied_migrations
+-- The migrations that were applied. Very old databases have no column `oldest`, hence the star.
+select *
+from migration;
+
+-- name: add_migration
+-- Note that a migration was applied.
+insert into migration (number, name, oldest, checksum)
+values (%(number)s, %(name)s, %(oldest)s, %(checksum)s);
+
+-- name: vacuum
+-- Let the space of what was erased be overwritten.
+vacuum (index_cleanup on, truncate off)
+    event, item, tag, passage, posting, term, sketch, link, embedding, outbox, access;
+
+-- name: database_size
+-- The size of the database in bytes.
+select pg_database_size(current_database()) as bytes;
+
+-- name: listen
+-- Hear when the map of tenants changes.
+listen memolith;
+
+-- name: notify
+-- Tell all servers that the map of tenants has changed.
+select pg_notify('memolith', '');
+
+-- name: take_calls
+-- Take calls of a key in a minute; returns how many all servers have taken. Older minutes are dropped.
+with old as (
+    delete from allowance
+    where minute < %(minute)s - 1
+)
+insert into allowance (tenant, key, minute, used)
+values ('', %(key)s, %(minute)s, %(amount)s)
+on conflict (tenant, key, minute) do update
+set used = allowance.used + excluded.used
+returning used;
+
+
+-- ======== Tenants and the event log ========
+
+-- name: tenants
+-- Every tenant that has events, oldest first.
+select tenant
+from head
+where seq > 0
+order by number;
+
+-- name: head
+-- Where the log of a tenant stands, and the totals that ranking needs.
+select number, seq, passages, terms, at
+from head
+where tenant = %(tenant)s;
+
+-- name: head_for_writing
+-- The same, unless writes are refused. The lock lets one writer of a tenant in at a time.
+select number, seq, passages, terms, at
+from head
+where tenant = %(tenant)s and not frozen
+for update;
+
+-- name: add_head
+-- The row of a new tenant.
+insert into head (tenant, seq)
+values (%(tenant)s, 0)
+on conflict (tenant) do nothing;
+
+-- name: write_totals
+-- Where the log of a tenant stands after a write.
+update head
+set seq = %(seq)s, passages = %(passages)s, terms = %(terms)s, at = %(at)s
+where tenant = %(tenant)s;
+
+-- name: event_by_seq
+-- One event by its sequence number.
+select tenant, seq, stream, version, type, data, actor, at, key
+from event
+where tenant = %(tenant)s and seq = %(seq)s;
+
+-- name: event_by_key
+-- The event that an actor wrote under an idempotency key.
+select tenant, seq, stream, version, type, data, actor, at, key
+from event
+where tenant = %(tenant)s and actor = %(actor)s and key = %(key)s;
+
+-- name: events_of_stream
+-- The history of one item or link, oldest first.
+select tenant, seq, stream, version, type, data, actor, at, key
+from event
+where tenant = %(tenant)s and stream = %(stream)s
+order by version;
+
+-- name: events_after
+-- The log of a tenant from some point on.
+select tenant, seq, stream, version, type, data, actor, at, key
+from event
+where tenant = %(tenant)s and seq > %(seq)s
+order by seq
+limit %(limit)s;
+
+-- name: streams_after
+-- The items and links that have an event later than some time.
+select distinct stream
+from event
+where tenant = %(tenant)s and at > %(after)s;
+
+-- name: log_bounds
+-- How many events a tenant has, and the first and last sequence number.
+select count(*) as events, coalesce(min(seq), 0) as first, coalesce(max(seq), 0) as last
+from event
+where tenant = %(tenant)s;
+
+-- name: add_event
+-- Append an event.
+insert into event (tenant, seq, stream, version, type, data, actor, at, key)
+values (%(tenant)s, %(seq)s, %(stream)s, %(version)s, %(type)s, %(data)s, %(actor)s, %(at)s, %(key)s);
+
+-- name: scrub_events
+-- Empty the events of something that was erased.
+update event
+set data = '{}', key = null
+where tenant = %(tenant)s and stream = %(stream)s and type <> 'erased';
+
+-- name: link_streams
+-- Every link that ever started or ended at an item, removed ones included.
+select stream
+from event
+where tenant = %(tenant)s and type = 'linked' and data::jsonb ->> 'source' = %(item)s
+union
+select stream
+from event
+where tenant = %(tenant)s and type = 'linked' and data::jsonb ->> 'target' = %(item)s;
+
+-- ======== Items ========
+
+-- name: item
+-- One item by its id.
+select row, tenant, id, kind, title, status, owner, audience, project, namespace, tags, attributes,
+    version, seq, created_at, updated_at, blocks, passages, forgotten
+from item
+where tenant = %(tenant)s and id = %(id)s;
+
+-- name: items
+-- Several items by their ids.
+select row, tenant, id, kind, title, status, owner, audience, project, namespace, tags, attributes,
+    version, seq, created_at, updated_at, blocks, passages, forgotten
+from item
+where tenant = %(tenant)s and id = any(array(select jsonb_array_elements_text(%(ids)s::jsonb)));
+
+-- name: all_items
+-- Every item of a tenant.
+select row, tenant, id, kind, title, status, owner, audience, project, namespace, tags, attributes,
+    version, seq, created_at, updated_at, blocks, passages, forgotten
+from item
+where tenant = %(tenant)s
+order by id;
+
+-- name: items_titled
+-- The live items of a kind with exactly this title.
+select row, tenant, id, kind, title, status, owner, audience, project, namespace, tags, attributes,
+    version, seq, created_at, updated_at, blocks, passages, forgotten
+from item
+where tenant = %(tenant)s and kind = %(kind)s and title = %(title)s and title <> '' and forgotten = 0;
+
+-- name: put_item
+-- Add an item, or replace the one with this id. Its row is the sequence number of its first event.
+insert into item (row, tenant, id, kind, title, status, owner, audience, project, namespace, tags, attributes,
+    version, seq, created_at, updated_at, blocks, passages, forgotten)
+values (%(row)s, %(tenant)s, %(id)s, %(kind)s, %(title)s, %(status)s, %(owner)s, %(audience)s,
+    %(project)s, %(namespace)s, %(tags)s, %(attributes)s,
+    %(version)s, %(seq)s, %(created_at)s, %(updated_at)s, %(blocks)s, %(passages)s, %(forgotten)s)
+on conflict (tenant, id) do update
+set row = excluded.row,
+    kind = excluded.kind,
+    title = excluded.title,
+    status = excluded.status,
+    owner = excluded.owner,
+    audience = excluded.audience,
+    project = excluded.project,
+    namespace = excluded.namespace,
+    tags = excluded.tags,
+    attributes = excluded.attributes,
+    version = excluded.version,
+    seq = excluded.seq,
+    created_at = excluded.created_at,
+    updated_at = excluded.updated_at,
+    blocks = excluded.blocks,
+    passages = excluded.passages,
+    forgotten = excluded.forgotten;
+
+-- name: delete_item
+-- Remove an item.
+delete from item
+where tenant = %(tenant)s and id = %(id)s;
+
+-- name: list_items
+-- One page of a list. `i.seq desc /* order */` is replaced by the order that was asked for.
+select i.row, i.tenant, i.id, i.kind, i.title, i.status, i.owner, i.audience, i.project, i.namespace, i.tags,
+    i.attributes, i.version, i.seq, i.created_at, i.updated_at, i.blocks, i.passages, i.forgotten
+from item i
+where i.tenant = %(tenant)s /* filters */
+order by i.seq desc /* order */
+limit %(limit)s offset %(offset)s;
+
+-- name: count_items
+-- How many items such a list has in all.
+select count(*) as items
+from item i
+where i.tenant = %(tenant)s /* filters */;
+
+-- name: count_items_by_kind
+-- How many items there are of each kind.
+select i.kind as name, count(*) as items
+from item i
+where i.tenant = %(tenant)s /* filters */
+group by 1
+order by 2 desc, 1;
+
+-- name: count_items_by_status
+-- How many items there are in each status.
+select i.status as name, count(*) as items
+from item i
+where i.tenant = %(tenant)s /* filters */
+group by 1
+order by 2 desc, 1;
+
+-- name: count_items_by_namespace
+-- How many items there are in each namespace.
+select i.namespace as name, count(*) as items
+from item i
+where i.tenant = %(tenant)s /* filters */
+group by 1
+order by 2 desc, 1;
+
+-- name: count_items_by_project
+-- How many items there are in each project.
+select i.project as name, count(*) as items
+from item i
+where i.tenant = %(tenant)s /* filters */
+group by 1
+order by 2 desc, 1;
+
+-- name: count_items_by_tag
+-- How many items there are with each tag.
+select t.tag as name, count(*) as items
+from tag t
+join item i on i.tenant = t.tenant and i.row = t.item
+where t.tenant = %(tenant)s /* filters */
+group by 1
+order by 2 desc, 1;
+
+-- name: concept_tree
+-- How many concepts there are per area, topic and subtopic, and how many events they have.
+select i.attributes::jsonb ->> 'area' as area,
+    i.attributes::jsonb ->> 'topic' as topic,
+    i.attributes::jsonb ->> 'subtopic' as subtopic,
+    sum(1 - i.forgotten) as live,
+    sum(i.version) as events
+from item i
+where i.tenant = %(tenant)s and i.kind = 'concept' /* filters */
+group by 1, 2, 3;
+
+-- name: folders
+-- How many conversations there are per folder and importance.
+select i.attributes::jsonb ->> 'folder' as folder,
+    i.attributes::jsonb ->> 'importance_score' as importance,
+    count(*) as conversations
+from item i
+where i.tenant = %(tenant)s /* filters */
+group by 1, 2;
+
+-- name: owner_bounds
+-- The first and the last owner by name. If both are the same, the tenant has one owner only.
+select (select min(owner) from item where tenant = %(tenant)s) as first,
+    (select max(owner) from item where tenant = %(tenant)s) as last;
+
+-- name: any_expiring_item
+-- One row if the tenant has an item that expires, else none.
+select 1 as found
+from item i
+where i.tenant = %(tenant)s and i.attributes::jsonb ->> 'expires_at' is not null
+limit 1;
+
+-- name: cut_items
+-- The items that have a block which was cut into several passages.
+select row
+from item
+where tenant = %(tenant)s and passages <> blocks;
+
+-- name: more_items_with_tag
+-- One row if more than so many items have this tag.
+select 1 as found
+from tag
+where tenant = %(tenant)s and tag = %(value)s
+limit 1 offset %(most)s;
+
+-- name: more_items_with_kind
+-- One row if more than so many items are of this kind.
+select 1 as found
+from item
+where tenant = %(tenant)s and kind = %(value)s
+limit 1 offset %(most)s;
+
+-- name: more_items_with_project
+-- One row if more than so many items are in this project.
+select 1 as found
+from item
+where tenant = %(tenant)s and project = %(value)s
+limit 1 offset %(most)s;
+
+-- name: more_items_with_namespace
+-- One row if more than so many items are in this namespace.
+select 1 as found
+from item
+where tenant = %(tenant)s and namespace = %(value)s
+limit 1 offset %(most)s;
+
+-- ======== Passages, tags and sketches ========
+
+-- name: passages_of_items
+-- The passages of several items, in order.
+with i as materialized (
+    select id, row, row << 20 as low, (row + 1) << 20 as high
+    from item
+    where tenant = %(tenant)s and id = any(array(select jsonb_array_elements_text(%(ids)s::jsonb)))
+)
+select p.id as ref, p.item, p.ordinal, p.block, p.text, p.at, p.speaker, p.locator,
+    p.attributes as passage_attributes, i.id as item_id
+from i
+join passage p on p.tenant = %(tenant)s and p.id >= i.low and p.id < i.high
+order by i.row, p.id;
+
+-- name: passages_at
+-- Passages by their references, each with its item.
+select p.id as ref, p.item, p.ordinal, p.block, p.text, p.at, p.speaker, p.locator,
+    p.attributes as passage_attributes,
+    i.tenant, i.id, i.kind, i.title, i.status, i.owner, i.audience, i.project, i.namespace, i.tags,
+    i.attributes, i.version, i.seq, i.created_at, i.updated_at, i.blocks, i.passages, i.forgotten
+from passage p
+join item i on i.tenant = p.tenant and i.row = p.item
+where p.tenant = %(tenant)s and p.id = any(array(select jsonb_array_elements_text(%(refs)s::jsonb)::bigint));
+
+-- name: all_passages
+-- Every passage of a tenant.
+select id as ref, item, ordinal, block, text, at, speaker, locator, attributes as passage_attributes
+from passage
+where tenant = %(tenant)s;
+
+-- name: text_sizes
+-- The first passage of several items, and how many characters and bytes of text they have.
+with i as materialized (
+    select id, row << 20 as low, (row + 1) << 20 as high
+    from item
+    where tenant = %(tenant)s and id = any(array(select jsonb_array_elements_text(%(ids)s::jsonb)))
+)
+select i.id, i.low as first, sum(length(p.text)) as characters, sum(octet_length(p.text)) as bytes
+from i
+join passage p on p.tenant = %(tenant)s and p.id >= i.low and p.id < i.high
+group by 1, 2;
+
+-- name: count_blocks
+-- How many blocks these passages belong to, without those that are known (as `row << 20 | block`).
+select count(distinct item << 20 | block) as blocks
+from passage
+where tenant = %(tenant)s
+    and id = any(array(select jsonb_array_elements_text(%(refs)s::jsonb)::bigint))
+    and not (item << 20 | block) = any(array(select jsonb_array_elements_text(%(known)s::jsonb)::bigint));
+
+-- name: speakers
+-- The first 200 speakers by name, found by one step in the index for each.
+with recursive s (name) as (
+    select min(speaker)
+    from passage
+    where tenant = %(tenant)s and speaker is not null
+    union all
+    select (select min(p.speaker) from passage p where p.tenant = %(tenant)s and p.speaker > s.name)
+    from s
+    where s.name is not null
+)
+select name
+from s
+where name is not null
+limit 200;
+
+-- name: add_passage
+-- Add a passage.
+insert into passage (id, tenant, item, ordinal, block, text, at, speaker, locator, attributes)
+values (%(id)s, %(tenant)s, %(item)s, %(ordinal)s, %(block)s, %(text)s, %(at)s, %(speaker)s, %(locator)s,
+    %(attributes)s);
+
+-- name: delete_passage
+-- Remove a passage.
+delete from passage
+where tenant = %(tenant)s and id = %(id)s;
+
+-- name: all_tags
+-- Every tag of a tenant with the row of its item.
+select tag, item
+from tag
+where tenant = %(tenant)s;
+
+-- name: add_tag
+-- Give an item a tag.
+insert into tag (tenant, tag, item)
+values (%(tenant)s, %(tag)s, %(item)s);
+
+-- name: delete_tag
+-- Take a tag from an item.
+delete from tag
+where tenant = %(tenant)s and tag = %(tag)s and item = %(item)s;
+
+-- name: all_sketches
+-- Every sketch mark of a tenant with the row of its item.
+select mark, item
+from sketch
+where tenant = %(tenant)s;
+
+-- name: add_sketch
+-- Add a mark of an item's first passage.
+insert into sketch (tenant, mark, item)
+values (%(tenant)s, %(mark)s, %(item)s);
+
+-- name: delete_sketch
+-- Remove a mark.
+delete from sketch
+where tenant = %(tenant)s and mark = %(mark)s and item = %(item)s;
+
+-- name: items_like
+-- The items that share a sketch mark, and have so many passages (0 means any number).
+select i.id
+from sketch s
+join item i on i.tenant = s.tenant and i.row = s.item
+where s.tenant = %(tenant)s
+    and s.mark = any(array(select jsonb_array_elements_text(%(marks)s::jsonb)::bigint))
+    and (i.passages = %(passages)s or %(passages)s = 0) /* filters */
+limit 20;
+
+-- ======== Links ========
+
+-- name: link_by_id
+-- One link by its id.
+select id, source, target, type, strength, attributes, version, seq, created_at, updated_at
+from link
+where tenant = %(tenant)s and id = %(id)s;
+
+-- name: link_between
+-- The link of a type from one item to another.
+select id, source, target, type, strength, attributes, version, seq, created_at, updated_at
+from link
+where tenant = %(tenant)s and source = %(source)s and target = %(target)s and type = %(type)s;
+
+-- name: all_links
+-- Every link of a tenant.
+select id, source, target, type, strength, attributes, version, seq, created_at, updated_at
+from link
+where tenant = %(tenant)s
+order by id;
+
+-- name: links_from
+-- The links that start at these items.
+select id, source, target, type, strength, attributes, version, seq, created_at, updated_at
+from link
+where tenant = %(tenant)s and source = any(array(select jsonb_array_elements_text(%(ids)s::jsonb)));
+
+-- name: links_to
+-- The links that end at these items.
+select id, source, target, type, strength, attributes, version, seq, created_at, updated_at
+from link
+where tenant = %(tenant)s and target = any(array(select jsonb_array_elements_text(%(ids)s::jsonb)));
+
+-- name: steps_forward
+-- The steps along links that start at these items, with the title of the other end.
+select l.source as start, l.target as "end", l.type as link_type, i.title as end_title
+from link l
+join item i on i.tenant = l.tenant and i.id = l.target
+where l.tenant = %(tenant)s
+    and l.source = any(array(select jsonb_array_elements_text(%(frontier)s::jsonb)))
+    and (%(types)s = '[]' or l.type = any(array(select jsonb_array_elements_text(%(types)s::jsonb)))) /* filters */;
+
+-- name: steps_back
+-- The steps along links that end at these items, with the title of the other end.
+select l.target as start, l.source as "end", l.type as link_type, i.title as end_title
+from link l
+join item i on i.tenant = l.tenant and i.id = l.source
+where l.tenant = %(tenant)s
+    and l.target = any(array(select jsonb_array_elements_text(%(frontier)s::jsonb)))
+    and (%(types)s = '[]' or l.type = any(array(select jsonb_array_elements_text(%(types)s::jsonb)))) /* filters */;
+
+-- name: put_link
+-- Add a link, or replace the one with this id.
+insert into link (tenant, id, source, target, type, strength, attributes, version, seq, created_at, updated_at)
+values (%(tenant)s, %(id)s, %(source)s, %(target)s, %(type)s, %(strength)s, %(attributes)s, %(version)s,
+    %(seq)s, %(created_at)s, %(updated_at)s)
+on conflict (tenant, id) do update
+set source = excluded.source,
+    target = excluded.target,
+    type = excluded.type,
+    strength = excluded.strength,
+    attributes = excluded.attributes,
+    version = excluded.version,
+    seq = excluded.seq,
+    created_at = excluded.created_at,
+    updated_at = excluded.updated_at;
+
+-- name: delete_link
+-- Remove a link.
+delete from link
+where tenant = %(tenant)s and id = %(id)s;
+
+-- ======== How often items were read ========
+
+-- name: accesses
+-- How often and when last these items were read.
+select item, count, last
+from access
+where tenant = %(tenant)s and item = any(array(select jsonb_array_elements_text(%(ids)s::jsonb)));
+
+-- name: add_access
+-- Add reads of an item, if it still exists.
+insert into access (tenant, item, count, last)
+select %(tenant)s, %(item)s, %(count)s, %(last)s
+where exists (select 1 from item where tenant = %(tenant)s and id = %(item)s)
+on conflict (tenant, item) do update
+set count = access.count + excluded.count,
+    last = case when excluded.last > access.last then excluded.last else access.last end;
+
+-- name: copy_access_to_item
+-- The count stands in `item` too, so that a list can be in that order.
+update item
+set (reads, last_read) = (select count, last from access where tenant = %(tenant)s and item = %(item)s)
+where tenant = %(tenant)s and id = %(item)s;
+
+-- name: copy_all_accesses_to_items
+-- The same for every item of every tenant, after a rebuild.
+update item
+set reads = a.count, last_read = a.last
+from access a
+where a.tenant = item.tenant and a.item = item.id;
+
+-- name: delete_access
+-- Forget how often an item was read.
+delete from access
+where tenant = %(tenant)s and item = %(item)s;
+
+-- ======== Text index ========
+
+-- name: add_posting
+-- Put a passage into the text index.
+insert into posting (tenant, id, length, terms)
+values (%(tenant)s, %(id)s, %(length)s, %(terms)s::tsvector);
+
+-- name: delete_posting
+-- Take a passage out of the text index.
+delete from posting
+where tenant = %(tenant)s and id = %(id)s;
+
+-- name: posting_refs
+-- The passages that the text index has.
+select id as ref
+from posting
+where tenant = %(tenant)s;
+
+-- name: stale_postings
+-- Which of these passages the text index lacks or holds otherwise.
+select w.ref
+from jsonb_to_recordset(%(wanted)s::jsonb) as w (ref bigint, terms text, length integer)
+left join posting p on p.tenant = %(tenant)s and p.id = w.ref
+where p.id is null or p.terms <> w.terms::tsvector or p.length <> w.length;
+
+-- name: add_term_counts
+-- Add to the counts of passages per term.
+insert into term (tenant, term, passages)
+select %(tenant)s, key, value::bigint
+from jsonb_each_text(%(counts)s::jsonb)
+order by key
+on conflict (tenant, term) do update
+set passages = term.passages + excluded.passages;
+
+-- name: delete_unused_terms
+-- Remove those of these terms that no passage contains any more.
+delete from term
+where tenant = %(tenant)s
+    and passages <= 0
+    and term = any(array(select jsonb_object_keys(%(counts)s::jsonb)));
+
+-- name: wrong_term_counts
+-- Some terms whose count differs from the text index.
+select coalesce(t.term, c.term) as term
+from (
+    select term, passages
+    from term
+    where tenant = %(tenant)s
+) t
+full join (
+    select lexeme as term, count(*) as passages
+    from posting p, unnest(p.terms) u
+    where p.tenant = %(tenant)s and u.weights[1] <> 'C'
+    group by 1
+) c on c.term = t.term
+where t.passages is distinct from c.passages
+limit 5;
+
+-- name: term_frequencies
+-- How many passages contain each of these terms.
+select term, passages
+from term
+where tenant = %(tenant)s and term = any(array(select jsonb_array_elements_text(%(terms)s::jsonb)));
+
+-- name: search_text
+-- The best passages for a text query. Inside `is true` the condition is a look into a hash table, if that fits
+-- work_mem; a join would be planned for too few rows.
+select m.id as ref, m.score
+from matching(nullif(%(match)s, '')::tsquery, array(select jsonb_array_elements_text(%(words)s::jsonb))) m
+where (m.id >> 20 in (select i.row from item i where i.tenant = %(tenant)s /* filters */)) is true
+order by m.score desc, m.id
+limit %(limit)s;
+
+-- name: search_text_passages
+-- The same with a filter on the passages themselves.
+select m.id as ref, m.score
+from matching(nullif(%(match)s, '')::tsquery, array(select jsonb_array_elements_text(%(words)s::jsonb))) m
+where (
+    m.id in (
+        select p.id
+        from passage p
+        join item i on i.tenant = p.tenant and i.row = p.item
+        where p.tenant = %(tenant)s /* filters */
+    )
+) is true
+order by m.score desc, m.id
+limit %(limit)s;
+
+-- name: search_text_everything
+-- The same for a caller who sees the whole tenant, without a filter: only forgotten items are left out.
+select m.id as ref, m.score
+from matching(nullif(%(match)s, '')::tsquery, array(select jsonb_array_elements_text(%(words)s::jsonb))) m
+where (m.id >> 20 not in (select i.row from item i where i.tenant = %(tenant)s and i.forgotten <> 0)) is true
+order by m.score desc, m.id
+limit %(limit)s;
+
+-- ======== Vectors ========
+
+-- name: count_vectors_by_model
+-- How many vectors of each model there are.
+select model, count(*) as vectors
+from embedding
+where passage > 0
+group by 1;
+
+-- name: vector_digests
+-- The digests of the texts that the vectors of an item were made from.
+select passage as ref, digest
+from embedding
+where tenant = %(tenant)s
+    and model = %(model)s
+    and passage >= %(item)s::bigint << 20
+    and passage < (%(item)s::bigint + 1) << 20;
+
+-- name: vector_by_digest
+-- The vector that the same text got before.
+select v::text as v
+from embedding
+where tenant = %(tenant)s and digest = %(digest)s and model = %(model)s
+limit 1;
+
+-- name: add_vector
+-- Give a passage a vector, if the passage still exists.
+insert into embedding (tenant, passage, model, digest, v)
+select %(tenant)s, %(passage)s, %(model)s, %(digest)s, %(v)s::halfvec
+where exists (select 1 from passage where tenant = %(tenant)s and id = %(passage)s);
+
+-- name: delete_vectors_of_passage
+-- Remove the vectors of a passage.
+delete from embedding
+where tenant = %(tenant)s and passage = %(passage)s;
+
+-- name: delete_vector
+-- Remove the vector of a passage and model.
+delete from embedding
+where tenant = %(tenant)s and passage = %(passage)s and model = %(model)s;
+
+-- name: delete_vectors_of_other_models
+-- Remove the vectors of every model but this one.
+delete from embedding
+where model <> %(model)s;
+
+-- name: queue_missing_vectors
+-- Queue every item that has no vector of this model.
+insert into outbox (tenant, seq, consumer, stream, status, due)
+select tenant,
+    (select max(seq) from event e where e.tenant = i.tenant and e.stream = i.id),
+    'embed', id, 'pending', %(now)s
+from item i
+where (tenant, row) not in (select tenant, passage >> 20 from embedding where model = %(model)s)
+on conflict do nothing;
+
+-- name: nearest
+-- The nearest vectors by an exact scan. `384 /* dimension */` is replaced by the dimension of the model.
+select ref, 1 - distance as cosine
+from (
+    select m.ref, m.v <=> %(query)s::halfvec(384 /* dimension */) as distance
+    from (select passage as ref, tenant, model, v from embedding) m
+    where m.tenant = %(tenant)s
+        and m.model = %(model)s
+        and (m.ref >> 20 in (select i.row from item i where i.tenant = %(tenant)s /* filters */)) is true
+    order by distance
+    limit %(limit)s
+) nearest;
+
+-- name: nearest_passages
+-- The same with a filter on the passages themselves.
+select ref, 1 - distance as cosine
+from (
+    select m.ref, m.v <=> %(query)s::halfvec(384 /* dimension */) as distance
+    from (select passage as ref, tenant, model, v from embedding) m
+    where m.tenant = %(tenant)s
+        and m.model = %(model)s
+        and (
+            m.ref in (
+                select p.id
+                from passage p
+                join item i on i.tenant = p.tenant and i.row = p.item
+                where p.tenant = %(tenant)s /* filters */
+            )
+        ) is true
+    order by distance
+    limit %(limit)s
+) nearest;
+
+-- name: nearest_by_index
+-- The same by the tenant's own index, if it has one; for a wide filter.
+select ref, 1 - distance as cosine
+from (
+    select m.ref, m.v::halfvec(384 /* dimension */) <=> %(query)s::halfvec(384 /* dimension */) as distance
+    from (select passage as ref, tenant, model, v from embedding) m
+    where m.tenant = %(tenant)s
+        and m.model = %(model)s
+        and (m.ref >> 20 in (select i.row from item i where i.tenant = %(tenant)s /* filters */)) is true
+    order by distance
+    limit %(limit)s
+) nearest;
+
+-- name: nearest_of_everything
+-- The same for a caller who sees the whole tenant, without a filter: only forgotten items are left out.
+select ref, 1 - distance as cosine
+from (
+    select m.ref, m.v::halfvec(384 /* dimension */) <=> %(query)s::halfvec(384 /* dimension */) as distance
+    from (select passage as ref, tenant, model, v from embedding) m
+    where m.tenant = %(tenant)s
+        and m.model = %(model)s
+        and (m.ref >> 20 not in (select i.row from item i where i.tenant = %(tenant)s and i.forgotten <> 0)) is true
+    order by distance
+    limit %(limit)s
+) nearest;
+
+-- name: avoid_sorting
+-- The planner guesses far too few rows behind row-level security to choose a tenant's own index by itself.
+set local enable_sort = off;
+
+-- name: cosines
+-- The cosine of each of these passages that has a vector.
+select passage as ref, 1 - (v <=> %(query)s::halfvec) as cosine
+from embedding
+where tenant = %(tenant)s
+    and model = %(model)s
+    and passage = any(array(select jsonb_array_elements_text(%(refs)s::jsonb)::bigint));
+
+-- name: first_vectors
+-- The vectors of the first passages of items.
+select v.passage as ref, v.v
+from item i
+join embedding v on v.tenant = i.tenant and v.passage = i.row << 20 and v.model = %(model)s
+where i.tenant = %(tenant)s /* filters */;
+
+-- name: large_tenants
+-- The tenants with at least so many passages, and the partition that holds their vectors.
+select h.tenant, v.tableoid::regclass::text as partition
+from head h
+cross join lateral (
+    select tableoid
+    from embedding
+    where tenant = h.tenant and model = %(model)s
+    limit 1
+) v
+where h.passages >= %(least)s;
+
+-- name: own_index_is_valid
+-- Whether a tenant's own index is complete. A build that broke off leaves one that is not.
+select indisvalid as valid
+from pg_index
+where indexrelid = to_regclass(%(name)s::text);
+
+-- name: drop_own_index
+-- Remove a tenant's own index. `own_index` is replaced by its name.
+drop index concurrently if exists own_index;
+
+-- name: create_own_index
+-- Build a tenant's own index while it goes on writing. `own_index`, `embedding_0` and the dimension are replaced.
+create index concurrently own_index
+    on embedding_0
+    using hnsw ((v::halfvec(384 /* dimension */)) halfvec_cosine_ops)
+    where tenant = %(tenant)s and model = %(model)s;
+
+
+-- ======== Outbox ========
+
+-- name: outbox_tenants
+-- The tenants that have work for a consumer, in any order, found by one step in the index for each.
+with recursive w (tenant) as (
+    select min(tenant)
+    from outbox
+    where consumer = %(consumer)s
+    union all
+    select (select min(o.tenant) from outbox o where o.consumer = %(consumer)s and o.tenant > w.tenant)
+    from w
+    where w.tenant is not null
+)
+select tenant
+from w
+where tenant is not null
+order by random();
+
+-- name: due_jobs
+-- The jobs of a tenant that are due, newest first.
+select seq, stream, attempts
+from outbox
+where tenant = %(tenant)s
+    and consumer = %(consumer)s
+    and status <> 'failed'
+    and due <= %(now)s
+    and not exists (select 1 from head where tenant = %(tenant)s and frozen)
+order by seq desc
+limit %(limit)s
+for update skip locked;
+
+-- name: put_job
+-- Add a job, or replace the one of the same event and consumer.
+insert into outbox (tenant, seq, consumer, stream, attempts, status, due, error)
+values (%(tenant)s, %(seq)s, %(consumer)s, %(stream)s, %(attempts)s, %(status)s, %(due)s, null)
+on conflict (tenant, consumer, seq) do update
+set stream = excluded.stream,
+    attempts = excluded.attempts,
+    status = excluded.status,
+    due = excluded.due,
+    error = excluded.error;
+
+-- name: postpone_job
+-- Put a failed job back, or give it up.
+update outbox
+set status = %(status)s, due = %(due)s, error = %(error)s
+where tenant = %(tenant)s and seq = %(seq)s and consumer = %(consumer)s;
+
+-- name: delete_job
+-- Remove a job that is done.
+delete from outbox
+where tenant = %(tenant)s and seq = %(seq)s and consumer = %(consumer)s;
+
+-- name: delete_jobs_of_stream
+-- Remove the jobs of something that was erased.
+delete from outbox
+where tenant = %(tenant)s and stream = %(stream)s;
+
+-- name: count_done_job
+-- Count a job that is done.
+insert into outbox_done (tenant, consumer, count)
+values (%(tenant)s, %(consumer)s, 1)
+on conflict (tenant, consumer) do update
+set count = outbox_done.count + 1;
+
+-- name: retry_failed_jobs
+-- Make the jobs that were given up due again.
+update outbox
+set status = 'pending', attempts = 0, due = %(now)s
+where consumer = %(consumer)s and status = 'failed';
+
+-- name: count_waiting
+-- How many jobs of a tenant wait, counted up to a limit.
+select count(*) as jobs
+from (select 1 from outbox where tenant = %(tenant)s and consumer = %(consumer)s limit %(limit)s) w;
+
+-- name: count_waiting_of_all
+-- How many jobs of all tenants wait, counted up to a limit.
+select count(*) as jobs
+from (select 1 from outbox where consumer = %(consumer)s limit %(limit)s) w;
+
+-- name: outbox_errors
+-- Why jobs were given up, newest first.
+select tenant, stream, consumer, attempts, error
+from outbox
+where status = 'failed'
+order by due desc
+limit 20;
+
+-- name: outbox_counts
+-- How many jobs are pending, failed and done, of one tenant or of all (null).
+select consumer, case status when 'failed' then 'failed' else 'pending' end as status, count(*) as jobs
+from outbox
+where %(tenant)s::text is null or tenant = %(tenant)s
+group by 1, 2
+union all
+select consumer, 'processed', sum(count)
+from outbox_done
+where %(tenant)s::text is null or tenant = %(tenant)s
+group by 1;
+
+-- ======== Records and client keys ========
+
+-- name: records
+-- Everything that a tenant keeps beside its items.
+select name, value
+from setting
+where tenant = %(tenant)s
+order by name;
+
+-- name: database_id
+-- The random id of this database.
+select value
+from setting
+where tenant = '' and name = 'database';
+
+-- name: put_record
+-- Keep a value under a name.
+insert into setting (tenant, name, value)
+values (%(tenant)s, %(name)s, %(value)s)
+on conflict (tenant, name) do update
+set value = excluded.value;
+
+-- name: client_keys
+-- Every client key, oldest first.
+select id, digest, name, tenant, "user", scopes, created_at, expires_at, last_used, revoked
+from client_key
+order by created_at, id;
+
+-- name: client_key_by_digest
+-- The client key with this SHA-256 digest.
+select id, digest, name, tenant, "user", scopes, created_at, expires_at, last_used, revoked
+from client_key
+where digest = %(digest)s;
+
+-- name: client_key_by_id
+-- The client key with this id.
+select id, digest, name, tenant, "user", scopes, created_at, expires_at, last_used, revoked
+from client_key
+where id = %(id)s;
+
+-- name: add_client_key
+-- Add a client key.
+insert into client_key (id, digest, name, tenant, "user", scopes, created_at, expires_at, last_used, revoked)
+values (%(id)s, %(digest)s, %(name)s, %(tenant)s, %(user)s, %(scopes)s, %(created_at)s, %(expires_at)s,
+    %(last_used)s, %(revoked)s);
+
+-- name: revoke_client_key
+-- Stop letting a client in.
+update client_key
+set revoked = 1
+where id = %(id)s;
+
+-- name: note_client_key_use
+-- Note when a key was last used.
+update client_key
+set last_used = %(last_used)s
+where id = %(id)s;
+
+-- ======== Rebuilding the rows from the log ========
+
+-- name: delete_all_items
+-- Remove the items of all tenants.
+delete from item;
+
+-- name: delete_all_tags
+-- Remove the tags of all tenants.
+delete from tag;
+
+-- name: delete_all_sketches
+-- Remove the sketches of all tenants.
+delete from sketch;
+
+-- name: delete_all_passages
+-- Remove the passages of all tenants.
+delete from passage;
+
+-- name: delete_all_links
+-- Remove the links of all tenants.
+delete from link;
+
+-- name: delete_all_embed_jobs
+-- Remove the embedding jobs of all tenants; the rebuild queues them again.
+delete from outbox
+where consumer = 'embed';
+
+-- name: reset_heads
+-- Set every tenant's head to the end of its log, with totals of zero.
+insert into head (tenant, seq, at)
+select tenant, max(seq), max(at)
+from event
+where true
+group by tenant
+order by min(at)
+on conflict (tenant) do update
+set seq = excluded.seq, at = excluded.at, passages = 0, terms = 0;
+
+-- name: delete_all_postings
+-- Empty the text index.
+delete from posting;
+
+-- name: delete_all_terms
+-- Remove the counts of passages per term.
+delete from term;
+
+-- ======== Moving tenants between databases ========
+
+-- name: lock_tenant_move
+-- Let one process move a tenant at a time; false if another one does so now.
+select pg_try_advisory_xact_lock(723654819, hashtext(%(tenant)s)) as locked;
+
+-- name: homes
+-- Which database each tenant lives in, if not in this one.
+select tenant, url
+from home;
+
+-- name: put_home
+-- Note that a tenant lives in another database.
+insert into home (tenant, url)
+values (%(tenant)s, %(url)s)
+on conflict (tenant) do update
+set url = excluded.url;
+
+-- name: delete_home
+-- Note that a tenant lives in this database.
+delete from home
+where tenant = %(tenant)s;
+
+-- name: is_frozen
+-- Whether the writes of a tenant are refused here.
+select frozen
+from head
+where tenant = %(tenant)s;
+
+-- name: set_frozen
+-- Refuse the writes of a tenant here, or let them in again.
+update head
+set frozen = %(frozen)s
+where tenant = %(tenant)s;
+
+-- name: clear_head
+-- The head of a tenant that was purged here: it keeps its number, and is still frozen.
+update head
+set seq = 0, passages = 0, terms = 0, at = ''
+where tenant = %(tenant)s;
+
+-- name: purge_event
+-- Remove a tenant that has moved away from the table event.
+delete from event
+where tenant = %(tenant)s;
+
+-- name: purge_item
+-- Remove a tenant that has moved away from the table item.
+delete from item
+where tenant = %(tenant)s;
+
+-- name: purge_tag
+-- Remove a tenant that has moved away from the table tag.
+delete from tag
+where tenant = %(tenant)s;
+
+-- name: purge_passage
+-- Remove a tenant that has moved away from the table passage.
+delete from passage
+where tenant = %(tenant)s;
+
+-- name: purge_posting
+-- Remove a tenant that has moved away from the table posting.
+delete from posting
+where tenant = %(tenant)s;
+
+-- name: purge_term
+-- Remove a tenant that has moved away from the table term.
+delete from term
+where tenant = %(tenant)s;
+
+-- name: purge_sketch
+-- Remove a tenant that has moved away from the table sketch.
+delete from sketch
+where tenant = %(tenant)s;
+
+-- name: purge_link
+-- Remove a tenant that has moved away from the table link.
+delete from link
+where tenant = %(tenant)s;
+
+-- name: purge_embedding
+-- Remove a tenant that has moved away from the table embedding.
+delete from embedding
+where tenant = %(tenant)s;
+
+-- name: purge_outbox
+-- Remove a tenant that has moved away from the table outbox.
+delete from outbox
+where tenant = %(tenant)s;
+
+-- name: purge_outbox_done
+-- Remove a tenant that has moved away from the table outbox_done.
+delete from outbox_done
+where tenant = %(tenant)s;
+
+-- name: purge_access
+-- Remove a tenant that has moved away from the table access.
+delete from access
+where tenant = %(tenant)s;
+
+-- name: purge_setting
+-- Remove a tenant that has moved away from the table setting.
+delete from setting
+where tenant = %(tenant)s;

@@ -1,254 +1,588 @@
-"""Reading from one PostgreSQL connection; the database scans vectors exactly, or by the tenant's own index."""
+"""Reads from PostgreSQL inside one transaction; see the ports in memolith/ports for what each answers."""
 
-import hashlib
-import itertools
 import json
-import re
-from array import array
-from collections.abc import Callable, Collection, Iterator
-from contextlib import AbstractContextManager
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
-from operator import itemgetter
-from struct import unpack
-from typing import Any, NamedTuple
 
-import psycopg
-from psycopg import sql
-
-from memolith.domain.attributes import Json
 from memolith.domain.callers import Caller
-from memolith.domain.passages import PassageRef
+from memolith.domain.chunking import embedded
+from memolith.domain.clock import iso
+from memolith.domain.events import Event
+from memolith.domain.items import Item, Page
+from memolith.domain.links import Direction, Link
+from memolith.domain.passages import Passage, PassageRef, item_row_of, passage_ref
 from memolith.domain.queries import Filter
-from memolith.ports.embedder import Embedder
-from memolith.ports.text_index import Candidate
-from memolith.ports.vectors import Vectors
-from memolith.storage.queries import TO_SQLITE, Parameter, Parameters, Queries, Row, about_passages
-from memolith.storage.reader import SqlReader, Strings
+from memolith.engine.validation import storable
+from memolith.errors import InvalidInput
+from memolith.ports.client_keys import ClientKey
+from memolith.ports.event_log import NO_LIMIT
+from memolith.ports.items import ConceptCount, FolderCount, TextSize
+from memolith.ports.links import Step
+from memolith.ports.text_index import Candidate, Statistics
+from memolith.ports.vector_rows import EmbeddingInput
+from memolith.storage.index_check import ExpectedIndex, Mark
+from memolith.storage.paging import page_window
+from memolith.storage.postgres.filters import SORTS, FilterSql, filter_sql, sort_keys
+from memolith.storage.postgres.postings import posting_columns
+from memolith.storage.postgres.statements import (
+    QUERIES,
+    ROWS_PER_PORTION,
+    Connection,
+    Statements,
+)
+from memolith.storage.rows import (
+    MAX_SQL_INTEGER,
+    Head,
+    Parameter,
+    Row,
+    client_key_from_row,
+    event_from_row,
+    head_from_row,
+    item_from_row,
+    link_from_row,
+    passage_from_row,
+)
+from memolith.storage.sql_files import FILTERS_MARK
+from memolith.storage.tenant_facts import Fact, TenantFacts
+from memolith.storage.terms import IndexedText, own, sketch
+from memolith.storage.text_scope import (
+    most_items_worth_narrowing,
+    scope_groups,
+    visibility_tokens,
+)
 
-Connection = psycopg.Connection[Row]
-STREAMED = ("all_items", "all_links", "events_after", "passages_all")
-BATCH, LARGE = 2000, 10_000
-# Where each column of the text index begins among the positions of a tsvector, which end at 16383.
-STARTS = {"A": 1, "B": 9001, "C": 15001}
-_ELEMENTS = r"jsonb_array_elements_text(cast(:\1 as jsonb))"
-_names = itertools.count()
+COUNTED_BY = ("kind", "status", "namespace", "project", "tag")
+MAX_KNOWN_FREQUENCIES = 2000
+"""How many term frequencies of a tenant are kept."""
+
+ORDER_MARK = "i.seq desc /* order */"
+DEFAULT_FOLDER = "/"
+DEFAULT_IMPORTANCE = 5
+LINK_STATEMENTS = {
+    "outgoing": ("links_from",),
+    "incoming": ("links_to",),
+    "both": ("links_from", "links_to"),
+}
+STEP_STATEMENTS = {
+    "outgoing": ("steps_forward",),
+    "incoming": ("steps_back",),
+    "both": ("steps_forward", "steps_back"),
+}
 
 
-def _value(op: str, value: Json) -> Parameter:
-    many = value if isinstance(value, list | tuple) else [value]
-    if op == "glob":
-        return json.dumps("|".join(_pattern(str(one)) for one in many))
-    flat = [int(one) if isinstance(one, bool) else one for one in many]
-    return json.dumps(
-        flat if op == "in" else value if many is value else flat[0], ensure_ascii=False
-    )
+class PostgresReader(Statements):
+    """Reads of one tenant, or of all of them, that all see the same moment."""
 
+    def __init__(
+        self, db: Connection, tenant: str | None, facts: TenantFacts | None = None
+    ) -> None:
+        super().__init__(db)
+        self.tenant = tenant or ""
+        self.facts = facts or TenantFacts()
+        self._heads: dict[str, Head | None] = {}
 
-def _pattern(glob: str) -> str:
-    """The same as a regular expression."""
-    parts, kinds = re.findall(r"\*|\?|\[[\^!]?\]?[^\]]*\]|.", glob, re.S), {"*": ".*", "?": "."}
-    made = [
-        kinds.get(part)
-        or (re.sub(r"^\[!", "[^", part).replace("\\", "\\\\") if len(part) > 1 else re.escape(part))
-        for part in parts
-    ]
-    return f"^(?:{''.join(made)})$"
+    # Event log
 
+    def database(self) -> str:
+        row = self.row("database_id")
+        return row.value if row else ""
 
-def _placeholders(text: str) -> str:
-    text = TO_SQLITE.sub("", text)
-    text = re.sub(r"in each\(:([\w{}]+)\)", rf"= any(array(select value from {_ELEMENTS}))", text)
-    text = re.sub(
-        r"in numbers\(:(\w+)\)",
-        rf"= any(array(select cast(value as bigint) from {_ELEMENTS}))",
-        text,
-    )
-    return re.sub(r"(?<![:\w]):(\w+(?:\{n\})?)", r"%(\1)s", text.replace("%", "%%"))
+    def tenants(self) -> list[str]:
+        return [row.tenant for row in self.rows("tenants")]
 
+    def head(self, tenant: str) -> Head | None:
+        """Where the log of a tenant stands, read once per transaction."""
+        if tenant not in self._heads:
+            row = self.row("head", tenant=tenant)
+            self._heads[tenant] = head_from_row(row) if row else None
+        return self._heads[tenant]
 
-QUERIES = Queries("postgres/queries.sql", str, _value, _placeholders)
+    def last_seq(self, tenant: str) -> int:
+        head = self.head(tenant)
+        return head.seq if head else 0
 
+    def event_by_seq(self, tenant: str, seq: int) -> Event | None:
+        if abs(seq) >= MAX_SQL_INTEGER or not storable(tenant):
+            return None
+        row = self.row("event_by_seq", tenant=tenant, seq=seq)
+        return event_from_row(row) if row else None
 
-class PostgresReader(SqlReader):
-    """Reads from PostgreSQL, as one tenant."""
+    def event_by_key(self, tenant: str, actor: str, key: str) -> Event | None:
+        if not _storable(tenant, actor, key):
+            return None
+        row = self.row("event_by_key", tenant=tenant, actor=actor, key=key)
+        return event_from_row(row) if row else None
 
-    db: Connection
-    queries = QUERIES
+    def events(self, tenant: str, stream: str) -> list[Event]:
+        if not storable(stream):
+            return []
+        return [
+            event_from_row(row)
+            for row in self.rows("events_of_stream", tenant=tenant, stream=stream)
+        ]
 
-    def run(self, sql: str, values: Parameters, prepare: bool | None = False) -> Iterator[Row]:
-        """The rows of a statement, planned for these values: what suits one tenant may be wrong for another."""
-        return iter(
-            self.db.execute(
-                sql, {"tenant": self.tenant, **values}, prepare=prepare, binary=True
-            ).fetchall()
-        )
+    def events_after(self, tenant: str, seq: int, limit: int = NO_LIMIT) -> Iterator[Event]:
+        return map(event_from_row, self.stream("events_after", tenant=tenant, seq=seq, limit=limit))
 
-    def rows(self, name: str, /, **values: Parameter) -> Iterator[Row]:
-        """The rows of a named statement; those of a whole tenant come in portions."""
-        if name not in STREAMED:
-            # A newer server may add a column, after which a prepared `select *` would fail for good.
-            return self.run(
-                self.queries[name], values, False if "*" in self.queries[name] else None
+    def streams(self, tenant: str, after: str = "") -> list[str]:
+        found = self.rows("streams_after", tenant=tenant, after=after)
+        return sorted(row.stream for row in found)
+
+    # Items
+
+    def item(self, tenant: str, id: str) -> Item | None:
+        row = self._item_row(tenant, id)
+        return item_from_row(row) if row else None
+
+    def _item_row(self, tenant: str, id: str) -> Row | None:
+        if not _storable(tenant, id):
+            return None
+        return self.row("item", tenant=tenant, id=id)
+
+    def items(self, tenant: str, ids: Collection[str]) -> dict[str, Item]:
+        found = self.rows("items", tenant=tenant, ids=_storable_ids(ids))
+        return {row.id: item_from_row(row) for row in found}
+
+    def all_items(self, tenant: str) -> Iterator[Item]:
+        return map(item_from_row, self.stream("all_items", tenant=tenant))
+
+    def items_titled(self, tenant: str, kind: str, title: str) -> list[Item]:
+        found = self.rows("items_titled", tenant=tenant, kind=kind, title=title)
+        return [item_from_row(row) for row in found]
+
+    def items_like(self, caller: Caller, first: str, passages: int, chosen: Filter) -> set[str]:
+        # The first mark is that of the whole text; similar texts share one of the others.
+        same, *similar = sketch(first)
+        found: set[str] = set()
+        for marks, count in (([same], passages), (similar, 0)):
+            rows = self.filtered(
+                "items_like", caller, chosen, marks=json.dumps(marks), passages=count
             )
-        cursor = self.db.cursor(f"rows_{next(_names)}")
-        cursor.itersize = BATCH
-        return iter(cursor.execute(self.queries[name], values))
+            found.update(row.id for row in rows)
+        return found
 
-    def match(
-        self, words: Strings, phrases: Strings, every: bool, scopes: Collection[Strings]
-    ) -> str:
-        """The same as a tsquery, without what `matching` sees to itself: that one of the words is there."""
-        groups = [" <-> ".join(phrase.split()) for phrase in phrases] + [" & ".join(words)] * every
-        return " & ".join(
-            f"({group})" for group in [*groups, *(" | ".join(scope) for scope in scopes)] if group
+    def list_items(
+        self,
+        caller: Caller,
+        chosen: Filter,
+        sort: str = "created_at",
+        descending: bool = True,
+        limit: int = 20,
+        offset: int = 0,
+        counted: bool = True,
+    ) -> Page:
+        if sort not in SORTS:
+            raise InvalidInput(
+                f"Cannot sort by {sort!r}; use one of {', '.join(SORTS)}.", field="sort"
+            )
+        total = 0
+        if counted:
+            total = next(self.filtered("count_items", caller, chosen)).items
+        window = page_window(total, offset, limit)
+        way = "desc" if descending != window.from_end else "asc"
+        order = ", ".join(f"{key} {way}" for key in sort_keys(sort))
+        where = self.filter_sql(caller, chosen)
+        statement = QUERIES["list_items"].replace(ORDER_MARK, order)
+        found = self.run(
+            statement.replace(FILTERS_MARK, where.text),
+            {
+                **where.values,
+                "tenant": caller.tenant,
+                "limit": window.limit,
+                "offset": window.start,
+            },
+        )
+        items = tuple(map(item_from_row, found))
+        if window.from_end:
+            items = items[::-1]
+        return Page(items, total if counted else len(items))
+
+    def count_items_by(self, caller: Caller, chosen: Filter, by: str) -> dict[str, int]:
+        if by not in COUNTED_BY:
+            raise InvalidInput(
+                f"Cannot count by {by!r}; use one of {', '.join(COUNTED_BY)}.", field="by"
+            )
+        found = self.filtered(f"count_items_by_{by}", caller, chosen)
+        return {row.name: row.items for row in found}
+
+    def concept_tree(self, caller: Caller) -> list[ConceptCount]:
+        found = self.filtered("concept_tree", caller, Filter(forgotten=None))
+        return [
+            ConceptCount(row.area, row.topic, row.subtopic, int(row.live), int(row.events))
+            for row in found
+        ]
+
+    def folders(self, caller: Caller, chosen: Filter) -> list[FolderCount]:
+        return [
+            FolderCount(
+                folder=row.folder or DEFAULT_FOLDER,
+                importance=float(row.importance or DEFAULT_IMPORTANCE),
+                conversations=row.conversations,
+            )
+            for row in self.filtered("folders", caller, chosen)
+        ]
+
+    def accesses(self, tenant: str, ids: Collection[str]) -> dict[str, tuple[int, str]]:
+        found = self.rows("accesses", tenant=tenant, ids=json.dumps(list(ids)))
+        return {row.item: (row.count, row.last) for row in found}
+
+    # Passages
+
+    def passages(self, tenant: str, id: str) -> list[Passage]:
+        return self.passages_of(tenant, [id]).get(id, [])
+
+    def passages_of(self, tenant: str, ids: Collection[str]) -> dict[str, list[Passage]]:
+        found: dict[str, list[Passage]] = {id: [] for id in ids if storable(id)}
+        rows = self.rows("passages_of_items", tenant=tenant, ids=json.dumps(list(found)))
+        for row in rows:
+            found[row.item_id].append(passage_from_row(row, row.item_id))
+        return found
+
+    def passages_at(self, refs: Collection[PassageRef]) -> dict[PassageRef, tuple[Item, Passage]]:
+        found = self.rows("passages_at", tenant=self.tenant, refs=json.dumps(list(refs)))
+        items: dict[str, Item] = {}
+        passages: dict[PassageRef, tuple[Item, Passage]] = {}
+        for row in found:
+            item = items.get(row.id)
+            if item is None:
+                item = items[row.id] = item_from_row(row)
+            passages[row.ref] = (item, passage_from_row(row, item.id))
+        return passages
+
+    def text_sizes(self, tenant: str, ids: Collection[str]) -> dict[str, TextSize]:
+        found = self.rows("text_sizes", tenant=tenant, ids=_storable_ids(ids))
+        return {
+            row.id: TextSize(PassageRef(row.first), int(row.characters), int(row.bytes))
+            for row in found
+        }
+
+    def count_blocks(self, refs: Collection[PassageRef], but: Collection[tuple[int, int]]) -> int:
+        cut = self._lasting("cut_items", self.tenant, self._cut_items)
+        in_cut_items = [ref for ref in refs if item_row_of(ref) in cut]
+        # Elsewhere every block is one passage, whose ordinal is the number of the block.
+        known = {passage_ref(item_row, block) for item_row, block in but}
+        whole = {ref for ref in refs if item_row_of(ref) not in cut} - known
+        if not in_cut_items:
+            return len(whole)
+        row = self.row(
+            "count_blocks",
+            tenant=self.tenant,
+            refs=json.dumps(in_cut_items),
+            known=json.dumps(list(known)),
+        )
+        return len(whole) + (row.blocks if row else 0)
+
+    def _cut_items(self) -> set[int]:
+        return {row.row for row in self.rows("cut_items", tenant=self.tenant)}
+
+    def speakers(self, tenant: str) -> list[str]:
+        return self._lasting(
+            "speakers", tenant, lambda: [row.name for row in self.rows("speakers", tenant=tenant)]
         )
 
-    def best(
+    # Links
+
+    def link_by_id(self, tenant: str, id: str) -> Link | None:
+        if not _storable(tenant, id):
+            return None
+        row = self.row("link_by_id", tenant=tenant, id=id)
+        return link_from_row(row) if row else None
+
+    def link_between(self, tenant: str, source: str, target: str, type: str) -> Link | None:
+        if not _storable(tenant, source, target, type):
+            return None
+        row = self.row("link_between", tenant=tenant, source=source, target=target, type=type)
+        return link_from_row(row) if row else None
+
+    def link_streams(self, tenant: str, item: str) -> list[str]:
+        return [row.stream for row in self.rows("link_streams", tenant=tenant, item=item)]
+
+    def all_links(self, tenant: str) -> Iterator[Link]:
+        return map(link_from_row, self.stream("all_links", tenant=tenant))
+
+    def neighbours(
+        self, tenant: str, frontier: Collection[str], toward: Direction, types: Collection[str] = ()
+    ) -> list[Link]:
+        ids = json.dumps(list(frontier))
+        found: dict[str, Link] = {}
+        for name in LINK_STATEMENTS[toward]:
+            for row in self.rows(name, tenant=tenant, ids=ids):
+                if not types or row.type in types:
+                    found[row.id] = link_from_row(row)
+        return sorted(found.values(), key=lambda link: link.seq)
+
+    def steps(
+        self,
+        caller: Caller,
+        chosen: Filter,
+        frontier: Collection[str],
+        toward: Direction,
+        types: Collection[str] = (),
+    ) -> list[Step]:
+        steps: list[Step] = []
+        for name in STEP_STATEMENTS[toward]:
+            found = self.filtered(
+                name,
+                caller,
+                chosen,
+                frontier=json.dumps(list(frontier)),
+                types=json.dumps(list(types)),
+            )
+            steps += [Step(row.start, row.end, row.link_type, row.end_title) for row in found]
+        return steps
+
+    # Text index
+
+    def search_text(
+        self,
+        caller: Caller,
+        chosen: Filter,
+        terms: Sequence[str],
+        phrases: Sequence[Sequence[str]],
+        every: bool,
+        limit: int,
+    ) -> list[Candidate]:
+        head = self.head(caller.tenant)
+        if head is None or not (terms or phrases):
+            return []
+        words = [own(head.number, [term]) for term in terms]
+        match = match_expression(
+            words=words,
+            phrases=[own(head.number, phrase) for phrase in phrases],
+            every=every,
+            scopes=[own(head.number, group).split() for group in self._scopes(caller, chosen)],
+        )
+        if self.sees_everything(caller, chosen):
+            name = "search_text_everything"
+        elif chosen.looks_at_passages:
+            name = "search_text_passages"
+        else:
+            name = "search_text"
+        found = self.filtered(
+            name,
+            caller,
+            chosen,
+            True,
+            match=match,
+            words=json.dumps(words),
+            limit=limit,
+        )
+        return [(row.ref, row.score) for row in found]
+
+    def _scopes(self, caller: Caller, chosen: Filter) -> list[list[str]]:
+        """Groups of scope tokens that narrow a text search; a passage has one token of each."""
+        head = self.head(caller.tenant)
+        most = most_items_worth_narrowing(head.passages if head else 0)
+        scopes = []
+        for group in scope_groups(chosen):
+            statement = f"more_items_with_{group.field}"
+            is_common = any(
+                self.row(statement, tenant=caller.tenant, value=value, most=most) is not None
+                for value in group.values
+            )
+            if not is_common:
+                scopes.append(group.tokens)
+        if not self.sees_all(caller):
+            scopes.append(visibility_tokens(caller))
+        return scopes
+
+    def statistics(self, tenant: str, words: Collection[str]) -> Statistics:
+        head = self.head(tenant)
+        if head is None:
+            return Statistics(0, 0.0, {})
+        terms = {own(head.number, [word]): word for word in words}
+        # Counting a common word takes a walk along its whole list, so counts are kept.
+        counts: dict[str, int] = self.facts.get("frequencies", tenant, head, dict)
+        missing = [term for term in terms if term not in counts]
+        if missing:
+            if len(counts) >= MAX_KNOWN_FREQUENCIES:
+                counts = {}
+                missing = list(terms)
+            found = self.rows("term_frequencies", tenant=tenant, terms=json.dumps(missing))
+            counts = counts | dict.fromkeys(missing, 0) | {row.term: row.passages for row in found}
+            self.facts.put("frequencies", tenant, head, counts)
+        frequencies = {word: counts[term] for term, word in terms.items() if counts[term]}
+        mean_length = head.terms / head.passages if head.passages else 0.0
+        return Statistics(head.passages, mean_length, frequencies)
+
+    def index_differences(self, tenant: str) -> list[str]:
+        head = self.head(tenant)
+        if head is None:
+            return ["its head row is missing"]
+        items = {row.row: item_from_row(row) for row in self.stream("all_items", tenant=tenant)}
+        expected = ExpectedIndex(head, items, self.stream("all_passages", tenant=tenant))
+        log = self.row("log_bounds", tenant=tenant)
+        assert log is not None, "an aggregate has one row"
+        expected.compare_log(log.events, log.first, log.last)
+        tags = {Mark("tag", row.tag, row.item) for row in self.rows("all_tags", tenant=tenant)}
+        sketches = {
+            Mark("sketch", row.mark, row.item) for row in self.rows("all_sketches", tenant=tenant)
+        }
+        expected.compare_marks(tags | sketches)
+        stale = self._stale_postings(tenant, expected.texts)
+        posted = {row.ref for row in self.rows("posting_refs", tenant=tenant)}
+        expected.compare_text_index(stale, unknown=posted - expected.texts.keys())
+        for row in self.rows("wrong_term_counts", tenant=tenant):
+            expected.problems.append(f"text index counts the passages of term {row.term} wrongly")
+        expected.compare_totals()
+        return expected.problems
+
+    def _stale_postings(
+        self, tenant: str, texts: Mapping[PassageRef, IndexedText]
+    ) -> list[PassageRef]:
+        """The passages that the text index lacks or holds otherwise."""
+        wanted = [{"ref": ref, **posting_columns(text)} for ref, text in texts.items()]
+        stale: list[PassageRef] = []
+        for start in range(0, len(wanted), ROWS_PER_PORTION):
+            portion = json.dumps(wanted[start : start + ROWS_PER_PORTION])
+            found = self.rows("stale_postings", tenant=tenant, wanted=portion)
+            stale += [row.ref for row in found]
+        return stale
+
+    # Vectors
+
+    def vector_by_digest(self, tenant: str, digest: bytes, model: str) -> str | bytes | None:
+        row = self.row("vector_by_digest", tenant=tenant, digest=digest, model=model)
+        return row.v if row else None
+
+    def unembedded(self, tenant: str, stream: str, model: str) -> list[EmbeddingInput]:
+        item = self._item_row(tenant, stream)
+        if item is None:
+            return []
+        found = self.rows("vector_digests", tenant=tenant, item=item.row, model=model)
+        digests = {row.ref: row.digest for row in found}
+        inputs: list[EmbeddingInput] = []
+        block = -1
+        text_before = ""
+        for row in self.rows("passages_of_items", tenant=tenant, ids=json.dumps([stream])):
+            before = text_before if row.block == block else ""
+            text = embedded(item.title, row.speaker, row.text, before)
+            inputs.append(EmbeddingInput(row.ref, text, digests.get(row.ref)))
+            block = row.block
+            text_before = row.text
+        return inputs
+
+    def models(self) -> dict[str, int]:
+        return {row.model: row.vectors for row in self.rows("count_vectors_by_model")}
+
+    # Outbox
+
+    def outbox_counts(self, tenant: str | None = None) -> dict[tuple[str, str], int]:
+        found = self.rows("outbox_counts", tenant=tenant)
+        return {(row.consumer, row.status): int(row.jobs) for row in found}
+
+    def count_waiting(self, tenant: str | None, consumer: str, most: int = 1000) -> int:
+        if tenant:
+            row = self.row("count_waiting", tenant=tenant, consumer=consumer, limit=most)
+        else:
+            row = self.row("count_waiting_of_all", consumer=consumer, limit=most)
+        return row.jobs if row else 0
+
+    def outbox_errors(self) -> list[str]:
+        return [
+            f"{row.tenant}/{row.stream}: {row.consumer} failed {row.attempts} times: {row.error}"
+            for row in self.rows("outbox_errors")
+        ]
+
+    # Records and client keys
+
+    def records(self, tenant: str, folder: str = "") -> dict[str, str]:
+        return {
+            row.name.removeprefix(folder): row.value
+            for row in self.rows("records", tenant=tenant)
+            if row.name.startswith(folder)
+        }
+
+    def client_keys(self) -> list[ClientKey]:
+        return [client_key_from_row(row) for row in self.rows("client_keys")]
+
+    def client_key_by_digest(self, digest: str) -> ClientKey | None:
+        row = self.row("client_key_by_digest", digest=digest)
+        return client_key_from_row(row) if row else None
+
+    def client_key_by_id(self, id: str) -> ClientKey | None:
+        row = self.row("client_key_by_id", id=id)
+        return client_key_from_row(row) if row else None
+
+    # Filters and facts
+
+    def filtered(
         self,
         name: str,
         caller: Caller,
         chosen: Filter,
-        fill: dict[str, str],
-        limit: int,
+        on_passages: bool = False,
         /,
         **values: Parameter,
     ) -> Iterator[Row]:
-        """The best passages; the index of a large tenant serves who sees most of it, a narrow filter an exact scan."""
-        most = replace(chosen, kinds=(), statuses=(), tags_none=()) == Filter() and self.sees_all(
-            caller
-        )
-        kept = (
-            "all"
-            if most and chosen == Filter()
-            else "passage"
-            if about_passages(chosen)
-            else "item"
-        )
-        fill = {
-            "{kept}": self.queries[f"best_{kept}"],
-            "{v}": self.queries["best_indexed" if most else "best_exact"],
-            **fill,
-        }
-        return self.filtered(name, caller, chosen, "passage", fill, limit=limit, **values)
-
-    def stale(self, expected: dict[PassageRef, tuple[str, str, str]]) -> list[PassageRef]:
-        wanted = [{"ref": ref} | posting(*columns) for ref, columns in expected.items()]
-        found = [
-            ref
-            for start in range(0, len(wanted), BATCH)
-            for (ref,) in self.rows("stale", wanted=json.dumps(wanted[start : start + BATCH]))
-        ]
-        too_much = [PassageRef(-ref) for (ref,) in self.rows("postings") if ref not in expected]
-        return found + too_much + [PassageRef(-1) for _ in self.rows("terms_wrong")]
-
-
-def posting(body: str, extra: str, scope: str) -> dict[str, Any]:
-    """The text index of a passage: its terms as a tsvector, and how many there are without those of its scope."""
-    terms = " ".join(
-        f"{term}:{start + n}{weight}"
-        for (weight, start), column in zip(STARTS.items(), (body, extra, scope), strict=True)
-        for n, term in enumerate(column.split())
-    )
-    return {"terms": terms, "length": len(body.split()) + len(extra.split())}
-
-
-class PostgresVectors:
-    """Finds the nearest vectors of one model; the rows are those of the reader here, whose statements it knows."""
-
-    def __init__(self, model: str, dimension: int) -> None:
-        self.model, self.dimension = model, dimension
-
-    def nearest(
-        self,
-        rows: Any,
-        caller: Caller,
-        chosen: Filter,
-        query: bytes,
-        limit: int,
-        least: float = -1.0,
-    ) -> list[Candidate]:
-        """The best passages by cosine among those that pass the filter."""
-        if (rows.head(caller.tenant) or (0, 0, 0))[2] >= LARGE:
-            # Rows behind the fence are guessed far too few for the planner to choose the tenant's own index by itself;
-            # nothing that a search reads after this is sorted by the database.
-            rows.db.execute(QUERIES["unsorted"])
-        found = rows.best(
-            "nearest",
-            caller,
-            chosen,
-            {"{dimension}": str(self.dimension)},
-            limit,
-            model=self.model,
-            query=halved(query),
-        )
-        # The index gives them nearly in order.
-        best = sorted(found, key=itemgetter(1), reverse=True)
-        return [(ref, score) for ref, score in best if score >= least] if least > -1 else best
-
-    def cosines(
-        self, rows: Any, query: bytes, refs: Collection[PassageRef]
-    ) -> dict[PassageRef, float]:
-        """The cosine of each passage that has a vector."""
-        return dict(
-            rows.rows("cosines", model=self.model, query=halved(query), ids=json.dumps([*refs]))
+        """The rows of a statement, of what the caller may see and the filter keeps."""
+        where = self.filter_sql(caller, chosen, on_passages)
+        return self.run(
+            QUERIES[name].replace(FILTERS_MARK, where.text),
+            {**where.values, "tenant": caller.tenant, **values},
         )
 
-    def beginnings(
-        self, rows: Any, caller: Caller, chosen: Filter
-    ) -> list[tuple[PassageRef, bytes]]:
-        """The unit vectors of the first passages that pass the filter."""
-        form = f">4x{self.dimension}e"
-        return [
-            (ref, array("f", unpack(form, sent)).tobytes())
-            for ref, sent in rows.filtered("beginnings", caller, chosen, model=self.model)
-        ]
+    def filter_sql(self, caller: Caller, chosen: Filter, on_passages: bool = False) -> FilterSql:
+        now = None
+        if chosen.forgotten is False and self._anything_expires(caller.tenant):
+            now = iso(time.time_ns() // 1000)
+        return filter_sql(caller, chosen, on_passages, now)
+
+    def _anything_expires(self, tenant: str) -> bool:
+        return self._lasting(
+            "any_expiring_item",
+            tenant,
+            lambda: self.row("any_expiring_item", tenant=tenant) is not None,
+        )
+
+    def sees_all(self, caller: Caller) -> bool:
+        """Whether nothing of the tenant is hidden from the caller, as far as a quick look tells."""
+        if caller.admin:
+            return True
+        owners = self._lasting(
+            "owner_bounds",
+            caller.tenant,
+            lambda: self.row("owner_bounds", tenant=caller.tenant),
+        )
+        return owners is not None and owners.first == owners.last == caller.user
+
+    def sees_everything(self, caller: Caller, chosen: Filter) -> bool:
+        """Whether a search leaves out nothing but what is forgotten."""
+        return (
+            chosen == Filter()
+            and self.sees_all(caller)
+            and not self._anything_expires(caller.tenant)
+        )
+
+    def sees_most(self, caller: Caller, chosen: Filter) -> bool:
+        """Whether a search leaves out little, so that a tenant's own vector index serves it."""
+        narrowing = replace(chosen, kinds=(), statuses=(), tags_none=())
+        return narrowing == Filter() and self.sees_all(caller)
+
+    def _lasting(self, name: str, tenant: str, read: Callable[[], Fact]) -> Fact:
+        """A fact about a tenant that stays true until its next event."""
+        return self.facts.get(name, tenant, self.head(tenant), read)
 
 
-@lru_cache(64)
-def halved(vector: bytes) -> str:
-    """The vector as pgvector reads it."""
-    return "[" + ",".join(f"{part:.6g}" for part in array("f", vector)) + "]"
+def match_expression(
+    words: Collection[str], phrases: Collection[str], every: bool, scopes: Iterable[Collection[str]]
+) -> str:
+    """A tsquery: all phrases, every word if asked, and one token of each scope.
+
+    That any word is there, the function `matching` sees to itself.
+    """
+    groups = [" <-> ".join(phrase.split()) for phrase in phrases]
+    if every:
+        groups.append(" & ".join(words))
+    groups += [" | ".join(scope) for scope in scopes]
+    return " & ".join(f"({group})" for group in groups if group)
 
 
-class PostgresStage(NamedTuple):
-    """Searches in the database, and gives large tenants an index of their own."""
+def _storable(*texts: str) -> bool:
+    """Whether the database could hold all these texts; one that it cannot hold is in no row."""
+    return all(storable(text) for text in texts)
 
-    owning: Callable[[], AbstractContextManager[Connection]]
-    least: int
 
-    def vectors(self, embedder: Embedder) -> Vectors:
-        return PostgresVectors(embedder.id, embedder.dimension)
-
-    def row(self, vector: bytes) -> str:
-        return halved(vector)
-
-    def renew(self, embedder: Embedder, always: bool = False) -> bool:
-        """Build the index of each tenant that has grown past the bound, while it goes on writing."""
-        made = False
-        with self.owning() as db:
-            for tenant, table in list(
-                db.execute(QUERIES["large"], {"least": self.least, "model": embedder.id})
-            ):
-                mark = hashlib.blake2b(
-                    f"{tenant}:{embedder.id}".encode(), digest_size=12
-                ).hexdigest()
-                # A build that broke off leaves an index that is not valid, which is removed before the next try.
-                if next(
-                    iter(db.execute(QUERIES["own_index_state"], {"name": f"own_{mark}"})), None
-                ) == (True,):
-                    continue
-                names = {
-                    "name": sql.Identifier(f"own_{mark}"),
-                    "table": sql.Identifier(table),
-                    "tenant": tenant,
-                    "model": embedder.id,
-                    "dimension": embedder.dimension,
-                }
-                for name in ("own_index_drop", "own_index_make"):
-                    db.execute(sql.SQL(QUERIES[name]).format(**names))
-                made = True
-        return made
-
-    def drop(self, embedder: Embedder | None) -> None:
-        """Nothing: the vectors lie in the database alone."""
+def _storable_ids(ids: Iterable[str]) -> str:
+    return json.dumps([id for id in ids if storable(id)])

@@ -1,62 +1,985 @@
--- The statements of the SQLite store that are its own, by name.
+-- Every statement that the SQLite store runs, as it runs it.
+--
+-- You can paste any of them into the sqlite3 shell: set the parameters with `.parameter set :tenant "'local'"`,
+-- and start the shell with a recent SQLite (3.45 or newer).
+--
+-- A statement begins after the line `-- name: ...` and its comment, and ends with a semicolon.
+-- `/* filters */` marks where the conditions of a filter go (see filters.py); the statement is valid without them.
+-- Lists are passed as JSON arrays and read with json_each().
+--
+-- A passage reference is `item.row << 20 | passage.ordinal`, so `ref >> 20` is the row of the item, and
+-- `row << 20` is its first passage. See domain/passages.py.
 
--- statements: text_index
-posting_add: insert into passage_fts (rowid, body, extra, scope) values (:id, :body, :extra, :scope)
-posting_drop: insert into passage_fts (passage_fts, rowid, body, extra, scope)
-    values ('delete', :id, :body, :extra, :scope)
-empty_index: update embedding set passage = -id where passage > 0;
-    insert into passage_fts (passage_fts) values ('delete-all')
-tenants: select tenant from (select tenant, number from head where seq > 0
-    union select distinct tenant, null from event) group by tenant order by coalesce(max(number), 1e9), tenant
-instances: create virtual table if not exists temp.instance using fts5vocab (main, passage_fts, instance);
-    select term, doc, col, offset from temp.instance
-passage_ids: select id from passage
-frequencies: select term, doc from json_each(:terms) wanted cross join passage_terms on term = wanted.value
-search_text: select f.rowid, -f.rank as score from passage_fts f join item i on i.row = f.rowid >> 20
-    where f.passage_fts match :match and i.tenant = :tenant {filters} order by {rank} limit :limit
-search_text_passage: select f.rowid, -f.rank as score from passage_fts f join passage p on p.id = f.rowid
-    join item i on i.row = p.item where f.passage_fts match :match and i.tenant = :tenant {filters}
-    order by score desc limit :limit
 
--- statements: vector
-passing: select v.id, v.passage from embedding v cross join item i on i.row = v.passage >> 20
-    where v.id in each(:vectors) and i.tenant = :tenant and v.model = :model {filters}
-passing_passage: select v.id, v.passage from embedding v cross join passage p on p.id = v.passage cross join item i
-    on i.row = p.item where v.id in each(:vectors) and i.tenant = :tenant and v.model = :model {filters}
-vectors_of: select passage, v from embedding where model = :model and passage in each(:ids)
-items_passing: select i.row from item i where i.tenant = :tenant {filters} limit :limit
-items_tagged: select item from tag where tenant = :tenant and tag = :tag limit :limit
-slot_changes: select seq, vector, item from slot_change where seq > :seq order by seq
-slot_marks: select coalesce((select seq from sqlite_sequence where name = 'embedding'), 0), last,
-    coalesce((select min(seq) - 1 from slot_change), last)
-    from (select coalesce((select seq from sqlite_sequence where name = 'slot_change'), 0) as last)
-slots_prune: delete from embedding where passage < 0; delete from slot_change where seq <= :seq
-slots: select v.id, p.at, p.speaker, v.v, i.row, i.forgotten, i.tenant, i.kind, i.status, i.owner,
-    case i.audience when 'org' then 'o' when 'project' then 'p' || i.project else 'u' || i.owner end,
-    i.project, i.namespace from embedding v join passage p on p.id = v.passage join item i on i.row = p.item
-    where v.id > :after and v.id <= :upto and v.model = :model order by v.id
-slot_items: select i.row, i.forgotten, i.tenant, i.kind, i.status, i.owner,
-    case i.audience when 'org' then 'o' when 'project' then 'p' || i.project else 'u' || i.owner end,
-    i.project, i.namespace from item i where i.row in each(:rows)
-certainty: iif(json_extract(i.attributes, '$.certainty_source') = 'given',
-    json_extract(i.attributes, '$.certainty_score'),
-    round(json_extract(i.attributes, '$.certainty_score') * pow(0.5, max(0, julianday('now', 'start of day') - julianday(
-        substr(coalesce(json_extract(i.attributes, '$.reviewed_at'), i.created_at), 1, 10))) / 365), 2))
+-- ======== Schema ========
 
--- fragments: filter
-tags_all_passage: (select count(*) from tag t where t.tenant = :tenant and t.item = i.row
-    and t.tag in each(:tags_all)) = json_array_length(:tags_all)
-tags_any: exists (select 1 from tag t where t.tenant = :tenant and t.item = i.row and t.tag in each(:tags_any))
-tags_none: not exists (select 1 from tag t where t.tenant = :tenant and t.item = i.row and t.tag in each(:tags_none))
-title: instr(casefold(i.title), casefold(:title)) > 0
+-- name: table_names
+-- The tables, indexes and triggers that the file has.
+select name
+from sqlite_schema;
 
--- fragments: where
-ordered: json_extract(i.attributes, :name{n}) {op} :value{n}
-    and (typeof(json_extract(i.attributes, :name{n})) = 'text') = (typeof(:value{n}) = 'text')
-glob: exists (select 1 from json_each(:value{n}) where json_extract(i.attributes, :name{n}) glob value)
-in: json_extract(i.attributes, :name{n}) in (select value from json_each(:value{n}))
-under: (json_extract(i.attributes, :name{n}) = rtrim(:value{n}, '/') or substr(
-    json_extract(i.attributes, :name{n}), 1, length(rtrim(:value{n}, '/')) + 1) = rtrim(:value{n}, '/') || '/')
-has: json_type(i.attributes, :name{n}) = 'array' and exists (
-    select 1 from json_each(i.attributes, :name{n}) where value = :value{n})
-is_or_lacks: coalesce(json_extract(i.attributes, :name{n}), :value{n}) = :value{n}
+-- name: create_migration_table
+-- The list of migrations that were applied.
+create table if not exists migration (
+    number integer primary key,
+    name text not null,
+    checksum text not null,
+    oldest integer not null
+);
+
+-- name: applied_migrations
+-- The migrations that were applied. Very old files have no column `oldest`, hence the star.
+select *
+from migration;
+
+-- name: add_migration
+-- Note that a migration was applied.
+insert into migration (number, name, oldest, checksum)
+values (:number, :name, :oldest, :checksum);
+
+-- name: count_migration_tables
+-- Whether a file is one of memolith at all.
+select count(*) as tables
+from sqlite_schema
+where name = 'migration';
+
+-- name: touch_database_id
+-- A change that changes nothing. It makes other connections drop the pages they have cached.
+update setting
+set value = value
+where tenant = '' and name = 'database';
+
+
+-- ======== Tenants and the event log ========
+
+-- name: tenants
+-- Every tenant that has events, oldest first.
+select tenant
+from (
+    select tenant, number from head where seq > 0
+    union
+    select distinct tenant, null from event
+)
+group by tenant
+order by coalesce(max(number), 1e9), tenant;
+
+-- name: head
+-- Where the log of a tenant stands, and the totals that ranking needs.
+select number, seq, passages, terms, at
+from head
+where tenant = :tenant;
+
+-- name: head_for_writing
+-- The same, unless writes are refused.
+select number, seq, passages, terms, at
+from head
+where tenant = :tenant and not frozen;
+
+-- name: add_head
+-- The row of a new tenant.
+insert into head (tenant, seq)
+values (:tenant, 0)
+on conflict (tenant) do nothing;
+
+-- name: write_totals
+-- Where the log of a tenant stands after a write.
+update head
+set seq = :seq, passages = :passages, terms = :terms, at = :at
+where tenant = :tenant;
+
+-- name: event_by_seq
+-- One event by its sequence number.
+select tenant, seq, stream, version, type, data, actor, at, key
+from event
+where tenant = :tenant and seq = :seq;
+
+-- name: event_by_key
+-- The event that an actor wrote under an idempotency key.
+select tenant, seq, stream, version, type, data, actor, at, key
+from event
+where tenant = :tenant and actor = :actor and key = :key;
+
+-- name: events_of_stream
+-- The history of one item or link, oldest first.
+select tenant, seq, stream, version, type, data, actor, at, key
+from event indexed by event_stream
+where tenant = :tenant and stream = :stream
+order by version;
+
+-- name: events_after
+-- The log of a tenant from some point on.
+select tenant, seq, stream, version, type, data, actor, at, key
+from event
+where tenant = :tenant and seq > :seq
+order by seq
+limit :limit;
+
+-- name: streams_after
+-- The items and links that have an event later than some time.
+select distinct stream
+from event
+where tenant = :tenant and at > :after;
+
+-- name: log_bounds
+-- How many events a tenant has, and the first and last sequence number.
+select count(*) as events, coalesce(min(seq), 0) as first, coalesce(max(seq), 0) as last
+from event
+where tenant = :tenant;
+
+-- name: add_event
+-- Append an event.
+insert into event (tenant, seq, stream, version, type, data, actor, at, key)
+values (:tenant, :seq, :stream, :version, :type, :data, :actor, :at, :key);
+
+-- name: scrub_events
+-- Empty the events of something that was erased.
+update event
+set data = '{}', key = null
+where tenant = :tenant and stream = :stream and type <> 'erased';
+
+-- name: link_streams
+-- Every link that ever started or ended at an item, removed ones included.
+select stream
+from event indexed by event_source
+where tenant = :tenant and type = 'linked' and data ->> 'source' = :item
+union
+select stream
+from event indexed by event_target
+where tenant = :tenant and type = 'linked' and data ->> 'target' = :item;
+
+
+-- ======== Items ========
+
+-- name: item
+-- One item by its id.
+select row, tenant, id, kind, title, status, owner, audience, project, namespace, tags, attributes,
+    version, seq, created_at, updated_at, blocks, passages, forgotten
+from item
+where tenant = :tenant and id = :id;
+
+-- name: items
+-- Several items by their ids.
+select row, tenant, id, kind, title, status, owner, audience, project, namespace, tags, attributes,
+    version, seq, created_at, updated_at, blocks, passages, forgotten
+from item
+where tenant = :tenant and id in (select value from json_each(:ids));
+
+-- name: all_items
+-- Every item of a tenant.
+select row, tenant, id, kind, title, status, owner, audience, project, namespace, tags, attributes,
+    version, seq, created_at, updated_at, blocks, passages, forgotten
+from item
+where tenant = :tenant
+order by id;
+
+-- name: items_titled
+-- The live items of a kind with exactly this title.
+select row, tenant, id, kind, title, status, owner, audience, project, namespace, tags, attributes,
+    version, seq, created_at, updated_at, blocks, passages, forgotten
+from item
+where tenant = :tenant and kind = :kind and title = :title and title <> '' and forgotten = 0;
+
+-- name: item_row
+-- The row number of an item.
+select row
+from item
+where tenant = :tenant and id = :id;
+
+-- name: put_item
+-- Add an item, or replace the one with this id.
+insert into item (tenant, id, kind, title, status, owner, audience, project, namespace, tags, attributes,
+    version, seq, created_at, updated_at, blocks, passages, forgotten)
+values (:tenant, :id, :kind, :title, :status, :owner, :audience, :project, :namespace, :tags, :attributes,
+    :version, :seq, :created_at, :updated_at, :blocks, :passages, :forgotten)
+on conflict (tenant, id) do update
+set kind = excluded.kind,
+    title = excluded.title,
+    status = excluded.status,
+    owner = excluded.owner,
+    audience = excluded.audience,
+    project = excluded.project,
+    namespace = excluded.namespace,
+    tags = excluded.tags,
+    attributes = excluded.attributes,
+    version = excluded.version,
+    seq = excluded.seq,
+    created_at = excluded.created_at,
+    updated_at = excluded.updated_at,
+    blocks = excluded.blocks,
+    passages = excluded.passages,
+    forgotten = excluded.forgotten;
+
+-- name: delete_item
+-- Remove an item.
+delete from item
+where tenant = :tenant and id = :id;
+
+-- name: list_items
+-- One page of a list. `i.seq desc /* order */` is replaced by the order that was asked for.
+select i.row, i.tenant, i.id, i.kind, i.title, i.status, i.owner, i.audience, i.project, i.namespace, i.tags,
+    i.attributes, i.version, i.seq, i.created_at, i.updated_at, i.blocks, i.passages, i.forgotten
+from item i
+where i.tenant = :tenant /* filters */
+order by i.seq desc /* order */
+limit :limit offset :offset;
+
+-- name: count_items
+-- How many items such a list has in all.
+select count(*) as items
+from item i
+where i.tenant = :tenant /* filters */;
+
+-- name: count_items_by_kind
+-- How many items there are of each kind.
+select i.kind as name, count(*) as items
+from item i
+where i.tenant = :tenant /* filters */
+group by 1
+order by 2 desc, 1;
+
+-- name: count_items_by_status
+-- How many items there are in each status.
+select i.status as name, count(*) as items
+from item i
+where i.tenant = :tenant /* filters */
+group by 1
+order by 2 desc, 1;
+
+-- name: count_items_by_namespace
+-- How many items there are in each namespace.
+select i.namespace as name, count(*) as items
+from item i
+where i.tenant = :tenant /* filters */
+group by 1
+order by 2 desc, 1;
+
+-- name: count_items_by_project
+-- How many items there are in each project.
+select i.project as name, count(*) as items
+from item i
+where i.tenant = :tenant /* filters */
+group by 1
+order by 2 desc, 1;
+
+-- name: count_items_by_tag
+-- How many items there are with each tag.
+select t.tag as name, count(*) as items
+from tag t
+join item i on i.tenant = t.tenant and i.row = t.item
+where t.tenant = :tenant /* filters */
+group by 1
+order by 2 desc, 1;
+
+-- name: concept_tree
+-- How many concepts there are per area, topic and subtopic, and how many events they have.
+select i.attributes ->> 'area' as area,
+    i.attributes ->> 'topic' as topic,
+    i.attributes ->> 'subtopic' as subtopic,
+    sum(1 - i.forgotten) as live,
+    sum(i.version) as events
+from item i
+where i.tenant = :tenant and i.kind = 'concept' /* filters */
+group by 1, 2, 3;
+
+-- name: folders
+-- How many conversations there are per folder and importance.
+select i.attributes ->> 'folder' as folder,
+    i.attributes ->> 'importance_score' as importance,
+    count(*) as conversations
+from item i
+where i.tenant = :tenant /* filters */
+group by 1, 2;
+
+-- name: owner_bounds
+-- The first and the last owner by name. If both are the same, the tenant has one owner only.
+select (select min(owner) from item where tenant = :tenant) as first,
+    (select max(owner) from item where tenant = :tenant) as last;
+
+-- name: any_expiring_item
+-- One row if the tenant has an item that expires, else none.
+select 1 as found
+from item i
+where i.tenant = :tenant and i.attributes ->> 'expires_at' is not null
+limit 1;
+
+-- name: cut_items
+-- The items that have a block which was cut into several passages.
+select row
+from item
+where tenant = :tenant and passages <> blocks;
+
+-- name: more_items_with_tag
+-- One row if more than so many items have this tag.
+select 1 as found
+from tag
+where tenant = :tenant and tag = :value
+limit 1 offset :most;
+
+-- name: more_items_with_kind
+-- One row if more than so many items are of this kind.
+select 1 as found
+from item
+where tenant = :tenant and kind = :value
+limit 1 offset :most;
+
+-- name: more_items_with_project
+-- One row if more than so many items are in this project.
+select 1 as found
+from item
+where tenant = :tenant and project = :value
+limit 1 offset :most;
+
+-- name: more_items_with_namespace
+-- One row if more than so many items are in this namespace.
+select 1 as found
+from item
+where tenant = :tenant and namespace = :value
+limit 1 offset :most;
+
+
+-- ======== Passages, tags and sketches ========
+
+-- name: passages_of_items
+-- The passages of several items, in order.
+with i as materialized (
+    select id, row, row << 20 as low, (row + 1) << 20 as high
+    from item
+    where tenant = :tenant and id in (select value from json_each(:ids))
+)
+select p.id as ref, p.item, p.ordinal, p.block, p.text, p.at, p.speaker, p.locator,
+    p.attributes as passage_attributes, i.id as item_id
+from i
+cross join passage p not indexed on p.tenant = :tenant and p.id >= i.low and p.id < i.high
+order by i.row, p.id;
+
+-- name: passages_at
+-- Passages by their references, each with its item.
+select p.id as ref, p.item, p.ordinal, p.block, p.text, p.at, p.speaker, p.locator,
+    p.attributes as passage_attributes,
+    i.tenant, i.id, i.kind, i.title, i.status, i.owner, i.audience, i.project, i.namespace, i.tags,
+    i.attributes, i.version, i.seq, i.created_at, i.updated_at, i.blocks, i.passages, i.forgotten
+from passage p not indexed
+join item i on i.tenant = p.tenant and i.row = p.item
+where p.tenant = :tenant and p.id in (select value from json_each(:refs));
+
+-- name: all_passages
+-- Every passage of a tenant.
+select id as ref, item, ordinal, block, text, at, speaker, locator, attributes as passage_attributes
+from passage
+where tenant = :tenant;
+
+-- name: text_sizes
+-- The first passage of several items, and how many characters and bytes of text they have.
+with i as materialized (
+    select id, row << 20 as low, (row + 1) << 20 as high
+    from item
+    where tenant = :tenant and id in (select value from json_each(:ids))
+)
+select i.id, i.low as first, sum(length(p.text)) as characters, sum(octet_length(p.text)) as bytes
+from i
+cross join passage p not indexed on p.tenant = :tenant and p.id >= i.low and p.id < i.high
+group by 1, 2;
+
+-- name: count_blocks
+-- How many blocks these passages belong to, without those that are known (as `row << 20 | block`).
+select count(distinct item << 20 | block) as blocks
+from passage not indexed
+where tenant = :tenant
+    and id in (select value from json_each(:refs))
+    and not (item << 20 | block) in (select value from json_each(:known));
+
+-- name: speakers
+-- The first 200 speakers by name, found by one step in the index for each.
+with recursive s (name) as (
+    select min(speaker)
+    from passage
+    where tenant = :tenant and speaker is not null
+    union all
+    select (select min(p.speaker) from passage p where p.tenant = :tenant and p.speaker > s.name)
+    from s
+    where s.name is not null
+)
+select name
+from s
+where name is not null
+limit 200;
+
+-- name: add_passage
+-- Add a passage.
+insert into passage (id, tenant, item, ordinal, block, text, at, speaker, locator, attributes)
+values (:id, :tenant, :item, :ordinal, :block, :text, :at, :speaker, :locator, :attributes);
+
+-- name: delete_passage
+-- Remove a passage.
+delete from passage
+where tenant = :tenant and id = :id;
+
+-- name: all_tags
+-- Every tag of a tenant with the row of its item.
+select tag, item
+from tag
+where tenant = :tenant;
+
+-- name: add_tag
+-- Give an item a tag.
+insert into tag (tenant, tag, item)
+values (:tenant, :tag, :item);
+
+-- name: delete_tag
+-- Take a tag from an item.
+delete from tag
+where tenant = :tenant and tag = :tag and item = :item;
+
+-- name: all_sketches
+-- Every sketch mark of a tenant with the row of its item.
+select mark, item
+from sketch
+where tenant = :tenant;
+
+-- name: add_sketch
+-- Add a mark of an item's first passage.
+insert into sketch (tenant, mark, item)
+values (:tenant, :mark, :item);
+
+-- name: delete_sketch
+-- Remove a mark.
+delete from sketch
+where tenant = :tenant and mark = :mark and item = :item;
+
+-- name: items_like
+-- The items that share a sketch mark, and have so many passages (0 means any number).
+select i.id
+from sketch s
+cross join item i on i.tenant = s.tenant and i.row = s.item
+where s.tenant = :tenant
+    and s.mark in (select value from json_each(:marks))
+    and (i.passages = :passages or :passages = 0) /* filters */
+limit 20;
+
+
+-- ======== Links ========
+
+-- name: link_by_id
+-- One link by its id.
+select id, source, target, type, strength, attributes, version, seq, created_at, updated_at
+from link
+where tenant = :tenant and id = :id;
+
+-- name: link_between
+-- The link of a type from one item to another.
+select id, source, target, type, strength, attributes, version, seq, created_at, updated_at
+from link
+where tenant = :tenant and source = :source and target = :target and type = :type;
+
+-- name: all_links
+-- Every link of a tenant.
+select id, source, target, type, strength, attributes, version, seq, created_at, updated_at
+from link
+where tenant = :tenant
+order by id;
+
+-- name: links_from
+-- The links that start at these items.
+select id, source, target, type, strength, attributes, version, seq, created_at, updated_at
+from link indexed by link_source
+where tenant = :tenant and source in (select value from json_each(:ids));
+
+-- name: links_to
+-- The links that end at these items.
+select id, source, target, type, strength, attributes, version, seq, created_at, updated_at
+from link indexed by link_target
+where tenant = :tenant and target in (select value from json_each(:ids));
+
+-- name: steps_forward
+-- The steps along links that start at these items, with the title of the other end.
+select l.source as start, l.target as "end", l.type as link_type, i.title as end_title
+from link l indexed by link_source
+cross join item i on i.tenant = l.tenant and i.id = l.target
+where l.tenant = :tenant
+    and l.source in (select value from json_each(:frontier))
+    and (:types = '[]' or l.type in (select value from json_each(:types))) /* filters */;
+
+-- name: steps_back
+-- The steps along links that end at these items, with the title of the other end.
+select l.target as start, l.source as "end", l.type as link_type, i.title as end_title
+from link l indexed by link_target
+cross join item i on i.tenant = l.tenant and i.id = l.source
+where l.tenant = :tenant
+    and l.target in (select value from json_each(:frontier))
+    and (:types = '[]' or l.type in (select value from json_each(:types))) /* filters */;
+
+-- name: put_link
+-- Add a link, or replace the one with this id.
+insert into link (tenant, id, source, target, type, strength, attributes, version, seq, created_at, updated_at)
+values (:tenant, :id, :source, :target, :type, :strength, :attributes, :version, :seq, :created_at, :updated_at)
+on conflict (tenant, id) do update
+set source = excluded.source,
+    target = excluded.target,
+    type = excluded.type,
+    strength = excluded.strength,
+    attributes = excluded.attributes,
+    version = excluded.version,
+    seq = excluded.seq,
+    created_at = excluded.created_at,
+    updated_at = excluded.updated_at;
+
+-- name: delete_link
+-- Remove a link.
+delete from link
+where tenant = :tenant and id = :id;
+
+
+-- ======== How often items were read ========
+
+-- name: accesses
+-- How often and when last these items were read.
+select item, count, last
+from access
+where tenant = :tenant and item in (select value from json_each(:ids));
+
+-- name: add_access
+-- Add reads of an item, if it still exists.
+insert into access (tenant, item, count, last)
+select :tenant, :item, :count, :last
+where exists (select 1 from item where tenant = :tenant and id = :item)
+on conflict (tenant, item) do update
+set count = access.count + excluded.count,
+    last = case when excluded.last > access.last then excluded.last else access.last end;
+
+-- name: copy_access_to_item
+-- The count stands in `item` too, so that a list can be in that order.
+update item
+set (reads, last_read) = (select count, last from access where tenant = :tenant and item = :item)
+where tenant = :tenant and id = :item;
+
+-- name: copy_all_accesses_to_items
+-- The same for every item of every tenant, after a rebuild.
+update item
+set reads = a.count, last_read = a.last
+from access a
+where a.tenant = item.tenant and a.item = item.id;
+
+-- name: delete_access
+-- Forget how often an item was read.
+delete from access
+where tenant = :tenant and item = :item;
+
+
+-- ======== Text index ========
+
+-- name: add_posting
+-- Put a passage into the text index.
+insert into passage_fts (rowid, body, extra, scope)
+values (:id, :body, :extra, :scope);
+
+-- name: delete_posting
+-- Take a passage out of the text index, which must be told what it holds.
+insert into passage_fts (passage_fts, rowid, body, extra, scope)
+values ('delete', :id, :body, :extra, :scope);
+
+-- name: term_frequencies
+-- How many passages contain each of these terms.
+select term, doc as passages
+from json_each(:terms) wanted
+cross join passage_terms on term = wanted.value;
+
+-- name: search_text
+-- The best passages for a text query. The index itself orders what it finds.
+select f.rowid as ref, -f.rank as score
+from passage_fts f
+join item i on i.row = f.rowid >> 20
+where f.passage_fts match :match and i.tenant = :tenant /* filters */
+order by f.rank
+limit :limit;
+
+-- name: search_text_filtered
+-- The same where a filter leaves little: only what is left is ordered.
+select f.rowid as ref, -f.rank as score
+from passage_fts f
+join item i on i.row = f.rowid >> 20
+where f.passage_fts match :match and i.tenant = :tenant /* filters */
+order by score desc
+limit :limit;
+
+-- name: search_text_passages
+-- The same with a filter on the passages themselves.
+select f.rowid as ref, -f.rank as score
+from passage_fts f
+join passage p on p.id = f.rowid
+join item i on i.row = p.item
+where f.passage_fts match :match and i.tenant = :tenant /* filters */
+order by score desc
+limit :limit;
+
+-- name: create_instance_table
+-- A view on the text index that tells every term of every passage.
+create virtual table if not exists temp.instance using fts5vocab (main, passage_fts, instance);
+
+-- name: text_index_instances
+-- Every term of every passage in the text index.
+select term, doc, col, offset
+from temp.instance;
+
+-- name: passage_refs
+-- The references of all passages of all tenants.
+select id as ref
+from passage;
+
+
+-- ======== Vectors ========
+
+-- name: count_vectors_by_model
+-- How many vectors of each model there are.
+select model, count(*) as vectors
+from embedding
+where passage > 0
+group by 1;
+
+-- name: vector_digests
+-- The digests of the texts that the vectors of an item were made from.
+select passage as ref, digest
+from embedding
+where tenant = :tenant and model = :model and passage >= :item << 20 and passage < (:item + 1) << 20;
+
+-- name: vector_by_digest
+-- The vector that the same text got before.
+select v
+from embedding
+where tenant = :tenant and digest = :digest and model = :model
+limit 1;
+
+-- name: add_vector
+-- Give a passage a vector, if the passage still exists.
+insert into embedding (tenant, passage, model, digest, v)
+select :tenant, :passage, :model, :digest, :v
+where exists (select 1 from passage where tenant = :tenant and id = :passage);
+
+-- name: delete_vectors_of_passage
+-- Remove the vectors of a passage.
+delete from embedding
+where tenant = :tenant and passage = :passage;
+
+-- name: delete_vector
+-- Remove the vector of a passage and model.
+delete from embedding
+where tenant = :tenant and passage = :passage and model = :model;
+
+-- name: delete_vectors_of_other_models
+-- Remove the vectors of every model but this one.
+delete from embedding
+where model <> :model;
+
+-- name: queue_missing_vectors
+-- Queue every item that has no vector of this model.
+insert into outbox (tenant, seq, consumer, stream, status, due)
+select tenant,
+    (select max(seq) from event e indexed by event_stream where e.tenant = i.tenant and e.stream = i.id),
+    'embed', id, 'pending', :now
+from item i
+where (tenant, row) not in (select tenant, passage >> 20 from embedding where model = :model)
+on conflict do nothing;
+
+
+-- ======== Vector slots: what the vector index of a process reads ========
+
+-- name: slot_marks
+-- The newest vector, the newest change, and the last change that was pruned.
+select coalesce((select seq from sqlite_sequence where name = 'embedding'), 0) as vector,
+    newest as change,
+    coalesce((select min(seq) - 1 from slot_change), newest) as pruned
+from (select coalesce((select seq from sqlite_sequence where name = 'slot_change'), 0) as newest);
+
+-- name: slots
+-- Vectors with the columns that filters ask for. `sees` tells who sees the item.
+select v.id, p.at, p.speaker, v.v as vector, i.row as item, i.forgotten, i.tenant, i.kind, i.status, i.owner,
+    case i.audience
+        when 'org' then 'o'
+        when 'project' then 'p' || i.project
+        else 'u' || i.owner
+    end as sees,
+    i.project, i.namespace
+from embedding v
+join passage p on p.id = v.passage
+join item i on i.row = p.item
+where v.id > :after and v.id <= :upto and v.model = :model
+order by v.id;
+
+-- name: slot_items
+-- The same columns of items that changed.
+select i.row as item, i.forgotten, i.tenant, i.kind, i.status, i.owner,
+    case i.audience
+        when 'org' then 'o'
+        when 'project' then 'p' || i.project
+        else 'u' || i.owner
+    end as sees,
+    i.project, i.namespace
+from item i
+where i.row in (select value from json_each(:rows));
+
+-- name: slot_changes
+-- The feed of changes: vectors that are gone, items whose columns changed.
+select seq, vector, item
+from slot_change
+where seq > :seq
+order by seq;
+
+-- name: delete_slot_changes
+-- Cut the feed of changes.
+delete from slot_change
+where seq <= :seq;
+
+-- name: delete_detached_vectors
+-- Remove vectors whose passage is gone since a rebuild.
+delete from embedding
+where passage < 0;
+
+-- name: vectors_at
+-- The vectors of these passages.
+select passage as ref, v
+from embedding
+where model = :model and passage in (select value from json_each(:refs));
+
+-- name: first_vectors
+-- The vectors of the first passages of items.
+select v.passage as ref, v.v
+from item i
+join embedding v on v.tenant = i.tenant and v.passage = i.row << 20 and v.model = :model
+where i.tenant = :tenant /* filters */;
+
+-- name: passing_slots
+-- Which of these vectors pass a filter, with their passages.
+select v.id, v.passage as ref
+from embedding v
+cross join item i on i.row = v.passage >> 20
+where v.id in (select value from json_each(:vectors)) and i.tenant = :tenant and v.model = :model /* filters */;
+
+-- name: passing_slots_of_passages
+-- The same with a filter on the passages themselves.
+select v.id, v.passage as ref
+from embedding v
+cross join passage p on p.id = v.passage
+cross join item i on i.row = p.item
+where v.id in (select value from json_each(:vectors)) and i.tenant = :tenant and v.model = :model /* filters */;
+
+-- name: item_rows_passing
+-- The rows of items that pass a filter.
+select i.row
+from item i
+where i.tenant = :tenant /* filters */
+limit :limit;
+
+-- name: item_rows_tagged
+-- The rows of items with a tag.
+select item as row
+from tag
+where tenant = :tenant and tag = :tag
+limit :limit;
+
+
+-- ======== Outbox ========
+
+-- name: outbox_tenants
+-- The tenants that have work for a consumer, in any order, found by one step in the index for each.
+with recursive w (tenant) as (
+    select min(tenant)
+    from outbox
+    where consumer = :consumer
+    union all
+    select (select min(o.tenant) from outbox o where o.consumer = :consumer and o.tenant > w.tenant)
+    from w
+    where w.tenant is not null
+)
+select tenant
+from w
+where tenant is not null
+order by random();
+
+-- name: due_jobs
+-- The jobs of a tenant that are due, newest first.
+select seq, stream, attempts
+from outbox
+where tenant = :tenant
+    and consumer = :consumer
+    and status <> 'failed'
+    and due <= :now
+    and not exists (select 1 from head where tenant = :tenant and frozen)
+order by seq desc
+limit :limit;
+
+-- name: put_job
+-- Add a job, or replace the one of the same event and consumer.
+insert into outbox (tenant, seq, consumer, stream, attempts, status, due, error)
+values (:tenant, :seq, :consumer, :stream, :attempts, :status, :due, null)
+on conflict (tenant, consumer, seq) do update
+set stream = excluded.stream,
+    attempts = excluded.attempts,
+    status = excluded.status,
+    due = excluded.due,
+    error = excluded.error;
+
+-- name: postpone_job
+-- Put a failed job back, or give it up.
+update outbox
+set status = :status, due = :due, error = :error
+where tenant = :tenant and seq = :seq and consumer = :consumer;
+
+-- name: delete_job
+-- Remove a job that is done.
+delete from outbox
+where tenant = :tenant and seq = :seq and consumer = :consumer;
+
+-- name: delete_jobs_of_stream
+-- Remove the jobs of something that was erased.
+delete from outbox
+where tenant = :tenant and stream = :stream;
+
+-- name: count_done_job
+-- Count a job that is done.
+insert into outbox_done (tenant, consumer, count)
+values (:tenant, :consumer, 1)
+on conflict (tenant, consumer) do update
+set count = outbox_done.count + 1;
+
+-- name: retry_failed_jobs
+-- Make the jobs that were given up due again.
+update outbox
+set status = 'pending', attempts = 0, due = :now
+where consumer = :consumer and status = 'failed';
+
+-- name: count_waiting
+-- How many jobs of a tenant wait, counted up to a limit.
+select count(*) as jobs
+from (select 1 from outbox where tenant = :tenant and consumer = :consumer limit :limit) w;
+
+-- name: count_waiting_of_all
+-- How many jobs of all tenants wait, counted up to a limit.
+select count(*) as jobs
+from (select 1 from outbox where consumer = :consumer limit :limit) w;
+
+-- name: outbox_errors
+-- Why jobs were given up, newest first.
+select tenant, stream, consumer, attempts, error
+from outbox
+where status = 'failed'
+order by due desc
+limit 20;
+
+-- name: outbox_counts
+-- How many jobs are pending, failed and done, of one tenant or of all (null).
+select consumer, case status when 'failed' then 'failed' else 'pending' end as status, count(*) as jobs
+from outbox
+where :tenant is null or tenant = :tenant
+group by 1, 2
+union all
+select consumer, 'processed', sum(count)
+from outbox_done
+where :tenant is null or tenant = :tenant
+group by 1;
+
+
+-- ======== Records and client keys ========
+
+-- name: records
+-- Everything that a tenant keeps beside its items.
+select name, value
+from setting
+where tenant = :tenant
+order by name;
+
+-- name: database_id
+-- The random id of this database.
+select value
+from setting
+where tenant = '' and name = 'database';
+
+-- name: put_record
+-- Keep a value under a name.
+insert into setting (tenant, name, value)
+values (:tenant, :name, :value)
+on conflict (tenant, name) do update
+set value = excluded.value;
+
+-- name: client_keys
+-- Every client key, oldest first.
+select id, digest, name, tenant, user, scopes, created_at, expires_at, last_used, revoked
+from client_key
+order by created_at, id;
+
+-- name: client_key_by_digest
+-- The client key with this SHA-256 digest.
+select id, digest, name, tenant, user, scopes, created_at, expires_at, last_used, revoked
+from client_key
+where digest = :digest;
+
+-- name: client_key_by_id
+-- The client key with this id.
+select id, digest, name, tenant, user, scopes, created_at, expires_at, last_used, revoked
+from client_key
+where id = :id;
+
+-- name: add_client_key
+-- Add a client key.
+insert into client_key (id, digest, name, tenant, user, scopes, created_at, expires_at, last_used, revoked)
+values (:id, :digest, :name, :tenant, :user, :scopes, :created_at, :expires_at, :last_used, :revoked);
+
+-- name: revoke_client_key
+-- Stop letting a client in.
+update client_key
+set revoked = 1
+where id = :id;
+
+-- name: note_client_key_use
+-- Note when a key was last used.
+update client_key
+set last_used = :last_used
+where id = :id;
+
+
+-- ======== Rebuilding the rows from the log ========
+
+-- name: delete_all_items
+-- Remove the items of all tenants.
+delete from item;
+
+-- name: delete_all_tags
+-- Remove the tags of all tenants.
+delete from tag;
+
+-- name: delete_all_sketches
+-- Remove the sketches of all tenants.
+delete from sketch;
+
+-- name: delete_all_passages
+-- Remove the passages of all tenants.
+delete from passage;
+
+-- name: delete_all_links
+-- Remove the links of all tenants.
+delete from link;
+
+-- name: delete_all_embed_jobs
+-- Remove the embedding jobs of all tenants; the rebuild queues them again.
+delete from outbox
+where consumer = 'embed';
+
+-- name: reset_heads
+-- Set every tenant's head to the end of its log, with totals of zero.
+insert into head (tenant, seq, at)
+select tenant, max(seq), max(at)
+from event
+where true
+group by tenant
+order by min(at)
+on conflict (tenant) do update
+set seq = excluded.seq, at = excluded.at, passages = 0, terms = 0;
+
+-- name: detach_vectors
+-- Keep the vectors for the digests of their texts, but attached to no passage.
+update embedding
+set passage = -id
+where passage > 0;
+
+-- name: empty_text_index
+-- Empty the text index.
+insert into passage_fts (passage_fts)
+values ('delete-all');

@@ -1,0 +1,133 @@
+"""The pool of connections to one PostgreSQL database.
+
+docs/why/scale.md tells why this is not psycopg_pool.
+"""
+
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from functools import lru_cache
+
+import psycopg
+from psycopg import sql
+from psycopg.pq import TransactionStatus
+from psycopg.rows import namedtuple_row
+
+from memolith.errors import InvalidInput, StoreBusy
+from memolith.storage.postgres.error_translation import translated_errors
+from memolith.storage.postgres.statements import QUERIES, Connection
+
+CONNECT_TIMEOUT_S = 5
+PREPARE_AFTER = 5
+"""How often a statement is run on a connection before the driver prepares it."""
+
+
+class Connections:
+    """At most so many connections at once. Idle ones are kept for the next user."""
+
+    def __init__(self, url: str, most: int, busy_s: float, behind_pooler: bool) -> None:
+        self.url = url
+        self._busy_s = busy_s
+        # A pooler such as PgBouncer may give each transaction another connection of its own,
+        # which does not know what was prepared.
+        self._prepare_after = None if behind_pooler else PREPARE_AFTER
+        self._permits = threading.BoundedSemaphore(most)
+        self._idle: list[Connection] = []
+        self._is_closed = False
+
+    @contextmanager
+    def borrow(self, first_statement: bytes = b"") -> Iterator[Connection]:
+        """A connection that has carried out a first statement, such as the begin of a transaction.
+
+        A transaction that is still open when the block ends is rolled back.
+        """
+        if not self._permits.acquire(timeout=self._busy_s):
+            raise StoreBusy("All connections to the database are in use; try again.")
+        with translated_errors(), ExitStack() as cleanup:
+            cleanup.callback(self._permits.release)
+            db = self._begun(first_statement)
+            cleanup.callback(self._give_back, db)
+            yield db
+
+    def _begun(self, first_statement: bytes) -> Connection:
+        """An idle connection that still answers, or a new one.
+
+        The first statement is the test: it costs no round trip of its own.
+        """
+        while True:
+            try:
+                db = self._idle.pop()
+            except IndexError:
+                break
+            try:
+                db.execute(first_statement)
+                return db
+            except psycopg.OperationalError:
+                # The server was restarted, or a firewall has cut the connection.
+                db.close()
+            except psycopg.Error:
+                db.close()
+                raise
+        db = self._connect()
+        try:
+            db.execute(first_statement)
+        except psycopg.Error:
+            db.close()
+            raise
+        return db
+
+    def _connect(self) -> Connection:
+        try:
+            return Connection.connect(
+                self.url,
+                autocommit=True,
+                prepare_threshold=self._prepare_after,
+                connect_timeout=CONNECT_TIMEOUT_S,
+                application_name="memolith",
+                row_factory=namedtuple_row,
+            )
+        except psycopg.ProgrammingError as error:
+            raise InvalidInput(
+                "This is not an address of PostgreSQL; write "
+                "postgresql://USER:PASSWORD@HOST/DATABASE.",
+                field="database",
+            ) from error
+
+    def _give_back(self, db: Connection) -> None:
+        # A connection that cannot even roll back is closed, and the server rolls back by itself.
+        with suppress(psycopg.Error):
+            if db.info.transaction_status != TransactionStatus.IDLE:
+                db.execute(QUERIES["rollback"])
+        db.end_streams()
+        if self._is_closed or db.info.transaction_status != TransactionStatus.IDLE:
+            db.close()
+        else:
+            self._idle.append(db)
+
+    def close(self) -> None:
+        self._is_closed = True
+        while self._idle:
+            self._idle.pop().close()
+
+
+@lru_cache(2000)
+def transaction_start(
+    tenant: str | None, writes: bool, statement_timeout: str, lock_timeout: str
+) -> bytes:
+    """The statements that begin a transaction of a tenant, or of all of them (None).
+
+    The server takes no parameters where several statements come in one round trip, so the values
+    are put in here, quoted by the driver.
+    """
+    begin = QUERIES["begin_writing" if writes else "begin_reading"]
+    text = f"{begin};\n{QUERIES['set_up_transaction']}"
+    values = {
+        "statement_timeout": statement_timeout,
+        "lock_timeout": lock_timeout,
+        "all_tenants": "on" if tenant is None else "off",
+        # Last, so that no part of a tenant's name is taken for a parameter.
+        "tenant": tenant or "",
+    }
+    for name, value in values.items():
+        text = text.replace(f"%({name})s", sql.Literal(value).as_string(None))
+    return text.encode()

@@ -1,0 +1,113 @@
+"""Moves a tenant to another database while it goes on reading and writing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack, closing
+from typing import TYPE_CHECKING
+
+from memolith.engine.maintenance import Progress, carry_rest, differences, follow, unequal
+from memolith.errors import Conflict, InvalidInput, NotFound, StoreCorrupt
+
+if TYPE_CHECKING:
+    from memolith.storage.postgres.store import PostgresStore
+
+
+class TenantMove:
+    """One move of a tenant. Its writes are refused only while the last few events are copied."""
+
+    def __init__(
+        self,
+        leader: PostgresStore,
+        tenant: str,
+        url: str,
+        embed: Callable[[PostgresStore], object],
+        progress: Progress | None,
+    ) -> None:
+        self._leader = leader
+        self._tenant = tenant
+        self._url = url
+        self._embed = embed
+        self._progress = progress
+
+    def run(self) -> int:
+        """Move the tenant; returns how many events it had. If it fails, nothing has changed."""
+        leader = self._leader
+        with leader.writing(None) as lock:
+            if not lock.lock_tenant_move(self._tenant):
+                raise Conflict("Somebody else moves this tenant right now; nothing was done.")
+            leader.forget()
+            source = leader.home(self._tenant) or leader.plain_store(leader.url)
+            target = self._target()
+            events = self._check(source, target)
+            self._copy(source, target)
+            self._switch(source, target)
+            leader.forget()
+            return events
+
+    @property
+    def _moves_back(self) -> bool:
+        """Whether the tenant comes back to the database that holds the map."""
+        return self._url == self._leader.url
+
+    def _target(self) -> PostgresStore:
+        if self._moves_back:
+            return self._leader.plain_store(self._url)
+        return self._leader.store_at(self._url)
+
+    def _check(self, source: PostgresStore, target: PostgresStore) -> int:
+        """How many events the tenant has; refuses a tenant or a target that makes no sense."""
+        with source.reading(None) as old, target.reading(None) as new:
+            events = old.last_seq(self._tenant)
+            if not events:
+                raise NotFound(f"There is no tenant {self._tenant[:60]!r}.", field="tenant")
+            if old.database() == new.database():
+                raise InvalidInput("The tenant lives in this database already.", field="to")
+        return events
+
+    def _copy(self, source: PostgresStore, target: PostgresStore) -> None:
+        """Copy nearly everything while the tenant goes on writing, and check the copy."""
+        # An earlier move away from the target has left the tenant frozen there.
+        target.freeze(self._tenant, False)
+        follow(source, target, self._tenant, self._progress)
+        self._embed(target)
+        problems = differences(target, self._tenant)
+        if problems:
+            raise StoreCorrupt(
+                f"The copy does not equal its log, so nothing was changed: {problems[0]}"
+            )
+        follow(source, target, self._tenant, self._progress)
+
+    def _switch(self, source: PostgresStore, target: PostgresStore) -> None:
+        """Copy the last events while writes are refused, and note the new home."""
+        # Waits for the writer at work.
+        source.freeze(self._tenant, True)
+        with ExitStack() as on_failure:
+            on_failure.callback(source.freeze, self._tenant, False)
+            follow(source, target, self._tenant, self._progress)
+            carry_rest(source, target, self._tenant)
+            problems = unequal(source, target, self._tenant)
+            if problems:
+                raise StoreCorrupt(f"The copy is not equal, so nothing was changed: {problems[0]}")
+            with self._leader.writing(None) as rows:
+                if self._moves_back:
+                    rows.delete_home(self._tenant)
+                else:
+                    rows.put_home(self._tenant, self._url)
+                rows.notify_of_homes()
+            # The move is done: the tenant stays frozen where it was.
+            on_failure.pop_all()
+
+
+def purge_tenant(leader: PostgresStore, tenant: str, url: str) -> None:
+    """Remove what is left of a tenant in a database that it has moved away from."""
+    leader.forget()
+    home = leader.home(tenant) or leader
+    with (
+        closing(leader.plain_store(url)) as store,
+        home.reading(None) as at_home,
+        store.writing(None) as rows,
+    ):
+        if rows.database() == at_home.database() or not rows.is_frozen(tenant):
+            raise Conflict("The tenant lives there, or never did; nothing was removed.")
+        rows.purge(tenant)

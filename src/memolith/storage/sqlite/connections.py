@@ -1,0 +1,151 @@
+"""Connections to one SQLite file, and what the driver's errors mean."""
+
+import itertools
+import os
+import random
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import apsw
+
+from memolith import errors
+
+PRAGMAS = (
+    "journal_mode=wal",
+    "synchronous=full",
+    "secure_delete=on",
+    "temp_store=memory",
+    "cache_size=-8000",
+    "mmap_size=1073741824",
+)
+"""How every connection is set up."""
+
+MIN_SLEEP_S = 0.0005
+MAX_SLEEP_S = 0.0025
+
+_MEANINGS: dict[type[Exception], type[errors.MemolithError]] = {
+    apsw.FullError: errors.DiskFull,
+    apsw.BusyError: errors.StoreBusy,
+    apsw.LockedError: errors.StoreBusy,
+    apsw.ConstraintError: errors.VersionConflict,
+    UnicodeDecodeError: errors.StoreCorrupt,
+    apsw.CorruptError: errors.StoreCorrupt,
+    apsw.NotADBError: errors.StoreCorrupt,
+    apsw.ReadOnlyError: errors.StoreReadOnly,
+    apsw.CantOpenError: errors.StoreReadOnly,
+    apsw.PermissionsError: errors.StoreReadOnly,
+    apsw.AuthError: errors.StoreReadOnly,
+}
+_FAILED_WRITES = (
+    apsw.SQLITE_IOERR_WRITE,
+    apsw.SQLITE_IOERR_SHMSIZE,
+    apsw.SQLITE_IOERR_TRUNCATE,
+)
+
+
+@contextmanager
+def translated_errors() -> Iterator[None]:
+    """Turn errors of the driver and of the system into those of memolith."""
+    try:
+        yield
+    except tuple(_MEANINGS) as error:
+        raise _MEANINGS[type(error)] from error
+    except apsw.SQLError as error:
+        raise errors.StoreCorrupt(
+            f"The database is not one of memolith, or it is damaged ({error})."
+        ) from error
+    except apsw.IOError as error:
+        # Some systems report a full disk as a failed write.
+        if getattr(error, "extendedresult", 0) in _FAILED_WRITES:
+            raise errors.DiskFull(
+                "The disk refuses to be written: it is full or the quota is used up."
+            ) from error
+        raise errors.Unavailable(
+            "The disk gives an error while the database is read or written."
+        ) from error
+    except OSError as error:
+        raise errors.of_system(error) from error
+
+
+class Connections:
+    """The connections of this process to one file. Idle ones are kept for the next user."""
+
+    def __init__(self, file: Path, busy_s: float) -> None:
+        self._file = file
+        self._busy_s = busy_s
+        self._pid = os.getpid()
+        self._idle: list[apsw.Connection] = []
+        self._inherited: list[apsw.Connection] = []
+        self._is_closed = False
+
+    @contextmanager
+    def borrow(self, wait_s: float | None = None) -> Iterator[apsw.Connection]:
+        """A connection for one user at a time, which waits so long for locks of others."""
+        if self._pid != os.getpid():
+            self._forget_inherited()
+        try:
+            db = self._idle.pop()
+        except IndexError:
+            db = self.open()
+        db.set_busy_handler(_patience(self._busy_s if wait_s is None else wait_s))
+        try:
+            yield db
+        finally:
+            if self._is_closed:
+                db.close()
+            else:
+                self._idle.append(db)
+
+    def _forget_inherited(self) -> None:
+        # SQLite connections do not survive a fork. Closing them here would disturb the parent
+        # process, so they are kept but never used.
+        self._inherited = self._idle
+        self._idle = []
+        self._pid = os.getpid()
+
+    def open(self) -> apsw.Connection:
+        """A new connection, which the caller closes."""
+        db = apsw.Connection(str(self._file))
+        db.create_scalar_function("casefold", _casefold, 1, deterministic=True)
+        db.transaction_mode = "immediate"
+        wait = _patience(self._busy_s)
+        db.set_busy_handler(wait)
+        for pragma in PRAGMAS:
+            _run_pragma(db, pragma, wait)
+        return db
+
+    def close(self) -> None:
+        self._is_closed = True
+        while self._idle:
+            self._idle.pop().close()
+
+
+def _run_pragma(db: apsw.Connection, pragma: str, wait: Callable[[int], bool]) -> None:
+    # To enter WAL mode takes a lock for which SQLite does not call the busy handler.
+    for attempt in itertools.count():
+        try:
+            db.execute(f"pragma {pragma}").fetchall()
+            return
+        except apsw.BusyError:
+            if not wait(attempt):
+                raise
+
+
+def _casefold(*text: object) -> str:
+    return str(text[0]).casefold()
+
+
+def _patience(limit_s: float) -> Callable[[int], bool]:
+    """A busy handler with short random sleeps; SQLite's own growing ones starve a writer."""
+    started = 0.0
+
+    def wait(attempt: int) -> bool:
+        nonlocal started
+        if attempt == 0:
+            started = time.monotonic()
+        time.sleep(random.uniform(MIN_SLEEP_S, MAX_SLEEP_S))
+        return time.monotonic() - started < limit_s
+
+    return wait
