@@ -6,10 +6,10 @@ import re
 import threading
 import unicodedata
 import zlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import date
 from functools import lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import apsw
 
@@ -22,9 +22,23 @@ STOP_WORDS = frozenset(
     "did have has had i you he she it we they me him her us them my your his its our their this "
     "that what when where who whom which why how s t".split()
 )
+"""Words that a query is searched without."""
+
+SKETCHES = 4
+"""How many marks of a sketch are made from parts of a text; similar texts share one of them."""
+
+SKETCH_PHRASE_WORDS = 3
+"""Marks are made from phrases of so many words; single words are so common that half of all texts
+would share a mark."""
+
+SKETCH_SEED = 7919
+"""Multiplied with the number of a mark, so that each mark is made from another phrase."""
+
+CACHED_SKETCHES = 100
+CACHED_TOKENS = 50_000
+
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7af]+")
 _MONTHS = (
-    "",
     "january",
     "february",
     "march",
@@ -42,7 +56,6 @@ _INDEXED_FIELDS = ("title", "tags", "owner", "audience", "project", "namespace")
 """What of an item the text index holds with each of its passages."""
 
 _local = threading.local()
-SKETCHES = 4
 
 
 def terms(text: str) -> list[str]:
@@ -52,25 +65,28 @@ def terms(text: str) -> list[str]:
     if not text.isascii():
         # Letters and their accents as one character, as the tokenizer expects them.
         text = _CJK.sub(_pairs, unicodedata.normalize("NFC", text))
-    tokenizer = getattr(_local, "tokenizer", None)
+    tokenizer: Callable[..., list[str]] | None = getattr(_local, "tokenizer", None)
     if tokenizer is None:
-        # One tokenizer per thread: it belongs to a connection, and connections do not share.
-        _local.connection = apsw.Connection(":memory:")
-        tokenizer = _local.tokenizer = _local.connection.fts5_tokenizer(
-            "porter", ["unicode61", "remove_diacritics", "2"]
-        )
-    found: list[str] = tokenizer(
+        tokenizer = _local.tokenizer = _new_tokenizer()
+    return tokenizer(
         text.encode(),
         apsw.FTS5_TOKENIZE_DOCUMENT,
         None,
         include_offsets=False,
         include_colocated=False,
     )
-    return found
+
+
+def _new_tokenizer() -> Callable[..., list[str]]:
+    """The stemmer of SQLite. One per thread: it belongs to a connection, which no two may share."""
+    _local.connection = apsw.Connection(":memory:")
+    stemmer = _local.connection.fts5_tokenizer("porter", ["unicode61", "remove_diacritics", "2"])
+    # Called without offsets and colocated tokens, it returns plain tokens.
+    return cast("Callable[..., list[str]]", stemmer)
 
 
 def query_terms(text: str) -> list[str]:
-    """The distinct terms of a query without words that say nothing, unless it has no others."""
+    """The distinct terms of a query without stop words, unless it has no other words."""
     words = re.findall(r"\w+", unicodedata.normalize("NFC", text).lower())
     telling = [word for word in words if word not in STOP_WORDS]
     return list(dict.fromkeys(terms(" ".join(telling or words))))
@@ -78,7 +94,8 @@ def query_terms(text: str) -> list[str]:
 
 def _pairs(match: re.Match[str]) -> str:
     run = match.group()
-    return " " + " ".join(run[i : i + 2] for i in range(max(1, len(run) - 1))) + " "
+    pairs = [run[start : start + 2] for start in range(max(1, len(run) - 1))]
+    return " " + " ".join(pairs) + " "
 
 
 def extra(item: Item, passage: Passage) -> str:
@@ -86,7 +103,7 @@ def extra(item: Item, passage: Passage) -> str:
     parts = [item.title, passage.speaker or ""]
     if item.kind == "conversation":
         day = date.fromisoformat(passage.at[:10])
-        parts.append(f"{day.day} {_MONTHS[day.month]} {day.year}")
+        parts.append(f"{day.day} {_MONTHS[day.month - 1]} {day.year}")
     return " ".join(parts)
 
 
@@ -108,28 +125,10 @@ class IndexedText(NamedTuple):
 
 def indexed(number: int, item: Item, passage: Passage) -> IndexedText:
     """What the text index of the tenant with this number has of a passage."""
-    sees = {
-        Audience.USER: f"u{item.owner}",
-        Audience.PROJECT: f"p{item.project}",
-        Audience.ORG: "o",
-    }[item.audience]
-    # What lets a filter narrow the posting lists.
-    tokens = {
-        "see": (sees, f"u{item.owner}"),
-        "kind": (item.kind,),
-        "tag": item.tags,
-        "project": (item.project,),
-        "namespace": (item.namespace,),
-    }
-    narrow = [
-        token
-        for name, values in tokens.items()
-        for token in scope_tokens(name, dict.fromkeys(values))
-    ]
     return IndexedText(
         body=own(number, terms(passage.text)),
         extra=own(number, terms(extra(item, passage))),
-        scope=own(number, narrow),
+        scope=own(number, _scope(item)),
     )
 
 
@@ -138,41 +137,66 @@ def changes_index(before: Item, item: Item) -> bool:
     return any(getattr(before, field) != getattr(item, field) for field in _INDEXED_FIELDS)
 
 
-@lru_cache(100)
-def sketch(text: str) -> tuple[int, ...]:
-    """Marks of a text: one of the whole but for case and white space, and a few of which near ones share one."""
-    plain, words = " ".join(text.casefold().split()), terms(text)
-    whole = int.from_bytes(
-        hashlib.blake2b(plain.encode(), digest_size=8).digest(), "big", signed=True
-    )
-    # Phrases of three words: single words are so common that half of all texts would share a mark.
-    codes = [" ".join(words[n : n + 3]).encode() for n in range(len(words) - 2)]
-    return whole, *(
-        seed << 32 | min([zlib.crc32(code, seed * 7919) for code in codes])
-        for seed in range(SKETCHES)
-        if codes
-    )
-
-
-def own(number: int, words: Iterable[str]) -> str:
-    """The words as the tenant's own tokens."""
-    return " ".join([_mark(number, word) for word in words])
-
-
-@lru_cache(50_000)
-def _mark(number: int, word: str) -> str:
-    """A token that tells nothing of the word; of the few that meet in one, the true scores are told apart later."""
-    return (
-        base64.b32encode(hashlib.blake2b(f"{number}:{word}".encode(), digest_size=5).digest())
-        .decode()
-        .lower()
-    )
-
-
-def scope_tokens(name: str, values: Iterable[str | None]) -> list[str]:
-    """The scope tokens that items with one of the values have."""
+def _scope(item: Item) -> list[str]:
+    """The scope tokens of an item: who sees it, its kind, tags, project and namespace."""
+    circles = {
+        Audience.USER: f"u{item.owner}",
+        Audience.PROJECT: f"p{item.project}",
+        Audience.ORG: "o",
+    }
+    # The owner always sees the item; for the audience `user` that is the same token.
+    readers = dict.fromkeys((circles[item.audience], f"u{item.owner}"))
     return [
-        name + hashlib.blake2b(value.encode(), digest_size=6).hexdigest()
+        *scope_tokens("see", readers),
+        *scope_tokens("kind", [item.kind]),
+        *scope_tokens("tag", dict.fromkeys(item.tags)),
+        *scope_tokens("project", [item.project]),
+        *scope_tokens("namespace", [item.namespace]),
+    ]
+
+
+def scope_tokens(field: str, values: Iterable[str | None]) -> list[str]:
+    """The scope tokens of items that have one of these values."""
+    return [
+        field + hashlib.blake2b(value.encode(), digest_size=6).hexdigest()
         for value in values
         if value is not None
     ]
+
+
+@lru_cache(CACHED_SKETCHES)
+def sketch(text: str) -> tuple[int, ...]:
+    """Marks of a text. The first is that of the whole text, without case and white space.
+
+    The others are made from parts; similar texts are likely to share one of them.
+    """
+    plain = " ".join(text.casefold().split())
+    digest = hashlib.blake2b(plain.encode(), digest_size=8).digest()
+    whole = int.from_bytes(digest, "big", signed=True)
+    words = terms(text)
+    phrases = [
+        " ".join(words[start : start + SKETCH_PHRASE_WORDS]).encode()
+        for start in range(len(words) - SKETCH_PHRASE_WORDS + 1)
+    ]
+    if not phrases:
+        return (whole,)
+    marks = [
+        number << 32 | min([zlib.crc32(phrase, number * SKETCH_SEED) for phrase in phrases])
+        for number in range(SKETCHES)
+    ]
+    return (whole, *marks)
+
+
+def own(number: int, words: Iterable[str]) -> str:
+    """The words as tokens of the tenant with this number, between spaces."""
+    return " ".join([_token(number, word) for word in words])
+
+
+@lru_cache(CACHED_TOKENS)
+def _token(number: int, word: str) -> str:
+    """A token that does not tell the word.
+
+    A few words share a token. Ranking looks at the text itself, so that does no harm.
+    """
+    digest = hashlib.blake2b(f"{number}:{word}".encode(), digest_size=5).digest()
+    return base64.b32encode(digest).decode().lower()
