@@ -117,8 +117,8 @@ def timed(work: Callable[[], object]) -> float:
 
 def fetch(app: App) -> None:
     """What the engine does for the call that is measured."""
-    app.engine.read_many(Caller(), ["one"])
-    app.engine.note_read(Caller(), "one")
+    app.engine.reading.read_many(Caller(), ["one"])
+    app.engine.reading.note_access(Caller(), "one")
 
 
 def compare(*works: Callable[[], object]) -> list[float]:

@@ -26,7 +26,7 @@ def write(app, numbers: range) -> None:  # type: ignore[no-untyped-def]
     rows, texts = vectors(10_000), sentences(10_000)
     with app.store.writing(ME.tenant) as store:
         for n in numbers:
-            item = app.engine.remember_in(
+            item = app.engine.writing.remember_in(
                 store, ME, Draft(blocks=(Block(texts[n]),)), Intake(Limits(), "allow")
             ).item
             for ref, _, _ in store.unembedded(ME.tenant, item.id, MiniLM.id):
@@ -59,7 +59,7 @@ def main() -> None:
             started = time.perf_counter()
             VectorIndex(ours.settings.data, MiniLM.id, MiniLM.dimension).follow(rows)
             whole = (time.perf_counter() - started) * 1000
-        found = ours.engine.recall(
+        found = ours.engine.recall.search(
             ME, Query(sentences(10_000)[BEFORE + FOREIGN - 1], mode="text", limit=1)
         )
         assert found.hits, "the newest foreign write is found at once"

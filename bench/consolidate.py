@@ -53,11 +53,11 @@ def run_all(
         )["id"]
         for text in texts
     ]
-    app.do_upkeep()
+    app.upkeep.run()
     shown, done = consolidate(app, True), consolidate(app, False)
     groups = [set(one["memories"]) for one in done["candidate_merges"]]
     superseded = {
-        item.id for item, _ in app.engine.read_many(ME, ids) if item.status == "superseded"
+        item.id for item, _ in app.engine.reading.read_many(ME, ids) if item.status == "superseded"
     }
 
     def together(pair: Pair) -> bool:

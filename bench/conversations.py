@@ -84,7 +84,7 @@ def embed(app: App, texts: list[str]) -> None:
                         ref, MiniLM.id, digest, quantised(rows[numbers[passage.text]].tobytes())
                     )
                 writer.finish_job(job)
-    app.renew(always=True)
+    app.embeddings.renew_index(always=True)
 
 
 def searches(app: App, texts: list[str], long: str) -> None:

@@ -190,11 +190,12 @@ def told(app: App, kind: str, pairs: list[tuple[str, str]]) -> int:
         user = Caller(user=f"{kind}-{start}")
         made = [
             frozenset(
-                app.engine.remember(user, Draft(blocks=(Block(text),))).item.id for text in pair
+                app.engine.writing.remember(user, Draft(blocks=(Block(text),))).item.id
+                for text in pair
             )
             for pair in pairs[start : start + SHOWN]
         ]
-        app.do_upkeep()
+        app.upkeep.run()
         outcome = app.registry.run(
             "intelligence_detect_duplicates",
             {"user_id": user.user, "max_pairs": 100},
@@ -214,8 +215,10 @@ def main() -> None:
     options = parser.parse_args()
     texts, pick, again = material(options.count), random.Random(3), random.Random(3)
     with fresh("minilm") as app:
-        ids = [app.engine.remember(ME, Draft(blocks=(Block(text),))).item.id for text in texts]
-        app.do_upkeep()
+        ids = [
+            app.engine.writing.remember(ME, Draft(blocks=(Block(text),))).item.id for text in texts
+        ]
+        app.upkeep.run()
         sums = {True: [0, 0, 0], False: [0, 0, 0]}
         print(
             f"{'edit':10} {'pairs':>6} {'similar':>9} {'the tool':>9} {'plain cosine':>13}   at {THRESHOLD}"
@@ -227,14 +230,14 @@ def main() -> None:
                 if (made := edit(text, pick)) != text
             ]
             found = sum(
-                id in {one.id for one in app.engine.similar(ME, made, THRESHOLD)}
+                id in {one.id for one in app.engine.recall.similar(ME, made, THRESHOLD)}
                 for id, made in pairs
             )
             bare = sum(
                 id
                 in {
                     hit.item.id
-                    for hit in app.engine.recall(
+                    for hit in app.engine.recall.search(
                         ME, Query(made, mode="vector", limit=50, threshold=THRESHOLD)
                     ).hits
                 }

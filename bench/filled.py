@@ -55,7 +55,9 @@ def fill(app: App, count: int) -> dict[str, int]:
         with app.store.writing(ME.tenant) as store:
             for n in range(start, min(start + 5000, count)):
                 draft = Draft(blocks=(Block(texts[n]),), **marked(n))
-                item = app.engine.remember_in(store, ME, draft, Intake(Limits(), "allow")).item
+                item = app.engine.writing.remember_in(
+                    store, ME, draft, Intake(Limits(), "allow")
+                ).item
                 numbers[item.id] = n
     with app.store.writing(ME.tenant) as store:
         while jobs := store.lease_jobs("embed", app.clock.now(), 5000, 60):

@@ -30,7 +30,7 @@ def fill(folder: Path) -> None:
     app = open_app(Settings(data=folder, embedder="none"))
     for n in range(MEMORIES):
         one, two, three = (WORDS[n // step % len(WORDS)] for step in (1, 15, 225))
-        app.engine.remember(
+        app.engine.writing.remember(
             Caller(), Draft(blocks=(Block(f"Note {n}: the {one} of the {two} uses a {three}."),))
         )
     app.close()

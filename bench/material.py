@@ -50,7 +50,7 @@ def fill(app: App, count: int, special: float = 0.01) -> None:
         with app.store.writing(ME.tenant) as rows:
             for _, text in zip(range(min(batch, count - start)), source, strict=False):
                 tags = ("special",) if pick.random() < special else ()
-                app.engine.remember_in(
+                app.engine.writing.remember_in(
                     rows, ME, Draft(blocks=(Block(text),), tags=tags), Intake(Limits(), "redact")
                 )
 

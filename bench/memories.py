@@ -107,10 +107,10 @@ def main() -> None:
     filled.marked = marked
     with fresh("minilm") as app:
         for topic in TOPICS:
-            app.engine.remember(ME, Draft("topic", topic, id=topic))
-        app.do_upkeep()
+            app.engine.writing.remember(ME, Draft("topic", topic, id=topic))
+        app.upkeep.run()
         filled.fill(app, options.count)
-        app.renew(always=True)
+        app.embeddings.renew_index(always=True)
         print(f"{'ms':42} {'median':>8} {'p95':>8}   {'':10}  {'ratio':>5}")
         lists(app, options.count)
         searches(app)

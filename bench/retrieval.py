@@ -68,9 +68,9 @@ class Memolith:
             spoken = bool(turns[0]["meta"].get("speaker"))
             blocks = tuple(self.block(turn, spoken) for turn in turns)
             kind = "conversation" if spoken else "memory"
-            item = self.app.engine.remember(ME, Draft(kind=kind, blocks=blocks)).item
+            item = self.app.engine.writing.remember(ME, Draft(kind=kind, blocks=blocks)).item
             self.ids |= {(item.id, n): turn["id"] for n, turn in enumerate(turns)}
-        self.app.do_upkeep()
+        self.app.upkeep.run()
 
     @staticmethod
     def block(turn: dict[str, Any], spoken: bool) -> Block:
@@ -81,7 +81,7 @@ class Memolith:
 
     def search(self, query: str, k: int) -> list[str]:
         """The ids of the turns found; a long one has several passages but counts once, by its best."""
-        found = self.app.engine.recall(
+        found = self.app.engine.recall.search(
             ME, Query(query, mode=self.mode, limit=k, verbatim=self.verbatim)
         )
         return list(dict.fromkeys(self.ids[hit.item.id, hit.passage.block] for hit in found.hits))
@@ -111,7 +111,7 @@ class Sekha(Memolith):
                 ],
             )
             self.ids |= {(made["id"], n): turn["id"] for n, turn in enumerate(turns)}
-        self.app.do_upkeep()
+        self.app.upkeep.run()
 
     def search(self, query: str, k: int) -> list[str]:
         """The ids of the messages found."""

@@ -35,13 +35,13 @@ from memolith.domain.queries import Query
 from memolith.settings import Settings
 imported = time.perf_counter()
 app = open_app(Settings(data=Path(sys.argv[1])))
-found = app.engine.recall(Caller(), Query(sys.argv[2], mode=sys.argv[3]))
+found = app.engine.recall.search(Caller(), Query(sys.argv[2], mode=sys.argv[3]))
 done = time.perf_counter()
 assert sys.argv[3] == "text" or "cosine" in found.hits[0].reasons, found.warnings
 import psutil
 print(imported - started, done - imported, psutil.Process().memory_full_info().uss / 1e6, time.process_time())
 for n in range(20):
-    app.engine.recall(Caller(), Query(sys.argv[2] + f" {n}", mode=sys.argv[3]))
+    app.engine.recall.search(Caller(), Query(sys.argv[2] + f" {n}", mode=sys.argv[3]))
 print(psutil.Process().memory_full_info().uss / 1e6)
 """
 
@@ -52,7 +52,7 @@ def searches(app: App, count: int) -> None:
     embedder = present(app.embedder)
     vectors = app.stage.vectors(embedder)
     for _ in range(10):
-        app.engine.recall(ME, Query(next(asked)))
+        app.engine.recall.search(ME, Query(next(asked)))
     for name, chosen in FILTERS.items():
         whole: list[float] = []
         used: list[float] = []
@@ -63,10 +63,10 @@ def searches(app: App, count: int) -> None:
             took, (vector,) = timed(partial(embedder.embed, [text]))
             parts["embedding"].append(took)
             before = time.thread_time()
-            whole.append(timed(partial(app.engine.recall, ME, Query(text, chosen)))[0])
+            whole.append(timed(partial(app.engine.recall.search, ME, Query(text, chosen)))[0])
             used.append((time.thread_time() - before) * 1000)
             parts["text"].append(
-                timed(partial(app.engine.recall, ME, Query(text, chosen, mode="text")))[0]
+                timed(partial(app.engine.recall.search, ME, Query(text, chosen, mode="text")))[0]
             )
             with app.store.reading(None) as rows:
                 parts["vectors"].append(
@@ -121,7 +121,7 @@ def profiled(app: App) -> None:
     """What a search spends its time on."""
     profile = cProfile.Profile()
     for text in questions(5000)[-50:]:
-        profile.runcall(app.engine.recall, ME, Query(text))
+        profile.runcall(app.engine.recall.search, ME, Query(text))
     pstats.Stats(profile).sort_stats("tottime").print_stats(18)
 
 
@@ -138,7 +138,7 @@ def main() -> None:
     for count in [options.only] if options.only else sizes(options.million):
         with fresh("minilm") as app:
             fill(app, count)
-            app.renew(always=True)
+            app.embeddings.renew_index(always=True)
             searches(app, count)
             if options.profile:
                 profiled(app)

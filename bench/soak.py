@@ -36,7 +36,7 @@ from tests.programs.pipes import INITIALIZED, encoded, initialize, tool
 
 from memolith.bootstrap import App, open_app
 from memolith.domain.callers import Caller
-from memolith.doors.http.auth import local_key
+from memolith.doors.http.auth.keys import local_key
 from memolith.settings import Settings
 
 TIMEOUT_S = 60.0
@@ -303,9 +303,9 @@ def settle(tally: Tally, app: App) -> None:
     ids = sorted(tally.kept)
     for start in range(0, len(ids), 50):
         part = ids[start : start + 50]
-        found = {item.id for item, _ in app.engine.read_many(Caller(), part)}
+        found = {item.id for item, _ in app.engine.reading.read_many(Caller(), part)}
         tally.lost += [id for id in part if id not in found]
-    tally.problems = app.engine.upkeep.verify()
+    tally.problems = app.engine.maintenance.verify()
 
 
 def run(plan: Plan, folder: Path, say: Callable[[str], None] = lambda _: None) -> Tally:

@@ -21,7 +21,7 @@ from memolith.bootstrap import families, open_app
 from memolith.domain.callers import Caller
 from memolith.domain.items import Draft
 from memolith.domain.passages import Block
-from memolith.doors.http.auth import local_key
+from memolith.doors.http.auth.keys import local_key
 from memolith.doors.mcp.start_recorder import record_start_answers
 from memolith.settings import Settings
 from memolith.tools.registry import Registry
@@ -43,7 +43,7 @@ class Server:
     command: list[str]
     arguments: Message
     tool: str = "fetch"
-    environment: Mapping[str, str] = os.environ
+    environment: Mapping[str, str] | None = None
 
 
 def write_tools(folder: str) -> str:
@@ -60,7 +60,7 @@ def fill(folder: str) -> tuple[str, str]:
     """A data folder with one item that can be fetched by its id `one`, and the key for HTTP."""
     data = Path(folder, "data")
     app = open_app(Settings(data=data, embedder="none"))
-    app.engine.remember(Caller(), Draft(blocks=(Block(TEXT),), id="one"))
+    app.engine.writing.remember(Caller(), Draft(blocks=(Block(TEXT),), id="one"))
     key = local_key(data, app.keys, app.clock.now())
     app.close()
     return str(data), key
@@ -78,7 +78,7 @@ def start_once(command: list[str]) -> None:
 
 
 def start_to_answer(
-    command: list[str], environment: Mapping[str, str], pause_s: float, *requests: Message
+    command: list[str], environment: Mapping[str, str] | None, pause_s: float, *requests: Message
 ) -> tuple[float, float]:
     """CPU and wall seconds until the last is answered; the process is killed at that moment."""
     began = time.perf_counter()

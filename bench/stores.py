@@ -87,7 +87,7 @@ def fill(filled: Filled, split: dict[str, range]) -> None:
     def remember(tenant: str, part: range) -> None:
         with app.store.writing(tenant) as store:
             for n in part:
-                item = app.engine.remember_in(
+                item = app.engine.writing.remember_in(
                     store, Caller(tenant), draft(n, texts[n]), intake
                 ).item
                 place = passage_ref(store.row_of(item), 0)
@@ -219,7 +219,11 @@ def written(stores: list[Filled], split: dict[str, range], count: int) -> None:
     compare(
         "durable write",
         [
-            cost(one, lambda tenant, new, a=one.app: a.engine.remember(Caller(tenant), new), jobs)
+            cost(
+                one,
+                lambda tenant, new, a=one.app: a.engine.writing.remember(Caller(tenant), new),
+                jobs,
+            )
             for one in stores
         ],
     )
@@ -238,7 +242,7 @@ def searched(stores: list[Filled], split: dict[str, range], count: int) -> None:
                 [
                     cost(
                         one,
-                        lambda tenant, text, a=one.app, c=chosen: a.engine.recall(
+                        lambda tenant, text, a=one.app, c=chosen: a.engine.recall.search(
                             Caller(tenant), Query(text, c)
                         ),
                         asked(split, count, 2),
@@ -254,7 +258,7 @@ def searched(stores: list[Filled], split: dict[str, range], count: int) -> None:
             [
                 cost(
                     one,
-                    lambda tenant, text, a=one.app, m=mode: a.engine.recall(
+                    lambda tenant, text, a=one.app, m=mode: a.engine.recall.search(
                         Caller(tenant), Query(text, mode=m)
                     ),
                     asked(split, count, 3),
@@ -323,7 +327,7 @@ def large(filled: Filled, count: int) -> None:
             flush=True,
         )
         started, used = time.perf_counter(), filled.database_s()
-        filled.app.renew()
+        filled.app.embeddings.renew_index()
         print(
             f"   its own index: built in {time.perf_counter() - started:.0f} s, {filled.database_s() - used:.0f} s "
             "of CPU, while it can be written"
@@ -394,7 +398,7 @@ def main() -> None:
             )
             if one.postmaster:
                 sizes(one, options.size)
-            one.app.renew(always=True)
+            one.app.embeddings.renew_index(always=True)
         exactness(stores, split)
         # What this bench keeps in mind is no part of a server: the collector need not walk through it at every search.
         gc.collect()

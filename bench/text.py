@@ -52,7 +52,7 @@ def main() -> None:
                 )
                 for label, tags in (("none", ()), ("1 %", ("special",))):
                     query = Query(" ".join(chosen), Filter(tags_all=tags), mode="text")
-                    p50, p95 = measure(partial(app.engine.recall, ME, query), 31)
+                    p50, p95 = measure(partial(app.engine.recall.search, ME, query), 31)
                     print(
                         f"{size:9,} {name:9} {label:7} {p50:8.2f} {p95:8.2f} {floor:14.2f} {p50 / floor:6.2f}"
                     )

@@ -61,12 +61,15 @@ def compare(count: int, with_chroma: bool) -> None:
         numbers = fill(app, count)
         index = app.stage.vectors(MiniLM())
         with app.store.reading(ME.tenant) as store:
+            assert isinstance(store, SqliteSlotReader)
             started = time.perf_counter()
             assert isinstance(index, VectorIndex)
             assert isinstance(store, SqliteSlotReader)
             index.snapshot(store)
             print(f"{count:>9,} snapshot written in {time.perf_counter() - started:.2f} s")
-            items = {app.engine.read(ME, id)[0].seq: n for id, n in list(numbers.items())[:1]}
+            items = {
+                app.engine.reading.read(ME, id)[0].seq: n for id, n in list(numbers.items())[:1]
+            }
             assert items
             peer = chroma(rows) if with_chroma else None
             for name, chosen in FILTERS.items():

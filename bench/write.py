@@ -39,7 +39,9 @@ def main() -> None:
             bare.execute(f"pragma {pragma}").fetchall()
         bare.execute("create table event (seq integer primary key, data text)")
         best, floor = alternate(
-            lambda: app.engine.remember(ME, Draft(blocks=(Block(next(source)),), tags=("a", "b"))),
+            lambda: app.engine.writing.remember(
+                ME, Draft(blocks=(Block(next(source)),), tags=("a", "b"))
+            ),
             lambda: bare.execute("insert into event (data) values (?)", (next(source),)),
             500,
         )
@@ -55,7 +57,7 @@ def main() -> None:
         )
         lines = [json.dumps({"content": text}) for text in texts(20_000)]
         started = time.perf_counter()
-        app.engine.upkeep.import_(ME, lines)
+        app.engine.maintenance.import_(ME, lines)
         rate = len(lines) / (time.perf_counter() - started)
         started = time.perf_counter()
         with bare:

@@ -10,6 +10,9 @@ from memolith.bootstrap import App, open_app
 from memolith.domain.callers import Caller
 from memolith.domain.items import Draft
 from memolith.domain.passages import Block
+from memolith.engine.engine import Engine
+from memolith.engine.validation import InputRules
+from memolith.ports.clock import Clock
 from memolith.settings import Settings
 
 if TYPE_CHECKING:
@@ -113,6 +116,16 @@ def smart(at: At, tmp_path: Path) -> Iterator[App]:
     yield made
     made.close()
     at.drop(tmp_path / "data")
+
+
+def engine_of(
+    app: App, clock: Clock | None = None, input_rules: InputRules | None = None
+) -> Engine:
+    """An engine on the store of an app, with another clock or other rules for inputs."""
+    other = App(app.settings, clock=clock or app.clock)
+    other.input_rules = input_rules or app.input_rules
+    other.store = app.store
+    return other.engine
 
 
 def note(text: str, **fields: object) -> Draft:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from pydantic import Field, JsonValue
 
@@ -16,8 +16,6 @@ from memolith.tools.dialect import Dialect
 from memolith.tools.family import Family
 from memolith.tools.registry import Registry
 from memolith.tools.resources import Prompt, Prompts, Resource, Resources
-from memolith.tools.schema import Body
-from memolith.tools.shape_notation import shape
 from memolith.tools.signature import Actions, Argument
 
 ERRORS = {
@@ -29,9 +27,27 @@ NOTES: dict[str, str] = {"one": "the first note", "umlaut": "Grüße, 世界 �
 SAVED: dict[str, str] = {}
 
 
-NOTE = shape("title", id=str, title=str, text=str, tags=[str], warnings=[str])
-NOTES_GIVEN = shape(notes=[NOTE], total=int)
-SAID = shape(text=str)
+class Note(TypedDict):
+    """A note."""
+
+    id: str
+    title: NotRequired[str | None]
+    text: str
+    tags: list[str]
+    warnings: NotRequired[list[str]]
+
+
+class NotePage(TypedDict):
+    """A page of notes."""
+
+    notes: list[Note]
+    total: int
+
+
+class Said(TypedDict):
+    """A text."""
+
+    text: str
 
 
 class Stamp(Argument):
@@ -80,35 +96,35 @@ demo = Family(
 )
 
 
-def _note(id: str, text: str, title: str | None) -> dict[str, object]:
+def _note(id: str, text: str, title: str | None) -> Note:
     return {"id": id, "title": title, "text": text, "tags": [], "warnings": []}
 
 
-@demo.tool(NOTE, read_only=True)
+@demo.tool(read_only=True)
 def get_note(
     call: Call, *, note_id: Annotated[str, Field(description="Which note.", min_length=1)]
-) -> Body:
+) -> Note:
     """One note."""
     if note_id not in NOTES:
         raise NotFound(f"There is no note {note_id!r}.", id=note_id)
     return _note(note_id, NOTES[note_id], None)
 
 
-@demo.tool(NOTES_GIVEN, read_only=True)
+@demo.tool(read_only=True)
 def list_notes(
     call: Call,
     *,
     limit: Annotated[int, Field(ge=1, le=50, description="At most so many.")] = 10,
     order: Annotated[Literal["asc", "desc"] | None, Field(description="By id.")] = None,
     json: Annotated[bool, Field(description="A name that a model has as a method.")] = False,
-) -> Body:
+) -> NotePage:
     """All notes."""
     keys = sorted(NOTES, reverse=order == "desc")
     found = [_note(key, NOTES[key], key) for key in keys]
     return {"notes": found[:limit], "total": len(found)}
 
 
-@demo.tool(NOTE, idempotent=True)
+@demo.tool(idempotent=True)
 def add_note(
     call: Call,
     *,
@@ -117,7 +133,7 @@ def add_note(
     stamps: Annotated[list[Stamp], Field(description="More about it.")] = [],  # noqa: B006
     metadata: Annotated[dict[str, JsonValue] | None, Field(description="Anything else.")] = None,
     score: Annotated[float, Field(gt=0, lt=1, description="How sure.")] = 0.5,
-) -> Body:
+) -> Note:
     """Say what would be kept."""
     return {
         "id": call.idempotency_key or "new",
@@ -128,16 +144,16 @@ def add_note(
     }
 
 
-@demo.tool(SAID, effect="runs")
-def fail(call: Call, *, kind: Annotated[str, Field(description="The type of the error.")]) -> Body:
+@demo.tool(effect="runs")
+def fail(call: Call, *, kind: Annotated[str, Field(description="The type of the error.")]) -> Said:
     """Fail in any way that there is."""
     if kind == "crash":
         raise RuntimeError("the password is hunter2")
     raise ERRORS[kind](field="kind")
 
 
-@demo.tool(SAID, destructive=True, scope="admin")
-def wipe(call: Call) -> Body:
+@demo.tool(destructive=True, scope="admin")
+def wipe(call: Call) -> Said:
     """Ask, and then do nothing."""
     if call.elicit is None:
         raise InvalidInput("This client cannot ask.")
@@ -152,13 +168,13 @@ running = threading.Event()
 stopped = threading.Event()
 
 
-@demo.tool(SAID, effect="runs")
+@demo.tool(effect="runs")
 def slow(
     call: Call,
     *,
     steps: Annotated[int, Field(ge=1, le=1000, description="How many.")] = 3,
     step_ms: Annotated[int, Field(ge=0, le=1000, description="How long each takes.")] = 1,
-) -> Body:
+) -> Said:
     """Take some time and tell how far it is."""
     running.set()
     for step in range(steps):
@@ -173,23 +189,23 @@ def slow(
 saved = demo.tool(effect="writes")(Actions("saved_prompts", "Keep prompts."))
 
 
-@saved.action("save", SAID, effect="writes")
+@saved.action("save", effect="writes")
 def save(
     call: Call,
     *,
     name: Annotated[str, Field(description="Its name.")],
     text: Annotated[str, Field(description="Its text.")],
-) -> Body:
+) -> Said:
     """Keep one."""
     SAVED[name] = text
     call.changed()
     return {"text": name}
 
 
-@saved.action("list", NOTES_GIVEN, effect="reads")
+@saved.action("list", effect="reads")
 def list_saved(
     call: Call, *, limit: Annotated[int, Field(ge=1, description="At most so many.")] = 5
-) -> Body:
+) -> NotePage:
     """Show them."""
     return {
         "notes": [_note(key, SAVED[key], key) for key in list(SAVED)[:limit]],
@@ -223,10 +239,10 @@ coded_family = Family(
 )
 
 
-@coded_family.tool(SAID, read_only=True)
+@coded_family.tool(read_only=True)
 def coded_fail(
     call: Call, *, kind: Annotated[str, Field(description="The type of the error.")]
-) -> Body:
+) -> Said:
     """Fail with a code, or not."""
     if kind == "none":
         return {"text": "fine"}
@@ -236,8 +252,8 @@ def coded_fail(
 manage = Family("manage", listed_over_mcp=False)
 
 
-@manage.tool(SAID, scope="admin")
-def tidy(call: Call) -> Body:
+@manage.tool(scope="admin")
+def tidy(call: Call) -> Said:
     """Nothing to be seen over MCP."""
     return {"text": "tidy"}
 
@@ -245,13 +261,13 @@ def tidy(call: Call) -> Body:
 apart = Family("chatgpt", apart=True)
 
 
-@apart.tool(SAID, read_only=True)
-def search(call: Call, *, query: Annotated[str, Field(description="Words.")]) -> Body:
+@apart.tool(read_only=True)
+def search(call: Call, *, query: Annotated[str, Field(description="Words.")]) -> Said:
     """Search, as one client calls it."""
     return {"text": query}
 
 
-apart.tool(NOTE, read_only=True)(get_note)
+apart.tool(read_only=True)(get_note)
 
 
 def families() -> list[Family]:

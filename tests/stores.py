@@ -7,16 +7,13 @@ from typing import Any
 
 import pytest
 
-from memolith.domain.callers import Caller
-from memolith.domain.clock import SystemClock
-from memolith.engine.engine import Engine
-from memolith.engine.recall import Recall
+from memolith.bootstrap import core_on
+from memolith.engine.engine import Engine, Outside, build_engine
+from memolith.engine.validation import InputRules
 from memolith.ports.store import Store
 from memolith.ports.vectors import Vectors
-from memolith.retrieval.ranking.ranker import HybridRanker
 from memolith.retrieval.vectors.encoding import quantised
 from memolith.retrieval.vectors.index import VectorIndex
-from memolith.storage import terms
 from memolith.storage.client_keys import StoredKeys
 from memolith.storage.sqlite.store import SqliteStore
 
@@ -72,18 +69,15 @@ def numbers(row: str | bytes | None) -> list[float]:
 
 def engine_on(store: Store, secrets: str = "allow") -> Engine:
     """Memory on a store, searching by words."""
-    search = Recall(store, terms, HybridRanker(), lambda: None, lambda tenant, budget_s: None)
-    return Engine(
-        store,
-        SystemClock(),
-        secrets=secrets,
-        search=search,
+    outside = Outside(
         cipher=lambda: pytest.fail("no vault here"),
-        analysts=(),
-        manual=Caller,
-        repository=lambda path: None,
         shelf=lambda: pytest.fail("no files here"),
+        sandbox=lambda: pytest.fail("no sandbox here"),
+        repository=lambda path: None,
+        analysts=(),
+        manual_folder=Path("no manual here"),
     )
+    return build_engine(core_on(store, input_rules=InputRules(secrets=secrets)), outside)
 
 
 def tags_of(rows: Any, tenant: str, id: str) -> tuple[str, ...]:

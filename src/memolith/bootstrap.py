@@ -1,133 +1,220 @@
-"""The composition root: the one place that knows every part."""
+"""The wiring: builds every part from the settings, and does nothing else.
+
+The hooks must start quickly, so this module imports only what they need. Everything else is
+imported where it is built.
+"""
 
 from __future__ import annotations
 
-import hashlib
 import logging
-import re
 import threading
 import time
-from collections.abc import Callable, Iterator
-from functools import cached_property, partial
-from itertools import count
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memolith.adapters.blobs.folder import FolderBlobs
-from memolith.adapters.blobs.s3 import S3Blobs
 from memolith.adapters.git import checkout
-from memolith.analysts.builtin.analyst import BuiltinAnalyst
-from memolith.domain.callers import Caller
 from memolith.domain.clock import SystemClock
-from memolith.domain.items import Draft
-from memolith.domain.passages import Block
-from memolith.engine.documents import Shelf
-from memolith.engine.engine import Engine
-from memolith.engine.maintenance import carry_rest, differences, follow, unequal
+from memolith.engine.core import Core, build_core
 from memolith.engine.recall import Recall
-from memolith.engine.validation import Limits
-from memolith.errors import InvalidInput, MemolithError, StoreCorrupt, StoreGone, translated
-from memolith.ports.analyst import Analyst
-from memolith.ports.blobs import Blobs
-from memolith.ports.cipher import Cipher
-from memolith.ports.embedder import Embedder
-from memolith.ports.sandbox import Bounds
-from memolith.ports.store import Store
-from memolith.ports.vectors import Meaning
-from memolith.retrieval.embedding.minilm import MiniLM
-from memolith.retrieval.embedding.worker import EmbedWorker
+from memolith.engine.validation import InputRules, Limits
+from memolith.errors import InvalidInput, MemolithError, StoreGone, translated
 from memolith.retrieval.ranking.ranker import HybridRanker
-from memolith.retrieval.vectors.stage import LocalStage
-from memolith.settings import Settings
 from memolith.storage import terms
-from memolith.storage.client_keys import StoredKeys
 from memolith.storage.sqlite.backup import restore_backup
 from memolith.storage.sqlite.store import SqliteStore, library_version
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from memolith.background import Background, Upkeep
+    from memolith.domain.items import Item
+    from memolith.engine.documents import Shelf
+    from memolith.engine.engine import Engine
+    from memolith.ports.analyst import Analyst
+    from memolith.ports.blobs import Blobs
+    from memolith.ports.cipher import Cipher
+    from memolith.ports.clock import Clock
+    from memolith.ports.embedder import Embedder
+    from memolith.ports.repository import Checkout
+    from memolith.ports.store import Store
+    from memolith.ports.vectors import Meaning
+    from memolith.retrieval.embedding.minilm import MiniLM
+    from memolith.retrieval.embedding.serving import Embeddings
+    from memolith.retrieval.vectors.stage import LocalStage
     from memolith.sandbox.linux import LinuxSandbox
+    from memolith.settings import Settings
+    from memolith.storage.client_keys import StoredKeys
     from memolith.storage.postgres.own_index import PostgresStage
     from memolith.storage.postgres.store import PostgresStore
     from memolith.tools.family import Family
     from memolith.tools.registry import Registry
 
-__all__ = [
-    "StoredKeys",
-    "library_version",
-    "restore_backup",
-]  # only passed on; the rest is made here
+__all__ = ["library_version", "restore_backup"]  # passed on to the doors
+
 PACKAGE = Path(__file__).parent
-DOCS = PACKAGE / "docs" if (PACKAGE / "docs").is_dir() else PACKAGE.parents[1] / "docs"
-EVERY_S, UPKEEP_ROUNDS = 2.0, 300
+HOOK_WAIT_S = 2.0
+RETRY_S = 2.0
+READER_OUTPUT_KB = 131_072
 log = logging.getLogger(__name__)
 
 
-class App:
-    """A data folder with everything that works on it; opened when first used, so that a list needs no database."""
+def _no_model() -> None:
+    """Stands in for a model where search is by words only."""
 
-    def __init__(self, settings: Settings, background: bool = False) -> None:
-        self.settings, self._in_background = settings, background
-        self.clock, self._builtin = SystemClock(), MiniLM()
-        self._lock, self._stopping = threading.RLock(), threading.Event()
+
+def _embed_nothing(tenant: str, budget_s: float) -> None:
+    """Stands in for embedding where search is by words only."""
+
+
+def _keep_files(item: Item) -> None:
+    """Stands in where no files are kept."""
+
+
+def _drop_nothing() -> None:
+    """Stands in where no vectors are kept."""
+
+
+def core_on(
+    store: Store,
+    *,
+    clock: Clock | None = None,
+    input_rules: InputRules = InputRules(),
+    meaning: Callable[[], Meaning | None] = _no_model,
+    embed_waiting: Callable[[str, float], object] = _embed_nothing,
+    before_erase: Callable[[Item], None] = _keep_files,
+    after_erase: Callable[[], None] = _drop_nothing,
+) -> Core:
+    """The core of the engine on a store; without a model it searches by words."""
+    recall = Recall(store, terms, HybridRanker(), meaning, embed_waiting)
+    return build_core(store, clock or SystemClock(), recall, input_rules, before_erase, after_erase)
+
+
+def hook_core(folder: Path) -> Core:
+    """The core on a data folder with default settings, for hooks: no model, and no long waiting."""
+    return core_on(SqliteStore(folder, HOOK_WAIT_S))
+
+
+def repository(path: str) -> Checkout | None:
+    """The git repository around a folder."""
+    return checkout(Path(path))
+
+
+class App:
+    """A data folder and everything that works on it.
+
+    Each part is built when it is first used, so that listing the tools needs no database.
+    """
+
+    def __init__(
+        self, settings: Settings, background: bool = False, clock: Clock | None = None
+    ) -> None:
+        self.settings = settings
+        self.clock = clock or SystemClock()
         self.address = settings.public_url
         """Where clients reach the server, once there is one."""
-        self._opened: Engine | None = None
-        self._settled = self._queued = False
-        self._threads: list[threading.Thread] = []
+        self.input_rules = InputRules(
+            Limits(
+                text_bytes=settings.max_text_bytes,
+                title=settings.max_title,
+                tag=settings.max_tag,
+                tags=settings.max_tags,
+            ),
+            settings.secrets,
+        )
+        self._in_background = background
+        self._lock = threading.RLock()
+        self._opened_store: SqliteStore | PostgresStore | None = None
+        self._engine: Engine | None = None
+        self._sandbox: LinuxSandbox | None = None
+        self._background: Background | None = None
 
     @cached_property
     def store(self) -> SqliteStore | PostgresStore:
-        return open_store(self.settings)
-
-    @cached_property
-    def stage(self) -> LocalStage | PostgresStage:
-        chosen, store = self.settings, self.store
-        if isinstance(store, SqliteStore):
-            return LocalStage(chosen.data, store.reading, store.writing)
-        chosen.data.mkdir(mode=0o700, parents=True, exist_ok=True)
-        # The driver is an extra, which only who has chosen this store needs.
-        from memolith.storage.postgres.own_index import PostgresStage
-
-        return PostgresStage(store.owning, chosen.own_index_from)
+        """The store; it is opened when it is first used."""
+        self._opened_store = open_store(self.settings)
+        return self._opened_store
 
     @property
     def engine(self) -> Engine:
-        """Memory itself; whoever asks first opens the store, and meets what is wrong with it."""
+        """Memory itself. The first to ask opens the store, and meets what is wrong with it."""
         with self._lock:
-            if self._opened is None:
-                chosen, store, stage = self.settings, self.store, self.stage
-                limits = Limits(
-                    text_bytes=chosen.max_text_bytes,
-                    title=chosen.max_title,
-                    tag=chosen.max_tag,
-                    tags=chosen.max_tags,
-                )
-                search = Recall(
-                    store, terms, HybridRanker(), self._meaning, partial(self._embed, store)
-                )
-                self._opened = Engine(
-                    store,
-                    self.clock,
-                    limits,
-                    chosen.secrets,
-                    search=search,
-                    cipher=self._cipher,
-                    after_erase=lambda: stage.drop(self.embedder),
-                    analysts=self._analysts(),
-                    repository=lambda path: checkout(Path(path or chosen.repo)),
-                    manual=self._manual,
-                    shelf=self._shelf,
-                )
+            if self._engine is None:
+                self._engine = self._build_engine()
                 if self._in_background:
                     self.start_background()
-            return self._opened
+            return self._engine
+
+    @cached_property
+    def core(self) -> Core:
+        """The core of the engine, which is all that a hook needs."""
+        return core_on(
+            self.store,
+            clock=self.clock,
+            input_rules=self.input_rules,
+            meaning=self.embeddings.meaning,
+            embed_waiting=self.embeddings.embed_waiting,
+            before_erase=self._drop_file,
+            after_erase=self.embeddings.drop_index,
+        )
+
+    def _drop_file(self, item: Item) -> None:
+        # Only files need it.
+        from memolith.engine.documents import drop_file
+
+        drop_file(self.blobs, item)
+
+    def _build_engine(self) -> Engine:
+        # The capabilities that no hook needs.
+        from memolith.engine.engine import Outside, build_engine
+
+        outside = Outside(
+            cipher=self._cipher,
+            shelf=self._shelf,
+            sandbox=lambda: self.sandbox,
+            repository=lambda path: repository(path or self.settings.repo),
+            analysts=self.analysts,
+            manual_folder=docs_folder(),
+        )
+        return build_engine(self.core, outside)
+
+    @cached_property
+    def stage(self) -> LocalStage | PostgresStage:
+        store = self.store
+        if isinstance(store, SqliteStore):
+            # Only the search by meaning needs it.
+            from memolith.retrieval.vectors.stage import LocalStage
+
+            return LocalStage(self.settings.data, store.reading, store.writing)
+        self.settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # The driver is an extra, which only users of PostgreSQL need.
+        from memolith.storage.postgres.own_index import PostgresStage
+
+        return PostgresStage(store.owning, self.settings.own_index_from)
+
+    @cached_property
+    def embeddings(self) -> Embeddings:
+        # Only the search by meaning needs it.
+        from memolith.retrieval.embedding.serving import Embeddings
+
+        return Embeddings(self.store, self.stage, self.clock, self.embedder, self._minilm)
+
+    @cached_property
+    def _minilm(self) -> MiniLM:
+        # Only the search by meaning needs it.
+        from memolith.retrieval.embedding.minilm import MiniLM
+
+        return MiniLM()
 
     @cached_property
     def embedder(self) -> Embedder | None:
+        """The chosen model; None if search is by words only."""
         chosen = self.settings
-        if chosen.embedder != "http":
-            return self._builtin if chosen.embedder == "minilm" else None
-        # Only who has chosen this embedder pays for its import.
+        if chosen.embedder == "none":
+            return None
+        if chosen.embedder == "minilm":
+            return self._minilm
+        # The HTTP client is imported only where this embedder was chosen.
         from memolith.analysts.openai.embedder import HttpEmbedder
 
         return HttpEmbedder(
@@ -138,67 +225,49 @@ class App:
             chosen.embedder_timeout_s,
         )
 
-    def _embed(self, store: Store, tenant: str | None = None, budget_s: float = 3600.0) -> int:
-        """Make vectors of what waits in a store; returns how many streams were done."""
-        model = self.embedder
-        return (
-            EmbedWorker(store, model, self.clock, self.stage.row).drain(tenant, budget_s)
-            if model
-            else 0
+    @cached_property
+    def analysts(self) -> list[Analyst]:
+        """Those who are asked about texts, the built-in one last."""
+        # Its word lists are read only where the whole engine is built.
+        from memolith.analysts.builtin.analyst import BuiltinAnalyst
+
+        chosen = self.settings
+        if not chosen.analyst_url:
+            return [BuiltinAnalyst()]
+        # The HTTP client is imported only where this analyst was chosen.
+        from memolith.analysts.openai.analyst import HttpAnalyst
+
+        http_analyst = HttpAnalyst(
+            chosen.analyst_url,
+            chosen.analyst_model,
+            chosen.analyst_key,
+            chosen.analyst_budget,
+            chosen.analyst_timeout_s,
         )
-
-    def _meaning(self) -> Meaning | None:
-        """The chosen model, or the one before it until all is embedded anew."""
-        if self.embedder is None:
-            return None
-        # The model loads on its own thread while numpy is imported and the snapshot is mapped.
-        self.embedder.wait(0.0)
-        return Meaning(serving := self._serving(self.embedder), self.stage.vectors(serving))
-
-    def _serving(self, embedder: Embedder) -> Embedder:
-        if self._settled:
-            return embedder
-        with self.store.reading(None) as rows:
-            models, waiting = rows.models(), rows.count_waiting(None, "embed", 1)
-        if models.keys() - {embedder.id} and not self._queued:
-            with self.store.writing(None) as writer:
-                writer.queue_missing_vectors(embedder.id, self.clock.now())
-            self._queued = waiting = True
-        if (
-            waiting
-            and self._builtin.id in models
-            and models[self._builtin.id] > models.get(embedder.id, 0)
-        ):
-            return self._builtin
-        self._settled = not waiting
-        return embedder
+        return [http_analyst, BuiltinAnalyst()]
 
     def _cipher(self) -> Cipher:
-        # cryptography costs 0.05 CPU seconds to import, and only the vault needs it; read anew, as it may be renewed.
+        # cryptography takes 0.05 CPU seconds to import, and only the vault needs it. The key is
+        # read again each time, because it may have been renewed.
         from memolith.adapters.master_keys import load_cipher
 
         return load_cipher(self.settings.vault_key, self.settings.data)
 
-    def _analysts(self) -> list[Analyst]:
-        chosen, builtin = self.settings, BuiltinAnalyst()
-        if not chosen.analyst_url:
-            return [builtin]
-        # Only who has chosen it pays for its import.
-        from memolith.analysts.openai.analyst import HttpAnalyst
+    def rekey_vault(self, new_key: str) -> int:
+        """Seal the vault with this master key or, where memolith keeps the key, with a new one."""
+        # cryptography, which only the vault needs.
+        from memolith.adapters.master_keys import renew_master_key
 
-        return [
-            HttpAnalyst(
-                chosen.analyst_url,
-                chosen.analyst_model,
-                chosen.analyst_key,
-                chosen.analyst_budget,
-                chosen.analyst_timeout_s,
-            ),
-            builtin,
-        ]
+        return renew_master_key(
+            self.settings.vault_key, self.settings.data, new_key, self.engine.vault.rekey
+        )
 
     @cached_property
     def blobs(self) -> Blobs:
+        # Only files need it.
+        from memolith.adapters.blobs.folder import FolderBlobs
+        from memolith.adapters.blobs.s3 import S3Blobs
+
         place = self.settings.files
         return S3Blobs(place) if place.startswith("s3://") else FolderBlobs(self.files)
 
@@ -207,178 +276,138 @@ class App:
         """The folder of the files, unless they are in a bucket."""
         return Path(self.settings.files or self.settings.data / "files")
 
-    @cached_property
+    @property
     def sandbox(self) -> LinuxSandbox:
-        # Only who does that, or asks whether it could be done, needs it.
+        """Where code runs and files are read; starting it takes a moment."""
+        with self._lock:
+            if self._sandbox is None:
+                self._sandbox = self._open_sandbox()
+            return self._sandbox
+
+    def _open_sandbox(self) -> LinuxSandbox:
+        # Only running code and reading files need it.
+        from memolith.ports.sandbox import Bounds
         from memolith.sandbox.linux import LinuxSandbox
 
-        limits = {
-            name.removeprefix("runner_"): value
-            for name, value in self.settings
-            if name.startswith("runner_")
-        }
-        return LinuxSandbox(self.settings.data, Bounds(*map(limits.pop, Bounds._fields)), **limits)
-
-    def _shelf(self) -> Shelf:
         chosen = self.settings
         bounds = Bounds(
-            chosen.reader_wall_s, chosen.reader_wall_s, chosen.reader_memory_mb, output_kb=131_072
+            wall_s=chosen.runner_wall_s,
+            cpu_s=chosen.runner_cpu_s,
+            memory_mb=chosen.runner_memory_mb,
+            output_kb=chosen.runner_output_kb,
+            scratch_mb=chosen.runner_scratch_mb,
+            threads=chosen.runner_threads,
+        )
+        return LinuxSandbox(
+            chosen.data,
+            bounds,
+            mode=chosen.runner_mode,
+            count=chosen.runner_count,
+            idle_s=chosen.runner_idle_s,
+            preload=chosen.runner_preload,
+        )
+
+    def _shelf(self) -> Shelf:
+        # Only files need it.
+        from memolith.engine.documents import Shelf
+        from memolith.ports.sandbox import Bounds
+
+        chosen = self.settings
+        bounds = Bounds(
+            chosen.reader_wall_s,
+            chosen.reader_wall_s,
+            chosen.reader_memory_mb,
+            output_kb=READER_OUTPUT_KB,
         )
         return Shelf(
             self.blobs, self.sandbox, bounds, chosen.file_bytes, chosen.file_url_s, self.address
         )
 
-    def _manual(self) -> Caller:
-        pages = []
-        for path in sorted(DOCS.rglob("*.md")):
-            name, text = path.relative_to(DOCS).as_posix(), path.read_text(encoding="utf-8")
-            library = path.stem in ("clients", "library")
-            section = "api" if name.startswith("reference/") else "sdks" if library else "guides"
-            blocks = tuple(map(Block, re.split(r"\n(?=#)", text)))
-            pages.append(
-                Draft(
-                    "document",
-                    text.split("\n", 1)[0].lstrip("# "),
-                    blocks,
-                    namespace=section,
-                    id=name,
-                )
-            )
-        caller = Caller(
-            "manual-" + hashlib.blake2b(repr(pages).encode(), digest_size=6).hexdigest()
-        )
-        self.engine.learn(caller, pages)
-        return caller
-
-    def rekey_vault(self, given: str) -> int:
-        """Seal the vault with another master key: the one given, or a new one where we keep it."""
-        # cryptography, as above.
-        from memolith.adapters.master_keys import renew_master_key
-
-        return renew_master_key(
-            self.settings.vault_key, self.settings.data, given, self.engine.vault.rekey
-        )
-
-    def start_background(self) -> None:
-        """Embed and tidy in the background, as servers do, and hear what other servers tell."""
-        if self._threads:
-            return
-        store, works = self.store, [self._background]
-        if not isinstance(store, SqliteStore) and not self.settings.database_pooler:
-            works.append(lambda number: store.listen(store.forget, self._stopping))
-        for work in works:
-            self._threads.append(threading.Thread(target=self._repeat, args=(work,), daemon=True))
-            self._threads[-1].start()
-
-    def _repeat(self, work: Callable[[int], None]) -> None:
-        for number in count():
-            try:
-                work(number)
-            except (MemolithError, OSError) as error:
-                log.warning("background work failed and will be tried again: %s", error)
-            if self._stopping.wait(EVERY_S):
-                return
-
-    def _background(self, number: int) -> None:
-        self.engine.flush_reads()
-        if "sandbox" in vars(self):
-            self.sandbox.tidy()
-        if self._embed(self.store, budget_s=5.0):
-            self.renew()
-        for store in () if isinstance(self.store, SqliteStore) else self.store.elsewhere():
-            self._embed(store, budget_s=5.0)
-        if number % UPKEEP_ROUNDS == UPKEEP_ROUNDS - 1:
-            self.do_upkeep()
-
-    def do_upkeep(
-        self, progress: Callable[[int, int], None] = lambda done, total: None
-    ) -> dict[str, int]:
-        """Embed what waits, drop the vectors of other models, write a snapshot where it pays, flush, checkpoint."""
-        done = {"embedded": 0, "snapshot": 0}
-        if self.embedder:
-            self._serving(self.embedder)
-            with self.store.writing(None) as rows:
-                rows.retry_failed("embed", self.clock.now())
-            while step := self._embed(self.store, budget_s=1.0):
-                done["embedded"] += step
-                progress(done["embedded"], 0)
-            done["snapshot"] = int(self.renew())
-            with self.store.writing(None) as rows:
-                models = rows.models()
-                if (
-                    len(models) > 1
-                    and self.embedder.id in models
-                    and not rows.count_waiting(None, "embed", 1)
-                ):
-                    rows.drop_vectors_of_other_models(self.embedder.id)
-        self.engine.flush_reads()
-        self.store.compact()
-        return done
-
-    def renew(self, always: bool = False) -> bool:
-        """Bring what speeds up the search by meaning up to date where that pays."""
-        return self.embedder is not None and self.stage.renew(self.embedder, always)
-
     @cached_property
     def keys(self) -> StoredKeys:
+        """The client keys."""
+        # Only the HTTP door needs them.
+        from memolith.storage.client_keys import StoredKeys
+
         return StoredKeys(self.store)
 
     @cached_property
     def registry(self) -> Registry:
-        # pydantic and the surfaces, which only a call of a tool needs.
+        """Every tool."""
+        # pydantic and the tools, which only a call of a tool needs.
         from memolith.tools.registry import Registry
 
         return Registry(families())
 
-    def move(
-        self, tenant: str, url: str, progress: Callable[[int, int], None] | None = None
-    ) -> int:
-        """Carry a tenant to another database, vectors included; returns how many events it had."""
-        return self.shards.move(tenant, url, lambda target: self._embed(target, tenant), progress)
-
     @property
-    def shards(self) -> PostgresStore:
-        if isinstance(self.store, SqliteStore):
-            raise InvalidInput(
-                "Tenants move between PostgreSQL databases; see the setting `database`.",
-                field="database",
-            )
-        return self.store
+    def upkeep(self) -> Upkeep:
+        """What keeps the store quick and small."""
+        # Only servers and the command `upkeep` need it.
+        from memolith.background import Upkeep
+
+        return Upkeep(self.embeddings, self.engine.reading, self.store.compact)
+
+    def start_background(self) -> None:
+        """Embed and tidy in the background, as servers do, and listen to other servers."""
+        # Only servers need it.
+        from memolith.background import Background, Round
+
+        with self._lock:
+            if self._background is not None:
+                return
+            self._background = background = Background()
+        store = self.store
+        background.start(Round(self.upkeep, self._other_stores, self._tidy_sandbox))
+        if not isinstance(store, SqliteStore) and not self.settings.database_pooler:
+            background.start(lambda number: store.listen(store.forget, background.stopping))
+
+    def _other_stores(self) -> Iterable[Store]:
+        store = self.store
+        return () if isinstance(store, SqliteStore) else store.elsewhere()
+
+    def _tidy_sandbox(self) -> None:
+        if self._sandbox is not None:
+            self._sandbox.tidy()
 
     def close(self) -> None:
         """Write what is still in memory and let go of the files."""
-        if "sandbox" in vars(self):
-            self.sandbox.close()
-        if "store" not in vars(self):
+        # Only the search by meaning needs it.
+        from memolith.retrieval.vectors.stage import LocalStage
+
+        if self._sandbox is not None:
+            self._sandbox.close()
+        store = self._opened_store
+        if store is None:
             return
-        self._stopping.set()
-        for thread in self._threads:
-            thread.join(2.0)
+        if self._background is not None:
+            self._background.stop()
         try:
             if isinstance(self.stage, LocalStage) and self.stage.lagging:
-                self.renew()
-            self.engine.flush_reads()
+                self.embeddings.renew_index()
+            if self._engine is not None:
+                self._engine.reading.flush_accesses()
         except MemolithError as error:
             # Counts and snapshots are only a convenience; what was asked for is done.
             log.warning("not everything was tidied up: %s", error)
-        self.store.close()
+        store.close()
 
 
 def families() -> list[Family]:
     """Every family of tools, in the order in which clients see them."""
-    # Each family builds its tools when it is imported, which the command line need not wait for.
-    from memolith.tools.core.items import chatgpt, core
-    from memolith.tools.item_views import manage
-    from memolith.tools.knowledge.concepts import knowledge
-    from memolith.tools.lanonasis.workplace import lanonasis
-    from memolith.tools.memorylake.files import memorylake
-    from memolith.tools.sekha.conversations import sekha
-    from memolith.tools.subcog.prompts import subcog
+    # The tools are built when they are imported, which most commands need not wait for.
+    from memolith.tools.families import FAMILIES
 
-    return [core, lanonasis, sekha, memorylake, knowledge, subcog, manage, chatgpt]
+    return list(FAMILIES)
+
+
+def docs_folder() -> Path:
+    """The documentation: inside an installed package, or beside the sources."""
+    installed = PACKAGE / "docs"
+    return installed if installed.is_dir() else PACKAGE.parents[1] / "docs"
 
 
 def open_store(chosen: Settings) -> SqliteStore | PostgresStore:
+    """The store that the settings name."""
     if not chosen.database:
         return SqliteStore(chosen.data, chosen.busy_s)
     with translated(
@@ -387,7 +416,7 @@ def open_store(chosen: Settings) -> SqliteStore | PostgresStore:
         "PostgreSQL needs a driver: pip install 'memolith[postgres]'.",
         "database",
     ):
-        # The driver is an extra, which only who has chosen this store needs.
+        # The driver is an extra, which only users of PostgreSQL need.
         from memolith.storage.postgres.store import PostgresStore
     return PostgresStore(
         chosen.database,
@@ -399,7 +428,7 @@ def open_store(chosen: Settings) -> SqliteStore | PostgresStore:
     )
 
 
-def at_address(address: str, chosen: Settings) -> SqliteStore | PostgresStore:
+def open_store_at(address: str, chosen: Settings) -> SqliteStore | PostgresStore:
     """The store at `sqlite:FOLDER` or `postgres:URL`."""
     kind, _, place = address.partition(":")
     if kind == "sqlite" and place:
@@ -410,47 +439,19 @@ def at_address(address: str, chosen: Settings) -> SqliteStore | PostgresStore:
     raise InvalidInput("An address is sqlite:FOLDER or postgres:URL.", field="address")
 
 
-def tenants(store: SqliteStore | PostgresStore) -> Iterator[tuple[str, int, bool]]:
-    """Every tenant of a store with its number of events, and whether it lives in another database."""
-    away = () if isinstance(store, SqliteStore) else store.homes()
-    with store.reading(None) as rows:
-        names = dict.fromkeys([*rows.tenants(), *away])
-    for tenant in names:
-        with store.reading(tenant) as rows:
-            yield tenant, rows.last_seq(tenant), tenant in away
-
-
-def copy_everything(
-    source: SqliteStore | PostgresStore,
-    target: SqliteStore | PostgresStore,
-    progress: Callable[[str], Callable[[int, int], None]],
-) -> dict[str, int]:
-    """Carry every tenant and key to another store and prove that both are equal; events per tenant."""
-    copied = {}
-    for tenant, _, _ in list(tenants(source)):
-        copied[tenant] = follow(source, target, tenant, progress(tenant))
-        carry_rest(source, target, tenant)
-        if problems := unequal(source, target, tenant) + differences(target, tenant):
-            raise StoreCorrupt(f"The copy of {tenant[:60]!r} is not equal: {problems[0]}")
-    known = {key.id for key in StoredKeys(target).all()}
-    for key in StoredKeys(source).all():
-        if key.id not in known:
-            StoredKeys(target).add(key)
-    return copied
-
-
-def open_app(settings: Settings) -> App:
-    app = App(settings)
+def open_app(settings: Settings, clock: Clock | None = None) -> App:
+    """An app whose store is open."""
+    app = App(settings, clock=clock)
     assert app.engine
     return app
 
 
 def wait_for(app: App) -> None:
-    """Open the app of what runs by itself: a database that is away is waited for."""
+    """Open the app of a server or a worker, and wait for a database that is away."""
     while True:
         try:
             assert app.engine
             return
         except StoreGone as error:
             log.warning("%s", error)
-            time.sleep(EVERY_S)
+            time.sleep(RETRY_S)

@@ -18,7 +18,7 @@ address, tenant, name, count = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.ar
 with closing(open_store(address)) as store:
     engine = engine_on(store)
     for number in range(count):
-        written = engine.remember(
+        written = engine.writing.remember(
             Caller(tenant), Draft(blocks=(Block(f"{name} {number}"),), id=f"{name}-{number}")
         )
         print(written.seq, written.item.id, flush=True)

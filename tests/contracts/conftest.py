@@ -61,7 +61,7 @@ def zoo(new_address: Callable[[], str]) -> Iterator[Store]:
         engine = engine_on(made)
         for caller in (Caller(), Caller("globex")):
             for id, draft in ITEMS.items():
-                engine.remember(caller, draft)
+                engine.writing.remember(caller, draft)
                 with made.writing(caller.tenant) as rows:
                     row = row_on(made, vector_of(id))
                     for ref, _, _ in rows.unembedded(caller.tenant, id, MODEL):

@@ -341,7 +341,7 @@ class StoreContract:
                 ) == (["a"], ["local"])
 
     def test_what_fails_in_the_middle_leaves_nothing(self, store: Store, engine: Engine) -> None:
-        engine.remember(ME, note("kept", id="kept"))
+        engine.writing.remember(ME, note("kept", id="kept"))
         before = dump(store)
         with taken_back(store) as rows:
             append(rows, "a")
@@ -418,10 +418,10 @@ class StoreContract:
             assert append(late, "b").seq == 2
 
     def test_a_reader_stays_at_its_moment(self, store: Store, engine: Engine) -> None:
-        engine.remember(ME, note("zebra", id="a"))
+        engine.writing.remember(ME, note("zebra", id="a"))
         with store.reading("local") as rows:
             assert rows.last_seq("local") == 1
-            engine.remember(ME, note("zebra", id="b"))
+            engine.writing.remember(ME, note("zebra", id="b"))
             assert (rows.last_seq("local"), rows.list_items(ME, Filter()).total) == (1, 1)
             assert len(rows.search_text(ME, Filter(), ["zebra"], [], False, 10)) == 1
         assert listed(store) == ["b", "a"]
@@ -443,9 +443,9 @@ class StoreContract:
             "n",
             "t",
         )
-        engine.remember(ME, talk)
-        engine.append(ME, "t", [Block("more " * 300)])
-        engine.revise(
+        engine.writing.remember(ME, talk)
+        engine.writing.append(ME, "t", [Block("more " * 300)])
+        engine.writing.revise(
             ME,
             "t",
             Patch(
@@ -459,10 +459,10 @@ class StoreContract:
                 namespace="m",
             ),
         )
-        engine.tag(ME, "t", add=["ü"])
-        engine.past.undo(ME, 2)
-        engine.remember(ME, Draft("entity", "bare", id="e"))
-        engine.forget(ME, "e")
+        engine.writing.tag(ME, "t", add=["ü"])
+        engine.history.undo(ME, 2)
+        engine.writing.remember(ME, Draft("entity", "bare", id="e"))
+        engine.writing.forget(ME, "e")
         for opened in (store, reopen()):
             with opened.reading("local") as rows:
                 item, passages = rows.item("local", "t"), rows.passages("local", "t")
@@ -493,12 +493,12 @@ class StoreContract:
                 assert rows.item("local", "e").forgotten  # type: ignore[union-attr]
                 assert [item.id for item in rows.all_items("local")] == ["e", "t"]
                 assert rows.speakers("local") == ["ann"]
-        assert engine.upkeep.verify() == []
+        assert engine.maintenance.verify() == []
 
     def test_an_id_that_no_store_could_hold_is_simply_not_there(
         self, store: Store, engine: Engine
     ) -> None:
-        engine.remember(ME, note("x", id="a"))
+        engine.writing.remember(ME, note("x", id="a"))
         with store.reading("local") as rows:
             for id in ("a\0", "\ud800", "'", "%", "a" * 10_000):
                 assert (
@@ -517,9 +517,9 @@ class StoreContract:
     def test_the_same_text_is_found_but_for_case_and_white_space(
         self, store: Store, engine: Engine, text: str
     ) -> None:
-        engine.remember(ME, note("The zebra drinks tea at five.", id="a", kind="concept"))
-        engine.remember(THEM, note("The zebra drinks tea at five.", id="b"))
-        engine.remember(ME, note("Yes.", id="word"))
+        engine.writing.remember(ME, note("The zebra drinks tea at five.", id="a", kind="concept"))
+        engine.writing.remember(THEM, note("The zebra drinks tea at five.", id="b"))
+        engine.writing.remember(ME, note("Yes.", id="word"))
         with store.reading("local") as rows:
             assert (
                 rows.items_like(ME, text, 1, Filter())
@@ -566,7 +566,7 @@ class StoreContract:
         self, store: Store, engine: Engine
     ) -> None:
         for id, speaker in (("a", "Ann"), ("b", "Bob")):
-            engine.remember(ME, Draft(blocks=(Block("x", speaker, "2020-01-01"),), id=id))
+            engine.writing.remember(ME, Draft(blocks=(Block("x", speaker, "2020-01-01"),), id=id))
         with store.reading("local") as rows:
             made = {item.id: item.created_at for item in rows.all_items("local")}
         assert listed(store, Filter(speakers=("Ann",))) == ["a"]
@@ -601,9 +601,10 @@ class StoreContract:
         self, store: Store, engine: Engine, sort: str, descending: bool
     ) -> None:
         made = [
-            engine.remember(ME, note("x", title="Bb" if n % 2 else "aA")).item.id for n in range(25)
+            engine.writing.remember(ME, note("x", title="Bb" if n % 2 else "aA")).item.id
+            for n in range(25)
         ]
-        engine.tag(ME, made[0], add=["late"])
+        engine.writing.tag(ME, made[0], add=["late"])
         with store.writing("local") as rows:
             rows.add_accesses(
                 {id: (count, moment(count)) for id, count in zip(made[3:6], (7, 9, 8), strict=True)}
@@ -636,7 +637,7 @@ class StoreContract:
         self, store: Store, engine: Engine, vectors: Stage, audience: Audience
     ) -> None:
         ann = Caller("local", "ann")
-        engine.remember(ann, note("zebra", id="a", audience=audience, project="x"))
+        engine.writing.remember(ann, note("zebra", id="a", audience=audience, project="x"))
         embed(store, "a", vector_of("a"))
         callers = {
             "owner": ann,
@@ -664,7 +665,7 @@ class StoreContract:
 
     def test_any_word_or_every_word_and_all_phrases(self, store: Store, engine: Engine) -> None:
         for id, text in {"a": "quick brown fox", "b": "brown quick dog", "c": "slow fox"}.items():
-            engine.remember(ME, note(text, id=id))
+            engine.writing.remember(ME, note(text, id=id))
         assert set(search(store, "quick fox")) == {"a", "b", "c"}
         assert search(store, "quick fox")[0] == "a"
         assert search(store, "quick fox", every=True) == ["a"]
@@ -681,7 +682,7 @@ class StoreContract:
     def test_a_phrase_does_not_reach_from_the_text_into_the_title(
         self, store: Store, engine: Engine
     ) -> None:
-        engine.remember(ME, note("ends with quick", id="a", title="brown begins"))
+        engine.writing.remember(ME, note("ends with quick", id="a", title="brown begins"))
         assert (
             search(store, "", phrases=["quick brown"])
             == search(store, "", phrases=["begins ends"])
@@ -715,8 +716,8 @@ class StoreContract:
     def test_a_word_is_found_in_its_language(
         self, store: Store, engine: Engine, text: str, query: str
     ) -> None:
-        engine.remember(ME, note(text, id="a"))
-        engine.remember(ME, note("something else entirely", id="b"))
+        engine.writing.remember(ME, note(text, id="a"))
+        engine.writing.remember(ME, note("something else entirely", id="b"))
         assert search(store, query, every=True) == search(store, "", phrases=[query]) == ["a"]
 
     @pytest.mark.parametrize("query", SYNTAX)
@@ -735,33 +736,35 @@ class StoreContract:
     def test_changed_text_title_and_tags_are_found_as_they_are_now(
         self, store: Store, engine: Engine
     ) -> None:
-        engine.remember(ME, note("zebra", id="a", title="okapi", tags=("old",)))
-        engine.revise(ME, "a", Patch(title="giraffe", blocks=(Block("otter"),), tags=("new",)))
+        engine.writing.remember(ME, note("zebra", id="a", title="okapi", tags=("old",)))
+        engine.writing.revise(
+            ME, "a", Patch(title="giraffe", blocks=(Block("otter"),), tags=("new",))
+        )
         found = {word: search(store, word) for word in ("zebra", "okapi", "giraffe", "otter")}
         assert found == {"zebra": [], "okapi": [], "giraffe": ["a"], "otter": ["a"]}
         assert search(store, "otter", Filter(tags_all=("old",))) == []
         assert search(store, "otter", Filter(tags_all=("new",))) == ["a"]
-        engine.forget(ME, "a")
+        engine.writing.forget(ME, "a")
         assert search(store, "otter") == []
         assert search(store, "otter", Filter(forgotten=True)) == ["a"]
 
     def test_statistics_count_a_tenants_own_passages_and_words(
         self, store: Store, engine: Engine
     ) -> None:
-        engine.remember(ME, note("zebra zebra", id="a"))
-        engine.remember(ME, note("zebra okapi lion", id="b", title="otter"))
-        engine.remember(THEM, note("zebra padding padding padding", id="c"))
+        engine.writing.remember(ME, note("zebra zebra", id="a"))
+        engine.writing.remember(ME, note("zebra okapi lion", id="b", title="otter"))
+        engine.writing.remember(THEM, note("zebra padding padding padding", id="c"))
         words = ["zebra", "okapi", "otter", "none"]
         with store.reading("local") as rows:
             assert rows.statistics("local", words) == Statistics(
                 2, 3.0, {"zebra": 2, "okapi": 1, "otter": 1}
             )
-        engine.revise(ME, "a", Patch(blocks=(Block("okapi"),)))
+        engine.writing.revise(ME, "a", Patch(blocks=(Block("okapi"),)))
         with store.reading("local") as rows:
             assert rows.statistics("local", words) == Statistics(
                 2, 2.5, {"zebra": 1, "okapi": 2, "otter": 1}
             )
-        engine.erase(ME, "b")
+        engine.writing.erase(ME, "b")
         with store.reading("local") as rows:
             assert rows.statistics("local", words) == Statistics(1, 1.0, {"okapi": 1})
 
@@ -780,7 +783,7 @@ class StoreContract:
     def test_a_vector_is_put_read_replaced_and_taken_back(
         self, store: Store, engine: Engine, vectors: Stage
     ) -> None:
-        engine.remember(ME, note("zebra", id="a"))
+        engine.writing.remember(ME, note("zebra", id="a"))
         with store.reading("local") as rows:
             ((number, text, digest),) = rows.unembedded("local", "a", MODEL)
             assert (text, digest) == ("zebra", None)
@@ -819,11 +822,11 @@ class StoreContract:
     def test_a_vector_goes_with_the_text_it_was_made_from(
         self, store: Store, engine: Engine, vectors: Stage, patch: Patch, left: list[str]
     ) -> None:
-        engine.remember(ME, note("zebra", id="a", title="t"))
+        engine.writing.remember(ME, note("zebra", id="a", title="t"))
         embed(store, "a", vector_of("a"))
         stage = vectors()
         assert nearest(store, stage, vector_of("a")) == ["a"]
-        engine.revise(ME, "a", patch)
+        engine.writing.revise(ME, "a", patch)
         assert (
             nearest(store, stage, vector_of("a"))
             == nearest(store, vectors(), vector_of("a"))
@@ -835,9 +838,9 @@ class StoreContract:
     def test_a_vector_for_a_passage_that_is_gone_is_not_kept(
         self, store: Store, engine: Engine
     ) -> None:
-        engine.remember(ME, note("zebra", id="a"))
+        engine.writing.remember(ME, note("zebra", id="a"))
         (ref,) = embed(store, "a", vector_of("a"))
-        engine.erase(ME, "a")
+        engine.writing.erase(ME, "a")
         with store.writing("local") as rows:
             rows.put_vector(ref, MODEL, b"d" * 16, row_on(store, vector_of("a")))
         with store.reading(None) as rows:
@@ -862,8 +865,8 @@ class StoreContract:
         self, store: Store, engine: Engine, vectors: Stage
     ) -> None:
         past = {"expires_at": "2026-01-01T00:00:00.000000Z"}
-        engine.remember(ME, note("zebra", id="gone", attributes=past))
-        engine.remember(ME, note("zebra", id="here"))
+        engine.writing.remember(ME, note("zebra", id="gone", attributes=past))
+        engine.writing.remember(ME, note("zebra", id="here"))
         for id in ("gone", "here"):
             embed(store, id, vector_of("a"))
         assert listed(store) == ["here"]
@@ -873,11 +876,11 @@ class StoreContract:
     def test_an_item_that_changes_moves_between_the_filters_of_a_vector_search(
         self, store: Store, engine: Engine, vectors: Stage
     ) -> None:
-        engine.remember(ME, note("zebra", id="a", project="p1", namespace="n1"))
+        engine.writing.remember(ME, note("zebra", id="a", project="p1", namespace="n1"))
         embed(store, "a", vector_of("a"))
         stage = vectors()
         assert nearest(store, stage, vector_of("a"), Filter(projects=("p1",))) == ["a"]
-        engine.revise(
+        engine.writing.revise(
             ME, "a", Patch(project="p2", namespace="n2", status="done", audience=Audience.ORG)
         )
         for name, old, new in (
@@ -890,18 +893,18 @@ class StoreContract:
             assert nearest(store, stage, vector_of("a"), Filter(**was)) == []
             assert nearest(store, stage, vector_of("a"), Filter(**now)) == ["a"]
         assert nearest(store, stage, vector_of("a"), caller=Caller(user="bob")) == ["a"]
-        engine.forget(ME, "a")
+        engine.writing.forget(ME, "a")
         assert nearest(store, stage, vector_of("a")) == []
         assert nearest(store, stage, vector_of("a"), Filter(forgotten=True)) == ["a"]
-        engine.restore(ME, "a")
-        engine.erase(ME, "a")
+        engine.writing.restore(ME, "a")
+        engine.writing.erase(ME, "a")
         assert nearest(store, stage, vector_of("a"), Filter(forgotten=None)) == []
 
     def test_models_do_not_see_each_others_vectors_and_old_ones_can_be_dropped(
         self, store: Store, engine: Engine, vectors: Stage
     ) -> None:
         for id in "ab":
-            engine.remember(ME, note(f"text {id}", id=id))
+            engine.writing.remember(ME, note(f"text {id}", id=id))
         embed(store, "a", vector_of("a"), model="old")
         embed(store, "b", vector_of("a"))
         assert nearest(store, vectors("old"), vector_of("a")) == ["a"]
@@ -918,7 +921,7 @@ class StoreContract:
     ) -> None:
         for caller in (ME, THEM):
             for id in "ab":
-                engine.remember(caller, note(f"text {id}", id=id))
+                engine.writing.remember(caller, note(f"text {id}", id=id))
             embed(store, "a", vector_of("a"), caller)
         for job in lease(store, 0):
             with store.writing(job.tenant) as rows:
@@ -937,9 +940,9 @@ class StoreContract:
     ) -> None:
         for caller in (ME, THEM):
             for id in "abcd":
-                engine.remember(caller, note(id, id=id))
+                engine.writing.remember(caller, note(id, id=id))
             for ends, kind in {"ab": "about", "bc": "about", "ca": "not", "da": "is-not"}.items():
-                engine.link(caller, ends[0], ends[1], kind, 0.5, {"n": [1]}, id=ends)
+                engine.writing.link(caller, ends[0], ends[1], kind, 0.5, {"n": [1]}, id=ends)
         for opened in (store, reopen()):
             with opened.reading("local") as rows:
 
@@ -972,12 +975,12 @@ class StoreContract:
         self, store: Store, engine: Engine
     ) -> None:
         for id in "ab":
-            engine.remember(ME, note(id, id=id))
-        engine.link(ME, "a", "b", "about", 0.5, id="one")
-        engine.link(ME, "a", "b", "about", 0.75, again=True)
+            engine.writing.remember(ME, note(id, id=id))
+        engine.writing.link(ME, "a", "b", "about", 0.5, id="one")
+        engine.writing.link(ME, "a", "b", "about", 0.75, again=True)
         with store.reading("local") as rows:
             assert rows.link_by_id("local", "one").strength == 0.75  # type: ignore[union-attr]
-        engine.unlink(ME, "one")
+        engine.writing.unlink(ME, "one")
         with store.reading("local") as rows:
             assert (rows.link_by_id("local", "one"), rows.neighbours("local", ["a"], "both")) == (
                 None,
@@ -992,8 +995,8 @@ class StoreContract:
         self, store: Store, engine: Engine, reopen: Fresh
     ) -> None:
         for id in "abc":
-            engine.remember(ME, note(f"text {id}", id=id))
-        engine.remember(THEM, note("theirs", id="d"))
+            engine.writing.remember(ME, note(f"text {id}", id=id))
+        engine.writing.remember(THEM, note("theirs", id="d"))
         assert outbox(store) == {"pending": 3}
         assert streams(lease(store, 0, 2, "local")) == ["c", "b"]
         assert streams(lease(reopen(), 59, tenant="local")) == ["a"]
@@ -1009,14 +1012,14 @@ class StoreContract:
             assert rows.count_waiting("local", "mirror") == 0
         with store.reading(None) as rows:
             assert rows.count_waiting(None, "embed") == 4
-        engine.erase(ME, "a")
+        engine.writing.erase(ME, "a")
         assert streams(lease(store, 900, tenant="local")) == ["c", "b"]
 
     def test_finished_work_does_not_come_back_and_is_counted(
         self, store: Store, engine: Engine
     ) -> None:
         for caller in (ME, THEM):
-            engine.remember(caller, note("text"))
+            engine.writing.remember(caller, note("text"))
         (job,) = lease(store, 0, tenant="local")
         with store.writing("local") as rows:
             rows.finish_job(job)
@@ -1027,7 +1030,7 @@ class StoreContract:
     def test_failing_work_waits_longer_each_time_then_is_given_up_until_retried(
         self, store: Store, engine: Engine
     ) -> None:
-        engine.remember(ME, note("text", id="a"))
+        engine.writing.remember(ME, note("text", id="a"))
         now, pauses = 0, []
         for attempt in range(1, 4):
             (job,) = lease(store, now, tenant="local")
@@ -1065,7 +1068,7 @@ class StoreContract:
         self, store: Store, engine: Engine, reopen: Fresh
     ) -> None:
         for n in range(40):
-            engine.remember((ME, THEM)[n % 2], note(f"text {n}", id=str(n)))
+            engine.writing.remember((ME, THEM)[n % 2], note(f"text {n}", id=str(n)))
         start, opened = threading.Barrier(4), [store, reopen(), reopen(), store]
 
         def work(which: Store) -> list[str]:
@@ -1109,16 +1112,16 @@ class StoreContract:
             {"k": words[4]},
             id="a",
         )
-        engine.remember(ME, draft, key=words[0])
-        engine.remember(ME, note("plain", id="b"))
-        engine.link(ME, "a", "b", "about", attributes={"k": words[5]}, id="cut")
-        engine.unlink(ME, "cut")
-        engine.link(ME, "b", "a", "about", attributes={"k": words[5]}, id="kept")
+        engine.writing.remember(ME, draft, key=words[0])
+        engine.writing.remember(ME, note("plain", id="b"))
+        engine.writing.link(ME, "a", "b", "about", attributes={"k": words[5]}, id="cut")
+        engine.writing.unlink(ME, "cut")
+        engine.writing.link(ME, "b", "a", "about", attributes={"k": words[5]}, id="kept")
         (ref,) = embed(store, "a", vector_of("a"), digest=b"e" * 16)
         with store.writing("local") as rows:
             rows.add_accesses({"a": (1, T0)})
-        engine.revise(ME, "a", Patch(status="done"))
-        engine.erase(ME, "a")
+        engine.writing.revise(ME, "a", Patch(status="done"))
+        engine.writing.erase(ME, "a")
         assert [word for word in words if word in json.dumps(dump(store)).lower()] == []
         assert [search(store, word, Filter(forgotten=None)) for word in words] == [[]] * 6
         assert nearest(store, vectors(), vector_of("a"), Filter(forgotten=None)) == []
@@ -1143,13 +1146,13 @@ class StoreContract:
             assert rows.vector_by_digest("local", b"e" * 16, MODEL) is None
             assert rows.statistics("local", words).frequencies == {}
         assert "a" not in streams(lease(store, 9000))
-        assert engine.upkeep.verify() == []
+        assert engine.maintenance.verify() == []
 
     def test_a_read_counted_after_the_erase_leaves_no_trace(
         self, store: Store, engine: Engine
     ) -> None:
-        engine.remember(ME, note("x", id="a"))
-        engine.erase(ME, "a")
+        engine.writing.remember(ME, note("x", id="a"))
+        engine.writing.erase(ME, "a")
         with store.writing("local") as rows:
             rows.add_accesses({"a": (1, T0), "never": (2, T0)})
         with store.reading("local") as rows:
@@ -1158,11 +1161,11 @@ class StoreContract:
     # Verify, rebuild, carry
 
     def _history(self, engine: Engine, caller: Caller) -> None:
-        engine.remember(
+        engine.writing.remember(
             caller,
             note("zebra one. " * 60, id="a", title="A", tags=("x", "y"), attributes={"n": 1}),
         )
-        engine.remember(
+        engine.writing.remember(
             caller,
             Draft(
                 "conversation",
@@ -1172,16 +1175,16 @@ class StoreContract:
                 id="b",
             ),
         )
-        engine.remember(caller, Draft("entity", "Zebra", id="c"))
-        engine.link(caller, "a", "b", "about", 0.5, {"k": 1}, id="rel-1")
-        engine.revise(caller, "b", Patch(title="B"))
-        engine.append(caller, "b", [Block("later")])
-        engine.forget(caller, "c")
-        engine.remember(caller, note("to go", id="d"))
-        engine.erase(caller, "d")
-        engine.past.undo(caller, 5)
-        engine.note_read(caller, "a")
-        engine.flush_reads()
+        engine.writing.remember(caller, Draft("entity", "Zebra", id="c"))
+        engine.writing.link(caller, "a", "b", "about", 0.5, {"k": 1}, id="rel-1")
+        engine.writing.revise(caller, "b", Patch(title="B"))
+        engine.writing.append(caller, "b", [Block("later")])
+        engine.writing.forget(caller, "c")
+        engine.writing.remember(caller, note("to go", id="d"))
+        engine.writing.erase(caller, "d")
+        engine.history.undo(caller, 5)
+        engine.reading.note_access(caller, "a")
+        engine.reading.flush_accesses()
 
     def test_rows_equal_a_replay_before_and_after_a_rebuild(
         self, store: Store, engine: Engine, reopen: Fresh
@@ -1189,18 +1192,23 @@ class StoreContract:
         for caller in (ME, THEM, Caller("東'京")):
             self._history(engine, caller)
         before, found = dump(store), search(store, "zebra")
-        assert engine.upkeep.verify() == []
-        assert engine.upkeep.rebuild() == sum(len(tenant["event"]) for tenant in before.values())
-        assert (dump(store), dump(reopen()), engine.upkeep.verify()) == (before, before, [])
+        assert engine.maintenance.verify() == []
+        assert engine.maintenance.rebuild() == sum(
+            len(tenant["event"]) for tenant in before.values()
+        )
+        assert (dump(store), dump(reopen()), engine.maintenance.verify()) == (before, before, [])
         assert set(search(store, "zebra")) == set(found)
-        assert engine.remember(ME, note("life goes on")).seq == len(before["local"]["event"]) + 1
+        assert (
+            engine.writing.remember(ME, note("life goes on")).seq
+            == len(before["local"]["event"]) + 1
+        )
 
     def test_vectors_are_asked_for_again_after_a_rebuild(
         self, store: Store, engine: Engine, vectors: Stage
     ) -> None:
-        engine.remember(ME, note("zebra", id="a"))
+        engine.writing.remember(ME, note("zebra", id="a"))
         embed(store, "a", vector_of("a"), digest=b"a" * 16)
-        engine.upkeep.rebuild()
+        engine.maintenance.rebuild()
         assert streams(lease(store, 0)) == ["a"]
         with store.reading("local") as rows:
             assert rows.vector_by_digest("local", b"a" * 16, MODEL), (
@@ -1218,7 +1226,7 @@ class StoreContract:
         before = dump(store)
         with pytest.raises(ZeroDivisionError), store.rebuilding():
             raise ZeroDivisionError
-        assert (dump(store), engine.upkeep.verify()) == (before, [])
+        assert (dump(store), engine.maintenance.verify()) == (before, [])
 
     def test_an_export_imported_elsewhere_gives_equal_rows(
         self, store: Store, engine: Engine, new_address: Callable[[], str]
@@ -1227,10 +1235,10 @@ class StoreContract:
         other = open_store(new_address())
         target = engine_on(other)
         for name in ("local", 'copy\'s "name" %'):
-            target.upkeep.import_(Caller(name), list(engine.upkeep.export("local")))
+            target.maintenance.import_(Caller(name), list(engine.maintenance.export("local")))
             copy, original = dump_tenant(other, name), dump_tenant(store, "local")
             assert copy | {"access": []} == original | {"access": []}
-        assert target.upkeep.verify() == []
+        assert target.maintenance.verify() == []
         other.close()
 
     # Tenants
@@ -1238,15 +1246,15 @@ class StoreContract:
     def test_tenants_share_nothing(self, store: Store, engine: Engine, vectors: Stage) -> None:
         for caller in (ME, THEM):
             for id in "ab":
-                engine.remember(
+                engine.writing.remember(
                     caller, note(f"zebra {caller.tenant}", id=id, audience=Audience.ORG)
                 )
                 embed(store, id, vector_of("a"), caller)
-            engine.link(caller, "a", "b", "about", id="l")
+            engine.writing.link(caller, "a", "b", "about", id="l")
         before, stage = dump_tenant(store, "globex"), vectors()
-        engine.revise(ME, "a", Patch(title="mine", blocks=(Block("okapi"),)))
-        engine.unlink(ME, "l")
-        engine.erase(ME, "b")
+        engine.writing.revise(ME, "a", Patch(title="mine", blocks=(Block("okapi"),)))
+        engine.writing.unlink(ME, "l")
+        engine.writing.erase(ME, "b")
         with store.writing("local") as rows:
             rows.add_accesses({"a": (5, T0)})
         assert dump_tenant(store, "globex") == before
@@ -1264,10 +1272,12 @@ class StoreContract:
         self, store: Store, engine: Engine, vectors: Stage, name: str
     ) -> None:
         caller = Caller(name, "o'brien %")
-        engine.remember(ME, note("zebra", id="a"))
-        engine.remember(caller, note("zebra okapi", id="a", tags=(name.strip()[:50] or "t",)))
-        engine.remember(caller, note("lion", id="b"))
-        engine.link(caller, "a", "b", "about")
+        engine.writing.remember(ME, note("zebra", id="a"))
+        engine.writing.remember(
+            caller, note("zebra okapi", id="a", tags=(name.strip()[:50] or "t",))
+        )
+        engine.writing.remember(caller, note("lion", id="b"))
+        engine.writing.link(caller, "a", "b", "about")
         embed(store, "a", vector_of("a"), caller)
         with store.reading(None) as rows:
             assert rows.tenants() == ["local", name]
@@ -1276,14 +1286,14 @@ class StoreContract:
         assert nearest(store, vectors(), vector_of("a"), caller=caller) == ["a"]
         assert streams(lease(store, 0, tenant=name)) == ["b", "a"]
         assert (listed(store), search(store, "okapi")) == (["a"], [])
-        assert engine.upkeep.verify() == []
+        assert engine.maintenance.verify() == []
 
     # Access counts and client keys
 
     def test_access_counts_add_up_and_keep_the_latest_time(
         self, store: Store, engine: Engine, reopen: Fresh
     ) -> None:
-        engine.remember(ME, note("x", id="a"))
+        engine.writing.remember(ME, note("x", id="a"))
         for which, count, at in ((store, 2, 5), (reopen(), 3, 4)):
             with which.writing("local") as rows:
                 rows.add_accesses({"a": (count, moment(at))})
@@ -1322,7 +1332,7 @@ class StoreContract:
         def work(n: int) -> None:
             mine = engine_on(opened[n])
             for k in range(20):
-                mine.remember(
+                mine.writing.remember(
                     Caller(tenants[n % len(tenants)]), note(f"text {n} {k}", id=f"{n}-{k}")
                 )
 
@@ -1332,15 +1342,15 @@ class StoreContract:
             event.stream for tenant in tenants for event in whole(store, tenant, 80 // len(tenants))
         ]
         assert sorted(events) == sorted(f"{n}-{k}" for n in range(4) for k in range(20))
-        assert engine.upkeep.verify() == []
+        assert engine.maintenance.verify() == []
 
     def test_of_those_who_change_an_item_at_once_each_version_has_one(
         self, store: Store, engine: Engine
     ) -> None:
-        engine.remember(ME, note("x", id="a"))
+        engine.writing.remember(ME, note("x", id="a"))
 
         def work(n: int) -> list[int]:
-            return [engine.tag(ME, "a", add=[f"{n}-{k}"]).item.version for k in range(10)]
+            return [engine.writing.tag(ME, "a", add=[f"{n}-{k}"]).item.version for k in range(10)]
 
         with ThreadPoolExecutor(4) as pool:
             versions = [version for part in pool.map(work, range(4)) for version in part]
@@ -1365,7 +1375,7 @@ class StoreContract:
             assert {
                 (event.seq, event.stream) for event in whole(store, tenant, count)
             } == acknowledged
-        assert engine.upkeep.verify() == []
+        assert engine.maintenance.verify() == []
 
     def test_what_was_acknowledged_before_a_kill_is_there(
         self, store: Store, engine: Engine, address: str
@@ -1383,4 +1393,4 @@ class StoreContract:
         assert len(found) <= count <= len(found) + 3
         assert set(found) <= {event.stream for event in whole(store, "local", count)}
         assert set(found) <= set(listed(store, limit=10_000))
-        assert engine.upkeep.verify() == []
+        assert engine.maintenance.verify() == []

@@ -50,13 +50,13 @@ def test_what_was_acknowledged_before_a_crash_of_the_server_is_there() -> None:
             with closing(open_store(url)) as store:
                 engine = engine_on(store)
                 for n in range(10):
-                    engine.remember(ME, note(f"text {round} {n}", id=f"{round}-{n}"))
+                    engine.writing.remember(ME, note(f"text {round} {n}", id=f"{round}-{n}"))
                 cluster.crash()
                 cluster.start()
         with closing(open_store(url)) as store:
             whole(store, "local", 20)
             assert len(listed(store, limit=100)) == 20
-            assert engine_on(store).upkeep.verify() == []
+            assert engine_on(store).maintenance.verify() == []
 
 
 def on_postgres(address: str) -> PostgresStore:
@@ -68,7 +68,7 @@ def on_postgres(address: str) -> PostgresStore:
 def test_the_passages_of_an_item_are_read_by_index_behind_the_fence(address: str) -> None:
     """Row-level security keeps a computed bound from an index, so it is computed beforehand."""
     with closing(on_postgres(address)) as store:
-        engine_on(store).remember(ME, note("text", id="a"))
+        engine_on(store).writing.remember(ME, note("text", id="a"))
         with store.reading(ME.tenant) as rows:
             rows.db.execute("set local enable_seqscan = off")
             plan = rows.run(
@@ -83,7 +83,7 @@ def test_the_passages_of_an_item_are_read_by_index_behind_the_fence(address: str
 def test_a_large_tenant_gets_an_index_of_its_own_that_is_used_and_right(address: str) -> None:
     model = SimpleNamespace(id="eight", dimension=8)
     with closing(on_postgres(address)) as store:
-        engine_on(store).remember(ME, note("text", id="a"))
+        engine_on(store).writing.remember(ME, note("text", id="a"))
         with store.owning() as db:
             db.execute("update head set passages = %s", (LARGE,))
             db.execute(

@@ -199,7 +199,7 @@ def restore(data: Path, backups: Path, moment: str) -> None:
 
 
 def remember(app: App, text: str) -> None:
-    app.engine.remember(Caller(), Draft(title=text, blocks=(Block(text),)))
+    app.engine.writing.remember(Caller(), Draft(title=text, blocks=(Block(text),)))
 
 
 @pytest.mark.full

@@ -18,7 +18,7 @@ from memolith.domain.items import Item
 from memolith.domain.queries import Condition, Filter, Query
 from memolith.engine.filter_language import KEYS, parse
 from memolith.errors import InvalidInput
-from memolith.tools.subcog.captures import STATUSES, STORED
+from memolith.tools.subcog.namespaces import STORED_NAMESPACES, STORED_STATUSES
 from tests.conftest import ME, At, note
 from tests.stores import each_store
 
@@ -35,7 +35,7 @@ PROJECTS: list[Any] = [
 ]
 ENTITIES = ["PostgreSQL", "Rust", "Ann Lee"]
 ALIASES = {"PostgreSQL": ["Postgres", "the Elephant"], "Rust": ["rustc"]}
-KEPT = [status for status in STATUSES if STATUSES[status]]
+KEPT = [status for status in STORED_STATUSES if STORED_STATUSES[status]]
 
 
 @dataclass
@@ -59,7 +59,7 @@ def filled(at: At, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Filled]
     """An app with 120 memories that differ in everything, and their plain descriptions."""
     app = open_app(at(tmp_path_factory.mktemp("filters"), "minilm"))
     for name in ENTITIES:
-        app.engine.remember(
+        app.engine.writing.remember(
             ME,
             note(
                 "",
@@ -69,7 +69,7 @@ def filled(at: At, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Filled]
                 attributes={"aliases": ALIASES[name]} if name in ALIASES else {},
             ),
         )
-    names = [one for names in STORED.values() for one in names]
+    names = [one for names in STORED_NAMESPACES.values() for one in names]
     found = []
     for n in range(120):
         draft = note(
@@ -89,16 +89,16 @@ def filled(at: At, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Filled]
                 if value
             },
         )
-        item = app.engine.remember(ME, draft).item
+        item = app.engine.writing.remember(ME, draft).item
         mentions = tuple(name for k, name in enumerate(ENTITIES) if n % (k + 2) == 0)
         for name in mentions:
-            app.engine.link(ME, name, item.id, "MentionedIn")
+            app.engine.writing.link(ME, name, item.id, "MentionedIn")
         if n % 11 == 0:
-            app.engine.link(ME, "Rust", item.id, "RelatesTo", again=True)
+            app.engine.writing.link(ME, "Rust", item.id, "RelatesTo", again=True)
         if n % 9 == 0:
-            item = app.engine.forget(ME, item.id).item
+            item = app.engine.writing.forget(ME, item.id).item
         found.append(Row(item, mentions))
-    app.engine.search.drain(ME.tenant, 60)
+    app.engine.recall.embed_waiting(ME.tenant, 60)
     yield Filled(app, found)
     app.close()
 
@@ -143,7 +143,7 @@ def globs(values: list[str | None]) -> list[str]:
 TIMES = ["7d", "24h", "2w", "1s", "90m", "2026-01-01", "2026-11-15T11:59:00Z", "2099-01-01"]
 TERMS = st.lists(
     st.one_of(
-        keyed("ns", list(STORED)),
+        keyed("ns", list(STORED_NAMESPACES)),
         keyed("tag", TAGS),
         keyed("tag", TAGS, "-"),
         keyed("source", globs(SOURCES)),
@@ -180,9 +180,9 @@ def holds(row: Row, terms: list[tuple[str, list[str]]], now: str) -> bool:
         wanted.setdefault(key, []).append(values)
     flat = {key: [value for values in groups for value in values] for key, groups in wanted.items()}
     created = datetime.fromisoformat(item.created_at)
-    word = next(word for word, stored in STATUSES.items() if item.status in stored)
+    word = next(word for word, stored in STORED_STATUSES.items() if item.status in stored)
     tests = {
-        "ns": lambda: any(item.namespace in STORED[one] for one in flat["ns"]),
+        "ns": lambda: any(item.namespace in STORED_NAMESPACES[one] for one in flat["ns"]),
         "tag": lambda: all(set(group) & set(item.tags) for group in wanted["tag"]),
         "-tag": lambda: not set(flat["-tag"]) & set(item.tags),
         "source": lambda: matches(item.attributes.get("source"), flat["source"]),
@@ -215,12 +215,12 @@ def test_a_random_filter_keeps_exactly_the_rows_that_a_plain_predicate_keeps(
         for key, values, _ in terms
     ]
     now = app.clock.now()
-    chosen = parse(text, STORED, STATUSES, now)
+    chosen = parse(text, STORED_NAMESPACES, STORED_STATUSES, now)
     wanted = {row.item.id for row in found if holds(row, plain, now)}
-    page = app.engine.listing(ME, chosen, limit=1000)
+    page = app.engine.reading.list_items(ME, chosen, limit=1000)
     assert ({item.id for item in page.items}, page.total) == (wanted, len(wanted)), text
     for mode in ("text", "vector", "hybrid"):
-        hits = app.engine.recall(ME, Query("zebra", chosen, mode, limit=1000)).hits
+        hits = app.engine.recall.search(ME, Query("zebra", chosen, mode, limit=1000)).hits
         assert {hit.item.id for hit in hits} == wanted, (mode, text)
 
 
@@ -235,7 +235,7 @@ ODD = st.text(st.sampled_from('ab:,"\\- \tnstagince7d*[]ß\x00\ud800'), min_size
 @settings(max_examples=400, deadline=None)
 def test_garbage_is_read_or_refused_with_a_place_inside_it(text: str) -> None:
     try:
-        parse(text, STORED, STATUSES, NOW)
+        parse(text, STORED_NAMESPACES, STORED_STATUSES, NOW)
         return
     except InvalidInput as error:
         told, field = error.message, error.field
@@ -273,19 +273,20 @@ def test_garbage_is_read_or_refused_with_a_place_inside_it(text: str) -> None:
 )
 def test_an_error_points_at_what_is_wrong(text: str, place: int, words: str) -> None:
     with pytest.raises(InvalidInput) as caught:
-        parse(text, STORED, STATUSES, NOW)
+        parse(text, STORED_NAMESPACES, STORED_STATUSES, NOW)
     assert f"at position {place}:" in caught.value.message
     assert words in caught.value.message
 
 
 def test_an_entity_that_the_caller_cannot_see_is_no_key_to_what_mentions_it(app: App) -> None:
     ann, bob = Caller(user="ann"), Caller(user="bob")
-    entity = app.engine.remember(ann, note("", kind="entity", title="Falcon")).item
-    memory = app.engine.remember(ann, note("About the launch.", audience="org")).item
-    app.engine.link(ann, entity.id, memory.id, "MentionedIn")
-    chosen = parse("entity:falcon", STORED, STATUSES, NOW)
+    entity = app.engine.writing.remember(ann, note("", kind="entity", title="Falcon")).item
+    memory = app.engine.writing.remember(ann, note("About the launch.", audience="org")).item
+    app.engine.writing.link(ann, entity.id, memory.id, "MentionedIn")
+    chosen = parse("entity:falcon", STORED_NAMESPACES, STORED_STATUSES, NOW)
     assert [
-        app.engine.listing(caller, chosen).total for caller in (ann, bob, replace(bob, admin=True))
+        app.engine.reading.list_items(caller, chosen).total
+        for caller in (ann, bob, replace(bob, admin=True))
     ] == [1, 0, 1]
 
 
@@ -294,4 +295,4 @@ def test_an_entity_that_the_caller_cannot_see_is_no_key_to_what_mentions_it(app:
 )
 def test_the_past_is_not_searched_by_links_or_metadata(app: App, condition: Any) -> None:
     with pytest.raises(InvalidInput, match="past"):
-        app.engine.recall(ME, Query("x", Filter(where=(condition,)), as_of=NOW))
+        app.engine.recall.search(ME, Query("x", Filter(where=(condition,)), as_of=NOW))

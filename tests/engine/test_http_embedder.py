@@ -335,12 +335,12 @@ def vectors(app: App) -> dict[str, int]:
 
 
 def best(app: App, text: str, mode: str = "vector") -> str:
-    return app.engine.recall(ME, Query(text, mode=mode)).hits[0].passage.text
+    return app.engine.recall.search(ME, Query(text, mode=mode)).hits[0].passage.text
 
 
 def in_words_only(app: App) -> bool:
     """Whether a search finds by words, and says that it does not find by meaning."""
-    found = app.engine.recall(ME, Query("invoices of the auditor"))
+    found = app.engine.recall.search(ME, Query("invoices of the auditor"))
     assert found.hits[0].passage.text == TEXTS[1]
     return "cosine" not in found.hits[0].reasons and any(
         "words only" in warning for warning in found.warnings
@@ -353,10 +353,10 @@ def test_recall_works_with_the_vectors_of_a_server(
 ) -> None:
     with opened(settings(server, tmp_path, embedder_dimension=dimension)) as app:
         for text in TEXTS:
-            app.engine.remember(ME, note(text))
+            app.engine.writing.remember(ME, note(text))
         assert best(app, "auditor invoices") == TEXTS[1]
         assert vectors(app) == {f"http/test/{WORDS}": 3}
-        found = app.engine.recall(ME, Query("rain tent"))
+        found = app.engine.recall.search(ME, Query("rain tent"))
         assert found.hits[0].passage.text == TEXTS[2]
         assert found.hits[0].reasons["cosine"] > 0.5
         assert not found.warnings
@@ -375,16 +375,19 @@ def test_while_the_server_is_down_words_serve_with_a_warning_and_recovery_needs_
     }[fault]
     with opened(settings(server, tmp_path, embedder_dimension=dimension)) as app:
         for text in TEXTS:
-            app.engine.remember(ME, note(text))
+            app.engine.writing.remember(ME, note(text))
         for _ in range(10):
             assert in_words_only(app)
         with pytest.raises(EmbedderDown):
-            app.engine.recall(ME, Query("invoices", mode="vector"))
+            app.engine.recall.search(ME, Query("invoices", mode="vector"))
         server.always = good
         wait_for(
-            lambda: len(app.engine.recall(ME, Query("auditor invoices", mode="vector")).hits) == 3
+            lambda: (
+                len(app.engine.recall.search(ME, Query("auditor invoices", mode="vector")).hits)
+                == 3
+            )
         )
-        assert not app.engine.recall(ME, Query("auditor invoices")).warnings
+        assert not app.engine.recall.search(ME, Query("auditor invoices")).warnings
 
 
 def test_a_server_that_went_away_between_two_searches_costs_only_the_meaning(
@@ -392,12 +395,12 @@ def test_a_server_that_went_away_between_two_searches_costs_only_the_meaning(
 ) -> None:
     with opened(settings(server, tmp_path)) as app:
         for text in TEXTS:
-            app.engine.remember(ME, note(text))
+            app.engine.writing.remember(ME, note(text))
         assert best(app, "auditor invoices") == TEXTS[1]
         server.close()
         assert in_words_only(app)
-        app.engine.remember(ME, note("A pilot lost a key."))
-        found = app.engine.recall(ME, Query("which pilot?"))
+        app.engine.writing.remember(ME, note("A pilot lost a key."))
+        found = app.engine.recall.search(ME, Query("which pilot?"))
         assert found.hits[0].passage.text == "A pilot lost a key."
         assert found.warnings
 
@@ -430,7 +433,7 @@ def test_no_work_is_given_up_however_long_the_server_is_down(
     good, server.always = server.always, says(503, {}, retry_after="0")
     with opened(settings(server, tmp_path)) as app:
         for text in TEXTS:
-            app.engine.remember(ME, note(text))
+            app.engine.writing.remember(ME, note(text))
         clock = Later()
         worker = EmbedWorker(app.store, embedder(server), clock, quantised)
         for clock.hour in range(24):
@@ -452,7 +455,7 @@ def test_one_text_that_the_server_refuses_stops_no_other(server: Server, tmp_pat
     )
     with opened(settings(server, tmp_path)) as app:
         for text in (*TEXTS, "This is poison."):
-            app.engine.remember(ME, note(text))
+            app.engine.writing.remember(ME, note(text))
         clock = Later()
         worker = EmbedWorker(app.store, embedder(server), clock, quantised)
         for clock.hour in range(24):
@@ -487,26 +490,26 @@ def test_a_slow_worker_does_not_overwrite_what_a_faster_one_made_of_a_newer_text
         draft = Draft(
             kind="conversation", blocks=(Block("old words", "Ann"), Block("more old words", "Ann"))
         )
-        id = app.engine.remember(ME, draft).item.id
+        id = app.engine.writing.remember(ME, draft).item.id
 
         def meanwhile() -> None:
             if change == "edit":
-                app.engine.revise(
+                app.engine.writing.revise(
                     ME, id, Patch(blocks=(Block("fresh ideas", "Ann"), Block("more ideas", "Ann")))
                 )
             elif change == "shorten":
-                app.engine.revise(ME, id, Patch(blocks=(Block("fresh ideas", "Ann"),)))
+                app.engine.writing.revise(ME, id, Patch(blocks=(Block("fresh ideas", "Ann"),)))
             elif change == "forget":
-                app.engine.forget(ME, id)
+                app.engine.writing.forget(ME, id)
             else:
-                app.engine.erase(ME, id)
+                app.engine.writing.erase(ME, id)
             EmbedWorker(app.store, Slow(lambda: None), app.clock, quantised).drain()
 
         EmbedWorker(app.store, Slow(meanwhile), app.clock, quantised).drain()
         if change in ("forget", "erase"):
-            assert not app.engine.recall(ME, Query("old words", mode="vector")).hits
+            assert not app.engine.recall.search(ME, Query("old words", mode="vector")).hits
         else:
-            hit = app.engine.recall(ME, Query("fresh ideas", mode="vector")).hits[0]
+            hit = app.engine.recall.search(ME, Query("fresh ideas", mode="vector")).hits[0]
             assert (hit.passage.text, hit.reasons["cosine"] > 0.7) == ("fresh ideas", True)
         with app.store.reading(None) as rows:
             left = rows.unembedded(ME.tenant, id, Slow.id)
@@ -522,8 +525,8 @@ def test_a_change_of_model_lets_the_old_vectors_serve_until_the_new_ones_are_the
 ) -> None:
     with opened(Settings(data=tmp_path)) as app:
         for text in TEXTS:
-            app.engine.remember(ME, note(text))
-        app.do_upkeep()
+            app.engine.writing.remember(ME, note(text))
+        app.upkeep.run()
         assert vectors(app) == {MiniLM.id: 3}
     good, server.always = server.always, says(503, {}, retry_after="0")
     with opened(settings(server, tmp_path)) as app:
@@ -532,11 +535,11 @@ def test_a_change_of_model_lets_the_old_vectors_serve_until_the_new_ones_are_the
         )
         assert vectors(app) == {MiniLM.id: 3}
         server.always = good
-        wait_for(lambda: app.do_upkeep() and vectors(app) == {f"http/test/{WORDS}": 3})
+        wait_for(lambda: app.upkeep.run() and vectors(app) == {f"http/test/{WORDS}": 3})
         assert best(app, "auditor invoices") == TEXTS[1]
         scores = {
             hit.passage.text: hit.reasons["cosine"]
-            for hit in app.engine.recall(
+            for hit in app.engine.recall.search(
                 ME, Query("bookkeeping and paying bills", mode="vector")
             ).hits
         }
@@ -551,12 +554,12 @@ def test_a_change_of_model_with_work_still_pending_embeds_everything_anew(
 ) -> None:
     with opened(Settings(data=tmp_path)) as app:
         for text in TEXTS[:2]:
-            app.engine.remember(ME, note(text))
-        app.do_upkeep()
-        app.engine.remember(ME, note(TEXTS[2]))
+            app.engine.writing.remember(ME, note(text))
+        app.upkeep.run()
+        app.engine.writing.remember(ME, note(TEXTS[2]))
     with opened(settings(server, tmp_path)) as app:
         for _ in range(3):
-            app.do_upkeep()
+            app.upkeep.run()
         assert vectors(app) == {f"http/test/{WORDS}": 3}
 
 
@@ -565,11 +568,11 @@ def test_the_way_back_to_the_model_in_the_package_works_as_well(
 ) -> None:
     with opened(settings(server, tmp_path)) as app:
         for text in TEXTS:
-            app.engine.remember(ME, note(text))
-        app.do_upkeep()
+            app.engine.writing.remember(ME, note(text))
+        app.upkeep.run()
     with opened(Settings(data=tmp_path)) as app:
-        app.engine.recall(ME, Query("anything"))
-        app.do_upkeep()
+        app.engine.recall.search(ME, Query("anything"))
+        app.upkeep.run()
         assert vectors(app) == {MiniLM.id: 3}
         assert best(app, "bookkeeping and paying bills") == TEXTS[1]
 
@@ -582,7 +585,7 @@ def test_background_work_begins_whether_the_server_is_up_or_not(
     if down:
         server.always = says(401, {})
     with opened(settings(server, tmp_path, embedder_dimension=0)) as app:
-        app.engine.remember(ME, note(TEXTS[0]))
+        app.engine.writing.remember(ME, note(TEXTS[0]))
         app.start_background()
         server.always = good
         wait_for(lambda: vectors(app) == {f"http/test/{WORDS}": 1})

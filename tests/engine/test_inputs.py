@@ -16,7 +16,7 @@ from memolith.domain.callers import Audience
 from memolith.domain.items import Draft, Patch
 from memolith.domain.passages import Block
 from memolith.domain.queries import Condition, Filter, Query
-from memolith.engine.validation import Intake, Limits
+from memolith.engine.validation import InputRules, Intake, Limits
 from memolith.errors import (
     AlreadyExists,
     Conflict,
@@ -28,7 +28,7 @@ from memolith.errors import (
 )
 from memolith.settings import Settings
 from tests.checked import sqlite_file
-from tests.conftest import ME, note
+from tests.conftest import ME, engine_of, note
 
 TABLES = (
     "event",
@@ -52,12 +52,14 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
     """One app for all cases here, for no case may change anything in it."""
     made = open_app(Settings(data=tmp_path_factory.mktemp("inputs"), embedder="none"))
     for id in ("seed", "other"):
-        made.engine.remember(ME, note(f"tea {id}", id=id, attributes={"n": 1}))
-    made.engine.remember(ME, Draft(kind="entity", title="Ann", id="bare"))
-    made.engine.remember(ME, Draft(kind="entity", blocks=(Block("Ann is nice"),), id="untitled"))
-    made.engine.remember(ME, note("gone", id="gone"))
-    made.engine.forget(ME, "gone")
-    made.engine.link(ME, "seed", "other", "about", id="rel-1")
+        made.engine.writing.remember(ME, note(f"tea {id}", id=id, attributes={"n": 1}))
+    made.engine.writing.remember(ME, Draft(kind="entity", title="Ann", id="bare"))
+    made.engine.writing.remember(
+        ME, Draft(kind="entity", blocks=(Block("Ann is nice"),), id="untitled")
+    )
+    made.engine.writing.remember(ME, note("gone", id="gone"))
+    made.engine.writing.forget(ME, "gone")
+    made.engine.writing.link(ME, "seed", "other", "about", id="rel-1")
     yield made
     made.close()
 
@@ -78,19 +80,21 @@ def nested(depth: int) -> dict[str, Any]:
 
 
 def new(**fields: Any) -> Call:
-    return lambda app: app.engine.remember(ME, note(**{"text": "x", **fields}))
+    return lambda app: app.engine.writing.remember(ME, note(**{"text": "x", **fields}))
 
 
 def block(**fields: Any) -> Call:
-    return lambda app: app.engine.remember(ME, Draft(blocks=(Block(**{"text": "x", **fields}),)))
+    return lambda app: app.engine.writing.remember(
+        ME, Draft(blocks=(Block(**{"text": "x", **fields}),))
+    )
 
 
 def edit(**fields: Any) -> Call:
-    return lambda app: app.engine.revise(ME, "seed", Patch(**fields))
+    return lambda app: app.engine.writing.revise(ME, "seed", Patch(**fields))
 
 
 def tie(*ends: Any, **fields: Any) -> Call:
-    return lambda app: app.engine.link(
+    return lambda app: app.engine.writing.link(
         ME,
         *(ends or ("other", "seed")),
         **{"type": "about", **fields},
@@ -98,15 +102,15 @@ def tie(*ends: Any, **fields: Any) -> Call:
 
 
 def with_key(key: Any) -> Call:
-    return lambda app: app.engine.remember(ME, note("x"), key=key)
+    return lambda app: app.engine.writing.remember(ME, note("x"), key=key)
 
 
 def listing(**fields: Any) -> Call:
-    return lambda app: app.engine.listing(ME, **fields)
+    return lambda app: app.engine.reading.list_items(ME, **fields)
 
 
 def seek(text: Any = "tea", **fields: Any) -> Call:
-    return lambda app: app.engine.recall(ME, Query(text, **{"mode": "text", **fields}))
+    return lambda app: app.engine.recall.search(ME, Query(text, **{"mode": "text", **fields}))
 
 
 BAD_TEXTS: dict[str, Any] = {
@@ -124,14 +128,14 @@ TIMES: tuple[Any, ...] = (
     1700000000,
 )
 CASES: list[tuple[str, Call, type[MemolithError], str]] = [
-    ("no text", lambda app: app.engine.remember(ME, Draft()), InvalidInput, "content"),
+    ("no text", lambda app: app.engine.writing.remember(ME, Draft()), InvalidInput, "content"),
     ("empty text", new(text=""), InvalidInput, "content"),
     ("blank text", new(text=" \n\t "), InvalidInput, "content"),
     ("5 MB text", new(text="é" * 2_500_000), TooLarge, "content"),
     ("a text just over the limit", new(text="é" * 500_001), TooLarge, "content"),
     (
         "blank messages",
-        lambda app: app.engine.remember(
+        lambda app: app.engine.writing.remember(
             ME, Draft(kind="conversation", blocks=(Block(""), Block(" ")))
         ),
         InvalidInput,
@@ -139,25 +143,27 @@ CASES: list[tuple[str, Call, type[MemolithError], str]] = [
     ),
     (
         "neither title nor text",
-        lambda app: app.engine.remember(ME, Draft(kind="entity")),
+        lambda app: app.engine.writing.remember(ME, Draft(kind="entity")),
         InvalidInput,
         "title",
     ),
     (
         "blank title and blank text",
-        lambda app: app.engine.remember(ME, Draft(kind="entity", title=" ", blocks=(Block(" "),))),
+        lambda app: app.engine.writing.remember(
+            ME, Draft(kind="entity", title=" ", blocks=(Block(" "),))
+        ),
         InvalidInput,
         "title",
     ),
     (
         "a title taken from an item without text",
-        lambda app: app.engine.revise(ME, "bare", Patch(title=" ")),
+        lambda app: app.engine.writing.revise(ME, "bare", Patch(title=" ")),
         InvalidInput,
         "title",
     ),
     (
         "the text taken from an item without title",
-        lambda app: app.engine.revise(ME, "untitled", Patch(blocks=())),
+        lambda app: app.engine.writing.revise(ME, "untitled", Patch(blocks=())),
         InvalidInput,
         "title",
     ),
@@ -209,32 +215,37 @@ CASES: list[tuple[str, Call, type[MemolithError], str]] = [
     ("revised status", edit(status="a b"), InvalidInput, "status"),
     (
         "wrong version",
-        lambda app: app.engine.revise(ME, "seed", Patch(title="t"), 7),
+        lambda app: app.engine.writing.revise(ME, "seed", Patch(title="t"), 7),
         VersionConflict,
         "expected_version",
     ),
-    ("nothing to append", lambda app: app.engine.append(ME, "seed", []), InvalidInput, "messages"),
+    (
+        "nothing to append",
+        lambda app: app.engine.writing.append(ME, "seed", []),
+        InvalidInput,
+        "messages",
+    ),
     (
         "blank to append",
-        lambda app: app.engine.append(ME, "seed", [Block(" ")]),
+        lambda app: app.engine.writing.append(ME, "seed", [Block(" ")]),
         InvalidInput,
         "messages",
     ),
     (
         "tag both added and removed",
-        lambda app: app.engine.tag(ME, "seed", ["a"], ["a"]),
+        lambda app: app.engine.writing.tag(ME, "seed", ["a"], ["a"]),
         InvalidInput,
         "tags",
     ),
     (
         "number as tag to remove",
-        lambda app: app.engine.tag(ME, "seed", ["a"], [WRONG_TYPE]),
+        lambda app: app.engine.writing.tag(ME, "seed", ["a"], [WRONG_TYPE]),
         InvalidInput,
         "tags",
     ),
     (
         "too many tags in all",
-        lambda app: app.engine.tag(ME, "seed", list(map(str, range(101)))),
+        lambda app: app.engine.writing.tag(ME, "seed", list(map(str, range(101)))),
         InvalidInput,
         "tags",
     ),
@@ -369,20 +380,20 @@ def test_bad_input_is_refused_by_name_and_nothing_is_written(
 
 
 VERBS: dict[str, Callable[[App, str], object]] = {
-    "read": lambda app, id: app.engine.read(ME, id),
-    "links": lambda app, id: app.engine.explore(ME, id).links,
-    "forget": lambda app, id: app.engine.forget(ME, id),
-    "restore": lambda app, id: app.engine.restore(ME, id),
-    "erase": lambda app, id: app.engine.erase(ME, id),
-    "revise": lambda app, id: app.engine.revise(ME, id, Patch(title="t")),
-    "tag": lambda app, id: app.engine.tag(ME, id, ["t"]),
-    "append": lambda app, id: app.engine.append(ME, id, [Block("t")]),
-    "link from": lambda app, id: app.engine.link(ME, id, "seed", "about"),
-    "link to": lambda app, id: app.engine.link(ME, "seed", id, "about"),
-    "unlink": lambda app, id: app.engine.unlink(ME, id),
-    "history": lambda app, id: app.engine.past.history(ME, id),
-    "as_of": lambda app, id: app.engine.past.as_of(ME, id, "2100-01-01"),
-    "last": lambda app, id: app.engine.past.last(ME, id),
+    "read": lambda app, id: app.engine.reading.read(ME, id),
+    "links": lambda app, id: app.engine.graph.explore(ME, id).links,
+    "forget": lambda app, id: app.engine.writing.forget(ME, id),
+    "restore": lambda app, id: app.engine.writing.restore(ME, id),
+    "erase": lambda app, id: app.engine.writing.erase(ME, id),
+    "revise": lambda app, id: app.engine.writing.revise(ME, id, Patch(title="t")),
+    "tag": lambda app, id: app.engine.writing.tag(ME, id, ["t"]),
+    "append": lambda app, id: app.engine.writing.append(ME, id, [Block("t")]),
+    "link from": lambda app, id: app.engine.writing.link(ME, id, "seed", "about"),
+    "link to": lambda app, id: app.engine.writing.link(ME, "seed", id, "about"),
+    "unlink": lambda app, id: app.engine.writing.unlink(ME, id),
+    "history": lambda app, id: app.engine.history.history(ME, id),
+    "as_of": lambda app, id: app.engine.history.as_of(ME, id, "2100-01-01"),
+    "last": lambda app, id: app.engine.history.last(ME, id),
 }
 
 
@@ -416,9 +427,9 @@ def test_a_forgotten_item_is_not_found(shared: App, verb: Any) -> None:
 def test_a_key_that_is_none_is_refused(shared: App, key: str) -> None:
     before = tables(shared)
     calls: list[Callable[[], object]] = [
-        lambda: shared.engine.remember(ME, note("x"), key=key),
-        lambda: shared.engine.revise(ME, "seed", Patch(title="x"), key=key),
-        lambda: shared.engine.append(ME, "seed", [Block("x")], key=key),
+        lambda: shared.engine.writing.remember(ME, note("x"), key=key),
+        lambda: shared.engine.writing.revise(ME, "seed", Patch(title="x"), key=key),
+        lambda: shared.engine.writing.append(ME, "seed", [Block("x")], key=key),
     ]
     for call in calls:
         with pytest.raises(InvalidInput) as caught:
@@ -444,12 +455,12 @@ def test_nothing_of_a_refused_draft_is_in_the_message(shared: App) -> None:
 
 
 def test_an_item_cannot_grow_over_its_limit_by_appending(app: App) -> None:
-    engine = replace(app.engine, limits=Limits(item_bytes=100))
-    engine.remember(ME, note("x" * 60, id="a"))
+    engine = engine_of(app, input_rules=InputRules(Limits(item_bytes=100)))
+    engine.writing.remember(ME, note("x" * 60, id="a"))
     with pytest.raises(TooLarge) as caught:
-        engine.append(ME, "a", [Block("y" * 60)])
+        engine.writing.append(ME, "a", [Block("y" * 60)])
     assert caught.value.field == "content"
-    assert engine.read(ME, "a")[0].version == 1
+    assert engine.reading.read(ME, "a")[0].version == 1
 
 
 @pytest.mark.parametrize(
@@ -463,7 +474,7 @@ def test_a_limit_in_bytes_counts_bytes_however_small_it_is(
     app: App, limits: Any, draft: Any
 ) -> None:
     with pytest.raises(TooLarge) as caught:
-        replace(app.engine, limits=limits).remember(ME, draft)
+        engine_of(app, input_rules=InputRules(limits)).writing.remember(ME, draft)
     assert caught.value.field == "content"
 
 
@@ -475,14 +486,19 @@ def test_what_is_just_within_the_limits_is_kept_and_found(app: App) -> None:
         tags=(words,),
         attributes={"a": "y" * 99_000, "n": nested(50), "i": 2**80, "f": sys.float_info.max},
     )
-    item = app.engine.remember(ME, draft).item
-    assert app.engine.read(ME, item.id) == (item, [replace(draft.blocks[0], at=item.created_at)])
+    item = app.engine.writing.remember(ME, draft).item
+    assert app.engine.reading.read(ME, item.id) == (
+        item,
+        [replace(draft.blocks[0], at=item.created_at)],
+    )
     assert (
-        app.engine.listing(ME, Filter(tags_all=(words,), where=(Condition("n", "ne", 5),))).total
+        app.engine.reading.list_items(
+            ME, Filter(tags_all=(words,), where=(Condition("n", "ne", 5),))
+        ).total
         == 1
     )
-    assert app.engine.recall(ME, Query("x" * 99, mode="text")).total > 0
-    assert app.engine.upkeep.verify() == []
+    assert app.engine.recall.search(ME, Query("x" * 99, mode="text")).total > 0
+    assert app.engine.maintenance.verify() == []
 
 
 # Lines of an import
@@ -595,7 +611,7 @@ BROKEN |= {
 def test_a_broken_line_is_named_and_nothing_of_its_file_stays(shared: App, line: Any) -> None:
     before = tables(shared)
     with pytest.raises(MemolithError) as caught:
-        shared.engine.upkeep.import_(
+        shared.engine.maintenance.import_(
             ME, ['{"content": "good"}', "", line, '{"content": "good too"}']
         )
     assert "ine 3" in str(caught.value)
@@ -603,27 +619,29 @@ def test_a_broken_line_is_named_and_nothing_of_its_file_stays(shared: App, line:
 
 
 def test_the_event_that_was_broken_above_is_imported_where_it_is_whole(app: App) -> None:
-    assert app.engine.upkeep.import_(ME, [json.dumps({"event": EVENT | {"data": DATA}})])[1] == 1
-    assert app.engine.read(ME, "new")[0].title == "t"
+    assert (
+        app.engine.maintenance.import_(ME, [json.dumps({"event": EVENT | {"data": DATA}})])[1] == 1
+    )
+    assert app.engine.reading.read(ME, "new")[0].title == "t"
 
 
 @pytest.mark.parametrize("depth", [100, 400, 900, 1500])
 def test_metadata_is_refused_or_can_be_filtered_however_deep_it_is(app: App, depth: int) -> None:
-    app.engine.remember(ME, note("plain", attributes={"a": 1}))
+    app.engine.writing.remember(ME, note("plain", attributes={"a": 1}))
     with suppress(InvalidInput):
-        app.engine.remember(ME, note("deep", attributes=nested(depth)))
+        app.engine.writing.remember(ME, note("deep", attributes=nested(depth)))
     for total, condition in ((1, Condition("a", "eq", 1)), (0, Condition("b", "eq", 1))):
-        assert app.engine.listing(ME, Filter(where=(condition,))).total == total
-    assert app.engine.upkeep.verify() == []
+        assert app.engine.reading.list_items(ME, Filter(where=(condition,))).total == total
+    assert app.engine.maintenance.verify() == []
 
 
 def test_a_failure_in_the_middle_of_a_write_leaves_nothing(app: App) -> None:
     def write_and_fail() -> None:
         with app.store.writing(ME.tenant) as rows:
-            app.engine.remember_in(rows, ME, note("half done"), Intake(Limits(), "redact"))
+            app.engine.writing.remember_in(rows, ME, note("half done"), Intake(Limits(), "redact"))
             raise Conflict
 
     with pytest.raises(Conflict):
         write_and_fail()
-    assert app.engine.listing(ME).total == 0
-    assert app.engine.upkeep.verify() == []
+    assert app.engine.reading.list_items(ME).total == 0
+    assert app.engine.maintenance.verify() == []

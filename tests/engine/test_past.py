@@ -60,17 +60,17 @@ def changed(step: Step) -> dict[str, tuple[object, object]]:
 
 
 def test_history_tells_what_each_event_changed(app: App) -> None:
-    id = app.engine.remember(ME, note("one", title="t", attributes={"a": 1})).item.id
-    app.engine.revise(
+    id = app.engine.writing.remember(ME, note("one", title="t", attributes={"a": 1})).item.id
+    app.engine.writing.revise(
         ME, id, Patch(title="u", blocks=(Block("two"),), attributes={"a": 2, "b": [3]})
     )
-    app.engine.tag(ME, id, add=["x"])
-    app.engine.revise(
+    app.engine.writing.tag(ME, id, add=["x"])
+    app.engine.writing.revise(
         ME, id, Patch(dropped=("a",), audience=Audience.ORG, status="done", project="p")
     )
-    app.engine.forget(ME, id)
-    app.engine.restore(ME, id)
-    steps = app.engine.past.history(ME, id)
+    app.engine.writing.forget(ME, id)
+    app.engine.writing.restore(ME, id)
+    steps = app.engine.history.history(ME, id)
     assert (
         " ".join(step.event.type for step in steps)
         == "remembered revised tagged revised forgotten restored"
@@ -96,19 +96,19 @@ def test_history_tells_what_each_event_changed(app: App) -> None:
 
 
 def test_history_tells_of_appended_messages_and_of_links(app: App) -> None:
-    talk = app.engine.remember(ME, TALK).item.id
-    other = app.engine.remember(ME, note("x")).item.id
-    app.engine.append(ME, talk, [Block("more", "ann")])
-    link = app.engine.link(ME, talk, other, "about", 0.5)
-    app.engine.link(ME, talk, other, "about", 0.7, again=True)
-    app.engine.unlink(ME, link.id)
-    types = [step.event.type for step in app.engine.past.history(ME, talk)]
+    talk = app.engine.writing.remember(ME, TALK).item.id
+    other = app.engine.writing.remember(ME, note("x")).item.id
+    app.engine.writing.append(ME, talk, [Block("more", "ann")])
+    link = app.engine.writing.link(ME, talk, other, "about", 0.5)
+    app.engine.writing.link(ME, talk, other, "about", 0.7, again=True)
+    app.engine.writing.unlink(ME, link.id)
+    types = [step.event.type for step in app.engine.history.history(ME, talk)]
     assert types == ["remembered", "appended", "linked", "relinked", "unlinked"]
-    _, appended, _, relinked, _ = app.engine.past.history(ME, talk)
+    _, appended, _, relinked, _ = app.engine.history.history(ME, talk)
     old, new = changed(appended)["messages"]
     assert [message["text"] for message in new[len(old) :]] == ["more"]  # type: ignore[index, arg-type]
     assert changed(relinked) == {"strength": (0.5, 0.7)}
-    assert [step.event.type for step in app.engine.past.history(ME, other)] == [
+    assert [step.event.type for step in app.engine.history.history(ME, other)] == [
         "remembered",
         "linked",
         "relinked",
@@ -116,7 +116,7 @@ def test_history_tells_of_appended_messages_and_of_links(app: App) -> None:
     ]
     with app.store.reading(None) as rows:
         at = rows.events(ME.tenant, talk)[-1].at
-    assert len(app.engine.past.history(ME, talk, until=at)) == 2
+    assert len(app.engine.history.history(ME, talk, until=at)) == 2
 
 
 @pytest.mark.parametrize(
@@ -131,44 +131,46 @@ def test_history_tells_of_appended_messages_and_of_links(app: App) -> None:
 def test_history_tells_of_every_change_also_of_a_null_and_of_a_time(
     app: App, patch: Any, told: str | None
 ) -> None:
-    id = app.engine.remember(ME, note("one", attributes={"n": 1})).item.id
-    assert app.engine.revise(ME, id, patch).item.version == 2
-    fields = changed(app.engine.past.history(ME, id)[1])
+    id = app.engine.writing.remember(ME, note("one", attributes={"n": 1})).item.id
+    assert app.engine.writing.revise(ME, id, patch).item.version == 2
+    fields = changed(app.engine.history.history(ME, id)[1])
     assert fields
     assert told is None or told in fields
 
 
 def test_the_state_as_of_each_step_is_what_it_was_then(app: App) -> None:
-    id = app.engine.remember(ME, note(LONG, title="t", id="a")).item.id
+    id = app.engine.writing.remember(ME, note(LONG, title="t", id="a")).item.id
     steps: list[Callable[[], object]] = [
         lambda: None,
-        lambda: app.engine.revise(
+        lambda: app.engine.writing.revise(
             ME, id, Patch(blocks=(Block("short"), Block("second", "bob")), attributes={"a": 1})
         ),
-        lambda: app.engine.append(ME, id, [Block("third")]),
-        lambda: app.engine.tag(ME, id, add=["x", "y"]),
-        lambda: app.engine.forget(ME, id),
-        lambda: app.engine.restore(ME, id),
-        lambda: app.engine.tag(ME, id, remove=["x"]),
-        lambda: app.engine.past.undo(ME, 7),
+        lambda: app.engine.writing.append(ME, id, [Block("third")]),
+        lambda: app.engine.writing.tag(ME, id, add=["x", "y"]),
+        lambda: app.engine.writing.forget(ME, id),
+        lambda: app.engine.writing.restore(ME, id),
+        lambda: app.engine.writing.tag(ME, id, remove=["x"]),
+        lambda: app.engine.history.undo(ME, 7),
     ]
     seen = []
     for step in steps:
         step()
-        seen.append((app.engine.past.last(ME, id).at, *app.engine.read(ME, id, forgotten=True)))
+        seen.append(
+            (app.engine.history.last(ME, id).at, *app.engine.reading.read(ME, id, forgotten=True))
+        )
     for at, item, blocks in seen:
-        assert app.engine.past.as_of(ME, id, at) == (item, blocks)
-    assert app.engine.past.as_of(ME, id, "2100-01-01")[0] == seen[-1][1]
+        assert app.engine.history.as_of(ME, id, at) == (item, blocks)
+    assert app.engine.history.as_of(ME, id, "2100-01-01")[0] == seen[-1][1]
     for at in ("2000-01-01", "2000-01-01T00:00:00+02:00"):
         with pytest.raises(NotFound):
-            app.engine.past.as_of(ME, id, at)
+            app.engine.history.as_of(ME, id, at)
 
 
 def test_a_time_that_is_none_is_refused_by_name(app: App) -> None:
-    id = app.engine.remember(ME, note("x")).item.id
+    id = app.engine.writing.remember(ME, note("x")).item.id
     for call in (
-        lambda: app.engine.past.as_of(ME, id, "yesterday"),
-        lambda: app.engine.past.history(ME, id, until="32.1.2026"),
+        lambda: app.engine.history.as_of(ME, id, "yesterday"),
+        lambda: app.engine.history.history(ME, id, until="32.1.2026"),
     ):
         with pytest.raises(InvalidInput) as caught:
             call()
@@ -176,25 +178,27 @@ def test_a_time_that_is_none_is_refused_by_name(app: App) -> None:
 
 
 def test_an_erased_item_keeps_a_bare_history_and_no_past(app: App) -> None:
-    id = app.engine.remember(ANN, note("secret plan", title="plan", audience=Audience.ORG)).item.id
-    app.engine.erase(ANN, id)
-    steps = app.engine.past.history(ANN, id)
+    id = app.engine.writing.remember(
+        ANN, note("secret plan", title="plan", audience=Audience.ORG)
+    ).item.id
+    app.engine.writing.erase(ANN, id)
+    steps = app.engine.history.history(ANN, id)
     assert [(step.event.type, dict(step.event.data), step.changes) for step in steps] == [
         ("remembered", {}, {}),
         ("erased", {}, {}),
     ]
     with pytest.raises(NotFound):
-        app.engine.past.as_of(ANN, id, "2100-01-01")
+        app.engine.history.as_of(ANN, id, "2100-01-01")
     with pytest.raises(NotFound):
-        app.engine.past.history(BOB, id)
+        app.engine.history.history(BOB, id)
 
 
 def test_an_item_made_private_is_gone_for_the_others_also_in_a_search_of_the_past(app: App) -> None:
-    id = app.engine.remember(ANN, note("zebra", audience=Audience.ORG)).item.id
+    id = app.engine.writing.remember(ANN, note("zebra", audience=Audience.ORG)).item.id
     then = app.clock.now()
-    app.engine.revise(ANN, id, Patch(audience=Audience.USER))
+    app.engine.writing.revise(ANN, id, Patch(audience=Audience.USER))
     totals = [
-        app.engine.recall(caller, Query("zebra", mode="text", as_of=then)).total
+        app.engine.recall.search(caller, Query("zebra", mode="text", as_of=then)).total
         for caller in (ANN, BOB)
     ]
     assert totals == [1, 0]
@@ -202,58 +206,66 @@ def test_an_item_made_private_is_gone_for_the_others_also_in_a_search_of_the_pas
 
 @pytest.mark.parametrize("path", ["history", "as_of"])
 def test_what_an_item_said_while_it_was_private_stays_private(app: App, path: str) -> None:
-    id = app.engine.remember(ANN, note("draft about zebras")).item.id
+    id = app.engine.writing.remember(ANN, note("draft about zebras")).item.id
     then = app.clock.now()
-    app.engine.revise(ANN, id, Patch(blocks=(Block("final"),), audience=Audience.ORG))
-    assert app.engine.read(BOB, id)[1][0].text == "final"
+    app.engine.writing.revise(ANN, id, Patch(blocks=(Block("final"),), audience=Audience.ORG))
+    assert app.engine.reading.read(BOB, id)[1][0].text == "final"
     if path == "history":
-        assert "zebras" not in str(app.engine.past.history(BOB, id))
+        assert "zebras" not in str(app.engine.history.history(BOB, id))
     else:
         with pytest.raises(NotFound):
-            app.engine.past.as_of(BOB, id, then)
+            app.engine.history.as_of(BOB, id, then)
 
 
 # Undo of every type of event
 
 CHANGES: dict[str, Callable[[App, str], object]] = {
-    "title": lambda app, id: app.engine.revise(ME, id, Patch(title="new")),
-    "text": lambda app, id: app.engine.revise(ME, id, Patch(blocks=(Block(LONG + "The end."),))),
-    "several blocks": lambda app, id: app.engine.revise(
+    "title": lambda app, id: app.engine.writing.revise(ME, id, Patch(title="new")),
+    "text": lambda app, id: app.engine.writing.revise(
+        ME, id, Patch(blocks=(Block(LONG + "The end."),))
+    ),
+    "several blocks": lambda app, id: app.engine.writing.revise(
         ME, id, Patch(blocks=(Block("a", "x"), Block("b", "y")))
     ),
-    "only a time": lambda app, id: app.engine.revise(
+    "only a time": lambda app, id: app.engine.writing.revise(
         ME,
         id,
         Patch(
             blocks=tuple(
                 replace(block, at="2020-01-01")
-                for block in app.engine.read(ME, id)[1] or [Block("x")]
+                for block in app.engine.reading.read(ME, id)[1] or [Block("x")]
             )
         ),
     ),
-    "status": lambda app, id: app.engine.revise(ME, id, Patch(status="done")),
-    "scope": lambda app, id: app.engine.revise(
+    "status": lambda app, id: app.engine.writing.revise(ME, id, Patch(status="done")),
+    "scope": lambda app, id: app.engine.writing.revise(
         ME, id, Patch(audience=Audience.PROJECT, project="p", namespace="n")
     ),
-    "tags": lambda app, id: app.engine.revise(ME, id, Patch(tags=("z",))),
-    "metadata": lambda app, id: app.engine.revise(
+    "tags": lambda app, id: app.engine.writing.revise(ME, id, Patch(tags=("z",))),
+    "metadata": lambda app, id: app.engine.writing.revise(
         ME, id, Patch(attributes={"a": 2, "b": {"c": [1]}})
     ),
-    "metadata to null": lambda app, id: app.engine.revise(ME, id, Patch(attributes={"a": None})),
-    "number to truth": lambda app, id: app.engine.revise(ME, id, Patch(attributes={"a": True})),
-    "new null metadata": lambda app, id: app.engine.revise(ME, id, Patch(attributes={"new": None})),
-    "dropped metadata": lambda app, id: app.engine.revise(ME, id, Patch(dropped=("a",))),
-    "dropped null": lambda app, id: app.engine.revise(ME, id, Patch(dropped=("null",))),
-    "everything": lambda app, id: app.engine.revise(
+    "metadata to null": lambda app, id: app.engine.writing.revise(
+        ME, id, Patch(attributes={"a": None})
+    ),
+    "number to truth": lambda app, id: app.engine.writing.revise(
+        ME, id, Patch(attributes={"a": True})
+    ),
+    "new null metadata": lambda app, id: app.engine.writing.revise(
+        ME, id, Patch(attributes={"new": None})
+    ),
+    "dropped metadata": lambda app, id: app.engine.writing.revise(ME, id, Patch(dropped=("a",))),
+    "dropped null": lambda app, id: app.engine.writing.revise(ME, id, Patch(dropped=("null",))),
+    "everything": lambda app, id: app.engine.writing.revise(
         ME,
         id,
         Patch("new", (Block("x"),), ("q",), {"b": 1}, ("a",), "done", Audience.ORG, "p", "n"),
     ),
-    "tagged": lambda app, id: app.engine.tag(ME, id, add=["a", "b"], remove=["t"]),
-    "appended": lambda app, id: app.engine.append(
+    "tagged": lambda app, id: app.engine.writing.tag(ME, id, add=["a", "b"], remove=["t"]),
+    "appended": lambda app, id: app.engine.writing.append(
         ME, id, [Block(LONG, "ann"), Block("", "bot"), Block("x")]
     ),
-    "forgotten": lambda app, id: app.engine.forget(ME, id),
+    "forgotten": lambda app, id: app.engine.writing.forget(ME, id),
 }
 STARTS = {
     "memory": note("hi there", title="t", tags=("t", "u"), attributes={"a": 1, "null": None}),
@@ -273,81 +285,88 @@ STARTS = {
 @pytest.mark.parametrize("change", CHANGES)
 def test_undo_restores_the_state_and_undo_of_the_undo_the_change(app: App, change: Any) -> None:
     for name, start in STARTS.items():
-        id = app.engine.remember(ME, start).item.id
+        id = app.engine.writing.remember(ME, start).item.id
         before, made = state(app, id), length(app)
         CHANGES[change](app, id)
         after = state(app, id)
         assert after != before, name
-        undone = app.engine.past.undo(ME, made + 1)
+        undone = app.engine.history.undo(ME, made + 1)
         assert state(app, id) == before, name
         assert (undone.data["undoes"], undone.seq) == (made + 1, made + 2)
-        app.engine.past.undo(ME, made + 2)
+        app.engine.history.undo(ME, made + 2)
         assert state(app, id) == after, name
-        app.engine.past.undo(ME, made + 3)
+        app.engine.history.undo(ME, made + 3)
         assert state(app, id) == before, name
-    assert app.engine.upkeep.verify() == []
+    assert app.engine.maintenance.verify() == []
 
 
 def test_undo_of_remembering_forgets_and_its_undo_restores(app: App) -> None:
-    id = app.engine.remember(ME, note("tea")).item.id
+    id = app.engine.writing.remember(ME, note("tea")).item.id
     before = state(app, id)
-    app.engine.past.undo(ME, 1)
+    app.engine.history.undo(ME, 1)
     with pytest.raises(NotFound):
-        app.engine.read(ME, id)[0]
-    app.engine.past.undo(ME, 2)
+        app.engine.reading.read(ME, id)[0]
+    app.engine.history.undo(ME, 2)
     assert state(app, id) == before
 
 
 def test_undo_of_restoring_forgets_again(app: App) -> None:
-    id = app.engine.remember(ME, note("tea")).item.id
-    app.engine.forget(ME, id)
-    app.engine.restore(ME, id)
-    app.engine.past.undo(ME, 3)
+    id = app.engine.writing.remember(ME, note("tea")).item.id
+    app.engine.writing.forget(ME, id)
+    app.engine.writing.restore(ME, id)
+    app.engine.history.undo(ME, 3)
     assert state(app, id)[0].forgotten
 
 
 def test_an_undone_text_is_found_again_by_its_words(app: App) -> None:
-    id = app.engine.remember(ME, note("zebra")).item.id
-    app.engine.revise(ME, id, Patch(blocks=(Block("giraffe"),)))
-    app.engine.past.undo(ME, 2)
+    id = app.engine.writing.remember(ME, note("zebra")).item.id
+    app.engine.writing.revise(ME, id, Patch(blocks=(Block("giraffe"),)))
+    app.engine.history.undo(ME, 2)
     totals = [
-        app.engine.recall(ME, Query(word, mode="text")).total for word in ("zebra", "giraffe")
+        app.engine.recall.search(ME, Query(word, mode="text")).total
+        for word in ("zebra", "giraffe")
     ]
     assert totals == [1, 0]
 
 
 def test_an_event_is_undone_past_later_ones_that_touched_something_else(app: App) -> None:
-    id = app.engine.remember(ME, note("one", title="t")).item.id
-    app.engine.revise(ME, id, Patch(title="u"))
-    app.engine.revise(ME, id, Patch(blocks=(Block("two"),)))
-    app.engine.tag(ME, id, add=["x"])
-    app.engine.past.undo(ME, 2)
-    item, blocks = app.engine.read(ME, id)
+    id = app.engine.writing.remember(ME, note("one", title="t")).item.id
+    app.engine.writing.revise(ME, id, Patch(title="u"))
+    app.engine.writing.revise(ME, id, Patch(blocks=(Block("two"),)))
+    app.engine.writing.tag(ME, id, add=["x"])
+    app.engine.history.undo(ME, 2)
+    item, blocks = app.engine.reading.read(ME, id)
     assert (item.title, blocks[0].text, item.tags) == ("t", "two", ("x",))
 
 
 OVERLAPS: dict[str, tuple[Callable[[App, str], object], Callable[[App, str], object]]] = {
-    "title": (CHANGES["title"], lambda app, id: app.engine.revise(ME, id, Patch(title="newer"))),
-    "text": (CHANGES["text"], lambda app, id: app.engine.append(ME, id, [Block("x")])),
+    "title": (
+        CHANGES["title"],
+        lambda app, id: app.engine.writing.revise(ME, id, Patch(title="newer")),
+    ),
+    "text": (CHANGES["text"], lambda app, id: app.engine.writing.append(ME, id, [Block("x")])),
     "metadata": (
         CHANGES["metadata"],
-        lambda app, id: app.engine.revise(ME, id, Patch(dropped=("b",))),
+        lambda app, id: app.engine.writing.revise(ME, id, Patch(dropped=("b",))),
     ),
-    "tags": (CHANGES["tagged"], lambda app, id: app.engine.tag(ME, id, add=["later"])),
-    "appended": (CHANGES["appended"], lambda app, id: app.engine.append(ME, id, [Block("x")])),
-    "forgotten": (CHANGES["forgotten"], lambda app, id: app.engine.restore(ME, id)),
-    "undone": (CHANGES["title"], lambda app, id: app.engine.past.undo(ME, 2)),
+    "tags": (CHANGES["tagged"], lambda app, id: app.engine.writing.tag(ME, id, add=["later"])),
+    "appended": (
+        CHANGES["appended"],
+        lambda app, id: app.engine.writing.append(ME, id, [Block("x")]),
+    ),
+    "forgotten": (CHANGES["forgotten"], lambda app, id: app.engine.writing.restore(ME, id)),
+    "undone": (CHANGES["title"], lambda app, id: app.engine.history.undo(ME, 2)),
 }
 
 
 @pytest.mark.parametrize("overlap", OVERLAPS)
 def test_undo_is_refused_where_later_events_touched_the_same(app: App, overlap: Any) -> None:
-    id = app.engine.remember(ME, note("one", title="t", attributes={"a": 1})).item.id
+    id = app.engine.writing.remember(ME, note("one", title="t", attributes={"a": 1})).item.id
     for change in OVERLAPS[overlap]:
         change(app, id)
     before = state(app, id)
     with pytest.raises(NotUndoable):
-        app.engine.past.undo(ME, 2)
+        app.engine.history.undo(ME, 2)
     assert (state(app, id), length(app)) == (before, 3)
 
 
@@ -362,88 +381,88 @@ def test_undo_is_refused_where_later_events_touched_the_same(app: App, overlap: 
 def test_undo_is_refused_where_what_is_left_would_not_be_a_valid_item(
     app: App, patches: tuple[Any, ...]
 ) -> None:
-    app.engine.remember(ME, Draft(kind="entity", title="Ann", id="a"))
+    app.engine.writing.remember(ME, Draft(kind="entity", title="Ann", id="a"))
     for patch in patches:
-        app.engine.revise(ME, "a", patch)
+        app.engine.writing.revise(ME, "a", patch)
     with pytest.raises(NotUndoable):
-        app.engine.past.undo(ME, 2)
+        app.engine.history.undo(ME, 2)
     assert length(app) == 3
 
 
 @pytest.mark.parametrize("seq", [1, 2, 3])
 def test_what_was_erased_cannot_be_undone(app: App, seq: int) -> None:
-    id = app.engine.remember(ME, note("one")).item.id
-    app.engine.revise(ME, id, Patch(title="t"))
-    app.engine.erase(ME, id)
+    id = app.engine.writing.remember(ME, note("one")).item.id
+    app.engine.writing.revise(ME, id, Patch(title="t"))
+    app.engine.writing.erase(ME, id)
     with pytest.raises(NotUndoable):
-        app.engine.past.undo(ME, seq)
+        app.engine.history.undo(ME, seq)
     assert length(app) == 3
 
 
 @pytest.mark.parametrize("seq", [3, 4, 5, 6])
 def test_a_link_erased_with_its_item_cannot_be_undone(app: App, seq: int) -> None:
-    a, b = (app.engine.remember(ME, note(text)).item.id for text in "ab")
-    link = app.engine.link(ME, a, b, "about")
-    app.engine.link(ME, a, b, "about", 0.5, again=True)
-    app.engine.unlink(ME, link.id)
-    app.engine.erase(ME, a)
+    a, b = (app.engine.writing.remember(ME, note(text)).item.id for text in "ab")
+    link = app.engine.writing.link(ME, a, b, "about")
+    app.engine.writing.link(ME, a, b, "about", 0.5, again=True)
+    app.engine.writing.unlink(ME, link.id)
+    app.engine.writing.erase(ME, a)
     with pytest.raises(NotUndoable):
-        app.engine.past.undo(ME, seq)
+        app.engine.history.undo(ME, seq)
     assert length(app) == 7
 
 
 @pytest.mark.parametrize("seq", [0, -1, 2, 10**30])
 def test_an_event_that_is_not_there_cannot_be_undone(app: App, seq: int) -> None:
-    app.engine.remember(ME, note("one"))
+    app.engine.writing.remember(ME, note("one"))
     with pytest.raises(NotFound):
-        app.engine.past.undo(ME, seq)
+        app.engine.history.undo(ME, seq)
     with pytest.raises(NotFound):
-        app.engine.past.undo(ANN, 1)
+        app.engine.history.undo(ANN, 1)
 
 
 # Links
 
 
 def test_undo_of_linking_relinking_and_unlinking_and_back_again(app: App) -> None:
-    a, b = (app.engine.remember(ME, note(text)).item.id for text in "ab")
-    link = app.engine.link(ME, a, b, "about", 0.5, {"n": 1})
+    a, b = (app.engine.writing.remember(ME, note(text)).item.id for text in "ab")
+    link = app.engine.writing.link(ME, a, b, "about", 0.5, {"n": 1})
     made = links(app)
-    app.engine.link(ME, a, b, "about", 0.9, again=True)
+    app.engine.writing.link(ME, a, b, "about", 0.9, again=True)
     relinked = links(app)
-    app.engine.past.undo(ME, 4)
+    app.engine.history.undo(ME, 4)
     assert links(app) == made
-    app.engine.past.undo(ME, 5)
+    app.engine.history.undo(ME, 5)
     assert links(app) == relinked
-    app.engine.unlink(ME, link.id)
-    app.engine.past.undo(ME, 7)
+    app.engine.writing.unlink(ME, link.id)
+    app.engine.history.undo(ME, 7)
     assert links(app) == relinked
-    app.engine.past.undo(ME, 8)
+    app.engine.history.undo(ME, 8)
     assert links(app) == []
-    app.engine.past.undo(ME, 9)
+    app.engine.history.undo(ME, 9)
     assert links(app) == relinked
-    app.engine.past.undo(ME, 3)
+    app.engine.history.undo(ME, 3)
     assert links(app) == []
-    assert app.engine.upkeep.verify() == []
+    assert app.engine.maintenance.verify() == []
 
 
 def test_undo_of_a_link_event_is_refused_where_the_link_went_on(app: App) -> None:
-    a, b = (app.engine.remember(ME, note(text)).item.id for text in "ab")
-    link = app.engine.link(ME, a, b, "about", 0.1)
-    app.engine.link(ME, a, b, "about", 0.2, again=True)
-    app.engine.link(ME, a, b, "about", 0.3, again=True)
+    a, b = (app.engine.writing.remember(ME, note(text)).item.id for text in "ab")
+    link = app.engine.writing.link(ME, a, b, "about", 0.1)
+    app.engine.writing.link(ME, a, b, "about", 0.2, again=True)
+    app.engine.writing.link(ME, a, b, "about", 0.3, again=True)
     with pytest.raises(NotUndoable):
-        app.engine.past.undo(ME, 4)
-    app.engine.unlink(ME, link.id)
+        app.engine.history.undo(ME, 4)
+    app.engine.writing.unlink(ME, link.id)
     for seq in (3, 5):
         with pytest.raises(NotUndoable):
-            app.engine.past.undo(ME, seq)
+            app.engine.history.undo(ME, seq)
     assert length(app) == 6
 
 
 def test_a_cut_link_does_not_come_back_beside_a_new_one_of_the_same_type(app: App) -> None:
-    a, b = (app.engine.remember(ME, note(text)).item.id for text in "ab")
-    app.engine.unlink(ME, app.engine.link(ME, a, b, "about").id)
-    app.engine.link(ME, a, b, "about")
+    a, b = (app.engine.writing.remember(ME, note(text)).item.id for text in "ab")
+    app.engine.writing.unlink(ME, app.engine.writing.link(ME, a, b, "about").id)
+    app.engine.writing.link(ME, a, b, "about")
     with pytest.raises(NotUndoable):
-        app.engine.past.undo(ME, 4)
+        app.engine.history.undo(ME, 4)
     assert length(app) == 5

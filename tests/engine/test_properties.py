@@ -155,7 +155,7 @@ class World:
             audience,
             "x" if audience is Audience.PROJECT else None,
         )
-        self.items.append((caller.tenant, self.app.engine.remember(caller, draft).item.id))
+        self.items.append((caller.tenant, self.app.engine.writing.remember(caller, draft).item.id))
 
     def block(self) -> Block:
         choice = self.chance.choice
@@ -190,30 +190,30 @@ class World:
         named = {
             name: getattr(whole, name) for name in Patch.__slots__ if self.chance.random() < 0.3
         }
-        self.app.engine.revise(caller, self.pick(caller), Patch(**named))
+        self.app.engine.writing.revise(caller, self.pick(caller), Patch(**named))
 
     def tag(self, caller: Caller) -> None:
         add = self.tags()
-        self.app.engine.tag(
+        self.app.engine.writing.tag(
             caller, self.pick(caller), add, [tag for tag in self.tags() if tag not in add]
         )
 
     def append(self, caller: Caller) -> None:
-        self.app.engine.append(
+        self.app.engine.writing.append(
             caller, self.pick(caller), [self.block() for _ in range(self.chance.randint(1, 2))]
         )
 
     def forget(self, caller: Caller) -> None:
-        self.app.engine.forget(caller, self.pick(caller))
+        self.app.engine.writing.forget(caller, self.pick(caller))
 
     def restore(self, caller: Caller) -> None:
-        self.app.engine.restore(caller, self.pick(caller))
+        self.app.engine.writing.restore(caller, self.pick(caller))
 
     def erase(self, caller: Caller) -> None:
-        self.app.engine.erase(caller, self.pick(caller))
+        self.app.engine.writing.erase(caller, self.pick(caller))
 
     def link(self, caller: Caller, again: bool = False) -> None:
-        made = self.app.engine.link(
+        made = self.app.engine.writing.link(
             caller,
             self.pick(caller),
             self.pick(caller),
@@ -228,10 +228,10 @@ class World:
         self.link(caller, again=True)
 
     def unlink(self, caller: Caller) -> None:
-        self.app.engine.unlink(caller, self.pick(caller, "links"))
+        self.app.engine.writing.unlink(caller, self.pick(caller, "links"))
 
     def undo(self, caller: Caller) -> None:
-        self.app.engine.past.undo(caller, self.length(caller.tenant) - self.chance.randint(0, 6))
+        self.app.engine.history.undo(caller, self.length(caller.tenant) - self.chance.randint(0, 6))
 
 
 # What must hold
@@ -245,11 +245,11 @@ def check_typed_errors(at: At, seed: int) -> None:
 def check_models(at: At, seed: int) -> None:
     with fresh(at) as app:
         World(app, seed).play()
-        assert app.engine.upkeep.verify() == []
+        assert app.engine.maintenance.verify() == []
         before = {tenant: dump(app, tenant) for tenant in TENANTS}
-        app.engine.upkeep.rebuild()
+        app.engine.maintenance.rebuild()
         assert {tenant: dump(app, tenant) for tenant in TENANTS} == before
-        assert app.engine.upkeep.verify() == []
+        assert app.engine.maintenance.verify() == []
 
 
 def check_copies(at: At, seed: int) -> None:
@@ -257,12 +257,16 @@ def check_copies(at: At, seed: int) -> None:
         World(app, seed).play()
         for tenant in TENANTS:
             for name in (tenant, f"copy of {tenant}"):
-                other.engine.upkeep.import_(Caller(name), list(app.engine.upkeep.export(tenant)))
+                other.engine.maintenance.import_(
+                    Caller(name), list(app.engine.maintenance.export(tenant))
+                )
                 assert dump(other, name) == dump(app, tenant)
                 assert [
-                    line.partition('"event"')[2] for line in other.engine.upkeep.export(name)
-                ] == [line.partition('"event"')[2] for line in app.engine.upkeep.export(tenant)]
-        assert other.engine.upkeep.verify() == []
+                    line.partition('"event"')[2] for line in other.engine.maintenance.export(name)
+                ] == [
+                    line.partition('"event"')[2] for line in app.engine.maintenance.export(tenant)
+                ]
+        assert other.engine.maintenance.verify() == []
 
 
 def check_undo(at: At, seed: int) -> None:
@@ -274,11 +278,11 @@ def check_undo(at: At, seed: int) -> None:
             if seq is None or verb in ("remember", "erase") or world.chance.random() < 0.5:
                 continue
             admin, after = replace(caller, admin=True), content(app, caller.tenant)
-            app.engine.past.undo(admin, seq)
+            app.engine.history.undo(admin, seq)
             assert content(app, caller.tenant) == before[caller.tenant]
-            app.engine.past.undo(admin, seq + 1)
+            app.engine.history.undo(admin, seq + 1)
             assert content(app, caller.tenant) == after
-        assert app.engine.upkeep.verify() == []
+        assert app.engine.maintenance.verify() == []
 
 
 def sees(caller: Caller, tenant: str, row: dict[str, Any]) -> bool:
@@ -302,10 +306,12 @@ def check_present(at: At, seed: int) -> None:
                 if sees(caller, tenant, row) and not row["forgotten"]
             }
             assert {id for _, id in world.items if readable(app, caller, id)} == shown
-            page = app.engine.listing(caller, limit=100)
+            page = app.engine.reading.list_items(caller, limit=100)
             assert ({item.id for item in page.items}, page.total) == (shown, len(shown))
             for mode in ("text", "hybrid"):
-                found = app.engine.recall(caller, Query("zebra title", mode=mode, limit=1000))
+                found = app.engine.recall.search(
+                    caller, Query("zebra title", mode=mode, limit=1000)
+                )
                 assert {hit.item.id for hit in found.hits} <= shown
                 assert {hit.passage.item for hit in found.hits} == {
                     hit.item.id for hit in found.hits
@@ -320,15 +326,15 @@ def check_present(at: At, seed: int) -> None:
                 ends = {
                     row["id"]: {row["source"], row["target"]} for row in rows[caller.tenant]["link"]
                 }
-                assert {link.id for link in app.engine.explore(caller, id).links} == {
+                assert {link.id for link in app.engine.graph.explore(caller, id).links} == {
                     link for link, both in ends.items() if id in both and both <= shown
                 }
 
 
 def readable(app: App, caller: Caller, id: str) -> bool:
-    many = app.engine.read_many(caller, [id])
+    many = app.engine.reading.read_many(caller, [id])
     try:
-        assert app.engine.read(caller, id) == many[0]
+        assert app.engine.reading.read(caller, id) == many[0]
     except MemolithError:
         assert many == []
         return False
@@ -345,12 +351,12 @@ def check_past(at: At, seed: int) -> None:
             shown = {
                 row["id"] for tenant in TENANTS for row in rows[tenant] if sees(caller, tenant, row)
             }
-            found = app.engine.recall(
+            found = app.engine.recall.search(
                 caller, Query("zebra title", mode="text", limit=1000, as_of=middle)
             )
             assert {hit.item.id for hit in found.hits} <= shown
             for id in shown:
-                for event in (step.event for step in app.engine.past.history(caller, id)):
+                for event in (step.event for step in app.engine.history.history(caller, id)):
                     ends = (
                         {event.data["source"], event.data["target"]}
                         if event.type == "linked"
@@ -412,16 +418,18 @@ def test_any_text_comes_back_as_it_was_and_its_index_is_right(
     with fresh(at) as app:
         blocks = tuple(Block(text, speaker) for text in texts)
         try:
-            written = app.engine.remember(ME, Draft("conversation", title, blocks, (tag,)))
+            written = app.engine.writing.remember(ME, Draft("conversation", title, blocks, (tag,)))
         except InvalidInput:
             assume(False)
-        item, read = app.engine.read(ME, written.item.id)
+        item, read = app.engine.reading.read(ME, written.item.id)
         if not written.redactions:
             assert [block.text for block in read] == texts
             assert (item.title, item.tags) == (" ".join(title.split()), (tag.strip(),))
         for words in (re.findall(r"(?<!\S)[a-z]{3,}(?!\S)", text) for text in texts):
             if words:
-                found = app.engine.recall(ME, Query(f'"{words[0]}"', mode="text"))
+                found = app.engine.recall.search(ME, Query(f'"{words[0]}"', mode="text"))
                 assert found.total or written.redactions
-        app.engine.revise(ME, item.id, Patch(title="other", blocks=(Block("plain"),), tags=()))
-        assert app.engine.upkeep.verify() == []
+        app.engine.writing.revise(
+            ME, item.id, Patch(title="other", blocks=(Block("plain"),), tags=())
+        )
+        assert app.engine.maintenance.verify() == []

@@ -13,7 +13,6 @@ from memolith.domain.chunking import weigh
 from memolith.domain.items import Draft, Patch
 from memolith.domain.passages import Block
 from memolith.domain.queries import Condition, Filter, Found, Hit, Query
-from memolith.engine import context
 from memolith.engine.recall import STRONG
 from memolith.engine.validation import Intake, Limits
 from memolith.errors import InvalidInput
@@ -50,7 +49,7 @@ PARAPHRASES = {
 
 
 def found(app: App, text: str, caller: Caller = ME, **fields: object) -> Found:
-    return app.engine.recall(caller, Query(text, **fields))  # type: ignore[arg-type]
+    return app.engine.recall.search(caller, Query(text, **fields))  # type: ignore[arg-type]
 
 
 def ids(app: App, text: str, caller: Caller = ME, **fields: object) -> list[str]:
@@ -68,8 +67,10 @@ def texts(hits: tuple[Hit, ...]) -> list[str]:
 def fill(app: App, drafts: dict[str, Draft], caller: Caller = ME) -> None:
     with app.store.writing(caller.tenant) as rows:
         for id, draft in drafts.items():
-            app.engine.remember_in(rows, caller, replace(draft, id=id), Intake(Limits(), "allow"))
-    app.do_upkeep()
+            app.engine.writing.remember_in(
+                rows, caller, replace(draft, id=id), Intake(Limits(), "allow")
+            )
+    app.upkeep.run()
 
 
 @pytest.fixture(scope="module")
@@ -342,10 +343,10 @@ def test_nobody_finds_by_meaning_what_he_may_not_see(smart: App) -> None:
             assert (
                 set(ids(smart, "how much money do people earn?", caller, mode=mode)) == visible
             ), caller
-        made = context.pack(smart.engine.search, caller, "salary income wages pay", 1000)
+        made = smart.engine.context.pack(caller, "salary income wages pay", 1000)
         assert {citation.id for citation in made.citations} <= visible
-    assert smart.engine.similar(BOB, "My salary is high.") == []
-    assert smart.engine.similar(STRANGER, "My salary is high.") == []
+    assert smart.engine.recall.similar(BOB, "My salary is high.") == []
+    assert smart.engine.recall.similar(STRANGER, "My salary is high.") == []
 
 
 def test_the_words_of_another_tenant_do_not_move_ones_ranking(smart: App) -> None:
@@ -360,7 +361,7 @@ def test_the_words_of_another_tenant_do_not_move_ones_ranking(smart: App) -> Non
 
 def test_a_write_is_found_by_meaning_at_the_next_search(smart: App) -> None:
     for id in ("dog", "flight", "bread"):
-        smart.engine.remember(ME, replace(note(FACTS[id]), id=id))
+        smart.engine.writing.remember(ME, replace(note(FACTS[id]), id=id))
         question = next(text for text, wanted in PARAPHRASES.items() if wanted == id)
         page = found(smart, question, mode="vector")
         assert (page.hits[0].item.id, page.warnings) == (id, ())
@@ -369,23 +370,25 @@ def test_a_write_is_found_by_meaning_at_the_next_search(smart: App) -> None:
 def test_forgotten_and_edited_items_leave_the_vector_side_at_once(smart: App) -> None:
     fill(smart, {id: note(text) for id, text in FACTS.items()})
     assert by_meaning(smart, "pet destroyed the furniture")[0] == "dog"
-    smart.engine.forget(ME, "dog")
+    smart.engine.writing.forget(ME, "dog")
     assert "dog" not in by_meaning(smart, "pet destroyed the furniture")
-    smart.engine.restore(ME, "dog")
+    smart.engine.writing.restore(ME, "dog")
     assert by_meaning(smart, "pet destroyed the furniture")[0] == "dog"
-    smart.engine.revise(ME, "dog", Patch(blocks=(Block("Interest rates fell by half a point."),)))
+    smart.engine.writing.revise(
+        ME, "dog", Patch(blocks=(Block("Interest rates fell by half a point."),))
+    )
     hits = {
         hit.item.id: hit for hit in found(smart, "pet destroyed the furniture", mode="vector").hits
     }
     assert hits["dog"].score < 0.7
     assert by_meaning(smart, "central bank policy")[0] == "dog"
-    smart.engine.erase(ME, "dog")
+    smart.engine.writing.erase(ME, "dog")
     assert "dog" not in by_meaning(smart, "central bank policy")
 
 
 def test_a_new_title_is_part_of_the_meaning(smart: App) -> None:
     fill(smart, {"a": note("It was green."), "b": note("It was blue.")})
-    smart.engine.revise(ME, "b", Patch(title="The bicycle that was stolen"))
+    smart.engine.writing.revise(ME, "b", Patch(title="The bicycle that was stolen"))
     assert by_meaning(smart, "theft of a bike")[0] == "b"
 
 
@@ -393,9 +396,9 @@ def test_a_second_app_on_the_folder_finds_a_write_by_meaning_at_its_next_search(
     fill(smart, {id: note(text) for id, text in list(FACTS.items())[:5]})
     other = open_app(smart.settings)
     assert by_meaning(other, "pet destroyed the furniture")[0] == "dog"
-    smart.engine.remember(ME, replace(note(FACTS["exam"]), id="exam"))
+    smart.engine.writing.remember(ME, replace(note(FACTS["exam"]), id="exam"))
     assert by_meaning(other, "becoming a doctor")[0] == "exam"
-    other.engine.forget(ME, "exam")
+    other.engine.writing.forget(ME, "exam")
     assert "exam" not in by_meaning(smart, "becoming a doctor")
     other.close()
 
@@ -404,7 +407,7 @@ def test_a_second_app_on_the_folder_finds_a_write_by_meaning_at_its_next_search(
 
 
 def test_without_a_model_words_serve_and_it_is_said(app: App) -> None:
-    app.engine.remember(ME, replace(note(FACTS["car"]), id="car"))
+    app.engine.writing.remember(ME, replace(note(FACTS["car"]), id="car"))
     page = found(app, "the Volvo")
     assert [hit.item.id for hit in page.hits] == ["car"]
     assert len(page.warnings) == 1
@@ -420,8 +423,8 @@ def test_pending_embeddings_are_told_and_what_waits_is_found_by_words(smart: App
         blocks=tuple(Block(f"part {n} of a very long saga " * 8, "Ann") for n in range(200)),
     )
     for n in range(8):
-        smart.engine.remember(ME, replace(long, id=f"saga{n}"))
-    smart.engine.remember(ME, replace(note("A zeppelin over the harbour."), id="newest"))
+        smart.engine.writing.remember(ME, replace(long, id=f"saga{n}"))
+    smart.engine.writing.remember(ME, replace(note("A zeppelin over the harbour."), id="newest"))
     page = found(smart, "zeppelin")
     assert page.hits[0].item.id == "newest"
     assert "no vector yet" in page.warnings[0]
@@ -544,10 +547,12 @@ def test_a_question_for_a_time_lifts_what_tells_one(talk: App) -> None:
 def test_the_past_is_searched_by_meaning_too(smart: App) -> None:
     fill(smart, {id: note(text) for id, text in FACTS.items()})
     at = smart.clock.now()
-    smart.engine.revise(ME, "dog", Patch(blocks=(Block("Interest rates fell by half a point."),)))
-    smart.engine.forget(ME, "exam")
-    smart.engine.remember(ME, replace(note("A kitten scratched the armchair."), id="new"))
-    smart.do_upkeep()
+    smart.engine.writing.revise(
+        ME, "dog", Patch(blocks=(Block("Interest rates fell by half a point."),))
+    )
+    smart.engine.writing.forget(ME, "exam")
+    smart.engine.writing.remember(ME, replace(note("A kitten scratched the armchair."), id="new"))
+    smart.upkeep.run()
     for mode in ("hybrid", "vector"):
         past: dict[str, Any] = {"mode": mode, "as_of": at}
         page = found(smart, "pet destroyed the furniture", **past)
@@ -570,7 +575,7 @@ def test_a_search_of_the_past_scores_as_a_search_then_did(smart: App) -> None:
     )
     then = found(smart, "a trip to the coast", mode="vector").hits[0]
     at = smart.clock.now()
-    smart.engine.revise(ME, "t", Patch(title="Cancelled"))
+    smart.engine.writing.revise(ME, "t", Patch(title="Cancelled"))
     past = found(smart, "a trip to the coast", mode="vector", as_of=at).hits[0]
     assert (past.item.title, past.passage.text) == ("Holiday plans", then.passage.text)
     assert past.score == pytest.approx(then.score, abs=0.01)
@@ -582,11 +587,11 @@ def test_a_search_of_the_past_scores_as_a_search_then_did(smart: App) -> None:
 @pytest.mark.parametrize("budget", [20, 45, 120, 1000])
 def test_a_pack_stays_within_its_budget(talk: App, budget: int) -> None:
     for n in range(30):
-        talk.engine.remember(
+        talk.engine.writing.remember(
             ME, note(f"Weekend plan {n}: go to the lake with {n} friends and paint the sunrise.")
         )
-    talk.do_upkeep()
-    pack = context.pack(talk.engine.search, ME, "weekend at the lake", budget)
+    talk.upkeep.run()
+    pack = talk.engine.context.pack(ME, "weekend at the lake", budget)
     assert pack.tokens <= budget
     assert weigh(pack.text) <= budget
     assert pack.text or budget < 40
@@ -595,8 +600,10 @@ def test_a_pack_stays_within_its_budget(talk: App, budget: int) -> None:
 
 
 def test_the_citations_of_a_pack_are_where_its_parts_come_from(talk: App) -> None:
-    talk.engine.remember(ME, replace(note("The lake has a camp site.", title="Camping"), id="camp"))
-    pack = context.pack(talk.engine.search, ME, "camping at the lake, what did they say?", 1000)
+    talk.engine.writing.remember(
+        ME, replace(note("The lake has a camp site.", title="Camping"), id="camp")
+    )
+    pack = talk.engine.context.pack(ME, "camping at the lake, what did they say?", 1000)
     parts = pack.text.split("\n\n")
     assert [citation.number for citation in pack.citations] == list(range(1, len(parts) + 1))
     for citation, part in zip(pack.citations, parts, strict=True):
@@ -604,7 +611,7 @@ def test_the_citations_of_a_pack_are_where_its_parts_come_from(talk: App) -> Non
         assert head.startswith(f"[{citation.number}]")
         assert citation.title in head
         assert citation.cite in head
-        _, blocks = talk.engine.read(ME, citation.id)
+        _, blocks = talk.engine.reading.read(ME, citation.id)
         spoken = [
             f"{block.speaker}: {block.text}" if block.speaker else block.text for block in blocks
         ]
@@ -629,7 +636,7 @@ def test_a_pack_says_nothing_twice(smart: App) -> None:
             "e": note("The train to Graz has no beds."),
         },
     )
-    pack = context.pack(smart.engine.search, ME, "night train to Vienna", 2000)
+    pack = smart.engine.context.pack(ME, "night train to Vienna", 2000)
     assert pack.text.lower().count("leaves at nine from the western") <= 2
     cited = [citation.id for citation in pack.citations]
     assert len(set(cited) & {"a", "b", "c"}) <= 1
@@ -642,30 +649,27 @@ def test_a_pack_keeps_both_sides_of_a_contradiction(smart: App) -> None:
         "arrives in the early morning at the main station of the city, where the tram stops."
     )
     fill(smart, {"a": note(text.format("21:15")), "b": note(text.format("22:40"))})
-    pack = context.pack(smart.engine.search, ME, "when does the night train to Vienna leave?", 2000)
+    pack = smart.engine.context.pack(ME, "when does the night train to Vienna leave?", 2000)
     assert {citation.id for citation in pack.citations} == {"a", "b"}
 
 
 def test_a_pack_leaves_out_what_is_clearly_unrelated(facts: App) -> None:
-    pack = context.pack(facts.engine.search, ME, "which SQL server are we using?", 2000)
+    pack = facts.engine.context.pack(ME, "which SQL server are we using?", 2000)
     assert "PostgreSQL" in pack.text
     assert "puppy" not in pack.text
-    assert (
-        context.pack(facts.engine.search, ME, "quantum chromodynamics on a lattice", 1000).text
-        == ""
-    )
+    assert facts.engine.context.pack(ME, "quantum chromodynamics on a lattice", 1000).text == ""
 
 
 @pytest.mark.parametrize("budget", [-5, 0, 19, 200_001])
 def test_a_budget_without_sense_is_refused(facts: App, budget: int) -> None:
     with pytest.raises(InvalidInput) as caught:
-        context.pack(facts.engine.search, ME, "anything", budget)
+        facts.engine.context.pack(ME, "anything", budget)
     assert caught.value.field == "budget_tokens"
 
 
 def test_a_pack_passes_on_what_the_search_warned_of(app: App) -> None:
-    app.engine.remember(ME, note("The lake is cold."))
-    pack = context.pack(app.engine.search, ME, "the lake", 100)
+    app.engine.writing.remember(ME, note("The lake is cold."))
+    pack = app.engine.context.pack(ME, "the lake", 100)
     assert "words only" in pack.warnings[0]
 
 
@@ -693,7 +697,7 @@ OTHER = {
 @pytest.mark.parametrize("text", SAME)
 def test_nearly_the_same_text_is_found(smart: App, text: Any) -> None:
     fill(smart, {"first": note(ORIGINAL), **{id: note(fact) for id, fact in FACTS.items()}})
-    same = smart.engine.similar(ME, text)
+    same = smart.engine.recall.similar(ME, text)
     assert [(one.id, one.exact) for one in same] == [("first", False)]
     assert same[0].similarity >= 0.9
 
@@ -701,12 +705,12 @@ def test_nearly_the_same_text_is_found(smart: App, text: Any) -> None:
 @pytest.mark.parametrize("what", OTHER)
 def test_a_contradiction_is_no_duplicate(smart: App, what: Any) -> None:
     fill(smart, {"first": note(ORIGINAL)})
-    assert smart.engine.similar(ME, OTHER[what]) == []
+    assert smart.engine.recall.similar(ME, OTHER[what]) == []
 
 
 def test_the_very_same_text_is_marked_as_exact(smart: App) -> None:
     fill(smart, {"first": note(ORIGINAL), "second": note("  " + ORIGINAL.upper() + "\n")})
-    assert {(one.id, one.exact) for one in smart.engine.similar(ME, ORIGINAL)} == {
+    assert {(one.id, one.exact) for one in smart.engine.recall.similar(ME, ORIGINAL)} == {
         ("first", True),
         ("second", True),
     }
@@ -715,30 +719,32 @@ def test_the_very_same_text_is_marked_as_exact(smart: App) -> None:
 def test_a_text_that_names_a_speaker_is_compared_with_the_name(smart: App) -> None:
     hello = Draft("conversation", blocks=(Block("Hello there!", "Maria Lopez"),))
     fill(smart, {"talk": hello, "first": note(ORIGINAL)})
-    assert [one.id for one in smart.engine.similar(ME, ORIGINAL)] == ["first"]
-    assert smart.engine.similar(ME, ORIGINAL)[0].similarity > 0.99
+    assert [one.id for one in smart.engine.recall.similar(ME, ORIGINAL)] == ["first"]
+    assert smart.engine.recall.similar(ME, ORIGINAL)[0].similarity > 0.99
 
 
 def test_a_filter_and_a_limit_hold_for_duplicates(smart: App) -> None:
     fill(smart, {f"d{n}": note(ORIGINAL, tags=("odd",) if n % 2 else ()) for n in range(6)})
-    assert len(smart.engine.similar(ME, ORIGINAL, limit=4)) == 4
-    odd = smart.engine.similar(ME, ORIGINAL, chosen=Filter(tags_all=("odd",)))
+    assert len(smart.engine.recall.similar(ME, ORIGINAL, limit=4)) == 4
+    odd = smart.engine.recall.similar(ME, ORIGINAL, chosen=Filter(tags_all=("odd",)))
     assert {one.id for one in odd} == {"d1", "d3", "d5"}
 
 
 def test_a_write_reports_what_is_there_in_nearly_the_same_words(smart: App) -> None:
     fill(smart, {"first": note(ORIGINAL), **{id: note(fact) for id, fact in FACTS.items()}})
-    written = smart.engine.remember(ME, note(ORIGINAL.replace("train ", "rail ")))
+    written = smart.engine.writing.remember(ME, note(ORIGINAL.replace("train ", "rail ")))
     assert [(one.id, one.exact) for one in written.similar] == [("first", False)]
     assert 0.6 <= written.similar[0].similarity < 1
     assert (
-        smart.engine.remember(ME, note("Something else altogether, about nothing known.")).similar
+        smart.engine.writing.remember(
+            ME, note("Something else altogether, about nothing known.")
+        ).similar
         == ()
     )
     assert [
-        (one.id, one.exact) for one in smart.engine.remember(ME, note(FACTS["car"])).similar
+        (one.id, one.exact) for one in smart.engine.writing.remember(ME, note(FACTS["car"])).similar
     ] == [("car", True)]
-    assert smart.engine.remember(BOB, note(ORIGINAL)).similar == ()
+    assert smart.engine.writing.remember(BOB, note(ORIGINAL)).similar == ()
 
 
 # What cannot be asked

@@ -20,13 +20,14 @@ BOB = Caller(user="bob")
 CROWD = 10_000
 
 
-def ids(app: App, text: str, caller: Caller = ME, **fields: object) -> set[str]:
-    found = app.engine.recall(caller, Query(text, **{"mode": "text", "limit": 1000} | fields))  # type: ignore[arg-type]
+def ids(app: App, text: str, caller: Caller = ME, **fields: Any) -> set[str]:
+    query = Query(text, **{"mode": "text", "limit": 1000, **fields})
+    found = app.engine.recall.search(caller, query)
     return {hit.item.id for hit in found.hits}
 
 
 def fill(app: App, *texts: str) -> list[str]:
-    return [app.engine.remember(ME, note(text)).item.id for text in texts]
+    return [app.engine.writing.remember(ME, note(text)).item.id for text in texts]
 
 
 # Filters
@@ -37,10 +38,10 @@ def small(at: At, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Ap
     """The items of the contract, a time at which they were so, and a change to each after it."""
     made = open_app(at(tmp_path_factory.mktemp("small")))
     for draft in ITEMS.values():
-        made.engine.remember(ME, draft)
+        made.engine.writing.remember(ME, draft)
     then = made.clock.now()
     for id in ITEMS:
-        made.engine.tag(ME, id, add=["later"])
+        made.engine.writing.tag(ME, id, add=["later"])
     yield made, then
     made.close()
 
@@ -71,17 +72,19 @@ def test_times_and_speakers_filter_passages(small: tuple[App, str], name: Any) -
 
 def test_forgotten_items_are_found_only_where_asked_for(app: App) -> None:
     kept, gone = fill(app, "zebra", "zebra too")
-    app.engine.forget(ME, gone)
+    app.engine.writing.forget(ME, gone)
     for forgotten, wanted in ((False, {kept}), (True, {gone}), (None, {kept, gone})):
         assert ids(app, "zebra", filter=Filter(forgotten=forgotten)) == wanted
-        assert app.engine.listing(ME, Filter(forgotten=forgotten)).total == len(wanted)
+        assert app.engine.reading.list_items(ME, Filter(forgotten=forgotten)).total == len(wanted)
 
 
 def test_a_filter_sees_what_an_item_has_become(app: App) -> None:
-    id = app.engine.remember(
+    id = app.engine.writing.remember(
         ME, note("zebra", tags=("old",), namespace="old", project="old")
     ).item.id
-    app.engine.revise(ME, id, Patch(tags=("new",), namespace="new", project="new", status="done"))
+    app.engine.writing.revise(
+        ME, id, Patch(tags=("new",), namespace="new", project="new", status="done")
+    )
     for name in ("tags_all", "tags_any", "namespaces", "projects"):
         before: dict[str, Any] = {name: ("old",)}
         after: dict[str, Any] = {name: ("new",)}
@@ -105,7 +108,7 @@ def crowd(at: At, tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
         "title": "the needle",
     }
     words = {0: " alpha", 1: " beta"}  # each in a quarter of all, both together in 20
-    made.engine.upkeep.import_(
+    made.engine.maintenance.import_(
         ME,
         (
             json.dumps(
@@ -118,8 +121,8 @@ def crowd(at: At, tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
             for n in range(CROWD)
         ),
     )
-    made.engine.remember(BOB, note("okapi"))
-    made.engine.remember(BOB, note("report for all", audience=Audience.ORG, status="rare"))
+    made.engine.writing.remember(BOB, note("okapi"))
+    made.engine.writing.remember(BOB, note("report for all", audience=Audience.ORG, status="rare"))
     yield made
     made.close()
 
@@ -140,18 +143,18 @@ def crowd(at: At, tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
 def test_a_filter_that_keeps_one_in_ten_thousand_finds_it(
     crowd: App, chosen: Any, mode: str
 ) -> None:
-    found = crowd.engine.recall(ME, Query("report", chosen, mode=mode))
+    found = crowd.engine.recall.search(ME, Query("report", chosen, mode=mode))
     assert [hit.item.title for hit in found.hits] == ["the needle"]
     assert (found.total, found.warnings[:-1] if mode == "hybrid" else found.warnings) == (1, ())
-    assert crowd.engine.listing(ME, chosen).total == 1
+    assert crowd.engine.reading.list_items(ME, chosen).total == 1
 
 
 def test_a_status_or_an_owner_that_one_in_ten_thousand_has_is_found(crowd: App) -> None:
     for chosen in (Filter(statuses=("rare",)), Filter(owner="bob")):
         assert [
-            hit.passage.text for hit in crowd.engine.recall(ME, Query("report", chosen)).hits
+            hit.passage.text for hit in crowd.engine.recall.search(ME, Query("report", chosen)).hits
         ] == ["report for all"]
-    assert {hit.passage.text for hit in crowd.engine.recall(BOB, Query("report")).hits} == {
+    assert {hit.passage.text for hit in crowd.engine.recall.search(BOB, Query("report")).hits} == {
         "report for all"
     }
 
@@ -159,28 +162,28 @@ def test_a_status_or_an_owner_that_one_in_ten_thousand_has_is_found(crowd: App) 
 def test_a_very_common_word_does_not_choose_beside_a_rare_one_but_is_found_alone(
     crowd: App,
 ) -> None:
-    assert crowd.engine.recall(ME, Query("report number5", mode="text")).total == 1
-    alone = crowd.engine.recall(ME, Query("report", mode="text"))
+    assert crowd.engine.recall.search(ME, Query("report number5", mode="text")).total == 1
+    alone = crowd.engine.recall.search(ME, Query("report", mode="text"))
     assert (len(alone.hits), alone.total) == (10, 1000)
     assert "1000" in alone.warnings[0]
-    assert crowd.engine.recall(ME, Query("the report of a", mode="text")).total == 1000
-    assert crowd.engine.recall(ME, Query("report unheard", mode="text")).total == 1000
+    assert crowd.engine.recall.search(ME, Query("the report of a", mode="text")).total == 1000
+    assert crowd.engine.recall.search(ME, Query("report unheard", mode="text")).total == 1000
 
 
 def test_a_common_word_is_found_where_the_rare_one_is_filtered_out(crowd: App) -> None:
     chosen = Filter(tags_all=("needle",))
-    assert crowd.engine.recall(ME, Query("number5 report", chosen, mode="text")).total == 1
+    assert crowd.engine.recall.search(ME, Query("number5 report", chosen, mode="text")).total == 1
 
 
 def test_a_word_that_only_another_user_has_does_not_hide_ones_own_hits(crowd: App) -> None:
-    assert crowd.engine.recall(ME, Query("okapi report", mode="text")).total == 1000
+    assert crowd.engine.recall.search(ME, Query("okapi report", mode="text")).total == 1000
 
 
 @pytest.mark.parametrize("mode", ["text", "hybrid"])
 @pytest.mark.parametrize("size", [90, 100, 250])
 def test_pages_neither_overlap_nor_skip_also_in_a_crowd(crowd: App, mode: str, size: int) -> None:
     pages = [
-        crowd.engine.recall(ME, Query("report", mode=mode, limit=size, offset=offset))
+        crowd.engine.recall.search(ME, Query("report", mode=mode, limit=size, offset=offset))
         for offset in range(0, 1001, size)
     ]
     seen = [hit.passage.item for page in pages for hit in page.hits]
@@ -192,7 +195,7 @@ def test_pages_neither_overlap_nor_skip_also_in_a_crowd(crowd: App, mode: str, s
 @pytest.mark.parametrize("mode", ["text", "hybrid"])
 def test_the_total_of_several_common_words_is_the_same_on_every_page(crowd: App, mode: str) -> None:
     pages = [
-        crowd.engine.recall(ME, Query("alpha beta", mode=mode, limit=8, offset=offset))
+        crowd.engine.recall.search(ME, Query("alpha beta", mode=mode, limit=8, offset=offset))
         for offset in range(0, 64, 8)
     ]
     assert len({page.total for page in pages}) == 1
@@ -202,9 +205,9 @@ def test_the_total_of_several_common_words_is_the_same_on_every_page(crowd: App,
 
 def test_pages_follow_one_order_with_falling_scores(app: App) -> None:
     fill(app, *("zebra " * (n % 5 + 1) + "filler " * (n % 7) for n in range(260)))
-    whole = app.engine.recall(ME, Query("zebra", mode="text", limit=1000))
+    whole = app.engine.recall.search(ME, Query("zebra", mode="text", limit=1000))
     parts = [
-        app.engine.recall(ME, Query("zebra", mode="text", limit=20, offset=n))
+        app.engine.recall.search(ME, Query("zebra", mode="text", limit=20, offset=n))
         for n in range(0, 280, 20)
     ]
     assert [hit for part in parts for hit in part.hits] == list(whole.hits)
@@ -215,11 +218,11 @@ def test_pages_follow_one_order_with_falling_scores(app: App) -> None:
 
 def test_one_hit_per_item_where_asked(app: App) -> None:
     talk = Draft(kind="conversation", blocks=tuple(Block(f"zebra {n}") for n in range(5)))
-    app.engine.remember(ME, talk)
+    app.engine.writing.remember(ME, talk)
     fill(app, "zebra")
-    found = app.engine.recall(ME, Query("zebra", mode="text", per_item=True))
+    found = app.engine.recall.search(ME, Query("zebra", mode="text", per_item=True))
     assert (len(found.hits), found.total) == (2, 2)
-    assert app.engine.recall(ME, Query("zebra", mode="text")).total == 6
+    assert app.engine.recall.search(ME, Query("zebra", mode="text")).total == 6
 
 
 # Words
@@ -283,8 +286,8 @@ def test_a_phrase_in_quotes_is_found_as_it_stands(app: App) -> None:
 
 
 def test_titles_and_speakers_are_searched_too(app: App) -> None:
-    titled = app.engine.remember(ME, note("text", title="The okapi file")).item.id
-    said = app.engine.remember(
+    titled = app.engine.writing.remember(ME, note("text", title="The okapi file")).item.id
+    said = app.engine.writing.remember(
         ME, Draft(kind="conversation", blocks=(Block("text", "Zoltan"),))
     ).item.id
     assert (ids(app, "okapi"), ids(app, "zoltan")) == ({titled}, {said})
@@ -340,7 +343,7 @@ def test_query_syntax_does_no_harm(app: App, query: str) -> None:
         assert other not in ids(app, query, mode=mode)
         if "zebra" in query and "1q" not in query and "\u200b" not in query:
             assert id in ids(app, query, mode=mode)
-    assert app.engine.listing(ME).total == 2
+    assert app.engine.reading.list_items(ME).total == 2
 
 
 def test_a_query_of_very_many_words_is_answered(app: App) -> None:
@@ -359,13 +362,13 @@ def test_the_words_of_another_tenant_do_not_change_ones_hits_scores_and_order(ap
         *("zebra " * (n % 3 + 1) + "okapi " * (n % 2) + "filler " * (n % 11) for n in range(180)),
     )
     queries = [Query("zebra okapi", mode="text", limit=limit) for limit in (10, 180)]
-    before = [app.engine.recall(ME, query) for query in queries]
+    before = [app.engine.recall.search(ME, query) for query in queries]
     texts = (
         ("zebra " if n % 4 else "okapi ") + "padding of other people " * 30 for n in range(300)
     )
-    app.engine.upkeep.import_(
+    app.engine.maintenance.import_(
         Caller(tenant="globex"), (json.dumps({"content": text}) for text in texts)
     )
-    assert [app.engine.recall(ME, query) for query in queries] == before
-    assert app.engine.recall(ME, Query("padding", mode="text")).total == 0
-    assert app.engine.recall(Caller(tenant="nobody"), Query("zebra", mode="text")).total == 0
+    assert [app.engine.recall.search(ME, query) for query in queries] == before
+    assert app.engine.recall.search(ME, Query("padding", mode="text")).total == 0
+    assert app.engine.recall.search(Caller(tenant="nobody"), Query("zebra", mode="text")).total == 0

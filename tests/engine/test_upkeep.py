@@ -6,7 +6,6 @@ import shutil
 import threading
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +17,14 @@ from memolith.domain.attributes import Json
 from memolith.domain.callers import Caller
 from memolith.domain.items import Draft, Patch
 from memolith.domain.passages import Block
+from memolith.engine.validation import InputRules
 from memolith.errors import Conflict, InvalidInput, MemolithError, SchemaTooNew, StoreCorrupt
 from memolith.settings import Settings
 from memolith.storage.migrations import all_migrations
 from memolith.storage.sqlite.backup import FILE
 from memolith.storage.terms import indexed
 from tests.checked import sqlite_file
-from tests.conftest import ME, At, note
+from tests.conftest import ME, At, engine_of, note
 from tests.stores import dump, each_store
 
 OTHER = Caller("globex", "ann")
@@ -53,11 +53,11 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def filled(app: App) -> App:
     for caller in (ME, OTHER):
-        app.engine.remember(
+        app.engine.writing.remember(
             caller,
             note("zebra one. " * 60, id="a", title="A", tags=("x", "y"), attributes={"n": 1}),
         )
-        app.engine.remember(
+        app.engine.writing.remember(
             caller,
             Draft(
                 "conversation",
@@ -67,12 +67,12 @@ def filled(app: App) -> App:
                 id="b",
             ),
         )
-        app.engine.remember(caller, Draft("entity", "Zebra", id="c"))
-        app.engine.link(caller, "a", "b", "about", 0.5, {"k": 1}, id="rel-1")
-        app.engine.revise(caller, "b", Patch(title="B"))
-        app.engine.forget(caller, "c")
-        app.engine.note_read(caller, "a")
-    app.engine.flush_reads()
+        app.engine.writing.remember(caller, Draft("entity", "Zebra", id="c"))
+        app.engine.writing.link(caller, "a", "b", "about", 0.5, {"k": 1}, id="rel-1")
+        app.engine.writing.revise(caller, "b", Patch(title="B"))
+        app.engine.writing.forget(caller, "c")
+        app.engine.reading.note_access(caller, "a")
+    app.engine.reading.flush_accesses()
     return app
 
 
@@ -213,14 +213,14 @@ TAMPERINGS: dict[str, tuple[str, str]] = {
 def test_verify_names_what_was_tampered_with_and_rebuild_mends_it(full: App, name: Any) -> None:
     sql, word = TAMPERINGS[name]
     before = dump(full.store)
-    assert full.engine.upkeep.verify() == []
+    assert full.engine.maintenance.verify() == []
     raw(sqlite_file(full), sql)
-    problems = full.engine.upkeep.verify()
+    problems = full.engine.maintenance.verify()
     assert any(word in problem for problem in problems), problems
-    full.engine.upkeep.rebuild()
-    assert full.engine.upkeep.verify() == []
+    full.engine.maintenance.rebuild()
+    assert full.engine.maintenance.verify() == []
     assert dump(full.store) == before
-    assert full.engine.remember(ME, note("life goes on")).seq == 7
+    assert full.engine.writing.remember(ME, note("life goes on")).seq == 7
 
 
 @pytest.mark.parametrize("column", ["body", "extra", "scope"])
@@ -236,9 +236,11 @@ def test_verify_sees_a_wrong_column_of_the_text_index(full: App, column: str) ->
             "insert into passage_fts (passage_fts, rowid, body, extra, scope) values "
             f"({command}, {ref}, '{columns['body']}', '{columns['extra']}', '{columns['scope']}')",
         )
-    assert any("index" in problem and " b" in problem for problem in full.engine.upkeep.verify())
-    full.engine.upkeep.rebuild()
-    assert full.engine.upkeep.verify() == []
+    assert any(
+        "index" in problem and " b" in problem for problem in full.engine.maintenance.verify()
+    )
+    full.engine.maintenance.rebuild()
+    assert full.engine.maintenance.verify() == []
 
 
 @pytest.mark.parametrize(
@@ -262,14 +264,14 @@ def test_verify_names_the_tenant_of_a_damaged_log_and_goes_on_with_the_others(
         sql,
         "update item set title = 'forged' where tenant = 'globex' and id = 'a'",
     )
-    problems = full.engine.upkeep.verify()
+    problems = full.engine.maintenance.verify()
     assert {problem.partition(":")[0] for problem in problems} == {"local", "globex"}
 
 
 def test_rebuild_leaves_log_access_counts_settings_and_other_tables_as_they_are(full: App) -> None:
     before = dump(full.store)
     seen: list[tuple[int, int]] = []
-    assert full.engine.upkeep.rebuild(lambda *step: seen.append(step)) == 12
+    assert full.engine.maintenance.rebuild(lambda *step: seen.append(step)) == 12
     assert dump(full.store) == before
     assert seen[-1][0] == 12
 
@@ -295,13 +297,13 @@ def test_a_folder_opened_first_by_many_at_once_works_for_all(tmp_path: Path) -> 
         def work(n: int, folder: Path = folder, start: threading.Barrier = start) -> None:
             start.wait()
             app = opened(folder)
-            app.engine.remember(ME, note(f"text {n}"))
+            app.engine.writing.remember(ME, note(f"text {n}"))
             app.close()
 
         with ThreadPoolExecutor(8) as pool:
             list(pool.map(work, range(8)))
         app = opened(folder)
-        assert (app.engine.listing(ME).total, app.engine.upkeep.verify()) == (8, [])
+        assert (app.engine.reading.list_items(ME).total, app.engine.maintenance.verify()) == (8, [])
         app.close()
 
 
@@ -340,13 +342,15 @@ def test_a_damaged_file_is_refused_by_name_and_stays_as_it_is(
 
 
 def test_a_backup_made_while_others_write_is_whole(app: App, tmp_path: Path) -> None:
-    app.engine.remember(ME, Draft(blocks=(Block("A sentence about zebras. " * 30_000),) * 2))
+    app.engine.writing.remember(
+        ME, Draft(blocks=(Block("A sentence about zebras. " * 30_000),) * 2)
+    )
     stop, wrote = threading.Event(), threading.Semaphore(0)
 
     def work() -> int:
         count = 0
         while not stop.is_set():
-            app.engine.remember(ME, note(f"text {count}"))
+            app.engine.writing.remember(ME, note(f"text {count}"))
             count += 1
             wrote.release()
         return count
@@ -360,11 +364,11 @@ def test_a_backup_made_while_others_write_is_whole(app: App, tmp_path: Path) -> 
     assert steps[-1][0] == steps[-1][1] > 500
     restore_backup(tmp_path / "copy.db", tmp_path / "new")
     copy = opened(tmp_path / "new")
-    assert copy.engine.upkeep.verify() == []
-    assert 2 <= copy.engine.listing(ME).total <= written.result() + 1
-    lines = list(copy.engine.upkeep.export("local"))[1:]
-    assert list(app.engine.upkeep.export("local"))[1:][: len(lines)] == lines
-    copy.engine.remember(ME, note("life goes on"))
+    assert copy.engine.maintenance.verify() == []
+    assert 2 <= copy.engine.reading.list_items(ME).total <= written.result() + 1
+    lines = list(copy.engine.maintenance.export("local"))[1:]
+    assert list(app.engine.maintenance.export("local"))[1:][: len(lines)] == lines
+    copy.engine.writing.remember(ME, note("life goes on"))
     copy.close()
 
 
@@ -408,13 +412,13 @@ def test_a_spoiled_backup_is_refused_and_the_folder_stays_empty(full: App, tmp_p
 
 
 def lines(app: App) -> list[str]:
-    return list(app.engine.upkeep.export("local"))
+    return list(app.engine.maintenance.export("local"))
 
 
 def refused(app: App, text: Iterable[str], error: type[MemolithError] = MemolithError) -> str:
     before = dump(app.store)
     with pytest.raises(error) as caught:
-        app.engine.upkeep.import_(ME, text)
+        app.engine.maintenance.import_(ME, text)
     assert dump(app.store) == before
     return str(caught.value)
 
@@ -428,7 +432,7 @@ def changed(line: str, **fields: object) -> str:
 def test_an_import_that_meets_what_is_here_already_is_refused_by_line(busy: App) -> None:
     copy = lines(busy)
     assert "ine 2" in refused(busy, copy, Conflict)
-    busy.engine.remember(ME, note("keyed"), key="k")
+    busy.engine.writing.remember(ME, note("keyed"), key="k")
     assert "ine 1" in refused(busy, [changed(lines(busy)[-1], stream="new")], Conflict)
     assert "ine 3" in refused(
         busy, [changed(copy[1], stream="new"), "", changed(copy[1], stream="new")]
@@ -440,7 +444,7 @@ def test_a_torn_export_and_one_of_another_format_are_refused(busy: App, target: 
     copy = lines(busy)
     assert "6" in refused(target, copy[:-2])
     assert refused(target, ['{"memolith": 99, "tenant": "x"}', *copy[1:]], InvalidInput)
-    assert target.engine.upkeep.import_(ME, copy)[0] == 6
+    assert target.engine.maintenance.import_(ME, copy)[0] == 6
 
 
 @each_store
@@ -448,7 +452,7 @@ def test_what_can_be_remembered_can_be_exported_and_imported(app: App, target: A
     deep: dict[str, Json] = {}
     for _ in range(98):
         deep = {"a": deep}
-    app.engine.remember(
+    app.engine.writing.remember(
         ME,
         Draft(
             blocks=(Block("x" * 999_999, "é" * 500, attributes=deep),),
@@ -457,15 +461,17 @@ def test_what_can_be_remembered_can_be_exported_and_imported(app: App, target: A
             title="é" * 500,
         ),
     )
-    app.engine.remember(ME, note("for guests the wifi password: sunshine,"))
-    assert target.engine.upkeep.import_(ME, lines(app))[2] == {}
+    app.engine.writing.remember(ME, note("for guests the wifi password: sunshine,"))
+    assert target.engine.maintenance.import_(ME, lines(app))[2] == {}
     assert dump(target.store) == dump(app.store)
 
 
 @each_store
 def test_secrets_of_an_import_are_redacted_and_named(app: App, target: App) -> None:
     token = "gh" + "p_" + "Ab3" * 12
-    replace(app.engine, secrets="allow").remember(ME, note(f"key {token}", tags=(token,)))
-    assert target.engine.upkeep.import_(ME, lines(app))[2] == {"github-token": 2}
+    engine_of(app, input_rules=InputRules(secrets="allow")).writing.remember(
+        ME, note(f"key {token}", tags=(token,))
+    )
+    assert target.engine.maintenance.import_(ME, lines(app))[2] == {"github-token": 2}
     assert token not in "".join(lines(target))
-    assert target.engine.upkeep.verify() == []
+    assert target.engine.maintenance.verify() == []

@@ -60,7 +60,7 @@ class Shelf:
         """Remember one item per vector."""
         with self.app.store.writing(caller.tenant) as store:
             ids = [
-                self.app.engine.remember_in(
+                self.app.engine.writing.remember_in(
                     store,
                     caller,
                     note(f"text {len(self.rows) + n}", **fields),
@@ -208,7 +208,7 @@ def test_scores_are_cosines(large: Shelf) -> None:
     [Filter(kinds=("concept",)), Filter(tags_all=("few",)), Filter(tags_any=("few", "none"))],
 )
 def test_a_filter_is_applied_before_the_search_and_not_after(large: Shelf, chosen: Any) -> None:
-    wanted = {item.id for item in large.app.engine.listing(ME, chosen, limit=1000).items}
+    wanted = {item.id for item in large.app.engine.reading.list_items(ME, chosen, limit=1000).items}
     assert len(wanted) == 96
     for query in random_rows(5, 8):
         assert set(large.ask(large.index(), query, 10, chosen)) == set(
@@ -218,7 +218,7 @@ def test_a_filter_is_applied_before_the_search_and_not_after(large: Shelf, chose
 
 def test_one_in_thousands_is_found_whatever_the_query(large: Shelf) -> None:
     chosen = Filter(where=(Condition("rare", "eq", True),))
-    wanted = {item.id for item in large.app.engine.listing(ME, chosen).items}
+    wanted = {item.id for item in large.app.engine.reading.list_items(ME, chosen).items}
     assert len(wanted) == 4
     for query in random_rows(3, 4):
         assert set(large.ask(large.index(), query, 10, chosen)) == wanted
@@ -253,20 +253,20 @@ def test_snapshot_and_tail_together_answer_as_the_table_does(shelf: Shelf) -> No
 
 def removed(shelf: Shelf, ids: list[str]) -> None:
     for id in ids:
-        shelf.app.engine.forget(ME, id)
+        shelf.app.engine.writing.forget(ME, id)
         del shelf.rows[id]
 
 
 def erased(shelf: Shelf, ids: list[str]) -> None:
     for id in ids[:2]:
-        shelf.app.engine.erase(ME, id)
+        shelf.app.engine.writing.erase(ME, id)
         del shelf.rows[id]
 
 
 def edited(shelf: Shelf, ids: list[str]) -> None:
     """An edited text has no vector until it gets a new one."""
     for id in ids:
-        shelf.app.engine.revise(ME, id, Patch(blocks=(Block("other words"),)))
+        shelf.app.engine.writing.revise(ME, id, Patch(blocks=(Block("other words"),)))
         del shelf.rows[id]
 
 
@@ -303,7 +303,7 @@ def test_changes_of_status_and_scope_move_items_between_filters(shelf: Shelf, wh
     shelf.ask(index, query)
     moved = set(ids[:7])
     for id in moved:
-        shelf.app.engine.revise(
+        shelf.app.engine.writing.revise(
             ME, id, Patch(status="done", project="p2", namespace="n2", audience=Audience.USER)
         )
     for name, old, new in (
@@ -324,9 +324,9 @@ def test_a_forgotten_item_is_found_where_asked_for_and_again_after_its_return(sh
     ids = shelf.put(random_rows(20, 1))
     index, query = shelf.index(), random_rows(1, 6)[0]
     shelf.snapshot(index)
-    shelf.app.engine.forget(ME, ids[3])
+    shelf.app.engine.writing.forget(ME, ids[3])
     assert shelf.ask(index, query, 20, Filter(forgotten=True)) == [ids[3]]
-    shelf.app.engine.restore(ME, ids[3])
+    shelf.app.engine.writing.restore(ME, ids[3])
     assert set(shelf.ask(index, query, 20)) == set(ids)
 
 
@@ -610,7 +610,7 @@ def test_a_long_item_with_many_passages_is_one_item_with_many_places(shelf: Shel
     draft = Draft(
         kind="conversation", blocks=tuple(Block(f"message {n}", speaker="Ann") for n in range(50))
     )
-    id = shelf.app.engine.remember(ME, draft).item.id
+    id = shelf.app.engine.writing.remember(ME, draft).item.id
     rows = random_rows(50, 1)
     with shelf.app.store.writing(ME.tenant) as store:
         refs = [ref for ref, _, _ in store.unembedded(ME.tenant, id, MODEL)]
@@ -621,6 +621,6 @@ def test_a_long_item_with_many_passages_is_one_item_with_many_places(shelf: Shel
         found = index.nearest(store, ME, Filter(), rows[31].tobytes(), 50)
     assert found[0][0] == refs[31]
     assert {one[0] & 2**ORDINAL_BITS - 1 for one in found} == set(range(50))
-    shelf.app.engine.forget(ME, id)
+    shelf.app.engine.writing.forget(ME, id)
     with shelf.app.store.reading(None) as store:
         assert index.nearest(store, ME, Filter(), rows[31].tobytes(), 50) == []

@@ -10,10 +10,10 @@ from memolith.domain.queries import Query
 from memolith.settings import load
 
 app = open_app(load({"data": Path(sys.argv[1])}))
-app.engine.recall(Caller(), Query("warm up", mode="vector"))
+app.engine.recall.search(Caller(), Query("warm up", mode="vector"))
 print("ready", flush=True)
 for line in sys.stdin:
-    found = app.engine.recall(Caller(), Query(line.strip(), mode="vector"))
+    found = app.engine.recall.search(Caller(), Query(line.strip(), mode="vector"))
     answer = {"ids": [hit.item.id for hit in found.hits], "warnings": list(found.warnings)}
     print(json.dumps(answer), flush=True)
 app.close()

@@ -102,20 +102,20 @@ def serve_http(port: str, *flags: str) -> None:
     from starlette.middleware import Middleware
     from starlette.routing import Route
 
-    from memolith.doors.http.server import mcp_doors
+    from memolith.doors.http.mcp_paths import mcp_paths
 
     app = App()
-    doors = mcp_doors(app.registry, lambda: app.engine, read_only="--read-only" in flags)
+    paths = mcp_paths(app.registry, lambda: app.engine, read_only="--read-only" in flags)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
-            for door in doors.values():
-                await stack.enter_async_context(door.manager.run())
+            for endpoint in paths.values():
+                await stack.enter_async_context(endpoint.manager.run())
             yield
 
     web = Starlette(
-        routes=[Route(path, door) for path, door in doors.items()],
+        routes=[Route(path, endpoint) for path, endpoint in paths.items()],
         middleware=[Middleware(DemoAccess)],
         lifespan=lifespan,
     )

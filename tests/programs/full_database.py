@@ -34,7 +34,7 @@ acknowledged: list[str] = []
 
 def remember(number: int) -> str:
     text = f"number{number}x " + "".join(f"word{number}a{n} " for n in range(300))
-    return app.engine.remember(ME, Draft(blocks=(Block(text),))).item.id
+    return app.engine.writing.remember(ME, Draft(blocks=(Block(text),))).item.id
 
 
 acknowledged.append(remember(0))
@@ -42,9 +42,9 @@ fill(200_000)
 tell("write", lambda: acknowledged.extend(remember(n) for n in range(1, 2000)))
 tell("write again", lambda: acknowledged.append(remember(3000)))
 tell("acknowledged", lambda: len(acknowledged))
-tell("read", lambda: app.engine.listing(ME).total)
+tell("read", lambda: app.engine.reading.list_items(ME).total)
 os.unlink(DISK / "ballast")
 tell("with room", lambda: len(remember(4000)))
-tell("verify", app.engine.upkeep.verify)
+tell("verify", app.engine.maintenance.verify)
 app.close()
 cluster.close()

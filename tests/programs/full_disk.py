@@ -39,7 +39,9 @@ def fill() -> None:
 
 def remember(app: App, number: int) -> str:
     text = f"number{number}x " + "and other words that need some room " * 40
-    return app.engine.remember(ME, Draft(title=f"Item {number}", blocks=(Block(text),))).item.id
+    return app.engine.writing.remember(
+        ME, Draft(title=f"Item {number}", blocks=(Block(text),))
+    ).item.id
 
 
 def writes() -> None:
@@ -52,23 +54,32 @@ def writes() -> None:
     tell("write again", lambda: remember(app, 20_000))
     tell(
         "revise",
-        lambda: app.engine.revise(ME, ids[0], Patch(blocks=(Block("new words " * 3000),))).seq,
+        lambda: (
+            app.engine.writing.revise(ME, ids[0], Patch(blocks=(Block("new words " * 3000),))).seq
+        ),
     )
-    tell("erase", lambda: app.engine.erase(ME, ids[1]))
+    tell("erase", lambda: app.engine.writing.erase(ME, ids[1]))
     tell("acknowledged", lambda: len(ids))
-    tell("verify", app.engine.upkeep.verify)
-    tell("listed", lambda: app.engine.listing(ME).total)
-    tell("events", lambda: sum(1 for _ in app.engine.upkeep.export(ME.tenant)) - 1)
-    tell("by id", lambda: app.engine.read(ME, ids[-1])[0].title)
+    tell("verify", app.engine.maintenance.verify)
+    tell("listed", lambda: app.engine.reading.list_items(ME).total)
+    tell("events", lambda: sum(1 for _ in app.engine.maintenance.export(ME.tenant)) - 1)
+    tell("by id", lambda: app.engine.reading.read(ME, ids[-1])[0].title)
     tell(
         "by words",
-        lambda: app.engine.recall(ME, Query(f"number{len(ids) - 1}x", mode="text")).total,
+        lambda: app.engine.recall.search(ME, Query(f"number{len(ids) - 1}x", mode="text")).total,
     )
     tell(
         "unwritten",
-        lambda: app.engine.recall(ME, Query(f"number{len(ids)}x number20000x", mode="text")).total,
+        lambda: (
+            app.engine.recall.search(
+                ME, Query(f"number{len(ids)}x number20000x", mode="text")
+            ).total
+        ),
     )
-    tell("by meaning", lambda: app.engine.recall(ME, Query(f"number{len(ids) - 1}x")).total > 0)
+    tell(
+        "by meaning",
+        lambda: app.engine.recall.search(ME, Query(f"number{len(ids) - 1}x")).total > 0,
+    )
     tell("command list", lambda: ran("list", "--json"))
     tell("command show", lambda: ran("show", ids[0], "--json"))
     tell("command recall", lambda: ran("recall", "number1x", "--json"))
@@ -81,15 +92,17 @@ def writes() -> None:
     )
     os.unlink(DISK / "ballast")
     tell("with room", lambda: ran("remember", "this is zorbulax with room", "--json"))
-    tell("verify with room", app.engine.upkeep.verify)
-    tell("find with room", lambda: app.engine.recall(ME, Query("zorbulax", mode="text")).total)
+    tell("verify with room", app.engine.maintenance.verify)
+    tell(
+        "find with room", lambda: app.engine.recall.search(ME, Query("zorbulax", mode="text")).total
+    )
     tell("close", app.close)
 
 
 def snapshot() -> None:
     """A vector snapshot that does not fit."""
     app = open_app(Settings(data=DISK / "data", busy_s=2))
-    item = app.engine.remember(
+    item = app.engine.writing.remember(
         ME, Draft(kind="conversation", blocks=tuple(Block(f"m {n}") for n in range(3000)))
     ).item
     with app.store.writing(ME.tenant) as rows:
@@ -102,8 +115,8 @@ def snapshot() -> None:
             )
     app.store.shred()
     tell("fill", fill)
-    tell("snapshot", lambda: app.renew(always=True))
-    tell("by id", lambda: app.engine.read(ME, item.id)[0].blocks)
+    tell("snapshot", lambda: app.embeddings.renew_index(always=True))
+    tell("by id", lambda: app.engine.reading.read(ME, item.id)[0].blocks)
     tell("left behind", lambda: sorted(path.name for path in (DISK / "data").glob("*.partial")))
 
 

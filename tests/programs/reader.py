@@ -21,14 +21,14 @@ ME = Caller()
 
 def newest(app: App, before: int) -> int:
     """How many there are; every one that is listed can be read and found."""
-    page = app.engine.listing(ME, limit=1)
+    page = app.engine.reading.list_items(ME, limit=1)
     assert page.total >= before, f"{page.total} items after {before}"
     for item in page.items:
-        _, blocks = app.engine.read(ME, item.id)
+        _, blocks = app.engine.reading.read(ME, item.id)
         word = item.title.split()[-1]
         assert word in blocks[0].text, (item, blocks)
         assert item.id in [
-            hit.item.id for hit in app.engine.recall(ME, Query(word, limit=3)).hits
+            hit.item.id for hit in app.engine.recall.search(ME, Query(word, limit=3)).hits
         ], item
     return page.total
 
@@ -56,10 +56,10 @@ def answer(app: App) -> None:
     for line in sys.stdin:
         id, word = line.split()
         try:
-            title = app.engine.read(ME, id)[0].title
+            title = app.engine.reading.read(ME, id)[0].title
         except NotFound:
             title = None
-        hits = [hit.item.id for hit in app.engine.recall(ME, Query(word, mode="text")).hits]
+        hits = [hit.item.id for hit in app.engine.recall.search(ME, Query(word, mode="text")).hits]
         print(json.dumps({"title": title, "hits": hits}), flush=True)
 
 
@@ -75,8 +75,8 @@ def hold(app: App) -> None:
 
 def idle(app: App) -> None:
     """Keep the database open, with everything read once."""
-    for item in app.engine.listing(ME, limit=100).items:
-        app.engine.read(ME, item.id)
+    for item in app.engine.reading.list_items(ME, limit=100).items:
+        app.engine.reading.read(ME, item.id)
     print("ready", flush=True)
     sys.stdin.readline()
 

@@ -14,8 +14,9 @@ import httpx2
 import uvicorn
 
 from memolith.bootstrap import App, open_app
-from memolith.doors.http.auth import local_key, make_key
-from memolith.doors.http.server import build, listen
+from memolith.doors.http.app import build
+from memolith.doors.http.auth.keys import NewKey, local_key, make_key
+from memolith.doors.http.server import listen
 from memolith.settings import Settings
 from tests.programs.children import TIMEOUT_S, Child
 
@@ -59,15 +60,8 @@ class Served:
         expires_at: str | None = None,
     ) -> str:
         """A new key; read and write unless said otherwise."""
-        secret, _ = make_key(
-            self.app.keys,
-            self.app.clock.now(),
-            user,
-            user,
-            tenant,
-            scopes or ("read", "write"),
-            expires_at,
-        )
+        wanted = NewKey(user, user, tenant, scopes or ("read", "write"), expires_at)
+        secret, _ = make_key(self.app.keys, self.app.clock.now(), wanted)
         self.secrets.append(secret)
         return secret
 
@@ -209,4 +203,6 @@ def thread(folder: Path, *, read_only: bool = False, **settings: Any) -> Iterato
     served.http.close()
     server.should_exit = True
     running.join(TIMEOUT_S)
+    # A server that is told to end while it starts leaves its socket open.
+    listener.close()
     app.close()

@@ -10,4 +10,4 @@ app = open_app(load({"data": Path(sys.argv[1])}))
 print("ready", flush=True)
 sys.stdin.readline()
 while True:
-    app.renew(always=True)
+    app.embeddings.renew_index(always=True)

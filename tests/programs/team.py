@@ -18,7 +18,7 @@ from typing import Any
 import httpx2
 
 from memolith.domain.clock import SystemClock
-from memolith.doors.http.auth import make_key
+from memolith.doors.http.auth.keys import NewKey, make_key
 from memolith.storage.client_keys import StoredKeys
 from memolith.storage.postgres.store import PostgresStore
 from tests.programs.children import TIMEOUT_S, Child, wait_for
@@ -166,7 +166,9 @@ class Team:
     def key(self, tenant: str = "local") -> str:
         """A new key for a tenant."""
         with closing(PostgresStore(self.database)) as store:
-            return make_key(StoredKeys(store), SystemClock().now(), tenant, "local", tenant)[0]
+            return make_key(StoredKeys(store), SystemClock().now(), NewKey(tenant, tenant=tenant))[
+                0
+            ]
 
     def heal(self) -> None:
         """Whoever ended must have been killed by us; another takes his place."""
@@ -325,7 +327,7 @@ def settle(account: Account, database: str) -> list[str]:
         ]
         problems += [f"{mark} is lost" for mark in account.kept if not counts[mark]]
         problems += [f"{mark} was never sent" for mark in counts if mark not in account.tried]
-        return problems + engine_on(store).upkeep.verify()
+        return problems + engine_on(store).maintenance.verify()
 
 
 def backlog(database: str, tenant: str) -> int:

@@ -44,8 +44,10 @@ def opened(folder: Path, **settings: Any) -> App:
 def filled(folder: Path, *texts: str) -> list[str]:
     """A folder with these texts; their ids."""
     app = opened(folder)
-    app.engine.upkeep.import_(ME, [json.dumps({"content": text}) for text in texts])
-    ids = [item.id for item in app.engine.listing(ME, limit=1000, descending=False).items]
+    app.engine.maintenance.import_(ME, [json.dumps({"content": text}) for text in texts])
+    ids = [
+        item.id for item in app.engine.reading.list_items(ME, limit=1000, descending=False).items
+    ]
     app.close()
     return ids
 
@@ -55,11 +57,11 @@ def test_graph_draws_a_concept_by_its_name_or_id_in_every_format_as_deep_as_aske
 ) -> None:
     app = opened(tmp_path)
     ids = [
-        app.engine.remember(ME, Draft("concept", name, (Block("Some text."),))).item.id
+        app.engine.writing.remember(ME, Draft("concept", name, (Block("Some text."),))).item.id
         for name in ("A", "B", "C")
     ]
-    app.engine.link(ME, ids[0], ids[1], "includes")
-    app.engine.link(ME, ids[1], ids[2], "includes")
+    app.engine.writing.link(ME, ids[0], ids[1], "includes")
+    app.engine.writing.link(ME, ids[1], ids[2], "includes")
     app.close()
     assert (
         cli(tmp_path, "graph", "A").stdout
@@ -377,7 +379,7 @@ def test_a_failure_is_told_on_stderr_in_plain_words_and_changes_nothing(
     if "backup" in failure and "into" in failure:
         assert "data folder" not in ran.stderr, "it is another folder that is missing"
     app = opened(data)
-    assert (app.engine.listing(ME).total, app.engine.upkeep.verify()) == (1, [])
+    assert (app.engine.reading.list_items(ME).total, app.engine.maintenance.verify()) == (1, [])
     app.close()
     assert not (tmp_path / "file.new" / "memolith.db").exists()
 
@@ -420,23 +422,23 @@ def rich(folder: Path) -> list[str]:
     app = opened(folder)
     engine = app.engine
     draft = Draft(title="T", blocks=(Block(ODD),), tags=("a", "b"), attributes={"n": 1.5})
-    kept = engine.remember(ME, draft, "key").item
-    other = engine.remember(ME, Draft(kind="document", title="No text", blocks=())).item
+    kept = engine.writing.remember(ME, draft, "key").item
+    other = engine.writing.remember(ME, Draft(kind="document", title="No text", blocks=())).item
     messages = (Block("hi", "Maria", "2026-01-01"), Block("ho", "Jo"))
-    talk = engine.remember(ME, Draft(kind="conversation", blocks=messages)).item
-    engine.append(ME, talk.id, (Block("more", "Maria", attributes={"x": [1]}),))
-    app.engine.past.undo(ME, engine.append(ME, talk.id, (Block("mistake"),)).seq)
+    talk = engine.writing.remember(ME, Draft(kind="conversation", blocks=messages)).item
+    engine.writing.append(ME, talk.id, (Block("more", "Maria", attributes={"x": [1]}),))
+    app.engine.history.undo(ME, engine.writing.append(ME, talk.id, (Block("mistake"),)).seq)
     patch = Patch(title="U", dropped=("n",), blocks=(Block("v " * 900),))
-    app.engine.past.undo(ME, engine.revise(ME, kept.id, patch).seq)
-    engine.tag(ME, kept.id, add=["c"], remove=["a"])
-    link = engine.link(ME, kept.id, other.id, "cites", 0.5, {"why": "so"})
-    engine.link(ME, kept.id, other.id, "cites", 0.7, again=True)
-    engine.unlink(ME, link.id)
-    app.engine.past.undo(ME, app.engine.past.history(ME, kept.id)[-1].event.seq)
-    engine.forget(ME, other.id)
-    gone = engine.remember(ME, Draft(blocks=(Block("to be erased"),))).item
-    engine.link(ME, gone.id, talk.id, "follows")
-    engine.erase(ME, gone.id)
+    app.engine.history.undo(ME, engine.writing.revise(ME, kept.id, patch).seq)
+    engine.writing.tag(ME, kept.id, add=["c"], remove=["a"])
+    link = engine.writing.link(ME, kept.id, other.id, "cites", 0.5, {"why": "so"})
+    engine.writing.link(ME, kept.id, other.id, "cites", 0.7, again=True)
+    engine.writing.unlink(ME, link.id)
+    app.engine.history.undo(ME, app.engine.history.history(ME, kept.id)[-1].event.seq)
+    engine.writing.forget(ME, other.id)
+    gone = engine.writing.remember(ME, Draft(blocks=(Block("to be erased"),))).item
+    engine.writing.link(ME, gone.id, talk.id, "follows")
+    engine.writing.erase(ME, gone.id)
     app.close()
     return [kept.id, other.id, talk.id, gone.id]
 
@@ -454,10 +456,10 @@ def test_an_export_imported_into_an_empty_folder_gives_equal_read_models(
     assert cli(again, "export").stdout == (tmp_path / "all.jsonl").read_text(encoding="utf-8")
     before, after = opened(data), opened(again)
     for id in ids[:3]:
-        assert after.engine.read(ME, id, forgotten=True) == before.engine.read(
+        assert after.engine.reading.read(ME, id, forgotten=True) == before.engine.reading.read(
             ME, id, forgotten=True
         )
-        assert after.engine.past.history(ME, id) == before.engine.past.history(ME, id)
+        assert after.engine.history.history(ME, id) == before.engine.history.history(ME, id)
     with before.store.reading(None) as old, after.store.reading(None) as new:
         assert list(new.all_items(ME.tenant)) == list(old.all_items(ME.tenant))
         assert list(new.all_links(ME.tenant)) == list(old.all_links(ME.tenant))

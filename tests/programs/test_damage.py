@@ -40,7 +40,7 @@ def healthy(tmp_path_factory: pytest.TempPathFactory) -> Path:
         )
         for n in range(200)
     )
-    app.engine.upkeep.import_(ME, lines)
+    app.engine.maintenance.import_(ME, lines)
     app.close()
     return folder / "memolith.db"
 
@@ -126,12 +126,12 @@ def complaints(folder: Path) -> list[str]:
         return [error.message]
     found: list[str] = []
     for work in (
-        app.engine.upkeep.verify,
+        app.engine.maintenance.verify,
         app.store.check,
-        lambda: app.engine.listing(ME, limit=200),
-        lambda: app.engine.recall(ME, Query("line number", mode="text", limit=200)),
-        lambda: app.engine.remember(ME, Draft(blocks=(Block("one more"),))),
-        app.engine.upkeep.rebuild,
+        lambda: app.engine.reading.list_items(ME, limit=200),
+        lambda: app.engine.recall.search(ME, Query("line number", mode="text", limit=200)),
+        lambda: app.engine.writing.remember(ME, Draft(blocks=(Block("one more"),))),
+        app.engine.maintenance.rebuild,
     ):
         try:
             told = work()

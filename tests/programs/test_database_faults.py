@@ -113,7 +113,7 @@ def test_a_server_that_is_gone_at_the_start_is_named_and_waited_for(
         cluster.start()
     with serving:
         assert json.loads(serving.line())["url"]
-    assert app.engine.remember(ME, note("kept")).seq == 1
+    assert app.engine.writing.remember(ME, note("kept")).seq == 1
     app.close()
 
 
@@ -196,7 +196,7 @@ def test_a_missing_extension_is_named_and_found_once_it_is_there(
     app = App(Settings(data=tmp_path, database=url, embedder="none"))
     assert "lacks the extension pgvector" in opening(app)
     extensions(cluster, url, None)
-    assert app.engine.remember(ME, note("kept")).seq == 1
+    assert app.engine.writing.remember(ME, note("kept")).seq == 1
     app.close()
 
 
@@ -216,7 +216,7 @@ def test_an_extension_that_is_too_old_is_not_even_created(cluster: Cluster, tmp_
         "select count(*) from pg_extension where extname = 'vector'", name_of(url)
     ) == [(0,)]
     extensions(cluster, url, None)
-    assert app.engine.remember(ME, note("kept")).seq == 1
+    assert app.engine.writing.remember(ME, note("kept")).seq == 1
     app.close()
 
 
@@ -230,7 +230,7 @@ def test_an_extension_that_was_never_updated_is_named(cluster: Cluster, tmp_path
     cluster.execute(
         "update pg_extension set extversion = '0.8.6' where extname = 'vector'", name_of(url)
     )
-    assert app.engine.remember(ME, note("kept")).seq == 1
+    assert app.engine.writing.remember(ME, note("kept")).seq == 1
     app.close()
 
 
@@ -411,7 +411,7 @@ def test_an_old_server_works_on_a_newer_schema_that_allows_it(
         cluster.execute("insert into migration values (99, 'mood', 'x', 1)", name_of(url))
         every_statement(served, 12)
     with closing(PostgresStore(url)) as store:
-        assert engine_on(store).upkeep.verify() == []
+        assert engine_on(store).maintenance.verify() == []
     cluster.execute("update migration set oldest = 99 where number = 99", name_of(url))
     ran = cli(tmp_path, "list", "--json", MEMOLITH_DATABASE=url)
     assert (ran.returncode, json.loads(ran.stderr)["error"]) == (1, "schema_too_new")
@@ -478,7 +478,7 @@ def test_a_worker_that_is_stopped_leaves_its_work_to_the_next(
     with closing(PostgresStore(url)) as store:
         engine = engine_on(store)
         for n in range(150):
-            engine.remember(ME, note(f"word{n} and more " * 60))
+            engine.writing.remember(ME, note(f"word{n} and more " * 60))
     vectors, left = (
         "select count(distinct passage >> 20)::int from embedding",
         "select count(*)::int from outbox",

@@ -87,8 +87,8 @@ def neighbours(app: App, words: Words, count: int) -> list[str]:
         )
         for _ in range(count)
     )
-    app.engine.upkeep.import_(ME, lines)
-    return [item.id for item in app.engine.listing(ME, limit=count).items]
+    app.engine.maintenance.import_(ME, lines)
+    return [item.id for item in app.engine.reading.list_items(ME, limit=count).items]
 
 
 def draft(words: Words, sentences: int = 3) -> Draft:
@@ -103,11 +103,11 @@ def draft(words: Words, sentences: int = 3) -> Draft:
 
 
 def plain(app: App, words: Words) -> str:
-    return app.engine.remember(ME, draft(words)).item.id
+    return app.engine.writing.remember(ME, draft(words)).item.id
 
 
 def many_passages(app: App, words: Words) -> str:
-    made = app.engine.remember(ME, draft(words, 350)).item
+    made = app.engine.writing.remember(ME, draft(words, 350)).item
     assert made.passages > 8
     return made.id
 
@@ -115,7 +115,7 @@ def many_passages(app: App, words: Words) -> str:
 def with_history(app: App, words: Words) -> str:
     id = plain(app, words)
     for _ in range(4):
-        app.engine.revise(
+        app.engine.writing.revise(
             ME,
             id,
             Patch(
@@ -126,19 +126,21 @@ def with_history(app: App, words: Words) -> str:
                 attributes={words.word(): words.word()},
             ),
         )
-        app.engine.tag(ME, id, add=[words.word()])
+        app.engine.writing.tag(ME, id, add=[words.word()])
         neighbours(app, words, 3)
     return id
 
 
 def undone(app: App, words: Words) -> str:
     id = plain(app, words)
-    changed = app.engine.revise(ME, id, Patch(title=words.word(), blocks=(Block(words.text(40)),)))
-    app.engine.past.undo(ME, changed.seq)
-    app.engine.forget(ME, id)
-    app.engine.restore(ME, id)
-    app.engine.past.undo(ME, app.engine.tag(ME, id, add=[words.word()]).seq)
-    app.engine.forget(ME, id)
+    changed = app.engine.writing.revise(
+        ME, id, Patch(title=words.word(), blocks=(Block(words.text(40)),))
+    )
+    app.engine.history.undo(ME, changed.seq)
+    app.engine.writing.forget(ME, id)
+    app.engine.writing.restore(ME, id)
+    app.engine.history.undo(ME, app.engine.writing.tag(ME, id, add=[words.word()]).seq)
+    app.engine.writing.forget(ME, id)
     return id
 
 
@@ -154,11 +156,11 @@ def conversation(app: App, words: Words) -> str:
             for _ in range(count)
         )
 
-    id = app.engine.remember(
+    id = app.engine.writing.remember(
         ME, Draft(kind="conversation", title=words.word(), blocks=messages(12))
     ).item.id
-    app.engine.append(ME, id, messages(5))
-    app.engine.past.undo(ME, app.engine.append(ME, id, messages(2)).seq)
+    app.engine.writing.append(ME, id, messages(5))
+    app.engine.history.undo(ME, app.engine.writing.append(ME, id, messages(2)).seq)
     return id
 
 
@@ -167,13 +169,17 @@ def linked(app: App, words: Words) -> str:
     id = plain(app, words)
     ends = neighbours(app, words, 3)
     for type in ("cites", "extends", "follows"):
-        link = app.engine.link(ME, id, ends[0], type, attributes={words.word(): words.word(15)})
-        app.engine.link(ME, id, ends[0], type, attributes={"why": words.text(5)}, again=True)
-        back = app.engine.link(ME, ends[1], id, type, attributes={"why": words.word()})
-        app.engine.unlink(ME, back.id)
+        link = app.engine.writing.link(
+            ME, id, ends[0], type, attributes={words.word(): words.word(15)}
+        )
+        app.engine.writing.link(
+            ME, id, ends[0], type, attributes={"why": words.text(5)}, again=True
+        )
+        back = app.engine.writing.link(ME, ends[1], id, type, attributes={"why": words.word()})
+        app.engine.writing.unlink(ME, back.id)
         if type == "extends":
-            app.engine.past.undo(ME, app.engine.past.history(ME, id)[-1].event.seq)
-            app.engine.unlink(ME, link.id)
+            app.engine.history.undo(ME, app.engine.history.history(ME, id)[-1].event.seq)
+            app.engine.writing.unlink(ME, link.id)
     return id
 
 
@@ -187,10 +193,10 @@ def test_an_erased_item_leaves_no_byte_in_any_file(
     id = make(crowd, words)
     neighbours(crowd, words, 10)
     assert scan(data, words.made), "the words must be there before"
-    assert crowd.engine.erase(ME, id)
+    assert crowd.engine.writing.erase(ME, id)
     assert scan(data, pieces(words.made)) == []
-    assert crowd.engine.upkeep.verify() == []
-    assert crowd.engine.listing(ME).total >= 30
+    assert crowd.engine.maintenance.verify() == []
+    assert crowd.engine.reading.list_items(ME).total >= 30
 
 
 def test_an_erased_item_leaves_no_byte_although_another_process_has_the_database_open(
@@ -199,7 +205,7 @@ def test_an_erased_item_leaves_no_byte_although_another_process_has_the_database
     id = with_history(crowd, words)
     with Child(HERE / "reader.py", data, "idle") as other:
         assert other.line() == "ready"
-        assert crowd.engine.erase(ME, id), "an idle process holds no old pages"
+        assert crowd.engine.writing.erase(ME, id), "an idle process holds no old pages"
         assert scan(data, pieces(words.made)) == []
         neighbours(crowd, words, 5)
         assert other.end() == 0, other.complaints
@@ -213,19 +219,19 @@ def test_an_erased_item_is_gone_from_search_history_export_and_the_past(
     id = make(crowd, words)
     known = words.made[:]
     then = crowd.clock.now()
-    crowd.engine.erase(ME, id)
+    crowd.engine.writing.erase(ME, id)
     for word in known[:6]:
-        assert crowd.engine.recall(ME, Query(word, mode="text")).total == 0
-        assert crowd.engine.recall(ME, Query(word, mode="text", as_of=then)).total == 0
+        assert crowd.engine.recall.search(ME, Query(word, mode="text")).total == 0
+        assert crowd.engine.recall.search(ME, Query(word, mode="text", as_of=then)).total == 0
     with pytest.raises(NotFound):
-        crowd.engine.read(ME, id, forgotten=True)
+        crowd.engine.reading.read(ME, id, forgotten=True)
     with pytest.raises(NotFound):
-        crowd.engine.past.as_of(ME, id, then)
-    assert all(not step.changes for step in crowd.engine.past.history(ME, id))
-    exported = "\n".join(crowd.engine.upkeep.export(ME.tenant))
+        crowd.engine.history.as_of(ME, id, then)
+    assert all(not step.changes for step in crowd.engine.history.history(ME, id))
+    exported = "\n".join(crowd.engine.maintenance.export(ME.tenant))
     assert not [word for word in known if word in exported]
-    for other in crowd.engine.listing(ME).items:
-        told = repr(crowd.engine.past.history(ME, other.id))
+    for other in crowd.engine.reading.list_items(ME).items:
+        told = repr(crowd.engine.history.history(ME, other.id))
         assert not [word for word in known if word in told]
 
 
@@ -238,15 +244,15 @@ def test_items_that_share_pages_with_others_leave_nothing_when_erased(
         ids.append(plain(crowd, words))
         neighbours(crowd, words, 1)
     for id in ids:
-        crowd.engine.revise(
+        crowd.engine.writing.revise(
             ME, id, Patch(attributes={"more": words.text(words.rng.choice((2, 12, 25)))})
         )
     for number, id in enumerate(words.rng.sample(ids, len(ids))):
-        crowd.engine.erase(ME, id)
+        crowd.engine.writing.erase(ME, id)
         if number % 4 == 0:
             neighbours(crowd, words, 1)
     assert scan(data, pieces(words.made)) == []
-    assert crowd.engine.upkeep.verify() == []
+    assert crowd.engine.maintenance.verify() == []
 
 
 def test_the_text_index_keeps_no_beginning_of_erased_words(
@@ -259,14 +265,16 @@ def test_the_text_index_keeps_no_beginning_of_erased_words(
         " ".join([words.other(20), *(f"zz{word}" for word in words.other(20).split())])
         for _ in range(24)
     ]
-    ids = [crowd.engine.remember(ME, Draft(blocks=(Block(text),))).item.id for text in texts]
-    crowd.engine.erase(ME, ids[0])
+    ids = [
+        crowd.engine.writing.remember(ME, Draft(blocks=(Block(text),))).item.id for text in texts
+    ]
+    crowd.engine.writing.erase(ME, ids[0])
     assert scan(data, pieces(words.made)) == []
 
 
 def test_an_erased_item_leaves_no_idempotency_key(crowd: App, data: Path, words: Words) -> None:
-    id = crowd.engine.remember(ME, draft(words), key=words.word(16)).item.id
-    crowd.engine.erase(ME, id)
+    id = crowd.engine.writing.remember(ME, draft(words), key=words.word(16)).item.id
+    crowd.engine.writing.erase(ME, id)
     assert scan(data, words.made) == []
 
 
@@ -300,17 +308,17 @@ def test_what_a_reader_held_back_is_gone_after_the_advised_command(
 def test_no_vector_of_an_erased_item_is_left_in_table_or_snapshot(data: Path) -> None:
     app = open_app(Settings(data=data))
     ids = [
-        app.engine.remember(ME, Draft(blocks=(Block(f"{color} tea"),))).item.id
+        app.engine.writing.remember(ME, Draft(blocks=(Block(f"{color} tea"),))).item.id
         for color in ("Red", "Green")
     ]
-    app.do_upkeep()
-    app.engine.upkeep.rebuild()
-    app.do_upkeep()
-    app.renew(always=True)
+    app.upkeep.run()
+    app.engine.maintenance.rebuild()
+    app.upkeep.run()
+    app.embeddings.renew_index(always=True)
     before = {path.name: path.stat().st_ino for path in data.glob("*.snap")}
     assert before
     wordy = open_app(Settings(data=data, embedder="none"))
-    wordy.engine.erase(ME, ids[0])
+    wordy.engine.writing.erase(ME, ids[0])
     wordy.close()
     after = {path.name: path.stat().st_ino for path in data.glob("*.snap")}
     with app.store.reading(None) as rows:
@@ -410,11 +418,11 @@ for policy in ("redact", "block"):
     app = open_app(Settings(data=Path(sys.argv[1]), secrets=policy))
     blocks = tuple(Block(f"say {secret}", speaker=f"s {secret}", attributes={"x": secret}) for _ in range(2))
     try:
-        item = app.engine.remember(me, Draft(kind="conversation", blocks=blocks)).item
-        other = app.engine.remember(me, Draft(blocks=(Block("other"),))).item
-        app.engine.append(me, item.id, blocks)
-        app.engine.link(me, item.id, other.id, "cites", attributes={"why": secret})
-        app.do_upkeep()
+        item = app.engine.writing.remember(me, Draft(kind="conversation", blocks=blocks)).item
+        other = app.engine.writing.remember(me, Draft(blocks=(Block("other"),))).item
+        app.engine.writing.append(me, item.id, blocks)
+        app.engine.writing.link(me, item.id, other.id, "cites", attributes={"why": secret})
+        app.upkeep.run()
     except MemolithError as error:
         print(repr(error), error.message, error.field, error.value)
     app.close()

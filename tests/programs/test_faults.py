@@ -11,7 +11,6 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ from memolith.domain.passages import Block
 from memolith.domain.queries import Query
 from memolith.errors import MemolithError, NotFound
 from memolith.settings import Settings
+from tests.conftest import engine_of
 from tests.programs.children import CLI, HERE, Child, ask, cli, environment, in_memory
 
 ME = Caller()
@@ -162,7 +162,7 @@ def guarded() -> Iterator[Path]:
     """A data folder that others can see but not write, in a place that they can reach."""
     place = Path(tempfile.mkdtemp())
     app = opened(place / "data")
-    app.engine.remember(ME, note("tea"))
+    app.engine.writing.remember(ME, note("tea"))
     app.close()
     (place / "data" / "memolith.db").chmod(0o444)
     (place / "data").chmod(0o555)
@@ -225,7 +225,7 @@ for turn in range(int(sys.argv[2])):
         try:
             os.read(waiting, 1)
             app = open_app(Settings(data=Path(sys.argv[1], str(turn), "deep", "data"), embedder="none"))
-            app.engine.remember(Caller(), Draft(blocks=(Block("made"),)))
+            app.engine.writing.remember(Caller(), Draft(blocks=(Block("made"),)))
             app.close()
             os._exit(0)
         except BaseException:
@@ -245,8 +245,8 @@ def test_processes_that_create_the_folder_at_the_same_moment_all_succeed(turns: 
         failed = child.rest()
         assert child.end() == 0, child.complaints
         app = opened(place / "0" / "deep" / "data")
-        assert app.engine.listing(ME).total == 5
-        assert app.engine.upkeep.verify() == []
+        assert app.engine.reading.list_items(ME).total == 5
+        assert app.engine.maintenance.verify() == []
         app.close()
     assert failed == ["0"] * turns, "".join(child.complaints)
 
@@ -258,7 +258,7 @@ def test_processes_that_create_the_folder_at_the_same_moment_all_succeed(turns: 
 def stuck(tmp_path: Path) -> Iterator[tuple[Path, str]]:
     """A folder whose write lock a stuck process holds, and the id of an item in it."""
     app = opened(tmp_path / "data")
-    id = app.engine.remember(ME, note("Maria prefers tea")).item.id
+    id = app.engine.writing.remember(ME, note("Maria prefers tea")).item.id
     app.close()
     with Child("-c", HOLDER, tmp_path / "data") as holder:
         assert holder.line() == "held"
@@ -286,7 +286,7 @@ def test_a_stuck_writer_makes_others_fail_in_time_instead_of_hanging(
     app = opened(folder, busy_s=0.3)
     started = time.monotonic()
     with pytest.raises(MemolithError) as told:
-        app.engine.remember(ME, note("coffee"))
+        app.engine.writing.remember(ME, note("coffee"))
     assert told.value.type == "store_busy"
     assert 0.3 <= time.monotonic() - started < 5
     app.close()
@@ -321,9 +321,9 @@ def test_an_import_that_waits_for_its_input_does_not_keep_others_from_writing(
     with Child("-m", CLI[2], "import", "-", "--data", tmp_path / "data") as importer:
         for n in range(300):
             importer.say(json.dumps({"content": f"imported {n} " + "filler " * 40}))
-        app.engine.remember(ME, note("in the meantime"))
+        app.engine.writing.remember(ME, note("in the meantime"))
         assert importer.end() == 0, importer.complaints
-    assert app.engine.listing(ME).total == 301
+    assert app.engine.reading.list_items(ME).total == 301
     app.close()
 
 
@@ -335,7 +335,7 @@ from memolith.engine.model import Block, Caller, Draft
 from memolith.settings import Settings
 app = open_app(Settings(data=Path(sys.argv[1])))
 for n in range(200):
-    app.engine.remember(Caller(), Draft(blocks=(Block(f"thing {n} is here and there"),)))
+    app.engine.writing.remember(Caller(), Draft(blocks=(Block(f"thing {n} is here and there"),)))
 app.start_background()
 print("the main thread ends", flush=True)
 """
@@ -349,7 +349,7 @@ def test_the_background_thread_does_not_keep_the_process_alive(tmp_path: Path) -
         assert time.monotonic() - started < 15
         assert child.complaints == []
     app = opened(tmp_path / "data")
-    assert app.engine.upkeep.verify() == []
+    assert app.engine.maintenance.verify() == []
     app.close()
 
 
@@ -368,14 +368,14 @@ class StoppedClock:
 
 def test_a_clock_that_goes_backwards_does_no_harm(tmp_path: Path) -> None:
     app, clock = opened(tmp_path / "data"), StoppedClock()
-    engine = replace(app.engine, clock=clock)
-    id = engine.remember(ME, note("first words")).item.id
+    engine = engine_of(app, clock)
+    id = engine.writing.remember(ME, note("first words")).item.id
     clock.time = "2026-06-01T09:00:00.000000Z"
-    changed = engine.revise(ME, id, Patch(blocks=(Block("second words"),)))
-    other = engine.remember(ME, note("other words")).item.id
-    link = engine.link(ME, id, other, "cites")
+    changed = engine.writing.revise(ME, id, Patch(blocks=(Block("second words"),)))
+    other = engine.writing.remember(ME, note("other words")).item.id
+    link = engine.writing.link(ME, id, other, "cites")
     clock.time = "2026-06-01T08:00:00.000000Z"
-    engine.unlink(ME, link.id)
+    engine.writing.unlink(ME, link.id)
     for at in (
         "2026-06-01T07:00:00Z",
         "2026-06-01T08:30:00Z",
@@ -383,26 +383,29 @@ def test_a_clock_that_goes_backwards_does_no_harm(tmp_path: Path) -> None:
         "2026-06-01T10:30:00Z",
     ):
         with suppress(NotFound):
-            assert app.engine.past.as_of(ME, id, at)[1][0].text in ("first words", "second words")
-        app.engine.recall(ME, Query("words", mode="text", as_of=at))
-    assert app.engine.past.as_of(ME, id, "2026-06-01T10:30:00Z")[1][0].text == "second words"
-    assert [step.event.type for step in app.engine.past.history(ME, id)] == [
+            assert app.engine.history.as_of(ME, id, at)[1][0].text in (
+                "first words",
+                "second words",
+            )
+        app.engine.recall.search(ME, Query("words", mode="text", as_of=at))
+    assert app.engine.history.as_of(ME, id, "2026-06-01T10:30:00Z")[1][0].text == "second words"
+    assert [step.event.type for step in app.engine.history.history(ME, id)] == [
         "remembered",
         "revised",
         "linked",
         "unlinked",
     ]
-    app.engine.past.undo(ME, changed.seq)
-    assert app.engine.read(ME, id)[1][0].text == "first words"
-    assert app.engine.upkeep.verify() == []
+    app.engine.history.undo(ME, changed.seq)
+    assert app.engine.reading.read(ME, id)[1][0].text == "first words"
+    assert app.engine.maintenance.verify() == []
     app.close()
 
 
 def test_what_was_written_under_a_clock_of_tomorrow_is_embedded_today(tmp_path: Path) -> None:
     app, clock = opened(tmp_path / "data", embedder="minilm"), StoppedClock()
     clock.time = "2999-01-01T00:00:00.000000Z"
-    replace(app.engine, clock=clock).remember(ME, note("Maria prefers tea to coffee"))
-    app.do_upkeep()
-    hits = app.engine.recall(ME, Query("beverages that she likes", mode="vector")).hits
+    engine_of(app, clock).writing.remember(ME, note("Maria prefers tea to coffee"))
+    app.upkeep.run()
+    hits = app.engine.recall.search(ME, Query("beverages that she likes", mode="vector")).hits
     app.close()
     assert [hit.passage.text for hit in hits] == ["Maria prefers tea to coffee"]

@@ -15,7 +15,7 @@ from psycopg import errors, sql
 from memolith.bootstrap import open_app
 from memolith.domain.callers import Caller
 from memolith.domain.queries import Query
-from memolith.doors.http.auth import make_key
+from memolith.doors.http.auth.keys import NewKey, make_key
 from memolith.errors import InvalidInput, MemolithError
 from memolith.settings import Settings
 from memolith.storage.postgres.store import PostgresStore
@@ -77,13 +77,13 @@ def database(server: Server) -> str:
         for tenant in ("acme", "globex"):
             caller = Caller(tenant)
             first, second = (
-                engine.remember(
+                engine.writing.remember(
                     caller,
                     note(f"{tenant} keeps the zorbulax {n}", id=f"{tenant}-{n}", tags=("colour",)),
                 ).item.id
                 for n in range(2)
             )
-            engine.link(caller, first, second, "about")
+            engine.writing.link(caller, first, second, "about")
             with store.writing(tenant) as rows:
                 rows.put_vector(
                     rows.unembedded(tenant, first, "model")[0][0], "model", b"d" * 16, "[1,0]"
@@ -294,12 +294,12 @@ def test_a_hostile_name_of_a_tenant_is_only_a_name(database: str, tenant: str) -
     with closing(PostgresStore(database)) as store:
         before = {other: dump_tenant(store, other) for other in ("acme", "globex")}
         engine = engine_on(store)
-        item = engine.remember(Caller(tenant), note("zorbulax of a stranger")).item
-        hits = engine.recall(Caller(tenant), Query("zorbulax", mode="text")).hits
+        item = engine.writing.remember(Caller(tenant), note("zorbulax of a stranger")).item
+        hits = engine.recall.search(Caller(tenant), Query("zorbulax", mode="text")).hits
         assert [hit.item.id for hit in hits] == [item.id]
-        assert engine.listing(Caller(tenant)).total == 1
+        assert engine.reading.list_items(Caller(tenant)).total == 1
         assert {other: dump_tenant(store, other) for other in ("acme", "globex")} == before
-        assert engine.recall(Caller(tenant + "x"), Query("zorbulax", mode="text")).hits == ()
+        assert engine.recall.search(Caller(tenant + "x"), Query("zorbulax", mode="text")).hits == ()
 
 
 @pytest.mark.parametrize("tenant", REFUSED, ids=["empty", "long", "nul", "surrogate"])
@@ -308,9 +308,14 @@ def test_what_cannot_be_a_name_is_refused_and_leaves_no_trace(
 ) -> None:
     with thread(tmp_path, database=database) as served:
         keys = len(served.app.keys.all())
-        for field in ("name", "tenant", "user"):
+        wanted = {
+            "name": NewKey(tenant),
+            "tenant": NewKey("a key", tenant=tenant),
+            "user": NewKey("a key", user=tenant),
+        }
+        for field, key in wanted.items():
             with pytest.raises(InvalidInput) as refused:
-                make_key(served.app.keys, "", **{"name": "a key", field: tenant})
+                make_key(served.app.keys, "", key)
             assert refused.value.field == field
         assert len(served.app.keys.all()) == keys
 
@@ -340,7 +345,7 @@ def test_a_login_that_only_runs_can_serve_what_its_owner_has_set_up(
             id
         ]
         assert served.ask("GET", "/health").json()["status"] == "healthy"
-        assert served.app.do_upkeep() == {"embedded": 0, "snapshot": 0}
+        assert served.app.upkeep.run() == {"embedded": 0, "snapshot": 0}
     with psycopg.connect(clerk, autocommit=True) as db:
         assert tenants(db, "event") == set()
         with pytest.raises(errors.InsufficientPrivilege):
@@ -361,4 +366,4 @@ def test_a_name_that_no_index_holds_is_told_as_such(database: str) -> None:
         closing(PostgresStore(database)) as store,
         pytest.raises(MemolithError, match="too long for an index"),
     ):
-        engine_on(store).remember(Caller(name), note("x"))
+        engine_on(store).writing.remember(Caller(name), note("x"))

@@ -13,7 +13,7 @@ import httpx2
 import pytest
 
 from memolith.bootstrap import families
-from memolith.doors.http.server import build
+from memolith.doors.http.app import build
 from memolith.tools.registry import Registry
 from tests.checked import present
 from tests.programs.children import TIMEOUT_S, Child, environment
@@ -140,7 +140,7 @@ def test_malformed_calls_do_no_harm_over_rest(tmp_path: Path, seed: int, count: 
         assert set(statuses) <= {200, 400, 403, 404, 409, 413, 503}
         assert statuses.count(400) > count / 2
         assert server.is_well()
-        assert server.app.engine.upkeep.verify() == []
+        assert server.app.engine.maintenance.verify() == []
 
 
 async def through(server: Served, calls: list[tuple[str, bytes]]) -> list[int]:

@@ -61,9 +61,9 @@ def entry(role: str, content: Any, **more: Any) -> dict[str, Any]:
 
 def kept(data: Path) -> list[tuple[str, str | None]]:
     app = open_app(Settings(data=data, embedder="none"))
-    items = app.engine.listing(ME, sort="created_at", descending=False, limit=1000).items
+    items = app.engine.reading.list_items(ME, sort="created_at", descending=False, limit=1000).items
     found = [
-        ("\n".join(block.text for block in app.engine.read(ME, item.id)[1]), item.namespace)
+        ("\n".join(block.text for block in app.engine.reading.read(ME, item.id)[1]), item.namespace)
         for item in items
     ]
     app.close()
@@ -79,8 +79,10 @@ def data(tmp_path: Path) -> Path:
         ("The tomatoes need more water in July.", None),
         ("Never log a token.\nIt stays in the file.", "patterns"),
     ):
-        app.engine.remember(ME, note(text, namespace=namespace))
-    app.engine.remember(ME, note("an old thing about PostgreSQL storage", status="superseded"))
+        app.engine.writing.remember(ME, note(text, namespace=namespace))
+    app.engine.writing.remember(
+        ME, note("an old thing about PostgreSQL storage", status="superseded")
+    )
     app.close()
     return folder
 
@@ -94,7 +96,7 @@ def test_a_session_starts_with_the_newest_memories_within_a_budget(data: Path) -
     ]
     app = open_app(Settings(data=data, embedder="none"))
     for n in range(60):
-        app.engine.remember(ME, note(f"Fact {n}: " + "word " * 50))
+        app.engine.writing.remember(ME, note(f"Fact {n}: " + "word " * 50))
     app.close()
     long = context(hook(data, "session-start", {"source": "resume"}), "SessionStart")
     assert "Fact 59" in long
@@ -216,7 +218,7 @@ def test_a_hook_acts_in_the_project_of_the_repository_around_it(data: Path, tmp_
     (repo / ".git" / "config").write_text(f'[remote "origin"]\n\turl = https://{ours}.git\n')
     app = open_app(Settings(data=data, embedder="none"))
     for user, project in (("mate", ours), (ME.user, "github.com/acme/gears")):
-        app.engine.remember(
+        app.engine.writing.remember(
             Caller(user=user),
             note(f"Zebras of {project} by {user}.", project=project, audience=Audience.PROJECT),
         )
@@ -237,7 +239,7 @@ def test_a_hook_acts_in_the_project_of_the_repository_around_it(data: Path, tmp_
     for environ in ({}, {"MEMOLITH_MAX_TAGS": "50"}):
         hook(data, "pre-compact", given, **environ)
     app = open_app(Settings(data=data, embedder="none"))
-    (item,) = app.engine.listing(replace(ME, project=ours), Filter(title="violet")).items
+    (item,) = app.engine.reading.list_items(replace(ME, project=ours), Filter(title="violet")).items
     assert (item.project, item.audience, item.owner) == (ours, "project", ME.user)
     assert item.attributes == {"source": "transcript", "branch": "feature/x"}
     app.close()

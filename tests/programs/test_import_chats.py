@@ -14,7 +14,8 @@ import pytest
 
 from memolith.bootstrap import App, open_app
 from memolith.domain.passages import Block
-from memolith.engine.conversations import NOTHING, Report, take
+from memolith.engine.chat_import import NOTHING, Report
+from memolith.engine.validation import InputRules, Limits
 from memolith.settings import Settings
 from memolith.tools.call import Call
 from tests.checked import body_of
@@ -208,14 +209,14 @@ def imported(app: App, *paths: str, folder: str = "") -> dict[str, int]:
     report = Report(NOTHING)
     for path in paths:
         with open(path, encoding="utf-8") as file:
-            take(app.engine, ME, file, Path(path).name, folder, report)
+            app.engine.chat_import.import_chats(ME, file, Path(path).name, folder, report)
     return dict(report)
 
 
 def talks(app: App) -> dict[str, list[Block]]:
     """Every conversation by its label."""
-    found = app.engine.listing(ME, limit=1000).items
-    return {item.title: app.engine.read(ME, item.id)[1] for item in found}
+    found = app.engine.reading.list_items(ME, limit=1000).items
+    return {item.title: app.engine.reading.read(ME, item.id)[1] for item in found}
 
 
 def said(blocks: list[Block]) -> list[tuple[str | None, str]]:
@@ -249,7 +250,7 @@ def test_every_format_is_taken_with_who_said_what_and_when(app: App, tmp_path: P
         ("assistant", "Behind the lake."),
     ]
     assert (report["taken"], report["messages"], report["known"]) == (5, 10, 0)
-    folders = {item.attributes["folder"] for item in app.engine.listing(ME).items}
+    folders = {item.attributes["folder"] for item in app.engine.reading.list_items(ME).items}
     assert folders == {
         f"/imported/{name}" for name in ("chatgpt", "claude", "claude-code", "codex", "markdown")
     }
@@ -310,7 +311,9 @@ def test_a_chat_that_grew_beyond_its_limit_is_told_and_stops_no_other(
     app: App, tmp_path: Path
 ) -> None:
     imported(app, *written(tmp_path))
-    engine = replace(app.engine, limits=app.engine.limits._replace(item_bytes=500))
+    rules = InputRules(Limits(item_bytes=500))
+    writing = replace(app.engine.writing, input_rules=rules)
+    chat_import = replace(app.engine.chat_import, writing=writing, input_rules=rules)
     more = {
         **CLAUDE,
         "chat_messages": [*CLAUDE["chat_messages"], {"sender": "human", "text": "x" * 500}],
@@ -319,7 +322,7 @@ def test_a_chat_that_grew_beyond_its_limit_is_told_and_stops_no_other(
     path = tmp_path / "grown.json"
     path.write_text(json.dumps([more, other]))
     with path.open() as file:
-        take(engine, ME, file, path.name, "", report := Report(NOTHING))
+        chat_import.import_chats(ME, file, path.name, "", report := Report(NOTHING))
     assert (
         report["taken"],
         report["extended"],
@@ -330,8 +333,16 @@ def test_a_chat_that_grew_beyond_its_limit_is_told_and_stops_no_other(
 def test_what_was_deleted_or_erased_here_does_not_come_back(app: App, tmp_path: Path) -> None:
     paths = written(tmp_path)
     imported(app, *paths)
-    for title, verb in (("Okapi", app.engine.forget), ("Zebra facts", app.engine.erase)):
-        verb(ME, next(item.id for item in app.engine.listing(ME).items if item.title == title))
+    for title, verb in (
+        ("Okapi", app.engine.writing.forget),
+        ("Zebra facts", app.engine.writing.erase),
+    ):
+        verb(
+            ME,
+            next(
+                item.id for item in app.engine.reading.list_items(ME).items if item.title == title
+            ),
+        )
     assert imported(app, *paths)["known"] == 5
     assert len(talks(app)) == 3
 
@@ -383,10 +394,13 @@ def test_an_export_of_ours_comes_back_as_it_was(app: App, tmp_path: Path) -> Non
     ]
     made = run("memory_store", label="Way", messages=messages)["id"]
     body = run("memory_export", conversation_id=made, format="markdown")
-    app.engine.erase(ME, made)
+    app.engine.writing.erase(ME, made)
     other = {**body, "conversation": {**body["conversation"], "id": "other"}}
     imported(app, *written(tmp_path, {"way.json": json.dumps(other), "way.md": body["markdown"]}))
-    found = [(item, app.engine.read(ME, item.id)[1]) for item in app.engine.listing(ME).items]
+    found = [
+        (item, app.engine.reading.read(ME, item.id)[1])
+        for item in app.engine.reading.list_items(ME).items
+    ]
     assert [item.title for item, _ in found] == ["Way", "Way"]
     for item, blocks in found:
         assert [block.at for block in blocks] == [one["timestamp"] for one in messages]
@@ -540,7 +554,7 @@ def count_of(data: Path) -> int:
         return 0
     app = open_app(Settings(data=data, embedder="none"))
     try:
-        return app.engine.listing(ME, limit=1).total
+        return app.engine.reading.list_items(ME, limit=1).total
     finally:
         app.close()
 

@@ -102,7 +102,7 @@ def inspector() -> list[str]:
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("data")
     app = open_app(Settings(data=folder, embedder="none"))
-    app.engine.remember(ME, note("The zebra is striped.", id="one", title="Zebras"))
+    app.engine.writing.remember(ME, note("The zebra is striped.", id="one", title="Zebras"))
     app.close()
     return folder
 

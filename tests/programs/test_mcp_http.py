@@ -16,7 +16,7 @@ from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
 from mcp.client.subscriptions import PromptsListChanged
 
-from memolith.doors.http.server import mcp_doors
+from memolith.doors.http.mcp_paths import mcp_paths
 from tests.checked import answered, keyed, resource_text
 from tests.demo_family import registry
 from tests.programs.pipes import (
@@ -304,7 +304,7 @@ def test_plain_calls_are_taken_from_the_sdk_on_the_path_of_all_tools_alone() -> 
     def no_engine() -> Any:
         return None
 
-    doors = mcp_doors(registry(), no_engine)
+    paths = mcp_paths(registry(), no_engine)
     fitting = {
         b"mcp-protocol-version": MODERN.encode(),
         b"mcp-method": b"tools/call",
@@ -312,10 +312,10 @@ def test_plain_calls_are_taken_from_the_sdk_on_the_path_of_all_tools_alone() -> 
         b"content-type": b"application/json",
         b"accept": b"application/json, text/event-stream",
     }
-    assert [path for path, door in doors.items() if door.fits(fitting)] == ["/mcp"]
+    assert [path for path, endpoint in paths.items() if endpoint.fits(fitting)] == ["/mcp"]
     for name in fitting:
-        assert not doors["/mcp"].fits(fitting | {name: b"other"}) or name == b"content-length"
-        assert not doors["/mcp"].fits(
+        assert not paths["/mcp"].fits(fitting | {name: b"other"}) or name == b"content-length"
+        assert not paths["/mcp"].fits(
             {other: value for other, value in fitting.items() if other != name}
         )
 

@@ -146,31 +146,31 @@ def test_a_kill_during_embedding_loses_nothing(tmp_path: Path, after: Any) -> No
         for n in range(TALES):
             text = f"Tale {n}: a long story about the sea and {n * 7} sailors in it."
             draft = Draft(id=f"i{n}", blocks=(Block(text),))
-            app.engine.remember_in(rows, ME, draft, Intake(Limits(), "allow"))
+            app.engine.writing.remember_in(rows, ME, draft, Intake(Limits(), "allow"))
     for n, text in enumerate(FACTS):
-        app.engine.remember(ME, Draft(id=f"f{n}", blocks=(Block(text),)))
+        app.engine.writing.remember(ME, Draft(id=f"f{n}", blocks=(Block(text),)))
     with Child(*CLI[1:], "upkeep", "--data", str(tmp_path), **SMART) as worker:
         wait_for(lambda: vector_count(app) >= after)
         worker.kill()
     made = vector_count(app)
     assert after <= made < TALES + 3, "it was killed in the middle"
-    assert app.engine.upkeep.verify() == []
-    page = app.engine.recall(ME, Query("pet destroyed the furniture chewed"))
+    assert app.engine.maintenance.verify() == []
+    page = app.engine.recall.search(ME, Query("pet destroyed the furniture chewed"))
     assert page.hits[0].passage.text == FACTS[0]
     assert "no vector yet" in page.warnings[0]
     EmbedWorker(app.store, MiniLM(), InAnHour(), quantised).drain()
     assert vector_count(app) == TALES + 3
     for question, text in MEANT.items():
-        page = app.engine.recall(ME, Query(question, mode="vector"))
+        page = app.engine.recall.search(ME, Query(question, mode="vector"))
         assert (page.hits[0].passage.text, page.warnings) == (text, ())
-    assert app.engine.upkeep.verify() == []
+    assert app.engine.maintenance.verify() == []
     app.close()
 
 
 def shelved(folder: Path, count: int) -> App:
     """An app whose one long conversation has that many vectors, each with its own direction."""
     app = open_app(Settings(data=folder))
-    item = app.engine.remember(
+    item = app.engine.writing.remember(
         ME, Draft("conversation", blocks=tuple(Block(f"m {n}") for n in range(count)))
     ).item
     rows = np.random.default_rng(1).normal(size=(count, 384)).astype("<f4")
@@ -196,7 +196,7 @@ def nearest(app: App, row: np.ndarray) -> int:
 def test_a_kill_during_a_snapshot_leaves_the_old_one_in_force(tmp_path: Path, attempt: Any) -> None:
     count = 5000
     app = shelved(tmp_path, count)
-    app.renew(always=True)
+    app.embeddings.renew_index(always=True)
     before = {path.name for path in tmp_path.glob("vectors-*")}
     rows = np.random.default_rng(1).normal(size=(count, 384)).astype("<f4")
     with Child(HERE / "snapper.py", tmp_path, **SMART) as snapper:
@@ -212,11 +212,11 @@ def test_a_kill_during_a_snapshot_leaves_the_old_one_in_force(tmp_path: Path, at
         assert nearest(app, rows[n]) == nearest(other, rows[n]) == n
     for partial in tmp_path.glob("*.partial"):
         os.utime(partial, (1, 1))
-    assert other.renew(always=True)
+    assert other.embeddings.renew_index(always=True)
     assert len(list(tmp_path.glob("vectors-*"))) == 1, "and what the killed one left is gone"
     for n in (0, 17, count - 1):
         assert nearest(app, rows[n]) == nearest(other, rows[n]) == n
-    assert other.engine.upkeep.verify() == []
+    assert other.engine.maintenance.verify() == []
     other.close()
     app.close()
 
@@ -275,7 +275,9 @@ def test_a_model_that_fails_its_digest_is_not_used_and_words_serve(
     run("upkeep")
     app = open_app(Settings(data=data))
     asked = Query("pet destroyed the furniture", mode="vector")
-    found = wait_for(lambda: hits if len(hits := app.engine.recall(ME, asked).hits) == 2 else None)
+    found = wait_for(
+        lambda: hits if len(hits := app.engine.recall.search(ME, asked).hits) == 2 else None
+    )
     assert found[0].passage.text == FACTS[0], (
         "with a good model all is as it should be, without help"
     )

@@ -119,10 +119,12 @@ def check_all(folder: Path, acknowledged: dict[str, str], count: int) -> None:
     app = open_app(Settings(data=folder, embedder="none"))
     assert len(acknowledged) == WRITERS * count
     for word, id in acknowledged.items():
-        assert app.engine.read(ME, id)[0].title == f"Item {word}"
-        hits = app.engine.recall(ME, Query(word, mode="text")).hits
+        assert app.engine.reading.read(ME, id)[0].title == f"Item {word}"
+        hits = app.engine.recall.search(ME, Query(word, mode="text")).hits
         assert [hit.item.id for hit in hits] == [id], word
-    titles = Counter(item.title for item in app.engine.listing(ME, limit=WRITERS * count * 2).items)
+    titles = Counter(
+        item.title for item in app.engine.reading.list_items(ME, limit=WRITERS * count * 2).items
+    )
     assert set(titles) == {f"Item {word}" for word in acknowledged}
     assert set(titles.values()) == {1}
     with app.store.reading(None) as rows:
@@ -156,11 +158,11 @@ def test_another_process_finds_a_write_at_once(tmp_path: Path) -> None:
         for number in range(30):
             word = f"zorbul{number}x"
             draft = Draft(title=word, blocks=(Block(f"Now there is {word} too."),))
-            id = app.engine.remember(ME, draft).item.id
+            id = app.engine.writing.remember(ME, draft).item.id
             reader.say(f"{id} {word}")
             assert json.loads(reader.line()) == {"title": word, "hits": [id]}
             if number % 3 == 0:
-                app.engine.forget(ME, id)
+                app.engine.writing.forget(ME, id)
                 reader.say(f"{id} {word}")
                 assert json.loads(reader.line()) == {"title": None, "hits": []}
         app.close()
@@ -169,7 +171,9 @@ def test_another_process_finds_a_write_at_once(tmp_path: Path) -> None:
 
 def test_nothing_of_an_import_is_there_after_it_was_killed_in_the_middle(tmp_path: Path) -> None:
     app = open_app(Settings(data=tmp_path / "data", embedder="none"))
-    kept = app.engine.remember(ME, Draft(blocks=(Block("Here before the import."),))).item.id
+    kept = app.engine.writing.remember(
+        ME, Draft(blocks=(Block("Here before the import."),))
+    ).item.id
     lines = [
         json.dumps({"content": f"Imported sentence number {n} with quuxly."}) for n in range(2000)
     ]
@@ -177,9 +181,9 @@ def test_nothing_of_an_import_is_there_after_it_was_killed_in_the_middle(tmp_pat
         for line in lines:
             importer.say(line)
         importer.kill()
-    assert [item.id for item in app.engine.listing(ME).items] == [kept]
-    assert app.engine.recall(ME, Query("quuxly", mode="text")).total == 0
-    assert app.engine.upkeep.verify() == []
+    assert [item.id for item in app.engine.reading.list_items(ME).items] == [kept]
+    assert app.engine.recall.search(ME, Query("quuxly", mode="text")).total == 0
+    assert app.engine.maintenance.verify() == []
     app.close()
 
 
@@ -190,9 +194,9 @@ def test_a_rebuild_killed_in_the_middle_leaves_everything_as_it_was(tmp_path: Pa
     with Child("-m", CLI[2], "rebuild", "--data", tmp_path / "data") as rebuild:
         wait_for(lambda: wal_size(tmp_path / "data") or rebuild.process.poll() is not None)
         rebuild.kill()
-    assert app.engine.listing(ME).total == 1000
-    assert app.engine.recall(ME, Query("gadget77", mode="text")).total == 1
-    assert app.engine.upkeep.verify() == []
+    assert app.engine.reading.list_items(ME).total == 1000
+    assert app.engine.recall.search(ME, Query("gadget77", mode="text")).total == 1
+    assert app.engine.maintenance.verify() == []
     app.close()
 
 
@@ -218,7 +222,7 @@ def test_a_backup_made_while_others_write_is_whole(tmp_path: Path) -> None:
 
 def test_two_commands_that_change_the_same_item_both_stay_in_its_history(tmp_path: Path) -> None:
     app = filled(tmp_path / "data", 1)
-    id = app.engine.listing(ME).items[0].id
+    id = app.engine.reading.list_items(ME).items[0].id
     running = [
         subprocess.Popen(
             [*CLI, "revise", id, "--title", f"Title {n}", "--data", str(tmp_path / "data")],
@@ -227,10 +231,10 @@ def test_two_commands_that_change_the_same_item_both_stay_in_its_history(tmp_pat
         for n in range(2)
     ]
     assert [process.wait(60) for process in running] == [0, 0]
-    steps = app.engine.past.history(ME, id)
+    steps = app.engine.history.history(ME, id)
     titles = [step.changes["title"][1] for step in steps if "title" in step.changes]
     assert sorted(map(str, titles[1:])) == [f"Title {n}" for n in range(2)]
-    assert app.engine.upkeep.verify() == []
+    assert app.engine.maintenance.verify() == []
     app.close()
 
 
@@ -243,9 +247,9 @@ from memolith.settings import Settings
 def peak_kb():
     return int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1])
 app = open_app(Settings(data=Path(sys.argv[1]), embedder="none"))
-id = app.engine.listing(Caller()).items[0].id
+id = app.engine.reading.list_items(Caller()).items[0].id
 before = peak_kb()
-assert app.engine.erase(Caller(), id)
+assert app.engine.writing.erase(Caller(), id)
 print(peak_kb() - before)
 """
 
@@ -270,7 +274,7 @@ def filled(folder: Path, count: int) -> App:
         json.dumps({"title": f"Gadget {n}", "content": f"What gadget{n} does. " * 3})
         for n in range(count)
     )
-    app.engine.upkeep.import_(ME, lines)
+    app.engine.maintenance.import_(ME, lines)
     assert app.store.shred()
     return app
 

@@ -48,7 +48,7 @@ def test_one_of_two_equal_relationships_wins(app: App, pair: list[str]) -> None:
     assert (won["success"], lost["success"], lost["error"]) == (True, False, "validation_error")
     assert lost["details"]["resource_id"] == won["relationship_id"]
     assert run(app, "get_related_concepts", concept_id=pair[0])["total"] == 1
-    assert app.engine.upkeep.verify() == []
+    assert app.engine.maintenance.verify() == []
 
 
 def test_one_of_two_equal_names_wins(app: App) -> None:
@@ -61,7 +61,7 @@ def test_one_of_two_equal_names_wins(app: App) -> None:
         {"field": "name", "resource_id": won["concept_id"]},
     )
     assert run(app, "get_recent_concepts")["total"] == 1
-    assert app.engine.upkeep.verify() == []
+    assert app.engine.maintenance.verify() == []
 
 
 def test_two_updates_of_a_concept_both_stand_in_its_history(app: App, pair: list[str]) -> None:
@@ -77,4 +77,4 @@ def test_two_updates_of_a_concept_both_stand_in_its_history(app: App, pair: list
         sorted(texts),
         concept["explanation"],
     )
-    assert app.engine.upkeep.verify() == []
+    assert app.engine.maintenance.verify() == []

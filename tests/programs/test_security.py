@@ -12,7 +12,9 @@ import pytest
 from starlette.responses import PlainTextResponse
 
 from memolith.bootstrap import App, families
-from memolith.doors.http.auth import Access, digest, local_key
+from memolith.doors.http.auth.access import Access, CallerCheck
+from memolith.doors.http.auth.keys import digest, local_key
+from memolith.doors.http.limits import CallLimit
 from memolith.errors import DiskFull
 from memolith.ports.client_keys import ClientKey
 from memolith.settings import Settings
@@ -407,7 +409,8 @@ class FullDisk:
 
 def test_a_full_disk_lets_readers_in() -> None:
     keys: Any = FullDisk()
-    access = Access(PlainTextResponse("read"), keys, Settings(), lambda: "2026-01-02T00:00:00Z")
+    callers = CallerCheck(keys, lambda: "2026-01-02T00:00:00Z")
+    access = Access(PlainTextResponse("read"), Settings(), callers, CallLimit(6000))
 
     async def ask() -> str:
         transport = httpx2.ASGITransport(access)

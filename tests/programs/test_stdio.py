@@ -28,9 +28,8 @@ from memolith.doors.mcp.stdio_front import Front, Wire, run_plain_call
 from memolith.tools.call import Call
 from memolith.tools.family import Family
 from memolith.tools.registry import Registry
-from memolith.tools.schema import Body
 from tests.checked import answered, keyed, present, resource_text, text_of
-from tests.demo_family import SAID, registry
+from tests.demo_family import Said, registry
 from tests.programs.pipes import (
     ENVELOPE,
     HANDSHAKES,
@@ -256,14 +255,14 @@ def test_a_call_that_turns_out_to_need_the_sdk_goes_to_it_also_after_the_hand_ov
 def test_a_tool_that_must_reach_the_client_is_left_to_the_sdk(prepared: str) -> None:
     family = Family("reaching")
 
-    @family.tool(SAID, read_only=True)
-    def count(call: Call) -> Body:
+    @family.tool(read_only=True)
+    def count(call: Call) -> Said:
         """Tell how far it is."""
         call.progress(1, 2, "half")
         return {"text": "done"}
 
-    @family.tool(SAID, read_only=True)
-    def ask(call: Call) -> Body:
+    @family.tool(read_only=True)
+    def ask(call: Call) -> Said:
         """Ask the user."""
         return {"text": str(call.elicit and call.elicit("Sure?", {}))}
 
@@ -281,8 +280,8 @@ def test_a_tool_that_must_reach_the_client_is_left_to_the_sdk(prepared: str) -> 
 def test_a_changed_list_is_told_also_by_a_call_that_comes_before_the_sdk(prepared: str) -> None:
     family = Family("changing")
 
-    @family.tool(SAID)
-    def save(call: Call) -> Body:
+    @family.tool()
+    def save(call: Call) -> Said:
         """Change what is listed."""
         call.changed()
         return {"text": "done"}

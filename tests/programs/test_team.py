@@ -71,7 +71,7 @@ def fill(database: str, tenant: str, count: int) -> None:
     with closing(PostgresStore(database)) as store:
         engine = engine_on(store)
         for n in range(count):
-            engine.remember(
+            engine.writing.remember(
                 Caller(tenant),
                 Draft(blocks=(Block(f"{tenant} {n}: " + f"word{n} and more " * 60),)),
             )

@@ -42,11 +42,13 @@ def fill(url: str, tenant: str, count: int) -> None:
     with closing(open_store(url)) as store:
         engine = engine_on(store)
         ids = [
-            engine.remember(Caller(tenant), note(f"{tenant} says word{n}", tags=("t",))).item.id
+            engine.writing.remember(
+                Caller(tenant), note(f"{tenant} says word{n}", tags=("t",))
+            ).item.id
             for n in range(count)
         ]
-        engine.link(Caller(tenant), ids[0], ids[1], "about")
-        engine.forget(Caller(tenant), ids[2])
+        engine.writing.link(Caller(tenant), ids[0], ids[1], "about")
+        engine.writing.forget(Caller(tenant), ids[2])
 
 
 def seen(url: str, tenant: str) -> dict[str, list[dict[str, Any]]]:
@@ -207,7 +209,7 @@ def test_a_move_to_a_database_that_goes_away_leaves_everything_as_it_was(
             )
     assert seen(here, "roaming") == before
     with closing(open_store(here)) as store:
-        assert engine_on(store).remember(Caller("roaming"), note("goes on")).item.id
+        assert engine_on(store).writing.remember(Caller("roaming"), note("goes on")).item.id
     assert command(here, tmp_path, "list") == [
         {"tenant": "roaming", "events": 203, "elsewhere": False}
     ]
@@ -228,7 +230,7 @@ def test_a_move_that_was_killed_loses_nothing_and_is_finished_by_the_next(
     assert command(here, tmp_path, "move", "roaming", "--to", there)["events"] == 52
     assert seen(there, "roaming") == before
     with closing(PostgresStore(here, leads=True)) as store:
-        assert engine_on(store).remember(Caller("roaming"), note("goes on")).seq == 53
+        assert engine_on(store).writing.remember(Caller("roaming"), note("goes on")).seq == 53
 
 
 @pytest.mark.parametrize(
@@ -372,4 +374,4 @@ def test_two_processes_that_move_at_once_do_not_part_a_tenant(
     assert min(mover.end() for mover in movers) == 0
     with closing(PostgresStore(here, leads=True)) as store:
         assert dump_tenant(store, "roaming") == before
-        assert engine_on(store).remember(Caller("roaming"), note("goes on")).seq == 33
+        assert engine_on(store).writing.remember(Caller("roaming"), note("goes on")).seq == 33

@@ -239,7 +239,7 @@ def test_the_keyring_of_the_system_can_hold_the_master_key(tmp_path: Path) -> No
 
     keyring.set_keyring(Ring())
     app = open_app(Settings(data=tmp_path, embedder="none", vault_key="keyring"))
-    project = app.engine.remember(ME, Draft("project", "Shop")).item.id
+    project = app.engine.writing.remember(ME, Draft("project", "Shop")).item.id
     made = app.engine.vault.store(ME, Secret("k", "api_key", "staging", project, 90, {}), "v")
     app.rekey_vault("")
     assert app.engine.vault.reveal(ME, made.id) == "v"
@@ -252,7 +252,7 @@ def test_without_the_keyring_package_the_setting_says_what_to_install(
 ) -> None:
     monkeypatch.setitem(sys.modules, "keyring", None)
     app = open_app(Settings(data=tmp_path, embedder="none", vault_key="keyring"))
-    project = app.engine.remember(ME, Draft("project", "Shop")).item.id
+    project = app.engine.writing.remember(ME, Draft("project", "Shop")).item.id
     with pytest.raises(Unavailable, match="memolith\\[keyring\\]"):
         app.engine.vault.store(ME, Secret("k", "api_key", "staging", project, 90, {}), "v")
     app.close()

@@ -20,6 +20,6 @@ for number in range(first, count):
         blocks=(Block(f"The word of this one is {word}, as it says."),),
         tags=(name,),
     )
-    written = app.engine.remember(Caller(), draft, key=word)
+    written = app.engine.writing.remember(Caller(), draft, key=word)
     print(number, written.item.id, flush=True)
 app.close()

@@ -34,5 +34,5 @@ def settled(app: App) -> App:
     """The app once its model is loaded and everything has a vector, however busy the machine is."""
     assert app.embedder is not None
     assert app.embedder.wait(60)
-    app.do_upkeep()
+    app.upkeep.run()
     return app

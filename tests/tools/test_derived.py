@@ -32,8 +32,9 @@ from memolith.bootstrap import App, families, open_app
 from memolith.domain.callers import Audience
 from memolith.domain.items import Draft
 from memolith.domain.passages import Block
-from memolith.doors.http.auth import local_key
-from memolith.doors.http.server import build, listen
+from memolith.doors.http.app import build
+from memolith.doors.http.auth.keys import local_key
+from memolith.doors.http.server import listen
 from memolith.doors.main import main
 from memolith.engine.documents import key_of
 from memolith.engine.vault import Secret
@@ -49,155 +50,6 @@ pytestmark = each_store
 TOOLS = [tool for family in families() for tool in family.tools]
 NAMES = [f"{tool.family}.{tool.name}" for tool in TOOLS]
 SHARED = list(Registry(families()).tools)
-# The arguments of a good call of each tool; ids stand for the items that `filled` makes.
-GOOD: dict[str, dict[str, Any]] = {
-    "remember": {"content": "Otters hold hands while they sleep."},
-    "recall": {"query": "zebra"},
-    "context": {"query": "zebra", "budget_tokens": 200},
-    "fetch": {"ids": ["one"]},
-    "revise": {"id": "one", "title": "New title"},
-    "forget": {"id": "two"},
-    "restore": {"id": "gone"},
-    "link": {"source": "one", "target": "two", "type": "about"},
-    "explore": {"id": "one"},
-    "history": {"id": "one"},
-    "overview": {},
-    "restore_item": {"id": "gone"},
-    "erase_item": {"id": "two"},
-    "undo_event": {"event": 1},
-    "append_messages": {
-        "conversation_id": "talk",
-        "messages": [{"role": "user", "content": "More."}],
-    },
-    "search": {"query": "zebra"},
-    "ping": {},
-    "get_server_stats": {},
-    "get_tool_availability": {},
-    "get_concept": {"concept_id": "herd"},
-    "create_concept": {"name": "Stripes", "explanation": "Black and white, side by side."},
-    "update_concept": {"concept_id": "herd", "area": "Zoology"},
-    "delete_concept": {"concept_id": "alone"},
-    "search_concepts_semantic": {"query": "zebra"},
-    "search_concepts_exact": {"name": "her"},
-    "get_recent_concepts": {},
-    "get_related_concepts": {"concept_id": "herd"},
-    "create_relationship": {
-        "source_id": "herd",
-        "target_id": "alone",
-        "relationship_type": "prerequisite",
-    },
-    "delete_relationship": {
-        "source_id": "herd",
-        "target_id": "foal",
-        "relationship_type": "includes",
-    },
-    "get_prerequisites": {"concept_id": "foal"},
-    "list_hierarchy": {},
-    "get_concepts_by_certainty": {},
-    "get_concept_chain": {"start_concept_id": "herd", "end_concept_id": "foal"},
-    "review_concept": {"concept_id": "foal"},
-    "create_memory": {"title": "Otters", "content": "Otters hold hands."},
-    "get_memory": {"memory_id": "one"},
-    "update_memory": {"memory_id": "one", "title": "New"},
-    "delete_memory": {"memory_id": "two"},
-    "list_memories": {},
-    "search_memories": {"query": "zebra"},
-    "bulk_delete_memories": {"memory_ids": ["four", "nope"]},
-    "health_check": {},
-    "get_stats": {},
-    "list_topics": {},
-    "get_config": {"key": "max_tags"},
-    "set_config": {"key": "max_tags", "value": "30"},
-    "create_project": {"name": "Zoo"},
-    "list_projects": {},
-    "get_organization_info": {"organization_id": "local"},
-    "create_api_key": {
-        "name": "Zoo",
-        "type": "api_key",
-        "value": "sk-…",
-        "environment": "staging",
-        "project_id": "project",
-    },
-    "list_api_keys": {},
-    "get_api_key": {"key_id": "key"},
-    "rotate_api_key": {"key_id": "key"},
-    "revoke_api_key": {"key_id": "key"},
-    "search_lanonasis_docs": {"query": "backup", "limit": 1},
-    "intelligence_health_check": {},
-    "intelligence_suggest_tags": {"memory_id": "one", "user_id": "local"},
-    "intelligence_find_related": {"memory_id": "one", "user_id": "local"},
-    "intelligence_detect_duplicates": {"user_id": "local"},
-    "intelligence_extract_insights": {"user_id": "local"},
-    "intelligence_analyze_patterns": {"user_id": "local"},
-    "create_topic": {"name": "Stripes"},
-    "update_topic": {"topic_id": "topic", "name": "Hooves"},
-    "delete_topic": {"topic_id": "topic"},
-    "assign_topic": {"topic_id": "topic", "memory_id": "one"},
-    "memory_store": {
-        "label": "Stripes",
-        "messages": [{"role": "user", "content": "Why has a zebra stripes?"}],
-    },
-    "memory_search": {"query": "hello"},
-    "memory_update": {"conversation_id": "talk", "importance_score": 7},
-    "memory_prune": {"threshold_days": 0},
-    "memory_get_context": {"conversation_id": "talk"},
-    "memory_export": {"conversation_id": "talk", "format": "markdown"},
-    "memory_stats": {},
-    "list_conversations": {},
-    "delete_conversation": {"conversation_id": "talk"},
-    "import_conversations": {
-        "content": '{"title": "Zoo", "messages": [{"role": "user", "content": "A zebra."}]}'
-    },
-    "subcog_capture": {"content": "Beavers build at night.", "namespace": "patterns"},
-    "subcog_recall": {"query": "zebra"},
-    "subcog_get": {"memory_id": "one"},
-    "subcog_update": {"memory_id": "one", "tags": ["striped"]},
-    "subcog_delete": {"memory_id": "one"},
-    "subcog_namespaces": {},
-    "subcog_status": {},
-    "subcog_gc": {"purge": True},
-    "subcog_reindex": {},
-    "subcog_consolidate": {"namespace": "testing", "strategy": "dedupe"},
-    "subcog_enrich": {"memory_id": "four"},
-    "subcog_sync": {},
-    "subcog_prompts": {"action": "save", "name": "herd", "content": "Count {{animals}}."},
-    "subcog_templates": {
-        "action": "save",
-        "name": "herds",
-        "content": "{{#each memories}}{{this.content}}{{/each}}",
-    },
-    "prompt_save": {"name": "foal", "content": "Feed {{it}}."},
-    "prompt_list": {},
-    "prompt_get": {"name": "greet"},
-    "prompt_run": {"name": "greet", "variables": {"name": "Zoe"}},
-    "prompt_delete": {"name": "bye", "domain": "user"},
-    "subcog_entities": {"action": "create", "name": "Okapi", "entity_type": "Concept"},
-    "subcog_relationships": {
-        "action": "create",
-        "from_entity": "zebra",
-        "to_entity": "zoo",
-        "relationship_type": "PartOf",
-    },
-    "subcog_graph": {"operation": "stats"},
-}
-GOOD |= {
-    "get_memorylake_metadata": {},
-    "fetch_memory": {"memory_ids": ["ds-zoo"]},
-    "list_files": {},
-    "search_memory": {
-        "parsed_query": {
-            "bm25_cleaned_query": "zebra",
-            "named_entities": [],
-            "bm25_keywords": ["zebra"],
-            "bm25_boost_keywords": [],
-            "rewritten_query_for_dense_model": "An animal with stripes.",
-        }
-    },
-    **{name: {"memory_id": "ds-zoo"} for name in ("show_file", "delete_file", "reread_file")},
-    "create_memory_code_runner": {},
-    "run_memory_code": {"executor_id": "executor-of-nobody", "code": "print(6 * 7)"},
-}
-CHATGPT = {"fetch": {"id": "one"}}
 # Nothing is loaded ahead, because here runners only start.
 PLAIN_ENVIRONMENT = {**os.environ, "MEMOLITH_EMBEDDER": "none", "MEMOLITH_RUNNER_PRELOAD": "json"}
 VOLATILE = (
@@ -235,35 +87,40 @@ VOLATILE = (
 
 
 def good(tool: Tool) -> dict[str, Any]:
-    return CHATGPT.get(tool.name, GOOD[tool.name]) if tool.family == "chatgpt" else GOOD[tool.name]
+    """The arguments of a good call; ids stand for the items that `filled` makes."""
+    return dict(tool.example)
 
 
 def filled(settings: Settings) -> App:
     app = open_app(settings.model_copy(update={"runner_preload": ()}))
-    app.engine.remember(
+    app.engine.writing.remember(
         ME, note("The zebra is striped.", id="one", title="Zebras", tags=("animal",))
     )
-    app.engine.remember(ME, note("The okapi is shy.", id="two"))
-    app.engine.remember(ME, note("gone zebra", id="gone"))
-    app.engine.forget(ME, "gone")
-    app.engine.remember(ME, note("Hello.", id="talk", kind="conversation"))
+    app.engine.writing.remember(ME, note("The okapi is shy.", id="two"))
+    app.engine.writing.remember(ME, note("gone zebra", id="gone"))
+    app.engine.writing.forget(ME, "gone")
+    app.engine.writing.remember(ME, note("Hello.", id="talk", kind="conversation"))
     for id, text in (
         ("herd", "Zebras live in herds."),
         ("foal", "A young zebra."),
         ("alone", "One zebra."),
     ):
-        app.engine.remember(ME, note(text, id=id, kind="concept", title=id, audience=Audience.ORG))
-    app.engine.link(ME, "herd", "foal", "includes")
-    app.engine.link(ME, "herd", "foal", "relates_to")
-    app.engine.remember(ME, note("The quagga is gone.", id="four"))
+        app.engine.writing.remember(
+            ME, note(text, id=id, kind="concept", title=id, audience=Audience.ORG)
+        )
+    app.engine.writing.link(ME, "herd", "foal", "includes")
+    app.engine.writing.link(ME, "herd", "foal", "relates_to")
+    app.engine.writing.remember(ME, note("The quagga is gone.", id="four"))
     for name in ("zebra", "zoo"):
-        app.engine.remember(ME, Draft("entity", name, id=name, namespace="Concept"))
+        app.engine.writing.remember(ME, Draft("entity", name, id=name, namespace="Concept"))
     for kind in ("project", "topic"):
-        app.engine.remember(ME, Draft(kind, kind, id=kind))
+        app.engine.writing.remember(ME, Draft(kind, kind, id=kind))
     for id in ("first", "second"):
-        app.engine.remember(ME, note("A foal stands within minutes.", id=id, namespace="testing"))
+        app.engine.writing.remember(
+            ME, note("A foal stands within minutes.", id=id, namespace="testing")
+        )
     # A stored file whose text has changed since it was read.
-    app.engine.remember(
+    app.engine.writing.remember(
         ME,
         Draft(
             "document",
@@ -285,7 +142,7 @@ def filled(settings: Settings) -> App:
     (settings.data / "young.txt").write_text("A young zebra.")
     app.blobs.put(key_of(ME.tenant, ME.user, "ds-zoo"), settings.data / "young.txt")
     for name in ("greet", "bye"):
-        app.engine.remember(
+        app.engine.writing.remember(
             ME, note("Hello {{name}}.", id=f"prompt-{name}", kind="prompt", title=name)
         )
     app.engine.vault.store(
@@ -399,6 +256,7 @@ def server_on(settings: Settings) -> Iterator[tuple[str, str]]:
     )
     server.should_exit = True
     thread.join(10)
+    listener.close()
     app.close()
 
 

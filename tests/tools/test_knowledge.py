@@ -1,7 +1,6 @@
 """The Knowledge family: each tool does what it says, each parameter changes the outcome, and old defects stay away."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 from xml.etree import ElementTree
@@ -10,12 +9,13 @@ import pytest
 
 from memolith.bootstrap import App
 from memolith.domain.callers import Caller
-from memolith.engine.graph import FORMATS, draw
+from memolith.engine.graph.drawing import FORMATS, draw
+from memolith.engine.graph.walking import Traversal
 from memolith.errors import AlreadyExists, InvalidInput, NotUndoable
 from memolith.tools.call import Call
-from memolith.tools.knowledge.concepts import knowledge
+from memolith.tools.knowledge.dialect import knowledge
 from tests.checked import body_of, present
-from tests.conftest import ME, note
+from tests.conftest import ME, engine_of, note
 
 MISSING = "00000000-0000-7000-8000-000000000000"
 LONG = (
@@ -530,7 +530,7 @@ def test_defect_5_area_topic_and_certainty_together_give_full_pages(smart: App) 
             topic="Steam",
             certainty_score=n * 3,
         )
-    smart.do_upkeep()
+    smart.upkeep.run()
     body = run(
         smart,
         "search_concepts_semantic",
@@ -797,7 +797,7 @@ def test_a_name_is_unique_within_its_area_and_topic_among_the_living(app: App) -
     run(app, "delete_concept", concept_id=first)
     run(app, "update_concept", concept_id=other, name="Tea")
     with pytest.raises(AlreadyExists):
-        app.engine.restore(ME, first)
+        app.engine.writing.restore(ME, first)
 
 
 def test_errors_have_one_shape(app: App) -> None:
@@ -826,7 +826,7 @@ def test_name_and_explanation_are_both_embedded_and_both_changes_embed_again(sma
     for change, query in changes:
         if change:
             run(smart, "update_concept", concept_id=id, **change)
-        smart.do_upkeep()
+        smart.upkeep.run()
         assert run(smart, "search_concepts_semantic", query=query)["results"][0]["concept_id"] == id
 
 
@@ -850,9 +850,9 @@ def test_a_deleted_concept_keeps_its_links_and_comes_back_with_them(
 
 
 def test_only_concepts_count_as_concepts(app: App, course: dict[str, str]) -> None:
-    memory = app.engine.remember(ME, note("No concept.")).item.id
-    app.engine.link(ME, memory, course["tea"], "relates_to")
-    app.engine.link(ME, memory, course["stray"], "relates_to")
+    memory = app.engine.writing.remember(ME, note("No concept.")).item.id
+    app.engine.writing.link(ME, memory, course["tea"], "relates_to")
+    app.engine.writing.link(ME, memory, course["stray"], "relates_to")
     assert refused(app, "get_concept", concept_id=memory)[0] == "concept_not_found"
     assert run(app, "get_related_concepts", concept_id=course["tea"])["total"] == 0
     assert (
@@ -878,7 +878,9 @@ def test_concepts_belong_to_the_organisation_and_to_no_other(
 
 def test_a_private_concept_is_no_step_for_others(app: App) -> None:
     a, b = make(app, "A"), make(app, "B")
-    hidden = app.engine.remember(ME, note("Mine alone.", kind="concept", title="Hidden")).item.id
+    hidden = app.engine.writing.remember(
+        ME, note("Mine alone.", kind="concept", title="Hidden")
+    ).item.id
     for end in (a, b):
         relate(app, hidden, end)
     ends: dict[str, Any] = {"start_concept_id": a, "end_concept_id": b}
@@ -893,8 +895,8 @@ def test_a_private_concept_is_no_step_for_others(app: App) -> None:
 
 
 def test_a_walk_stops_at_its_bound_and_says_so(app: App, course: dict[str, str]) -> None:
-    whole = app.engine.explore(ME, course["functions"], 2)
-    cut = app.engine.explore(ME, course["functions"], 2, most=2)
+    whole = app.engine.graph.explore(ME, course["functions"], Traversal(2))
+    cut = app.engine.graph.explore(ME, course["functions"], Traversal(2, max_items=2))
     assert (len(whole.items), whole.cut, len(cut.items), cut.cut) == (4, False, 2, True)
 
 
@@ -968,7 +970,7 @@ class Shifted:
 
 def test_a_computed_certainty_halves_in_a_year_without_review(app: App) -> None:
     id, given = make(app, "Loops", LONG), make(app, "Tea", certainty_score=50)
-    later = Call(ME, replace(app.engine, clock=Shifted(app, 365)))
+    later = Call(ME, engine_of(app, Shifted(app, 365)))
     faded, still = (
         body_of(app.registry.run("get_concept", {"concept_id": one}, later))["concept"]
         for one in (id, given)
@@ -978,7 +980,7 @@ def test_a_computed_certainty_halves_in_a_year_without_review(app: App) -> None:
 
 
 def test_what_fades_fades_in_filters_and_order_and_a_review_makes_it_fresh(app: App) -> None:
-    past = Call(ME, replace(app.engine, clock=Shifted(app, -730)))
+    past = Call(ME, engine_of(app, Shifted(app, -730)))
     created = app.registry.run("create_concept", {"name": "Old", "explanation": LONG}, past)
     old = body_of(created)["concept_id"]
     run(app, "create_concept", name="New", explanation="Short and new.")
@@ -996,28 +998,28 @@ def test_undo_passes_over_what_is_computed(app: App) -> None:
     before = certainty(app, id)
     run(app, "update_concept", concept_id=id, explanation=LONG)
     relate(app, id, other)
-    assert app.engine.past.last(ME, id).type == "revised"
-    app.engine.past.undo(ME, app.engine.past.last(ME, id).seq)
+    assert app.engine.history.last(ME, id).type == "revised"
+    app.engine.history.undo(ME, app.engine.history.last(ME, id).seq)
     assert run(app, "get_concept", concept_id=id)["concept"]["explanation"] == "Runs again."
     run(app, "delete_relationship", source_id=id, target_id=other, relationship_type="prerequisite")
     assert certainty(app, id) == before
     with app.store.reading(None) as rows:
         appraised = next(event for event in rows.events(ME.tenant, id) if event.type == "appraised")
     with pytest.raises(NotUndoable):
-        app.engine.past.undo(ME, appraised.seq)
+        app.engine.history.undo(ME, appraised.seq)
 
 
 def test_erasing_a_concept_appraises_its_neighbours_and_leaves_the_log_whole(app: App) -> None:
     id, other = make(app, "Loops", LONG), make(app, "Tea")
     before = certainty(app, other)
     relate(app, id, other)
-    app.engine.erase(ME, id)
+    app.engine.writing.erase(ME, id)
     assert certainty(app, other) == before
-    assert app.engine.upkeep.verify() == []
+    assert app.engine.maintenance.verify() == []
 
 
 def test_only_a_concept_can_be_reviewed(app: App) -> None:
-    memory = app.engine.remember(ME, note("No concept.")).item.id
+    memory = app.engine.writing.remember(ME, note("No concept.")).item.id
     body = app.registry.run("review_concept", {"concept_id": memory}, Call(ME, app.engine)).body
     assert (body["error"], body["field"]) == ("not_found", "concept_id")
 
@@ -1040,7 +1042,9 @@ def test_no_family_can_write_a_concept_that_this_one_could_not_show(
     app: App, metadata: dict[str, Any]
 ) -> None:
     with pytest.raises(InvalidInput) as refusal:
-        app.engine.remember(ME, note("Odd.", kind="concept", title="Odd", attributes=metadata))
+        app.engine.writing.remember(
+            ME, note("Odd.", kind="concept", title="Odd", attributes=metadata)
+        )
     assert refusal.value.field == next(iter(metadata))
     assert run(app, "get_server_stats")["event_store"]["total_events"] == 0
 
@@ -1075,7 +1079,7 @@ def test_a_picture_has_every_neighbour_and_no_name_breaks_out(
 ) -> None:
     evil = make(app, 'x"]; <script>&alert(1)</script> \\" } -->')
     relate(app, evil, course["functions"], "includes")
-    text = draw(app.engine.explore(ME, course["functions"]), format)
+    text = draw(app.engine.graph.explore(ME, course["functions"]), format)
     assert READ[format](text) is not False
     for name in ("Functions", "Variables", "Decorators", "For Loops"):
         assert name in text

@@ -252,9 +252,9 @@ class Days:
     ],
 )
 def test_habits_come_from_real_times(tmp_path: Path, counts: list[Any], trend: str, at: At) -> None:
-    app = open_app(at(tmp_path))
-    app.engine.clock = clock = Days()
+    clock = Days()
     clock.at = "2026-03-01T06"
+    app = open_app(at(tmp_path), clock)
     create(app, "Before the range.", tags=["long-ago"], memory_type="personal")
     for day, count in enumerate(counts):
         for n in range(count):

@@ -326,8 +326,8 @@ def test_memories_outlive_a_rebuild_and_equal_the_log(tmp_path: Path, at: At) ->
     app = open_app(at(tmp_path))
     id = create(app, tags=["a"], metadata={"b": 1})
     run(app, "set_config", key="max_tags", value="7")
-    app.engine.upkeep.rebuild()
-    assert app.engine.upkeep.verify() == []
+    app.engine.maintenance.rebuild()
+    assert app.engine.maintenance.verify() == []
     assert run(app, "get_memory", memory_id=id)["metadata"] == {"b": 1}
     assert run(app, "get_config", key="max_tags")["value"] == 7
     app.close()

@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
-from memolith.bootstrap import App, copy_everything, open_app
+from memolith.bootstrap import App, open_app
 from memolith.domain.callers import Caller
-from memolith.engine.configuration import KEYS
+from memolith.engine.tenant_settings import KEYS
 from memolith.errors import DiskFull, MemolithError, StoreBusy
+from memolith.store_copy import copy_everything
 from memolith.tools.call import Call
-from memolith.tools.lanonasis.memories import lanonasis
+from memolith.tools.lanonasis.dialect import lanonasis
 from tests.checked import present
 from tests.conftest import At, note
 from tests.programs.served import Served, thread
@@ -354,7 +355,7 @@ def test_the_documentation_is_found_by_meaning_too(smart: App) -> None:
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     with thread(tmp_path_factory.mktemp("served")) as server:
-        server.app.engine.remember(Caller(user="cleo"), note("Cleo likes figs.", id="m"))
+        server.app.engine.writing.remember(Caller(user="cleo"), note("Cleo likes figs.", id="m"))
         yield server
 
 

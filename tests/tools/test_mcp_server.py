@@ -15,9 +15,8 @@ from memolith.errors import StoreCorrupt
 from memolith.tools.call import Call
 from memolith.tools.family import Family
 from memolith.tools.registry import Registry
-from memolith.tools.schema import Body
 from tests.checked import answered, keyed, present
-from tests.demo_family import SAID, registry
+from tests.demo_family import Said, registry
 from tests.programs.pipes import HANDSHAKES, MODERN
 
 ERAS = pytest.mark.parametrize("mode", ["legacy", "auto"])
@@ -35,14 +34,14 @@ def with_client(
 
 
 def a_big_family(count: int) -> Registry:
-    def echo(call: Call) -> Body:
+    def echo(call: Call) -> Said:
         """Say nothing new."""
         return {"text": "echo"}
 
     family = Family("big")
     for number in range(count):
         echo.__name__ = f"echo_{number:03}"
-        family.tool(SAID, read_only=True)(echo)
+        family.tool(read_only=True)(echo)
     return Registry([family])
 
 

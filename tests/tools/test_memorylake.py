@@ -16,6 +16,7 @@ from moto.server import ThreadedMotoServer
 
 from memolith.bootstrap import App, open_app
 from memolith.domain.callers import Caller
+from memolith.engine.validation import InputRules, Limits
 from memolith.errors import MemolithError, TooLarge, Unavailable
 from memolith.settings import Settings
 from memolith.tools.call import Call
@@ -44,7 +45,7 @@ def run(app: App, tool: str, caller: Caller = ME, **arguments: Any) -> dict[str,
 
 
 def take(app: App, path: Path, caller: Caller = ME, name: str | None = None) -> str:
-    return app.engine.documents.take(caller, path, name or path.name)[0].id
+    return app.engine.documents.ingest(caller, path, name or path.name)[0].id
 
 
 def write(folder: Path, name: str, text: str) -> Path:
@@ -102,7 +103,7 @@ def test_every_good_sample_has_the_counts_that_its_readme_states(app: App) -> No
         ) == (name, type, int(chunks), int(tables), int(figures))
         assert ", ".join(file.get("sheet_names", [])) == sheets
         assert all(part.strip() in " ".join(file["warnings"]) for part in warning.split(";"))
-        assert app.engine.read(ME, id)[0].attributes["format"] == format
+        assert app.engine.reading.read(ME, id)[0].attributes["format"] == format
         assert bool(warning) == bool(file["warnings"])
 
 
@@ -159,7 +160,10 @@ def test_the_type_follows_from_the_content_and_not_from_the_name(app: App, tmp_p
     (tmp_path / "table.dat").write_bytes(b"a\tb\n1\t2\n3\t4\n")
     (tmp_path / "value.txt").write_text('{"name": "Ann", "cities": ["\\u5317\\u4eac"]}')
     for name, format in (("wrong.txt", "pdf"), ("table.dat", "tsv"), ("value.txt", "json")):
-        assert app.engine.read(ME, take(app, tmp_path / name))[0].attributes["format"] == format
+        assert (
+            app.engine.reading.read(ME, take(app, tmp_path / name))[0].attributes["format"]
+            == format
+        )
     assert names(app, "北京") == ["value.txt"]
 
 
@@ -241,8 +245,8 @@ def test_a_summary_consists_of_sentences_of_the_file(app: App, tmp_path: Path) -
 
 
 def test_what_one_item_cannot_hold_is_left_out_with_a_warning(at: At, tmp_path: Path) -> None:
-    app = open_app(at(tmp_path / "data"))
-    app.engine.limits = app.engine.limits._replace(item_bytes=3000)
+    app = App(at(tmp_path / "data"))
+    app.input_rules = InputRules(Limits(item_bytes=3000))
     lines = "\n".join(f"Line {number} tells of animal {number}." for number in range(1000))
     file = run(app, "show_file", memory_id=take(app, write(tmp_path, "long.txt", lines)))["file"]
     assert file["warnings"][0].startswith("Only the beginning is searched, up to lines ")
@@ -333,7 +337,7 @@ def test_a_stored_file_keeps_its_base_name_whatever_path_came_with_it(
         ("長" * 300 + ".txt", "長" * 65 + ".txt"),
     ):
         path.write_text(f"zebra {wanted}")
-        item, _ = app.engine.documents.take(ME, path, name)
+        item, _ = app.engine.documents.ingest(ME, path, name)
         assert item.title == wanted
 
 
@@ -426,7 +430,7 @@ def test_files_with_a_named_entity_come_first(app: App, tmp_path: Path) -> None:
 
 def test_the_rewritten_query_is_what_the_model_is_asked(smart: App, tmp_path: Path) -> None:
     animals(smart, tmp_path)
-    smart.do_upkeep()
+    smart.upkeep.run()
     assert names(smart, "runs", dense="An animal with stripes in Africa.")[0] == "zebra.txt"
     assert names(smart, "runs", dense="A shop for carpenters.")[0] == "acme.txt"
 

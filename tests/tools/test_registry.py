@@ -6,7 +6,7 @@ import inspect
 import json
 import logging
 import re
-from typing import Annotated, Any
+from typing import Annotated, Any, TypedDict
 
 import jsonschema
 import pytest
@@ -18,8 +18,6 @@ from memolith.errors import InvalidInput
 from memolith.tools.call import Call, InputNeeded
 from memolith.tools.family import Family
 from memolith.tools.registry import Registry
-from memolith.tools.schema import Body
-from memolith.tools.shape_notation import shape
 from memolith.tools.signature import Actions
 from tests.checked import error_of, present
 from tests.demo_family import ERRORS, families, registry
@@ -272,24 +270,27 @@ def test_action_tools_publish_one_flat_object() -> None:
     assert "required" not in tool.output_schema
 
 
-NAMED = shape(name=str)
+class Named(TypedDict):
+    """A name."""
+
+    name: str
 
 
 def make(function: Any, **more: Any) -> Registry:
     family = Family("made")
-    family.tool(NAMED, **more)(function)
+    family.tool(**more)(function)
     return Registry([family])
 
 
 def test_models_are_built_when_they_are_first_needed() -> None:
-    def lazy(call: Call, *, count: int = 1) -> Body:
+    def lazy(call: Call, *, count: int = 1) -> Named:
         """Never called."""
         raise NotImplementedError
 
-    shape = make(lazy, read_only=True).tools[0].signature
-    assert not vars(shape).keys() & {"model", "input_schema"}
-    assert shape.input_schema["properties"]["count"]["type"] == "integer"
-    assert "model" in vars(shape)
+    signature = make(lazy, read_only=True).tools[0].signature
+    assert not vars(signature).keys() & {"model", "input_schema"}
+    assert signature.input_schema["properties"]["count"]["type"] == "integer"
+    assert "model" in vars(signature)
 
 
 def test_a_check_of_the_author_words_its_own_refusal() -> None:
@@ -302,14 +303,14 @@ def test_a_check_of_the_author_words_its_own_refusal() -> None:
 
     def pairs(
         call: Call, *, count: Annotated[int, AfterValidator(even), Field(description="How many.")]
-    ) -> Body:
+    ) -> Named:
         """Pairs."""
         return {"name": "pair"}
 
     pairs.__annotations__ = {
         "call": Call,
         "count": Annotated[int, AfterValidator(even)],
-        "return": Body,
+        "return": Named,
     }
     made = make(pairs)
     assert made.run("pairs", {"count": 2}, call()).ok

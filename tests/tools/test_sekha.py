@@ -62,7 +62,7 @@ def days_ago(days: float) -> str:
 
 def aged(app: App, *conversations: tuple[str, float, int, list[str]]) -> None:
     """Bring in conversations of the past, the oldest first: id and label, age in days, importance, texts."""
-    app.engine.upkeep.import_(
+    app.engine.maintenance.import_(
         ME,
         [
             json.dumps(
@@ -358,7 +358,7 @@ def test_scores_are_calibrated_and_better_for_what_fits_better(smart: App) -> No
     assert present(smart.embedder).wait(60)
     store(smart, "Auth", "We decided to use OAuth 2.0 with JWT tokens for the login.")
     store(smart, "Garden", "The tomatoes need more water in July.")
-    smart.do_upkeep()
+    smart.upkeep.run()
     hits = run(smart, "memory_search", query="What did we decide about authentication?")["results"]
     assert hits[0]["label"] == "Auth"
     assert 0.7 < hits[0]["score"] <= 1
@@ -366,7 +366,7 @@ def test_scores_are_calibrated_and_better_for_what_fits_better(smart: App) -> No
 
 
 def test_only_conversations_are_found_and_only_those_of_the_caller(app: App) -> None:
-    app.engine.remember(ME, note("a zebra that is a memory"))
+    app.engine.writing.remember(ME, note("a zebra that is a memory"))
     store(app, "Mine", "a zebra in a talk")
     assert found(app, "zebra") == ["a zebra in a talk"]
     other = Caller(user="somebody else")
@@ -437,7 +437,7 @@ def test_one_change_leaves_the_rest_as_it_was(
 def test_an_update_of_nothing_and_of_nobody_is_refused(app: App) -> None:
     made = store(app, "Old", "hello")
     assert refused(app, "memory_update", conversation_id=made)[0] == 400
-    app.engine.remember(ME, note("a memory", id="memory"))
+    app.engine.writing.remember(ME, note("a memory", id="memory"))
     for tool, more in (
         ("memory_update", {"label": "New"}),
         ("memory_get_context", {}),
@@ -459,7 +459,7 @@ def test_prune_suggests_by_last_access_and_importance_and_changes_nothing(app: A
         ("pinned", 100, 10, ["pinned"]),
         ("fresh", 10, 1, ["fresh"]),
     )
-    before = app.engine.past.last(ME, "old")
+    before = app.engine.history.last(ME, "old")
     body = run(app, "memory_prune", threshold_days=90, importance_threshold=5.0)
     assert [one["conversation_id"] for one in body["suggestions"]] == ["ancient", "old"]
     old = body["suggestions"][1]
@@ -479,7 +479,7 @@ def test_prune_suggests_by_last_access_and_importance_and_changes_nothing(app: A
     assert ancient["recommendation"] == "delete"
     assert (body["threshold_days"], body["importance_threshold"]) == (90, 5.0)
     assert (body["total_suggestions"], body["estimated_token_savings"]) == (2, 132)
-    assert app.engine.past.last(ME, "old") == before
+    assert app.engine.history.last(ME, "old") == before
 
 
 def test_the_thresholds_of_prune_are_heeded(app: App) -> None:
@@ -503,7 +503,7 @@ def test_what_was_read_or_archived_is_not_suggested(app: App) -> None:
     run(app, "memory_get_context", conversation_id="read")
     run(app, "memory_update", conversation_id="done", status="archived")
     assert suggested(app) == ["old"]
-    app.engine.flush_reads()
+    app.engine.reading.flush_accesses()
     assert suggested(app) == ["old"]
 
 
@@ -527,10 +527,10 @@ def test_words_are_counted_and_sessions_too(app: App) -> None:
     )
     about = run(app, "memory_get_context", conversation_id=made)
     assert (about["word_count"], about["session_count"]) == (11, 2)
-    app.engine.past.undo(ME, app.engine.past.last(ME, made).seq)
+    app.engine.history.undo(ME, app.engine.history.last(ME, made).seq)
     about = run(app, "memory_get_context", conversation_id=made)
     assert (about["word_count"], about["session_count"]) == (8, 1)
-    app.engine.past.undo(ME, app.engine.past.last(ME, made).seq)
+    app.engine.history.undo(ME, app.engine.history.last(ME, made).seq)
     about = run(app, "memory_get_context", conversation_id=made)
     assert (about["word_count"], about["session_count"]) == (11, 2)
 
@@ -736,7 +736,7 @@ def test_a_deleted_conversation_is_gone_and_can_be_restored(app: App) -> None:
     assert found(app, "zebra") == []
     run(app, "restore_item", id=made)
     assert found(app, "zebra") == ["a zebra"]
-    app.engine.remember(ME, note("a memory", id="memory"))
+    app.engine.writing.remember(ME, note("a memory", id="memory"))
     for tool, more in (("delete_conversation", {}), ("append_messages", {"messages": OAUTH})):
         outcome = app.registry.run(
             tool, {"conversation_id": "memory", **more}, Call(ME, app.engine)

@@ -21,7 +21,7 @@ POSTGRES = "Use PostgreSQL for primary storage because of JSONB support"
 def aged(app: App, id: str, days: float, **attributes: Any) -> None:
     """Bring in a memory of the past."""
     at = (datetime.now(UTC) - timedelta(days=days)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-    app.engine.upkeep.import_(
+    app.engine.maintenance.import_(
         ME,
         [
             json.dumps(
@@ -134,7 +134,9 @@ def test_the_domain_says_who_sees_a_capture_and_a_stated_project_counts(app: App
 def test_a_user_and_an_agent_are_kept_with_a_capture_and_found_again(app: App) -> None:
     one = capture(app, "By an agent.", agent_id="planner", tags=["x"])
     two = capture(app, "For a user.", user_id="maria")
-    tagged = app.engine.remember(ME, note("Tagged by hand.", tags=("agent:planner",))).item.id
+    tagged = app.engine.writing.remember(
+        ME, note("Tagged by hand.", tags=("agent:planner",))
+    ).item.id
     assert set(found(app, agent_id="planner")) == {one, tagged}
     assert found(app, user_id="maria") == [two]
     assert found(app, user_id="maria", agent_id="planner") == []
@@ -155,13 +157,13 @@ def test_a_capture_with_a_ttl_is_gone_when_its_time_is_over(app: App) -> None:
     assert found(app, query="stale") == []
     assert refused(app, "get", memory_id="stale")[0] == -32604
     assert refused(app, "update", memory_id="stale", tags=["x"])[0] == -32604
-    assert app.engine.counts(ME, "kind") == {"memory": 2}
+    assert app.engine.reading.count_by(ME, "kind") == {"memory": 2}
     aged(app, "older", 20, expires_at="2026-01-01T00:00:00.000000Z")
-    app.engine.restore(ME, "stale")
+    app.engine.writing.restore(ME, "stale")
     assert set(found(app)) == {kept, ever, "stale"}
     assert run(app, "gc", purge=True)["purged"] == 1
-    assert app.engine.past.last(ME, "older").type == "erased"
-    assert app.engine.upkeep.verify() == []
+    assert app.engine.history.last(ME, "older").type == "erased"
+    assert app.engine.maintenance.verify() == []
     for bad in ("soon", "7", "-1d", "1.5h", "200000w"):
         assert refused(app, "capture", content="x", namespace="config", ttl=bad)[:2] == (
             -32608,
@@ -188,7 +190,7 @@ def test_secrets_are_redacted_in_text_and_title_and_a_blocking_server_refuses(
     assert sum(made["redactions"].values()) == 2
     whole = run(app, "get", memory_id=made["id"])
     assert "[REDACTED]" in whole["content"]
-    item = app.engine.read(ME, made["id"])[0]
+    item = app.engine.reading.read(ME, made["id"])[0]
     assert "ghp_" not in json.dumps([whole, item.title])
     assert "redactions" in run(app, "update", memory_id=made["id"], content=f"now {token}")
     app.close()
@@ -277,7 +279,7 @@ def test_get_takes_ids_addresses_and_urns_and_counts_as_a_reading(app: App) -> N
         "subcog://memory/nope",
     ):
         assert refused(app, "get", memory_id=name)[:2] == (-32604, "memory_id")
-    assert app.engine.accesses(ME, [id])[id][0] == 5
+    assert app.engine.reading.accesses(ME, [id])[id][0] == 5
 
 
 def test_an_update_changes_text_and_tags_and_is_found_anew(smart: App) -> None:
@@ -293,7 +295,7 @@ def test_an_update_changes_text_and_tags_and_is_found_anew(smart: App) -> None:
     after = run(smart, "get", memory_id=id)
     assert after["created_at"] == before["created_at"]
     assert after["updated_at"] > before["updated_at"]
-    assert smart.engine.read(ME, id)[0].title == "Sessions are kept in signed cookies."
+    assert smart.engine.reading.read(ME, id)[0].title == "Sessions are kept in signed cookies."
     assert refused(smart, "update", memory_id=id)[:2] == (-32608, "content")
     assert refused(smart, "update", memory_id="nope", tags=[])[:2] == (-32604, "memory_id")
 
@@ -312,7 +314,7 @@ def test_a_delete_leaves_a_tombstone_that_can_be_restored_and_hard_erases(app: A
         found(app, filter="status:tombstoned"),
         found(app, filter="status:deleted"),
     ) == ([], [id], [id])
-    app.engine.restore(ME, id)
+    app.engine.writing.restore(ME, id)
     assert found(app) == [id]
     run(app, "delete", memory_id=id)
     assert run(app, "delete", memory_id=id, hard=True)["status"] == "erased"

@@ -16,6 +16,7 @@ from memolith.analysts.builtin.analyst import BuiltinAnalyst
 from memolith.bootstrap import App, open_app
 from memolith.domain.callers import Audience, Caller
 from memolith.domain.items import Draft, Patch
+from memolith.engine.graph.walking import Traversal
 from memolith.ports.repository import Checkout
 from memolith.tools.call import Call
 from tests.checked import body_of, present
@@ -198,7 +199,7 @@ def test_the_status_tells_of_the_repository_the_store_and_the_memories(
     app = working(at, tmp_path / "data", widgets)
     for n, space in enumerate(("decisions", "decisions", "apis")):
         local(app, "capture", content=f"Number {n}.", namespace=space, tags=["rust", f"t{n}"])
-    app.engine.remember(ME, note("Written elsewhere.", namespace="reference"))
+    app.engine.writing.remember(ME, note("Written elsewhere.", namespace="reference"))
     status = local(app, "status")
     assert status["repository"] == {
         "path": str(widgets),
@@ -242,7 +243,7 @@ def test_gc_deletes_the_memories_of_branches_that_are_gone_and_no_others(
         project="github.com/acme/widgets",
         attributes={"branch": "deleted"},
     )
-    kept["colleague"] = app.engine.remember(Caller(user="ann"), hers).item.id
+    kept["colleague"] = app.engine.writing.remember(Caller(user="ann"), hers).item.id
     for name in ("merged", "merged-and-deleted"):
         git(folder, "merge", "-q", "--no-edit", name)
     git(folder, "branch", "-q", "-D", "deleted", "merged-and-deleted")
@@ -252,7 +253,7 @@ def test_gc_deletes_the_memories_of_branches_that_are_gone_and_no_others(
     gone = ["deleted", "merged-and-deleted", "renamed"]
 
     def present() -> set[str]:
-        rows = app.engine.listing(Caller(user="admin", admin=True), limit=100).items
+        rows = app.engine.reading.list_items(Caller(user="admin", admin=True), limit=100).items
         return {name for name, id in kept.items() if id in {item.id for item in rows}}
 
     preview = {
@@ -280,7 +281,7 @@ def test_gc_deletes_the_memories_of_branches_that_are_gone_and_no_others(
     assert present() == kept.keys() - set(gone)
     assert local(app, "gc")["memories_affected"] == 0
     assert set(found(app, filter="status:tombstoned")) == {kept[name] for name in gone}
-    app.engine.restore(ME, kept["deleted"])
+    app.engine.writing.restore(ME, kept["deleted"])
     assert "deleted" in present()
     app.close()
 
@@ -347,7 +348,7 @@ def test_a_reindex_counts_the_memories_and_leaves_them_as_they_are(
     answer = local(app, "reindex", repo_path=str(widgets))
     assert (answer["indexed"], answer["status"]) == (1, "success")
     assert found(app, query="striped") == [id]
-    assert app.engine.upkeep.verify() == []
+    assert app.engine.maintenance.verify() == []
     assert refused(app, "reindex", repo_path=str(widgets))[:2] == (-32608, "repo_path")
     for path in (tmp_path, tmp_path / ("x" * 300)):
         outcome = app.registry.run(
@@ -401,25 +402,26 @@ def test_a_merge_leaves_one_memory_with_all_tags_and_can_be_undone(smart: App) -
         "a.md",
     )
     assert set(found(smart, filter="status:superseded")) == set(ids)
-    links = smart.engine.explore(ME, made, 1, ["Supersedes"]).links
+    links = smart.engine.graph.explore(ME, made, Traversal(1, ["Supersedes"])).links
     assert {(link.source, link.target) for link in links} == {(made, id) for id in ids}
     assert run(smart, "consolidate", namespace="decisions")["groups_found"] == 0
-    assert smart.engine.upkeep.verify() == []
+    assert smart.engine.maintenance.verify() == []
     for event in reversed(done["events"]):
-        smart.engine.past.undo(ME, event)
+        smart.engine.history.undo(ME, event)
     assert active(smart) == before
 
 
 def test_undoing_a_second_dedupe_leaves_the_link_of_the_first(smart: App) -> None:
     first, second = (capture(smart, text) for text in TWINS[:2])
     run(smart, "consolidate", namespace="decisions", strategy="dedupe")
-    smart.engine.revise(ME, second, Patch(status="active"))
+    smart.engine.writing.revise(ME, second, Patch(status="active"))
     again = run(smart, "consolidate", namespace="decisions", strategy="dedupe")
     for event in reversed(again["events"]):
-        smart.engine.past.undo(ME, event)
-    assert [link.target for link in smart.engine.explore(ME, first, 1, ["Supersedes"]).links] == [
-        second
-    ]
+        smart.engine.history.undo(ME, event)
+    assert [
+        link.target
+        for link in smart.engine.graph.explore(ME, first, Traversal(1, ["Supersedes"])).links
+    ] == [second]
 
 
 def test_dedupe_keeps_the_oldest_and_summarize_keeps_all_and_adds_one(smart: App) -> None:
@@ -427,9 +429,10 @@ def test_dedupe_keeps_the_oldest_and_summarize_keeps_all_and_adds_one(smart: App
     summary = run(smart, "consolidate", namespace="decisions", strategy="summarize")
     (made,) = summary["results"]
     assert active(smart) == {*ids, made}
-    assert {link.target for link in smart.engine.explore(ME, made, 1, ["RelatesTo"]).links} == set(
-        ids
-    )
+    assert {
+        link.target
+        for link in smart.engine.graph.explore(ME, made, Traversal(1, ["RelatesTo"])).links
+    } == set(ids)
     assert (
         run(smart, "consolidate", namespace="decisions", strategy="summarize")["groups_found"] == 0
     )
@@ -490,12 +493,12 @@ def test_an_endpoint_writes_the_merged_text_unless_it_changes_a_fact(
 
     for n in range(2):
         capture(app, "Backups run at 3 in the morning.", tags=[str(n)])
-    builtin = app.engine.insights.analysts[-1]
+    builtin = app.analysts[-1]
     for answer, wanted, warned in [
         ("Backups run nightly at 3.", "Backups run nightly at 3.", False),
         ("Backups run at 4 in the morning.", "Backups run at 3 in the morning.", True),
     ]:
-        app.engine.insights = app.engine.insights._replace(analysts=[Scribe(answer), builtin])
+        app.analysts[:] = [Scribe(answer), builtin]
         body = run(app, "consolidate", namespace="decisions", dry_run=True)
         assert body["candidate_merges"][0]["proposed_content"] == wanted
         assert any("changed a fact" in warning for warning in body["warnings"]) is warned
@@ -555,7 +558,7 @@ def test_memories_are_resources_by_id_urn_namespace_topic_and_search(app: App) -
         tags=["animal", "a b/c"],
     )
     two = run(app, "capture", content="Ports are open.", namespace="config", tags=["net"])
-    app.engine.remember(
+    app.engine.writing.remember(
         ME, Draft("prompt", "code-review", tags=("t",), attributes={"description": "Reviews."})
     )
     ids = {

@@ -84,7 +84,7 @@ def told(body: dict[str, Any]) -> set[tuple[str, str, str]]:
 
 
 def refers(app: App, text: str) -> str:
-    return app.engine.remember(ME, note(text)).item.id
+    return app.engine.writing.remember(ME, note(text)).item.id
 
 
 # Entities
@@ -297,7 +297,7 @@ def test_merge_moves_only_what_leads_to_something_that_is_there_for_the_caller(a
     tie(app, "B", "D")
     mention = tie(app, "B", memory, "MentionedIn")
     ask(app, "entities", action="delete", entity_id="C")
-    app.engine.forget(ME, memory)
+    app.engine.writing.forget(ME, memory)
     assert refused(app, "relationships", action="get", relationship_id=mention["id"])[0] == -32604
     done = ask(app, "entities", action="merge", entity_ids=["A", "B"])
     assert [one["relationship_type"] for one in done["relationships"]] == ["Uses"]
@@ -679,7 +679,7 @@ def test_an_erased_entity_is_in_no_past(app: App) -> None:
     a, _ = make(app, "A", "B")
     tie(app, "A", "B")
     then = app.engine.clock.now()
-    app.engine.erase(ME, a)
+    app.engine.writing.erase(ME, a)
     assert ask(app, "graph", operation="neighbors", entity_id="B", as_of=then)["entities"] == []
     assert ask(app, "graph", operation="visualize", as_of=then)["entity_count"] == 1
 

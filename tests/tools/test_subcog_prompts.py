@@ -368,7 +368,7 @@ def memories(app: App) -> None:
         ("Tomatoes need water", "learnings"),
         ("Authentication patterns: never log a <token> & co", "patterns"),
     ):
-        app.engine.remember(
+        app.engine.writing.remember(
             HERE,
             note(
                 text,
@@ -506,7 +506,7 @@ def test_templates_are_listed_filtered_and_deleted_apart_from_prompts(app: App) 
 
 def test_saved_prompts_are_prompts_of_the_client_with_arguments_and_completions(app: App) -> None:
     memories(app)
-    app.engine.remember(ME, note("x", namespace="decisions"))
+    app.engine.writing.remember(ME, note("x", namespace="decisions"))
 
     async def main() -> None:
         told: list[str] = []

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from memolith.domain.callers import Caller
-    from memolith.engine.recall import Recall
-    from memolith.engine.writing import Verbs
+    from memolith.engine.core import Core
 
 EVENTS = {
     "session-start": "SessionStart",
@@ -79,45 +78,35 @@ def remembered(event: str, told: dict[str, str], folder: Path) -> str:
     )
     if event != "PreCompact" and not own and not (folder / "memolith.db").exists():
         return ""
-    verbs: Verbs | None = None
-    if own:
-        # A third of a second, which only who has such settings pays; the model is left out.
-        from dataclasses import replace
-
-        from memolith.bootstrap import App
-        from memolith.settings import load
-
-        verbs = engine = App(load({"data": folder})).engine
-        search, around = (
-            replace(engine.search, meaning=lambda: None),
-            engine.repository(told.get("cwd") or "."),
-        )
-    else:
-        # The store, which is not opened where there is nothing to say.
-        from memolith.quick import recall
-
-        search, around = recall(folder, told.get("cwd") or ".")
     # What searching needs, which is not imported where there is nothing to say.
+    from memolith.bootstrap import App, hook_core, repository
     from memolith.domain.callers import Caller
     from memolith.domain.queries import Filter
-    from memolith.engine import context
 
+    if own:
+        # pydantic takes a third of a second, which only users with such settings wait for.
+        from memolith.settings import load
+
+        core = App(load({"data": folder, "embedder": "none"})).core
+    else:
+        core = hook_core(folder)
+    around = repository(told.get("cwd") or ".")
     caller, chosen = (
         Caller(project=around and around.project),
         Filter(kinds=("memory",), statuses=("active",)),
     )
     if event == "PreCompact":
-        kept = keep(search, verbs, caller, around and around.branch, Path(told["transcript_path"]))
+        kept = keep(core, caller, around and around.branch, Path(told["transcript_path"]))
         return f"memolith kept {kept} from this conversation." if kept else ""
     if event == "SessionStart":
-        found = context.newest(search.store, caller, BUDGET_TOKENS, chosen)
+        found = core.context.newest(caller, BUDGET_TOKENS, chosen)
         return (
             f"From earlier sessions (memolith; recall more with its tools):\n\n{found}"
             if found
             else ""
         )
     asked = told["prompt"][:4000]
-    found = context.pack(search, caller, asked, BUDGET_TOKENS, chosen).text if asked.strip() else ""
+    found = core.context.pack(caller, asked, BUDGET_TOKENS, chosen).text if asked.strip() else ""
     return "\n\n".join(
         filter(None, (found and f"From memory (memolith):\n\n{found}", advice(asked)))
     )
@@ -138,28 +127,22 @@ def advice(text: str | None) -> str:
     return f"This may be worth keeping with subcog_capture ({', '.join(names)})." if names else ""
 
 
-def keep(
-    search: Recall, verbs: Verbs | None, caller: Caller, branch: str | None, transcript: Path
-) -> str:
+def keep(core: Core, caller: Caller, branch: str | None, transcript: Path) -> str:
     """Capture what in a transcript sounds worth it and is not known yet; how much of what."""
     # Only here is anything written.
     from memolith.domain.callers import Audience
-    from memolith.domain.clock import SystemClock
     from memolith.domain.items import Draft
     from memolith.domain.passages import Block
-    from memolith.engine.claims import known
     from memolith.engine.titles import headline
-    from memolith.engine.writing import Verbs
 
-    verbs, kept = verbs or Verbs(search.store, SystemClock()), dict[str, int]()
+    kept = dict[str, int]()
     for text in said(transcript):
-        with search.store.reading(caller.tenant) as rows:
-            near = known(rows, caller, "memory", text)
+        near = core.reading.near_copies(caller, "memory", text)
         if sum(kept.values()) < MOST_KEPT and not any(
             one.exact or one.similarity >= NEARLY for one in near
         ):
             name = signals(text)[0]
-            verbs.remember(
+            core.writing.remember(
                 caller,
                 Draft(
                     "memory",

@@ -1,151 +1,230 @@
-"""Memories that say the same become one, or get a summary: planned first, then done exactly as planned."""
+"""Consolidation: memories that say the same become one or get a summary; planned first, then done as planned."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from memolith.domain.attributes import Json
 from memolith.domain.callers import Caller
 from memolith.domain.items import Draft, Item
 from memolith.domain.passages import Block
 from memolith.domain.queries import Condition, Filter, Query
-from memolith.engine.claims import contradicts
-from memolith.engine.engine import Engine
-from memolith.engine.insights import ALIKE, ON_TOPIC, grouped
-from memolith.engine.recall import SIDE
+from memolith.engine.insights import (
+    MIN_SIMILARITY_IN_THEME,
+    MIN_SIMILARITY_TO_TOPIC,
+    Insights,
+    grouped,
+)
+from memolith.engine.reading import Reading
+from memolith.engine.recall import MAX_LIMIT, Pair, Recall
+from memolith.engine.recording import Recorder
+from memolith.engine.statements import contradicts
+from memolith.engine.tenant_settings import TenantSettings
 from memolith.engine.titles import headline
+from memolith.engine.validation import InputRules
+from memolith.engine.writing import NewLink, Writing
 from memolith.errors import Unavailable, VersionConflict
 from memolith.ports.items import MOST_LISTED
+from memolith.ports.store import Store, Writer
 
-# Memories that belong together, the oldest first, how similar they are at least, and what is made of them.
-Group = tuple[list[Item], float, str]
-LINKS = {"merge": "Supersedes", "dedupe": "Supersedes", "summarize": "RelatesTo"}
+LINK_TYPES = {"merge": "Supersedes", "dedupe": "Supersedes", "summarize": "RelatesTo"}
+"""By strategy: the type of the link from the memory that stands for a group to its members."""
+EMBED_BUDGET_S = 30.0
+NO_SUCH_ID = "-"
 
 
-def plan(
-    engine: Engine,
-    caller: Caller,
-    chosen: Filter,
-    strategy: str,
-    query: str,
-    tell: Callable[[int, int], None],
-) -> tuple[list[Group], list[str]]:
-    """What a consolidation would do with a caller's own memories, and what he should know."""
-    summing = strategy == "summarize"
-    chosen = replace(
-        chosen,
-        owner=caller.user,
-        where=tuple(
-            Condition(name, "eq", None) for name in ("is_summary", "summarized_in")[: 1 + summing]
-        ),
-    )
-    if query not in ("", "*"):
-        about = Query(query, chosen, limit=SIDE, threshold=ON_TOPIC, per_item=True)
-        chosen = replace(
-            chosen, ids=tuple(hit.item.id for hit in engine.recall(caller, about).hits) or ("-",)
-        )
-    least = ALIKE if summing else engine.configuration.number(caller.tenant, "duplicate_threshold")
-    with suppress(Unavailable):
-        # A plan without the newest memories would not be what is then done.
-        engine.search.drain(caller.tenant, 30.0)
-    near, warnings = engine.insights.duplicates(caller, chosen, least, tell)
-    items = {
-        item.id: item
-        for item in engine.listing(caller, chosen, descending=False, limit=MOST_LISTED).items
-    }
-    texts = {
-        item.id: "\n".join(block.text for block in blocks)
-        for item, blocks in engine.read_many(caller, [*items])
-    }
-    first: dict[tuple[str | None, ...], Item] = {}
-    same = [
-        (first.setdefault((*_place(item), " ".join(texts[id].casefold().split())), item), item, 1.0)
-        for id, item in items.items()
-    ]
-    planned: list[Group] = []
-    alike = [*same, *(pair for pair in near if _place(pair[0]) == _place(pair[1]))]
-    # Each may be like the next, and yet the last contradict the first.
-    for ids, similarity in grouped(
-        texts,
-        alike,
-        lambda ours, theirs: (
-            not any(contradicts(texts[mine], texts[other]) for mine in ours for other in theirs)
-        ),
-    ):
-        if len(told := [texts[id] for id in ids]) > 1:
-            content, more = (
-                (told[0], []) if strategy == "dedupe" else rewritten(engine, strategy, told)
+class ConsolidationGroup(NamedTuple):
+    """Memories that belong together, the oldest first, and the text that will stand for them."""
+
+    items: list[Item]
+    similarity: float
+    content: str
+
+
+class ConsolidationPlan(NamedTuple):
+    """What a consolidation would do, and what the caller should know."""
+
+    strategy: str
+    groups: list[ConsolidationGroup]
+    warnings: list[str]
+
+
+class ConsolidationResult(NamedTuple):
+    """The memories that stand for the groups, and the numbers of the events, to undo it."""
+
+    ids: list[str]
+    events: list[int]
+
+
+class Rewritten(NamedTuple):
+    """A text that an analyst made of others, and what the caller should know."""
+
+    text: str
+    warnings: list[str]
+
+
+@dataclass(frozen=True)
+class Consolidation:
+    """Plans and carries out consolidations of a caller's own memories."""
+
+    store: Store
+    writing: Writing
+    recorder: Recorder
+    reading: Reading
+    recall: Recall
+    insights: Insights
+    tenant_settings: TenantSettings
+    input_rules: InputRules
+
+    def plan(
+        self,
+        caller: Caller,
+        chosen: Filter,
+        strategy: str,
+        query: str,
+        tell: Callable[[int, int], None],
+    ) -> ConsolidationPlan:
+        """What a consolidation with this strategy would do; nothing is changed."""
+        chosen = self._candidates(caller, chosen, strategy, query)
+        if strategy == "summarize":
+            threshold = MIN_SIMILARITY_IN_THEME
+        else:
+            threshold = self.tenant_settings.number(caller.tenant, "duplicate_threshold")
+        with suppress(Unavailable):
+            # Without the newest memories, the plan would not be what is done later.
+            self.recall.embed_waiting(caller.tenant, EMBED_BUDGET_S)
+        duplicates = self.insights.duplicates(caller, chosen, threshold, tell)
+        warnings = list(duplicates.warnings)
+        page = self.reading.list_items(caller, chosen, descending=False, limit=MOST_LISTED)
+        items = {item.id: item for item in page.items}
+        texts = {
+            item.id: "\n".join(block.text for block in blocks)
+            for item, blocks in self.reading.read_many(caller, list(items))
+        }
+
+        def fit(ours: set[str], theirs: set[str]) -> bool:
+            """Each memory may be like the next, and yet the last contradict the first."""
+            return not any(
+                contradicts(texts[mine], texts[other]) for mine in ours for other in theirs
             )
-            planned.append(([items[id] for id in ids], similarity, content))
+
+        same_place = [
+            pair for pair in duplicates.pairs if _place(pair.first) == _place(pair.second)
+        ]
+        pairs = [*_equal_pairs(items, texts), *same_place]
+        groups = []
+        for group in grouped(texts, pairs, fit):
+            if len(group.ids) == 1:
+                continue
+            content, more = self._content(strategy, [texts[id] for id in group.ids])
+            members = [items[id] for id in group.ids]
+            groups.append(ConsolidationGroup(members, group.similarity, content))
             warnings += [warning for warning in more if warning not in warnings]
-    return planned, warnings
+        return ConsolidationPlan(strategy, groups, warnings)
+
+    def _candidates(self, caller: Caller, chosen: Filter, strategy: str, query: str) -> Filter:
+        """The caller's own memories that are no summaries, about the query where there is one."""
+        conditions = [Condition("is_summary", "eq", None)]
+        if strategy == "summarize":
+            conditions.append(Condition("summarized_in", "eq", None))
+        chosen = replace(chosen, owner=caller.user, where=tuple(conditions))
+        if query in ("", "*"):
+            return chosen
+        about = Query(
+            query, chosen, limit=MAX_LIMIT, threshold=MIN_SIMILARITY_TO_TOPIC, per_item=True
+        )
+        ids = tuple(hit.item.id for hit in self.recall.search(caller, about).hits)
+        return replace(chosen, ids=ids or (NO_SUCH_ID,))
+
+    def _content(self, strategy: str, texts: Sequence[str]) -> Rewritten:
+        if strategy == "dedupe":
+            return Rewritten(texts[0], [])
+        return self.rewrite(strategy, texts)
+
+    def rewrite(self, task: str, texts: Sequence[str]) -> Rewritten:
+        """What the analyst makes of texts; if it changed a fact, the built-in analyst does it instead."""
+        answer = self.insights.ask(lambda analyst: analyst.rewrite(task, texts))
+        builtin = self.insights.analysts[-1]
+        changed_a_fact = any(contradicts(answer.value, text) for text in texts)
+        if answer.method == builtin.name or not changed_a_fact:
+            return Rewritten(answer.value, answer.warnings)
+        warning = f"{answer.method} changed a fact; done by the built-in analyst."
+        return Rewritten(builtin.rewrite(task, texts), [*answer.warnings, warning])
+
+    def carry_out(self, caller: Caller, plan: ConsolidationPlan) -> ConsolidationResult:
+        """Do what was planned, all or nothing."""
+        result = ConsolidationResult([], [])
+        with self.store.writing(caller.tenant) as rows:
+            for group in plan.groups:
+                self._carry_out(rows, caller, plan.strategy, group, result)
+        return result
+
+    def _carry_out(
+        self,
+        rows: Writer,
+        caller: Caller,
+        strategy: str,
+        group: ConsolidationGroup,
+        result: ConsolidationResult,
+    ) -> None:
+        if strategy == "dedupe":
+            standing, *sources = group.items
+        else:
+            draft = self._draft(group, strategy)
+            written = self.writing.remember_in(rows, caller, draft, self.input_rules.intake())
+            standing = written.item
+            sources = group.items
+            result.events.append(written.seq)
+        change: dict[str, Json] = {"status": "superseded"}
+        if strategy == "summarize":
+            change = {"attributes": {"summarized_in": standing.id}}
+        for source in sources:
+            now = rows.item(caller.tenant, source.id)
+            if now is None or now.version != source.version:
+                raise VersionConflict(id=source.id)
+            last_seq = rows.last_seq(caller.tenant)
+            new_link = NewLink(standing.id, source.id, LINK_TYPES[strategy])
+            link = self.writing.link_in(rows, caller, new_link, again=True)
+            if link.seq > last_seq:
+                # A link that was there already stays when the rest is undone.
+                result.events.append(link.seq)
+            event = self.recorder.tell(rows, caller, source.id, "revised", change, now)
+            result.events.append(event.seq)
+        result.ids.append(standing.id)
+
+    def _draft(self, group: ConsolidationGroup, strategy: str) -> Draft:
+        """The memory that will stand for a group; it keeps what all members have in common."""
+        first = group.items[0]
+        attributes = {
+            name: value
+            for name, value in first.attributes.items()
+            if all(item.attributes.get(name) == value for item in group.items)
+        }
+        if strategy == "summarize":
+            attributes["is_summary"] = True
+        tags = sorted({tag for item in group.items for tag in item.tags})
+        return Draft(
+            kind="memory",
+            title=headline(group.content),
+            blocks=(Block(group.content),),
+            tags=tuple(tags[: self.input_rules.limits.tags]),
+            attributes=attributes,
+            audience=first.audience,
+            project=first.project,
+            namespace=first.namespace,
+        )
 
 
 def _place(item: Item) -> tuple[str | None, ...]:
     return item.owner, item.audience, item.project, item.namespace
 
 
-def carry_out(
-    engine: Engine, caller: Caller, groups: Sequence[Group], strategy: str
-) -> tuple[list[str], list[int]]:
-    """Do what was planned, all or nothing; the memories that stand for the groups, and the events to undo it by."""
-    left, events, summing = [], [], strategy == "summarize"
-    with engine.store.writing(caller.tenant) as rows:
-        for items, _, content in groups:
-            stands, *sources = items
-            if strategy != "dedupe":
-                kept = {
-                    name: value
-                    for name, value in stands.attributes.items()
-                    if all(item.attributes.get(name) == value for item in items)
-                }
-                tags = sorted({tag for item in items for tag in item.tags})[: engine.limits.tags]
-                written = engine.remember_in(
-                    rows,
-                    caller,
-                    Draft(
-                        "memory",
-                        headline(content),
-                        (Block(content),),
-                        tuple(tags),
-                        kept | {"is_summary": True} if summing else kept,
-                        "active",
-                        stands.audience,
-                        stands.project,
-                        stands.namespace,
-                    ),
-                    engine.intake(),
-                )
-                stands, sources = written.item, items
-                events.append(written.seq)
-            new: dict[str, Json] = (
-                {"attributes": {"summarized_in": stands.id}}
-                if summing
-                else {"status": "superseded"}
-            )
-            for source in sources:
-                if (
-                    now := rows.item(caller.tenant, source.id)
-                ) is None or now.version != source.version:
-                    raise VersionConflict(id=source.id)
-                before = rows.last_seq(caller.tenant)
-                link = engine.link(
-                    caller, stands.id, source.id, LINKS[strategy], again=True, within=rows
-                )
-                # One that was there already is not taken back with the rest.
-                events += [link.seq] * (link.seq > before)
-                events.append(engine.tell(rows, caller, source.id, "revised", new, now).seq)
-            left.append(stands.id)
-    return left, events
-
-
-def rewritten(engine: Engine, task: str, texts: Sequence[str]) -> tuple[str, list[str]]:
-    """What the analyst makes of texts, and warnings; where he changed a fact the built-in one does it."""
-    made, name, warnings = engine.insights.ask(lambda analyst: analyst.rewrite(task, texts))
-    builtin = engine.insights.analysts[-1]
-    if name == builtin.name or not any(contradicts(made, text) for text in texts):
-        return made, warnings
-    return builtin.rewrite(task, texts), [
-        *warnings,
-        f"{name} changed a fact; done by the built-in analyst.",
-    ]
+def _equal_pairs(items: dict[str, Item], texts: dict[str, str]) -> list[Pair]:
+    """Each item with the first one in its place that has the same words."""
+    first: dict[tuple[str | None, ...], Item] = {}
+    pairs = []
+    for id, item in items.items():
+        words = " ".join(texts[id].casefold().split())
+        pairs.append(Pair(first.setdefault((*_place(item), words), item), item, 1.0))
+    return pairs

@@ -1,337 +1,147 @@
-"""Conversations: which of them can go, and those that ChatGPT, Claude, Claude Code, Codex or a document bring."""
+"""Conversations: which of them can be archived or deleted, and how they are spread over folders."""
 
-import json
-import os
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
-from datetime import UTC, datetime
-from itertools import groupby, islice
-from typing import TextIO, cast
-from uuid import NAMESPACE_URL, uuid5
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil
+from typing import Literal, NamedTuple, cast
 
-from memolith.domain.attributes import Json
 from memolith.domain.callers import Caller
 from memolith.domain.clock import DAY_S, shifted
-from memolith.domain.items import Draft, Item
+from memolith.domain.items import Item
 from memolith.domain.passages import Block, PassageRef
 from memolith.domain.queries import Condition, Filter
-from memolith.engine.engine import Engine
-from memolith.engine.validation import folder_path, when
-from memolith.errors import AlreadyExists, InvalidInput, TooLarge
-from memolith.redaction.detector import redact
+from memolith.engine.history import History
+from memolith.engine.matching import checked
+from memolith.engine.reading import Reading
+from memolith.ports.clock import Clock
+from memolith.ports.event_log import NO_LIMIT
+from memolith.ports.items import FolderCount
+from memolith.ports.store import Store
 
-PINNED, CHARACTERS_PER_TOKEN, PREVIEW = 10, 4, 100
-# What is to be deleted rather than archived: of next to no importance, and untouched for long, whatever was asked for.
-TRIFLING, LONG_DAYS = 2, 180
-# Scripts without spaces between words count by the character.
+PINNED_IMPORTANCE = 10
+"""Conversations of this importance are never suggested."""
+DELETABLE_IMPORTANCE = 2
+DELETABLE_AGE_DAYS = 180
+"""Only conversations this unimportant and this old are suggested for deletion, the others for archiving."""
+CHARACTERS_PER_TOKEN = 4
+PREVIEW_CHARACTERS = 100
+PREVIEW_PASSAGES = 3
+# In scripts without spaces between words, each character counts as a word.
 WORD = re.compile(
     r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\s\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+"
 )
-# A longer message is kept as several.
-CHUNK, LARGEST, BATCH, LONGEST_MESSAGE = 1 << 20, 1 << 26, 20, 200_000
-WHOLE = {"mapping", "chat_messages", "messages"}
-SPOKEN = ("text", "input_text", "output_text", "multimodal_text", "code")
-MEANT = {
-    "system": "system",
-    "user": "user",
-    "human": "user",
-    "you": "user",
-    **dict.fromkeys("assistant chatgpt claude gemini ai".split(), "assistant"),
-}
-_NAME = rf"({'|'.join(MEANT)})(?: said)?"
-_TURN = re.compile(
-    rf"#+\W*(?:\d+\.\W*)?{_NAME}\W*$|#+ \d+\. (\S.*)$|\*\*{_NAME}:?\*\*:?\s*(.*)$|{_NAME}:(?:\s+(.*))?$",
-    re.I,
-)
-_TIMED = re.compile(r"\*(\d{4}-\d\d-\d\d[T ][^*\s]+)\*\s*(?:\n|$)")
-_BETWEEN = re.compile(r"[\s,\[\]\ufeff]*")
-
-Object = dict[str, Json]
-Report = Counter[str]
-"""How many chats were taken, extended and known, how many messages, and what was skipped or redacted and why."""
-NOTHING = dict.fromkeys(("taken", "extended", "known", "messages"), 0)
-Turn = tuple[str, tuple[str, int], str, Object]
-"""Which program, which conversation and where it stands if it stands whole, its title if it has one, and a message."""
 
 
-def stale(
-    engine: Engine, caller: Caller, age_days: int, importance: float, most: int
-) -> tuple[list[tuple[Item, float, str, int, str, str]], int, int]:
-    """What can go: its importance, last access, tokens, beginning and what to do; how many there are, all tokens."""
-    before, long_ago = (
-        shifted(engine.clock.now(), -DAY_S * days)
-        for days in (age_days, max(2 * age_days, LONG_DAYS))
-    )
-    chosen = Filter(
-        kinds=("conversation",),
-        statuses=("active",),
-        where=(
-            Condition("importance_score", "le", importance),
-            Condition("importance_score", "lt", PINNED),
-        ),
-    )
-    with engine.store.reading(caller.tenant) as rows:
-        items = rows.list_items(caller, chosen, "updated_at", False, 2**31, counted=False).items
-    reads = engine.accesses(caller, [item.id for item in items])
-    last = {item.id: max(item.updated_at, reads.get(item.id, (0, ""))[1]) for item in items}
-    scores = {item.id: float(cast(float, item.attributes["importance_score"])) for item in items}
-    old = sorted(
-        (item for item in items if last[item.id] <= before),
-        key=lambda item: (scores[item.id], last[item.id], item.seq),
-    )
-    with engine.store.reading(caller.tenant) as rows:
-        sizes = rows.text_sizes(caller.tenant, [item.id for item in old])
-        old = [item for item in old if item.id in sizes]
-        firsts = rows.passages_at(
-            {PassageRef(sizes[item.id].first + n) for item in old[:most] for n in range(3)}
-        )
-    begins = {item.id: "" for item in old}
-    for _, (item, passage) in sorted(firsts.items()):
-        begins[item.id] += passage.text if passage.block == 0 else ""
-    tokens = {id: -(-size.characters // CHARACTERS_PER_TOKEN) for id, size in sizes.items()}
-    return (
-        [
-            (
-                item,
-                scores[item.id],
-                last[item.id],
-                tokens[item.id],
-                begins[item.id][:PREVIEW],
-                "delete"
-                if scores[item.id] <= TRIFLING and last[item.id] <= long_ago
-                else "archive",
+class PruneCandidate(NamedTuple):
+    """A conversation that can go, and what to do with it."""
+
+    item: Item
+    importance: float
+    last_accessed: str
+    tokens: int
+    preview: str
+    recommendation: Literal["archive", "delete"]
+
+
+class PruneReport(NamedTuple):
+    """The least important conversations that can go, how many there are in all, and their tokens."""
+
+    candidates: list[PruneCandidate]
+    total: int
+    total_tokens: int
+
+
+@dataclass(frozen=True)
+class Conversations:
+    """Reads conversations as a whole."""
+
+    store: Store
+    clock: Clock
+    reading: Reading
+    history: History
+
+    def prune(
+        self, caller: Caller, age_days: int, max_importance: float, limit: int
+    ) -> PruneReport:
+        """Which conversations can go: unimportant, and not touched for so many days. Nothing is changed."""
+        now = self.clock.now()
+        touched_before = shifted(now, -DAY_S * age_days)
+        deletable_before = shifted(now, -DAY_S * max(2 * age_days, DELETABLE_AGE_DAYS))
+        items = self._unimportant(caller, max_importance)
+        accesses = self.reading.accesses(caller, [item.id for item in items])
+        last_accessed = {}
+        for item in items:
+            _, accessed_at = accesses.get(item.id, (0, ""))
+            last_accessed[item.id] = max(item.updated_at, accessed_at)
+        stale = [item for item in items if last_accessed[item.id] <= touched_before]
+        stale.sort(key=lambda item: (_importance(item), last_accessed[item.id], item.seq))
+        with self.store.reading(caller.tenant) as rows:
+            sizes = rows.text_sizes(caller.tenant, [item.id for item in stale])
+            # Somebody may have erased one meanwhile.
+            stale = [item for item in stale if item.id in sizes]
+            refs: set[PassageRef] = set()
+            for item in stale[:limit]:
+                first = sizes[item.id].first
+                refs.update(PassageRef(first + step) for step in range(PREVIEW_PASSAGES))
+            passages = rows.passages_at(refs)
+        previews = dict.fromkeys((item.id for item in stale), "")
+        for _, (item, passage) in sorted(passages.items()):
+            if passage.block == 0:
+                previews[item.id] += passage.text
+        tokens = {id: ceil(size.characters / CHARACTERS_PER_TOKEN) for id, size in sizes.items()}
+        candidates = []
+        for item in stale[:limit]:
+            importance = _importance(item)
+            last = last_accessed[item.id]
+            deletable = importance <= DELETABLE_IMPORTANCE and last <= deletable_before
+            candidates.append(
+                PruneCandidate(
+                    item=item,
+                    importance=importance,
+                    last_accessed=last,
+                    tokens=tokens[item.id],
+                    preview=previews[item.id][:PREVIEW_CHARACTERS],
+                    recommendation="delete" if deletable else "archive",
+                )
             )
-            for item in old[:most]
-        ],
-        len(old),
-        sum(tokens.values()),
-    )
+        return PruneReport(candidates, len(stale), sum(tokens.values()))
 
-
-def take(
-    engine: Engine,
-    caller: Caller,
-    file: TextIO,
-    name: str,
-    folder: str,
-    report: Report,
-    tell: Callable[[int, int], None] | None = None,
-) -> None:
-    """Keep every chat of a file; what is there already is not taken twice, what has grown since is extended."""
-    if name.lower().endswith((".md", ".markdown", ".txt")):
-        turns = _markdown(file.read(LARGEST), name)
-    else:
-        values = enumerate(_values(file, name.lower().endswith(".jsonl"), report), 1)
-        turns = (
-            turn
-            for number, value in values
-            for turn in (
-                _conversation(value, number, report)
-                if value.keys() & WHOLE
-                else _line(value, name, report)
-            )
+    def _unimportant(self, caller: Caller, max_importance: float) -> tuple[Item, ...]:
+        chosen = Filter(
+            kinds=("conversation",),
+            statuses=("active",),
+            where=(
+                Condition("importance_score", "le", max_importance),
+                Condition("importance_score", "lt", PINNED_IMPORTANCE),
+            ),
         )
-    # One by one, with no more than one of them in memory.
-    stream = _chats(turns, caller.user, folder and folder_path(folder), report)
-    for batch in iter(lambda: list(islice(stream, BATCH)), []):
-        longer: dict[str, tuple[Block, ...]] = {}
-        with engine.store.writing(caller.tenant) as rows:
-            for draft in batch:
-                try:
-                    if (item := rows.item(caller.tenant, str(draft.id))) is None:
-                        written = engine.remember_in(rows, caller, draft, engine.intake())
-                        _count(report, "taken", draft.blocks, written.redactions)
-                    elif more := () if item.forgotten else draft.blocks[item.blocks :]:
-                        longer[item.id] = more
-                    else:
-                        report["known"] += 1
-                except AlreadyExists:
-                    report["known"] += 1
-                except (InvalidInput, TooLarge) as error:
-                    report[f"skipped: {error.message}"] += 1
-        for id, blocks in longer.items():
-            try:
-                _count(report, "extended", blocks, engine.append(caller, id, blocks).redactions)
-            except (InvalidInput, TooLarge) as error:
-                report[f"skipped: {error.message}"] += 1
-        if tell and file.seekable():
-            tell(file.buffer.tell(), os.fstat(file.fileno()).st_size)
+        with self.store.reading(caller.tenant) as rows:
+            page = rows.list_items(caller, chosen, "updated_at", False, NO_LIMIT, counted=False)
+        return page.items
+
+    def folder_counts(self, caller: Caller, chosen: Filter) -> list[FolderCount]:
+        """How many conversations that pass the filter lie in each folder, by importance."""
+        with self.store.reading(caller.tenant) as rows:
+            return rows.folders(caller, checked(chosen))
+
+    def session_count(self, caller: Caller, id: str) -> int:
+        """In how many sessions a conversation took place: the first, and each append that was not undone."""
+        events = self.history.events(caller, id)
+        undone: set[object] = set()
+        for event in reversed(events):
+            if event.seq not in undone:
+                undone.add(event.data.get("undoes"))
+        appended = [
+            event for event in events if event.type == "appended" and event.seq not in undone
+        ]
+        return 1 + len(appended)
 
 
-def _count(
-    report: Report, what: str, blocks: tuple[Block, ...], redacted: Mapping[str, int]
-) -> None:
-    report.update(
-        {what: 1, "messages": len(blocks), **{f"redacted: {k}": n for k, n in redacted.items()}}
-    )
+def word_count(blocks: Sequence[Block]) -> int:
+    """How many words were said."""
+    return sum(len(WORD.findall(block.text)) for block in blocks)
 
 
-def _chats(turns: Iterable[Turn], user: str, folder: str, report: Report) -> Iterator[Draft]:
-    """Conversations of turns that follow each other; an id follows from where a chat comes from."""
-    seen, said = (
-        Counter[tuple[str, int]](),
-        (
-            (*where, block)
-            for *where, message in turns
-            for block in _blocks(message, where[0] == "memolith", report)
-        ),
-    )
-    for (source, place), group in groupby(said, lambda turn: turn[:2]):
-        _, _, titles, blocks = zip(*group, strict=True)
-        seen[place] += 1
-        more = f" ({seen[place]})" * (seen[place] > 1)
-        # Before anything is cut: half of a secret is no longer known as one.
-        title = redact(titles[0])[0] or " ".join(redact(blocks[0].text)[0].split())[:80]
-        origin = {"source": source, "source_id": place[0][:200] + more}
-        yield Draft(
-            "conversation",
-            title[:400] + more,
-            blocks,
-            id=str(uuid5(NAMESPACE_URL, repr([user, origin]))),
-            attributes={**origin, "folder": folder or f"/imported/{source}"},
-        )
-
-
-def _values(file: TextIO, lines: bool, report: Report) -> Iterator[Object]:
-    """The objects of a JSON file: one in each line, the entries of a list, or those that follow each other."""
-    decoder, buffer = json.JSONDecoder(), ""
-    while len(buffer) <= LARGEST and (
-        more := file.readline() if lines else file.read(max(CHUNK, len(buffer)))
-    ):
-        buffer, start = buffer + more, 0
-        with suppress(ValueError, RecursionError):
-            while (start := _BETWEEN.match(buffer, start).end()) < len(buffer):  # type: ignore[union-attr]
-                value, start = decoder.raw_decode(buffer, start)
-                listed = _object(value).get("conversations")
-                yield from map(_object, listed if isinstance(listed, list) else [value])
-        buffer = buffer[start:]
-        if lines and buffer:
-            report["skipped: a line that is not JSON"] += 1
-            buffer = ""
-    if buffer:
-        report[f"skipped: the rest from {buffer[:40]!r} on, which is no JSON"] += 1
-
-
-def _conversation(value: Object, number: int, report: Report) -> list[Turn]:
-    """The turns of a conversation that stands in one value."""
-    source = (
-        "chatgpt" if "mapping" in value else "claude" if "chat_messages" in value else "memolith"
-    )
-    listed = value.get("chat_messages") or value.get("messages")
-    if source == "chatgpt":
-        # The messages up to the current one; answers that were thrown away lie on other branches.
-        nodes, path = _object(value["mapping"]), dict[str, Json]()
-        at = (
-            current
-            if (current := _first(value, "current_node")) in nodes
-            else next(reversed(nodes), "")
-        )
-        while at in nodes and at not in path:
-            path[at], at = _object(nodes[at]).get("message"), _first(_object(nodes[at]), "parent")
-        for other in nodes.keys() - path.keys():
-            report["skipped: a message of another branch"] += bool(
-                _object(nodes[other]).get("message")
-            )
-        listed = list(path.values())[::-1]
-    about = value | _object(value.get("conversation"))
-    title = _first(about, "title", "name", "label")
-    id = _first(about, "conversation_id", "uuid", "id") or f"{title}: {str(listed)[:150]}"
-    return [
-        (source, (id, number), title, _object(message))
-        for message in (listed if isinstance(listed, list) else [])
-    ]
-
-
-def _line(value: Object, name: str, report: Report) -> list[Turn]:
-    """The turn that a line of a transcript holds; Codex has its id in the first line only, and in the file's name."""
-    message, inner = _object(value.get("message")), _object(value.get("payload")) or value
-    source, id = "claude-code", _first(value, "sessionId")
-    if inner.get("type") == "message" and "role" in inner:
-        source, id, message = "codex", name, inner
-    if not id or not message or value.get("isMeta") or value.get("isSidechain"):
-        report[f"skipped: a line of type {str(inner.get('type') or value.get('type'))[:40]}"] += 1
-        return []
-    return [(source, (id, 0), "", message | {"timestamp": value.get("timestamp")})]
-
-
-def _blocks(message: Object, own: bool, report: Report) -> Iterator[Block]:
-    """A message, in several pieces if it is very long; nothing if nothing is said in it."""
-    role = _first(_object(message.get("author")), "role") or _first(message, "sender", "role")
-    at, time = (
-        None,
-        message.get("create_time") or message.get("created_at") or message.get("timestamp"),
-    )
-    with suppress(InvalidInput, ValueError, OverflowError, OSError):
-        # A time is a text, or seconds since 1970.
-        at = when(
-            "at",
-            time
-            if isinstance(time, str)
-            else datetime.fromtimestamp(float(str(time)), UTC).isoformat(),
-        )
-    speaker, content = (
-        MEANT.get(role.lower(), role[:100]),
-        message.get("content") or message.get("text"),
-    )
-    text = (
-        "\n\n".join(_texts(content, report)).replace("\0", "").encode("utf-8", "replace").decode()
-    )
-    if speaker in ("tool", "developer") or text.startswith(
-        ("<environment_context>", "<user_instructions>")
-    ):
-        report[f"skipped: a {speaker} message for the program"] += 1
-    elif text.strip():
-        extra = _object(message.get("metadata")) if own else {}
-        yield from (
-            Block(text[start : start + LONGEST_MESSAGE], speaker or "user", at, attributes=extra)
-            for start in range(0, len(text), LONGEST_MESSAGE)
-        )
-
-
-def _texts(content: Json, report: Report, depth: int = 6) -> Iterator[str]:
-    if isinstance(content, str):
-        yield content
-    elif isinstance(content, list):
-        for part in content if depth else []:
-            yield from _texts(part, report, depth - 1)
-    elif isinstance(content, dict):
-        kind = content.get("type") or content.get("content_type")
-        if isinstance(kind, str) and kind not in SPOKEN:
-            report[f"skipped: a part of type {kind[:40]}"] += 1
-        elif depth:
-            yield from _texts(content.get("text") or content.get("parts"), report, depth - 1)
-
-
-def _markdown(text: str, name: str) -> Iterator[Turn]:
-    """A conversation in one document: a turn begins with a heading, a name in bold or one before a colon."""
-    turns, fenced = [("user", list[str]())], False
-    for line in text.splitlines():
-        fenced ^= line.lstrip().startswith("```")
-        if not fenced and (found := _TURN.match(line)):
-            heading, numbered, bold, after, plain, rest = found.groups()
-            turns.append((heading or numbered or bold or plain, [after or rest or ""]))
-        else:
-            turns[-1][1].append(line)
-    title = next((line[2:].strip() for line in turns[0][1] if line.startswith("# ")), name)
-    for role, lines in turns[1:] or turns:
-        timed = _TIMED.match(said := "\n".join(lines).strip())
-        yield (
-            "markdown",
-            (f"{name}: {text[:150]}", 0),
-            title,
-            {
-                "role": role,
-                "timestamp": timed and timed[1],
-                "text": said[timed.end() :].strip() if timed else said,
-            },
-        )
-
-
-def _object(value: Json) -> Object:
-    return value if isinstance(value, dict) else {}
-
-
-def _first(value: Object, *names: str) -> str:
-    return next((text for name in names if isinstance(text := value.get(name), str) and text), "")
+def _importance(item: Item) -> float:
+    return float(cast(float, item.attributes["importance_score"]))

@@ -1,6 +1,7 @@
 """What happened: the history of an item, its state at a time, and undo."""
 
 from collections.abc import Collection
+from dataclasses import dataclass
 from typing import NamedTuple, cast
 
 from memolith.domain.attributes import Json, exact
@@ -11,10 +12,11 @@ from memolith.domain.fold import Replay
 from memolith.domain.items import Item
 from memolith.domain.links import Link
 from memolith.domain.passages import Block, Passage
+from memolith.engine.recording import Recorder
 from memolith.engine.validation import when
-from memolith.engine.writing import Verbs, sees_both, visible
+from memolith.engine.visibility import sees_both_ends, visible
 from memolith.errors import InvalidInput, NotFound, NotUndoable
-from memolith.ports.store import Reader
+from memolith.ports.store import Reader, Store
 
 _SIMPLE = {
     "remembered": "forgotten",
@@ -32,15 +34,17 @@ class Step(NamedTuple):
     changes: dict[str, tuple[Json, Json]]
 
 
-class Past(NamedTuple):
-    """Reads the log, and undoes."""
+@dataclass(frozen=True)
+class History:
+    """Reads the log, and undoes events."""
 
-    engine: Verbs
+    store: Store
+    recorder: Recorder
 
     def history(self, caller: Caller, id: str, until: str | None = None) -> list[Step]:
         """Every event of the item and of its links, oldest first, with what changed."""
         until = "9999" if until is None else when("as_of", until)
-        with self.engine.store.reading(caller.tenant) as rows:
+        with self.store.reading(caller.tenant) as rows:
             steps = _steps(caller, _events(rows, caller, id))
             for stream in rows.link_streams(caller.tenant, id):
                 if _seen(rows, caller, events := rows.events(caller.tenant, stream)):
@@ -51,16 +55,21 @@ class Past(NamedTuple):
 
     def as_of(self, caller: Caller, id: str, at: str) -> tuple[Item, list[Block]]:
         at = when("as_of", at)
-        with self.engine.store.reading(caller.tenant) as rows:
-            found = then(rows, caller, [id], at)
+        with self.store.reading(caller.tenant) as rows:
+            found = items_as_of(rows, caller, [id], at)
         if id not in found:
             raise NotFound(
                 f"There was no item {id[:100]!r} for you at {at}, or it was erased since.", id=id
             )
         return found[id][0], join_blocks(found[id][1])
 
+    def events(self, caller: Caller, id: str) -> list[Event]:
+        """Every event of an item that the caller may see, oldest first."""
+        with self.store.reading(caller.tenant) as rows:
+            return _events(rows, caller, id)
+
     def last(self, caller: Caller, id: str) -> Event:
-        with self.engine.store.reading(caller.tenant) as rows:
+        with self.store.reading(caller.tenant) as rows:
             return next(
                 event for event in reversed(_events(rows, caller, id)) if event.type != "appraised"
             )
@@ -68,7 +77,7 @@ class Past(NamedTuple):
     def undo(self, caller: Caller, seq: int) -> Event:
         """Take one event back by a new one; refused where later events touched the same."""
         tenant = caller.tenant
-        with self.engine.store.writing(tenant) as rows:
+        with self.store.writing(tenant) as rows:
             event = rows.event_by_seq(tenant, seq)
             events = rows.events(tenant, event.stream) if event else []
             if (
@@ -88,7 +97,7 @@ class Past(NamedTuple):
                 _must(rows.link_between(tenant, source, target, link_type) is None, event)
             row = rows.link_by_id(tenant, event.stream) or rows.item(tenant, event.stream)
             try:
-                return self.engine.tell(
+                return self.recorder.tell(
                     rows, caller, event.stream, type, data | {"undoes": seq}, row
                 )
             except InvalidInput as error:
@@ -97,7 +106,7 @@ class Past(NamedTuple):
                 ) from error
 
 
-def then(
+def items_as_of(
     rows: Reader, caller: Caller, ids: Collection[str], at: str
 ) -> dict[str, tuple[Item, list[Passage]]]:
     """Those of the items that the caller sees and saw at that time, as they were."""
@@ -124,7 +133,7 @@ def _seen(rows: Reader, caller: Caller, events: list[Event]) -> bool:
     """Whether the caller may see the item, or both ends of the link, that these events made."""
     made = None if events[-1].type == "erased" else Replay.of(events[:1]).row
     if isinstance(made, Link):
-        return sees_both(rows, caller, made)
+        return sees_both_ends(rows, caller, made)
     item = rows.item(caller.tenant, events[0].stream)
     return item is not None and item.admits(caller)
 

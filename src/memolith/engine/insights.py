@@ -1,155 +1,223 @@
-"""What memories have in common: tags, duplicates, themes and habits, found by an analyst and by counting."""
+"""What memories have in common: duplicates, themes and habits, found by an analyst and by counting."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
-from typing import NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from memolith.domain.blocks import text_of
 from memolith.domain.callers import Caller
 from memolith.domain.chunking import embedded
-from memolith.domain.items import Item
 from memolith.domain.queries import Filter, Query
-from memolith.engine.claims import NEAR, contradicts, overlap
-from memolith.engine.recall import Recall
-from memolith.engine.writing import Verbs
+from memolith.engine.recall import Pair, Recall
+from memolith.engine.statements import NEAR_COPY, contradicts, overlap
 from memolith.errors import Unavailable
 from memolith.ports.analyst import Analyst, Finding
+from memolith.ports.clock import Clock
 from memolith.ports.event_log import NO_LIMIT
+from memolith.ports.store import Store
 
-MOST_PAIRS = 2000
-ALIKE, ON_TOPIC, STEADY = 0.78, 0.5, 0.25
-Answer = TypeVar("Answer")
-# Two memories, and how similar they are.
-Pair = tuple[Item, Item, float]
+MAX_PAIRS = 2000
+MIN_SIMILARITY_IN_THEME = 0.78
+MIN_SIMILARITY_TO_TOPIC = 0.5
+MAX_STEADY_CHANGE = 0.25
+"""How far the number of memories may rise or fall, as a share of its mean, to be called stable."""
+TOP_TOPICS = 10
+PEAK_HOURS = 3
+Value = TypeVar("Value")
 
 
-class Insights(NamedTuple):
+class Answer(NamedTuple, Generic[Value]):
+    """What an analyst answered, which one it was, and why others did not."""
+
+    value: Value
+    method: str
+    warnings: list[str]
+
+
+class Duplicates(NamedTuple):
+    """Pairs of memories that say nearly the same, and what the caller should know."""
+
+    pairs: list[Pair]
+    warnings: list[str]
+
+
+class Themes(NamedTuple):
+    """Insights with a summary, how many memories they come from, and who found them."""
+
+    insights: list[Finding]
+    summary: str
+    memories_read: int
+    method: str
+    warnings: list[str]
+
+
+class Habits(NamedTuple):
+    """What a user wrote about in the last days, and when."""
+
+    top_topics: list[tuple[str, int]]
+    trend: str
+    peak_hours: list[int]
+    namespaces: Counter[str | None]
+
+
+class Group(NamedTuple):
+    """Ids that belong together, in order, and the lowest similarity that brought them together."""
+
+    ids: list[str]
+    similarity: float
+
+
+@dataclass(frozen=True)
+class Insights:
     """Asks the first analyst that answers; the last one always does."""
 
-    engine: Verbs
-    search: Recall
+    store: Store
+    clock: Clock
+    recall: Recall
     analysts: Sequence[Analyst]
 
-    def ask(self, question: Callable[[Analyst], Answer]) -> tuple[Answer, str, list[str]]:
-        """The answer, who gave it, and why others did not."""
+    def ask(self, question: Callable[[Analyst], Value]) -> Answer[Value]:
+        """Put a question to the analysts in turn until one of them answers."""
+        *others, builtin = self.analysts
         warnings: list[str] = []
-        for analyst in self.analysts[:-1]:
+        for analyst in others:
             try:
-                return question(analyst), analyst.name, warnings
+                return Answer(question(analyst), analyst.name, warnings)
             except Unavailable as error:
                 warnings.append(f"{analyst.name}: {error.message} Done by the built-in analyst.")
-        return question(self.analysts[-1]), self.analysts[-1].name, warnings
+        return Answer(question(builtin), builtin.name, warnings)
 
     def texts(self, caller: Caller, ids: Sequence[str]) -> dict[str, str]:
         """The items as text, title first where the text does not begin with it."""
-        with self.engine.store.reading(caller.tenant) as rows:
-            items, passages = rows.items(caller.tenant, ids), rows.passages_of(caller.tenant, ids)
+        with self.store.reading(caller.tenant) as rows:
+            items = rows.items(caller.tenant, ids)
+            passages = rows.passages_of(caller.tenant, ids)
         return {id: embedded(items[id].title, None, text_of(passages[id])) for id in ids}
 
     def duplicates(
         self, caller: Caller, chosen: Filter, threshold: float, tell: Callable[[int, int], None]
-    ) -> tuple[list[Pair], list[str]]:
+    ) -> Duplicates:
         """Pairs that say nearly the same and do not contradict each other, the most similar first."""
-        near, warnings = self.search.pairs(caller, chosen, threshold, MOST_PAIRS, tell)
-        texts = self.texts(caller, list({item.id for pair in near for item in pair[:2]}))
-        if len(near) == MOST_PAIRS:
+        found = self.recall.pairs(caller, chosen, threshold, MAX_PAIRS, tell)
+        warnings = list(found.warnings)
+        if len(found.pairs) == MAX_PAIRS:
             warnings.append(
-                f"There are more than {MOST_PAIRS:,} similar pairs; the closest of them were looked at."
+                f"There are more than {MAX_PAIRS:,} similar pairs; the closest of them were "
+                "looked at."
             )
-        return [
-            (one, two, score)
-            for one, two, score in near
-            if not contradicts(texts[one.id], texts[two.id])
-            and (one.passages == two.passages == 1 or overlap(texts[one.id], texts[two.id]) >= NEAR)
-        ], warnings
+        ids = {item.id for pair in found.pairs for item in (pair.first, pair.second)}
+        texts = self.texts(caller, list(ids))
+        pairs = [pair for pair in found.pairs if _says_the_same(pair, texts)]
+        return Duplicates(pairs, warnings)
 
-    def themes(
-        self, caller: Caller, chosen: Filter, topic: str, most: int
-    ) -> tuple[list[Finding], str, int, str, list[str]]:
-        """Insights, a summary, how many memories were read, by whom, and warnings."""
-        if topic:
-            found = self.search.recall(
-                caller, Query(topic, chosen, limit=most, threshold=ON_TOPIC, per_item=True)
+    def themes(self, caller: Caller, chosen: Filter, topic: str, limit: int) -> Themes:
+        """What the newest memories, or those about a topic, have in common."""
+        ids = self._memories_about(caller, chosen, topic, limit)
+        texts = self.texts(caller, ids)
+        warnings: list[str] = []
+        pairs: list[Pair] = []
+        if ids:
+            among = Filter(kinds=chosen.kinds, ids=tuple(ids))
+            found = self.recall.pairs(
+                caller, among, MIN_SIMILARITY_IN_THEME, MAX_PAIRS, lambda done, total: None
             )
-            ids = [hit.item.id for hit in found.hits]
-        else:
-            with self.engine.store.reading(caller.tenant) as rows:
-                ids = [
-                    item.id
-                    for item in rows.list_items(caller, chosen, limit=most, counted=False).items
-                ]
-        texts, narrow = self.texts(caller, ids), Filter(kinds=chosen.kinds, ids=tuple(ids))
-        pairs, warnings = (
-            self.search.pairs(caller, narrow, ALIKE, MOST_PAIRS, lambda *_: None)
-            if ids
-            else ([], [])
-        )
-        groups = [[(id, texts[id]) for id in members] for members, _ in grouped(ids, pairs)]
+            pairs = found.pairs
+            warnings = list(found.warnings)
+        groups = [[(id, texts[id]) for id in group.ids] for group in grouped(ids, pairs)]
         groups.sort(key=len, reverse=True)
-        (insights, summary), method, more = self.ask(
-            lambda analyst: analyst.insights(groups, topic)
-        )
-        return insights, summary, len(ids), method, [*warnings, *more]
+        answer = self.ask(lambda analyst: analyst.insights(groups, topic))
+        insights, summary = answer.value
+        return Themes(insights, summary, len(ids), answer.method, [*warnings, *answer.warnings])
 
-    def habits(
-        self, caller: Caller, chosen: Filter, days: int
-    ) -> tuple[list[tuple[str, int]], str, list[int], Counter[str | None]]:
-        """What a user wrote about in the last days, the trend, at which hours, and in which namespaces."""
-        first = date.fromisoformat(self.engine.clock.now()[:10]) - timedelta(days=days - 1)
-        with self.engine.store.reading(caller.tenant) as rows:
-            items = rows.list_items(
-                caller, replace(chosen, since=first.isoformat()), limit=NO_LIMIT, counted=False
-            ).items
-            named = rows.items(
-                caller.tenant, {str(item.attributes.get("topic_id")) for item in items}
+    def _memories_about(self, caller: Caller, chosen: Filter, topic: str, limit: int) -> list[str]:
+        if topic:
+            query = Query(
+                topic, chosen, limit=limit, threshold=MIN_SIMILARITY_TO_TOPIC, per_item=True
             )
-        topics = Counter(
-            topic.title
-            for item in items
-            if (topic := named.get(str(item.attributes.get("topic_id"))))
+            return [hit.item.id for hit in self.recall.search(caller, query).hits]
+        with self.store.reading(caller.tenant) as rows:
+            page = rows.list_items(caller, chosen, limit=limit, counted=False)
+        return [item.id for item in page.items]
+
+    def habits(self, caller: Caller, chosen: Filter, days: int) -> Habits:
+        """What a user wrote about in the last days, and when."""
+        first_day = date.fromisoformat(self.clock.now()[:10]) - timedelta(days=days - 1)
+        recent = replace(chosen, since=first_day.isoformat())
+        with self.store.reading(caller.tenant) as rows:
+            items = rows.list_items(caller, recent, limit=NO_LIMIT, counted=False).items
+            topic_ids = {str(item.attributes.get("topic_id")) for item in items}
+            topic_items = rows.items(caller.tenant, topic_ids)
+        topics: Counter[str] = Counter()
+        for item in items:
+            topic = topic_items.get(str(item.attributes.get("topic_id")))
+            if topic:
+                topics[topic.title] += 1
+        for item in items:
+            topics.update(item.tags)
+        per_day = Counter(
+            (date.fromisoformat(item.created_at[:10]) - first_day).days for item in items
         )
-        topics.update(tag for item in items for tag in item.tags)
-        per_day = Counter((date.fromisoformat(item.created_at[:10]) - first).days for item in items)
-        # Whether a straight line through the days rises or falls by more than a quarter of their mean.
-        offsets, mean = {day: day - (days - 1) / 2 for day in range(days)}, per_day.total() / days
-        rise = (
-            days
-            * sum(per_day[day] * x for day, x in offsets.items())
-            / (sum(x * x for x in offsets.values()) or 1)
+        per_hour = Counter(int(item.created_at[11:13]) for item in items)
+        return Habits(
+            top_topics=topics.most_common(TOP_TOPICS),
+            trend=_trend(per_day, days),
+            peak_hours=sorted(hour for hour, _ in per_hour.most_common(PEAK_HOURS)),
+            namespaces=Counter(item.namespace for item in items),
         )
-        trend = (
-            "stable" if abs(rise) <= STEADY * mean else "increasing" if rise > 0 else "decreasing"
-        )
-        hours = Counter(int(item.created_at[11:13]) for item in items)
-        return (
-            topics.most_common(10),
-            trend,
-            sorted(hour for hour, _ in hours.most_common(3)),
-            Counter(item.namespace for item in items),
-        )
+
+
+def _says_the_same(pair: Pair, texts: dict[str, str]) -> bool:
+    first = texts[pair.first.id]
+    second = texts[pair.second.id]
+    if contradicts(first, second):
+        return False
+    if pair.first.passages == pair.second.passages == 1:
+        return True
+    # Vectors compare how long texts begin, so their words must agree, too.
+    return overlap(first, second) >= NEAR_COPY
+
+
+def _trend(per_day: Counter[int], days: int) -> str:
+    """Whether a straight line through the days rises or falls by more than a quarter of their mean."""
+    middle = (days - 1) / 2
+    covariance = sum(per_day[day] * (day - middle) for day in range(days))
+    variance = sum((day - middle) ** 2 for day in range(days)) or 1
+    rise = days * covariance / variance
+    mean = per_day.total() / days
+    if abs(rise) <= MAX_STEADY_CHANGE * mean:
+        return "stable"
+    return "increasing" if rise > 0 else "decreasing"
+
+
+def _always_fit(ours: set[str], theirs: set[str]) -> bool:
+    return True
 
 
 def grouped(
     ids: Collection[str],
     pairs: Iterable[Pair],
-    fit: Callable[[set[str], set[str]], bool] = lambda ours, theirs: True,
-) -> list[tuple[list[str], float]]:
-    """All ids with those they belong to, in their order, and the least similarity that brought them together."""
-    groups, scores, order = (
-        {id: {id} for id in ids},
-        dict.fromkeys(ids, 1.0),
-        {id: n for n, id in enumerate(ids)},
-    )
-    for one, two, score in pairs:
-        ours, theirs = groups.get(one.id, set()), groups.get(two.id, set())
-        if ours and theirs and ours is not theirs and fit(ours, theirs):
-            ours |= theirs
-            groups |= dict.fromkeys(theirs, ours)
-            scores |= dict.fromkeys(ours, min(score, *(scores[id] for id in ours)))
-    return [
-        (sorted(groups[id], key=order.__getitem__), scores[id])
-        for id in ids
-        if order[id] == min(order[other] for other in groups[id])
-    ]
+    fit: Callable[[set[str], set[str]], bool] = _always_fit,
+) -> list[Group]:
+    """Every id in a group with those it is paired with, as far as whole groups fit together."""
+    group_of = {id: {id} for id in ids}
+    similarity_of = dict.fromkeys(ids, 1.0)
+    position_of = {id: position for position, id in enumerate(ids)}
+    for pair in pairs:
+        ours = group_of.get(pair.first.id)
+        theirs = group_of.get(pair.second.id)
+        if ours is None or theirs is None or ours is theirs or not fit(ours, theirs):
+            continue
+        ours |= theirs
+        lowest = min(pair.similarity, *(similarity_of[id] for id in ours))
+        for id in theirs:
+            group_of[id] = ours
+        for id in ours:
+            similarity_of[id] = lowest
+    groups = []
+    for id in ids:
+        members = sorted(group_of[id], key=position_of.__getitem__)
+        if members[0] == id:
+            groups.append(Group(members, similarity_of[id]))
+    return groups

@@ -1,7 +1,9 @@
 """Proving and mending the read models, and carrying a tenant from one place to another."""
 
 import json
+import time
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from itertools import chain, zip_longest
 from typing import NamedTuple, cast
 
@@ -12,8 +14,10 @@ from memolith.domain.fold import Replay, fold
 from memolith.domain.items import Draft, Item
 from memolith.domain.links import Link
 from memolith.domain.passages import Block
-from memolith.engine.validation import Intake, identifier, json_object, plain, when
-from memolith.engine.writing import Verbs, refuse_unsound
+from memolith.engine.recall import Recall
+from memolith.engine.recording import refuse_unsound
+from memolith.engine.validation import InputRules, Intake, identifier, json_object, plain, when
+from memolith.engine.writing import Writing
 from memolith.errors import Conflict, InvalidInput, MemolithError, StoreCorrupt, translated
 from memolith.ports.store import Reader, Store, Writer
 
@@ -24,28 +28,90 @@ LEFT_OUT = ("vault values", "client keys", "embedding vectors (made anew after i
 Progress = Callable[[int, int], None]
 
 
-class Upkeep(NamedTuple):
-    """Verify, rebuild, export and import."""
+class StoreState(NamedTuple):
+    """What a store holds: events by tenant, waiting work by state, vectors by model, and what failed."""
 
-    engine: Verbs
+    events: dict[str, int]
+    outbox: dict[tuple[str, str], int]
+    vectors: dict[str, int]
+    errors: list[str]
+
+
+class ImportReport(NamedTuple):
+    """How many events and items an import brought, and what was redacted in them."""
+
+    events: int
+    items: int
+    redactions: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Maintenance:
+    """Verify, rebuild, export, import, and how the parts are."""
+
+    store: Store
+    writing: Writing
+    input_rules: InputRules
+    recall: Recall
+    started: float = field(default_factory=time.monotonic)
+
+    @property
+    def store_name(self) -> str:
+        return self.store.name
+
+    def uptime_s(self) -> float:
+        """How long this process has had the engine open."""
+        return time.monotonic() - self.started
+
+    def health(self) -> dict[str, str]:
+        """How the parts are; asking starts to load the model."""
+        with self.store.reading(None) as rows:
+            waiting = rows.outbox_counts()
+        return {
+            "store": "healthy",
+            "embeddings": self.recall.state()[0],
+            **{state: str(waiting.get(("embed", state), 0)) for state in ("pending", "failed")},
+        }
+
+    def event_count(self, tenant: str) -> int:
+        """How many events the log of a tenant has."""
+        with self.store.reading(tenant) as rows:
+            return rows.last_seq(tenant)
+
+    def outbox_counts(self, tenant: str) -> dict[str, int]:
+        """How much derived work of a tenant is pending, processed and failed."""
+        counts = {"pending": 0, "processed": 0, "failed": 0}
+        with self.store.reading(tenant) as rows:
+            for (_, state), count in rows.outbox_counts(tenant).items():
+                counts[state] += count
+        return counts
+
+    def state(self) -> StoreState:
+        """What the store holds, over all tenants."""
+        with self.store.reading(None) as rows:
+            return StoreState(
+                events={tenant: rows.last_seq(tenant) for tenant in rows.tenants()},
+                outbox=rows.outbox_counts(),
+                vectors=rows.models(),
+                errors=rows.outbox_errors(),
+            )
 
     def verify(self, progress: Progress = lambda done, total: None) -> list[str]:
         """Every place where the rows differ from a replay of the log; empty when all is well."""
-        store = self.engine.store
-        with store.reading(None) as rows:
+        with self.store.reading(None) as rows:
             tenants = rows.tenants()
-        return [f"database file: {text}" for text in store.check()] + [
+        return [f"database file: {text}" for text in self.store.check()] + [
             f"{tenant}: {text}"
             for tenant in tenants
-            for text in differences(store, tenant, progress)
+            for text in differences(self.store, tenant, progress)
         ]
 
     def rebuild(self, progress: Progress = lambda done, total: None) -> int:
         """Make the read models anew from the log; returns how many events were replayed."""
         done = 0
-        with self.engine.store.reading(None) as before:
+        with self.store.reading(None) as before:
             tenants = before.tenants()
-        with self.engine.store.rebuilding() as writer_of:
+        with self.store.rebuilding() as writer_of:
             for tenant in tenants:
                 rows = writer_of(tenant)
                 for stream in rows.streams(tenant):
@@ -63,7 +129,7 @@ class Upkeep(NamedTuple):
 
     def export(self, tenant: str) -> Iterator[str]:
         """The tenant as JSON Lines: a header, then its log."""
-        with self.engine.store.reading(tenant) as rows:
+        with self.store.reading(tenant) as rows:
             head = {
                 "memolith": FORMAT,
                 "tenant": tenant,
@@ -79,7 +145,7 @@ class Upkeep(NamedTuple):
 
     def import_(
         self, caller: Caller, lines: Iterable[str], progress: Progress = lambda done, total: None
-    ) -> tuple[int, int, dict[str, int]]:
+    ) -> ImportReport:
         """Bring in an export, or plain lines with `content`, wholly or not at all; tells events, items, redactions."""
         # Read first: whoever waits for his input must not keep others from writing.
         records = [
@@ -99,22 +165,22 @@ class Upkeep(NamedTuple):
                     f"The export is torn: it announces {record['events']} events and holds {there}.",
                     field="events",
                 )
-        intake, items, versions = self.engine.intake(), 0, dict[str, int]()
+        intake, items, versions = self.input_rules.intake(), 0, dict[str, int]()
         events = [(number, record) for number, record in records if "memolith" not in record]
-        with self.engine.store.writing(caller.tenant) as rows:
+        with self.store.writing(caller.tenant) as rows:
             for count, (number, record) in enumerate(events, 1):
                 try:
                     if "event" in record:
                         items += _import_event(rows, record["event"], versions, intake)
                     else:
-                        self.engine.remember_in(rows, caller, _draft(record), intake)
+                        self.writing.remember_in(rows, caller, _draft(record), intake)
                         items += 1
                 except MemolithError as error:
                     error.message, error.value = f"Line {number}: {error.message}", number
                     error.args = (error.message,)
                     raise
                 progress(count, len(records))
-        return len(events), items, dict(intake.redactions)
+        return ImportReport(len(events), items, dict(intake.redactions))
 
 
 def _import_event(rows: Writer, raw: Json, versions: dict[str, int], intake: Intake) -> bool:

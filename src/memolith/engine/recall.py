@@ -7,14 +7,17 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from operator import mul
+from typing import NamedTuple
 
+from memolith.domain.blocks import text_of
 from memolith.domain.callers import Caller
 from memolith.domain.chunking import embedded
-from memolith.domain.items import Item
+from memolith.domain.items import Item, Similar
 from memolith.domain.passages import Passage, PassageRef, item_row_of, passage_ref
 from memolith.domain.queries import Filter, Found, Hit, Query
-from memolith.engine.history import then
+from memolith.engine.history import items_as_of
 from memolith.engine.matching import checked, item_matches, passage_matches
+from memolith.engine.statements import contradicts, same
 from memolith.engine.validation import plain, when
 from memolith.errors import DiskFull, EmbedderDown, InvalidInput, Unavailable
 from memolith.ports.ranker import Asked, Evidence, Lexicon, Ranked, Ranker
@@ -24,15 +27,32 @@ from memolith.ports.vectors import Meaning
 
 MODES = ("hybrid", "vector", "text")
 SIDE, NEAR = 1000, 100
+MAX_LIMIT = SIDE
 POOL, BESIDE = 40, 20
 STRONG = 0.79
 COMMON_SHARE, COMMON_LEAST = 0.02, 2000
 MODEL_WAIT_S, DRAIN_S = 5.0, 0.15
-MAX_QUERY, MOST_BYGONE = 10_000, 200
+MAX_QUERY_LENGTH = 10_000
+MOST_BYGONE = 200
 OFF = "Search by meaning is switched off"
 ROLES = frozenset(("user", "assistant", "system", "tool", "human", "ai", "developer"))
 Dense = tuple[Meaning, bytes]
 """A model with its vectors, and the query as one of them."""
+
+
+class Pair(NamedTuple):
+    """Two items, and how similar they are."""
+
+    first: Item
+    second: Item
+    similarity: float
+
+
+class Pairs(NamedTuple):
+    """Pairs of similar items, and what the caller should know."""
+
+    pairs: list[Pair]
+    warnings: list[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +63,10 @@ class Recall:
     lexicon: Lexicon
     ranker: Ranker
     meaning: Callable[[], Meaning | None]
-    drain: Callable[[str, float], object]
+    embed_waiting: Callable[[str, float], object]
+    """Makes vectors of what waits in a tenant, for at most so many seconds."""
 
-    def recall(self, caller: Caller, query: Query) -> Found:
+    def search(self, caller: Caller, query: Query) -> Found:
         query, warnings = check(query), list[str]()
         with self._reading(caller, query.mode, warnings) as (rows, meaning):
             search = Search(rows, caller, query, self.lexicon, self.ranker)
@@ -62,6 +83,36 @@ class Recall:
             hits = search.hits(ranked[query.offset : query.offset + query.limit])
         return Found(hits, len(ranked) + search.unread, tuple(warnings))
 
+    def similar(
+        self,
+        caller: Caller,
+        text: str,
+        threshold: float = 0.9,
+        chosen: Filter = Filter(),
+        limit: int = 10,
+    ) -> list[Similar]:
+        """Items that say nearly the same as the text, without those that contradict it."""
+        hits = self.search(
+            caller,
+            Query(
+                text[:4000],
+                chosen,
+                mode="vector",
+                limit=5 * limit,
+                threshold=threshold,
+                by_similarity=True,
+                per_item=True,
+                verbatim=True,
+            ),
+        ).hits
+        with self.store.reading(caller.tenant) as rows:
+            passages = rows.passages_of(caller.tenant, [hit.item.id for hit in hits])
+        return [
+            Similar(hit.item.id, hit.item.title, hit.score, same(text, other))
+            for hit in hits
+            if not contradicts(text, other := text_of(passages[hit.item.id]))
+        ][:limit]
+
     def pairs(
         self,
         caller: Caller,
@@ -69,14 +120,16 @@ class Recall:
         threshold: float,
         most: int,
         tell: Callable[[int, int], None],
-    ) -> tuple[list[tuple[Item, Item, float]], list[str]]:
-        """The most similar pairs of items by the meaning of how they begin, and what the caller should know."""
+    ) -> Pairs:
+        """The most similar pairs of items, by the meaning of how they begin."""
         warnings: list[str] = []
         with self._reading(caller, "hybrid", warnings) as (rows, meaning):
             begun = meaning.vectors.beginnings(rows, caller, checked(chosen)) if meaning else []
             near = self.ranker.pairs(begun, threshold, most, tell)
             found = rows.passages_at({ref for pair in near for ref in pair[:2]})
-        return [(found[one][0], found[two][0], score) for one, two, score in near], warnings
+        return Pairs(
+            [Pair(found[one][0], found[two][0], score) for one, two, score in near], warnings
+        )
 
     @contextmanager
     def _reading(
@@ -97,7 +150,7 @@ class Recall:
                     return
             # Whoever cannot write can still search.
             with suppress(DiskFull, Unavailable):
-                self.drain(caller.tenant, DRAIN_S)
+                self.embed_waiting(caller.tenant, DRAIN_S)
 
     def state(self) -> tuple[str, str]:
         """Whether search by meaning works (healthy, loading, down or off), and the model; asking starts to load it."""
@@ -323,7 +376,7 @@ class Search:
         stay = [one for one in ranked if one.passage.item not in changed]
         past = [
             (item, passages)
-            for item, passages in then(self._rows, self._caller, changed, at).values()
+            for item, passages in items_as_of(self._rows, self._caller, changed, at).values()
             if item_matches(item, self._query.filter)
         ]
         self._items |= {-1 - n: item for n, (item, _) in enumerate(past)}
@@ -384,7 +437,11 @@ def check(query: Query) -> Query:
             f"There is no mode {query.mode!r}; use one of {', '.join(MODES)}.",
         ),
         ("query", not query.text.strip(), "There is nothing to search for."),
-        ("query", len(query.text) > MAX_QUERY, f"A query has at most {MAX_QUERY:,} characters."),
+        (
+            "query",
+            len(query.text) > MAX_QUERY_LENGTH,
+            f"A query has at most {MAX_QUERY_LENGTH:,} characters.",
+        ),
         (
             "as_of",
             query.as_of is not None and query.filter.where,

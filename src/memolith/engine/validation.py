@@ -1,6 +1,5 @@
 """What comes in is checked and freed of secrets here, before anything is written."""
 
-import hashlib
 import json
 import re
 from collections import Counter
@@ -8,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import NamedTuple, Self, TypeVar, cast
+from typing import NamedTuple, TypeVar, cast
 
-from memolith.domain.attributes import Attributes, Json, exact
+from memolith.domain.attributes import Attributes, Json
 from memolith.domain.callers import Audience
 from memolith.domain.clock import DAY_S
 from memolith.domain.items import KINDS, Draft, Patch
@@ -45,21 +44,7 @@ class Intake:
 
     limits: Limits
     policy: str
-    key: str | None = None
-    request: str = ""
     redactions: Counter[str] = field(default_factory=Counter)
-
-    def sign(self, key: str | None, *request: object) -> Self:
-        """Note digests of a key and of what was asked for: enough to know them again, and nothing that they hold."""
-        if key is not None:
-            if not plain("idempotency_key", key).strip() or len(key) > 255:
-                raise InvalidInput(
-                    "An idempotency key has 1 to 255 characters.", field="idempotency_key"
-                )
-            self.key, self.request = (
-                hashlib.sha256(one.encode()).hexdigest() for one in (key, exact(request))
-            )
-        return self
 
     def draft(self, draft: Draft) -> Draft:
         one_of("kind", draft.kind, KINDS)
@@ -234,6 +219,18 @@ class Intake:
             )
         self.redactions.update(counts)
         return clean
+
+
+@dataclass(frozen=True)
+class InputRules:
+    """How large things may be, and what happens to secrets in them: redact, block or allow."""
+
+    limits: Limits = Limits()
+    secrets: str = "redact"
+
+    def intake(self) -> Intake:
+        """Checks for one write."""
+        return Intake(self.limits, self.secrets)
 
 
 def json_object(text: str | bytes | bytearray, what: str, field: str) -> dict[str, Json]:

@@ -3,17 +3,18 @@
 import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
-from typing import NamedTuple
 
 from memolith.domain.attributes import Attributes
 from memolith.domain.callers import Caller
 from memolith.domain.clock import DAY_S, shifted
 from memolith.domain.ids import new_id
-from memolith.engine.validation import Intake
-from memolith.engine.writing import Verbs, visible
+from memolith.engine.recording import Recorder
+from memolith.engine.validation import InputRules
+from memolith.engine.visibility import visible
 from memolith.errors import Conflict, NotFound, Unavailable
 from memolith.ports.cipher import Cipher
-from memolith.ports.store import Reader, Writer
+from memolith.ports.clock import Clock
+from memolith.ports.store import Reader, Store, Writer
 
 FOLDER = "vault/"
 
@@ -45,15 +46,19 @@ class Secret:
         return "\n".join((tenant, self.id, self.type, self.environment))
 
 
-class Vault(NamedTuple):
+@dataclass(frozen=True)
+class Vault:
     """Stores, rotates and revokes the keys of a caller; nobody but their owner and admins see them."""
 
-    engine: Verbs
+    database: Store
+    clock: Clock
+    recorder: Recorder
+    input_rules: InputRules
     cipher: Callable[[], Cipher]
 
     def all(self, caller: Caller) -> list[Secret]:
         """The keys that the caller sees, oldest first."""
-        with self.engine.store.reading(caller.tenant) as rows:
+        with self.database.reading(caller.tenant) as rows:
             return [
                 one
                 for one in _records(rows, caller.tenant)
@@ -70,36 +75,36 @@ class Vault(NamedTuple):
         return found
 
     def store(self, caller: Caller, draft: Secret, value: str) -> Secret:
-        intake = Intake(self.engine.limits, self.engine.secrets)
+        intake = self.input_rules.intake()
         secret = replace(
             draft,
             name=intake.title(draft.name),
             metadata=intake.attributes(draft.metadata),
             id=draft.id or new_id(),
             owner=caller.user,
-            created_at=self.engine.clock.now(),
+            created_at=self.clock.now(),
         )
-        with self.engine.store.writing(caller.tenant) as rows:
+        with self.database.writing(caller.tenant) as rows:
             if visible(rows, caller, draft.project_id).kind != "project":
                 raise NotFound("There is no such project.", field="project_id", id=draft.project_id)
             return self._put(rows, caller, secret, "stored", value)
 
     def rotate(self, caller: Caller, id: str) -> tuple[Secret, str]:
         """The key with a new random value, and that value."""
-        with self.engine.store.writing(caller.tenant) as rows:
-            secret = replace(self.get(caller, id, live=True), last_rotated=self.engine.clock.now())
+        with self.database.writing(caller.tenant) as rows:
+            secret = replace(self.get(caller, id, live=True), last_rotated=self.clock.now())
             value = self.cipher().fresh(secret.type)
             return self._put(rows, caller, secret, "rotated", value), value
 
     def revoke(self, caller: Caller, id: str) -> Secret:
         """The key, which from now on can be read about but not used."""
-        with self.engine.store.writing(caller.tenant) as rows:
+        with self.database.writing(caller.tenant) as rows:
             secret = self.get(caller, id)
             return (
                 secret
                 if secret.revoked_at
                 else self._put(
-                    rows, caller, replace(secret, revoked_at=self.engine.clock.now()), "revoked"
+                    rows, caller, replace(secret, revoked_at=self.clock.now()), "revoked"
                 )
             )
 
@@ -109,14 +114,19 @@ class Vault(NamedTuple):
         if not secret.sealed:
             raise NotFound("The value of this key was left out when it was brought here.", id=id)
         value = self.cipher().open(secret.sealed, secret.context(caller.tenant))
-        with self.engine.store.writing(caller.tenant) as rows:
-            self.engine.tell(rows, caller, f"key/{id}", "revealed", {})
+        with self.database.writing(caller.tenant) as rows:
+            self.recorder.tell(rows, caller, f"key/{id}", "revealed", {})
         return value
+
+    def count(self, tenant: str) -> int:
+        """How many keys a tenant has."""
+        with self.database.reading(tenant) as rows:
+            return len(rows.records(tenant, FOLDER))
 
     def rekey(self, cipher: Cipher) -> int:
         """Seal every value anew, all or none; returns how many."""
         old = self.cipher()
-        with self.engine.store.writing(None) as rows:
+        with self.database.writing(None) as rows:
             every = [(tenant, one) for tenant in rows.tenants() for one in _records(rows, tenant)]
             for tenant, one in every:
                 sealed = cipher.seal(old.open(one.sealed, one.context(tenant)), one.context(tenant))
@@ -127,8 +137,8 @@ class Vault(NamedTuple):
 
     def examine(self) -> tuple[int, list[str]]:
         """How many keys there are, and what is wrong with them."""
-        now, problems = self.engine.clock.now(), []
-        with self.engine.store.reading(None) as rows:
+        now, problems = self.clock.now(), []
+        with self.database.reading(None) as rows:
             every = [one for tenant in rows.tenants() for one in _records(rows, tenant)]
         if every and not all(self.cipher().fits(one.sealed) for one in every):
             problems.append("The master key is not the one that the vault was sealed with.")
@@ -154,7 +164,7 @@ class Vault(NamedTuple):
         kept = asdict(secret)
         rows.put_record(caller.tenant, FOLDER + secret.id, json.dumps(kept))
         told = {name: field for name, field in kept.items() if name not in ("sealed", "id")}
-        self.engine.tell(rows, caller, f"key/{secret.id}", type, told if type == "stored" else {})
+        self.recorder.tell(rows, caller, f"key/{secret.id}", type, told if type == "stored" else {})
         return secret
 
 

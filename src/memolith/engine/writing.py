@@ -1,70 +1,87 @@
-"""The verbs of memory: every one makes events, and every event is durable when the verb returns."""
+"""Writing: remember, change and forget. Each method records events, which are durable when it returns."""
 
-import time
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import NamedTuple, cast
 
 from memolith.domain.attributes import NO_ATTRIBUTES, Attributes, Json, exact
 from memolith.domain.blocks import block_data, join_blocks
-from memolith.domain.callers import Audience, Caller
+from memolith.domain.callers import Caller
 from memolith.domain.chunking import CHUNKER
-from memolith.domain.clock import iso, shifted
-from memolith.domain.events import Changes, Event
-from memolith.domain.fold import Replay, fold
+from memolith.domain.clock import shifted
 from memolith.domain.ids import new_id
 from memolith.domain.items import Draft, Item, Patch, Written
 from memolith.domain.links import Link
 from memolith.domain.passages import Block
-from memolith.engine.claims import appraise_again, completed, known, shaken
-from memolith.engine.validation import Intake, Limits, identifier, plain, word
+from memolith.domain.queries import Filter
+from memolith.engine.idempotency import Signature, first_outcome, outcome, sign
+from memolith.engine.recording import NewEvent, Recorder
+from memolith.engine.statements import near_copies
+from memolith.engine.validation import InputRules, Intake, identifier, plain, word
+from memolith.engine.visibility import is_gone, sees_both_ends, visible
 from memolith.errors import AlreadyExists, Conflict, Denied, InvalidInput, NotFound, VersionConflict
 from memolith.ports.clock import Clock
 from memolith.ports.store import Reader, Store, Writer
 
-# The kinds whose title is a name that may stand only once, and the attributes that go with it.
-UNIQUE = {
-    "concept": ("area", "topic"),
-    **dict.fromkeys(("project", "prompt", "template", "entity"), ()),
-}
+
+class Quota(NamedTuple):
+    """How many items that pass the filter a caller may have, and what they are told beyond that."""
+
+    limit: int
+    counted: Filter
+    message: str
 
 
-@dataclass(eq=False)
-class Verbs:
-    """Remembers, changes and forgets for a caller, within his scope."""
+class NewLink(NamedTuple):
+    """A link that a caller wants made; without an id it gets a new one."""
+
+    source: str
+    target: str
+    type: str
+    strength: float = 1.0
+    attributes: Attributes = NO_ATTRIBUTES
+    id: str | None = None
+
+
+def _nothing_to_remove(item: Item) -> None:
+    """Stands in where an item has nothing outside of the store."""
+
+
+def _nothing_to_drop() -> None:
+    """Stands in where nothing is derived from the store."""
+
+
+@dataclass(frozen=True, eq=False)
+class Writing:
+    """Remembers, changes and forgets what a caller may see."""
 
     store: Store
     clock: Clock
-    limits: Limits = Limits()
-    secrets: str = "redact"
-    after_erase: Callable[[], None] = lambda: None
-    before_erase: Callable[[Item], None] = lambda item: None
-
-    def intake(self) -> Intake:
-        return Intake(self.limits, self.secrets)
+    input_rules: InputRules
+    recorder: Recorder
+    before_erase: Callable[[Item], None] = _nothing_to_remove
+    """Removes what belongs to an item and lies outside of the store."""
+    after_erase: Callable[[], None] = _nothing_to_drop
+    """Drops what was derived from the store and may still hold what was erased."""
 
     def remember(
-        self,
-        caller: Caller,
-        draft: Draft,
-        key: str | None = None,
-        check: Callable[[Reader], None] = lambda rows: None,
+        self, caller: Caller, draft: Draft, key: str | None = None, quota: Quota | None = None
     ) -> Written:
-        """Keep something new if the check lets it; with a key, a repeated call returns the first outcome."""
-        intake = self.intake()
-        intake.sign(key, "remember", draft := intake.draft(draft))
+        """Keep something new, within the quota; a call repeated under its key returns the first outcome."""
+        intake = self.input_rules.intake()
+        draft = intake.draft(draft)
+        signature = sign(key, "remember", draft)
         with self.store.writing(caller.tenant) as rows:
-            written = self._repeated(rows, caller, intake)
+            written = first_outcome(rows, caller, signature)
             if written is None:
-                check(rows)
-                written = self._remember(rows, caller, draft, intake)
+                _check_quota(rows, caller, quota)
+                written = self._remember(rows, caller, draft, intake, signature)
         if len(draft.blocks) != 1:
             return written
-        with self.store.reading(caller.tenant) as before:
-            return written._replace(
-                similar=known(before, caller, draft.kind, draft.blocks[0].text, written.item.id)
-            )
+        with self.store.reading(caller.tenant) as rows:
+            text = draft.blocks[0].text
+            copies = near_copies(rows, caller, draft.kind, text, written.item.id)
+            return written._replace(similar=copies)
 
     def remember_in(self, rows: Writer, caller: Caller, draft: Draft, intake: Intake) -> Written:
         """Keep something new as part of a larger write."""
@@ -72,32 +89,15 @@ class Verbs:
 
     def learn(self, caller: Caller, drafts: Iterable[Draft]) -> None:
         """Remember all of these at once, unless the tenant has something already."""
-        with self.store.reading(caller.tenant) as before:
-            if before.last_seq(caller.tenant):
+        with self.store.reading(caller.tenant) as rows:
+            if rows.last_seq(caller.tenant):
                 return
+        intake = Intake(self.input_rules.limits, "allow")
         with self.store.writing(caller.tenant) as rows:
-            for draft in drafts if not rows.last_seq(caller.tenant) else ():
-                self.remember_in(rows, caller, draft, Intake(self.limits, "allow"))
-
-    def _remember(self, rows: Writer, caller: Caller, draft: Draft, intake: Intake) -> Written:
-        if draft.id and rows.events(caller.tenant, draft.id):
-            raise AlreadyExists("There is an item with this id already.", field="id", id=draft.id)
-        until: dict[str, Json] = (
-            {"expires_at": shifted(self.clock.now(), draft.ttl_s)} if draft.ttl_s else {}
-        )
-        data: dict[str, Json] = {
-            "kind": draft.kind,
-            "title": draft.title,
-            "status": draft.status,
-            "owner": caller.user,
-            "audience": draft.audience.value,
-            "project": draft.project or None,
-            "namespace": draft.namespace or None,
-            "tags": list(draft.tags),
-            "attributes": {**draft.attributes, **until},
-            **_text(draft.blocks),
-        }
-        return self._change(rows, caller, draft.id or new_id(), "remembered", data, intake)
+            if rows.last_seq(caller.tenant):
+                return
+            for draft in drafts:
+                self.remember_in(rows, caller, draft, intake)
 
     def revise(
         self,
@@ -107,10 +107,12 @@ class Verbs:
         expected: int | None = None,
         key: str | None = None,
     ) -> Written:
-        """Change what the patch names; with an expected version, refuse if somebody was faster."""
-        intake = self.intake().sign(key, "revise", id, patch, expected)
+        """Change what the patch names; with an expected version, refuse if somebody else was faster."""
+        intake = self.input_rules.intake()
+        signature = sign(key, "revise", id, patch, expected)
         with self.store.writing(caller.tenant) as rows:
-            if first := self._repeated(rows, caller, intake):
+            first = first_outcome(rows, caller, signature)
+            if first:
                 return first
             item = visible(rows, caller, id)
             if expected not in (None, item.version):
@@ -121,94 +123,109 @@ class Verbs:
                     id=id,
                     value=expected,
                 )
-            data = _difference(
-                item, join_blocks(rows.passages(caller.tenant, id)), intake.patch(patch, item.kind)
-            )
-            return (
-                self._change(rows, caller, item, "revised", data, intake)
-                if data
-                else Written(item, rows.last_seq(caller.tenant))
-            )
+            blocks = join_blocks(rows.passages(caller.tenant, id))
+            data = _difference(item, blocks, intake.patch(patch, item.kind))
+            if not data:
+                return Written(item, rows.last_seq(caller.tenant))
+            return self._change(rows, caller, item, "revised", data, intake, signature)
 
     def tag(
         self, caller: Caller, id: str, add: Sequence[str] = (), remove: Sequence[str] = ()
     ) -> Written:
-        intake = self.intake()
-        added, removed = intake.tags(add), {plain("tags", tag) for tag in remove}
-        if both := removed & set(added):
+        intake = self.input_rules.intake()
+        added = intake.tags(add)
+        removed = {plain("tags", tag) for tag in remove}
+        both = removed & set(added)
+        if both:
             raise InvalidInput(
                 f"{sorted(both)[0]!r} is both to be added and removed.", field="tags"
             )
         with self.store.writing(caller.tenant) as rows:
             item = visible(rows, caller, id)
             tags = intake.tags(tuple({*item.tags, *added} - removed))
-            return (
-                Written(item, rows.last_seq(caller.tenant))
-                if tags == item.tags
-                else self._change(rows, caller, item, "tagged", {"tags": list(tags)}, intake)
-            )
+            if tags == item.tags:
+                return Written(item, rows.last_seq(caller.tenant))
+            return self._change(rows, caller, item, "tagged", {"tags": list(tags)}, intake)
 
     def append(
         self, caller: Caller, id: str, blocks: Sequence[Block], key: str | None = None
     ) -> Written:
-        intake = self.intake()
-        intake.sign(key, "append", id, clean := intake.blocks(blocks))
-        if not any(block.text.strip() for block in clean):
+        """Add blocks to the end of an item."""
+        intake = self.input_rules.intake()
+        blocks = intake.blocks(blocks)
+        signature = sign(key, "append", id, blocks)
+        if not any(block.text.strip() for block in blocks):
             raise InvalidInput("There is nothing to append.", field="messages")
         with self.store.writing(caller.tenant) as rows:
-            if first := self._repeated(rows, caller, intake):
+            first = first_outcome(rows, caller, signature)
+            if first:
                 return first
             item = visible(rows, caller, id)
-            intake.total(clean, rows.text_sizes(caller.tenant, [id])[id].bytes)
-            return self._change(rows, caller, item, "appended", _text(clean), intake)
+            intake.total(blocks, rows.text_sizes(caller.tenant, [id])[id].bytes)
+            return self._change(rows, caller, item, "appended", _text(blocks), intake, signature)
 
     def forget(self, caller: Caller, id: str, key: str | None = None) -> Written:
-        """Take the item out of every read path; it can be restored."""
-        intake = self.intake().sign(key, "forget", id)
+        """Take the item out of every list and search; it can be restored."""
+        signature = sign(key, "forget", id)
         with self.store.writing(caller.tenant) as rows:
-            return self._repeated(rows, caller, intake) or self._change(
-                rows, caller, visible(rows, caller, id), "forgotten", {}, intake
-            )
+            first = first_outcome(rows, caller, signature)
+            if first:
+                return first
+            item = visible(rows, caller, id)
+            intake = self.input_rules.intake()
+            return self._change(rows, caller, item, "forgotten", {}, intake, signature)
 
     def forget_all(self, caller: Caller, ids: Sequence[str], kind: str) -> list[str]:
-        """Forget those of the items that are there and of the kind, all at once; returns which."""
+        """Forget those of the items that exist and are of the kind, all at once; returns their ids."""
+        intake = self.input_rules.intake()
+        forgotten = []
         with self.store.writing(caller.tenant) as rows:
-            return [
-                self._change(rows, caller, item, "forgotten", {}, self.intake()).item.id
-                for item in rows.items(caller.tenant, ids).values()
-                if item.kind == kind and item.admits(caller) and not gone(item)
-            ]
+            for item in rows.items(caller.tenant, ids).values():
+                if item.kind == kind and item.admits(caller) and not is_gone(item):
+                    self._change(rows, caller, item, "forgotten", {}, intake)
+                    forgotten.append(item.id)
+        return forgotten
 
     def restore(self, caller: Caller, id: str, key: str | None = None) -> Written:
-        intake = self.intake().sign(key, "restore", id)
+        """Bring back an item that was forgotten or has expired."""
+        signature = sign(key, "restore", id)
         with self.store.writing(caller.tenant) as rows:
-            if first := self._repeated(rows, caller, intake):
+            first = first_outcome(rows, caller, signature)
+            if first:
                 return first
             item = visible(rows, caller, id, forgotten=True)
-            if not gone(item):
+            if not is_gone(item):
                 raise Conflict("This item is not forgotten, so there is nothing to restore.", id=id)
-            ended: list[Json] = [name for name in ("expires_at",) if name in item.attributes]
-            return self._change(
-                rows, caller, item, "restored", {"dropped": ended} if ended else {}, intake
-            )
+            data: dict[str, Json] = {}
+            if "expires_at" in item.attributes:
+                data["dropped"] = ["expires_at"]
+            intake = self.input_rules.intake()
+            return self._change(rows, caller, item, "restored", data, intake, signature)
 
     def erase(self, caller: Caller, *ids: str) -> bool:
-        """Remove every byte of the items and their links for good; False if a reader still holds old pages."""
+        """Remove every byte of the items and their links for good.
+
+        Returns False if another reader still holds pages with the old content.
+        """
         with self.store.writing(caller.tenant) as rows:
             for id in ids:
-                item = visible(rows, caller, id, forgotten=True)
-                if item.owner != caller.user and not caller.admin:
-                    raise Denied("Only its owner or an admin can erase an item.", id=id)
-                for stream in rows.link_streams(caller.tenant, id):
-                    self.tell(
-                        rows, caller, stream, "erased", {}, rows.link_by_id(caller.tenant, stream)
-                    )
-                self._record(rows, rows.item(caller.tenant, id), id, "erased", {}, caller)
-                # Before it is final: what is erased but for its file could not be named any more.
-                self.before_erase(item)
+                self._erase(rows, caller, id)
         clean = self.store.shred()
         self.after_erase()
         return clean
+
+    def _erase(self, rows: Writer, caller: Caller, id: str) -> None:
+        item = visible(rows, caller, id, forgotten=True)
+        if item.owner != caller.user and not caller.admin:
+            raise Denied("Only its owner or an admin can erase an item.", id=id)
+        for stream in rows.link_streams(caller.tenant, id):
+            link = rows.link_by_id(caller.tenant, stream)
+            self.recorder.tell(rows, caller, stream, "erased", {}, link)
+        # Erasing links may have changed the item, whose certainty depends on them.
+        item_now = rows.item(caller.tenant, id)
+        self.recorder.record(rows, caller, NewEvent(id, "erased", {}, item_now))
+        # Inside the transaction: once the item is erased, nothing names its file any more.
+        self.before_erase(item)
 
     def link(
         self,
@@ -220,98 +237,87 @@ class Verbs:
         attributes: Attributes = NO_ATTRIBUTES,
         id: str | None = None,
         again: bool = False,
-        within: Writer | None = None,
     ) -> Link:
-        """Connect two items, also within a larger write; a second link of a type is refused, or replaces the first."""
-        word("type", type)
-        if (
-            isinstance(strength, bool)
-            or not isinstance(strength, int | float)
-            or not 0 <= strength <= 1
-        ):
+        """Connect two items; a second link of the same type is refused or, with `again`, replaces the first."""
+        link = NewLink(source, target, type, strength, attributes, id)
+        with self.store.writing(caller.tenant) as rows:
+            return self.link_in(rows, caller, link, again)
+
+    def link_in(self, rows: Writer, caller: Caller, link: NewLink, again: bool = False) -> Link:
+        """Connect two items as part of a larger write."""
+        link = self._checked_link(link)
+        for end in (link.source, link.target):
+            visible(rows, caller, end)
+        present = rows.link_between(caller.tenant, link.source, link.target, link.type)
+        if present and not again:
+            raise AlreadyExists("These two are linked this way already.", id=present.id)
+        if present and _same_link(present, link):
+            return present
+        if link.id is not None and rows.events(caller.tenant, identifier(link.id)):
+            raise AlreadyExists("There is something with this id already.", field="id", id=link.id)
+        data: dict[str, Json] = {
+            "source": link.source,
+            "target": link.target,
+            "type": link.type,
+            "strength": link.strength,
+            "attributes": dict(link.attributes),
+        }
+        if present:
+            new = NewEvent(present.id, "relinked", data, present)
+        else:
+            new = NewEvent(link.id or f"rel-{new_id()}", "linked", data)
+        recorded = self.recorder.record(rows, caller, new)
+        return cast(Link, recorded.changes.link)
+
+    def _checked_link(self, link: NewLink) -> NewLink:
+        word("type", link.type)
+        strength = link.strength
+        is_number = isinstance(strength, int | float) and not isinstance(strength, bool)
+        if not is_number or not 0 <= strength <= 1:
             raise InvalidInput(
                 "The strength must lie between 0 and 1.", field="strength", value=strength
             )
-        strength, attributes = float(strength), self.intake().attributes(attributes)
-        if source == target:
+        attributes = self.input_rules.intake().attributes(link.attributes)
+        if link.source == link.target:
             raise InvalidInput("An item cannot be linked to itself.", field="target")
-        with nullcontext(within) if within else self.store.writing(caller.tenant) as rows:
-            for end in (source, target):
-                visible(rows, caller, end)
-            present = rows.link_between(caller.tenant, source, target, type)
-            if present and not again:
-                raise AlreadyExists("These two are linked this way already.", id=present.id)
-            if present and exact((present.strength, present.attributes)) == exact(
-                (strength, attributes)
-            ):
-                return present
-            if id is not None and rows.events(caller.tenant, identifier(id)):
-                raise AlreadyExists("There is something with this id already.", field="id", id=id)
-            stream = present.id if present else id or f"rel-{new_id()}"
-            return cast(
-                Link,
-                self._record(
-                    rows,
-                    present,
-                    stream,
-                    "relinked" if present else "linked",
-                    {
-                        "source": source,
-                        "target": target,
-                        "type": type,
-                        "strength": strength,
-                        "attributes": dict(attributes),
-                    },
-                    caller,
-                )[1].link,
-            )
+        return link._replace(strength=float(strength), attributes=attributes)
 
     def unlink(self, caller: Caller, id: str) -> Link:
-        """Cut a link; it can come back by undo."""
+        """Cut a link; undo can bring it back."""
         with self.store.writing(caller.tenant) as rows:
             link = rows.link_by_id(caller.tenant, id)
-            if link is None or not sees_both(rows, caller, link):
+            if link is None or not sees_both_ends(rows, caller, link):
                 raise NotFound("There is no such link.", id=id)
-            self._record(rows, link, id, "unlinked", {}, caller)
+            self.recorder.record(rows, caller, NewEvent(id, "unlinked", {}, link))
         return link
 
-    def tell(
+    def _remember(
         self,
         rows: Writer,
         caller: Caller,
-        stream: str,
-        type: str,
-        data: dict[str, Json],
-        before: Item | Link | None = None,
-    ) -> Event:
-        """Log one more event of a stream whatever has become of it, or of a record that is no item."""
-        return self._record(
-            rows, before, stream, type, data, caller, version=len(rows.events(rows.tenant, stream))
-        )[0]
-
-    def _record(
-        self,
-        rows: Writer,
-        before: Item | Link | None,
-        stream: str,
-        type: str,
-        data: dict[str, Json],
-        caller: Caller,
-        key: str | None = None,
-        version: int | None = None,
-    ) -> tuple[Event, Changes]:
-        if version is None:
-            version = before.version if before else 0
-        now = self.clock.now()
-        event = completed(
-            rows, before, rows.next_event(stream, version + 1, type, data, caller.user, now, key)
-        )
-        changes = fold(before, event)
-        refuse_unsound(rows, changes)
-        moved = shaken(rows, before)
-        rows.append(event, changes)
-        appraise_again(rows, moved | shaken(rows, changes.item or changes.link), caller.user, now)
-        return event, changes
+        draft: Draft,
+        intake: Intake,
+        signature: Signature | None = None,
+    ) -> Written:
+        if draft.id and rows.events(caller.tenant, draft.id):
+            raise AlreadyExists("There is an item with this id already.", field="id", id=draft.id)
+        attributes = dict(draft.attributes)
+        if draft.ttl_s:
+            attributes["expires_at"] = shifted(self.clock.now(), draft.ttl_s)
+        data: dict[str, Json] = {
+            "kind": draft.kind,
+            "title": draft.title,
+            "status": draft.status,
+            "owner": caller.user,
+            "audience": draft.audience.value,
+            "project": draft.project or None,
+            "namespace": draft.namespace or None,
+            "tags": list(draft.tags),
+            "attributes": attributes,
+            **_text(draft.blocks),
+        }
+        id = draft.id or new_id()
+        return self._change(rows, caller, id, "remembered", data, intake, signature)
 
     def _change(
         self,
@@ -321,96 +327,37 @@ class Verbs:
         type: str,
         data: dict[str, Json],
         intake: Intake,
+        signature: Signature | None = None,
     ) -> Written:
         """Record an event of an item, or of a new one that gets this id."""
-        before, id = (None, item) if isinstance(item, str) else (item, item.id)
-        noted: dict[str, Json] = {"redactions": dict(intake.redactions), "request": intake.request}
-        data |= {name: value for name, value in noted.items() if value}
-        event, changes = self._record(rows, before, id, type, data, caller, intake.key)
-        return _written(event, changes.item)
-
-    def _repeated(self, rows: Reader, caller: Caller, intake: Intake) -> Written | None:
-        """The first outcome of a write that comes again under its key."""
-        event = rows.event_by_key(caller.tenant, caller.user, intake.key) if intake.key else None
-        if event is None:
-            return None
-        if event.data.get("request") != intake.request:
-            raise Conflict(
-                "This idempotency key was used for another write.", field="idempotency_key"
-            )
-        events = rows.events(caller.tenant, event.stream)
-        return _written(
-            event,
-            Replay.of(past for past in events if past.version <= event.version).row,
-            repeated=True,
+        if intake.redactions:
+            data["redactions"] = dict(intake.redactions)
+        if signature:
+            data["request"] = signature.request
+        new = NewEvent(
+            stream=item if isinstance(item, str) else item.id,
+            type=type,
+            data=data,
+            before=None if isinstance(item, str) else item,
+            key=signature.key if signature else None,
         )
+        recorded = self.recorder.record(rows, caller, new)
+        assert recorded.changes.item is not None
+        return outcome(recorded.event, recorded.changes.item)
 
 
-def _written(event: Event, row: Item | Link | None, repeated: bool = False) -> Written:
-    assert isinstance(row, Item)
-    return Written(
-        row,
-        event.seq,
-        cast("dict[str, int]", event.data.get("redactions") or {}),
-        repeated=repeated,
-    )
-
-
-def visible(rows: Reader, caller: Caller, id: str, forgotten: bool = False) -> Item:
-    """The item, or the same answer for one that is not there and one that is not the caller's."""
-    item = rows.item(caller.tenant, id)
-    if item is None or not item.admits(caller) or (gone(item) and not forgotten):
-        raise NotFound(f"There is no item {id[:100]!r}, or it was forgotten.", id=id)
-    return item
-
-
-def gone(item: Item) -> bool:
-    """Whether the item was forgotten, or has outlived its time."""
-    return item.forgotten or str(item.attributes.get("expires_at") or "~") <= iso(
-        time.time_ns() // 1000
-    )
-
-
-def sees_both(rows: Reader, caller: Caller, link: Link, forgotten: bool = True) -> bool:
-    """Whether the caller may see both ends of a link, forgotten or not."""
-    ends = rows.items(caller.tenant, (link.source, link.target)).values()
-    return len(ends) == 2 and all(
-        end.admits(caller) and (forgotten or not gone(end)) for end in ends
-    )
-
-
-def refuse_unsound(rows: Reader, changes: Changes) -> None:
-    """Refuse a change that leaves an item without title and text, for no project, or with another's name."""
-    item, before = changes.item, changes.before
-    if item is None:
+def _check_quota(rows: Reader, caller: Caller, quota: Quota | None) -> None:
+    """Refuse one item more than the quota allows."""
+    if quota is None or rows.last_seq(caller.tenant) < quota.limit:
+        # A tenant with fewer events than that cannot have so many items; counting them takes longer.
         return
-    if not item.title and (before is None or before.title or changes.passages):
-        passages = changes.passages or rows.passages(item.tenant, item.id)
-        if not any(passage.text.strip() for passage in passages):
-            raise InvalidInput("An item without text needs a title.", field="title")
-    if item.audience is Audience.PROJECT and not item.project:
-        raise InvalidInput("An item for a project needs to name the project.", field="project")
-    named = item.kind in UNIQUE and item.title and not item.forgotten
-    if named and (before is None or before.forgotten or _named(before) != _named(item)):
-        for other in rows.items_titled(item.tenant, item.kind, item.title):
-            if other.id != item.id and _named(other) == _named(item):
-                raise AlreadyExists(
-                    f"Another {item.kind} here is called {item.title!r}.",
-                    field="title",
-                    id=other.id,
-                )
+    if rows.list_items(caller, quota.counted, limit=1).total >= quota.limit:
+        raise Conflict(quota.message)
 
 
-def _named(item: Item) -> tuple[object, ...]:
-    among = {"user": item.owner, "project": item.project}.get(item.audience)
-    type = item.namespace if item.kind == "entity" else None
-    return (
-        item.title,
-        item.audience,
-        among,
-        type,
-        *(item.attributes.get(name) for name in UNIQUE[item.kind]),
-    )
+def _same_link(present: Link, link: NewLink) -> bool:
+    known = (present.strength, present.attributes)
+    return exact(known) == exact((link.strength, link.attributes))
 
 
 def _text(blocks: Sequence[Block]) -> dict[str, Json]:
@@ -419,34 +366,39 @@ def _text(blocks: Sequence[Block]) -> dict[str, Json]:
 
 def _difference(item: Item, blocks: list[Block], patch: Patch) -> dict[str, Json]:
     """The part of a patch that changes something, as the data of an event."""
-    texts = {
-        "title": (patch.title, item.title),
-        "status": (patch.status, item.status),
-        "audience": (patch.audience, item.audience),
-        "project": (patch.project, item.project or ""),
-        "namespace": (patch.namespace, item.namespace or ""),
-    }
-    data: dict[str, Json] = {
-        name: new or ("" if name == "title" else None)
-        for name, (new, old) in texts.items()
-        if new is not None and new != old
-    }
+    data: dict[str, Json] = {}
+    if patch.title is not None and patch.title != item.title:
+        data["title"] = patch.title
+    if patch.status is not None and patch.status != item.status:
+        data["status"] = patch.status or None
+    if patch.audience is not None and patch.audience != item.audience:
+        data["audience"] = patch.audience
+    if patch.project is not None and patch.project != (item.project or ""):
+        data["project"] = patch.project or None
+    if patch.namespace is not None and patch.namespace != (item.namespace or ""):
+        data["namespace"] = patch.namespace or None
     if patch.tags is not None and patch.tags != item.tags:
         data["tags"] = list(patch.tags)
-    if changed := {
+    changed = {
         name: value
         for name, value in (patch.attributes or {}).items()
         if name not in item.attributes or exact(item.attributes[name]) != exact(value)
-    }:
+    }
+    if changed:
         data["attributes"] = changed
-    if dropped := [name for name in patch.dropped if name in item.attributes]:
+    dropped = [name for name in patch.dropped if name in item.attributes]
+    if dropped:
         data["dropped"] = list(dropped)
-    if patch.blocks is not None:
-        # A block without a time of its own keeps the one it has.
-        timed = [
-            replace(new, at=new.at or old.at)
-            for new, old in zip(patch.blocks, blocks, strict=False)
-        ]
-        if len(patch.blocks) != len(blocks) or exact(timed) != exact(blocks):
-            data |= _text(patch.blocks)
+    if patch.blocks is not None and _text_differs(blocks, patch.blocks):
+        data |= _text(patch.blocks)
     return data
+
+
+def _text_differs(old_blocks: Sequence[Block], new_blocks: Sequence[Block]) -> bool:
+    if len(old_blocks) != len(new_blocks):
+        return True
+    # A new block without a time of its own keeps the time of the old one.
+    timed = [
+        replace(new, at=new.at or old.at) for new, old in zip(new_blocks, old_blocks, strict=True)
+    ]
+    return exact(timed) != exact(list(old_blocks))

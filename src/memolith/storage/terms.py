@@ -6,7 +6,7 @@ import re
 import threading
 import unicodedata
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from datetime import date
 from functools import lru_cache
 from typing import NamedTuple, cast
@@ -22,23 +22,7 @@ STOP_WORDS = frozenset(
     "did have has had i you he she it we they me him her us them my your his its our their this "
     "that what when where who whom which why how s t".split()
 )
-"""Words that a query is searched without."""
-
-SKETCHES = 4
-"""How many marks of a sketch are made from parts of a text; similar texts share one of them."""
-
-SKETCH_PHRASE_WORDS = 3
-"""Marks are made from phrases of so many words; single words are so common that half of all texts
-would share a mark."""
-
-SKETCH_SEED = 7919
-"""Multiplied with the number of a mark, so that each mark is made from another phrase."""
-
-CACHED_SKETCHES = 100
-CACHED_TOKENS = 50_000
-
-_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7af]+")
-_MONTHS = (
+MONTHS = (
     "january",
     "february",
     "march",
@@ -52,59 +36,18 @@ _MONTHS = (
     "november",
     "december",
 )
-_INDEXED_FIELDS = ("title", "tags", "owner", "audience", "project", "namespace")
+INDEXED_FIELDS = ("title", "tags", "owner", "audience", "project", "namespace")
 """What of an item the text index holds with each of its passages."""
 
-_local = threading.local()
+SKETCH_MARKS = 4
+"""How many marks of its phrases a text has."""
 
+SKETCH_PHRASE_WORDS = 3
+"""Marks are of phrases: single words are so common that half of all texts would share a mark."""
 
-def terms(text: str) -> list[str]:
-    """The index terms of a text in order."""
-    if not text:
-        return []
-    if not text.isascii():
-        # Letters and their accents as one character, as the tokenizer expects them.
-        text = _CJK.sub(_pairs, unicodedata.normalize("NFC", text))
-    tokenizer: Callable[..., list[str]] | None = getattr(_local, "tokenizer", None)
-    if tokenizer is None:
-        tokenizer = _local.tokenizer = _new_tokenizer()
-    return tokenizer(
-        text.encode(),
-        apsw.FTS5_TOKENIZE_DOCUMENT,
-        None,
-        include_offsets=False,
-        include_colocated=False,
-    )
+CJK_RUN = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7af]+")
 
-
-def _new_tokenizer() -> Callable[..., list[str]]:
-    """The stemmer of SQLite. One per thread: it belongs to a connection, which no two may share."""
-    _local.connection = apsw.Connection(":memory:")
-    stemmer = _local.connection.fts5_tokenizer("porter", ["unicode61", "remove_diacritics", "2"])
-    # Called without offsets and colocated tokens, it returns plain tokens.
-    return cast("Callable[..., list[str]]", stemmer)
-
-
-def query_terms(text: str) -> list[str]:
-    """The distinct terms of a query without stop words, unless it has no other words."""
-    words = re.findall(r"\w+", unicodedata.normalize("NFC", text).lower())
-    telling = [word for word in words if word not in STOP_WORDS]
-    return list(dict.fromkeys(terms(" ".join(telling or words))))
-
-
-def _pairs(match: re.Match[str]) -> str:
-    run = match.group()
-    pairs = [run[start : start + 2] for start in range(max(1, len(run) - 1))]
-    return " " + " ".join(pairs) + " "
-
-
-def extra(item: Item, passage: Passage) -> str:
-    """What is searched beside the text: title, speaker, and the day of a message in words."""
-    parts = [item.title, passage.speaker or ""]
-    if item.kind == "conversation":
-        day = date.fromisoformat(passage.at[:10])
-        parts.append(f"{day.day} {_MONTHS[day.month - 1]} {day.year}")
-    return " ".join(parts)
+_of_thread = threading.local()
 
 
 class IndexedText(NamedTuple):
@@ -123,8 +66,45 @@ class IndexedText(NamedTuple):
         return len(self.body.split()) + len(self.extra.split())
 
 
+def terms(text: str) -> list[str]:
+    """Return the index terms of a text, in order."""
+    if not text:
+        return []
+    if not text.isascii():
+        # The tokenizer expects a letter and its accent as one character.
+        text = CJK_RUN.sub(_pairs_of_run, unicodedata.normalize("NFC", text))
+    tokenizer = getattr(_of_thread, "tokenizer", None)
+    if tokenizer is None:
+        tokenizer = _new_tokenizer()
+    found = tokenizer(
+        text.encode(),
+        apsw.FTS5_TOKENIZE_DOCUMENT,
+        None,
+        include_offsets=False,
+        include_colocated=False,
+    )
+    # Without offsets and synonyms the terms are plain texts.
+    return cast("list[str]", found)
+
+
+def query_terms(text: str) -> list[str]:
+    """Return the distinct terms of a query, without stop words unless it has nothing else."""
+    words = re.findall(r"\w+", unicodedata.normalize("NFC", text).lower())
+    telling = [word for word in words if word not in STOP_WORDS]
+    return list(dict.fromkeys(terms(" ".join(telling or words))))
+
+
+def extra(item: Item, passage: Passage) -> str:
+    """Return what is searched beside the text: title, speaker, and a message's day in words."""
+    parts = [item.title, passage.speaker or ""]
+    if item.kind == "conversation":
+        day = date.fromisoformat(passage.at[:10])
+        parts.append(f"{day.day} {MONTHS[day.month - 1]} {day.year}")
+    return " ".join(parts)
+
+
 def indexed(number: int, item: Item, passage: Passage) -> IndexedText:
-    """What the text index of the tenant with this number has of a passage."""
+    """Return what the text index of the tenant with this number has of a passage."""
     return IndexedText(
         body=own(number, terms(passage.text)),
         extra=own(number, terms(extra(item, passage))),
@@ -134,69 +114,87 @@ def indexed(number: int, item: Item, passage: Passage) -> IndexedText:
 
 def changes_index(before: Item, item: Item) -> bool:
     """Whether a change of the item changes what the text index has of each of its passages."""
-    return any(getattr(before, field) != getattr(item, field) for field in _INDEXED_FIELDS)
+    return any(getattr(before, field) != getattr(item, field) for field in INDEXED_FIELDS)
 
 
-def _scope(item: Item) -> list[str]:
-    """The scope tokens of an item: who sees it, its kind, tags, project and namespace."""
-    circles = {
-        Audience.USER: f"u{item.owner}",
-        Audience.PROJECT: f"p{item.project}",
-        Audience.ORG: "o",
-    }
-    # The owner always sees the item; for the audience `user` that is the same token.
-    readers = dict.fromkeys((circles[item.audience], f"u{item.owner}"))
+def scope_tokens(name: str, values: Iterable[str | None]) -> list[str]:
+    """Return the scope tokens of the items that have one of the values."""
     return [
-        *scope_tokens("see", readers),
-        *scope_tokens("kind", [item.kind]),
-        *scope_tokens("tag", dict.fromkeys(item.tags)),
-        *scope_tokens("project", [item.project]),
-        *scope_tokens("namespace", [item.namespace]),
-    ]
-
-
-def scope_tokens(field: str, values: Iterable[str | None]) -> list[str]:
-    """The scope tokens of items that have one of these values."""
-    return [
-        field + hashlib.blake2b(value.encode(), digest_size=6).hexdigest()
+        name + hashlib.blake2b(value.encode(), digest_size=6).hexdigest()
         for value in values
         if value is not None
     ]
 
 
-@lru_cache(CACHED_SKETCHES)
-def sketch(text: str) -> tuple[int, ...]:
-    """Marks of a text. The first is that of the whole text, without case and white space.
+def own(number: int, words: Iterable[str]) -> str:
+    """Return words as tokens that belong to the tenant with this number alone."""
+    return " ".join([_tenant_token(number, word) for word in words])
 
-    The others are made from parts; similar texts are likely to share one of them.
+
+@lru_cache(100)
+def sketch(text: str) -> tuple[int, ...]:
+    """Return marks by which equal and similar texts are found.
+
+    The first is the same for texts that differ in case and white space only. Of the others, similar
+    texts share at least one.
     """
     plain = " ".join(text.casefold().split())
     digest = hashlib.blake2b(plain.encode(), digest_size=8).digest()
-    whole = int.from_bytes(digest, "big", signed=True)
+    marks = [int.from_bytes(digest, "big", signed=True)]
     words = terms(text)
     phrases = [
         " ".join(words[start : start + SKETCH_PHRASE_WORDS]).encode()
         for start in range(len(words) - SKETCH_PHRASE_WORDS + 1)
     ]
-    if not phrases:
-        return (whole,)
-    marks = [
-        number << 32 | min([zlib.crc32(phrase, number * SKETCH_SEED) for phrase in phrases])
-        for number in range(SKETCHES)
-    ]
-    return (whole, *marks)
+    if phrases:
+        for seed in range(SKETCH_MARKS):
+            smallest = min([zlib.crc32(phrase, seed * 7919) for phrase in phrases])
+            marks.append(seed << 32 | smallest)
+    return tuple(marks)
 
 
-def own(number: int, words: Iterable[str]) -> str:
-    """The words as tokens of the tenant with this number, between spaces."""
-    return " ".join([_token(number, word) for word in words])
+def _new_tokenizer() -> apsw.FTS5Tokenizer:
+    """A tokenizer for this thread: it belongs to a connection, which threads do not share."""
+    _of_thread.connection = apsw.Connection(":memory:")
+    _of_thread.tokenizer = _of_thread.connection.fts5_tokenizer(
+        "porter", ["unicode61", "remove_diacritics", "2"]
+    )
+    tokenizer: apsw.FTS5Tokenizer = _of_thread.tokenizer
+    return tokenizer
 
 
-@lru_cache(CACHED_TOKENS)
-def _token(number: int, word: str) -> str:
-    """A token that does not tell the word.
+def _pairs_of_run(match: re.Match[str]) -> str:
+    """The characters of a CJK run as overlapping pairs, because it has no spaces between words."""
+    run = match.group()
+    pairs = [run[start : start + 2] for start in range(max(1, len(run) - 1))]
+    return " " + " ".join(pairs) + " "
 
-    A few words share a token. Ranking looks at the text itself, so that does no harm.
+
+def _scope(item: Item) -> list[str]:
+    """The scope tokens of an item, by which a filter can narrow the search."""
+    seen_by = {
+        Audience.USER: f"u{item.owner}",
+        Audience.PROJECT: f"p{item.project}",
+        Audience.ORG: "o",
+    }[item.audience]
+    values_by_name: dict[str, Iterable[str | None]] = {
+        "see": (seen_by, f"u{item.owner}"),
+        "kind": (item.kind,),
+        "tag": item.tags,
+        "project": (item.project,),
+        "namespace": (item.namespace,),
+    }
+    tokens = []
+    for name, values in values_by_name.items():
+        tokens += scope_tokens(name, dict.fromkeys(values))
+    return tokens
+
+
+@lru_cache(50_000)
+def _tenant_token(number: int, word: str) -> str:
+    """A token that tells nothing of the word.
+
+    The few words that share a token are told apart when hits are scored.
     """
     digest = hashlib.blake2b(f"{number}:{word}".encode(), digest_size=5).digest()
     return base64.b32encode(digest).decode().lower()

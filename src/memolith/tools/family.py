@@ -59,11 +59,13 @@ class Tool:
 
 @dataclass(eq=False)
 class Family:
-    """The tools of one dialect, in the order in which they were written."""
+    """The tools of one dialect."""
 
     name: str
     dialect: Dialect = PLAIN
     _: KW_ONLY
+    order: tuple[str, ...] = ()
+    """The names of tools in the order in which clients see them. Others follow as written."""
     listed_over_mcp: bool = True
     apart: bool = False
     """Served at its own path only, because other families use the same tool names."""
@@ -75,7 +77,6 @@ class Family:
 
     def tool(
         self,
-        gives: Schema | None = None,
         *,
         name: str | None = None,
         read_only: bool = False,
@@ -97,7 +98,7 @@ class Family:
                 tool_name = decorated.name
                 description = decorated.description
             else:
-                signature = Signature(decorated, actual_effect, gives)
+                signature = Signature(decorated, actual_effect)
                 tool_name = name or decorated.__name__
                 description = decorated.__doc__ or ""
             self.tools.append(
@@ -116,6 +117,13 @@ class Family:
                     example=example,
                 )
             )
+            self.tools.sort(key=self._place)
             return decorated
 
         return add
+
+    def _place(self, tool: Tool) -> int:
+        """The place of a tool in the list; equal places keep the order of definition."""
+        if tool.name in self.order:
+            return self.order.index(tool.name)
+        return len(self.order)

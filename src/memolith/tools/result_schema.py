@@ -83,7 +83,12 @@ def result_schema(result: Any) -> Schema:
 def _typed_dict(result: Any) -> Schema:
     hints = get_type_hints(result, include_extras=True)
     properties = {name: result_schema(hint) for name, hint in hints.items()}
-    required = [name for name in hints if name in result.__required_keys__]
+    # Under `from __future__ import annotations`, `__required_keys__` misses `NotRequired`.
+    required = [
+        name
+        for name, hint in hints.items()
+        if name in result.__required_keys__ and get_origin(hint) is not NotRequired
+    ]
     return object_schema(properties, required)
 
 
@@ -112,3 +117,8 @@ def _union(members: tuple[Any, ...]) -> Schema:
     if nullable:
         choices.append(NULL)
     return {"anyOf": choices}
+
+
+def names_of(literal: Any) -> Published:
+    """Publishes the names of a `Literal` without their type, as some documents have it."""
+    return Published({"enum": list(get_args(literal))})

@@ -33,7 +33,6 @@ class Signature:
 
     function: Function
     effect: Effect = "reads"
-    declared: Schema | None = None
 
     @cached_property
     def model(self) -> type[BaseModel]:
@@ -58,8 +57,6 @@ class Signature:
     @cached_property
     def output_schema(self) -> Schema:
         """The JSON schema of the result, from the return annotation."""
-        if self.declared is not None:
-            return self.declared
         hints = get_type_hints(self.function, include_extras=True)
         return result_schema(hints["return"])
 
@@ -136,12 +133,12 @@ class Actions:
     actions: dict[str, Signature] = field(default_factory=dict)
 
     def action(
-        self, name: str, gives: Schema | None = None, *, effect: Effect
+        self, name: str, *, effect: Effect
     ) -> Callable[[DecoratedFunction], DecoratedFunction]:
         """Add a function as one of the actions."""
 
         def add(function: DecoratedFunction) -> DecoratedFunction:
-            self.actions[name] = Signature(function, effect, gives)
+            self.actions[name] = Signature(function, effect)
             return function
 
         return add

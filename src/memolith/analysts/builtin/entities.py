@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from memolith.analysts.builtin.mentions import Familiar, find_mentions
 from memolith.analysts.builtin.relations import find_relations
-from memolith.engine.graph import sentences
+from memolith.engine.statements import sentences
 from memolith.ports.analyst import EntityReport, FoundEntity, FoundRelation
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from itertools import pairwise
 
 from memolith.analysts.builtin.word_lists import plain_words
-from memolith.engine.graph import sentences
+from memolith.engine.statements import sentences
 
 WORD = re.compile(r"[^\W\d_][\w+#-]*[\w+#]")
 MIN_WORD_CHARS = 3

@@ -4,12 +4,12 @@ import re
 from collections.abc import Sequence
 
 from memolith.analysts.builtin.phrases import phrases_of_all, weight_of, whole_sentences
-from memolith.engine.claims import NEAR, overlap
+from memolith.engine.statements import NEAR_COPY, overlap
 
 SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 MIN_LISTED_SENTENCES = 2
 MAX_SUMMARY_SENTENCES = 3
-SAME_SENTENCE = NEAR / 2
+SAME_SENTENCE = NEAR_COPY / 2
 """Two sentences with this overlap say the same."""
 
 

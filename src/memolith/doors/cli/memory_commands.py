@@ -30,7 +30,8 @@ from memolith.doors.cli.parser import (
     tell,
 )
 from memolith.doors.install import clients as install
-from memolith.engine.graph import FORMATS, draw
+from memolith.engine.graph.drawing import FORMATS, draw
+from memolith.engine.graph.walking import Traversal
 from memolith.engine.validation import json_object
 from memolith.errors import DiskFull, InvalidInput, MemolithError, NotFound, Unavailable
 from memolith.settings import load
@@ -211,7 +212,7 @@ def similar(app: App, options: Options) -> object:
             "exact": same.exact,
             "title": same.title,
         }
-        for same in app.engine.similar(ME, typed(options.text, "string"), options.threshold)
+        for same in app.engine.recall.similar(ME, typed(options.text, "string"), options.threshold)
     ]
 
 
@@ -237,8 +238,8 @@ def list_(app: App, options: Options) -> object:
         until=options.until,
         forgotten=options.forgotten,
     )
-    page = app.engine.listing(ME, chosen, limit=options.limit, offset=options.offset)
-    whole = app.engine.read_many(ME, [item.id for item in page.items], forgotten=True)
+    page = app.engine.reading.list_items(ME, chosen, limit=options.limit, offset=options.offset)
+    whole = app.engine.reading.read_many(ME, [item.id for item in page.items], forgotten=True)
     return {
         "items": [
             {
@@ -258,10 +259,10 @@ def list_(app: App, options: Options) -> object:
 def show(app: App, options: Options) -> object:
     """Show an item."""
     if options.as_of:
-        item, blocks = app.engine.past.as_of(ME, options.id, options.as_of)
+        item, blocks = app.engine.history.as_of(ME, options.id, options.as_of)
     else:
-        item, blocks = app.engine.read(ME, options.id, forgotten=True)
-        app.engine.note_read(ME, item.id)
+        item, blocks = app.engine.reading.read(ME, options.id, forgotten=True)
+        app.engine.reading.note_access(ME, item.id)
     return {
         "id": item.id,
         "kind": item.kind,
@@ -289,9 +290,9 @@ def show(app: App, options: Options) -> object:
 )
 def graph(app: App, options: Options) -> object:
     """Draw what is linked to a concept or any other item."""
-    with app.store.reading(ME.tenant) as rows:
-        named = rows.items_titled(ME.tenant, "concept", options.id)
-    picture = draw(
-        app.engine.explore(ME, named[0].id if named else options.id, options.depth), options.format
+    concept = app.engine.concepts.named(ME, options.id)
+    around = app.engine.graph.explore(
+        ME, concept.id if concept else options.id, Traversal(options.depth)
     )
+    picture = draw(around, options.format)
     return {"format": options.format, "content": picture} if options.json else picture.rstrip()

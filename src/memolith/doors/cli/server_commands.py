@@ -13,16 +13,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import TextIO, cast
 
-from memolith import __version__
-from memolith.bootstrap import (
-    App,
-    at_address,
-    copy_everything,
-    library_version,
-    restore_backup,
-    tenants,
-    wait_for,
-)
+from memolith import __version__, store_copy
+from memolith.bootstrap import App, library_version, open_store_at, restore_backup, wait_for
 from memolith.domain.callers import Caller
 from memolith.doors.cli.parser import (
     REPO,
@@ -40,7 +32,7 @@ from memolith.doors.cli.parser import (
 from memolith.doors.mcp import stdio_front
 from memolith.doors.mcp.frames import VERSION_KEY, parse_frame
 from memolith.doors.mcp.start_cache import StartCache
-from memolith.engine.conversations import NOTHING, Report, take
+from memolith.engine.chat_import import NOTHING, Report
 from memolith.engine.validation import when
 from memolith.errors import EmbedderDown, InvalidInput, NotFound, TooLarge, translated
 from memolith.paths import cache_folder
@@ -58,7 +50,7 @@ READ_ONLY = option("--read-only", action="store_true", help="hide and refuse eve
 @into(COMMANDS)
 def verify(app: App, options: Options) -> object:
     """Prove that tables and indexes equal a replay of the log."""
-    problems = app.engine.upkeep.verify(progress("verifying"))
+    problems = app.engine.maintenance.verify(progress("verifying"))
     if problems:
         note("The read models differ from the log; `memolith rebuild` makes them anew.")
     return {"equal": not problems, "problems": problems}
@@ -67,15 +59,15 @@ def verify(app: App, options: Options) -> object:
 @into(COMMANDS)
 def rebuild(app: App, options: Options) -> object:
     """Make tables and indexes anew from the log."""
-    count = app.engine.upkeep.rebuild(progress("rebuilding"))
-    app.stage.drop(app.embedder)
+    count = app.engine.maintenance.rebuild(progress("rebuilding"))
+    app.embeddings.drop_index()
     return {"events": count}
 
 
 @into(COMMANDS)
 def upkeep(app: App, options: Options) -> object:
     """Embed what waits, write a new snapshot, flush and tidy."""
-    return app.do_upkeep(progress("embedding"))
+    return app.upkeep.run(progress("embedding"))
 
 
 @into(COMMANDS, FILE)
@@ -85,9 +77,7 @@ def backup(app: App, options: Options) -> object:
         raise InvalidInput(f"{options.file} exists already; choose another name.", field="file")
     if not options.file.parent.is_dir():
         raise InvalidInput(f"There is no folder {options.file.parent}.", field="file")
-    app.store.backup(options.file, progress("copying"))
-    if app.files.is_dir():
-        shutil.copytree(app.files, f"{options.file}.files", ignore=shutil.ignore_patterns(".*"))
+    store_copy.backup(app.store, app.files, options.file, progress("copying"))
     return {"file": str(options.file), "bytes": options.file.stat().st_size}
 
 
@@ -105,10 +95,8 @@ def restore_backup_(app: App, options: Options) -> object:
 def doctor(app: App, options: Options) -> object:
     """Versions, sizes, pending work, and what is wrong with how to mend it."""
     chosen = app.settings
-    with app.store.reading(None) as rows:
-        events = {tenant: rows.last_seq(tenant) for tenant in rows.tenants()}
-        pending = {" ".join(work): count for work, count in rows.outbox_counts().items()}
-        vectors, failed = rows.models(), rows.outbox_errors()
+    events, outbox, vectors, failed = app.engine.maintenance.state()
+    pending = {" ".join(work): count for work, count in outbox.items()}
     keys, found = app.engine.vault.examine()
     place = {
         "": "a file of the data folder, the weaker choice; MEMOLITH_VAULT_KEY or the keyring are better",
@@ -178,7 +166,7 @@ def export(app: App, options: Options) -> object:
     """Write a tenant as JSON Lines."""
     advance = progress("exporting")
     with _opened(options.file, "w") as file:
-        for count, line in enumerate(app.engine.upkeep.export(options.tenant)):
+        for count, line in enumerate(app.engine.maintenance.export(options.tenant)):
             file.write(line + "\n")
             advance(count, 0)
     note(
@@ -194,7 +182,9 @@ def import_(app: App, options: Options) -> object:
         UnicodeDecodeError, InvalidInput, f"{options.file} is not UTF-8 text.", "file"
     )
     with wrong, _opened(options.file, "r") as file:
-        made = app.engine.upkeep.import_(Caller(tenant=options.tenant), file, progress("importing"))
+        made = app.engine.maintenance.import_(
+            Caller(tenant=options.tenant), file, progress("importing")
+        )
     return dict(zip(("events", "items", "redactions"), made, strict=True))
 
 
@@ -211,8 +201,7 @@ def import_chats(app: App, options: Options) -> object:
     report = Report(NOTHING)
     for path in options.files:
         with path.open(encoding="utf-8", errors="replace") as file:
-            take(
-                app.engine,
+            app.engine.chat_import.import_chats(
                 Caller(options.tenant),
                 file,
                 path.name,
@@ -243,7 +232,7 @@ def ingest(app: App, options: Options) -> object:
             try:
                 if seen.get(path) != (changed := path.stat().st_mtime):
                     seen[path] = changed
-                    new = app.engine.documents.take(Caller(options.tenant), path, path.name)[1]
+                    new = app.engine.documents.ingest(Caller(options.tenant), path, path.name)[1]
                     report["taken" if new else "known"] += 1
             except (InvalidInput, TooLarge, OSError) as error:
                 refused[path] = str(error)
@@ -279,7 +268,7 @@ def _opened(name: str, mode: str) -> TextIO:
 def serve(app: App, options: Options) -> None:
     """Serve MCP and REST over HTTP."""
     # The server's parts cost half a second to import, and no other command needs them.
-    from memolith.doors.http.auth import LOCAL_KEY, local_key
+    from memolith.doors.http.auth.keys import LOCAL_KEY_FILE, local_key
     from memolith.doors.http.server import listen, run
 
     wait_for(app)
@@ -289,7 +278,7 @@ def serve(app: App, options: Options) -> None:
     url = f"http://{'[' + host + ']' if ':' in host else host}:{port}"
     app.address = app.address or url
     told = (
-        json.dumps({"url": url, "key_file": str(app.settings.data / LOCAL_KEY)})
+        json.dumps({"url": url, "key_file": str(app.settings.data / LOCAL_KEY_FILE)})
         if options.json
         else f"""\
 memolith serves {app.settings.data}
@@ -453,20 +442,19 @@ def tools(app: App, options: Options) -> object:
 )
 def keys(app: App, options: Options) -> object:
     """Make, list and revoke the keys of HTTP clients."""
-    # The access layer brings the HTTP parts with it.
-    from memolith.doors.http.auth import make_key
+    # Only this command makes keys.
+    from memolith.doors.http.auth.keys import NewKey, make_key
 
     if options.action == "create":
         expires = when("expires", options.expires) if options.expires else None
-        secret, record = make_key(
-            app.keys,
-            app.clock.now(),
+        wanted = NewKey(
             options.name or "key",
             options.user,
             options.tenant,
-            options.scopes or ["read", "write"],
+            tuple(options.scopes or ("read", "write")),
             expires,
         )
+        secret, record = make_key(app.keys, app.clock.now(), wanted)
         note("The key is shown once; only its hash is kept.")
         return (
             {"id": record.id, "key": secret, "scopes": list(record.scopes)}
@@ -525,7 +513,7 @@ def tenant(app: App, options: Options) -> object:
     if options.action == "list":
         return [
             {"tenant": name, "events": count, "elsewhere": away}
-            for name, count, away in tenants(app.store)
+            for name, count, away in store_copy.tenants(app.store)
         ]
     url = options.to if options.action == "move" else options.source
     if not options.name or not url:
@@ -533,10 +521,12 @@ def tenant(app: App, options: Options) -> object:
             "Say which tenant, and which database with `--to` or `--from`.", field="name"
         )
     if options.action == "move":
-        count = app.move(options.name, url, progress("moving"))
+        count = store_copy.move_tenant(
+            app.store, options.name, url, app.embeddings.embed_in, progress("moving")
+        )
         note("Its old rows stay until `memolith tenant purge`.")
         return {"moved": options.name, "events": count}
-    app.shards.purge(options.name, url)
+    store_copy.purge_tenant(app.store, options.name, url)
     return {"purged": options.name}
 
 
@@ -546,7 +536,9 @@ def tenant(app: App, options: Options) -> object:
 def copy(app: App, options: Options) -> object:
     """Copy everything from one store to another and compare them; repeat it to go on where it stopped."""
     with (
-        closing(at_address(options.source, app.settings)) as source,
-        closing(at_address(options.target, app.settings)) as target,
+        closing(open_store_at(options.source, app.settings)) as source,
+        closing(open_store_at(options.target, app.settings)) as target,
     ):
-        return copy_everything(source, target, lambda name: progress(f"copying {name[:30]}"))
+        return store_copy.copy_everything(
+            source, target, lambda name: progress(f"copying {name[:30]}")
+        )

@@ -1,4 +1,4 @@
-"""The embedder inside the package: all-MiniLM-L6-v2 with 8-bit weights, one CPU thread, no network."""
+"""The embedder in the package: all-MiniLM-L6-v2 with 8-bit weights, on the CPU, without network."""
 
 from __future__ import annotations
 
@@ -7,59 +7,77 @@ import os
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from itertools import chain
 from pathlib import Path
 
 from memolith.errors import EmbedderDown, translated
 from memolith.retrieval.embedding.wordpiece import UNKNOWN, WordPiece, share
 
 MODEL_FOLDER = Path(__file__).parent / "model"
-MODEL_FILE, MODEL_DIGEST = (
-    "model_nb8.onnx",
-    "55ccc9ed1cb6eb7ab5c465f10761bab5eab3c1a7862b1f2c6a616c814d8e60bd",
-)
-VOCAB_FILE, VOCAB_DIGEST = (
-    "vocab.txt",
-    "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3",
-)
-MAX_TOKENS, MAX_UNKNOWN = 256, 0.3
-# Arabic, Cyrillic or Korean become lone letters rather than [UNK]; a foreign name in an English text may stay.
-MAX_FOREIGN = 0.7
+MODEL_FILE = "model_nb8.onnx"
+MODEL_DIGEST = "55ccc9ed1cb6eb7ab5c465f10761bab5eab3c1a7862b1f2c6a616c814d8e60bd"
+VOCAB_FILE = "vocab.txt"
+VOCAB_DIGEST = "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3"
+
+MAX_TOKENS = 256
+"""The model reads this much of a text."""
+
+MAX_UNKNOWN_SHARE = 0.3
+"""A text with more unknown tokens gets no vector."""
+
+MAX_FOREIGN_SHARE = 0.7
+"""A text with more letters of other scripts gets no vector.
+
+Arabic, Cyrillic or Korean become single letters, not unknown tokens. A foreign name in an English
+text is no obstacle.
+"""
+
 BATCH_ROWS = 32
-# Larger batches are no faster, for the kernel of the 8-bit weights is bound by arithmetic, but 2048 cost 80 MB more.
 BATCH_TOKENS = 256
+"""Larger batches are no faster: the 8-bit weights are limited by arithmetic. 2048 tokens cost 80 MB
+more."""
+
+MAX_PADDING_TOKENS = 2
+"""Texts that differ by more tokens do not share a run: a padding token costs as much as any other,
+and a run as much as a few tokens."""
+
 BULK_THREADS = 2
-# Below this a second thread saves less than it costs.
-BULK_BATCHES = 4
-# A pad costs as much as a token and a run as much as a few, so rows that differ by more do not share a run.
-BATCH_PADDING = 2
-RECENT_TEXTS, LOG_ERRORS, ENDING = (
-    512,
-    3,
-    "Nothing can be embedded while the program ends ({error}).",
-)
+MIN_BULK_BATCHES = 4
+"""With fewer batches a second thread saves less than it costs."""
+
+RECENT_TEXTS = 512
+"""The vectors of this many texts are remembered."""
+
+ORT_LOG_ERRORS = 3
+"""The severity from which onnxruntime writes to the log: errors only."""
+
+PROGRAM_ENDS = "Nothing can be embedded while the program ends ({error})."
 
 
 class MiniLM:
-    """Vectors of English text from the model in the package, loaded on first need."""
+    """Makes vectors of English text with the model in the package, loaded on first need."""
 
-    id, dimension = "all-MiniLM-L6-v2/nb8", 384
+    id = "all-MiniLM-L6-v2/nb8"
+    dimension = 384
 
     def __init__(self, folder: Path | None = None) -> None:
-        self._folder, self._lock = folder or MODEL_FOLDER, threading.Lock()
+        self._folder = folder or MODEL_FOLDER
+        self._lock = threading.Lock()
         self._loader = ThreadPoolExecutor(1, "load-model")
-        self._loading: Future[Model] | None = None
+        self._loading: Future[OnnxModel] | None = None
         self._recent: dict[bytes, bytes | None] = {}
-        """The results of the texts seen last, by the hash of the text; the latest stand at the end."""
+        """The vectors of the latest texts by the hash of the text, the latest at the end."""
 
     @property
     def ready(self) -> bool:
-        return (
-            self._loading is not None and self._loading.done() and self._loading.exception() is None
-        )
+        """Whether the model is loaded."""
+        loading = self._loading
+        return loading is not None and loading.done() and loading.exception() is None
 
     def wait(self, timeout_s: float) -> bool:
-        """Load if need be and say whether the model is ready in that time; `embed` then raises why it is not."""
+        """Load the model if need be, and return whether it is ready in that time.
+
+        If it is not, `embed` raises the reason.
+        """
         try:
             self._load().result(timeout_s)
         except (EmbedderDown, TimeoutError):
@@ -67,137 +85,159 @@ class MiniLM:
         return True
 
     def embed(self, texts: Sequence[str]) -> list[bytes | None]:
-        """A unit vector per text as little-endian float32, None where the model understands too little."""
+        """Return a unit vector for each text as little-endian float32.
+
+        None stands for a text of which the model understands too little.
+        """
         keys = [hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest() for text in texts]
+        vectors = self._recall(keys)
+        missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in vectors}
+        if missing:
+            model = self._load().result()
+            made = dict(zip(missing, model.embed(list(missing.values())), strict=True))
+            self._remember(made)
+            vectors.update(made)
+        return [vectors[key] for key in keys]
+
+    def _recall(self, keys: Sequence[bytes]) -> dict[bytes, bytes | None]:
+        """The vectors that are remembered; they become the latest ones."""
         with self._lock:
-            known = {
+            vectors = {
                 key: self._recent.pop(key) for key in dict.fromkeys(keys) if key in self._recent
             }
-            self._recent |= known
-        missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
-        if missing:
-            made = dict(
-                zip(missing, self._load().result().embed(list(missing.values())), strict=True)
-            )
-            known |= made
-            with self._lock:
-                self._recent |= made
-                for oldest in list(self._recent)[:-RECENT_TEXTS]:
-                    del self._recent[oldest]
-        return [known[key] for key in keys]
+            self._recent.update(vectors)
+        return vectors
 
-    def _load(self) -> Future[Model]:
-        """The model on its way, from a thread of its own; after a failure anew, for its cause may be repaired."""
+    def _remember(self, vectors: Mapping[bytes, bytes | None]) -> None:
+        with self._lock:
+            self._recent.update(vectors)
+            for oldest in list(self._recent)[:-RECENT_TEXTS]:
+                del self._recent[oldest]
+
+    def _load(self) -> Future[OnnxModel]:
+        """Start loading the model in a thread of its own.
+
+        After a failure it is tried again, because somebody may have repaired the cause.
+        """
         with self._lock:
             if self._loading is None or (self._loading.done() and not self.ready):
-                with translated(RuntimeError, EmbedderDown, ENDING):
-                    self._loading = self._loader.submit(Model, self._folder)
+                with translated(RuntimeError, EmbedderDown, PROGRAM_ENDS):
+                    self._loading = self._loader.submit(OnnxModel, self._folder)
             return self._loading
 
 
-class Model:
-    """The tokenizer and the network of a folder, its files checked first; ready for use by any thread."""
+class OnnxModel:
+    """The tokenizer and the network of a folder, whose files are checked first.
+
+    Any number of threads may use it.
+    """
 
     def __init__(self, folder: Path) -> None:
-        verify(path := folder / MODEL_FILE, MODEL_DIGEST)
+        path = folder / MODEL_FILE
+        verify(path, MODEL_DIGEST)
         verify(folder / VOCAB_FILE, VOCAB_DIGEST)
         self._tokenizer = WordPiece(folder / VOCAB_FILE)
-        # From 1.29 on, onnxruntime reports home and writes into the home folder unless told not to.
+        # From 1.29 on, onnxruntime reports home and writes into the home folder if this is not set.
         os.environ["ORT_DISABLE_TELEMETRY"] = "1"
-        missing = "The embedding model needs numpy and onnxruntime; reinstall memolith ({error})."
-        with translated(ImportError, EmbedderDown, missing):
-            # Here and not above: these cost 0.15 s and 35 MB, which a program that embeds nothing must not pay.
+        not_installed = (
+            "The embedding model needs numpy and onnxruntime; reinstall memolith ({error})."
+        )
+        with translated(ImportError, EmbedderDown, not_installed):
+            # They cost 0.15 s and 35 MB, which a program that embeds nothing must not pay.
             import numpy
             import onnxruntime
-        # The errors of onnxruntime have no root of their own.
-        kinds = vars(onnxruntime.capi.onnxruntime_pybind11_state).values()
-        self._errors = tuple(
-            kind for kind in kinds if isinstance(kind, type) and issubclass(kind, Exception)
-        )
         self._array = numpy.array
-        # A query need not wait for the batches of documents, while many threads together cannot fill the memory.
-        self._slots = threading.BoundedSemaphore(BULK_THREADS + 1)
-        unfit = f"onnxruntime {onnxruntime.__version__} cannot load {path}; update it ({{error}})."
-        with translated(self._errors, EmbedderDown, unfit):
+        # The errors of onnxruntime have no common base class.
+        error_types = vars(onnxruntime.capi.onnxruntime_pybind11_state).values()
+        self._errors = tuple(
+            kind for kind in error_types if isinstance(kind, type) and issubclass(kind, Exception)
+        )
+        # One more than the threads of a bulk, so that a query does not wait for it; and not more
+        # than that, so that many threads together do not fill the memory.
+        self._free_runs = threading.BoundedSemaphore(BULK_THREADS + 1)
+        too_old = (
+            f"onnxruntime {onnxruntime.__version__} cannot load {path}; update it ({{error}})."
+        )
+        with translated(self._errors, EmbedderDown, too_old):
             options = onnxruntime.SessionOptions()
-            options.intra_op_num_threads = options.inter_op_num_threads = 1
-            options.log_severity_level = LOG_ERRORS
-            # A plan kept for every shape seen costs memory and saves no time; the arena, however, saves both.
+            options.intra_op_num_threads = 1
+            options.inter_op_num_threads = 1
+            options.log_severity_level = ORT_LOG_ERRORS
+            # A memory plan for every shape costs memory and saves no time. The arena saves both.
             options.enable_mem_pattern = False
-            # A spinning thread would burn a core between two runs.
+            # A spinning thread would use a whole core between two runs.
             options.add_session_config_entry("session.intra_op.allow_spinning", "0")
             self._session = onnxruntime.InferenceSession(
                 path, options, providers=["CPUExecutionProvider"]
             )
 
     def embed(self, texts: Sequence[str]) -> list[bytes | None]:
+        """Return a unit vector for each text, or None if too little of it is understood."""
         rows = [self._tokenizer.ids(text, MAX_TOKENS) for text in texts]
-        planned = list(
-            batches(
-                {
-                    place: len(row)
-                    for place, row in enumerate(rows)
-                    if share(row, {UNKNOWN}) <= MAX_UNKNOWN
-                    and share(row, self._tokenizer.foreign) <= MAX_FOREIGN
-                }
-            )
-        )
-        # Many batches go on two threads, for the network itself keeps to one. Never on the caller's thread: the end of
-        # the process waits for a pool, and would abort in native code.
+        lengths = {place: len(row) for place, row in enumerate(rows) if self._understands(row)}
+        planned = list(batches(lengths))
+        threads = BULK_THREADS if len(planned) >= MIN_BULK_BATCHES else 1
+        # Always in a pool, never in the caller's thread: the end of the process waits for a pool,
+        # and would otherwise abort in native code. The network itself uses one thread only.
         with (
-            translated(RuntimeError, EmbedderDown, ENDING),
-            ThreadPoolExecutor(
-                BULK_THREADS if len(planned) >= BULK_BATCHES else 1, "memolith-embed"
-            ) as pool,
+            translated(RuntimeError, EmbedderDown, PROGRAM_ENDS),
+            ThreadPoolExecutor(threads, "memolith-embed") as pool,
         ):
-            found = list(
-                pool.map(self._vectors, [[rows[place] for place in batch] for batch in planned])
-            )
-        made = dict(zip(chain.from_iterable(planned), chain.from_iterable(found), strict=True))
-        return [made.get(place) for place in range(len(rows))]
+            rows_of_batches = [[rows[place] for place in batch] for batch in planned]
+            vectors_of_batches = list(pool.map(self._vectors, rows_of_batches))
+        vectors: list[bytes | None] = [None] * len(rows)
+        for batch, made in zip(planned, vectors_of_batches, strict=True):
+            for place, vector in zip(batch, made, strict=True):
+                vectors[place] = vector
+        return vectors
+
+    def _understands(self, row: Sequence[int]) -> bool:
+        if share(row, {UNKNOWN}) > MAX_UNKNOWN_SHARE:
+            return False
+        return share(row, self._tokenizer.foreign) <= MAX_FOREIGN_SHARE
 
     def _vectors(self, rows: Sequence[Sequence[int]]) -> list[bytes]:
         width = max(map(len, rows))
         ids = [[*row, *[0] * (width - len(row))] for row in rows]
         mask = [[1] * len(row) + [0] * (width - len(row)) for row in rows]
         with (
-            self._slots,
+            self._free_runs,
             translated(self._errors, EmbedderDown, "The embedding model cannot run now ({error})."),
         ):
             inputs = {
                 "input_ids": self._array(ids, "int64"),
                 "attention_mask": self._array(mask, "int64"),
             }
-            found = self._session.run(["embedding"], inputs)[0]
-        return [vector.astype("<f4").tobytes() for vector in found]
+            vectors = self._session.run(["embedding"], inputs)[0]
+        return [vector.astype("<f4").tobytes() for vector in vectors]
 
 
 def verify(path: Path, digest: str) -> None:
-    """Raises EmbedderDown unless the file is there and has that sha256."""
-    with translated(
-        OSError,
-        EmbedderDown,
-        f"The model file {path} cannot be read; reinstall memolith ({{error}}).",
-    ):
-        found = hashlib.sha256(path.read_bytes()).hexdigest()
-    if found != digest:
+    """Raise EmbedderDown unless the file is there and has that SHA-256 digest."""
+    unreadable = f"The model file {path} cannot be read; reinstall memolith ({{error}})."
+    with translated(OSError, EmbedderDown, unreadable):
+        actual = hashlib.sha256(path.read_bytes()).hexdigest()
+    if actual != digest:
         raise EmbedderDown(
             f"The model file {path} is damaged or of another version; reinstall memolith."
         )
 
 
 def batches(lengths: Mapping[int, int]) -> Iterator[list[int]]:
-    """The places grouped so that rows of nearly the same length run together, the longest first."""
+    """Group places so that rows of nearly the same length run together, the longest first."""
     batch: list[int] = []
     for place in sorted(lengths, key=lengths.__getitem__, reverse=True):
-        width, rows = lengths[batch[0]] if batch else 0, len(batch) + 1
-        if batch and (
-            rows > BATCH_ROWS
-            or width * rows > BATCH_TOKENS
-            or width - lengths[place] > BATCH_PADDING
-        ):
+        if batch and not _fits_into(batch, place, lengths):
             yield batch
             batch = []
         batch.append(place)
     if batch:
         yield batch
+
+
+def _fits_into(batch: Sequence[int], place: int, lengths: Mapping[int, int]) -> bool:
+    width = lengths[batch[0]]
+    rows = len(batch) + 1
+    if rows > BATCH_ROWS or width * rows > BATCH_TOKENS:
+        return False
+    return width - lengths[place] <= MAX_PADDING_TOKENS

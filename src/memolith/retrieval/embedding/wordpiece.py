@@ -1,4 +1,4 @@
-"""Text to token ids, as the uncased BERT vocabulary wants them."""
+"""The WordPiece tokenizer: text to token ids, for the uncased vocabulary of BERT."""
 
 import re
 import unicodedata
@@ -6,12 +6,26 @@ from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 
-UNKNOWN, START, END = 100, 101, 102
-MAX_WORD_CHARS, CACHED_WORDS, CACHED_CHARS = 100, 10_000, 20_000
-FIRST_GREEK = 0x370
-SPECIAL = re.compile(r"(\[(?:PAD|UNK|CLS|SEP|MASK)\])")
-# A block ends before a space, so that no word is torn and a long text is read only as far as it is needed.
+UNKNOWN = 100
+"""The id of [UNK]."""
+START = 101
+"""The id of [CLS]."""
+END = 102
+"""The id of [SEP]."""
+
+MAX_WORD_CHARS = 100
+"""A longer word is unknown."""
+CACHED_WORDS = 10_000
+CACHED_CHARS = 20_000
+
+FIRST_FOREIGN_LETTER = 0x370
+"""Where Greek begins. The Latin letters are below it."""
+
+SPECIAL_TOKEN = re.compile(r"(\[(?:PAD|UNK|CLS|SEP|MASK)\])")
 BLOCK = re.compile(r"(?s).{1,4000}[^ \t\r\n]*")
+"""Texts are read in blocks, so that of a long text only the beginning is read. A block ends before
+a space, so that no word is cut."""
+
 IDEOGRAPHS = (
     range(0x3400, 0x4DC0),
     range(0x4E00, 0xA000),
@@ -28,78 +42,95 @@ class WordPiece:
 
     def __init__(self, vocab: Path) -> None:
         tokens = vocab.read_text(encoding="utf-8").splitlines()
-        self._pieces = {token: number for number, token in enumerate(tokens)}
+        self._ids = {token: number for number, token in enumerate(tokens)}
         self._longest = max(map(len, tokens), default=0)
-        letters = {number: token.removeprefix("##") for number, token in enumerate(tokens)}
-        self.foreign = {
-            UNKNOWN,
-            *(
-                number
-                for number, letter in letters.items()
-                if len(letter) == 1
-                and ord(letter) >= FIRST_GREEK
-                and unicodedata.category(letter)[0] in "LM"
-            ),
-        }
-        """The ids of [UNK] and of lone letters of other scripts, which the model can spell but hardly understands."""
-        self._word = lru_cache(CACHED_WORDS)(self._cut)
+        self.foreign = {UNKNOWN}
+        """The ids of [UNK] and of single letters of other scripts.
+
+        The model can spell words with such letters, but hardly understands them.
+        """
+        for number, token in enumerate(tokens):
+            if _is_foreign_letter(token.removeprefix("##")):
+                self.foreign.add(number)
+        self._ids_of_word = lru_cache(CACHED_WORDS)(self._split_word)
         self._folding = Folding()
 
     def ids(self, text: str, limit: int) -> list[int]:
-        """The ids of the text between [CLS] and [SEP], at most `limit` in all."""
-        found = [START]
-        for word in self._split(text):
-            found += self._word(word) if len(word) <= MAX_WORD_CHARS else (UNKNOWN,)
-            if len(found) >= limit:
+        """Return the ids of the text between [CLS] and [SEP], at most `limit` in all."""
+        ids = [START]
+        for word in self._words(text):
+            if len(word) <= MAX_WORD_CHARS:
+                ids += self._ids_of_word(word)
+            else:
+                ids.append(UNKNOWN)
+            if len(ids) >= limit:
                 break
-        return [*found[: limit - 1], END]
+        return [*ids[: limit - 1], END]
 
-    def _split(self, text: str) -> Iterator[str]:
+    def _words(self, text: str) -> Iterator[str]:
         for block in BLOCK.finditer(text):
-            for part in SPECIAL.split(block.group()):
-                if SPECIAL.fullmatch(part):
+            for part in SPECIAL_TOKEN.split(block.group()):
+                if SPECIAL_TOKEN.fullmatch(part):
                     yield part
                 else:
                     yield from unicodedata.normalize("NFD", part).translate(self._folding).split()
 
-    def _cut(self, word: str) -> tuple[int, ...]:
-        found, start, mark = list[int](), 0, ""
+    def _split_word(self, word: str) -> tuple[int, ...]:
+        """The ids of the longest pieces of a word, from left to right."""
+        ids: list[int] = []
+        start = 0
         while start < len(word):
+            # A piece inside of a word has this prefix in the vocabulary.
+            prefix = "##" if start else ""
             end = min(len(word), start + self._longest)
-            while end > start and mark + word[start:end] not in self._pieces:
+            while end > start and prefix + word[start:end] not in self._ids:
                 end -= 1
             if end == start:
                 return (UNKNOWN,)
-            found.append(self._pieces[mark + word[start:end]])
-            start, mark = end, "##"
-        return tuple(found)
+            ids.append(self._ids[prefix + word[start:end]])
+            start = end
+        return tuple(ids)
 
 
 class Folding(dict[int, str]):
-    """What each code point of a decomposed text becomes, worked out at its first use."""
+    """What each code point of a decomposed text becomes, worked out when it first occurs."""
 
     def __missing__(self, code: int) -> str:
-        """Nothing, a space, the character as a word of its own, or its lower case."""
-        char, category = chr(code), unicodedata.category(chr(code))
-        if char in "\t\n\r" or (char.isspace() and category != "Cc"):
-            folded = " "
-        # Unassigned characters stay: what the vocabulary cannot know must still become [UNK].
-        elif category in ("Cc", "Cf", "Co", "Cs", "Mn") or char == "\ufffd":
-            folded = ""
-        elif (
-            category.startswith("P")
-            or (char.isascii() and not char.isalnum())
-            or any(code in block for block in IDEOGRAPHS)
-        ):
-            folded = f" {char} "
-        else:
-            folded = char.lower()
+        folded = _folded(code)
         if len(self) < CACHED_CHARS:
             self[code] = folded
         return folded
 
 
 def share(ids: Sequence[int], among: Collection[int]) -> float:
-    """How much of the inner tokens is in that collection; 1.0 where there are none."""
+    """Return the share of the inner tokens that are in a collection; 1.0 if there are none."""
     inner = ids[1:-1]
-    return sum(token in among for token in inner) / len(inner) if inner else 1.0
+    if not inner:
+        return 1.0
+    return sum(token in among for token in inner) / len(inner)
+
+
+def _is_foreign_letter(token: str) -> bool:
+    if len(token) != 1 or ord(token) < FIRST_FOREIGN_LETTER:
+        return False
+    return unicodedata.category(token)[0] in "LM"
+
+
+def _folded(code: int) -> str:
+    """Nothing, a space, the character as a word of its own, or its lower case."""
+    char = chr(code)
+    category = unicodedata.category(char)
+    if char in "\t\n\r" or (char.isspace() and category != "Cc"):
+        return " "
+    # Unassigned characters stay: what the vocabulary cannot know must still become [UNK].
+    if category in ("Cc", "Cf", "Co", "Cs", "Mn") or char == "\ufffd":
+        return ""
+    if _is_word_of_its_own(char, category):
+        return f" {char} "
+    return char.lower()
+
+
+def _is_word_of_its_own(char: str, category: str) -> bool:
+    if category.startswith("P") or (char.isascii() and not char.isalnum()):
+        return True
+    return any(ord(char) in block for block in IDEOGRAPHS)

@@ -1,110 +1,27 @@
-"""What texts claim: the same or the contrary, which vectors cannot tell, and how sure that leaves a concept."""
+"""How sure a concept is: computed from its text, its links and other concepts, unless somebody has said so."""
 
-import re
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import date
-from typing import NamedTuple, cast
+from typing import cast
 
 from memolith.domain.attributes import Attributes, Json
 from memolith.domain.blocks import text_of
 from memolith.domain.callers import Caller
-from memolith.domain.chunking import chunk
 from memolith.domain.events import Event
 from memolith.domain.fold import fold
-from memolith.domain.items import Item, Similar
+from memolith.domain.items import Item
 from memolith.domain.links import Link
 from memolith.domain.passages import Passage
 from memolith.domain.queries import Filter
-from memolith.engine.tables import TABLES
+from memolith.engine.statements import NEAR_COPY, contradicts, facts, overlap
 from memolith.engine.validation import plain, when
 from memolith.errors import InvalidInput
 from memolith.ports.store import Reader, Writer
 
-_WORD = re.compile(r"[^\W_]+(?:['’.,:/-][^\W_]+)*")
-_NEGATIONS, _DATES, _NUMBERS = (
-    frozenset(TABLES[name].split()) for name in ("negations", "dates", "numbers")
-)
-SHINGLE, NEAR, TWIN, RIVAL = 3, 0.6, 0.9, 0.7
 HALF_LIFE_DAYS = 365
+TWIN = 0.9
+RIVAL = 0.7
 CONCEPTS = Filter(kinds=("concept",))
-
-
-class Facts(NamedTuple):
-    """The words of a text that a small change turns into another statement."""
-
-    numbers: tuple[str, ...]
-    dates: tuple[str, ...]
-    names: tuple[str, ...]
-    words: tuple[str, ...]
-    negations: tuple[str, ...]
-
-    @property
-    def telling(self) -> frozenset[str]:
-        return frozenset((*self.numbers, *self.dates, *self.names, *self.negations))
-
-
-def facts(text: str) -> Facts:
-    words = _WORD.findall(text.replace("’", "'"))
-    lower = [word.lower() for word in words]
-    return Facts(
-        numbers=tuple(word for word in lower if word in _NUMBERS or any(c.isdigit() for c in word)),
-        dates=tuple(word for word in lower if word in _DATES),
-        names=tuple(
-            word.removesuffix("'s").lower()
-            for word in words
-            if word[0].isupper() and word.lower() not in _DATES and len(word) > 1
-        ),
-        words=tuple(word.removesuffix("'s") for word in lower),
-        negations=tuple(word for word in lower if word in _NEGATIONS or word.endswith("n't")),
-    )
-
-
-def contradicts(first: str, second: str) -> bool:
-    """Whether the texts differ in a number, a date, a name or a negation, so that one is not a copy of the other."""
-    one, two = facts(first), facts(second)
-    pairs = (
-        (one.numbers, two.numbers, two.numbers, one.numbers),
-        (one.dates, two.dates, two.dates, one.dates),
-        (one.names, two.words, two.names, one.words),
-    )
-    # Two negations cancel each other. Each side must have a word, or one more of it, that the other lacks: a lone one
-    # was merely added or dropped.
-    return len(one.negations) % 2 != len(two.negations) % 2 or any(
-        Counter(first) - Counter(among) and Counter(second) - Counter(others)
-        for first, among, second, others in pairs
-    )
-
-
-def known(rows: Reader, caller: Caller, kind: str, text: str, but: str = "") -> tuple[Similar, ...]:
-    """The items of a kind, but one, with a text or with most of its word sequences, the nearest first."""
-    pieces, among = chunk(text), Filter(kinds=(kind,))
-    if not (ids := rows.items_like(caller, pieces[0], len(pieces), among) - {but}):
-        return ()
-    titles, texts = rows.items(caller.tenant, ids), rows.passages_of(caller.tenant, ids)
-    found = []
-    for id in ids:
-        exact = same(other := text_of(texts[id]), text)
-        if (share := 1.0 if exact else round(overlap(text, other), 3)) >= NEAR:
-            found.append(Similar(id, titles[id].title, share, exact))
-    return tuple(sorted(found, key=lambda one: (not one.exact, -one.similarity, one.id)))
-
-
-def overlap(first: str, second: str) -> float:
-    """The share of three-word sequences that two texts have in common."""
-    one, two = shingles(first), shingles(second)
-    return len(one & two) / len(one | two) if one and two else 0.0
-
-
-def shingles(text: str) -> set[tuple[str, ...]]:
-    """The three-word sequences of a text; a shorter text is one sequence."""
-    words = [word.casefold() for word in _WORD.findall(text)]
-    return {tuple(words[n : n + SHINGLE]) for n in range(max(1, len(words) - SHINGLE + 1))}
-
-
-def same(first: str, second: str) -> bool:
-    """Whether two texts are equal but for case and white space."""
-    return first.casefold().split() == second.casefold().split()
 
 
 def certainty_of(item: Item, now: str) -> float:
@@ -165,7 +82,7 @@ def _worth(rows: Reader, item: Item, passages: Sequence[Passage]) -> dict[str, J
     links = rows.steps(Caller(item.tenant, admin=True), Filter(forgotten=None), [item.id], "both")
     worth = 15 + 35 * length + 20 * specific + 30 * (1 - 2 ** (-len(links) / 4))
     for other in rows.passages_of(item.tenant, _alike(rows, item, passages)).values():
-        if overlap(text, text_of(other)) >= NEAR:
+        if overlap(text, text_of(other)) >= NEAR_COPY:
             worth *= RIVAL if contradicts(text, text_of(other)) else TWIN
     return {"certainty_score": round(worth, 1), "certainty_source": "computed"}
 

@@ -1,13 +1,15 @@
 """What a tenant may set while the server runs: a declared table, read anew at each use, so that all processes agree."""
 
 import json
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from memolith.domain.callers import Caller
 from memolith.domain.events import Event
+from memolith.engine.recording import Recorder
 from memolith.engine.tables import TABLES, entries
-from memolith.engine.writing import Verbs
 from memolith.errors import Denied, InvalidInput, NotFound
+from memolith.ports.store import Store
 
 Value = int | float | str
 FOLDER = "config/"
@@ -30,14 +32,16 @@ KEYS = {
 }
 
 
-class Configuration(NamedTuple):
+@dataclass(frozen=True)
+class TenantSettings:
     """Reads and sets the keys of tenants."""
 
-    engine: Verbs
+    store: Store
+    recorder: Recorder
 
     def values(self, tenant: str) -> dict[str, Value]:
         """Every key with its value now; a fixed one has none here."""
-        with self.engine.store.reading(tenant) as rows:
+        with self.store.reading(tenant) as rows:
             chosen = rows.records(tenant, FOLDER)
         return {
             name: json.loads(chosen[name]) if name in chosen else key.default
@@ -65,10 +69,10 @@ class Configuration(NamedTuple):
             raise InvalidInput(
                 f"This needs a {kind} from {key.least:,} to {key.most:,}.", field="value"
             )
-        with self.engine.store.writing(caller.tenant) as rows:
+        with self.store.writing(caller.tenant) as rows:
             before = rows.records(caller.tenant, FOLDER).get(name)
             rows.put_record(caller.tenant, FOLDER + name, json.dumps(value))
-            return self.engine.tell(
+            return self.recorder.tell(
                 rows,
                 caller,
                 f"setting/{name}",
@@ -77,7 +81,7 @@ class Configuration(NamedTuple):
             )
 
     def history(self, tenant: str, name: str) -> list[Event]:
-        with self.engine.store.reading(tenant) as rows:
+        with self.store.reading(tenant) as rows:
             return rows.events(tenant, f"setting/{name}")
 
 

@@ -1,0 +1,138 @@
+"""The HTTP app: every route, with the access layer around all of them."""
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from memolith.bootstrap import App
+from memolith.doors.http.auth.access import ALWAYS_OPEN, Access, CallerCheck
+from memolith.doors.http.auth.tokens import TokenIssuer
+from memolith.doors.http.conformance import conformance_fixtures
+from memolith.doors.http.error_wording import PathWording
+from memolith.doors.http.files import FileRoutes
+from memolith.doors.http.health import HealthRoutes
+from memolith.doors.http.limits import CallLimit
+from memolith.doors.http.mcp_paths import mcp_paths
+from memolith.doors.http.metrics import CallMetrics
+from memolith.doors.http.oauth_metadata import OAuthMetadata
+from memolith.doors.http.openapi import docs_page, openapi
+from memolith.doors.http.rest import RestTools
+from memolith.errors import InvalidInput, MemolithError, NotFound
+from memolith.tools.registry import Registry
+
+DOWNLOAD_PATH = "/files/content"
+CONFORMANCE_PATH = "/conformance"
+
+
+def build(app: App, *, read_only: bool = False, conformance: bool = False) -> ASGIApp:
+    """Everything that is served over HTTP."""
+    settings = app.settings
+    issuer = TokenIssuer(settings) if settings.oauth_issuer else None
+    metrics = CallMetrics()
+    tools = [tool for tool in app.registry.tools if tool.read_only or not read_only]
+    registry = Registry(app.registry.families, tools, metrics.observe)
+    mcp: dict[str, Any] = {}
+    if conformance:
+        mcp.update(conformance_fixtures(settings.host))
+    mcp.update(
+        mcp_paths(
+            registry,
+            lambda: app.engine,
+            read_only=read_only,
+            # Several servers on one database know no sessions of each other.
+            stateless=bool(settings.database),
+            max_body_bytes=settings.body_bytes,
+        )
+    )
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        async with AsyncExitStack() as stack:
+            for path in mcp.values():
+                await stack.enter_async_context(path.manager.run())
+            app.start_background()
+            yield
+
+    wording = PathWording(app.registry)
+
+    async def refuse(request: Request, error: Exception) -> Response:
+        return refusal(wording, request, error)
+
+    server = Starlette(
+        routes=[
+            *routes(app, registry, metrics, issuer, read_only=read_only),
+            *(Route(path, endpoint) for path, endpoint in mcp.items()),
+        ],
+        lifespan=lifespan,
+        exception_handlers={404: refuse, 405: refuse, MemolithError: refuse},
+    )
+    # A path is what it says, and a redirect would lose the body.
+    server.router.redirect_slashes = False
+    open_paths = ALWAYS_OPEN | {DOWNLOAD_PATH}
+    if conformance:
+        open_paths |= {CONFORMANCE_PATH}
+    return Access(
+        server,
+        settings,
+        CallerCheck(app.keys, app.clock.now, issuer),
+        # Only a store that several servers share has an allowance for all of them.
+        CallLimit(settings.calls_per_minute, getattr(app.store, "take_calls", None)),
+        word_error=wording.word,
+        open_paths=open_paths,
+    )
+
+
+def routes(
+    app: App,
+    registry: Registry,
+    metrics: CallMetrics,
+    issuer: TokenIssuer | None,
+    *,
+    read_only: bool,
+) -> list[Route]:
+    """The routes beside MCP."""
+    rest = RestTools(app, registry, issuer)
+    health = HealthRoutes(app, metrics)
+    files = FileRoutes(app)
+    oauth = OAuthMetadata(issuer)
+    well_known = "/.well-known/oauth-protected-resource"
+
+    def show_docs(request: Request) -> Response:
+        return HTMLResponse(docs_page(registry))
+
+    def show_openapi(request: Request) -> Response:
+        return JSONResponse(openapi(registry))
+
+    found = [
+        Route("/mcp/tools/{tool}", rest.run, methods=["POST"]),
+        Route("/health", health.health),
+        Route("/metrics", health.metrics),
+        Route(DOWNLOAD_PATH, files.download),
+        Route("/docs", show_docs),
+        Route("/openapi.json", show_openapi),
+        Route(well_known, oauth.protected_resource),
+        Route(well_known + "/{path:path}", oauth.protected_resource),
+    ]
+    if not read_only:
+        found.append(Route("/files", files.upload, methods=["POST"]))
+    return found
+
+
+def refusal(wording: PathWording, request: Request, error: Exception) -> Response:
+    """An error in the words of the path, whether it is ours or one of the router."""
+    headers = getattr(error, "headers", None)
+    if isinstance(error, MemolithError):
+        return JSONResponse(wording.word(error, request.url.path), error.status, headers)
+    status = getattr(error, "status_code", 404)
+    ours: MemolithError
+    if status == 405:
+        ours = InvalidInput("This path takes another method.")
+    else:
+        ours = NotFound("There is no such path.")
+    return JSONResponse(wording.word(ours, request.url.path), status, headers)

@@ -1,0 +1,219 @@
+"""The access layer around every route: Host and Origin, then a key or a token, then limits."""
+
+import json
+import logging
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from random import getrandbits
+from typing import Any
+
+import anyio
+from starlette.datastructures import Headers
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from memolith.domain.callers import Caller
+from memolith.doors.http.auth.admission import Admission
+from memolith.doors.http.auth.challenge import challenge
+from memolith.doors.http.auth.keys import KEY_PREFIX, digest
+from memolith.doors.http.auth.origins import check_host_and_origin
+from memolith.doors.http.auth.tokens import TokenIssuer
+from memolith.doors.http.limits import CallLimit, limited, too_large
+from memolith.doors.request_keys import CALLER_KEY, REQUEST_ID_KEY, SCOPES_KEY
+from memolith.errors import Denied, MemolithError, Unauthenticated
+from memolith.ports.client_keys import ClientKey, ClientKeys
+from memolith.settings import Settings
+from memolith.tools.dialect import plain_failure
+
+log = logging.getLogger(__name__)
+
+PROJECT_HEADER = "x-memolith-project"
+DECIDING_HEADERS = frozenset(
+    (b"host", b"origin", b"authorization", b"x-api-key", PROJECT_HEADER.encode())
+)
+"""The headers that decide who is let in, and as whom."""
+
+MAX_REMEMBERED_ADMISSIONS = 1000
+MULTIPART_BYTES = 65_536
+"""How many bytes an upload may have beside the file itself."""
+
+MAX_TOKEN_CHECKS = 4
+TEN_MINUTES = len("2026-01-01T00:0")
+"""How much of a time must differ before a key counts as used again."""
+
+ALWAYS_OPEN = frozenset(("/health",))
+ErrorWording = Callable[[MemolithError, str], dict[str, Any]]
+"""Words an error as the family that a path belongs to does."""
+
+HeaderList = list[tuple[bytes, bytes]]
+
+
+def plain_wording(error: MemolithError, path: str) -> dict[str, Any]:
+    return plain_failure(error)
+
+
+class CallerCheck:
+    """Finds out whom the credential of a request stands for."""
+
+    def __init__(
+        self, keys: ClientKeys, now: Callable[[], str], issuer: TokenIssuer | None = None
+    ) -> None:
+        self.keys = keys
+        self.now = now
+        self.issuer = issuer
+        # A few threads of their own, so that a silent issuer does not take all there are.
+        self.token_checks = anyio.CapacityLimiter(MAX_TOKEN_CHECKS)
+
+    async def admit(self, headers: Headers, path: str) -> Admission:
+        secret = credential(headers)
+        if not secret:
+            raise Unauthenticated("A key is needed: send `Authorization: Bearer KEY`.")
+        project = headers.get(PROJECT_HEADER)
+        if self.issuer is not None and not secret.startswith(KEY_PREFIX):
+            # The issuer's keys may have to be fetched first, which nobody with a key waits for.
+            return await anyio.to_thread.run_sync(
+                self.issuer.admit, secret, path, project, limiter=self.token_checks
+            )
+        return await self._admit_key(secret, project)
+
+    async def _admit_key(self, secret: str, project: str | None) -> Admission:
+        # The look-up is by hash, so how long it takes tells nothing about the key.
+        key = await anyio.to_thread.run_sync(self.keys.by_digest, digest(secret))
+        now = self.now()
+        if key is None or not is_valid(key, now):
+            raise Unauthenticated("This key is not valid, or not any more.")
+        if key.last_used is None or key.last_used[:TEN_MINUTES] != now[:TEN_MINUTES]:
+            # A store that cannot be written must not keep out those who only read.
+            with suppress(MemolithError):
+                await anyio.to_thread.run_sync(self.keys.used, key.id, now)
+        caller = Caller(key.tenant, key.user, project, admin="admin" in key.scopes)
+        return Admission(caller, frozenset(key.scopes), key.id)
+
+
+class Access:
+    """ASGI middleware around every route; nothing else decides who is let in."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        settings: Settings,
+        callers: CallerCheck,
+        call_limit: CallLimit,
+        *,
+        word_error: ErrorWording = plain_wording,
+        open_paths: frozenset[str] = ALWAYS_OPEN,
+    ) -> None:
+        self.app = app
+        self.settings = settings
+        self.callers = callers
+        self.call_limit = call_limit
+        self.word_error = word_error
+        self.open_paths = open_paths
+        self.second = 0
+        self.admissions: dict[tuple[object, ...], Admission | None] = {}
+        """Whom a path and its headers let in, remembered within one second.
+
+        So what another process changes about a key holds here a second later.
+        """
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        request_id = f"{getrandbits(48):012x}"
+        scope = {**scope, REQUEST_ID_KEY: request_id}
+        headers = Headers(scope=scope)
+        extra: HeaderList = [(b"x-request-id", request_id.encode())]
+        max_bytes = self.max_bytes(scope["path"])
+        try:
+            await self.admit(scope, headers, extra)
+            # The HTTP parser lets only a number of up to 20 digits pass.
+            if int(headers.get("content-length", "0")) > max_bytes:
+                raise too_large(max_bytes)
+        except MemolithError as error:
+            log.info("request %s: refused with %s", request_id, error.status)
+            refusal = self.refusal(error, scope["path"], headers, extra)
+            await refusal(scope, receive, send)
+            return
+
+        async def send_with_extra(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message = {**message, "headers": [*message.get("headers", ()), *extra]}
+            await send(message)
+
+        # A body in chunks announces no length, or one that nobody looks at.
+        has_length = "content-length" in headers and "transfer-encoding" not in headers
+        if not has_length:
+            receive = limited(receive, max_bytes)
+        await self.app(scope, receive, send_with_extra)
+
+    def max_bytes(self, path: str) -> int:
+        if path == "/files":
+            return self.settings.file_bytes + MULTIPART_BYTES
+        return self.settings.body_bytes
+
+    async def admit(self, scope: Scope, headers: Headers, extra: HeaderList) -> None:
+        """Write the caller into the scope and count the call; `extra` gets what is left of it."""
+        admission = await self.find_admission(scope, headers)
+        if admission is None:
+            return
+        scope[CALLER_KEY] = admission.caller
+        scope[SCOPES_KEY] = admission.scopes
+        count = await self.call_limit.count(admission.key_id, self.second)
+        extra += count.headers
+        count.check(self.second)
+
+    async def find_admission(self, scope: Scope, headers: Headers) -> Admission | None:
+        """Who is let in; None where no key is needed."""
+        path = scope["path"]
+        second = int(time.time())
+        if second != self.second or len(self.admissions) > MAX_REMEMBERED_ADMISSIONS:
+            self.second = second
+            self.admissions = {}
+        # Taken now: by the time a key has been looked up, another second may have begun.
+        admissions = self.admissions
+        request = (path, *(pair for pair in scope["headers"] if pair[0] in DECIDING_HEADERS))
+        if request in admissions:
+            return admissions[request]
+        check_host_and_origin(headers, self.settings.hosts, self.settings.origins)
+        admission = None
+        if path not in self.open_paths and not path.startswith("/.well-known/"):
+            admission = await self.callers.admit(headers, path)
+        admissions[request] = admission
+        return admission
+
+    def refusal(
+        self, error: MemolithError, path: str, headers: Headers, extra: HeaderList
+    ) -> Response:
+        answer_headers = {name.decode(): value.decode() for name, value in extra}
+        problem = self.problem(error, headers)
+        if problem is not None or isinstance(error, Unauthenticated):
+            answer_headers["www-authenticate"] = challenge(self.callers.issuer, path, problem)
+        wait_s = error.value if error.status == 429 else error.retry_s
+        if wait_s is not None:
+            answer_headers["retry-after"] = str(wait_s)
+        body = self.word_error(error, path) | {"request_id": answer_headers["x-request-id"]}
+        return Response(json.dumps(body), error.status, answer_headers, "application/json")
+
+    def problem(self, error: MemolithError, headers: Headers) -> str | None:
+        """What OAuth calls the error, if it has a name for it."""
+        if isinstance(error, Unauthenticated) and credential(headers):
+            return "invalid_token"
+        # A field is at fault only when the host or the origin is refused.
+        if isinstance(error, Denied) and error.field is None:
+            return "insufficient_scope"
+        return None
+
+
+def is_valid(key: ClientKey, now: str) -> bool:
+    is_expired = key.expires_at is not None and key.expires_at <= now
+    return not key.revoked and not is_expired
+
+
+def credential(headers: Headers) -> str:
+    """The key or token of a request; empty if it has none."""
+    kind, _, token = headers.get("authorization", "").partition(" ")
+    if kind.lower() == "bearer":
+        return token.strip()
+    return headers.get("x-api-key", "")

@@ -1,0 +1,71 @@
+"""Uploading a file, and downloading a stored one by its signed address."""
+
+import shutil
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from starlette.background import BackgroundTask
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import UploadFile
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import FileResponse, JSONResponse, Response
+
+from memolith.bootstrap import App
+from memolith.domain.callers import Caller
+from memolith.doors.request_keys import CALLER_KEY, SCOPES_KEY
+from memolith.engine.documents import described
+from memolith.errors import Denied, InvalidInput, of_system
+
+
+class FileRoutes:
+    """The routes `/files` and `/files/content`."""
+
+    def __init__(self, app: App) -> None:
+        self.app = app
+
+    async def upload(self, request: Request) -> Response:
+        """Keep one file; nothing is left of one that is refused."""
+        if "write" not in request.scope[SCOPES_KEY]:
+            raise Denied("This needs a key with the scope: write.")
+        file = await uploaded_file(request)
+        return JSONResponse(await run_in_threadpool(self.keep, request.scope[CALLER_KEY], file))
+
+    def keep(self, caller: Caller, upload: UploadFile) -> dict[str, Any]:
+        try:
+            with upload.file, TemporaryDirectory(dir=self.app.settings.data) as folder:
+                path = Path(folder, "file")
+                with path.open("wb") as file:
+                    shutil.copyfileobj(upload.file, file)
+                item, is_new = self.app.engine.documents.ingest(caller, path, upload.filename or "")
+        except OSError as error:
+            raise of_system(error) from error
+        return {**described(item), "summary": item.attributes["summary"], "known": not is_new}
+
+    def download(self, request: Request) -> Response:
+        """A stored file, for everybody whose address is still good."""
+        documents = self.app.engine.documents
+        opened = ExitStack()
+        sealed = documents.unsealed(request.query_params.get("pass", ""))
+        name, path = opened.enter_context(documents.stored(*sealed))
+        return FileResponse(
+            path,
+            headers={"x-content-type-options": "nosniff"},
+            media_type="application/octet-stream",
+            filename=name,
+            background=BackgroundTask(opened.close),
+        )
+
+
+async def uploaded_file(request: Request) -> UploadFile:
+    """The one file of a form."""
+    try:
+        form = await request.form(max_files=1, max_fields=0)
+        [file] = [part for part in form.values() if isinstance(part, UploadFile)]
+    except (HTTPException, ClientDisconnect, ValueError) as error:
+        raise InvalidInput(
+            "Send exactly one file, whole, as multipart/form-data.", field="file"
+        ) from error
+    return file

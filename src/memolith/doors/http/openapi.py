@@ -1,0 +1,101 @@
+"""The REST interface described for machines (`/openapi.json`) and for people (`/docs`)."""
+
+import html
+import json
+from typing import Any
+
+from memolith import __version__
+from memolith.errors import MemolithError
+from memolith.tools.family import Tool
+from memolith.tools.registry import Registry
+
+JSON_OBJECT = {"application/json": {"schema": {"type": "object"}}}
+IDEMPOTENCY_HEADER = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "required": False,
+    "schema": {"type": "string", "minLength": 1, "maxLength": 200},
+}
+HEALTH = {
+    "get": {
+        "summary": "Whether the server works.",
+        "security": [],
+        "responses": {"200": {"description": "It does."}},
+    }
+}
+PAGE_START = """\
+<!doctype html><html lang="en"><meta charset="utf-8"><title>memolith: tools</title>
+<style>body{font:16px/1.5 system-ui;max-width:50rem;margin:2rem auto;padding:0 1rem}
+pre{overflow:auto}</style>
+<h1>memolith: tools over REST</h1><p><code>POST /mcp/tools/NAME</code> with a JSON object and
+<code>Authorization: Bearer KEY</code>. Machines read <a href="/openapi.json">openapi.json</a>.</p>\
+"""
+
+
+def openapi(registry: Registry) -> dict[str, Any]:
+    """The OpenAPI document of a registry."""
+    paths: dict[str, Any] = {"/health": HEALTH}
+    for tool in registry.tools:
+        paths[f"/mcp/tools/{tool.name}"] = {"post": operation(tool)}
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "memolith", "version": __version__},
+        "components": {"securitySchemes": {"key": {"type": "http", "scheme": "bearer"}}},
+        "security": [{"key": []}],
+        "paths": paths,
+    }
+
+
+def operation(tool: Tool) -> dict[str, Any]:
+    body = {"application/json": {"schema": request_schema(tool)}}
+    result = {"application/json": {"schema": tool.output_schema}}
+    return {
+        "operationId": tool.name,
+        "summary": tool.description,
+        "tags": [tool.family],
+        "parameters": [IDEMPOTENCY_HEADER],
+        "requestBody": {
+            "required": bool(tool.input_schema.get("required")),
+            "content": body,
+        },
+        "responses": {
+            "200": {"description": "The result.", "content": result},
+            **error_responses(),
+        },
+    }
+
+
+def request_schema(tool: Tool) -> dict[str, Any]:
+    """The input schema; an argument that may be left out and has no default may also be null."""
+    required = tool.input_schema.get("required", [])
+    properties: dict[str, Any] = {}
+    for name, schema in tool.input_schema["properties"].items():
+        if name in required or "default" in schema:
+            properties[name] = schema
+        else:
+            properties[name] = {"anyOf": [schema, {"type": "null"}]}
+    return {**tool.input_schema, "properties": properties}
+
+
+def error_responses() -> dict[str, Any]:
+    return {
+        str(kind.status): {"description": kind.__doc__, "content": JSON_OBJECT}
+        for kind in MemolithError.__subclasses__()
+    }
+
+
+def docs_page(registry: Registry) -> str:
+    """Every tool with its arguments, as a web page."""
+    return PAGE_START + "".join(tool_section(tool) for tool in registry.tools)
+
+
+def tool_section(tool: Tool) -> str:
+    name = html.escape(tool.name)
+    family = html.escape(tool.family)
+    description = html.escape(tool.description)
+    schema = html.escape(json.dumps(tool.input_schema, indent=2))
+    return (
+        f"<h2>{name} <small>{family}</small></h2>"
+        f"<p>{description}</p><details><summary>Arguments</summary>"
+        f"<pre>{schema}</pre></details>"
+    )

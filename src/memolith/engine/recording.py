@@ -1,0 +1,128 @@
+"""Recording events: the one place where the log grows and the rows follow it."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from memolith.domain.attributes import Json
+from memolith.domain.callers import Audience, Caller
+from memolith.domain.events import Changes, Event
+from memolith.domain.fold import fold
+from memolith.domain.items import Item
+from memolith.domain.links import Link
+from memolith.engine.certainty import appraise_again, completed, shaken
+from memolith.errors import AlreadyExists, InvalidInput
+from memolith.ports.clock import Clock
+from memolith.ports.store import Reader, Writer
+
+UNIQUE_TITLE_ATTRIBUTES: dict[str, tuple[str, ...]] = {
+    "concept": ("area", "topic"),
+    "project": (),
+    "prompt": (),
+    "template": (),
+    "entity": (),
+}
+"""The kinds whose title must be unique, and the attributes that are part of the name."""
+
+
+class NewEvent(NamedTuple):
+    """An event that is about to be recorded, and the row that it changes."""
+
+    stream: str
+    type: str
+    data: dict[str, Json]
+    before: Item | Link | None = None
+    key: str | None = None
+
+
+class Recorded(NamedTuple):
+    """An event as it stands in the log, and what it changed."""
+
+    event: Event
+    changes: Changes
+
+
+@dataclass(frozen=True)
+class Recorder:
+    """Appends events to the log and applies them to the rows, in the caller's transaction."""
+
+    clock: Clock
+
+    def record(self, rows: Writer, caller: Caller, new: NewEvent) -> Recorded:
+        """Record the next event of an item or a link; its version follows that of the row."""
+        version = new.before.version if new.before else 0
+        return self._record(rows, caller, new, version)
+
+    def tell(
+        self,
+        rows: Writer,
+        caller: Caller,
+        stream: str,
+        type: str,
+        data: dict[str, Json],
+        before: Item | Link | None = None,
+    ) -> Event:
+        """Record the next event of a stream that may have no row: a cut link, a setting, a key."""
+        version = len(rows.events(rows.tenant, stream))
+        return self._record(rows, caller, NewEvent(stream, type, data, before), version).event
+
+    def _record(self, rows: Writer, caller: Caller, new: NewEvent, version: int) -> Recorded:
+        now = self.clock.now()
+        event = rows.next_event(
+            new.stream, version + 1, new.type, new.data, caller.user, now, new.key
+        )
+        event = completed(rows, new.before, event)
+        changes = fold(new.before, event)
+        refuse_unsound(rows, changes)
+        affected = shaken(rows, new.before)
+        rows.append(event, changes)
+        affected |= shaken(rows, changes.item or changes.link)
+        appraise_again(rows, affected, caller.user, now)
+        return Recorded(event, changes)
+
+
+def refuse_unsound(rows: Reader, changes: Changes) -> None:
+    """Refuse an item without title and text, without the project it is for, or with a taken name."""
+    item = changes.item
+    if item is None:
+        return
+    _refuse_empty(rows, changes, item)
+    if item.audience is Audience.PROJECT and not item.project:
+        raise InvalidInput("An item for a project needs to name the project.", field="project")
+    _refuse_taken_name(rows, changes.before, item)
+
+
+def _refuse_empty(rows: Reader, changes: Changes, item: Item) -> None:
+    if item.title:
+        return
+    before = changes.before
+    if before is not None and not before.title and not changes.passages:
+        # It had no title before and its text stays, so it cannot have become empty.
+        return
+    passages = changes.passages or rows.passages(item.tenant, item.id)
+    if not any(passage.text.strip() for passage in passages):
+        raise InvalidInput("An item without text needs a title.", field="title")
+
+
+def _refuse_taken_name(rows: Reader, before: Item | None, item: Item) -> None:
+    if item.kind not in UNIQUE_TITLE_ATTRIBUTES or not item.title or item.forgotten:
+        return
+    name = _unique_name(item)
+    if before is not None and not before.forgotten and _unique_name(before) == name:
+        return
+    for other in rows.items_titled(item.tenant, item.kind, item.title):
+        if other.id != item.id and _unique_name(other) == name:
+            raise AlreadyExists(
+                f"Another {item.kind} here is called {item.title!r}.", field="title", id=other.id
+            )
+
+
+def _unique_name(item: Item) -> tuple[object, ...]:
+    """What two items of a kind may not have in common."""
+    group = None
+    if item.audience is Audience.USER:
+        group = item.owner
+    elif item.audience is Audience.PROJECT:
+        group = item.project
+    entity_type = item.namespace if item.kind == "entity" else None
+    attributes = [item.attributes.get(name) for name in UNIQUE_TITLE_ATTRIBUTES[item.kind]]
+    return (item.title, item.audience, group, entity_type, *attributes)

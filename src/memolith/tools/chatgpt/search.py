@@ -1,0 +1,61 @@
+"""The two tools that ChatGPT's connectors look for. Served at `/mcp/chatgpt` only."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from memolith.domain.queries import Query
+from memolith.tools.arguments import bare_id
+from memolith.tools.call import Call
+from memolith.tools.chatgpt.models import FetchedDocument, SearchResults
+from memolith.tools.core.family import ITEM_ADDRESS
+from memolith.tools.family import Family
+from memolith.tools.results import text_with_speakers
+
+MAX_RESULTS = 10
+MAX_TITLE_LENGTH = 80
+
+chatgpt = Family(
+    "chatgpt", apart=True, instructions="Search the user's memory, then fetch what looks right."
+)
+
+
+@chatgpt.tool(read_only=True, example={"query": "zebra"})
+def search(
+    call: Call, *, query: Annotated[str, Field(description="What to look for.")]
+) -> SearchResults:
+    """Search everything that is remembered and get ids to fetch."""
+    found = call.engine.recall.search(
+        call.caller, Query(text=query, limit=MAX_RESULTS, per_item=True)
+    )
+    return {
+        "results": [
+            {
+                "id": hit.item.id,
+                "title": hit.item.title or hit.passage.text[:MAX_TITLE_LENGTH],
+                "url": ITEM_ADDRESS + hit.item.id,
+            }
+            for hit in found.hits
+        ]
+    }
+
+
+@chatgpt.tool(name="fetch", read_only=True, example={"id": "one"})
+def fetch_result(
+    call: Call, *, id: Annotated[str, Field(description="An id that `search` gave.")]
+) -> FetchedDocument:
+    """The whole text of one search result."""
+    item, blocks = call.engine.reading.read(call.caller, bare_id(id))
+    call.engine.reading.note_access(call.caller, item.id)
+    text = text_with_speakers(blocks)
+    return {
+        "id": item.id,
+        "title": item.title or text[:MAX_TITLE_LENGTH],
+        "text": text,
+        "url": ITEM_ADDRESS + item.id,
+        "metadata": {
+            "kind": item.kind,
+            "created_at": item.created_at,
+            "tags": ", ".join(item.tags),
+        },
+    }

@@ -1,0 +1,199 @@
+"""Find items of any kind: by words and meaning, as a ready-made context, along links."""
+
+from collections.abc import Sequence
+from typing import Annotated, NamedTuple
+
+from pydantic import Field
+
+from memolith.domain.items import KINDS
+from memolith.domain.queries import Filter, Hit, Query
+from memolith.engine.context import cite
+from memolith.engine.graph.walking import Traversal
+from memolith.errors import InvalidInput
+from memolith.tools.arguments import Limit, SearchMode, bare_id
+from memolith.tools.call import Call
+from memolith.tools.core.family import core
+from memolith.tools.core.models import (
+    Explored,
+    Linked,
+    Neighbour,
+    PackedContext,
+    Recalled,
+    RecallHit,
+)
+from memolith.tools.core.views import item_body, link_body
+from memolith.tools.results import text_with_speakers
+
+MAX_LINKED_HITS = 20
+MAX_LINKED_TEXT_LENGTH = 500
+SCORE_PER_STEP = 0.5
+"""An item that is one link away from a hit has this share of the hit's score."""
+FORGOTTEN_STATUSES = ("forgotten", "deleted")
+
+
+@core.tool(read_only=True, example={"query": "zebra"})
+def recall(
+    call: Call,
+    *,
+    query: str,
+    kinds: list[str] | None = None,
+    tags: list[str] | None = None,
+    project: str | None = None,
+    since: str | None = None,
+    until: str | None = None,
+    status: str | None = None,
+    as_of: str | None = None,
+    mode: SearchMode = "hybrid",
+    depth: Annotated[int, Field(ge=0, le=2, description="links to follow")] = 0,
+    limit: Limit = 10,
+    offset: Annotated[int, Field(ge=0)] = 0,
+) -> Recalled:
+    """Find memories by words or meaning. Weak hits may be unrelated."""
+    forgotten = status in FORGOTTEN_STATUSES
+    chosen = Filter(
+        kinds=_known_kinds(kinds),
+        tags_all=tuple(tags or ()),
+        projects=(project,) if project else (),
+        since=since,
+        until=until,
+        statuses=(status,) if status and not forgotten else (),
+        forgotten=forgotten,
+    )
+    found = call.engine.recall.search(
+        call.caller,
+        Query(text=query, filter=chosen, mode=mode, limit=limit, offset=offset, as_of=as_of),
+    )
+    hits = [_hit_body(hit) for hit in found.hits]
+    if depth:
+        hits.extend(_linked_hits(call, found.hits, depth))
+    return {"hits": hits, "total": found.total, "warnings": list(found.warnings)}
+
+
+@core.tool(read_only=True, example={"query": "zebra", "budget_tokens": 200})
+def context(
+    call: Call,
+    *,
+    query: str,
+    budget_tokens: Annotated[int, Field(ge=20, le=200_000)],
+    kinds: list[str] | None = None,
+    project: str | None = None,
+) -> PackedContext:
+    """The best passages on a question, with sources."""
+    chosen = Filter(
+        kinds=_known_kinds(kinds), projects=(project,) if project else (), forgotten=False
+    )
+    pack = call.engine.context.pack(call.caller, query, budget_tokens, chosen)
+    return {
+        "text": pack.text,
+        "citations": [
+            {
+                "number": citation.number,
+                "id": citation.id,
+                "title": citation.title,
+                "cite": citation.cite,
+                "score": citation.score,
+            }
+            for citation in pack.citations
+        ],
+        "tokens": pack.tokens,
+        "warnings": list(pack.warnings),
+    }
+
+
+@core.tool(idempotent=True, example={"source": "one", "target": "two", "type": "about"})
+def link(
+    call: Call,
+    *,
+    source: str,
+    target: str,
+    type: str,
+    strength: Annotated[float, Field(ge=0, le=1)] = 1.0,
+) -> Linked:
+    """Link two items, e.g. by `depends_on`."""
+    made = call.engine.writing.link(
+        call.caller, bare_id(source), bare_id(target), type, strength, again=True
+    )
+    return {"link": link_body(made)}
+
+
+@core.tool(read_only=True, example={"id": "one"})
+def explore(
+    call: Call,
+    *,
+    id: str,
+    depth: Annotated[int, Field(ge=1, le=6)] = 1,
+    types: list[str] | None = None,
+) -> Explored:
+    """Items linked to an item."""
+    around = call.engine.graph.explore(
+        call.caller, bare_id(id), Traversal(depth=depth, types=types or ())
+    )
+    items: list[Neighbour] = [
+        {**item_body(item), "distance": around.distance[item.id]} for item in around.items
+    ]
+    return {
+        "items": items,
+        "links": [link_body(made) for made in around.links],
+        "warnings": ["There is more than is shown."] if around.cut else [],
+    }
+
+
+def _known_kinds(kinds: list[str] | None) -> tuple[str, ...]:
+    for kind in kinds or ():
+        if kind not in KINDS:
+            raise InvalidInput(
+                f"There is no such kind; use one of {', '.join(KINDS)}.", field="kinds", value=kind
+            )
+    return tuple(kinds or ())
+
+
+def _hit_body(hit: Hit) -> RecallHit:
+    return {
+        "id": hit.item.id,
+        "kind": hit.item.kind,
+        "title": hit.item.title,
+        "text": text_with_speakers([hit.passage]),
+        "score": hit.score,
+        "strength": hit.strength,
+        "reasons": dict(hit.reasons),
+        "cite": cite(hit),
+    }
+
+
+class _Reached(NamedTuple):
+    """How well an item was reached from the hits: the better score first, then fewer steps."""
+
+    score: float
+    minus_steps: int
+
+
+def _linked_hits(call: Call, hits: Sequence[Hit], depth: int) -> list[RecallHit]:
+    """Items that the hits are linked to; each step away halves the score."""
+    best: dict[str, _Reached] = {}
+    for hit in hits:
+        around = call.engine.graph.explore(call.caller, hit.item.id, Traversal(depth=depth))
+        for id, steps in around.distance.items():
+            reached = _Reached(round(hit.score * SCORE_PER_STEP**steps, 4), -steps)
+            if id not in best or reached > best[id]:
+                best[id] = reached
+    for hit in hits:
+        best.pop(hit.item.id, None)
+    ids = sorted(best, key=lambda id: (-best[id].score, id))[:MAX_LINKED_HITS]
+    if not ids:
+        return []
+    bodies: list[RecallHit] = []
+    for item, blocks in call.engine.reading.read_many(call.caller, ids):
+        first_text = blocks[0].text if blocks else ""
+        bodies.append(
+            {
+                "id": item.id,
+                "kind": item.kind,
+                "title": item.title,
+                "text": first_text[:MAX_LINKED_TEXT_LENGTH],
+                "score": best[item.id].score,
+                "strength": "weak",
+                "reasons": {"links": -best[item.id].minus_steps},
+                "cite": "",
+            }
+        )
+    return bodies

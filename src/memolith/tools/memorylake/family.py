@@ -1,0 +1,7 @@
+"""The MemoryLake family: files, and Python that runs beside them."""
+
+from memolith.tools.family import Family
+
+memorylake = Family(
+    "memorylake", instructions="Files, found by what they say: call get_memorylake_metadata first."
+)
