@@ -1,4 +1,6 @@
-"""Are the right entities found? Precision and recall per type on labelled sentences, and whether confidence is true."""
+"""Are the right entities found? Precision and recall per type on labelled sentences, and whether
+confidence is true.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +67,9 @@ def show(title: str, rows: list[Sentence]) -> None:
 
 
 def rules(rows: list[Sentence]) -> None:
-    """How often what was told with a confidence was right; with so few, one more hit and one more miss are added."""
+    """How often what was told with a confidence was right; with so few, one more hit and one more
+    miss are added.
+    """
     seen: dict[float, list[bool]] = defaultdict(list)
     for row in rows:
         for one in find_mentions(row.text, {}):

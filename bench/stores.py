@@ -1,4 +1,6 @@
-"""What do the two stores cost on the same 100,000 passages of 100 tenants, from a few hundred to 19,000 each?"""
+"""What do the two stores cost on the same 100,000 passages of 100 tenants, from a few hundred to
+19,000 each?
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ from memolith.domain.chunking import embedded
 from memolith.domain.items import Draft
 from memolith.domain.passages import Block, passage_ref
 from memolith.domain.queries import Filter, Query
-from memolith.engine.recall import SIDE
+from memolith.engine.search import MAX_CANDIDATES_PER_SIDE
 from memolith.engine.validation import Intake, Limits
 from memolith.ports.outbox import Job
 from memolith.retrieval.embedding.minilm import MiniLM
@@ -54,7 +56,9 @@ class Filled:
     places: dict[str, dict[int, int]] = field(default_factory=dict)
 
     def database_s(self) -> float:
-        """CPU seconds that the backends of this database have used so far, without the server's own upkeep."""
+        """CPU seconds that the backends of this database have used so far, without the server's own
+        upkeep.
+        """
         backends = self.postmaster.children() if self.postmaster else []
         used: float = sum(
             times.user + times.system
@@ -295,7 +299,9 @@ def recall_at_10(filled: Filled, tenant: str, queries: int) -> float:
     for query in looked:
         exact = set(numbers[np.argpartition(-(matrix @ query), 10)[:10]].tolist())
         with filled.app.store.reading(tenant) as rows:
-            near = stage.nearest(rows, Caller(tenant), Filter(), query.tobytes(), SIDE)[:10]
+            near = stage.nearest(
+                rows, Caller(tenant), Filter(), query.tobytes(), MAX_CANDIDATES_PER_SIDE
+            )[:10]
         found += len(exact & {places.get(ref, -1) for ref, _ in near})
     return found / 10 / len(looked)
 
@@ -306,7 +312,13 @@ def nearest(filled: Filled, tenant: str, count: int) -> Cost:
 
     def run(n: int) -> None:
         with filled.app.store.reading(tenant) as rows:
-            stage.nearest(rows, Caller(tenant), Filter(), looked[n % len(looked)].tobytes(), SIDE)
+            stage.nearest(
+                rows,
+                Caller(tenant),
+                Filter(),
+                looked[n % len(looked)].tobytes(),
+                MAX_CANDIDATES_PER_SIDE,
+            )
 
     return cost(filled, run, [(n,) for n in range(count)])
 
@@ -400,7 +412,8 @@ def main() -> None:
                 sizes(one, options.size)
             one.app.embeddings.renew_index(always=True)
         exactness(stores, split)
-        # What this bench keeps in mind is no part of a server: the collector need not walk through it at every search.
+        # What this bench keeps in mind is no part of a server: the collector need not walk through
+        # it at every search.
         gc.collect()
         gc.freeze()
         searched(stores, split, options.rounds)

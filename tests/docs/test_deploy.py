@@ -18,7 +18,7 @@ from memolith.bootstrap import App, open_app
 from memolith.domain.callers import Caller
 from memolith.domain.items import Draft
 from memolith.domain.passages import Block
-from memolith.doors.cli.memory_commands import parser
+from memolith.doors.cli.parser import parse
 from memolith.settings import PREFIX, Settings
 from tests.postgres import a_cluster, binaries
 from tests.programs.children import wait_for
@@ -55,16 +55,13 @@ def commands() -> list[list[str]]:
 
 @pytest.mark.parametrize("words", commands(), ids=" ".join)
 def test_commands_that_are_started_exist(words: Any) -> None:
-    assert parser().parse_args(words).run
+    assert parse(words).run
 
 
 def test_the_container_file_copies_and_starts_what_exists() -> None:
     started = re.findall(r"^(?:ENTRYPOINT|CMD) (\[.*\])$", TEXTS["Containerfile"], re.M)
     assert (
-        parser()
-        .parse_args([word for words in started for word in yaml.safe_load(words)][1:])
-        .command
-        == "serve"
+        parse([word for words in started for word in yaml.safe_load(words)][1:]).command == "serve"
     )
     assert all(
         (ROOT / name).exists()
@@ -169,7 +166,9 @@ def test_systemd_finds_nothing_wrong_with_a_unit(tmp_path: Path, unit: Any) -> N
 
 
 def configured(names: str, backups: Path) -> list[tuple[str, str]]:
-    """Lines for PostgreSQL's configuration as the page gives them, with a folder of the test for the backups."""
+    """Lines for PostgreSQL's configuration as the page gives them, with a folder of the test for
+    the backups.
+    """
     found = re.findall(rf"^({names}) = '?(.*?)'?$", PAGE, re.M)
     assert len(found) == names.count("|") + 1
     return [(name, value.replace("/var/backups/memolith", str(backups))) for name, value in found]

@@ -1,4 +1,6 @@
-"""Recall by meaning with the real model: modes, filters, paging, scores, the past, and who may find what."""
+"""Recall by meaning with the real model: modes, filters, paging, scores, the past, and who may find
+what.
+"""
 
 import re
 from collections.abc import Iterator
@@ -13,7 +15,7 @@ from memolith.domain.chunking import weigh
 from memolith.domain.items import Draft, Patch
 from memolith.domain.passages import Block
 from memolith.domain.queries import Condition, Filter, Found, Hit, Query
-from memolith.engine.recall import STRONG
+from memolith.engine.search import MIN_STRONG_SIMILARITY
 from memolith.engine.validation import Intake, Limits
 from memolith.errors import InvalidInput
 from tests.conftest import ME, At, note
@@ -138,9 +140,9 @@ def test_a_hit_is_strong_from_079_on(facts: App) -> None:
     seen = set()
     for question in (*PARAPHRASES, *FACTS.values(), "the colour of the wind"):
         for hit in found(facts, question, limit=10).hits:
-            assert hit.strength == ("strong" if hit.score >= STRONG else "weak")
+            assert hit.strength == ("strong" if hit.score >= MIN_STRONG_SIMILARITY else "weak")
             seen.add(hit.strength)
-    assert (seen, STRONG) == ({"strong", "weak"}, 0.79)
+    assert (seen, MIN_STRONG_SIMILARITY) == ({"strong", "weak"}, 0.79)
     for text in FACTS.values():
         assert found(facts, text).hits[0].strength == "strong"
     assert {hit.strength for hit in found(facts, "quantum chromodynamics on a lattice").hits} <= {
@@ -481,7 +483,9 @@ def talk(smart: App) -> App:
 
 
 def test_speakers_names_are_left_out_of_the_dense_query(talk: App) -> None:
-    """The name alone is near to whatever its bearer said; the same question without it must be as near to the rest."""
+    """The name alone is near to whatever its bearer said; the same question without it must be as
+    near to the rest.
+    """
     named = {
         hit.passage.text: hit.reasons["cosine"]
         for hit in found(talk, "Did Caroline's brush paint the sun coming up?", mode="vector").hits

@@ -1,14 +1,15 @@
-"""Runs commands as processes of their own without starting Python anew for each: one JSON request per line.
+"""Runs commands as processes of their own without starting Python anew for each: one JSON request
+per line.
 
-The child is forked before anything of the data is touched, gets files in the place of its three streams, and ends as
-any program does, with the last flush and the exit code that belong to it.
+The child is forked before anything of the data is touched, gets files in the place of its three
+streams, and ends as any program does, with the last flush and the exit code that belong to it.
 """
 
 import json
 import os
 import sys
 
-import memolith.doors.cli.memory_commands  # noqa: F401 - imported before the fork, so that no command pays for it
+import memolith.doors.cli.program  # noqa: F401 - imported before the fork, so no command pays for it
 from memolith.doors.main import main
 
 # Not through sys.stdin and sys.stdout, whose buffers the children would inherit.

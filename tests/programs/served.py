@@ -1,4 +1,4 @@
-"""A real HTTP server on a folder of its own, and a client that looks at every answer with suspicion."""
+"""A real HTTP server on a folder of its own, and a client that suspects every answer."""
 
 from __future__ import annotations
 
@@ -203,4 +203,6 @@ def thread(folder: Path, *, read_only: bool = False, **settings: Any) -> Iterato
     served.http.close()
     server.should_exit = True
     running.join(TIMEOUT_S)
+    # A server that is told to end while it starts leaves its socket open.
+    listener.close()
     app.close()

@@ -42,7 +42,9 @@ def note(text: str, **fields: Any) -> Draft:
 
 
 def own_disk(folder: Path, size: str, *command: str) -> list[str] | None:
-    """The command line that runs a program with a small disk of its own; None where the system does not let us."""
+    """The command line that runs a program with a small disk of its own; None where the system does
+    not let us.
+    """
     script = f'mount -t tmpfs -o size={size} none "$0" && exec "$@"'
     for flags in ("-m", "-Urm"):
         start = ["unshare", flags, "sh", "-c", script, str(folder)]
@@ -147,7 +149,7 @@ def test_a_vector_snapshot_on_a_full_disk_does_not_kill_the_process(tmp_path: Pa
 
 UNPRIVILEGED = """
 import os, sys
-import memolith.bootstrap, memolith.doors.cli.memory_commands, memolith.doors.main
+import memolith.bootstrap, memolith.doors.cli.program, memolith.doors.main
 memolith.bootstrap.families()
 if os.getuid() == 0:
     os.setgroups([])

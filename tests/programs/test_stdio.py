@@ -1,4 +1,4 @@
-"""The stdio door as a real process: both eras, any timing, closed pipes, and a start without anything heavy."""
+"""The stdio server as a real process: both eras, any timing, closed pipes, a light start."""
 
 from __future__ import annotations
 
@@ -430,7 +430,7 @@ def test_nothing_is_lost_in_thousands_of_sessions(prepared: str) -> None:
 
 
 def take_over_at_random(path: str, chance: random.Random) -> tuple[Counter[Any], list[Any]]:
-    """The front alone, with a take-over at a random moment: what it answered, and what it passed on."""
+    """The front, taken over at a random moment: what it answered, and what it passed on."""
     (inlet, client_out), (client_in, outlet) = os.pipe(), os.pipe()
     front = Front(Wire(inlet, outlet), StartCache(path, "all", False).read())
     passed: list[Any] = []
@@ -593,7 +593,7 @@ def in_session(path: str, mode: str, work: Callable[[Client, list[Any]], Any]) -
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
-def test_the_official_client_is_served_in_either_era(prepared: str, mode: str) -> None:
+def test_the_official_client_calls_tools_in_either_era(prepared: str, mode: str) -> None:
     async def work(client: Client, asked: list[Any]) -> None:
         assert len((await client.list_tools()).tools) == 8
         steps: list[float] = []
@@ -608,10 +608,26 @@ def test_the_official_client_is_served_in_either_era(prepared: str, mode: str) -
         assert asked == ["Really?"]
         added = await client.call_tool("add_note", {"text": "x"}, meta=keyed("key-1"))
         assert present(added.structured_content)["id"] == "key-1"
+
+    in_session(prepared, mode, work)
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+def test_the_official_client_is_told_of_a_wrong_argument(prepared: str, mode: str) -> None:
+    async def work(client: Client, asked: list[Any]) -> None:
         failed = await client.call_tool("get_note", {"note_id": 1})
         assert failed.is_error
         assert failed.structured_content is None
         assert json.loads(answered(failed))["field"] == "note_id"
+
+    in_session(prepared, mode, work)
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+def test_the_official_client_reads_resources_prompts_and_completions(
+    prepared: str, mode: str
+) -> None:
+    async def work(client: Client, asked: list[Any]) -> None:
         assert resource_text(await client.read_resource("demo://note/one")) == "the first note"
         prompt = await client.get_prompt("summary", {"subject": "x"})
         assert text_of(prompt.messages[0].content) == "Sum up x."

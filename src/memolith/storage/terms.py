@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Iterable
 from datetime import date
 from functools import lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import apsw
 
@@ -22,9 +22,7 @@ STOP_WORDS = frozenset(
     "did have has had i you he she it we they me him her us them my your his its our their this "
     "that what when where who whom which why how s t".split()
 )
-_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7af]+")
-_MONTHS = (
-    "",
+MONTHS = (
     "january",
     "february",
     "march",
@@ -38,56 +36,18 @@ _MONTHS = (
     "november",
     "december",
 )
-_INDEXED_FIELDS = ("title", "tags", "owner", "audience", "project", "namespace")
+INDEXED_FIELDS = ("title", "tags", "owner", "audience", "project", "namespace")
 """What of an item the text index holds with each of its passages."""
 
-_local = threading.local()
-SKETCHES = 4
+SKETCH_MARKS = 4
+"""How many marks of its phrases a text has."""
 
+SKETCH_PHRASE_WORDS = 3
+"""Marks are of phrases: single words are so common that half of all texts would share a mark."""
 
-def terms(text: str) -> list[str]:
-    """The index terms of a text in order."""
-    if not text:
-        return []
-    if not text.isascii():
-        # Letters and their accents as one character, as the tokenizer expects them.
-        text = _CJK.sub(_pairs, unicodedata.normalize("NFC", text))
-    tokenizer = getattr(_local, "tokenizer", None)
-    if tokenizer is None:
-        # One tokenizer per thread: it belongs to a connection, and connections do not share.
-        _local.connection = apsw.Connection(":memory:")
-        tokenizer = _local.tokenizer = _local.connection.fts5_tokenizer(
-            "porter", ["unicode61", "remove_diacritics", "2"]
-        )
-    found: list[str] = tokenizer(
-        text.encode(),
-        apsw.FTS5_TOKENIZE_DOCUMENT,
-        None,
-        include_offsets=False,
-        include_colocated=False,
-    )
-    return found
+CJK_RUN = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7af]+")
 
-
-def query_terms(text: str) -> list[str]:
-    """The distinct terms of a query without words that say nothing, unless it has no others."""
-    words = re.findall(r"\w+", unicodedata.normalize("NFC", text).lower())
-    telling = [word for word in words if word not in STOP_WORDS]
-    return list(dict.fromkeys(terms(" ".join(telling or words))))
-
-
-def _pairs(match: re.Match[str]) -> str:
-    run = match.group()
-    return " " + " ".join(run[i : i + 2] for i in range(max(1, len(run) - 1))) + " "
-
-
-def extra(item: Item, passage: Passage) -> str:
-    """What is searched beside the text: title, speaker, and the day of a message in words."""
-    parts = [item.title, passage.speaker or ""]
-    if item.kind == "conversation":
-        day = date.fromisoformat(passage.at[:10])
-        parts.append(f"{day.day} {_MONTHS[day.month]} {day.year}")
-    return " ".join(parts)
+_of_thread = threading.local()
 
 
 class IndexedText(NamedTuple):
@@ -106,73 +66,135 @@ class IndexedText(NamedTuple):
         return len(self.body.split()) + len(self.extra.split())
 
 
+def terms(text: str) -> list[str]:
+    """Return the index terms of a text, in order."""
+    if not text:
+        return []
+    if not text.isascii():
+        # The tokenizer expects a letter and its accent as one character.
+        text = CJK_RUN.sub(_pairs_of_run, unicodedata.normalize("NFC", text))
+    tokenizer = getattr(_of_thread, "tokenizer", None)
+    if tokenizer is None:
+        tokenizer = _new_tokenizer()
+    found = tokenizer(
+        text.encode(),
+        apsw.FTS5_TOKENIZE_DOCUMENT,
+        None,
+        include_offsets=False,
+        include_colocated=False,
+    )
+    # Without offsets and synonyms the terms are plain texts.
+    return cast("list[str]", found)
+
+
+def query_terms(text: str) -> list[str]:
+    """Return the distinct terms of a query, without stop words unless it has nothing else."""
+    words = re.findall(r"\w+", unicodedata.normalize("NFC", text).lower())
+    telling = [word for word in words if word not in STOP_WORDS]
+    return list(dict.fromkeys(terms(" ".join(telling or words))))
+
+
+def extra(item: Item, passage: Passage) -> str:
+    """Return what is searched beside the text: title, speaker, and a message's day in words."""
+    parts = [item.title, passage.speaker or ""]
+    if item.kind == "conversation":
+        day = date.fromisoformat(passage.at[:10])
+        parts.append(f"{day.day} {MONTHS[day.month - 1]} {day.year}")
+    return " ".join(parts)
+
+
 def indexed(number: int, item: Item, passage: Passage) -> IndexedText:
-    """What the text index of the tenant with this number has of a passage."""
-    sees = {
-        Audience.USER: f"u{item.owner}",
-        Audience.PROJECT: f"p{item.project}",
-        Audience.ORG: "o",
-    }[item.audience]
-    # What lets a filter narrow the posting lists.
-    tokens = {
-        "see": (sees, f"u{item.owner}"),
-        "kind": (item.kind,),
-        "tag": item.tags,
-        "project": (item.project,),
-        "namespace": (item.namespace,),
-    }
-    narrow = [
-        token
-        for name, values in tokens.items()
-        for token in scope_tokens(name, dict.fromkeys(values))
-    ]
+    """Return what the text index of the tenant with this number has of a passage."""
     return IndexedText(
         body=own(number, terms(passage.text)),
         extra=own(number, terms(extra(item, passage))),
-        scope=own(number, narrow),
+        scope=own(number, _scope(item)),
     )
 
 
 def changes_index(before: Item, item: Item) -> bool:
     """Whether a change of the item changes what the text index has of each of its passages."""
-    return any(getattr(before, field) != getattr(item, field) for field in _INDEXED_FIELDS)
-
-
-@lru_cache(100)
-def sketch(text: str) -> tuple[int, ...]:
-    """Marks of a text: one of the whole but for case and white space, and a few of which near ones share one."""
-    plain, words = " ".join(text.casefold().split()), terms(text)
-    whole = int.from_bytes(
-        hashlib.blake2b(plain.encode(), digest_size=8).digest(), "big", signed=True
-    )
-    # Phrases of three words: single words are so common that half of all texts would share a mark.
-    codes = [" ".join(words[n : n + 3]).encode() for n in range(len(words) - 2)]
-    return whole, *(
-        seed << 32 | min([zlib.crc32(code, seed * 7919) for code in codes])
-        for seed in range(SKETCHES)
-        if codes
-    )
-
-
-def own(number: int, words: Iterable[str]) -> str:
-    """The words as the tenant's own tokens."""
-    return " ".join([_mark(number, word) for word in words])
-
-
-@lru_cache(50_000)
-def _mark(number: int, word: str) -> str:
-    """A token that tells nothing of the word; of the few that meet in one, the true scores are told apart later."""
-    return (
-        base64.b32encode(hashlib.blake2b(f"{number}:{word}".encode(), digest_size=5).digest())
-        .decode()
-        .lower()
-    )
+    return any(getattr(before, field) != getattr(item, field) for field in INDEXED_FIELDS)
 
 
 def scope_tokens(name: str, values: Iterable[str | None]) -> list[str]:
-    """The scope tokens that items with one of the values have."""
+    """Return the scope tokens of the items that have one of the values."""
     return [
         name + hashlib.blake2b(value.encode(), digest_size=6).hexdigest()
         for value in values
         if value is not None
     ]
+
+
+def own(number: int, words: Iterable[str]) -> str:
+    """Return words as tokens that belong to the tenant with this number alone."""
+    return " ".join([_tenant_token(number, word) for word in words])
+
+
+@lru_cache(100)
+def sketch(text: str) -> tuple[int, ...]:
+    """Return marks by which equal and similar texts are found.
+
+    The first is the same for texts that differ in case and white space only. Of the others, similar
+    texts share at least one.
+    """
+    plain = " ".join(text.casefold().split())
+    digest = hashlib.blake2b(plain.encode(), digest_size=8).digest()
+    marks = [int.from_bytes(digest, "big", signed=True)]
+    words = terms(text)
+    phrases = [
+        " ".join(words[start : start + SKETCH_PHRASE_WORDS]).encode()
+        for start in range(len(words) - SKETCH_PHRASE_WORDS + 1)
+    ]
+    if phrases:
+        for seed in range(SKETCH_MARKS):
+            smallest = min([zlib.crc32(phrase, seed * 7919) for phrase in phrases])
+            marks.append(seed << 32 | smallest)
+    return tuple(marks)
+
+
+def _new_tokenizer() -> apsw.FTS5Tokenizer:
+    """A tokenizer for this thread: it belongs to a connection, which threads do not share."""
+    _of_thread.connection = apsw.Connection(":memory:")
+    _of_thread.tokenizer = _of_thread.connection.fts5_tokenizer(
+        "porter", ["unicode61", "remove_diacritics", "2"]
+    )
+    tokenizer: apsw.FTS5Tokenizer = _of_thread.tokenizer
+    return tokenizer
+
+
+def _pairs_of_run(match: re.Match[str]) -> str:
+    """The characters of a CJK run as overlapping pairs, because it has no spaces between words."""
+    run = match.group()
+    pairs = [run[start : start + 2] for start in range(max(1, len(run) - 1))]
+    return " " + " ".join(pairs) + " "
+
+
+def _scope(item: Item) -> list[str]:
+    """The scope tokens of an item, by which a filter can narrow the search."""
+    seen_by = {
+        Audience.USER: f"u{item.owner}",
+        Audience.PROJECT: f"p{item.project}",
+        Audience.ORG: "o",
+    }[item.audience]
+    values_by_name: dict[str, Iterable[str | None]] = {
+        "see": (seen_by, f"u{item.owner}"),
+        "kind": (item.kind,),
+        "tag": item.tags,
+        "project": (item.project,),
+        "namespace": (item.namespace,),
+    }
+    tokens = []
+    for name, values in values_by_name.items():
+        tokens += scope_tokens(name, dict.fromkeys(values))
+    return tokens
+
+
+@lru_cache(50_000)
+def _tenant_token(number: int, word: str) -> str:
+    """A token that tells nothing of the word.
+
+    The few words that share a token are told apart when hits are scored.
+    """
+    digest = hashlib.blake2b(f"{number}:{word}".encode(), digest_size=5).digest()
+    return base64.b32encode(digest).decode().lower()

@@ -65,17 +65,20 @@ class Connections:
             except psycopg.OperationalError:
                 # The server was restarted, or a firewall has cut the connection.
                 db.close()
+            except psycopg.Error:
+                db.close()
+                raise
         db = self._connect()
         try:
             db.execute(first_statement)
-        except psycopg.OperationalError:
+        except psycopg.Error:
             db.close()
             raise
         return db
 
     def _connect(self) -> Connection:
         try:
-            return psycopg.connect(
+            return Connection.connect(
                 self.url,
                 autocommit=True,
                 prepare_threshold=self._prepare_after,
@@ -95,6 +98,7 @@ class Connections:
         with suppress(psycopg.Error):
             if db.info.transaction_status != TransactionStatus.IDLE:
                 db.execute(QUERIES["rollback"])
+        db.end_streams()
         if self._is_closed or db.info.transaction_status != TransactionStatus.IDLE:
             db.close()
         else:

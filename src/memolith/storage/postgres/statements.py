@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psycopg
 
@@ -12,13 +13,27 @@ from memolith.storage.sql_files import load_queries
 QUERIES = load_queries(Path(__file__).with_name("queries.sql"))
 """The statements of queries.sql by name."""
 
-Connection = psycopg.Connection[Row]
-"""A connection whose rows are named tuples."""
-
 ROWS_PER_PORTION = 2000
 """How many rows of a whole tenant are fetched at once."""
 
 _cursor_numbers = itertools.count()
+
+
+class Connection(psycopg.Connection[Row]):
+    """A connection whose rows are named tuples.
+
+    It knows the streams of its transaction, which end with it: the server drops them then, and
+    `end_streams` lets the driver know without asking the server.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.streams: list[psycopg.ServerCursor[Row]] = []
+
+    def end_streams(self) -> None:
+        """Close the streams of a transaction that has ended."""
+        while self.streams:
+            self.streams.pop().close()
 
 
 class Statements:
@@ -39,6 +54,7 @@ class Statements:
         """The rows of a statement that may have very many, fetched in portions."""
         cursor = self.db.cursor(f"rows_{next(_cursor_numbers)}")
         cursor.itersize = ROWS_PER_PORTION
+        self.db.streams.append(cursor)
         return iter(cursor.execute(QUERIES[name], values))
 
     def run(self, statement: str, values: Parameters) -> Iterator[Row]:
