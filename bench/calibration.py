@@ -34,7 +34,9 @@ def similarities(memory: Indexed, question: str) -> tuple[dict[str, float], bool
 def calibrate(
     make: Callable[[], Indexed], module: ModuleType, data: dict[str, Any], limit: int | None
 ) -> None:
-    """What a similarity is worth: best evidence kept, foreign turns passed, and questions with a strong hit."""
+    """What a similarity is worth: best evidence kept, foreign turns passed, and questions with a
+    strong hit.
+    """
     talks = data["conversations"]
     best: list[float] = []
     foreign: list[float] = []

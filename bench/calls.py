@@ -1,4 +1,6 @@
-"""What does a call of the product cost beside an echo of the SDK's bare server, its engine's time taken off?"""
+"""What does a call of the product cost beside an echo of the SDK's bare server, its engine's time
+taken off?
+"""
 
 from __future__ import annotations
 

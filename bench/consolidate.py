@@ -1,4 +1,6 @@
-"""Does consolidating find planted duplicates, leave contradictions alone, and do exactly what its dry run shows?"""
+"""Does consolidating find planted duplicates, leave contradictions alone, and do exactly what its
+dry run shows?
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ Pair = tuple[int, int]
 def planted(
     count: int, twins: int, rivals: int, pick: random.Random
 ) -> tuple[list[str], list[Pair], list[Pair]]:
-    """Texts in any order, among them edited copies and copies with another fact; the places of each with its own."""
+    """Texts in any order, among them edited copies and copies with another fact; the places of each
+    with its own.
+    """
     own = list(dict.fromkeys(material(2 * (count - twins - rivals))))[: count - twins - rivals]
     kinds = edits(proper(own))
     texts, pairs = list(own), {True: list[Pair](), False: list[Pair]()}
@@ -44,7 +48,9 @@ def consolidate(app: App, dry_run: bool) -> dict[str, Any]:
 def run_all(
     app: App, texts: list[str], twins: list[Pair], rivals: list[Pair]
 ) -> tuple[float, int, bool]:
-    """The share of the copies that were merged, how many contradictions were, and whether the dry run was right."""
+    """The share of the copies that were merged, how many contradictions were, and whether the dry
+    run was right.
+    """
     ids: list[str] = [
         body_of(
             app.registry.run(

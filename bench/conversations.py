@@ -1,7 +1,8 @@
 """How fast are the Sekha tools over 10,000 conversations, and over one of 20,000 messages?
 
-A message is an English sentence of about 150 common words, with the vector that the model makes of it, and a few words
-that follow Zipf's law, as those of real talk do. A question holds some of each; the hard ones hold common words only.
+A message is an English sentence of about 150 common words, with the vector that the model makes of
+it, and a few words that follow Zipf's law, as those of real talk do. A question holds some of each;
+the hard ones hold common words only.
 """
 
 from __future__ import annotations

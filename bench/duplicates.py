@@ -1,4 +1,6 @@
-"""Are edits found and changed facts left alone, by `similar` and by the tool for duplicates? Plain cosine beside it."""
+"""Are edits found and changed facts left alone, by `similar` and by the tool for duplicates? Plain
+cosine beside it.
+"""
 
 from __future__ import annotations
 
@@ -184,7 +186,9 @@ def proper(texts: list[str]) -> list[str]:
 
 
 def told(app: App, kind: str, pairs: list[tuple[str, str]]) -> int:
-    """How many of the pairs the tool reports, to users with few enough memories that it shows them all."""
+    """How many of the pairs the tool reports, to users with few enough memories that it shows them
+    all.
+    """
     found = 0
     for start in range(0, len(pairs), SHOWN):
         user = Caller(user=f"{kind}-{start}")

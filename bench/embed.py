@@ -1,4 +1,6 @@
-"""How long does the model take for a query, and how many texts a second does it embed in bulk and one by one?"""
+"""How long does the model take for a query, and how many texts a second does it embed in bulk and
+one by one?
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,8 @@ def main() -> None:
     ):
         step = len(texts) // (2 * ROUNDS)
         parts = [texts[n * step : (n + 1) * step] for n in range(2 * ROUNDS)]
-        # In turns, so that a busy machine is busy for both; never the same text twice, for the model keeps the last.
+        # In turns, so that a busy machine is busy for both; never the same text twice, for the
+        # model keeps the last.
         bulk, single = zip(
             *(
                 (rate(model, parts[2 * n], step), rate(model, parts[2 * n + 1], 1))

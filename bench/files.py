@@ -15,7 +15,6 @@ from typing import NamedTuple
 from bench.material import ME, fresh
 from bench.sample_files import write_pdf, write_small_files, write_workbook
 from memolith.bootstrap import App
-from memolith.engine.documents import TASK
 from memolith.ports.sandbox import Bounds
 
 BOUNDS = Bounds(wall_s=60, cpu_s=60, memory_mb=1024, output_kb=131_072)
@@ -60,8 +59,8 @@ def timed_s(run: Callable[[], object]) -> float:
 def compare(app: App, title: str, path: Path, rival: Rival) -> None:
     """Read a file in the sandbox, take it in whole, and let another library read it."""
     # Once before, so that the readers are loaded.
-    app.sandbox.read(TASK, path, BOUNDS)
-    read_s = timed_s(lambda: app.sandbox.read(TASK, path, BOUNDS))
+    app.sandbox.read(path, BOUNDS)
+    read_s = timed_s(lambda: app.sandbox.read(path, BOUNDS))
     ingest_s = timed_s(lambda: app.engine.documents.ingest(ME, path, path.name))
     rival_s = rival.read_s(path)
     beside = f"{rival.name} is not installed"

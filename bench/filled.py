@@ -1,4 +1,6 @@
-"""A data folder with many sentences and their real vectors, some marked for filters of 1, 20 and 95 per cent."""
+"""A data folder with many sentences and their real vectors, some marked for filters of 1, 20 and 95
+per cent.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""How fast are the graph tools at 100,000 concepts and 1,000,000 links, beside networkx on the same graph?"""
+"""How fast are the graph tools at 100,000 concepts and 1,000,000 links, beside networkx on the same
+graph?
+"""
 
 from __future__ import annotations
 
@@ -61,7 +63,9 @@ def concept(n: int) -> dict[str, object]:
 
 
 def medians(run: Callable[[], object], times: int) -> tuple[float, float]:
-    """Wall and CPU time in milliseconds; on a busy machine only the second tells what the work costs."""
+    """Wall and CPU time in milliseconds; on a busy machine only the second tells what the work
+    costs.
+    """
     wall, cpu = [], []
     for _ in range(times):
         started, used = time.perf_counter(), time.process_time()

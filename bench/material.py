@@ -1,4 +1,6 @@
-"""Texts and folders for the benches: made up, repeatable, with the word frequencies of real language."""
+"""Texts and folders for the benches: made up, repeatable, with the word frequencies of real
+language.
+"""
 
 from __future__ import annotations
 

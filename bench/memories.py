@@ -1,4 +1,6 @@
-"""How fast are the LanOnasis tools over 50,000 memories, and do duplicates come out as through `similar`?"""
+"""How fast are the LanOnasis tools over 50,000 memories, and do duplicates come out as through
+`similar`?
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""How good is recall? Turn and session recall through the engine's own `recall`, beside plain methods."""
+"""How good is recall? Turn and session recall through the engine's own `recall`, beside plain
+methods.
+"""
 
 from __future__ import annotations
 
@@ -132,7 +134,9 @@ class TextOnly(Memolith):
 
 
 class VectorOnly(Memolith):
-    """MiniLM alone, with speakers' names out of the query; where it understands too little, our text side answers."""
+    """MiniLM alone, with speakers' names out of the query; where it understands too little, our
+    text side answers.
+    """
 
     mode = "vector"
 

@@ -1,4 +1,6 @@
-"""How long does a whole search take, from the text of the question to the hits? And from the start of a process?"""
+"""How long does a whole search take, from the text of the question to the hits? And from the start
+of a process?
+"""
 
 from __future__ import annotations
 
@@ -58,7 +60,8 @@ def searches(app: App, count: int) -> None:
         used: list[float] = []
         parts: dict[str, list[float]] = {"embedding": [], "text": [], "vectors": []}
         for _ in range(ROUNDS):
-            # Embedded first, the question then comes from the model's memory, and the rest is measured apart.
+            # Embedded first, the question then comes from the model's memory, and the rest is
+            # measured apart.
             text = next(asked)
             took, (vector,) = timed(partial(embedder.embed, [text]))
             parts["embedding"].append(took)
@@ -92,7 +95,9 @@ def timed(run: Callable[[], T]) -> tuple[float, T]:
 
 
 def starts(folder: Path, times: int) -> None:
-    """Fresh processes on the folder: import, first result, private memory; beside a process that loads numpy alone."""
+    """Fresh processes on the folder: import, first result, private memory; beside a process that
+    loads numpy alone.
+    """
     runs = {}
     for mode in ("hybrid", "text"):
         command = [sys.executable, "-c", FIRST, str(folder), "Who fixed the green bicycle?", mode]

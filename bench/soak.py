@@ -1,9 +1,9 @@
 """Many clients on one folder for a long time: `python -m bench.soak [--seconds N] [--postgres]`.
 
-Twenty HTTP clients, half of them MCP sessions and half REST, and ten stdio processes remember and recall marked items.
-In the end every acknowledged item must be there and the store must equal its log; the server's memory is printed.
-With `--postgres` it is four servers and two workers on one database and 32 clients, and servers, workers and the
-database itself are killed every half minute.
+Twenty HTTP clients, half of them MCP sessions and half REST, and ten stdio processes remember and
+recall marked items. In the end every acknowledged item must be there and the store must equal its
+log; the server's memory is printed. With `--postgres` it is four servers and two workers on one
+database and 32 clients, and servers, workers and the database itself are killed every half minute.
 """
 
 from __future__ import annotations
@@ -71,7 +71,9 @@ class Tally:
 
     @property
     def growth(self) -> float:
-        """The largest memory in the last fifth of the time, over the largest right after the warm-up."""
+        """The largest memory in the last fifth of the time, over the largest right after the
+        warm-up.
+        """
         end = self.memory[-1][0]
         early = [size for at, size in self.memory if WARM * end <= at <= (WARM + 0.2) * end]
         late = [size for at, size in self.memory if at >= 0.8 * end]
@@ -277,7 +279,9 @@ def clients(
 
 
 def own_memory(process: psutil.Process) -> int:
-    """What the process holds for itself: pages of the mapped database come and go with its size and cost nothing."""
+    """What the process holds for itself: pages of the mapped database come and go with its size and
+    cost nothing.
+    """
     info = process.memory_info()
     return int(info.rss - getattr(info, "shared", 0))
 

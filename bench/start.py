@@ -1,4 +1,6 @@
-"""How much CPU time passes from the start of the stdio server to its answered list of tools, and to its first call?"""
+"""How much CPU time passes from the start of the stdio server to its answered list of tools, and to
+its first call?
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ Message = dict[str, Any]
 
 @dataclass(frozen=True)
 class Server:
-    """A server and the call that it is asked for; the bare one repeats the argument `text`, whatever the tool."""
+    """A server and the call that it is asked for; the bare one repeats the argument `text`,
+    whatever the tool.
+    """
 
     command: list[str]
     arguments: Message
@@ -129,7 +133,9 @@ def compare(servers: dict[str, Server], what: str, pause_s: float, calling: bool
 
 
 def peer() -> dict[str, Server]:
-    """The memory server of the protocol's own project, the quickest to start of all that were tried."""
+    """The memory server of the protocol's own project, the quickest to start of all that were
+    tried.
+    """
     try:
         node, folder = install(PEER, PEER_VERSION)
     except (OSError, subprocess.SubprocessError) as error:

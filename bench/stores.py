@@ -1,4 +1,6 @@
-"""What do the two stores cost on the same 100,000 passages of 100 tenants, from a few hundred to 19,000 each?"""
+"""What do the two stores cost on the same 100,000 passages of 100 tenants, from a few hundred to
+19,000 each?
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,9 @@ class Filled:
     places: dict[str, dict[int, int]] = field(default_factory=dict)
 
     def database_s(self) -> float:
-        """CPU seconds that the backends of this database have used so far, without the server's own upkeep."""
+        """CPU seconds that the backends of this database have used so far, without the server's own
+        upkeep.
+        """
         backends = self.postmaster.children() if self.postmaster else []
         used: float = sum(
             times.user + times.system
@@ -400,7 +404,8 @@ def main() -> None:
                 sizes(one, options.size)
             one.app.embeddings.renew_index(always=True)
         exactness(stores, split)
-        # What this bench keeps in mind is no part of a server: the collector need not walk through it at every search.
+        # What this bench keeps in mind is no part of a server: the collector need not walk through
+        # it at every search.
         gc.collect()
         gc.freeze()
         searched(stores, split, options.rounds)

@@ -1,4 +1,6 @@
-"""How long does a search by words take, for rare, ordinary and very common words, with and without a narrow filter?"""
+"""How long does a search by words take, for rare, ordinary and very common words, with and without
+a narrow filter?
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""How fast is the vector stage beside float32 brute force and chromadb, on the same real vectors, and how exact?"""
+"""How fast is the vector stage beside float32 brute force and chromadb, on the same real vectors,
+and how exact?
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What does a durable write cost beside a bare INSERT with the same fsync? And how fast is an import?"""
+"""What does a durable write cost beside a bare INSERT with the same fsync? And how fast is an
+import?
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ from memolith.domain.passages import Block
 def alternate(
     first: Callable[[], object], second: Callable[[], object], times: int
 ) -> list[tuple[float, ...]]:
-    """Median, 95th percentile and mean CPU of two things done in turn, so that both meet the same disk."""
+    """Median, 95th percentile and mean CPU of two things done in turn, so that both meet the same
+    disk.
+    """
     taken: tuple[list[float], list[float]] = ([], [])
     used = [0.0, 0.0]
     for _ in range(times):

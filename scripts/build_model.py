@@ -82,7 +82,9 @@ Batch = tuple[NDArray[numpy.int64], NDArray[numpy.int64]]
 
 
 class Sentence(torch.nn.Module):  # type: ignore[misc]
-    """The network with mean pooling and unit length inside, so that a user of the file needs neither."""
+    """The network with mean pooling and unit length inside, so that a user of the file needs
+    neither.
+    """
 
     def __init__(self, bert: BertModel) -> None:
         super().__init__()
@@ -226,7 +228,9 @@ def scaled_lookup(table: str, ids: str, output: str) -> list[onnx.NodeProto]:
 
 
 def compare(sentence: Sentence, built: Path, shipped: Path) -> int:
-    """Print digests and cosines; 1 when the built file strays from the weights or from the shipped file."""
+    """Print digests and cosines; 1 when the built file strays from the weights or from the shipped
+    file.
+    """
     alone, together = padded(1), padded(BATCH)
     exact = reference(sentence, alone)
     found = {

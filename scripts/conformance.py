@@ -1,6 +1,7 @@
 """Run the official MCP conformance suite against the product's own server: `conformance.py [URL]`.
 
-Needs Python and the package registries only: Node comes from PyPI, the suite from npm, both into `.cache/node`.
+Needs Python and the package registries only: Node comes from PyPI, the suite from npm, both into
+`.cache/node`.
 """
 
 from __future__ import annotations
@@ -64,11 +65,14 @@ def find_node() -> tuple[str, str]:
 
 
 def install(package: str, version: str, *beside: str) -> tuple[str, Path]:
-    """Node, and the folder of the package in exactly this version, with others beside it; made where it is missing."""
+    """Node, and the folder of the package in exactly this version, with others beside it; made
+    where it is missing.
+    """
     node, npm = find_node()
     if node_version(node) < OLDEST_NODE:
         raise SystemExit(f"{node} is older than Node {OLDEST_NODE}")
-    # A place for each, because two that are installed into one at the same time would spoil each other.
+    # A place for each, because two that are installed into one at the same time would spoil each
+    # other.
     place = CACHE / f"{package.replace('/', '+')}@{version}"
     folder = place / "node_modules" / package
     if not (place / "done").exists():

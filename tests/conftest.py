@@ -44,7 +44,9 @@ LONGEST = (
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the modules that take longest; thousands of items on PostgreSQL are for the full run."""
+    """Begin with the modules that take longest; thousands of items on PostgreSQL are for the full
+    run.
+    """
     ranks = {name: n for n, name in enumerate(LONGEST)}
     for item in items:
         if "crowd" in getattr(item, "fixturenames", ()) and "[postgres" in item.name:
@@ -66,7 +68,9 @@ def storage(request: pytest.FixtureRequest) -> str:
 
 
 class At:
-    """Makes the settings for a folder; where the store is not in the folder, each has a database of its own."""
+    """Makes the settings for a folder; where the store is not in the folder, each has a database of
+    its own.
+    """
 
     def __init__(self, server: "Server | None") -> None:
         self._server = server

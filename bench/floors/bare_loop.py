@@ -1,4 +1,6 @@
-"""The least that a stdio server can be: a loop over JSON lines, answering a list that is given as a file."""
+"""The least that a stdio server can be: a loop over JSON lines, answering a list that is given as a
+file.
+"""
 
 import json
 import sys

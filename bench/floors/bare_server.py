@@ -1,4 +1,6 @@
-"""The SDK's low-level server with nothing around it: `bare_server.py TOOLS stdio` or `bare_server.py TOOLS PORT`."""
+"""The SDK's low-level server with nothing around it: `bare_server.py TOOLS stdio` or
+`bare_server.py TOOLS PORT`.
+"""
 
 from __future__ import annotations
 

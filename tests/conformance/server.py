@@ -1,7 +1,8 @@
-"""The server of the official MCP conformance suite, on the path `/conformance`; off unless asked for.
+"""The server of the official MCP conformance suite, on the path `/conformance`; off unless asked
+for.
 
-Nothing here touches the registry or the engine: the suite tests the protocol through the same SDK parts that the other
-doors are made of.
+Nothing here touches the registry or the engine: the suite tests the protocol through the same SDK
+parts that the other doors are made of.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""The tools that the official MCP conformance suite asks for, by the names and texts that it expects."""
+"""The tools that the official MCP conformance suite asks for, by the names and texts that it
+expects.
+"""
 
 from __future__ import annotations
 

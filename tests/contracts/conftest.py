@@ -56,7 +56,9 @@ def vectors(store: Store) -> Callable[..., Vectors]:
 
 @pytest.fixture(scope="module")
 def zoo(new_address: Callable[[], str]) -> Iterator[Store]:
-    """The items of `choices`, with vectors, beside a stranger's copies of them; for tests that only read."""
+    """The items of `choices`, with vectors, beside a stranger's copies of them; for tests that only
+    read.
+    """
     with closing(open_store(new_address())) as made:
         engine = engine_on(made)
         for caller in (Caller(), Caller("globex")):

@@ -66,7 +66,9 @@ def on_postgres(address: str) -> PostgresStore:
 
 
 def test_the_passages_of_an_item_are_read_by_index_behind_the_fence(address: str) -> None:
-    """Row-level security lets no computed bound into an index, so the statement must compute it beforehand."""
+    """Row-level security lets no computed bound into an index, so the statement must compute it
+    beforehand.
+    """
     with closing(on_postgres(address)) as store:
         engine_on(store).writing.remember(ME, note("text", id="a"))
         with store.reading(ME.tenant) as rows:

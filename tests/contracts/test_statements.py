@@ -1,4 +1,6 @@
-"""Every statement of both `queries.sql` files is one that its database takes as it stands in the file."""
+"""Every statement of both `queries.sql` files is one that its database takes as it stands in the
+file.
+"""
 
 import re
 from collections import defaultdict

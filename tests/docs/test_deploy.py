@@ -169,7 +169,9 @@ def test_systemd_finds_nothing_wrong_with_a_unit(tmp_path: Path, unit: Any) -> N
 
 
 def configured(names: str, backups: Path) -> list[tuple[str, str]]:
-    """Lines for PostgreSQL's configuration as the page gives them, with a folder of the test for the backups."""
+    """Lines for PostgreSQL's configuration as the page gives them, with a folder of the test for
+    the backups.
+    """
     found = re.findall(rf"^({names}) = '?(.*?)'?$", PAGE, re.M)
     assert len(found) == names.count("|") + 1
     return [(name, value.replace("/var/backups/memolith", str(backups))) for name, value in found]

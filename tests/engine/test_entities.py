@@ -1,4 +1,6 @@
-"""The built-in search for entities and relations: how good it is on labelled sentences, and what it must not do."""
+"""The built-in search for entities and relations: how good it is on labelled sentences, and what it
+must not do.
+"""
 
 from typing import Any
 

@@ -1,4 +1,6 @@
-"""The filter language: what it keeps is what a plain predicate keeps; what it cannot read it points at."""
+"""The filter language: what it keeps is what a plain predicate keeps; what it cannot read it points
+at.
+"""
 
 import fnmatch
 import re
@@ -173,7 +175,9 @@ def matches(value: Json, patterns: list[str]) -> bool:
 
 
 def holds(row: Row, terms: list[tuple[str, list[str]]], now: str) -> bool:
-    """The meaning of the language in plain words: tags and entities must all hold, of other keys one is enough."""
+    """The meaning of the language in plain words: tags and entities must all hold, of other keys
+    one is enough.
+    """
     item = row.item
     wanted: dict[str, list[list[str]]] = {}
     for key, values in terms:

@@ -1,4 +1,6 @@
-"""An analyst behind HTTP: a small real server that speaks the chat-completions protocol, and all that goes wrong."""
+"""An analyst behind HTTP: a small real server that speaks the chat-completions protocol, and all
+that goes wrong.
+"""
 
 import json
 import threading

@@ -1,4 +1,6 @@
-"""An embedder behind HTTP: a small real server that speaks OpenAI's protocol, and all that goes wrong with one."""
+"""An embedder behind HTTP: a small real server that speaks OpenAI's protocol, and all that goes
+wrong with one.
+"""
 
 import hashlib
 import json

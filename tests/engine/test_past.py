@@ -1,4 +1,6 @@
-"""The past of an item: its history, its state at any time, and undo, which leaves no trace but in the log."""
+"""The past of an item: its history, its state at any time, and undo, which leaves no trace but in
+the log.
+"""
 
 import json
 from collections.abc import Callable

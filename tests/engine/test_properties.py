@@ -81,7 +81,9 @@ def dump(app: App, tenant: str) -> Rows:
 
 
 def content(app: App, tenant: str) -> Rows:
-    """The same without what every event changes: versions, times of change, sums, computed certainties."""
+    """The same without what every event changes: versions, times of change, sums, computed
+    certainties.
+    """
     rows = {
         name: [
             {field: value for field, value in row.items() if field not in ("version", "updated_at")}

@@ -1,4 +1,6 @@
-"""Recall by meaning with the real model: modes, filters, paging, scores, the past, and who may find what."""
+"""Recall by meaning with the real model: modes, filters, paging, scores, the past, and who may find
+what.
+"""
 
 import re
 from collections.abc import Iterator
@@ -481,7 +483,9 @@ def talk(smart: App) -> App:
 
 
 def test_speakers_names_are_left_out_of_the_dense_query(talk: App) -> None:
-    """The name alone is near to whatever its bearer said; the same question without it must be as near to the rest."""
+    """The name alone is near to whatever its bearer said; the same question without it must be as
+    near to the rest.
+    """
     named = {
         hit.passage.text: hit.reasons["cosine"]
         for hit in found(talk, "Did Caroline's brush paint the sun coming up?", mode="vector").hits

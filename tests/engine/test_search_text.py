@@ -1,4 +1,6 @@
-"""Search by words: filters inside the search, paging, languages, common words, and tenants that share nothing."""
+"""Search by words: filters inside the search, paging, languages, common words, and tenants that
+share nothing.
+"""
 
 import json
 from collections.abc import Iterator
@@ -97,7 +99,9 @@ def test_a_filter_sees_what_an_item_has_become(app: App) -> None:
 
 @pytest.fixture(scope="module")
 def crowd(at: At, tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
-    """Every item says report; one in 10,000 has what a filter asks for; one of another user says okapi."""
+    """Every item says report; one in 10,000 has what a filter asks for; one of another user says
+    okapi.
+    """
     made = open_app(at(tmp_path_factory.mktemp("crowd")))
     odd = {
         "tags": ["needle"],

@@ -1,6 +1,7 @@
 """What counts as a secret, what does not, and that redaction takes exactly the secret.
 
-Every sample is made up and put together at run time, so that scanners of the repository find nothing here.
+Every sample is made up and put together at run time, so that scanners of the repository find
+nothing here.
 """
 
 import random
@@ -22,7 +23,9 @@ NEWLINE = "\\n"
 
 
 def made_up(length: int, alphabet: str = ALNUM) -> str:
-    """Random-looking characters that are the same in every run, with a capital, a digit and a small letter."""
+    """Random-looking characters that are the same in every run, with a capital, a digit and a small
+    letter.
+    """
     chance = random.Random(length * 1000 + len(alphabet))
     body = "".join(chance.choice(alphabet) for _ in range(length - 3))
     return body + "".join(

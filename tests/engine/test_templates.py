@@ -1,4 +1,6 @@
-"""The template language: what is filled in, what is left alone, and everything that is refused, all at once."""
+"""The template language: what is filled in, what is left alone, and everything that is refused, all
+at once.
+"""
 
 import json
 import xml.etree.ElementTree as ElementTree

@@ -1,4 +1,6 @@
-"""Upkeep: verify names every tampering and rebuild mends it; migrations, backup and import keep their word."""
+"""Upkeep: verify names every tampering and rebuild mends it; migrations, backup and import keep
+their word.
+"""
 
 import hashlib
 import json

@@ -1,4 +1,6 @@
-"""The vector stage against exact search: snapshot and tail, masks, roll-over, and files that cannot be trusted."""
+"""The vector stage against exact search: snapshot and tail, masks, roll-over, and files that cannot
+be trusted.
+"""
 
 import json
 import os
@@ -414,7 +416,9 @@ def make_a_folder_of_it(path: Path) -> None:
 
 
 def of_another(path: Path, name: str, value: object) -> None:
-    """The same file with another mark and, as a hostile or odd program would leave it, a fitting checksum."""
+    """The same file with another mark and, as a hostile or odd program would leave it, a fitting
+    checksum.
+    """
     data = path.read_bytes()
     marks = json.loads(data[:HEADER_BYTES])
     del marks["crc"]
@@ -503,9 +507,10 @@ def test_a_snapshot_that_cannot_be_written_leaves_nothing_behind(shelf: Shelf) -
     shelf.put(random_rows(50, 1))
     folder = shelf.app.settings.data
     index = VectorIndex(folder / "no such folder", MODEL, DIMENSION)
-    with pytest.raises(Unavailable), shelf.app.store.reading(None) as store:
+    with shelf.app.store.reading(None) as store:
         assert isinstance(store, SqliteSlotReader)
-        index.snapshot(store)
+        with pytest.raises(Unavailable):
+            index.snapshot(store)
     assert not list(folder.rglob("*.partial"))
 
 

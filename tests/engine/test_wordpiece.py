@@ -1,7 +1,7 @@
 """Our token ids against those of the reference tokenizer, which wrote `wordpiece_table.json`.
 
-Reference: the `tokenizers` package 0.23.3 with the model's tokenizer.json, truncation at 256. It reads [CLS] and its
-kin inside a text as the special tokens, so we do.
+Reference: the `tokenizers` package 0.23.3 with the model's tokenizer.json, truncation at 256. It
+reads [CLS] and its kin inside a text as the special tokens, so we do.
 """
 
 import json

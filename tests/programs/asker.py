@@ -1,4 +1,6 @@
-"""Answers each line with the ids found by meaning, as a long-running program does: `asker.py FOLDER`."""
+"""Answers each line with the ids found by meaning, as a long-running program does: `asker.py
+FOLDER`.
+"""
 
 import json
 import sys

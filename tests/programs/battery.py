@@ -31,7 +31,13 @@ from memolith.sandbox.linux import LinuxSandbox
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
-from tests.programs.escapes import ATTEMPTS, HARMLESS, IMPORTS, PRELUDE, SLOW
+from tests.programs.escapes import (  # noqa: E402 - a program, which finds the tests by its own path
+    ATTEMPTS,
+    HARMLESS,
+    IMPORTS,
+    PRELUDE,
+    SLOW,
+)
 
 ORDINARY_USER = 12345
 OWNER = ("acme", "ann")
@@ -161,10 +167,7 @@ class Target(NamedTuple):
         return self.sandbox.run(OWNER, self.executor, code, self.scene.locate, lambda: False)
 
     def answers(self) -> bool:
-        for _ in range(TRIES_TO_ANSWER):
-            if self.run("print(6 * 7)").stdout == "42\n":
-                return True
-        return False
+        return any(self.run("print(6 * 7)").stdout == "42\n" for _ in range(TRIES_TO_ANSWER))
 
 
 def attack(mode: str, scene: Scene) -> dict[str, object]:

@@ -1,4 +1,6 @@
-"""Starts the command line and small programs as real processes, in an environment that hides nothing."""
+"""Starts the command line and small programs as real processes, in an environment that hides
+nothing.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ KEPT = ("PATH", "SYSTEMROOT", "TMPDIR", "TEMP", "TMP", "HOME", "VIRTUAL_ENV", "L
 
 
 def environment(**more: str) -> dict[str, str]:
-    """What a child gets to see: nothing of ours, and no PYTHONUNBUFFERED, which would hide faults of the last flush."""
+    """What a child gets to see: nothing of ours, and no PYTHONUNBUFFERED, which would hide faults
+    of the last flush.
+    """
     kept = {name: os.environ[name] for name in KEPT if name in os.environ}
     return {
         **kept,
@@ -92,7 +96,9 @@ def ask(data: Path | None, *arguments: str, stdin: str | bytes = b"", **env: str
 
 @contextmanager
 def in_memory() -> Iterator[Path]:
-    """A folder where no write waits for a disk, if there is one; a kill loses nothing there that a disk would keep."""
+    """A folder where no write waits for a disk, if there is one; a kill loses nothing there that a
+    disk would keep.
+    """
     with tempfile.TemporaryDirectory(
         dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     ) as folder:
@@ -112,7 +118,8 @@ def wait_for(condition: Callable[[], Any], timeout_s: float = TIMEOUT_S) -> Any:
 def scan(folder: Path, needles: Iterable[str]) -> list[str]:
     """Which needles stand in which files, told by another process.
 
-    A process that opens and closes a database file itself loses the locks that its SQLite connections hold on it.
+    A process that opens and closes a database file itself loses the locks that its SQLite
+    connections hold on it.
     """
     sent = json.dumps(sorted(set(needles)))
     ran = subprocess.run(

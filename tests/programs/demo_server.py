@@ -1,4 +1,6 @@
-"""The demo family as a program: `stdio CACHE [PROFILE]`, `modules CACHE`, `prepare CACHE` or `http PORT`."""
+"""The demo family as a program: `stdio CACHE [PROFILE]`, `modules CACHE`, `prepare CACHE` or `http
+PORT`.
+"""
 
 from __future__ import annotations
 

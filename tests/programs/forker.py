@@ -1,7 +1,8 @@
-"""Runs commands as processes of their own without starting Python anew for each: one JSON request per line.
+"""Runs commands as processes of their own without starting Python anew for each: one JSON request
+per line.
 
-The child is forked before anything of the data is touched, gets files in the place of its three streams, and ends as
-any program does, with the last flush and the exit code that belong to it.
+The child is forked before anything of the data is touched, gets files in the place of its three
+streams, and ends as any program does, with the last flush and the exit code that belong to it.
 """
 
 import json

@@ -1,6 +1,8 @@
-"""Fills the disk under a PostgreSQL server, and reports what happens then: `full_database.py FOLDER`.
+"""Fills the disk under a PostgreSQL server, and reports what happens then: `full_database.py
+FOLDER`.
 
-The folder is a small disk of its own. Each line is one JSON object: what was tried, and how it ended.
+The folder is a small disk of its own. Each line is one JSON object: what was tried, and how it
+ended.
 """
 
 import os

@@ -1,6 +1,7 @@
 """Writes until the disk is full, and reports what happens then: `full_disk.py FOLDER CASE`.
 
-The folder is a small disk of its own. Each line is one JSON object: what was tried, and how it ended.
+The folder is a small disk of its own. Each line is one JSON object: what was tried, and how it
+ended.
 """
 
 import os

@@ -1,4 +1,6 @@
-"""Malformed input made from the tools' own schemas: values of a wrong type or size, broken frames, broken bytes."""
+"""Malformed input made from the tools' own schemas: values of a wrong type or size, broken frames,
+broken bytes.
+"""
 
 from __future__ import annotations
 

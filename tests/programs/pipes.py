@@ -88,7 +88,9 @@ def wait_until_it_listens(port: int, server: subprocess.Popen[bytes]) -> None:
 
 
 class Pipe:
-    """A running server; lines that it writes are collected by a thread, so that no wait is without an end."""
+    """A running server; lines that it writes are collected by a thread, so that no wait is without
+    an end.
+    """
 
     def __init__(
         self,

@@ -1,8 +1,9 @@
 """Reads while others write.
 
-`reader.py FOLDER watch` looks at the newest item over and over until its input ends, then prints how often it did;
-`reader.py FOLDER answer` answers each line `ID WORD` with what it finds by id and by the word;
-`reader.py FOLDER hold` holds a read transaction open until the next line, `reader.py FOLDER idle` an idle connection.
+`reader.py FOLDER watch` looks at the newest item over and over until its input ends, then prints
+how often it did; `reader.py FOLDER answer` answers each line `ID WORD` with what it finds by id and
+by the word; `reader.py FOLDER hold` holds a read transaction open until the next line, `reader.py
+FOLDER idle` an idle connection.
 """
 
 import json

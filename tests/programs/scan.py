@@ -1,4 +1,6 @@
-"""Looks for words in every file of a folder, whatever their case: `scan.py FOLDER`, words as JSON on stdin."""
+"""Looks for words in every file of a folder, whatever their case: `scan.py FOLDER`, words as JSON
+on stdin.
+"""
 
 import json
 import re

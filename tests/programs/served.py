@@ -1,4 +1,6 @@
-"""A real HTTP server on a folder of its own, and a client that looks at every answer with suspicion."""
+"""A real HTTP server on a folder of its own, and a client that looks at every answer with
+suspicion.
+"""
 
 from __future__ import annotations
 

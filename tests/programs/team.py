@@ -1,4 +1,6 @@
-"""Several servers and workers on one PostgreSQL database, and clients that keep account of what they were told."""
+"""Several servers and workers on one PostgreSQL database, and clients that keep account of what
+they were told.
+"""
 
 from __future__ import annotations
 
@@ -129,7 +131,9 @@ class Voice:
 
 @dataclass
 class Account:
-    """What the clients were told: the writes that were acknowledged, and everything that went wrong."""
+    """What the clients were told: the writes that were acknowledged, and everything that went
+    wrong.
+    """
 
     kept: dict[str, tuple[str, str]] = field(default_factory=dict)
     tried: set[str] = field(default_factory=set)
@@ -198,8 +202,8 @@ def a_team(
 class Client(threading.Thread):
     """Writes marked texts at one server, and looks for each at all of them.
 
-    A calm client takes every refusal for an error. A patient one repeats a write with its key until it is done, at
-    whichever server lets him.
+    A calm client takes every refusal for an error. A patient one repeats a write with its key until
+    it is done, at whichever server lets him.
     """
 
     def __init__(
@@ -243,7 +247,8 @@ class Client(threading.Thread):
         with self.account.lock:
             self.account.kept[mark] = (self.tenant, made["id"])
         for server in list(self.team.servers):
-            # The write is acknowledged, so whoever asks now finds it; only a server that has not yet heard that the
+            # The write is acknowledged, so whoever asks now finds it; only a server that has not
+            # yet heard that the
             # tenant has moved may look in the old place, for a second.
             for _ in range(20 if self.patient else 1):
                 found = self.ask(server.url, "recall", query=mark, mode="text", limit=3)
@@ -283,7 +288,9 @@ class Client(threading.Thread):
 def under_load(
     team: Team, tenants: dict[str, int], *, patient: bool = False, pause_s: float = 0.02
 ) -> Iterator[Account]:
-    """So many clients of each tenant at work, half of them over MCP; in the end all have finished their step."""
+    """So many clients of each tenant at work, half of them over MCP; in the end all have finished
+    their step.
+    """
     account, stop = Account(), threading.Event()
     keys = {tenant: team.key(tenant) for tenant in tenants}
     clients = [
@@ -305,7 +312,9 @@ def under_load(
 
 
 def settle(account: Account, database: str) -> list[str]:
-    """What is wrong in the end: errors, writes that were lost or doubled, rows that differ from the log."""
+    """What is wrong in the end: errors, writes that were lost or doubled, rows that differ from the
+    log.
+    """
     problems = list(account.errors[:10])
     with closing(PostgresStore(database, leads=True)) as store:
         counts: Counter[str] = Counter()

@@ -1,4 +1,6 @@
-"""Claude Code, a client that people use, connects; its home is empty and its only network is the loopback device."""
+"""Claude Code, a client that people use, connects; its home is empty and its only network is the
+loopback device.
+"""
 
 from __future__ import annotations
 

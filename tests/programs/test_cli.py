@@ -78,7 +78,8 @@ def test_every_command_about_memory_is_tested_here() -> None:
     ours = {
         run.__name__.rstrip("_").replace("_", "-") for run in shell.COMMANDS | cli_server.COMMANDS
     }
-    # Chats and files come in test_import_chats and test_memorylake, tools are called in test_derived, and servers have
+    # Chats and files come in test_import_chats and test_memorylake, tools are called in
+    # test_derived, and servers have
     # tests of their own.
     elsewhere = {
         "import-chats",

@@ -1,4 +1,6 @@
-"""The official MCP conformance suite: every scenario that a revision requires, without a list of expected failures."""
+"""The official MCP conformance suite: every scenario that a revision requires, without a list of
+expected failures.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A database file that is damaged, newer or somebody else's is told in plain words, and never by a traceback."""
+"""A database file that is damaged, newer or somebody else's is told in plain words, and never by a
+traceback.
+"""
 
 from __future__ import annotations
 

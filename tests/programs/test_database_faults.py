@@ -1,4 +1,6 @@
-"""The database is gone, full, foreign or not to be written: a plain error, and all is well when the cause is gone."""
+"""The database is gone, full, foreign or not to be written: a plain error, and all is well when the
+cause is gone.
+"""
 
 from __future__ import annotations
 
@@ -106,7 +108,8 @@ def test_a_server_that_is_gone_at_the_start_is_named_and_waited_for(
             serving.readers[1].join(0.1)
         assert "cannot be reached" in serving.complaints[0]
         assert not [sign for sign in HIDDEN if sign in serving.complaints[0]]
-        # A server on standard input and output opens its store with the first call, and again with each that follows.
+        # A server on standard input and output opens its store with the first call, and again with
+        # each that follows.
         with pytest.raises(Unavailable, match="cannot be reached"):
             assert app.engine
     finally:
@@ -237,7 +240,7 @@ def test_an_extension_that_was_never_updated_is_named(cluster: Cluster, tmp_path
 class OldServer:
     """What PostgreSQL 14 answers when it is asked for versions."""
 
-    def execute(self, *_: object, **__: object) -> "OldServer":
+    def execute(self, *_: object, **__: object) -> OldServer:
         return self
 
     def fetchall(self) -> list[SimpleNamespace]:

@@ -1,4 +1,6 @@
-"""Drawings of the graph in Mermaid and DOT, read by the real parsers: every name comes out as it went in."""
+"""Drawings of the graph in Mermaid and DOT, read by the real parsers: every name comes out as it
+went in.
+"""
 
 import json
 import re

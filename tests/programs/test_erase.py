@@ -31,7 +31,9 @@ WINDOW = 8
 
 @dataclass
 class Words:
-    """Made-up words that nothing else in the folder can hold: ids and neighbours have the letters a to f only."""
+    """Made-up words that nothing else in the folder can hold: ids and neighbours have the letters a
+    to f only.
+    """
 
     rng: random.Random
     made: list[str] = field(default_factory=list)
@@ -165,7 +167,9 @@ def conversation(app: App, words: Words) -> str:
 
 
 def linked(app: App, words: Words) -> str:
-    """Its links too: one that stands, one that was changed, one that was cut, and one that came back."""
+    """Its links too: one that stands, one that was changed, one that was cut, and one that came
+    back.
+    """
     id = plain(app, words)
     ends = neighbours(app, words, 3)
     for type in ("cites", "extends", "follows"):
@@ -238,7 +242,9 @@ def test_an_erased_item_is_gone_from_search_history_export_and_the_past(
 def test_items_that_share_pages_with_others_leave_nothing_when_erased(
     crowd: App, data: Path, words: Words
 ) -> None:
-    """Rows that grow make SQLite move others to new pages; the place they moved from must not keep them."""
+    """Rows that grow make SQLite move others to new pages; the place they moved from must not keep
+    them.
+    """
     ids = []
     for _ in range(25):
         ids.append(plain(crowd, words))

@@ -42,7 +42,9 @@ def note(text: str, **fields: Any) -> Draft:
 
 
 def own_disk(folder: Path, size: str, *command: str) -> list[str] | None:
-    """The command line that runs a program with a small disk of its own; None where the system does not let us."""
+    """The command line that runs a program with a small disk of its own; None where the system does
+    not let us.
+    """
     script = f'mount -t tmpfs -o size={size} none "$0" && exec "$@"'
     for flags in ("-m", "-Urm"):
         start = ["unshare", flags, "sh", "-c", script, str(folder)]

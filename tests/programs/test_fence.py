@@ -1,4 +1,6 @@
-"""The second fence: whoever speaks SQL with the rights of a running server sees one tenant's rows and no others."""
+"""The second fence: whoever speaks SQL with the rights of a running server sees one tenant's rows
+and no others.
+"""
 
 from __future__ import annotations
 
@@ -273,7 +275,8 @@ def test_the_text_search_gives_nothing_of_others(
 def test_the_text_search_runs_nothing_of_its_caller_with_the_rights_of_the_owner(
     session: Session,
 ) -> None:
-    # A temporary view in the place of a table would be read by the owner, and call this function as him.
+    # A temporary view in the place of a table would be read by the owner, and call this function as
+    # him.
     session.execute(
         "create function pg_temp.who() returns text language sql volatile as 'select current_user::text'"
     )

@@ -1,4 +1,6 @@
-"""`memolith hook`: what Claude Code hears at each moment, and that it never notices when something is wrong."""
+"""`memolith hook`: what Claude Code hears at each moment, and that it never notices when something
+is wrong.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Chats of other programs are taken whole, once, and with a report of what was left out; no file is too large."""
+"""Chats of other programs are taken whole, once, and with a report of what was left out; no file is
+too large.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""MCP over HTTP as a real server on the loopback device: paths, eras, callers, scopes and what is refused."""
+"""MCP over HTTP as a real server on the loopback device: paths, eras, callers, scopes and what is
+refused.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Recall by meaning as programs meet it: without a network or a home, under kill -9, and with a damaged model."""
+"""Recall by meaning as programs meet it: without a network or a home, under kill -9, and with a
+damaged model.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,9 @@ MEANT = {
 
 
 def cut_off(*command: str) -> list[str] | None:
-    """The command line that runs a program without any network; None where the system does not let us."""
+    """The command line that runs a program without any network; None where the system does not let
+    us.
+    """
     for flags in ("-n", "-Urn"):
         try:
             if (

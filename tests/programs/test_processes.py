@@ -1,4 +1,6 @@
-"""Many processes on one folder, some of them killed: what was acknowledged is found, once, by everybody, at once."""
+"""Many processes on one folder, some of them killed: what was acknowledged is found, once, by
+everybody, at once.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,8 @@ class Crew:
         self.writers = {name: self.start(name) for name in self.next}
 
     def start(self, name: str) -> Child:
-        # A disk that others keep busy may hold one commit up for many seconds; that is not what is tested here.
+        # A disk that others keep busy may hold one commit up for many seconds; that is not what is
+        # tested here.
         writer = Child(
             HERE / "writer.py",
             self.folder,
@@ -72,7 +75,9 @@ class Crew:
                 self.note(name, line)
 
     def kill(self, name: str) -> None:
-        """Kill -9, take what it still said, and let another go on; the write in flight may or may not have happened."""
+        """Kill -9, take what it still said, and let another go on; the write in flight may or may
+        not have happened.
+        """
         self.writers[name].kill()
         for line in self.writers[name].rest():
             self.note(name, line)

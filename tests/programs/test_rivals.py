@@ -1,4 +1,6 @@
-"""Two processes that want the same thing at once: one gets it, the other is told, and nothing is half done."""
+"""Two processes that want the same thing at once: one gets it, the other is told, and nothing is
+half done.
+"""
 
 import json
 from contextlib import ExitStack

@@ -1,4 +1,6 @@
-"""Attacks on the HTTP doors of a real server: who comes in, what he sees, and what a refusal tells him."""
+"""Attacks on the HTTP doors of a real server: who comes in, what he sees, and what a refusal tells
+him.
+"""
 
 import gzip
 import re

@@ -1,4 +1,6 @@
-"""OAuth against a real server and a small issuer: which tokens come in, and what the others are told."""
+"""OAuth against a real server and a small issuer: which tokens come in, and what the others are
+told.
+"""
 
 import threading
 from collections.abc import Iterator

@@ -1,4 +1,6 @@
-"""Writes numbered items and prints a line for each write that has returned: `writer.py FOLDER NAME FIRST COUNT`."""
+"""Writes numbered items and prints a line for each write that has returned: `writer.py FOLDER NAME
+FIRST COUNT`.
+"""
 
 import sys
 from pathlib import Path

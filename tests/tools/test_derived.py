@@ -315,7 +315,8 @@ def over_cli(
 def test_every_tool_gives_the_same_answer_and_the_same_error_through_every_door(
     at: At, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Every tool comes twice: once well, once with an argument that is refused; each door has a folder of its own.
+    # Every tool comes twice: once well, once with an argument that is refused; each door has a
+    # folder of its own.
     calls = [
         (tool.name, good(tool) | extra) for extra in ({}, {"surprise": True}) for tool in SHARED
     ]
@@ -323,7 +324,8 @@ def test_every_tool_gives_the_same_answer_and_the_same_error_through_every_door(
     for door in ("process", "stdio", "shell"):
         filled(at(tmp_path / door)).close()
     wanted = [steady(answer) for answer in in_process(at(tmp_path / "process"), calls)]
-    # What is not listed over MCP changes nothing there, so the listed calls have a reference of their own.
+    # What is not listed over MCP changes nothing there, so the listed calls have a reference of
+    # their own.
     filled(at(tmp_path / "listed")).close()
     wanted_listed = [steady(answer) for answer in in_process(at(tmp_path / "listed"), listed)]
     parameters = StdioServerParameters(
@@ -340,7 +342,8 @@ def test_every_tool_gives_the_same_answer_and_the_same_error_through_every_door(
         ] == wanted_listed
     with server_on(at(tmp_path / "rest")) as (url, key):
         assert [steady(over_rest(url, key, *call)) for call in calls] == wanted
-    # The command line does not know the store, and a process for each call takes its time: every tool comes once well,
+    # The command line does not know the store, and a process for each call takes its time: every
+    # tool comes once well,
     # the last of each family in a process of its own, and there also refused.
     if not (shell := at(tmp_path / "shell")).database:
         for name in ("MEMOLITH_EMBEDDER", "MEMOLITH_REPO", "MEMOLITH_RUNNER_PRELOAD"):

@@ -1,4 +1,6 @@
-"""The Knowledge family: each tool does what it says, each parameter changes the outcome, and old defects stay away."""
+"""The Knowledge family: each tool does what it says, each parameter changes the outcome, and old
+defects stay away.
+"""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -76,7 +78,9 @@ def names(body: dict[str, Any], key: str = "results") -> list[str]:
 
 @pytest.fixture
 def course(app: App) -> dict[str, str]:
-    """Six concepts: variables before functions before decorators, loops related to functions, one apart, one astray."""
+    """Six concepts: variables before functions before decorators, loops related to functions, one
+    apart, one astray.
+    """
     ids = {
         "variables": make(app, "Variables", area="Programming", topic="Python", certainty_score=95),
         "functions": make(
@@ -511,7 +515,8 @@ def test_defect_4_a_delete_of_an_unknown_id_is_concept_not_found_and_so_is_a_sec
 
 
 def test_defect_5_area_topic_and_certainty_together_give_full_pages(smart: App) -> None:
-    # Three hundred nearer concepts elsewhere: a filter after the choice of the nearest would leave nothing.
+    # Three hundred nearer concepts elsewhere: a filter after the choice of the nearest would leave
+    # nothing.
     for n in range(300):
         make(
             smart,

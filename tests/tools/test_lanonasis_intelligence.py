@@ -1,4 +1,6 @@
-"""LanOnasis intelligence with the built-in analyst: tags, related memories, duplicates, insights, habits."""
+"""LanOnasis intelligence with the built-in analyst: tags, related memories, duplicates, insights,
+habits.
+"""
 
 import random
 from pathlib import Path
@@ -138,7 +140,9 @@ def test_the_search_for_duplicates_tells_how_far_it_is_and_can_be_cancelled(smar
 
 
 def labelled(app: App, texts: list[str], kinds: list[str]) -> float:
-    """The share of edited texts that the tool calls a duplicate of the original, each kind for a user of its own."""
+    """The share of edited texts that the tool calls a duplicate of the original, each kind for a
+    user of its own.
+    """
     pick, found, count = random.Random(3), 0, 0
     for kind in kinds:
         edit, user = edits(proper(texts))[kind][1], Caller(user=kind)

@@ -1,4 +1,6 @@
-"""LanOnasis beside the memories: health, settings, projects, keys, topics, documentation, and who sees what."""
+"""LanOnasis beside the memories: health, settings, projects, keys, topics, documentation, and who
+sees what.
+"""
 
 import threading
 from collections.abc import Iterator

@@ -1,4 +1,6 @@
-"""A registry as an MCP server, in one process: listing, paging, capabilities, and a store that cannot be opened."""
+"""A registry as an MCP server, in one process: listing, paging, capabilities, and a store that
+cannot be opened.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The MemoryLake family: files as memory, from good and hostile samples to the three tools that read them."""
+"""The MemoryLake family: files as memory, from good and hostile samples to the three tools that
+read them.
+"""
 
 import json
 import re

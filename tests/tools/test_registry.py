@@ -1,4 +1,6 @@
-"""A tool is a typed function: what is derived from it, what is refused, and how outcomes are worded."""
+"""A tool is a typed function: what is derived from it, what is refused, and how outcomes are
+worded.
+"""
 
 from __future__ import annotations
 

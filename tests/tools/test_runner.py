@@ -360,19 +360,19 @@ sys.stdin.read()
 def test_a_file_is_read_by_a_function_that_sees_nothing_else(tmp_path: Path, opened: Any) -> None:
     sandbox, file = opened().sandbox, tmp_path / "a.json"
     file.write_text('{"a": [1, 2], "b": "é"}')
-    assert json.loads(sandbox.read("json:load", file, Bounds())) == {"a": [1, 2], "b": "é"}
+    assert json.loads(sandbox.run_on_file("json:load", file, Bounds())) == {"a": [1, 2], "b": "é"}
     file.write_text("{")
     with pytest.raises(InvalidInput, match="cannot be read: json") as caught:
-        sandbox.read("json:load", file, Bounds())
+        sandbox.run_on_file("json:load", file, Bounds())
     assert caught.value.field == "file"
     file.write_text("[" + "1," * 6_000_000 + "1]")
     with pytest.raises(TooLarge, match="more than 40 MB of memory"):
-        sandbox.read("json:load", file, Bounds(memory_mb=40))
+        sandbox.run_on_file("json:load", file, Bounds(memory_mb=40))
     with pytest.raises(TooLarge, match=r"more than 0\.05 s"):
-        sandbox.read("json:load", file, Bounds(wall_s=0.05))
+        sandbox.run_on_file("json:load", file, Bounds(wall_s=0.05))
     file.write_text(json.dumps("x" * 5000))
     with pytest.raises(TooLarge, match="too much"):
-        sandbox.read("json:load", file, Bounds(output_kb=1))
+        sandbox.run_on_file("json:load", file, Bounds(output_kb=1))
 
 
 def test_files_are_read_in_a_plain_child_where_there_is_no_sandbox(
@@ -380,12 +380,12 @@ def test_files_are_read_in_a_plain_child_where_there_is_no_sandbox(
 ) -> None:
     sandbox, file = opened(mode="off").sandbox, tmp_path / "a.json"
     file.write_text("[1]")
-    assert json.loads(sandbox.read("json:load", file, Bounds())) == [1]
+    assert json.loads(sandbox.run_on_file("json:load", file, Bounds())) == [1]
     file.write_text("[")
     with pytest.raises(InvalidInput, match="JSONDecodeError"):
-        sandbox.read("json:load", file, Bounds())
+        sandbox.run_on_file("json:load", file, Bounds())
     with pytest.raises(TooLarge):
-        sandbox.read("json:load", file, Bounds(wall_s=0.001))
+        sandbox.run_on_file("json:load", file, Bounds(wall_s=0.001))
 
 
 @pytest.mark.parametrize("machine", HEADERS)

@@ -1,4 +1,6 @@
-"""The Sekha family: the documented examples, every parameter, and the absence of the defects of the first one."""
+"""The Sekha family: the documented examples, every parameter, and the absence of the defects of the
+first one.
+"""
 
 import json
 import shutil
@@ -61,7 +63,9 @@ def days_ago(days: float) -> str:
 
 
 def aged(app: App, *conversations: tuple[str, float, int, list[str]]) -> None:
-    """Bring in conversations of the past, the oldest first: id and label, age in days, importance, texts."""
+    """Bring in conversations of the past, the oldest first: id and label, age in days, importance,
+    texts.
+    """
     app.engine.maintenance.import_(
         ME,
         [

@@ -1,4 +1,6 @@
-"""Captures of the Subcog family: the documented examples, every parameter, and what the first one got wrong."""
+"""Captures of the Subcog family: the documented examples, every parameter, and what the first one
+got wrong.
+"""
 
 import json
 from datetime import UTC, datetime, timedelta

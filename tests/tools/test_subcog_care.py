@@ -1,4 +1,6 @@
-"""Looking after captures: the repository around the server, gc, consolidation, enriching, reindexing, resources."""
+"""Looking after captures: the repository around the server, gc, consolidation, enriching,
+reindexing, resources.
+"""
 
 import os
 import random

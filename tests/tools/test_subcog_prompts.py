@@ -1,4 +1,6 @@
-"""Prompts and templates of the Subcog family: the documented examples, every parameter and action, the old names."""
+"""Prompts and templates of the Subcog family: the documented examples, every parameter and action,
+the old names.
+"""
 
 import json
 import xml.etree.ElementTree as ElementTree

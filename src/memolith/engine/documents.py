@@ -27,7 +27,6 @@ from memolith.ports.cipher import Cipher
 from memolith.ports.sandbox import Bounds, Sandbox
 from memolith.ports.store import Store
 
-TASK = "memolith.readers.reading:read"
 FILES_NAMESPACE = "files"
 CONTEXT = "the address of a file"
 FILES = Filter(kinds=("document",), namespaces=(FILES_NAMESPACE,))
@@ -143,7 +142,7 @@ class Documents:
         """What the reader finds: blocks as far as one item holds them, and the rest as attributes."""
         shelf = self.shelf()
         found = json_object(
-            shelf.sandbox.read(TASK, source, shelf.bounds), "What the reader says", "file"
+            shelf.sandbox.read(source, shelf.bounds), "What the reader says", "file"
         )
         blocks, room = list[Block](), self.input_rules.limits.item_bytes
         for place, text in cast("list[tuple[str, str]]", found.pop("blocks")):

@@ -55,5 +55,5 @@ class Sandbox(Protocol):
     ) -> CodeResult:
         """Run code in the runner of that id; its variables stay for the next call."""
 
-    def read(self, task: str, file: Path, bounds: Bounds) -> str:
-        """What the function `task` (module:function) returns for the file, as JSON."""
+    def read(self, file: Path, bounds: Bounds) -> str:
+        """What the readers find in a file, as JSON; InvalidInput or TooLarge if they cannot."""

@@ -1,6 +1,6 @@
-"""Every kind of file that can be read. To add one, write its reader and list it here.
+"""Every kind of file that can be read. What a file is follows from its bytes, not from its name.
 
-What a file is follows from its bytes, not from its name.
+To add a kind, see "Add a file reader" in CONTRIBUTING.md.
 """
 
 from collections.abc import Callable

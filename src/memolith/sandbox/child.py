@@ -19,6 +19,7 @@ from memolith.sandbox.protocol import (
     ASK,
     CONTROL_FD,
     DONE,
+    NAMESPACE_MODE,
     REFUSED,
     STATUS_FD,
     ChildOrder,
@@ -40,7 +41,7 @@ def run_in_sandbox(order: ChildOrder) -> NoReturn:
     """Lock this process in, step by step, then serve; OSError if a step fails."""
     Path("/proc/self/oom_score_adj").write_text(FIRST_TO_BE_KILLED)
     started_as_root = os.getuid() == 0
-    in_namespaces = order.mode == "namespace"
+    in_namespaces = order.mode == NAMESPACE_MODE
     memory = f"{order.folder}/memory"
     scratch = f"{order.folder}/scratch"
     if in_namespaces:

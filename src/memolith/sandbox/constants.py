@@ -48,6 +48,10 @@ PR_SET_VMA = 0x53564D41
 LINUX_CAPABILITY_VERSION_3 = 0x20080522
 LINUX_CAPABILITY_U32S_3 = 2
 
+# The user and the group `nobody`, as the kernel numbers whoever it cannot name.
+# include/linux/highuid.h: DEFAULT_OVERFLOWUID
+NOBODY = 65534
+
 # include/uapi/linux/landlock.h
 LANDLOCK_CREATE_RULESET_VERSION = 1 << 0
 LANDLOCK_RULE_PATH_BENEATH = 1

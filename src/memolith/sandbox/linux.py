@@ -25,11 +25,14 @@ from memolith.errors import (
 from memolith.ports.sandbox import Bounds, CodeResult, Locate, Owner, SandboxState
 from memolith.sandbox.launch import Zygote
 from memolith.sandbox.modes import NO_MODE, choose_mode
-from memolith.sandbox.protocol import FILE_FD
+from memolith.sandbox.protocol import FILE_FD, LANDLOCK_MODE
 from memolith.sandbox.runner import CallOutcome, Runner
 
 MAX_KNOWN_RUNNERS = 10_000
 """How many ids are remembered, also those of runners that have ended and can start anew."""
+
+READ_DOCUMENT = "memolith.readers.reading:read"
+"""By name, as the readers are loaded by the children only, never by the server."""
 
 STDIN_FD = 0
 FOLDER_PREFIX = "memolith-runner"
@@ -124,8 +127,15 @@ class LinuxSandbox:
                 restarted=restarted,
             )
 
-    def read(self, task: str, file: Path, bounds: Bounds) -> str:
-        """What a function makes of one file, as JSON; it runs in a child that sees nothing else."""
+    def read(self, file: Path, bounds: Bounds) -> str:
+        """What the readers find in a file, as JSON."""
+        return self.run_on_file(READ_DOCUMENT, file, bounds)
+
+    def run_on_file(self, task: str, file: Path, bounds: Bounds) -> str:
+        """What a function, named as `module:function`, returns for an open file, as JSON.
+
+        It runs in a child that sees nothing but that file.
+        """
         try:
             with file.open("rb") as opened:
                 if self.state.mode == NO_MODE:
@@ -218,7 +228,7 @@ class LinuxSandbox:
 
     def _home(self, mode: str) -> Path:
         """Where the folders of runners are made."""
-        if mode == "landlock" and os.getuid() == 0:
+        if mode == LANDLOCK_MODE and os.getuid() == 0:
             # Its processes become `nobody`, who cannot get into the data folder.
             return Path(tempfile.gettempdir())
         return self.data / "runners"

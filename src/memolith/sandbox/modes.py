@@ -8,11 +8,12 @@ from contextlib import closing
 from memolith.errors import TooLarge
 from memolith.ports.sandbox import SandboxState
 from memolith.sandbox.breakouts import ALL_FAILED
+from memolith.sandbox.protocol import LANDLOCK_MODE, NAMESPACE_MODE
 from memolith.sandbox.runner import Runner
 
 MODES = {
-    "namespace": "",
-    "landlock": "Code can see whether a path exists, its size and times, but not what is in it.",
+    NAMESPACE_MODE: "",
+    LANDLOCK_MODE: "Code can see whether a path exists, its size and times, but not what is in it.",
 }
 """From the strongest to the weakest, with what users should know about it."""
 

@@ -8,12 +8,10 @@ from memolith.sandbox import libc
 from memolith.sandbox.constants import (
     LINUX_CAPABILITY_U32S_3,
     LINUX_CAPABILITY_VERSION_3,
+    NOBODY,
     PR_CAPBSET_DROP,
     PR_SET_NO_NEW_PRIVS,
 )
-
-NOBODY = 65534
-"""The user and the group that a root process becomes."""
 
 MAX_CAPABILITIES = 64
 

@@ -3,6 +3,9 @@
 import json
 from typing import NamedTuple, Self
 
+NAMESPACE_MODE = "namespace"
+LANDLOCK_MODE = "landlock"
+
 # The file descriptors of a child. Only the first four stay open while it runs code of a user.
 CONTROL_FD = 3
 """The line to the server: one JSON message a line."""

@@ -15,9 +15,19 @@ from typing import IO, NamedTuple
 
 from memolith.errors import MemolithError, NotFound, TooLarge
 from memolith.ports.sandbox import Bounds, Locate, Owner
+from memolith.sandbox.constants import NOBODY
 from memolith.sandbox.launch import Zygote
 from memolith.sandbox.limits import exceeded_space, exceeded_time, process_usage, scratch_usage
-from memolith.sandbox.protocol import DONE, PATH, REFUSED, RUN, ChildOrder, Message, Question
+from memolith.sandbox.protocol import (
+    DONE,
+    LANDLOCK_MODE,
+    PATH,
+    REFUSED,
+    RUN,
+    ChildOrder,
+    Message,
+    Question,
+)
 
 CHECK_EVERY_S = 0.02
 """How often limits are looked at while code runs."""
@@ -29,7 +39,6 @@ SEND_TIMEOUT_S = 10.0
 MAX_MESSAGE_BYTES = 100_000
 RECEIVE_BYTES = 1 << 16
 KILOBYTE = 1 << 10
-NOBODY = 65534
 READABLE_FOLDER = 0o755
 READABLE_FILE = 0o444
 
@@ -209,15 +218,16 @@ class Runner:
         """Answer the questions of the child until it is done; returns its traceback."""
         while True:
             message = self._channel.receive()
-            done = False
+            error: str | None = None
             if message is not None:
-                done = message.kind == DONE and message.call == self._calls
-                if not done:
+                if message.kind == DONE and message.call == self._calls:
+                    error = message.text
+                else:
                     self._channel.send(self._answer(message, locate))
             # Also when it is done: a short call may have passed a limit between two checks.
             watch.check()
-            if done and message is not None:
-                return message.text
+            if error is not None:
+                return error
 
     def _answer(self, message: Message, locate: Locate) -> Message:
         """Where the child finds the file of a document, or why it does not."""
@@ -241,7 +251,7 @@ class Runner:
                 shutil.copyfile(source, target)
                 target.parent.chmod(READABLE_FOLDER)
                 target.chmod(READABLE_FILE)
-        if self.mode == "landlock":
+        if self.mode == LANDLOCK_MODE:
             return str(target)
         return f"/{copy}"
 
@@ -257,7 +267,7 @@ class Runner:
         for folder in (self.folder, self.folder / "scratch", self.folder / "memory"):
             folder.mkdir(exist_ok=True)
             folder.chmod(READABLE_FOLDER)
-        if self.mode == "landlock" and os.getuid() == 0:
+        if self.mode == LANDLOCK_MODE and os.getuid() == 0:
             # The process becomes `nobody`, who must be able to write there.
             os.chown(self.folder / "scratch", NOBODY, NOBODY)
 

@@ -105,9 +105,9 @@ class Embeddings:
             return
         with self._store.writing(None) as rows:
             models = rows.models()
-            if len(models) > 1 and self.embedder.id in models:
-                if not rows.count_waiting(None, "embed", 1):
-                    rows.drop_vectors_of_other_models(self.embedder.id)
+            has_others = len(models) > 1 and self.embedder.id in models
+            if has_others and not rows.count_waiting(None, "embed", 1):
+                rows.drop_vectors_of_other_models(self.embedder.id)
 
     def retry_failed(self) -> None:
         """Try again what could not be embedded."""

@@ -55,7 +55,7 @@ DuplicateThreshold = Annotated[
     float | None, Field(ge=0, le=1, json_schema_extra=_publish_default(0.9))
 ]
 NewText = Annotated[
-    str | None | LeftOut,
+    str | LeftOut | None,
     PlainValidator(_text_or_null),
     WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "null"}]}),
     Field(description="Null: none.", json_schema_extra=_publish_no_default),

@@ -265,12 +265,12 @@ def any_given(values: Sequence[object]) -> bool:
     return any(value is not None for value in values)
 
 
-def _changed_text(text: str | None | LeftOut) -> str | None | LeftOut:
+def _changed_text(text: str | LeftOut | None) -> str | None | LeftOut:
     """A new text or null; an empty text counts as left out."""
     return LEFT_OUT if text == "" else text
 
 
-def _project_patch(project: str | None | LeftOut) -> str | None:
+def _project_patch(project: str | LeftOut | None) -> str | None:
     """The project as a patch has it: empty to take it away, None to leave it as it is."""
     if isinstance(project, LeftOut):
         return None
