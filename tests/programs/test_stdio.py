@@ -597,7 +597,7 @@ def in_session(path: str, mode: str, work: Callable[[Client, list[Any]], Any]) -
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
-def test_the_official_client_is_served_in_either_era(prepared: str, mode: str) -> None:
+def test_the_official_client_calls_tools_in_either_era(prepared: str, mode: str) -> None:
     async def work(client: Client, asked: list[Any]) -> None:
         assert len((await client.list_tools()).tools) == 8
         steps: list[float] = []
@@ -612,10 +612,26 @@ def test_the_official_client_is_served_in_either_era(prepared: str, mode: str) -
         assert asked == ["Really?"]
         added = await client.call_tool("add_note", {"text": "x"}, meta=keyed("key-1"))
         assert present(added.structured_content)["id"] == "key-1"
+
+    in_session(prepared, mode, work)
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+def test_the_official_client_is_told_of_a_wrong_argument(prepared: str, mode: str) -> None:
+    async def work(client: Client, asked: list[Any]) -> None:
         failed = await client.call_tool("get_note", {"note_id": 1})
         assert failed.is_error
         assert failed.structured_content is None
         assert json.loads(answered(failed))["field"] == "note_id"
+
+    in_session(prepared, mode, work)
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+def test_the_official_client_reads_resources_prompts_and_completions(
+    prepared: str, mode: str
+) -> None:
+    async def work(client: Client, asked: list[Any]) -> None:
         assert resource_text(await client.read_resource("demo://note/one")) == "the first note"
         prompt = await client.get_prompt("summary", {"subject": "x"})
         assert text_of(prompt.messages[0].content) == "Sum up x."

@@ -574,23 +574,35 @@ def test_stats_count_entities_relationships_and_mentions_by_type(app: App) -> No
     }
 
 
-def test_visualize_by_center_depth_type_limit_and_format(app: App) -> None:
+@pytest.mark.parametrize(
+    ("choice", "names"),
+    [
+        ({}, {"A", "B", "C", "D", "Tom"}),
+        ({"entity_id": "A"}, {"A", "B", "C"}),
+        ({"entity_id": "A", "depth": 1}, {"A", "B"}),
+        ({"entity_types": ["Person"]}, {"Tom"}),
+        pytest.param({"limit": 2}, {"B", "C"}, id="the most linked ones"),
+        ({"entity_id": "A", "limit": 2}, {"A", "B"}),
+    ],
+)
+def test_visualize_shows_what_center_depth_type_and_limit_choose(
+    app: App, choice: dict[str, Any], names: set[str]
+) -> None:
     chain(app)
     make(app, "Tom", type="Person")
+    content = ask(app, "graph", operation="visualize", format="json", **choice)["content"]
+    assert {node["name"] for node in json.loads(content)["nodes"]} == names
 
-    def shown(**more: Any) -> set[str]:
-        content = ask(app, "graph", operation="visualize", format="json", **more)["content"]
-        return {node["name"] for node in json.loads(content)["nodes"]}
 
-    assert shown() == {"A", "B", "C", "D", "Tom"}
-    assert shown(entity_id="A") == {"A", "B", "C"}
-    assert shown(entity_id="A", depth=1) == {"A", "B"}
-    assert shown(entity_types=["Person"]) == {"Tom"}
-    assert shown(limit=2) == {"B", "C"}, "the most linked ones"
-    assert shown(entity_id="A", limit=2) == {"A", "B"}
+def test_visualize_says_when_there_is_more_than_it_shows(app: App) -> None:
+    chain(app)
     assert ask(app, "graph", operation="visualize", limit=2)["warnings"] == [
         "There is more than is shown."
     ]
+
+
+def test_visualize_draws_in_the_format_that_is_asked_for(app: App) -> None:
+    chain(app)
     assert ask(app, "graph", operation="visualize", entity_id="A", depth=1, format="ascii")[
         "content"
     ] == ('"A"\n"B"\n"A" --Uses--> "B"\n')

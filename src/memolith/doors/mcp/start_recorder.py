@@ -30,7 +30,13 @@ async def ask(server: MemolithServer, version: str) -> dict[str, bytes]:
     to_server, server_inbox = anyio.create_memory_object_stream[SessionMessage | Exception](8)
     server_outbox, from_server = anyio.create_memory_object_stream[SessionMessage](8)
     results: dict[str, bytes] = {}
-    async with anyio.create_task_group() as group:
+    async with (
+        to_server,
+        server_inbox,
+        server_outbox,
+        from_server,
+        anyio.create_task_group() as group,
+    ):
         options = server.create_initialization_options()
         group.start_soon(server.run, server_inbox, server_outbox, options)
         for number, (method, params) in enumerate(opening_requests(version).items()):

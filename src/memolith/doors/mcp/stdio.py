@@ -52,8 +52,9 @@ class Lanes:
         server_outlet, outbox = anyio.create_memory_object_stream[SessionMessage](float("inf"))
 
         async def pump() -> None:
-            async for message in outbox:
-                await self.send(era, message.message)
+            async with outbox:
+                async for message in outbox:
+                    await self.send(era, message.message)
 
         self.inboxes[era] = inbox
         options = self.server.create_initialization_options()
