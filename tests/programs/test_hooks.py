@@ -22,7 +22,7 @@ from memolith.domain.queries import Filter
 from memolith.doors.hooks.events import EVENTS
 from memolith.doors.hooks.signals import signals
 from memolith.doors.hooks.transcript import MAX_SAVED
-from memolith.engine.tables import NAMESPACES
+from memolith.engine.namespaces import NAMESPACES
 from memolith.settings import Settings
 from tests.conftest import ME, note
 

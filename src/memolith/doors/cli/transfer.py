@@ -12,7 +12,7 @@ from memolith.bootstrap import App, open_store_at
 from memolith.domain.callers import Caller
 from memolith.doors.cli.command import Command, Options, add_tenant
 from memolith.doors.cli.output import note, progress
-from memolith.engine.chat_import import NOTHING, Report
+from memolith.engine.chat_formats.turns import empty_report
 from memolith.errors import InvalidInput, translated
 
 MAX_LABEL_CHARACTERS = 30
@@ -73,7 +73,7 @@ def add_stream_options(parser: argparse.ArgumentParser) -> None:
 
 
 def import_chats(app: App, options: Options) -> object:
-    report = Report(NOTHING)
+    report = empty_report()
     for path in options.files:
         with path.open(encoding="utf-8", errors="replace") as file:
             app.engine.chat_import.import_chats(

@@ -2,7 +2,7 @@
 
 import re
 
-from memolith.engine.tables import NAMESPACES
+from memolith.engine.namespaces import NAMESPACES
 
 MIN_CHARACTERS = 20
 """A text that is not longer says too little to be saved."""
