@@ -1,6 +1,6 @@
 """Text for a prompt: the best passages within a budget of tokens, each with its source."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 from memolith.domain.blocks import text_of
@@ -43,12 +43,12 @@ class Pack(NamedTuple):
     warnings: tuple[str, ...]
 
 
-@dataclass(frozen=True)
 class ContextBuilder:
     """Makes the text that a prompt is given from memory."""
 
-    store: Store
-    recall: Recall
+    def __init__(self, store: Store, recall: Recall) -> None:
+        self.store = store
+        self.recall = recall
 
     def newest(self, caller: Caller, budget_tokens: int, chosen: Filter) -> str:
         """What changed last in the caller's project, then outside of projects; a line for each."""

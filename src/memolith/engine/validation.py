@@ -231,8 +231,7 @@ class Intake:
         return clean
 
 
-@dataclass(frozen=True)
-class InputRules:
+class InputRules(NamedTuple):
     """How large things may be, and what happens to secrets in them: redact, block or allow."""
 
     limits: Limits = Limits()
