@@ -195,6 +195,18 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
+def test_the_paths_that_the_architecture_names_exist() -> None:
+    """A bare name such as `dialect.py` is that of a file somewhere in the package."""
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").replace("FAMILY", "core")
+    named = re.findall(r"`([\w/.]+(?:/|\.py|\.toml|\.sql))`", text)
+    package = ROOT / "src" / "memolith"
+    present = {f"/{path.relative_to(package).as_posix()}" for path in package.rglob("*")}
+    missing = [
+        name for name in named if not any(path.endswith(f"/{name.rstrip('/')}") for path in present)
+    ]
+    assert missing == []
+
+
 def test_every_command_setting_and_tool_is_in_the_reference() -> None:
     reference = {
         name: (ROOT / "docs" / "reference" / f"{name}.md").read_text(encoding="utf-8")
