@@ -16,7 +16,7 @@ from memolith.bootstrap import open_app
 from memolith.domain.callers import Caller
 from memolith.domain.items import Draft
 from memolith.domain.passages import Block
-from memolith.doors.install.clients import launch
+from memolith.doors.install.launch import launch_command
 from memolith.settings import Settings
 
 MEMORIES, RUNS, BAR_MS = 5000, 20, 150
@@ -87,7 +87,9 @@ def main() -> None:
             )
             for name, given in inputs.items():
                 # The very command that `memolith install claude-code --hooks` writes.
-                found[name].append(timed(launch(["hook", name], data), json.dumps(given).encode()))
+                found[name].append(
+                    timed(launch_command(["hook", name], data), json.dumps(given).encode())
+                )
         floor = statistics.median(wall for wall, _ in found["python -c pass"])
         print(f"{MEMORIES:,} memories; bar {BAR_MS} ms")
         print(f"{'':16} {'wall ms':>8} {'worst':>8} {'CPU ms':>8}   of the floor")

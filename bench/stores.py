@@ -29,7 +29,7 @@ from memolith.domain.chunking import embedded
 from memolith.domain.items import Draft
 from memolith.domain.passages import Block, passage_ref
 from memolith.domain.queries import Filter, Query
-from memolith.engine.recall import SIDE
+from memolith.engine.search import MAX_CANDIDATES_PER_SIDE
 from memolith.engine.validation import Intake, Limits
 from memolith.ports.outbox import Job
 from memolith.retrieval.embedding.minilm import MiniLM
@@ -299,7 +299,9 @@ def recall_at_10(filled: Filled, tenant: str, queries: int) -> float:
     for query in looked:
         exact = set(numbers[np.argpartition(-(matrix @ query), 10)[:10]].tolist())
         with filled.app.store.reading(tenant) as rows:
-            near = stage.nearest(rows, Caller(tenant), Filter(), query.tobytes(), SIDE)[:10]
+            near = stage.nearest(
+                rows, Caller(tenant), Filter(), query.tobytes(), MAX_CANDIDATES_PER_SIDE
+            )[:10]
         found += len(exact & {places.get(ref, -1) for ref, _ in near})
     return found / 10 / len(looked)
 
@@ -310,7 +312,13 @@ def nearest(filled: Filled, tenant: str, count: int) -> Cost:
 
     def run(n: int) -> None:
         with filled.app.store.reading(tenant) as rows:
-            stage.nearest(rows, Caller(tenant), Filter(), looked[n % len(looked)].tobytes(), SIDE)
+            stage.nearest(
+                rows,
+                Caller(tenant),
+                Filter(),
+                looked[n % len(looked)].tobytes(),
+                MAX_CANDIDATES_PER_SIDE,
+            )
 
     return cost(filled, run, [(n,) for n in range(count)])
 

@@ -18,7 +18,7 @@ from memolith.bootstrap import App, open_app
 from memolith.domain.callers import Caller
 from memolith.domain.items import Draft
 from memolith.domain.passages import Block
-from memolith.doors.cli.memory_commands import parser
+from memolith.doors.cli.parser import parse
 from memolith.settings import PREFIX, Settings
 from tests.postgres import a_cluster, binaries
 from tests.programs.children import wait_for
@@ -55,16 +55,13 @@ def commands() -> list[list[str]]:
 
 @pytest.mark.parametrize("words", commands(), ids=" ".join)
 def test_commands_that_are_started_exist(words: Any) -> None:
-    assert parser().parse_args(words).run
+    assert parse(words).run
 
 
 def test_the_container_file_copies_and_starts_what_exists() -> None:
     started = re.findall(r"^(?:ENTRYPOINT|CMD) (\[.*\])$", TEXTS["Containerfile"], re.M)
     assert (
-        parser()
-        .parse_args([word for words in started for word in yaml.safe_load(words)][1:])
-        .command
-        == "serve"
+        parse([word for words in started for word in yaml.safe_load(words)][1:]).command == "serve"
     )
     assert all(
         (ROOT / name).exists()

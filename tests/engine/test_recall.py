@@ -15,7 +15,7 @@ from memolith.domain.chunking import weigh
 from memolith.domain.items import Draft, Patch
 from memolith.domain.passages import Block
 from memolith.domain.queries import Condition, Filter, Found, Hit, Query
-from memolith.engine.recall import STRONG
+from memolith.engine.search import MIN_STRONG_SIMILARITY
 from memolith.engine.validation import Intake, Limits
 from memolith.errors import InvalidInput
 from tests.conftest import ME, At, note
@@ -140,9 +140,9 @@ def test_a_hit_is_strong_from_079_on(facts: App) -> None:
     seen = set()
     for question in (*PARAPHRASES, *FACTS.values(), "the colour of the wind"):
         for hit in found(facts, question, limit=10).hits:
-            assert hit.strength == ("strong" if hit.score >= STRONG else "weak")
+            assert hit.strength == ("strong" if hit.score >= MIN_STRONG_SIMILARITY else "weak")
             seen.add(hit.strength)
-    assert (seen, STRONG) == ({"strong", "weak"}, 0.79)
+    assert (seen, MIN_STRONG_SIMILARITY) == ({"strong", "weak"}, 0.79)
     for text in FACTS.values():
         assert found(facts, text).hits[0].strength == "strong"
     assert {hit.strength for hit in found(facts, "quantum chromodynamics on a lattice").hits} <= {

@@ -9,7 +9,7 @@ import json
 import os
 import sys
 
-import memolith.doors.cli.memory_commands  # noqa: F401 - imported before the fork, so that no command pays for it
+import memolith.doors.cli.program  # noqa: F401 - imported before the fork, so no command pays for it
 from memolith.doors.main import main
 
 # Not through sys.stdin and sys.stdout, whose buffers the children would inherit.

@@ -18,8 +18,9 @@ from memolith.bootstrap import App, open_app
 from memolith.domain.callers import Caller
 from memolith.domain.items import Draft, Patch
 from memolith.domain.passages import Block
-from memolith.doors.cli import memory_commands as shell
-from memolith.doors.cli import server_commands as cli_server
+from memolith.doors.cli.commands import LISTED_COMMANDS, TOOLS
+from memolith.doors.cli.parser import find_command
+from memolith.doors.cli.tool_commands import CALL, TOOL_OF_COMMAND
 from memolith.settings import Settings
 from tests.programs.children import CLI, Child, ask, cli, environment, in_memory, wait_for
 
@@ -75,12 +76,9 @@ def test_graph_draws_a_concept_by_its_name_or_id_in_every_format_as_deep_as_aske
 
 
 def test_every_command_about_memory_is_tested_here() -> None:
-    ours = {
-        run.__name__.rstrip("_").replace("_", "-") for run in shell.COMMANDS | cli_server.COMMANDS
-    }
-    # Chats and files come in test_import_chats and test_memorylake, tools are called in
-    # test_derived, and servers have
-    # tests of their own.
+    ours = {listed.name for listed in LISTED_COMMANDS}
+    # Chats and files come in test_import_chats and test_memorylake, clients in test_install, tools
+    # are called in test_derived, and servers have tests of their own.
     elsewhere = {
         "import-chats",
         "ingest",
@@ -93,10 +91,21 @@ def test_every_command_about_memory_is_tested_here() -> None:
         "migrate",
         "tenant",
         "copy",
+        "install",
+        "uninstall",
+        "hook",
     }
-    assert (ours | shell.TOOLS.keys()) - elsewhere == COMMANDS
+    assert ours - elsewhere == COMMANDS
     source = Path(__file__).read_text(encoding="utf-8")
     assert not [command for command in COMMANDS if source.count(f'"{command}"') == 0]
+
+
+def test_every_listed_command_is_in_the_file_that_is_named() -> None:
+    for listed in LISTED_COMMANDS:
+        if listed.module == TOOLS:
+            assert listed.name in TOOL_OF_COMMAND or listed.name == CALL
+        elif listed.name != "hook":
+            assert find_command(listed).name == listed.name
 
 
 # What is remembered

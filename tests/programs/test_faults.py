@@ -149,7 +149,7 @@ def test_a_vector_snapshot_on_a_full_disk_does_not_kill_the_process(tmp_path: Pa
 
 UNPRIVILEGED = """
 import os, sys
-import memolith.bootstrap, memolith.doors.cli.memory_commands, memolith.doors.main
+import memolith.bootstrap, memolith.doors.cli.program, memolith.doors.main
 memolith.bootstrap.families()
 if os.getuid() == 0:
     os.setgroups([])

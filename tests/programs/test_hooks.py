@@ -19,8 +19,10 @@ from scripts.conformance import install
 from memolith.bootstrap import open_app
 from memolith.domain.callers import Audience, Caller
 from memolith.domain.queries import Filter
-from memolith.doors.hooks import EVENTS, MOST_KEPT, signals
-from memolith.engine.tables import NAMESPACES
+from memolith.doors.hooks.events import EVENTS
+from memolith.doors.hooks.signals import signals
+from memolith.doors.hooks.transcript import MAX_SAVED
+from memolith.engine.namespaces import NAMESPACES
 from memolith.settings import Settings
 from tests.conftest import ME, note
 
@@ -195,7 +197,7 @@ def test_secrets_are_not_kept_and_much_is_cut(tmp_path: Path) -> None:
     hook(data, "pre-compact", given)
     texts = [text for text, _ in kept(data)]
     assert texts[0] == "We decided on the key [REDACTED]"
-    assert len(texts) == MOST_KEPT
+    assert len(texts) == MAX_SAVED
     # The second one lies where a title ends.
     whole = b"".join(file.read_bytes() for file in data.rglob("*") if file.is_file())
     assert b"c3D4" not in whole

@@ -16,7 +16,7 @@ import pytest
 
 from memolith.bootstrap import App, open_app
 from memolith.domain.passages import Block
-from memolith.engine.chat_import import NOTHING, Report
+from memolith.engine.chat_formats.turns import empty_report
 from memolith.engine.validation import InputRules, Limits
 from memolith.settings import Settings
 from memolith.tools.call import Call
@@ -208,7 +208,7 @@ def written(folder: Path, files: dict[str, str] = FILES) -> list[str]:
 
 
 def imported(app: App, *paths: str, folder: str = "") -> dict[str, int]:
-    report = Report(NOTHING)
+    report = empty_report()
     for path in paths:
         with open(path, encoding="utf-8") as file:
             app.engine.chat_import.import_chats(ME, file, Path(path).name, folder, report)
@@ -324,7 +324,7 @@ def test_a_chat_that_grew_beyond_its_limit_is_told_and_stops_no_other(
     path = tmp_path / "grown.json"
     path.write_text(json.dumps([more, other]))
     with path.open() as file:
-        chat_import.import_chats(ME, file, path.name, "", report := Report(NOTHING))
+        chat_import.import_chats(ME, file, path.name, "", report := empty_report())
     assert (
         report["taken"],
         report["extended"],

@@ -16,10 +16,13 @@ from typing import Any
 
 import pytest
 
-from memolith.doors.cli.memory_commands import command, parser
-from memolith.doors.install import clients as install
-from memolith.doors.install.clients import CLIENTS, places
-from memolith.doors.install.config_text import EDIT, READ
+from memolith.doors.cli.parser import parse
+from memolith.doors.cli.program import run_command
+from memolith.doors.install.change import backup_of
+from memolith.doors.install.clients import CLIENTS
+from memolith.doors.install.formats import FORMATS
+from memolith.doors.install.launch import launch_command
+from memolith.doors.install.locations import config_files, existing_first, user_files
 from memolith.errors import AlreadyExists, Conflict, Denied, InvalidInput
 from tests.checked import present
 from tests.programs.children import SRC
@@ -36,7 +39,7 @@ VARIABLES = (
     "APPDATA",
     "LOCALAPPDATA",
 )
-SHARED = [name for name, client in CLIENTS.items() if client.project]
+SHARED = [name for name, client in CLIENTS.items() if client.servers.project_file]
 BROKEN = {
     "JSON": ['{"mcpServers": {"x": }', '{"servers": {} /* never closed'],
     "TOML": ["[mcp_servers.x\na ="],
@@ -131,7 +134,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def run(*arguments: str) -> int:
-    return command(parser().parse_args(arguments))
+    return run_command(parse(list(arguments)))
 
 
 def asked(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
@@ -141,7 +144,7 @@ def asked(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
 
 
 def file_of(name: str, scope: str = "user") -> Path:
-    return install.candidates(CLIENTS[name], scope)[0]
+    return config_files(CLIENTS[name], CLIENTS[name].servers, scope)[0]
 
 
 def give(name: str, text: str) -> Path:
@@ -152,11 +155,11 @@ def give(name: str, text: str) -> Path:
 
 
 def said(name: str, file: Path) -> dict[str, Any]:
-    return READ[CLIENTS[name].form](file.read_bytes().decode())
+    return FORMATS[CLIENTS[name].servers.format].read(file.read_bytes().decode())
 
 
 def servers(name: str, file: Path) -> dict[str, Any]:
-    return dict(said(name, file)[CLIENTS[name].key])
+    return dict(said(name, file)[CLIENTS[name].servers.section])
 
 
 def is_only_added_to(before: str, after: str) -> bool:
@@ -204,13 +207,13 @@ def test_every_client_has_a_sample_and_a_page() -> None:
     for name, client in CLIENTS.items():
         section = next(part for part in sections.values() if f"memolith install {name}\n" in part)
         texts = re.findall(r"```(?:json|toml)\n(.*?)```", section, re.DOTALL)
-        shown = [READ[client.form](text) for text in texts]
+        shown = [FORMATS[client.servers.format].read(text) for text in texts]
         wanted = {
-            **({"type": "stdio"} if client.typed else {}),
+            **({"type": "stdio"} if client.states_type else {}),
             "command": "/home/you/.local/bin/memolith",
             "args": ["stdio", "--tools", client.profile],
         }
-        assert {client.key: {"memolith": wanted}} in shown
+        assert {client.servers.section: {"memolith": wanted}} in shown
 
 
 @pytest.mark.parametrize(("name", "text"), variants())
@@ -224,8 +227,8 @@ def test_install_adds_the_entry_and_leaves_every_other_byte(name: Any, text: Any
     assert Path(entry["command"]).is_absolute()
     assert entry.get("type") == ("stdio" if name in ("claude-code", "vscode") else None)
     rest = said(name, file)
-    del rest[CLIENTS[name].key]["memolith"]
-    assert rest == {CLIENTS[name].key: {}} | before
+    del rest[CLIENTS[name].servers.section]["memolith"]
+    assert rest == {CLIENTS[name].servers.section: {}} | before
     assert [key for key in rest if key in before] == list(before)
     assert is_only_added_to(text, after)
     assert after.endswith("\n") == text.endswith("\n")
@@ -251,7 +254,7 @@ def test_uninstall_gives_the_original_bytes_back(name: Any, text: Any, home: Pat
     file = give(name, text)
     before = everything(home)
     assert run("install", name, "--yes") == 0
-    assert install.backup_of(file).read_bytes() == text.encode()
+    assert backup_of(file).read_bytes() == text.encode()
     assert run("install", name, "--yes", "--profile", "chatgpt") == 0
     assert servers(name, file)["memolith"]["args"][-1] == "chatgpt"
     assert run("uninstall", name, "--yes") == 0
@@ -265,7 +268,7 @@ def test_a_file_that_was_not_there_comes_and_goes(
     made = asked(capsys, "install", name, "--yes")
     file = Path(made["file"])
     assert everything(home) == {str(file.relative_to(home.resolve())): file.read_bytes()}
-    assert said(name, file) == {CLIENTS[name].key: {"memolith": made["entry"]}}
+    assert said(name, file) == {CLIENTS[name].servers.section: {"memolith": made["entry"]}}
     assert file.read_bytes().endswith(b"\n")
     assert asked(capsys, "uninstall", name, "--yes")["written"]
     assert everything(home) == {}
@@ -276,7 +279,7 @@ def test_a_file_that_was_not_there_comes_and_goes(
 def test_a_broken_file_is_refused_by_name_and_left_alone(
     name: Any, command: str, home: Path
 ) -> None:
-    for text in BROKEN[CLIENTS[name].form]:
+    for text in BROKEN[CLIENTS[name].servers.format]:
         file = give(name, text)
         before = everything(home)
         with pytest.raises(InvalidInput) as error:
@@ -342,7 +345,7 @@ def test_a_project_has_its_own_file_where_the_client_reads_one(
         assert error.value.field == "scope"
         return
     made = asked(capsys, "install", name, "--scope", "project", "--yes")
-    assert Path(made["file"]) == Path.cwd() / present(CLIENTS[name].project)
+    assert Path(made["file"]) == Path.cwd() / present(CLIENTS[name].servers.project_file)
     assert everything(home) == {}
     assert not asked(capsys, "uninstall", name, "--yes")["changed"]
     assert asked(capsys, "uninstall", name, "--scope", "project", "--yes")["written"]
@@ -386,7 +389,7 @@ def test_two_names_live_side_by_side(capsys: pytest.CaptureFixture[str]) -> None
     assert list(servers("vscode", file)) == ["work-notes", "memolith", "memory", "zürich"]
     for name in ("memolith", "work-notes"):
         assert asked(capsys, "uninstall", "vscode", "--yes", "--name", name)["written"]
-    assert said("vscode", file) == READ["JSON"](SAMPLES["vscode"])
+    assert said("vscode", file) == FORMATS["JSON"].read(SAMPLES["vscode"])
     assert "// 東京" in file.read_text(encoding="utf-8")
 
 
@@ -504,20 +507,18 @@ def test_a_file_that_changes_while_the_question_stands_is_not_overwritten(
     with pytest.raises(Conflict):
         run("install", "claude-code")
     assert file.read_text(encoding="utf-8") == '{"numStartups": 42}'
-    assert not install.backup_of(file).exists()
+    assert not backup_of(file).exists()
 
 
 def test_a_stale_backup_is_not_given_back() -> None:
     file = give("cursor", SAMPLES["cursor"])
-    install.backup_of(file).write_text(
-        '{"mcpServers": {"stale": {"command": "x"}}}', encoding="utf-8"
-    )
+    backup_of(file).write_text('{"mcpServers": {"stale": {"command": "x"}}}', encoding="utf-8")
     run("install", "cursor", "--yes")
     run("uninstall", "cursor", "--yes")
     assert file.read_text(encoding="utf-8") == SAMPLES["cursor"]
-    install.backup_of(file).write_text("{ broken", encoding="utf-8")
+    backup_of(file).write_text("{ broken", encoding="utf-8")
     entry = {"command": "/x/memolith", "args": []}
-    file.write_text(EDIT["JSON"]("", "mcpServers", "memolith", entry), encoding="utf-8")
+    file.write_text(FORMATS["JSON"].edit("", "mcpServers", "memolith", entry), encoding="utf-8")
     run("uninstall", "cursor", "--yes")
     assert said("cursor", file) == {"mcpServers": {}}
 
@@ -575,7 +576,7 @@ def test_any_way_of_writing_json_takes_the_entry_and_gives_it_back(
     text: str, name: str, home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = give(name, text)
-    before = READ["JSON"](text)
+    before = FORMATS["JSON"].read(text)
     made = asked(capsys, "install", name, "--yes")
     assert said(name, file) == {
         **before,
@@ -588,17 +589,19 @@ def test_any_way_of_writing_json_takes_the_entry_and_gives_it_back(
 
 
 def test_the_entry_is_one_line_where_others_have_lines() -> None:
-    assert EDIT["JSON"]('{"mcpServers": {"x": {}}}', "mcpServers", "m", {"a": 1}) == (
+    assert FORMATS["JSON"].edit('{"mcpServers": {"x": {}}}', "mcpServers", "m", {"a": 1}) == (
         '{"mcpServers": {"m": {"a": 1}, "x": {}}}'
     )
-    assert EDIT["JSON"](
+    assert FORMATS["JSON"].edit(
         '{\r\n\t"mcpServers": {\r\n\t\t"x": {} // x\r\n\t}\r\n}', "mcpServers", "m", {"a": 1}
     ) == ('{\r\n\t"mcpServers": {\r\n\t\t"m": {"a": 1},\r\n\t\t"x": {} // x\r\n\t}\r\n}')
     assert (
-        EDIT["JSON"]('{\n    "a": 1\n}\n', "servers", "m", {})
+        FORMATS["JSON"].edit('{\n    "a": 1\n}\n', "servers", "m", {})
         == '{\n    "servers": {"m": {}},\n    "a": 1\n}\n'
     )
-    assert EDIT["JSON"]("", "servers", "m", {}) == '{\n  "servers": {\n    "m": {}\n  }\n}\n'
+    assert (
+        FORMATS["JSON"].edit("", "servers", "m", {}) == '{\n  "servers": {\n    "m": {}\n  }\n}\n'
+    )
 
 
 def json_text(chance: random.Random, depth: int, line: str, key: str) -> str:
@@ -642,15 +645,15 @@ def test_careless_texts_lose_nothing_but_the_entry() -> None:
     for seed in range(400):
         chance = random.Random(seed)
         text = json_text(chance, 3, chance.choice(["\n", "\r\n"]), "mcpServers")
-        before = READ["JSON"](text)
-        after = EDIT["JSON"](text, "mcpServers", "memolith", entry)
-        assert READ["JSON"](after) == {
+        before = FORMATS["JSON"].read(text)
+        after = FORMATS["JSON"].edit(text, "mcpServers", "memolith", entry)
+        assert FORMATS["JSON"].read(after) == {
             **before,
             "mcpServers": {**before["mcpServers"], "memolith": entry},
         }, seed
         assert is_only_added_to(text, after), seed
-        gone = EDIT["JSON"](after, "mcpServers", "memolith", None)
-        assert READ["JSON"](gone) == before, seed
+        gone = FORMATS["JSON"].edit(after, "mcpServers", "memolith", None)
+        assert FORMATS["JSON"].read(gone) == before, seed
         for mark in ("// c", "/* a", "/* m"):
             assert gone.count(mark) == text.count(mark), seed
 
@@ -676,14 +679,14 @@ def test_any_way_of_writing_toml_takes_the_entry_and_gives_it_back(
     text: str, home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = give("codex", text)
-    before = READ["TOML"](text)
+    before = FORMATS["TOML"].read(text)
     entry = asked(capsys, "install", "codex", "--yes")["entry"]
     assert said("codex", file) == {
         **before,
         "mcp_servers": {**before.get("mcp_servers", {}), "memolith": entry},
     }
     assert file.read_bytes().decode().startswith(text)
-    assert EDIT["TOML"](file.read_bytes().decode(), "mcp_servers", "memolith", None) in (
+    assert FORMATS["TOML"].edit(file.read_bytes().decode(), "mcp_servers", "memolith", None) in (
         text,
         text + "\n",
     )
@@ -805,7 +808,7 @@ def test_each_platform_keeps_the_files_in_its_own_place(
     platform: str, home: str, env: dict[str, Any], expected: dict[str, Any]
 ) -> None:
     assert {
-        name: str(places(CLIENTS[name], platform, env, home)[0]) for name in expected
+        name: str(user_files(CLIENTS[name].servers, platform, env, home)[0]) for name in expected
     } == expected
 
 
@@ -814,7 +817,9 @@ def test_older_places_come_second_and_a_variable_leaves_no_other() -> None:
         name: str(found[1])
         for name, client in CLIENTS.items()
         if len(
-            found := places(client, "win32", {"APPDATA": r"D:\R", "LOCALAPPDATA": r"D:\L"}, r"C:\u")
+            found := user_files(
+                client.servers, "win32", {"APPDATA": r"D:\R", "LOCALAPPDATA": r"D:\L"}, r"C:\u"
+            )
         )
         > 1
     }
@@ -824,7 +829,9 @@ def test_older_places_come_second_and_a_variable_leaves_no_other() -> None:
         "cline": r"D:\R\Code\User\globalStorage\saoudrizwan.claude-dev\settings\cline_mcp_settings.json",
         "windsurf": r"C:\u\.codeium\windsurf\mcp_config.json",
     }
-    assert len(places(CLIENTS["cline"], "linux", {"CLINE_DATA_DIR": "/d"}, "/home/u")) == 1
+    assert (
+        len(user_files(CLIENTS["cline"].servers, "linux", {"CLINE_DATA_DIR": "/d"}, "/home/u")) == 1
+    )
 
 
 def test_the_place_that_the_client_made_is_taken_and_found_again(
@@ -845,9 +852,9 @@ def test_a_star_in_a_place_is_filled_in_from_the_folders_that_are_there(tmp_path
         PurePosixPath(f"{tmp_path}/Packages/Claude_*/Roaming/c.json"),
         PurePosixPath(f"{tmp_path}/plain/c.json"),
     ]
-    assert install.expanded(wanted) == [tmp_path.resolve() / "plain" / "c.json"]
+    assert existing_first(wanted) == [tmp_path.resolve() / "plain" / "c.json"]
     package.mkdir(parents=True)
-    assert install.expanded(wanted)[0] == package.resolve() / "c.json"
+    assert existing_first(wanted)[0] == package.resolve() / "c.json"
 
 
 # The command that is written
@@ -917,7 +924,7 @@ def test_without_a_script_the_interpreter_is_named(
 ) -> None:
     monkeypatch.setattr(sys, "argv", [str(tmp_path / "main.py")])
     monkeypatch.setattr(sys, "executable", str(tmp_path / "bin" / "python"))
-    assert install.launch(["stdio", "--tools", "core"], None) == [
+    assert launch_command(["stdio", "--tools", "core"], None) == [
         str(tmp_path / "bin" / "python"),
         "-m",
         "memolith.doors.main",
@@ -951,8 +958,8 @@ def test_hooks_are_added_to_those_of_others_and_go_without_a_trace(
 ) -> None:
     file = settings_file(home, OTHERS)
     assert run("install", "claude-code", "--hooks", "--yes", "--data", "/tmp/my data") == 0
-    said = READ["JSON"](file.read_text(encoding="utf-8"))
-    before = READ["JSON"](OTHERS)
+    said = FORMATS["JSON"].read(file.read_text(encoding="utf-8"))
+    before = FORMATS["JSON"].read(OTHERS)
     assert (said["model"], said["hooks"]["PreToolUse"]) == (
         before["model"],
         before["hooks"]["PreToolUse"],
@@ -973,7 +980,7 @@ def test_hooks_are_added_to_those_of_others_and_go_without_a_trace(
     assert run("install", "claude-code", "--hooks", "--yes", "--data", "/tmp/my data") == 0
     assert file.read_bytes() == once
     assert run("install", "claude-code", "--hooks", "--yes") == 0
-    assert len(READ["JSON"](file.read_text(encoding="utf-8"))["hooks"]["Stop"]) == 2
+    assert len(FORMATS["JSON"].read(file.read_text(encoding="utf-8"))["hooks"]["Stop"]) == 2
     assert run("uninstall", "claude-code", "--hooks", "--yes") == 0
     assert everything(home) == {".claude/settings.json": OTHERS.encode()}
 
@@ -983,7 +990,10 @@ def test_what_was_changed_meanwhile_stays_when_the_hooks_go(home: Path) -> None:
     assert run("install", "claude-code", "--hooks", "--yes") == 0
     file.write_text(file.read_text(encoding="utf-8").replace("opus", "sonnet"), encoding="utf-8")
     assert run("uninstall", "claude-code", "--hooks", "--yes") == 0
-    assert READ["JSON"](file.read_text(encoding="utf-8")) == {"model": "sonnet", "hooks": {}}
+    assert FORMATS["JSON"].read(file.read_text(encoding="utf-8")) == {
+        "model": "sonnet",
+        "hooks": {},
+    }
 
 
 def test_hooks_come_and_go_where_there_were_no_settings_and_for_a_project(home: Path) -> None:

@@ -23,15 +23,15 @@ def main(arguments: list[str] | None = None) -> int:
     command = arguments[0] if arguments else None
     if command == "hook":
         # The client waits for every hook, so nothing else is imported.
-        from memolith.doors.hooks import run as run_hook
+        from memolith.doors.hooks.run import run as run_hook
 
         return run_hook(arguments[1:])
     if command == "stdio":
         options = plain_options(arguments[1:])
         if options is not None:
             return serve_stdio(options)
-    # argparse, pydantic and the engine, which a client of the stdio server must not wait for.
-    from memolith.doors.cli.memory_commands import run
+    # argparse and the engine, which a client of the stdio server must not wait for.
+    from memolith.doors.cli.program import run
 
     return run(arguments)
 

@@ -1,4 +1,4 @@
-"""How sure a concept is: computed from its text, its links and other concepts, unless somebody has said so."""
+"""How certain a concept is: as somebody has said, or computed from its text and its links."""
 
 from collections.abc import Iterable, Sequence
 from datetime import date
@@ -14,79 +14,128 @@ from memolith.domain.links import Link
 from memolith.domain.passages import Passage
 from memolith.domain.queries import Filter
 from memolith.engine.statements import NEAR_COPY, contradicts, facts, overlap
-from memolith.engine.validation import plain, when
+from memolith.engine.validation import checked_text, when
 from memolith.errors import InvalidInput
 from memolith.ports.store import Reader, Writer
 
-HALF_LIFE_DAYS = 365
-TWIN = 0.9
-RIVAL = 0.7
 CONCEPTS = Filter(kinds=("concept",))
+GIVEN = "given"
+COMPUTED = "computed"
+CONCEPT_EVENTS = ("remembered", "revised", "restored")
+"""The events after which the certainty of a concept is computed again."""
+TEXT_ATTRIBUTES = ("area", "topic", "subtopic", "reviewed_at")
+
+HALF_LIFE_DAYS = 365
+"""After how many days without a review a computed certainty is halved."""
+BASE_CERTAINTY = 15
+LENGTH_WEIGHT = 35
+WORDS_TO_HALF_LENGTH = 30
+DETAIL_WEIGHT = 20
+TELLING_WORDS_FOR_FULL_DETAIL = 6
+LINKS_WEIGHT = 30
+LINKS_TO_HALF_WEIGHT = 4
+FACTOR_PER_NEAR_COPY = 0.9
+FACTOR_PER_CONTRADICTION = 0.7
 
 
 def certainty_of(item: Item, now: str) -> float:
-    """How sure a concept is at that time, 0 to 100, as the stores compute it too."""
+    """How certain a concept is at that time, 0 to 100, as the stores compute it, too."""
     score = cast(float, item.attributes.get("certainty_score") or 0.0)
-    if item.attributes.get("certainty_source") == "given":
+    if item.attributes.get("certainty_source") == GIVEN:
         return score
-    reviewed = cast(str, item.attributes.get("reviewed_at") or item.created_at)
-    age_days = (date.fromisoformat(now[:10]) - date.fromisoformat(reviewed[:10])).days
-    return round(score * float(0.5 ** (max(0, age_days) / HALF_LIFE_DAYS)), 2)
+    reviewed_at = cast(str, item.attributes.get("reviewed_at") or item.created_at)
+    age = date.fromisoformat(now[:10]) - date.fromisoformat(reviewed_at[:10])
+    fading = float(0.5 ** (max(0, age.days) / HALF_LIFE_DAYS))
+    return round(score * fading, 2)
 
 
-def completed(rows: Reader, before: Item | Link | None, event: Event) -> Event:
-    """The event of a concept with what the concept is worth after it, unless somebody said how sure he is."""
+def with_certainty(rows: Reader, before: Item | Link | None, event: Event) -> Event:
+    """The event of a concept with the certainty that follows from it, unless somebody gave one.
+
+    What no reader of concepts could use is refused here, whichever tool writes it.
+    """
     kind = before.kind if isinstance(before, Item) else event.data.get("kind")
-    if kind != "concept" or event.type not in ("remembered", "revised", "restored"):
+    if kind != "concept" or event.type not in CONCEPT_EVENTS:
         return event
     changes = fold(before, event)
-    attributes = (item := cast(Item, changes.item)).attributes
-    # What no reader of concepts could use is refused, whichever family writes it.
-    for name in ("area", "topic", "subtopic", "reviewed_at"):
-        plain(name, cast(str, attributes.get(name, "")))
-    when("reviewed_at", cast(str, attributes.get("reviewed_at", "2000-01-01")))
-    score = attributes.get("certainty_score", 0)
-    if isinstance(score, bool) or not isinstance(score, int | float) or not 0 <= score <= 100:
-        raise InvalidInput("The certainty must lie between 0 and 100.", field="certainty_score")
-    if attributes.get("certainty_source") == "given":
+    item = cast(Item, changes.item)
+    _check_attributes(item.attributes)
+    if item.attributes.get("certainty_source") == GIVEN:
         return event
-    worth = _worth(rows, item, changes.passages or rows.passages(event.tenant, item.id))
-    given = cast(Attributes, event.data.get("attributes") or {})
-    return event._replace(data={**event.data, "attributes": {**given, **worth}})
+    passages = changes.passages or rows.passages(event.tenant, item.id)
+    attributes = cast(Attributes, event.data.get("attributes") or {})
+    computed = {**attributes, **_computed_attributes(rows, item, passages)}
+    return event._replace(data={**event.data, "attributes": computed})
 
 
-def shaken(rows: Reader, row: Item | Link | None) -> set[str]:
-    """The other items whose evidence this link or concept is; before a change and after it that may differ."""
+def _check_attributes(attributes: Attributes) -> None:
+    for name in TEXT_ATTRIBUTES:
+        checked_text(name, cast(str, attributes.get(name, "")))
+    if "reviewed_at" in attributes:
+        when("reviewed_at", cast(str, attributes["reviewed_at"]))
+    score = attributes.get("certainty_score", 0)
+    is_number = isinstance(score, int | float) and not isinstance(score, bool)
+    if not is_number or not 0 <= cast(float, score) <= 100:
+        raise InvalidInput("The certainty must lie between 0 and 100.", field="certainty_score")
+
+
+def affected_by(rows: Reader, row: Item | Link | None) -> set[str]:
+    """The items whose certainty depends on this link or concept.
+
+    Ask before a change and after it: the answer may differ.
+    """
     if isinstance(row, Link):
         return {row.source, row.target}
-    passages = rows.passages(row.tenant, row.id) if row and row.kind == "concept" else []
-    return _alike(rows, row, passages) if row and passages else set()
+    if row is None or row.kind != "concept":
+        return set()
+    passages = rows.passages(row.tenant, row.id)
+    return _similar_concepts(rows, row, passages) if passages else set()
 
 
-def appraise_again(rows: Writer, ids: Iterable[str], actor: str, now: str) -> None:
-    """Record what the concepts among these items are worth now, where that has changed."""
+def compute_again(rows: Writer, ids: Iterable[str], actor: str, now: str) -> None:
+    """Record the certainty of the concepts among these items, where it has changed."""
     for item in rows.items(rows.tenant, set(ids)).values():
-        if item.kind == "concept" and item.attributes.get("certainty_source") != "given":
-            worth = _worth(rows, item, rows.passages(rows.tenant, item.id))
-            if worth["certainty_score"] != item.attributes.get("certainty_score"):
-                event = rows.next_event(
-                    item.id, item.version + 1, "appraised", {"attributes": worth}, actor, now
-                )
-                rows.append(event, fold(item, event))
+        if item.kind != "concept" or item.attributes.get("certainty_source") == GIVEN:
+            continue
+        computed = _computed_attributes(rows, item, rows.passages(rows.tenant, item.id))
+        if computed["certainty_score"] == item.attributes.get("certainty_score"):
+            continue
+        data: dict[str, Json] = {"attributes": computed}
+        event = rows.next_event(item.id, item.version + 1, "appraised", data, actor, now)
+        rows.append(event, fold(item, event))
 
 
-def _worth(rows: Reader, item: Item, passages: Sequence[Passage]) -> dict[str, Json]:
-    told = facts(text := text_of(passages))
-    length = 1 - 2 ** (-len(told.words) / 30)
-    specific = (min(len(told.telling) / 6, 1) + len(set(told.words)) / max(len(told.words), 1)) / 2
-    links = rows.steps(Caller(item.tenant, admin=True), Filter(forgotten=None), [item.id], "both")
-    worth = 15 + 35 * length + 20 * specific + 30 * (1 - 2 ** (-len(links) / 4))
-    for other in rows.passages_of(item.tenant, _alike(rows, item, passages)).values():
-        if overlap(text, text_of(other)) >= NEAR_COPY:
-            worth *= RIVAL if contradicts(text, text_of(other)) else TWIN
-    return {"certainty_score": round(worth, 1), "certainty_source": "computed"}
+def _computed_attributes(rows: Reader, item: Item, passages: Sequence[Passage]) -> dict[str, Json]:
+    score = _score(rows, item, passages)
+    return {"certainty_score": round(score, 1), "certainty_source": COMPUTED}
 
 
-def _alike(rows: Reader, item: Item, passages: Sequence[Passage]) -> set[str]:
+def _score(rows: Reader, item: Item, passages: Sequence[Passage]) -> float:
+    """A long and detailed text and many links raise the score; contradictions lower it."""
+    text = text_of(passages)
+    found = facts(text)
+    word_count = len(found.words)
+    length = 1 - 2 ** (-word_count / WORDS_TO_HALF_LENGTH)
+    telling = min(len(found.telling) / TELLING_WORDS_FOR_FULL_DETAIL, 1)
+    variety = len(set(found.words)) / max(word_count, 1)
+    detail = (telling + variety) / 2
+    everybody = Caller(item.tenant, admin=True)
+    links = rows.steps(everybody, Filter(forgotten=None), [item.id], "both")
+    linked = 1 - 2 ** (-len(links) / LINKS_TO_HALF_WEIGHT)
+    score = BASE_CERTAINTY + LENGTH_WEIGHT * length + DETAIL_WEIGHT * detail + LINKS_WEIGHT * linked
+    similar = _similar_concepts(rows, item, passages)
+    for other_passages in rows.passages_of(item.tenant, similar).values():
+        other = text_of(other_passages)
+        if overlap(text, other) < NEAR_COPY:
+            continue
+        if contradicts(text, other):
+            score *= FACTOR_PER_CONTRADICTION
+        else:
+            score *= FACTOR_PER_NEAR_COPY
+    return score
+
+
+def _similar_concepts(rows: Reader, item: Item, passages: Sequence[Passage]) -> set[str]:
+    """The ids of the other concepts that may say nearly the same."""
     owner = Caller(item.tenant, item.owner, item.project)
     return rows.items_like(owner, passages[0].text, len(passages), CONCEPTS) - {item.id}

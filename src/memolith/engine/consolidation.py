@@ -17,8 +17,9 @@ from memolith.engine.insights import (
     grouped,
 )
 from memolith.engine.reading import Reading
-from memolith.engine.recall import MAX_LIMIT, Pair, Recall
+from memolith.engine.recall import Pair, Recall
 from memolith.engine.recording import Recorder
+from memolith.engine.search import MAX_CANDIDATES_PER_SIDE
 from memolith.engine.statements import contradicts
 from memolith.engine.tenant_settings import TenantSettings
 from memolith.engine.titles import headline
@@ -132,7 +133,11 @@ class Consolidation:
         if query in ("", "*"):
             return chosen
         about = Query(
-            query, chosen, limit=MAX_LIMIT, threshold=MIN_SIMILARITY_TO_TOPIC, per_item=True
+            query,
+            chosen,
+            limit=MAX_CANDIDATES_PER_SIDE,
+            threshold=MIN_SIMILARITY_TO_TOPIC,
+            per_item=True,
         )
         ids = tuple(hit.item.id for hit in self.recall.search(caller, about).hits)
         return replace(chosen, ids=ids or (NO_SUCH_ID,))

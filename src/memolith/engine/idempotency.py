@@ -8,7 +8,7 @@ from memolith.domain.callers import Caller
 from memolith.domain.events import Event
 from memolith.domain.fold import Replay
 from memolith.domain.items import Item, Written
-from memolith.engine.validation import plain
+from memolith.engine.validation import checked_text
 from memolith.errors import Conflict, InvalidInput
 from memolith.ports.store import Reader
 
@@ -29,7 +29,7 @@ def sign(key: str | None, *request: object) -> Signature | None:
     """The signature of a request; None where the caller gave no key."""
     if key is None:
         return None
-    if not plain("idempotency_key", key).strip() or len(key) > MAX_KEY_LENGTH:
+    if not checked_text("idempotency_key", key).strip() or len(key) > MAX_KEY_LENGTH:
         raise InvalidInput("An idempotency key has 1 to 255 characters.", field="idempotency_key")
     return Signature(_digest(key), _digest(exact(request)))
 

@@ -16,7 +16,14 @@ from memolith.domain.links import Link
 from memolith.domain.passages import Block
 from memolith.engine.recall import Recall
 from memolith.engine.recording import refuse_unsound
-from memolith.engine.validation import InputRules, Intake, identifier, json_object, plain, when
+from memolith.engine.validation import (
+    InputRules,
+    Intake,
+    checked_text,
+    identifier,
+    json_object,
+    when,
+)
 from memolith.engine.writing import Writing
 from memolith.errors import Conflict, InvalidInput, MemolithError, StoreCorrupt, translated
 from memolith.ports.store import Reader, Store, Writer
@@ -191,8 +198,8 @@ def _import_event(rows: Writer, raw: Json, versions: dict[str, int], intake: Int
         event.data, dict
     ):
         raise InvalidInput("the event type is unknown, or there is no data.", field="type")
-    plain("actor", event.actor)
-    plain("key", event.key or "")
+    checked_text("actor", event.actor)
+    checked_text("key", event.key or "")
     tenant, stream, at = rows.tenant, identifier(event.stream, "stream"), when("at", event.at)
     version = versions.get(stream, 0)
     if not version and rows.events(tenant, stream):
@@ -222,9 +229,9 @@ def _import_event(rows: Writer, raw: Json, versions: dict[str, int], intake: Int
                 item.namespace,
             )
         )
-        plain("owner", item.owner)
+        checked_text("owner", item.owner)
         for passage in changes.passages:
-            plain("text", passage.text)
+            checked_text("text", passage.text)
             when("at", passage.at)
         refuse_unsound(rows, changes)
     rows.append(stamped, changes)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from memolith.domain.items import Item
 from memolith.domain.passages import Passage
 from memolith.domain.queries import Condition, Filter
-from memolith.engine.validation import plain, when
+from memolith.engine.validation import checked_text, when
 from memolith.errors import InvalidInput
 
 _TEXTS = {
@@ -44,8 +44,8 @@ def checked(chosen: Filter) -> Filter:
     """The filter with its times in our one form; what no store could look for is refused."""
     for name, field in _TEXTS.items():
         for text in getattr(chosen, name):
-            plain(field, text)
-    plain("title", chosen.title)
+            checked_text(field, text)
+    checked_text("title", chosen.title)
     for condition in chosen.where:
         _check(condition)
     return replace(
@@ -57,7 +57,7 @@ def checked(chosen: Filter) -> Filter:
 
 def _check(condition: Condition) -> None:
     name, op, given = condition
-    plain("where", name)
+    checked_text("where", name)
     if op not in OPS:
         raise InvalidInput(
             f"There is no such filter operator; use one of {', '.join(OPS)}.", field="where"
@@ -66,7 +66,7 @@ def _check(condition: Condition) -> None:
         raise InvalidInput(f"The operator `{op}` needs a list.", field="where")
     for value in given if isinstance(given, list) else [given]:
         if isinstance(value, str):
-            plain("where", value)
+            checked_text("where", value)
         elif isinstance(value, int | float) and (not math.isfinite(value) or abs(value) >= 2**63):
             raise InvalidInput("A number in a filter must be finite and below 2^63.", field="where")
 

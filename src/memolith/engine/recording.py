@@ -9,7 +9,7 @@ from memolith.domain.events import Changes, Event
 from memolith.domain.fold import fold
 from memolith.domain.items import Item
 from memolith.domain.links import Link
-from memolith.engine.certainty import appraise_again, completed, shaken
+from memolith.engine.certainty import affected_by, compute_again, with_certainty
 from memolith.errors import AlreadyExists, InvalidInput
 from memolith.ports.clock import Clock
 from memolith.ports.store import Reader, Writer
@@ -70,13 +70,13 @@ class Recorder:
         event = rows.next_event(
             new.stream, version + 1, new.type, new.data, caller.user, now, new.key
         )
-        event = completed(rows, new.before, event)
+        event = with_certainty(rows, new.before, event)
         changes = fold(new.before, event)
         refuse_unsound(rows, changes)
-        affected = shaken(rows, new.before)
+        affected = affected_by(rows, new.before)
         rows.append(event, changes)
-        affected |= shaken(rows, changes.item or changes.link)
-        appraise_again(rows, affected, caller.user, now)
+        affected |= affected_by(rows, changes.item or changes.link)
+        compute_again(rows, affected, caller.user, now)
         return Recorded(event, changes)
 
 

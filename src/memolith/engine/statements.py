@@ -1,7 +1,8 @@
-"""What texts state: whether two of them say the same or contradict each other, which vectors cannot tell."""
+"""What texts state: whether two of them say the same or contradict each other."""
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from memolith.domain.blocks import text_of
@@ -9,22 +10,125 @@ from memolith.domain.callers import Caller
 from memolith.domain.chunking import chunk
 from memolith.domain.items import Similar
 from memolith.domain.queries import Filter
-from memolith.engine.tables import TABLES
 from memolith.ports.store import Reader
 
 _WORD = re.compile(r"[^\W_]+(?:['’.,:/-][^\W_]+)*")
-_NEGATIONS, _DATES, _NUMBERS = (
-    frozenset(TABLES[name].split()) for name in ("negations", "dates", "numbers")
+NEGATIONS = frozenset(
+    (
+        "not",
+        "no",
+        "never",
+        "none",
+        "nobody",
+        "nothing",
+        "neither",
+        "nor",
+        "cannot",
+        "without",
+        "hardly",
+        "dont",
+        "doesnt",
+        "didnt",
+        "isnt",
+        "wasnt",
+        "cant",
+        "wont",
+        "no-one",
+        "nowhere",
+        "unable",
+    )
+)
+DATE_WORDS = frozenset(
+    (
+        "january",
+        "february",
+        "march",
+        "april",
+        "may",
+        "june",
+        "july",
+        "august",
+        "september",
+        "october",
+        "november",
+        "december",
+        "monday",
+        "tuesday",
+        "wednesday",
+        "thursday",
+        "friday",
+        "saturday",
+        "sunday",
+        "today",
+        "yesterday",
+        "tomorrow",
+        "morning",
+        "evening",
+        "night",
+        "spring",
+        "summer",
+        "autumn",
+        "winter",
+    )
+)
+NUMBER_WORDS = frozenset(
+    (
+        "zero",
+        "one",
+        "two",
+        "three",
+        "four",
+        "five",
+        "six",
+        "seven",
+        "eight",
+        "nine",
+        "ten",
+        "eleven",
+        "twelve",
+        "thirteen",
+        "fourteen",
+        "fifteen",
+        "sixteen",
+        "seventeen",
+        "eighteen",
+        "nineteen",
+        "twenty",
+        "thirty",
+        "forty",
+        "fifty",
+        "sixty",
+        "seventy",
+        "eighty",
+        "ninety",
+        "hundred",
+        "thousand",
+        "million",
+        "billion",
+        "first",
+        "second",
+        "third",
+        "fourth",
+        "fifth",
+        "sixth",
+        "once",
+        "twice",
+        "half",
+        "quarter",
+        "dozen",
+    )
 )
 SHINGLE_WORDS = 3
+"""Texts are compared by sequences of this many words."""
 NEAR_COPY = 0.6
-_SENTENCE = re.compile(
+"""Two texts with this share of word sequences in common say nearly the same."""
+_SENTENCE_END = re.compile(
     r"(?<!Dr\.)(?<!Mr\.)(?<!Ms\.)(?<!Mrs\.)(?<!vs\.)(?<!e\.g\.)(?<!i\.e\.)(?<=[.!?])\s+|\s*\n\s*"
 )
 
 
 class Facts(NamedTuple):
-    """The words of a text that a small change turns into another statement."""
+    """The words of a text that make a different statement when one of them changes."""
 
     numbers: tuple[str, ...]
     dates: tuple[str, ...]
@@ -34,69 +138,87 @@ class Facts(NamedTuple):
 
     @property
     def telling(self) -> frozenset[str]:
+        """All but the common words."""
         return frozenset((*self.numbers, *self.dates, *self.names, *self.negations))
 
 
 def facts(text: str) -> Facts:
+    """The numbers, dates, names and negations of a text, and all of its words."""
     words = _WORD.findall(text.replace("’", "'"))
-    lower = [word.lower() for word in words]
+    lowered = [word.lower() for word in words]
     return Facts(
-        numbers=tuple(word for word in lower if word in _NUMBERS or any(c.isdigit() for c in word)),
-        dates=tuple(word for word in lower if word in _DATES),
-        names=tuple(
-            word.removesuffix("'s").lower()
-            for word in words
-            if word[0].isupper() and word.lower() not in _DATES and len(word) > 1
-        ),
-        words=tuple(word.removesuffix("'s") for word in lower),
-        negations=tuple(word for word in lower if word in _NEGATIONS or word.endswith("n't")),
+        numbers=tuple(word for word in lowered if _is_number(word)),
+        dates=tuple(word for word in lowered if word in DATE_WORDS),
+        names=tuple(word.removesuffix("'s").lower() for word in words if _is_name(word)),
+        words=tuple(word.removesuffix("'s") for word in lowered),
+        negations=tuple(word for word in lowered if word in NEGATIONS or word.endswith("n't")),
     )
+
+
+def _is_number(lowered: str) -> bool:
+    return lowered in NUMBER_WORDS or any(character.isdigit() for character in lowered)
+
+
+def _is_name(word: str) -> bool:
+    return len(word) > 1 and word[0].isupper() and word.lower() not in DATE_WORDS
 
 
 def contradicts(first: str, second: str) -> bool:
-    """Whether the texts differ in a number, a date, a name or a negation, so that one is not a copy of the other."""
-    one, two = facts(first), facts(second)
-    pairs = (
-        (one.numbers, two.numbers, two.numbers, one.numbers),
-        (one.dates, two.dates, two.dates, one.dates),
-        (one.names, two.words, two.names, one.words),
-    )
-    # Two negations cancel each other. Each side must have a word, or one more of it, that the other lacks: a lone one
-    # was merely added or dropped.
-    return len(one.negations) % 2 != len(two.negations) % 2 or any(
-        Counter(first) - Counter(among) and Counter(second) - Counter(others)
-        for first, among, second, others in pairs
-    )
+    """Whether two texts differ in a number, a date, a name or a negation."""
+    ours = facts(first)
+    theirs = facts(second)
+    # Two negations cancel each other.
+    if len(ours.negations) % 2 != len(theirs.negations) % 2:
+        return True
+    # A word that only one side has was merely added or left out.
+    if _lacks(ours.numbers, theirs.numbers) and _lacks(theirs.numbers, ours.numbers):
+        return True
+    if _lacks(ours.dates, theirs.dates) and _lacks(theirs.dates, ours.dates):
+        return True
+    return _lacks(ours.names, theirs.words) and _lacks(theirs.names, ours.words)
+
+
+def _lacks(words: Sequence[str], others: Sequence[str]) -> bool:
+    """Whether one of the words stands there more often than among the others."""
+    return bool(Counter(words) - Counter(others))
 
 
 def near_copies(
-    rows: Reader, caller: Caller, kind: str, text: str, but: str = ""
+    rows: Reader, caller: Caller, kind: str, text: str, except_id: str | None = None
 ) -> tuple[Similar, ...]:
-    """The items of a kind, but one, with a text or with most of its word sequences, the nearest first."""
-    pieces, among = chunk(text), Filter(kinds=(kind,))
-    if not (ids := rows.items_like(caller, pieces[0], len(pieces), among) - {but}):
+    """The items of a kind with the same text or most of its word sequences, the nearest first."""
+    pieces = chunk(text)
+    ids = rows.items_like(caller, pieces[0], len(pieces), Filter(kinds=(kind,)))
+    ids.discard(except_id or "")
+    if not ids:
         return ()
-    titles, texts = rows.items(caller.tenant, ids), rows.passages_of(caller.tenant, ids)
-    found = []
+    items = rows.items(caller.tenant, ids)
+    passages = rows.passages_of(caller.tenant, ids)
+    copies = []
     for id in ids:
-        exact = same(other := text_of(texts[id]), text)
-        if (share := 1.0 if exact else round(overlap(text, other), 3)) >= NEAR_COPY:
-            found.append(Similar(id, titles[id].title, share, exact))
-    return tuple(sorted(found, key=lambda one: (not one.exact, -one.similarity, one.id)))
+        other = text_of(passages[id])
+        is_exact = same(other, text)
+        similarity = 1.0 if is_exact else round(overlap(text, other), 3)
+        if similarity >= NEAR_COPY:
+            copies.append(Similar(id, items[id].title, similarity, is_exact))
+    copies.sort(key=lambda copy: (not copy.exact, -copy.similarity, copy.id))
+    return tuple(copies)
 
 
 def overlap(first: str, second: str) -> float:
     """The share of three-word sequences that two texts have in common."""
-    one, two = shingles(first), shingles(second)
-    return len(one & two) / len(one | two) if one and two else 0.0
+    ours = shingles(first)
+    theirs = shingles(second)
+    if not ours or not theirs:
+        return 0.0
+    return len(ours & theirs) / len(ours | theirs)
 
 
 def shingles(text: str) -> set[tuple[str, ...]]:
     """The three-word sequences of a text; a shorter text is one sequence."""
     words = [word.casefold() for word in _WORD.findall(text)]
-    return {
-        tuple(words[n : n + SHINGLE_WORDS]) for n in range(max(1, len(words) - SHINGLE_WORDS + 1))
-    }
+    starts = range(max(1, len(words) - SHINGLE_WORDS + 1))
+    return {tuple(words[start : start + SHINGLE_WORDS]) for start in starts}
 
 
 def same(first: str, second: str) -> bool:
@@ -105,4 +227,5 @@ def same(first: str, second: str) -> bool:
 
 
 def sentences(text: str) -> list[str]:
-    return [one for one in _SENTENCE.split(text) if one.strip()]
+    """The sentences and lines of a text."""
+    return [sentence for sentence in _SENTENCE_END.split(text) if sentence.strip()]

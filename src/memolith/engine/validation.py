@@ -1,13 +1,12 @@
-"""What comes in is checked and freed of secrets here, before anything is written."""
+"""Checks of everything that comes in: limits, forms and secrets, before anything is written."""
 
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import partial
-from typing import NamedTuple, TypeVar, cast
+from typing import NamedTuple, cast
 
 from memolith.domain.attributes import Attributes, Json
 from memolith.domain.callers import Audience
@@ -17,12 +16,26 @@ from memolith.domain.passages import Block
 from memolith.errors import BlockedContent, InvalidInput, TooLarge, translated
 from memolith.redaction.detector import redact
 
-NEEDS_TEXT = ("memory", "conversation", "concept")
+KINDS_WITH_TEXT = ("memory", "conversation", "concept")
+"""The kinds that cannot be remembered without a text."""
 DEFAULT_NAMESPACE = {"memory": "context"}
 DEFAULT_ATTRIBUTES: dict[str, Attributes] = {"conversation": {"folder": "/", "importance_score": 5}}
-DEEPEST = 100
-UNITS_S, LONGEST_S = {"s": 1, "m": 60, "h": 3600, "d": DAY_S, "w": 7 * DAY_S}, 100 * 365 * DAY_S
-Change = TypeVar("Change", Draft, Patch)
+MIN_IMPORTANCE = 1
+MAX_IMPORTANCE = 10
+MAX_NESTING = 100
+"""How deeply metadata may be nested."""
+MIN_LABELLED_CHARACTERS = 4
+MAX_LABELLED_CHARACTERS = 200
+"""The lengths of a value that its label can give away as a secret, like that of `password`."""
+LABELS_OF_TEXTS = ("", "text", "title")
+"""Labels that say nothing about a value."""
+MAX_WORD_CHARACTERS = 40
+MAX_ID_CHARACTERS = 200
+MAX_FOLDER_CHARACTERS = 500
+UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": DAY_S, "w": 7 * DAY_S}
+MAX_DURATION_S = 100 * 365 * DAY_S
+TIME_FORMAT = "%Y-%m-%dT%H:%M:%S.%fZ"
+TIME_CHARACTERS = 27
 
 
 class Limits(NamedTuple):
@@ -40,100 +53,105 @@ class Limits(NamedTuple):
 
 @dataclass(slots=True)
 class Intake:
-    """Checks one write and remembers what was redacted on the way."""
+    """Checks one write, and counts what was redacted on the way."""
 
     limits: Limits
     policy: str
+    """What happens to secrets: redact, block or allow."""
     redactions: Counter[str] = field(default_factory=Counter)
 
     def draft(self, draft: Draft) -> Draft:
-        one_of("kind", draft.kind, KINDS)
-        clean = self.patch(
-            replace(draft, namespace=draft.namespace or DEFAULT_NAMESPACE.get(draft.kind)),
-            draft.kind,
-        )
+        """The draft checked, tidied and without secrets."""
+        checked_choice("kind", draft.kind, KINDS)
+        title = self.title(draft.title)
+        blocks = self.blocks(draft.blocks)
+        tags = self.tags(draft.tags)
+        attributes = self.attributes(draft.attributes)
+        status = checked_word("status", draft.status)
+        audience = Audience(checked_choice("audience", draft.audience, tuple(Audience)))
+        project = self.name("project", draft.project)
+        namespace = self.name("namespace", draft.namespace or DEFAULT_NAMESPACE.get(draft.kind))
+        id = None if draft.id is None else identifier(draft.id)
+        _refuse_missing_text(draft.kind, blocks)
+        attributes = _checked_for_kind(draft.kind, attributes)
         return replace(
-            clean, attributes={**DEFAULT_ATTRIBUTES.get(draft.kind, {}), **clean.attributes}
+            draft,
+            title=title,
+            blocks=blocks,
+            tags=tags,
+            attributes={**DEFAULT_ATTRIBUTES.get(draft.kind, {}), **attributes},
+            status=status,
+            audience=audience,
+            project=project,
+            namespace=namespace,
+            id=id,
         )
 
-    def patch(self, patch: Change, kind: str) -> Change:
-        """The patch, or the draft, checked, tidied and without secrets."""
-        if patch.namespace == "":
-            patch = replace(patch, namespace=DEFAULT_NAMESPACE.get(kind, ""))
-        checks: dict[str, Callable[..., object]] = {
-            "title": self.title,
-            "blocks": self.blocks,
-            "tags": self.tags,
-            "attributes": self.attributes,
-            "project": partial(self.name, "project"),
-            "namespace": partial(self.name, "namespace"),
-            "status": partial(word, "status"),
-            "id": identifier,
-            "audience": lambda value: Audience(one_of("audience", value, tuple(Audience))),
-        }
-        given = {
-            one.name: getattr(patch, one.name)
-            for one in fields(patch)
-            if one.name in checks
-            and (one.default is not None or getattr(patch, one.name) is not None)
-        }
-        clean = replace(patch, **{name: checks[name](value) for name, value in given.items()})  # type: ignore[arg-type]
-        if (
-            clean.blocks is not None
-            and kind in NEEDS_TEXT
-            and not any(block.text.strip() for block in clean.blocks)
-        ):
-            raise InvalidInput("There is no text to remember.", field="content")
-        if kind != "conversation" or not clean.attributes:
-            return clean
-        score = clean.attributes.get("importance_score", 5)
-        if isinstance(score, bool) or not isinstance(score, int | float) or not 1 <= score <= 10:
-            raise InvalidInput(
-                "The importance_score of a conversation is a number from 1 to 10.",
-                field="importance_score",
-            )
-        return replace(
-            clean,
-            attributes={
-                name: folder_path(cast(str, value)) if name == "folder" else value
-                for name, value in clean.attributes.items()
-            },
-        )
+    def patch(self, patch: Patch, kind: str) -> Patch:
+        """The patch checked, tidied and without secrets; what it leaves out stays left out."""
+        clean = patch
+        if patch.title is not None:
+            clean = replace(clean, title=self.title(patch.title))
+        if patch.blocks is not None:
+            clean = replace(clean, blocks=self.blocks(patch.blocks))
+        if patch.tags is not None:
+            clean = replace(clean, tags=self.tags(patch.tags))
+        if patch.attributes is not None:
+            clean = replace(clean, attributes=self.attributes(patch.attributes))
+        if patch.status is not None:
+            clean = replace(clean, status=checked_word("status", patch.status))
+        if patch.audience is not None:
+            audience = checked_choice("audience", patch.audience, tuple(Audience))
+            clean = replace(clean, audience=Audience(audience))
+        if patch.project is not None:
+            clean = replace(clean, project=self.name("project", patch.project))
+        if patch.namespace is not None:
+            namespace = patch.namespace or DEFAULT_NAMESPACE.get(kind, "")
+            clean = replace(clean, namespace=self.name("namespace", namespace))
+        if clean.blocks is not None:
+            _refuse_missing_text(kind, clean.blocks)
+        if clean.attributes is not None:
+            clean = replace(clean, attributes=_checked_for_kind(kind, clean.attributes))
+        return clean
 
     def blocks(self, blocks: Sequence[Block]) -> tuple[Block, ...]:
+        """The blocks without secrets, if neither one of them nor all together are too large."""
         if len(blocks) > self.limits.blocks:
             raise TooLarge(
                 f"One item holds at most {self.limits.blocks:,} blocks.", field="content"
             )
         for block in blocks:
-            if (size := len(plain("content", block.text).encode())) > self.limits.text_bytes:
+            size = len(checked_text("content", block.text).encode())
+            if size > self.limits.text_bytes:
                 raise TooLarge(
                     f"The text has {size:,} bytes; at most {self.limits.text_bytes:,} are allowed.",
                     field="content",
                 )
-        made = tuple(
-            replace(
-                block,
-                text=self._free("content", block.text),
-                speaker=self.name("speaker", block.speaker),
-                locator=self.name("locator", block.locator),
-                at=None if block.at is None else when("at", block.at),
-                attributes=self.attributes(block.attributes),
-            )
-            for block in blocks
-        )
-        self.total(made)
-        return made
+        clean = tuple(self._block(block) for block in blocks)
+        self.total(clean)
+        return clean
 
-    def total(self, blocks: Sequence[Block], present: int = 0) -> None:
+    def _block(self, block: Block) -> Block:
+        return replace(
+            block,
+            text=self._redacted("content", block.text),
+            speaker=self.name("speaker", block.speaker),
+            locator=self.name("locator", block.locator),
+            at=None if block.at is None else when("at", block.at),
+            attributes=self.attributes(block.attributes),
+        )
+
+    def total(self, blocks: Sequence[Block], present_bytes: int = 0) -> None:
         """Refuse blocks that are too much together with the bytes that are there already."""
-        if present + sum(len(block.text.encode()) for block in blocks) > self.limits.item_bytes:
+        size = present_bytes + sum(len(block.text.encode()) for block in blocks)
+        if size > self.limits.item_bytes:
             raise TooLarge(
                 f"One item holds at most {self.limits.item_bytes:,} bytes.", field="content"
             )
 
     def title(self, title: str) -> str:
-        return self._short("title", " ".join(plain("title", title).split()), self.limits.title)
+        one_line = " ".join(checked_text("title", title).split())
+        return self._short("title", one_line, self.limits.title)
 
     def tags(self, tags: Sequence[str]) -> tuple[str, ...]:
         """Distinct tags in order, without blanks around them."""
@@ -141,27 +159,28 @@ class Intake:
             raise InvalidInput(
                 f"Tags are a list of at most {self.limits.tags} texts.", field="tags"
             )
-        clean = {self._short("tags", plain("tags", tag), self.limits.tag).strip() for tag in tags}
+        clean = {
+            self._short("tags", checked_text("tags", tag), self.limits.tag).strip() for tag in tags
+        }
         if "" in clean:
             raise InvalidInput("A tag cannot be blank.", field="tags")
         return tuple(sorted(clean))
 
     def name(self, name: str, value: str | None) -> str | None:
-        """A short name; an empty one stays empty, which a patch reads as 'none'."""
-        return (
-            None
-            if value is None
-            else self._short(name, plain(name, value), self.limits.name).strip()
-        )
+        """A short name; an empty one stays empty, which takes the old one away in a patch."""
+        if value is None:
+            return None
+        return self._short(name, checked_text(name, value), self.limits.name).strip()
 
     def _short(self, name: str, text: str, limit: int) -> str:
         if len(text) > limit:
             raise InvalidInput(
                 f"{name} has {len(text):,} characters; at most {limit:,} are allowed.", field=name
             )
-        return self._free(name, text)
+        return self._redacted(name, text)
 
     def attributes(self, attributes: Attributes) -> Attributes:
+        """The metadata without secrets, if it is JSON and not too large."""
         if not isinstance(attributes, Mapping):
             raise InvalidInput("The metadata must be an object with names.", field="metadata")
         clean = cast(Attributes, self.without_secrets(attributes))
@@ -174,44 +193,37 @@ class Intake:
             size = len(json.dumps(clean, allow_nan=False).encode())
         if size > self.limits.attributes_bytes:
             raise TooLarge(
-                f"The metadata is {size:,} bytes; at most {self.limits.attributes_bytes:,} are allowed.",
+                f"The metadata is {size:,} bytes; at most {self.limits.attributes_bytes:,} are "
+                "allowed.",
                 field="metadata",
             )
         return clean
 
-    def without_secrets(self, value: Json | Attributes, name: str = "", depth: int = 0) -> Json:
-        if depth > DEEPEST:
+    def without_secrets(self, value: Json | Attributes, label: str = "", depth: int = 0) -> Json:
+        """A JSON value without secrets; the name of a value helps to recognise them."""
+        if depth > MAX_NESTING:
             raise InvalidInput(
-                f"The metadata is nested more than {DEEPEST} levels deep.", field="metadata"
+                f"The metadata is nested more than {MAX_NESTING} levels deep.", field="metadata"
             )
         if isinstance(value, str):
-            return self._free("metadata", plain("metadata", value), name)
+            return self._redacted("metadata", checked_text("metadata", value), label)
         if isinstance(value, list | tuple):
-            return [self.without_secrets(entry, name, depth + 1) for entry in value]
+            return [self.without_secrets(entry, label, depth + 1) for entry in value]
         if isinstance(value, Mapping):
-            return {
-                self._free("metadata", plain("metadata", key)): self.without_secrets(
-                    entry, key, depth + 1
-                )
-                for key, entry in value.items()
-            }
+            clean = {}
+            for name, entry in value.items():
+                clean_name = self._redacted("metadata", checked_text("metadata", name))
+                clean[clean_name] = self.without_secrets(entry, name, depth + 1)
+            return clean
         return value
 
-    def _free(self, name: str, text: str, label: str = "") -> str:
-        """The text without secrets, judged also by its label: `password` tells more than the password itself."""
+    def _redacted(self, name: str, text: str, label: str = "") -> str:
+        """The text without secrets, or an error where the policy blocks them."""
         if self.policy == "allow":
             return text
         clean, counts = redact(text)
-        if (
-            not counts
-            and label not in ("", "text", "title")
-            and 4 <= len(text) <= 200
-            and not {'"', "\n"} & {*text}
-        ):
-            prefix = f'{label}: "'
-            pair, found = redact(f'{prefix}{text}"')
-            if pair.startswith(prefix) and pair.endswith('"'):
-                clean, counts = pair[len(prefix) : -1], found
+        if not counts and _label_may_tell(label, text):
+            clean, counts = _redact_labelled(label, text)
         if counts and self.policy == "block":
             raise BlockedContent(
                 f"{name} holds a secret ({', '.join(sorted(counts))}); remove it and try again.",
@@ -229,11 +241,49 @@ class InputRules:
     secrets: str = "redact"
 
     def intake(self) -> Intake:
-        """Checks for one write."""
+        """The checks of one write."""
         return Intake(self.limits, self.secrets)
 
 
+def _refuse_missing_text(kind: str, blocks: Sequence[Block]) -> None:
+    if kind in KINDS_WITH_TEXT and not any(block.text.strip() for block in blocks):
+        raise InvalidInput("There is no text to remember.", field="content")
+
+
+def _checked_for_kind(kind: str, attributes: Attributes) -> Attributes:
+    """The attributes, if they are what the kind needs; a folder in its one form."""
+    if kind != "conversation" or not attributes:
+        return attributes
+    score = attributes.get("importance_score", MIN_IMPORTANCE)
+    is_number = isinstance(score, int | float) and not isinstance(score, bool)
+    if not is_number or not MIN_IMPORTANCE <= cast(float, score) <= MAX_IMPORTANCE:
+        raise InvalidInput(
+            "The importance_score of a conversation is a number from 1 to 10.",
+            field="importance_score",
+        )
+    if "folder" not in attributes:
+        return attributes
+    return {**attributes, "folder": folder_path(cast(str, attributes["folder"]))}
+
+
+def _label_may_tell(label: str, text: str) -> bool:
+    """Whether the label of a value can give it away: `password` tells more than the password."""
+    if label in LABELS_OF_TEXTS or '"' in text or "\n" in text:
+        return False
+    return MIN_LABELLED_CHARACTERS <= len(text) <= MAX_LABELLED_CHARACTERS
+
+
+def _redact_labelled(label: str, text: str) -> tuple[str, dict[str, int]]:
+    """Redact the text as the value of an assignment to its label."""
+    prefix = f'{label}: "'
+    assignment, counts = redact(f'{prefix}{text}"')
+    if assignment.startswith(prefix) and assignment.endswith('"'):
+        return assignment[len(prefix) : -1], counts
+    return text, {}
+
+
 def json_object(text: str | bytes | bytearray, what: str, field: str) -> dict[str, Json]:
+    """The JSON object that a text holds; `what` names the text in an error."""
     with translated((ValueError, RecursionError), InvalidInput, f"{what} is not JSON.", field):
         value: Json = json.loads(text)
     if not isinstance(value, dict):
@@ -241,7 +291,8 @@ def json_object(text: str | bytes | bytearray, what: str, field: str) -> dict[st
     return value
 
 
-def plain(name: str, text: str) -> str:
+def checked_text(name: str, text: str) -> str:
+    """The text, if every store can keep it."""
     if not isinstance(text, str):
         raise InvalidInput(f"{name} must be text.", field=name)
     if not storable(text):
@@ -260,10 +311,11 @@ def storable(text: str) -> bool:
     return "\x00" not in text
 
 
-def word(name: str, value: str) -> str:
+def checked_word(name: str, value: str) -> str:
+    """The value, if it is one short word."""
     if (
         not isinstance(value, str)
-        or len(value) > 40
+        or len(value) > MAX_WORD_CHARACTERS
         or not value.replace("_", "").replace("-", "").isalnum()
     ):
         raise InvalidInput(f"{name} must be one word of at most 40 letters.", field=name)
@@ -272,12 +324,13 @@ def word(name: str, value: str) -> str:
 
 def identifier(id: str, name: str = "id") -> str:
     """An id or a name that a caller may choose."""
-    if not plain(name, id).strip() or len(id) > 200:
+    if not checked_text(name, id).strip() or len(id) > MAX_ID_CHARACTERS:
         raise InvalidInput(f"{name} has 1 to 200 characters.", field=name)
     return id
 
 
-def one_of(name: str, value: str, choices: tuple[str, ...]) -> str:
+def checked_choice(name: str, value: str, choices: tuple[str, ...]) -> str:
+    """The value, if it is one of the choices."""
     if value not in choices:
         raise InvalidInput(f"There is no such {name}; use one of {', '.join(choices)}.", field=name)
     return value
@@ -285,9 +338,9 @@ def one_of(name: str, value: str, choices: tuple[str, ...]) -> str:
 
 def folder_path(folder: str) -> str:
     """The folder as `/a/b`: from the top, without empty parts and without an end slash."""
-    parts = [part.strip() for part in plain("folder", folder).split("/")]
+    parts = [part.strip() for part in checked_text("folder", folder).split("/")]
     path = "/" + "/".join(part for part in parts if part)
-    if {".", ".."} & set(parts) or len(path) > 500:
+    if {".", ".."} & set(parts) or len(path) > MAX_FOLDER_CHARACTERS:
         raise InvalidInput(
             "A folder is a path like /projects/api, at most 500 characters long.", field="folder"
         )
@@ -298,21 +351,27 @@ def when(name: str, value: str) -> str:
     """A time in our one form: UTC, microseconds, `Z`; without a zone it is taken as UTC."""
     try:
         moment = datetime.fromisoformat(value)
-        moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=UTC)
+        else:
+            moment = moment.astimezone(UTC)
     except (ValueError, OverflowError, TypeError) as error:
         raise InvalidInput(
             f"{name} is not a time; write it like 2026-07-28T12:00:00Z.", field=name
         ) from error
-    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ").rjust(27, "0")
+    # Years before 1000 come without leading zeros.
+    return moment.strftime(TIME_FORMAT).rjust(TIME_CHARACTERS, "0")
 
 
 def seconds(field: str, text: str) -> int:
     """How long `90s`, `15m`, `24h`, `7d` or `2w` is, up to a hundred years."""
-    found = re.fullmatch(r"([0-9]{1,12})([smhdw])", text)
-    if found is None or (length := int(found[1]) * UNITS_S[found[2]]) > LONGEST_S:
-        raise InvalidInput(
-            f"{field} is no duration; write it like 90s, 15m, 24h, 7d or 2w.",
-            field=field,
-            value=text,
-        )
-    return length
+    match = re.fullmatch(r"([0-9]{1,12})([smhdw])", text)
+    if match is not None:
+        duration_s = int(match[1]) * UNITS_S[match[2]]
+        if duration_s <= MAX_DURATION_S:
+            return duration_s
+    raise InvalidInput(
+        f"{field} is no duration; write it like 90s, 15m, 24h, 7d or 2w.",
+        field=field,
+        value=text,
+    )

@@ -17,7 +17,7 @@ from memolith.domain.queries import Filter
 from memolith.engine.idempotency import Signature, first_outcome, outcome, sign
 from memolith.engine.recording import NewEvent, Recorder
 from memolith.engine.statements import near_copies
-from memolith.engine.validation import InputRules, Intake, identifier, plain, word
+from memolith.engine.validation import InputRules, Intake, checked_text, checked_word, identifier
 from memolith.engine.visibility import is_gone, sees_both_ends, visible
 from memolith.errors import AlreadyExists, Conflict, Denied, InvalidInput, NotFound, VersionConflict
 from memolith.ports.clock import Clock
@@ -134,7 +134,7 @@ class Writing:
     ) -> Written:
         intake = self.input_rules.intake()
         added = intake.tags(add)
-        removed = {plain("tags", tag) for tag in remove}
+        removed = {checked_text("tags", tag) for tag in remove}
         both = removed & set(added)
         if both:
             raise InvalidInput(
@@ -270,7 +270,7 @@ class Writing:
         return cast(Link, recorded.changes.link)
 
     def _checked_link(self, link: NewLink) -> NewLink:
-        word("type", link.type)
+        checked_word("type", link.type)
         strength = link.strength
         is_number = isinstance(strength, int | float) and not isinstance(strength, bool)
         if not is_number or not 0 <= strength <= 1:

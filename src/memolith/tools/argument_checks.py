@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from memolith.engine.validation import plain
+from memolith.engine.validation import checked_text
 from memolith.errors import InvalidInput
 
 MAX_DEPTH = 64
@@ -17,7 +17,7 @@ def check_clean(arguments: Mapping[str, Any]) -> None:
     That is: NUL, lone surrogates, numbers that are not finite or too large, deep nesting.
     """
     for name in arguments:
-        plain("an argument's name", name)
+        checked_text("an argument's name", name)
     waiting: list[tuple[str, Any, int]] = [(name, value, 1) for name, value in arguments.items()]
     while waiting:
         name, value, depth = waiting.pop()
@@ -34,7 +34,7 @@ def check_clean(arguments: Mapping[str, Any]) -> None:
 
 def _check_value(name: str, value: Any) -> None:
     if isinstance(value, str):
-        plain(name, value)
+        checked_text(name, value)
     elif isinstance(value, float) and not math.isfinite(value):
         raise InvalidInput(f"`{name}` must be a finite number.", field=name)
     elif isinstance(value, int) and abs(value) > MAX_INTEGER:

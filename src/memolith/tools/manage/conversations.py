@@ -5,7 +5,7 @@ from typing import Annotated, TypedDict
 
 from pydantic import Field
 
-from memolith.engine.chat_import import NOTHING, Report
+from memolith.engine.chat_formats.turns import empty_report
 from memolith.errors import InvalidInput
 from memolith.tools.arguments import ItemId, Limit
 from memolith.tools.call import Call
@@ -121,7 +121,7 @@ def import_conversations(
     """Keep the chats of a ChatGPT or Claude export, of a Claude Code or Codex transcript or of a
     Markdown file.
     """
-    report = Report(NOTHING)
+    report = empty_report()
     call.engine.chat_import.import_chats(call.caller, StringIO(content), name, folder, report)
     if not report["taken"] + report["extended"] + report["known"]:
         reasons = ", ".join(+report) or "nothing was said"

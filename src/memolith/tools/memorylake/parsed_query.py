@@ -6,7 +6,7 @@ from pydantic import Field
 
 from memolith.domain.queries import Query
 from memolith.engine.documents import FILES
-from memolith.engine.recall import MAX_QUERY_LENGTH
+from memolith.engine.search import MAX_QUERY_LENGTH
 from memolith.errors import InvalidInput
 from memolith.tools.signature import Argument
 

@@ -9,7 +9,7 @@ from pydantic import Field
 from memolith.domain.items import Draft, Patch
 from memolith.domain.passages import Block
 from memolith.domain.queries import Query
-from memolith.engine.tables import NAMESPACES
+from memolith.engine.namespaces import NAMESPACES
 from memolith.engine.titles import headline
 from memolith.engine.validation import seconds
 from memolith.errors import InvalidInput
@@ -211,7 +211,7 @@ def subcog_namespaces(call: Call) -> Namespaces:
     """The sorts of memories, and words that hint at them."""
     return {
         "namespaces": [
-            {"name": name, "description": description, "signal_words": signal_words}
+            {"name": name, "description": description, "signal_words": list(signal_words)}
             for name, (description, signal_words) in NAMESPACES.items()
         ]
     }

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator
 
-from memolith.engine.tables import NAMESPACES
+from memolith.engine.namespaces import NAMESPACES
 
 SUBCOG_NAMESPACE_OF = {
     "project": "progress",

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from urllib.parse import unquote
 
 from memolith.domain.queries import Filter
-from memolith.engine.tables import NAMESPACES
+from memolith.engine.namespaces import NAMESPACES
 from memolith.errors import NotFound
 from memolith.tools.call import Call
 from memolith.tools.resources import Resource, Resources

@@ -1,0 +1,125 @@
+"""Commands that look after the data: check, repair, back up, examine."""
+
+import argparse
+import shutil
+import sys
+from pathlib import Path
+
+from memolith import __version__, store_copy
+from memolith.bootstrap import App, library_version, open_store, restore_backup
+from memolith.doors.cli.command import Command, Options
+from memolith.doors.cli.output import note, progress
+from memolith.errors import EmbedderDown, InvalidInput
+
+MIN_FREE_BYTES = 100_000_000
+VAULT_KEY_PLACES = {
+    "": "a file of the data folder, the weaker choice; MEMOLITH_VAULT_KEY or the keyring are "
+    "better",
+    "keyring": "the keyring",
+}
+"""Where the master key of the vault is, by the setting `vault_key`; any other value is the key."""
+
+
+def verify(app: App, options: Options) -> object:
+    problems = app.engine.maintenance.verify(progress("verifying"))
+    if problems:
+        note("The read models differ from the log; `memolith rebuild` makes them anew.")
+    return {"equal": not problems, "problems": problems}
+
+
+def rebuild(app: App, options: Options) -> object:
+    count = app.engine.maintenance.rebuild(progress("rebuilding"))
+    app.embeddings.drop_index()
+    return {"events": count}
+
+
+def upkeep(app: App, options: Options) -> object:
+    return app.upkeep.run(progress("embedding"))
+
+
+def migrate(app: App, options: Options) -> object:
+    # Opening a store as its owner brings its schema up to date.
+    open_store(app.settings).close()
+    return {"migrated": True}
+
+
+def backup(app: App, options: Options) -> object:
+    if options.file.exists():
+        raise InvalidInput(f"{options.file} exists already; choose another name.", field="file")
+    if not options.file.parent.is_dir():
+        raise InvalidInput(f"There is no folder {options.file.parent}.", field="file")
+    store_copy.backup(app.store, app.files, options.file, progress("copying"))
+    return {"file": str(options.file), "bytes": options.file.stat().st_size}
+
+
+def restore(app: App, options: Options) -> object:
+    restore_backup(options.file, app.settings.data)
+    files = Path(f"{options.file}.files")
+    for path in files.glob("*/*"):
+        app.blobs.put(path.relative_to(files).as_posix(), path)
+    return {"data": str(app.settings.data)}
+
+
+def add_file(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", type=Path)
+
+
+def doctor(app: App, options: Options) -> object:
+    settings = app.settings
+    state = app.engine.maintenance.state()
+    vault_keys, vault_problems = app.engine.vault.examine()
+    model, model_problems = examine_model(app)
+    problems = disk_problems(settings.data)
+    problems += [f"{error}; `memolith upkeep` tries again." for error in state.errors]
+    problems += vault_problems
+    problems += model_problems
+    for text in app.store.check():
+        problems.append(f"database file: {text}; restore a backup with `memolith restore-backup`.")
+    vault = "empty"
+    if vault_keys:
+        place = VAULT_KEY_PLACES.get(settings.vault_key, "MEMOLITH_VAULT_KEY")
+        vault = f"{vault_keys} keys; the master key is in {place}"
+    return {
+        "memolith": __version__,
+        "python": sys.version.split()[0],
+        "sqlite": library_version(),
+        "store": "PostgreSQL" if settings.database else "SQLite",
+        "data": str(settings.data),
+        "sizes": app.store.sizes(),
+        "events": state.events,
+        "pending": {" ".join(work): count for work, count in state.outbox.items()},
+        "model": model,
+        "vectors": state.vectors,
+        "vault": vault,
+        "code runner": ": ".join(part for part in app.sandbox.state if part),
+        "problems": problems,
+    }
+
+
+def examine_model(app: App) -> tuple[str, list[str]]:
+    """Which model makes vectors and whether it works, and what is wrong with it."""
+    if app.embedder is None:
+        return "none: search by words only", []
+    try:
+        app.embedder.embed(["ready"])
+    except EmbedderDown as error:
+        return f"{app.settings.embedder} (down)", [error.message]
+    return f"{app.embedder.id} (works)", []
+
+
+def disk_problems(folder: Path) -> list[str]:
+    free = shutil.disk_usage(folder).free
+    if free >= MIN_FREE_BYTES:
+        return []
+    return [f"Only {free:,} bytes are free on the disk of the data folder."]
+
+
+COMMANDS = (
+    Command("verify", verify),
+    Command("rebuild", rebuild),
+    Command("upkeep", upkeep),
+    Command("backup", backup, add_file),
+    Command("restore-backup", restore, add_file),
+    Command("doctor", doctor),
+    Command("migrate", migrate),
+)

@@ -1,0 +1,151 @@
+"""Commands that serve: over HTTP, over standard input and output, and in the background."""
+
+import argparse
+import json
+import signal
+import threading
+
+from memolith.bootstrap import App, wait_for
+from memolith.doors.cli.command import Command, Options, add_read_only, add_repo
+from memolith.doors.cli.connect import connect
+from memolith.doors.cli.output import out, print_result
+from memolith.doors.mcp import stdio_front
+from memolith.doors.mcp.start_cache import StartCache
+from memolith.paths import cache_folder
+from memolith.tools.family import Tool
+
+CHARACTERS_PER_TOKEN = 4
+WORKER_POLL_S = 1.0
+BANNER = """\
+memolith serves {data}
+  MCP    {url}/mcp   (also {url}/mcp/core and one path per family)
+  REST   {url}/mcp/tools/NAME   pages: {url}/docs
+  key    {key}
+
+Paste into a client, for example:
+  claude mcp add --transport http memolith {url}/mcp --header "Authorization: Bearer {key}"
+or let `memolith install CLIENT` write the configuration. Stop with Ctrl-C."""
+
+
+def serve(app: App, options: Options) -> None:
+    # The server's parts take half a second to import, and no other command needs them.
+    from memolith.doors.http.auth.keys import LOCAL_KEY_FILE, local_key
+    from memolith.doors.http.server import listen, run
+
+    wait_for(app)
+    settings = app.settings
+    listener = listen(settings.host, settings.port)
+    key = local_key(settings.data, app.keys, app.clock.now())
+    host, port = listener.getsockname()[:2]
+    url = server_url(host, port)
+    app.address = app.address or url
+    if options.json:
+        banner = json.dumps({"url": url, "key_file": str(settings.data / LOCAL_KEY_FILE)})
+    else:
+        banner = BANNER.format(data=settings.data, url=url, key=key)
+    run(
+        app,
+        listener,
+        lambda: out(banner),
+        read_only=options.read_only,
+        conformance=options.conformance,
+    )
+
+
+def server_url(host: str, port: int) -> str:
+    if ":" in host:
+        return f"http://[{host}]:{port}"
+    return f"http://{host}:{port}"
+
+
+def add_serve_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--host", help="the address to bind to (127.0.0.1)")
+    parser.add_argument("--port", type=int, help="the port (8724); 0 takes a free one")
+    add_read_only(parser)
+    parser.add_argument(
+        "--conformance", action="store_true", help="offer /conformance for the official MCP suite"
+    )
+
+
+def stdio(app: App, options: Options) -> None:
+    if options.connect is not None:
+        connect(options.connect, options.tools, options.read_only)
+        return
+    cache = StartCache(cache_folder(str(app.settings.data)), options.tools, options.read_only)
+    stdio_front.serve(
+        lambda: App(app.settings, background=True),
+        cache,
+        options.tools,
+        read_only=options.read_only,
+    )
+
+
+def add_stdio_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--tools", default="all", help="all, families or tools by name, separated by commas"
+    )
+    add_read_only(parser)
+    add_repo(parser)
+    parser.add_argument(
+        "--connect",
+        nargs="?",
+        const="",
+        metavar="URL",
+        help="pass everything on to the server at this address (or SEKHA_API_URL), with the key in "
+        "SEKHA_API_KEY",
+    )
+
+
+def worker(app: App, options: Options) -> None:
+    wait_for(app)
+    stop = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    app.start_background()
+    print_result(options, {"worker": "started; stop with Ctrl-C"})
+    # A wait without a timeout cannot be interrupted on every platform.
+    while not stop.wait(WORKER_POLL_S):
+        pass
+
+
+def tools(app: App, options: Options) -> object:
+    if not options.json:
+        print_profiles(app)
+    return [
+        {
+            "family": tool.family,
+            "tool": tool.name,
+            "effect": "reads" if tool.read_only else tool.effect,
+            "tokens": cost_tokens(tool),
+            "description": tool.description,
+        }
+        for family in app.registry.families
+        for tool in family.tools
+    ]
+
+
+def print_profiles(app: App) -> None:
+    """What `--tools` can be, and what each choice costs a model."""
+    profiles = ["all"]
+    profiles += [family.name for family in app.registry.families if family.listed_over_mcp]
+    for profile in profiles:
+        chosen = app.registry.choose(profile).tools
+        tokens = sum(cost_tokens(tool) for tool in chosen)
+        out(f"--tools {profile:12} {len(chosen):3} tools, about {tokens:,} tokens")
+
+
+def cost_tokens(tool: Tool) -> int:
+    """About how many tokens a model spends on the description of the tool."""
+    listed = {
+        "name": tool.name,
+        "description": tool.description,
+        "inputSchema": tool.input_schema,
+    }
+    return len(json.dumps(listed, separators=(",", ":"))) // CHARACTERS_PER_TOKEN
+
+
+COMMANDS = (
+    Command("serve", serve, add_serve_options),
+    Command("stdio", stdio, add_stdio_options),
+    Command("worker", worker),
+    Command("tools", tools),
+)
