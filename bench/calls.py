@@ -1,6 +1,4 @@
-"""What does a call of the product cost beside an echo of the SDK's bare server, its engine's time
-taken off?
-"""
+"""What does a call cost, without the engine, compared with an echo of the SDK's bare server?"""
 
 from __future__ import annotations
 
@@ -124,7 +122,7 @@ def fetch(app: App) -> None:
 
 
 def compare(*works: Callable[[], object]) -> list[float]:
-    """The p50 of each in milliseconds, measured in turns, so that a busy machine is busy for all."""
+    """The p50 of each in milliseconds, measured in turns: a busy machine is busy for all."""
     found: list[list[float]] = [[] for _ in works]
     for number in range(ROUNDS):
         for times, work in zip(found, works, strict=True):
@@ -149,8 +147,8 @@ def main() -> None:
         }
         app = open_app(Settings(data=Path(data), embedder="none"))
         print(
-            f"{'door':20} {'memolith p50':>14} {'engine p50':>14} {'bare SDK p50':>14} {'whole':>7} "
-            f"{'without engine':>15}   (bar {BAR})"
+            f"{'door':20} {'memolith p50':>14} {'engine p50':>14} {'bare SDK p50':>14} "
+            f"{'whole':>7} {'without engine':>15}   (bar {BAR})"
         )
         for modern in (False, True):
             for door in ("stdio", "http"):

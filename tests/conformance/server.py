@@ -1,5 +1,4 @@
-"""The server of the official MCP conformance suite, on the path `/conformance`; off unless asked
-for.
+"""The server for the official MCP conformance suite, at `/conformance`; off unless asked for.
 
 Nothing here touches the registry or the engine: the suite tests the protocol through the same SDK
 parts that the other doors are made of.

@@ -1,6 +1,4 @@
-"""The tools that the official MCP conformance suite asks for, by the names and texts that it
-expects.
-"""
+"""The tools that the official MCP conformance suite asks for, with the texts that it expects."""
 
 from __future__ import annotations
 
@@ -26,7 +24,10 @@ Params = types.CallToolRequestParams
 Answer = types.CallToolResult | types.InputRequiredResult
 Fixture = Callable[[Context, Params], Awaitable[Answer]]
 
-PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=="
+PIXEL = (
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJ"
+    "RU5ErkJggg=="
+)
 IMAGE = types.ImageContent(data=PIXEL, mime_type="image/png")
 SILENCE = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAA="
 NAME: Schema = {"name": {"type": "string"}}
@@ -235,11 +236,8 @@ async def test_sampling(ctx: Context, params: Params) -> Answer:
     request = sample((params.arguments or {}).get("prompt", ""))
     related = ServerMessageMetadata(related_request_id=ctx.request_id)
     answer = await ctx.session.send_request(request, types.CreateMessageResult, metadata=related)
-    return result(
-        text(
-            f"LLM response: {answer.content.text if isinstance(answer.content, types.TextContent) else ''}"
-        )
-    )
+    said = answer.content.text if isinstance(answer.content, types.TextContent) else ""
+    return result(text(f"LLM response: {said}"))
 
 
 def asking_directly(name: str, properties: Schema, schema: Schema = NO_ARGUMENTS) -> None:

@@ -1,6 +1,4 @@
-"""The demo family as a program: `stdio CACHE [PROFILE]`, `modules CACHE`, `prepare CACHE` or `http
-PORT`.
-"""
+"""The demo family as a program: `stdio CACHE [PROFILE]`, `modules`, `prepare` or `http PORT`."""
 
 from __future__ import annotations
 

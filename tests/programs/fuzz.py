@@ -1,6 +1,4 @@
-"""Malformed input made from the tools' own schemas: values of a wrong type or size, broken frames,
-broken bytes.
-"""
+"""Malformed input made from the schemas of the tools: wrong types and sizes, broken frames."""
 
 from __future__ import annotations
 

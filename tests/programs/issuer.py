@@ -1,6 +1,4 @@
-"""A small token issuer on the loopback device: RSA keys, a JWKS endpoint, and tokens of every kind,
-good and forged.
-"""
+"""A small token issuer on loopback: RSA keys, a JWKS endpoint, and tokens, good and forged."""
 
 from __future__ import annotations
 

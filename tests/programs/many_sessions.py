@@ -1,8 +1,8 @@
-"""Many stdio sessions with random timing: `many_sessions.py CACHE FIRST COUNT` prints the ids
-answered in each.
+"""Many stdio sessions with random timing.
 
-The SDK is imported once and each server is forked, so that a session costs milliseconds. A random
-pause in the opening of the app stands for the time that the import would take.
+`many_sessions.py CACHE FIRST COUNT` prints the ids answered in each session. The SDK is imported
+once and each server is forked, so that a session costs milliseconds. A random pause when the app is
+opened stands for the time that the import would take.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Clients of the demo server that see every byte, and the messages that the tests send with them."""
+"""Clients of stdio servers that see every byte, and the messages that the tests send."""
 
 from __future__ import annotations
 
@@ -88,9 +88,7 @@ def wait_until_it_listens(port: int, server: subprocess.Popen[bytes]) -> None:
 
 
 class Pipe:
-    """A running server; lines that it writes are collected by a thread, so that no wait is without
-    an end.
-    """
+    """A running server. A thread collects the lines that it writes, so every wait has an end."""
 
     def __init__(
         self,

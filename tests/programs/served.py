@@ -1,6 +1,4 @@
-"""A real HTTP server on a folder of its own, and a client that looks at every answer with
-suspicion.
-"""
+"""A real HTTP server on a folder of its own, and a client that suspects every answer."""
 
 from __future__ import annotations
 

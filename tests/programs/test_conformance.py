@@ -1,6 +1,4 @@
-"""The official MCP conformance suite: every scenario that a revision requires, without a list of
-expected failures.
-"""
+"""The official MCP conformance suite: all required scenarios, without expected failures."""
 
 from __future__ import annotations
 

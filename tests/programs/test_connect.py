@@ -1,4 +1,4 @@
-"""`memolith stdio --connect`: a client without data of its own that speaks for a server elsewhere."""
+"""`memolith stdio --connect`: a client without data of its own for a server elsewhere."""
 
 from __future__ import annotations
 

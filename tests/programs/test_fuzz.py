@@ -1,6 +1,4 @@
-"""Ten thousand malformed frames through the three doors: none gets a crash, a trace or an internal
-error out of it.
-"""
+"""Ten thousand malformed frames through three doors: no crash, trace or internal error."""
 
 import json
 import queue
@@ -27,8 +25,7 @@ REGISTRY = Registry(families())
 LISTED = REGISTRY.choose("all")
 FULL = pytest.mark.full
 INTERNAL = -32603
-# The SDK words faults of a frame with pydantic's text, which tells no more than the frame itself
-# and its rules.
+# The SDK words faults of a frame with pydantic's text, which tells no more than the frame.
 INSIDE = (
     "Traceback",
     'File "',
@@ -61,9 +58,7 @@ def check(answer: dict[str, Any]) -> None:
 
 
 def sent(child: Child, frames: Iterator[bytes]) -> int:
-    """Write the frames in batches, each closed by a request whose answer shows that all before it
-    was read.
-    """
+    """Write the frames in batches; the answer to the last request shows that all were read."""
     answered, done = 0, 0
     batch: list[bytes] = []
     for frame in [*frames, None]:
@@ -205,8 +200,7 @@ def name_of(frame: bytes) -> dict[str, str]:
 
 def test_the_rest_door_keeps_what_its_description_promises(served: Served, tmp_path: Path) -> None:
     pytest.importorskip("schemathesis", reason="schemathesis is not installed")
-    # Its checks all hold but one: that what fits a schema is accepted. An empty text fits and makes
-    # no sense.
+    # All its checks hold but one, that what fits a schema is accepted: an empty text fits.
     ran = subprocess.run(
         [
             sys.executable,

@@ -1,6 +1,4 @@
-"""The MCP Inspector, the reference client: every profile and a call per family, over both
-transports, in every era.
-"""
+"""The MCP Inspector, the reference client: every profile, over both transports, in every era."""
 
 from __future__ import annotations
 
@@ -214,8 +212,7 @@ def test_a_call_that_fails_is_seen_as_an_error(
     inspect: Inspect, family: Any, door: Any, era: Any
 ) -> None:
     if family in ("lanonasis", "subcog") and door == "http":
-        # On its own path such a family has the protocol's own errors, which the Inspector prints
-        # and does not return.
+        # On its own path such a family sends JSON-RPC errors, which the Inspector only prints.
         with pytest.raises(AssertionError, match="There is no"):
             call(inspect, family, door, era, *FAILING[family])
         return

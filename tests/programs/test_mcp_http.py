@@ -1,6 +1,4 @@
-"""MCP over HTTP as a real server on the loopback device: paths, eras, callers, scopes and what is
-refused.
-"""
+"""MCP over HTTP as a real server: paths, eras, callers, scopes and what is refused."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Attacks on the HTTP doors of a real server: who comes in, what he sees, and what a refusal tells
-him.
-"""
+"""Attacks on a real HTTP server: who gets in, what they see, and what a refusal tells them."""
 
 import gzip
 import re
@@ -286,7 +284,8 @@ def test_methods_that_a_route_does_not_know_are_refused(served: Served) -> None:
 def test_a_body_over_the_limit_is_refused_before_it_is_read(served: Served) -> None:
     for path in ("/mcp/tools/remember", "/mcp", "/mcp/core", "/health"):
         head = (
-            f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{served.port}\r\nAuthorization: Bearer {served.admin}\r\n"
+            f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{served.port}\r\n"
+            f"Authorization: Bearer {served.admin}\r\n"
             "Accept: application/json, text/event-stream\r\nContent-Type: application/json\r\n"
             "Connection: close\r\n"
         ).encode()

@@ -1,6 +1,4 @@
-"""The stdio door as a real process: both eras, any timing, closed pipes, and a start without
-anything heavy.
-"""
+"""The stdio server as a real process: both eras, any timing, closed pipes, a light start."""
 
 from __future__ import annotations
 
@@ -432,9 +430,7 @@ def test_nothing_is_lost_in_thousands_of_sessions(prepared: str) -> None:
 
 
 def take_over_at_random(path: str, chance: random.Random) -> tuple[Counter[Any], list[Any]]:
-    """The front alone, with a take-over at a random moment: what it answered, and what it passed
-    on.
-    """
+    """The front, taken over at a random moment: what it answered, and what it passed on."""
     (inlet, client_out), (client_in, outlet) = os.pipe(), os.pipe()
     front = Front(Wire(inlet, outlet), StartCache(path, "all", False).read())
     passed: list[Any] = []

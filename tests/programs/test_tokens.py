@@ -1,6 +1,4 @@
-"""OAuth against a real server and a small issuer: which tokens come in, and what the others are
-told.
-"""
+"""OAuth with a real server and a small issuer: which tokens get in, what others are told."""
 
 import threading
 from collections.abc import Iterator

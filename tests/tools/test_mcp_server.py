@@ -1,6 +1,4 @@
-"""A registry as an MCP server, in one process: listing, paging, capabilities, and a store that
-cannot be opened.
-"""
+"""A registry as an MCP server in one process: lists, pages, capabilities, a broken store."""
 
 from __future__ import annotations
 

@@ -83,7 +83,8 @@ class CodeServer:
     """Runs one piece of code after the other in one module, whose variables stay."""
 
     def __init__(self, control: socket.socket) -> None:
-        self._lines = control.makefile("rw", encoding="utf-8")
+        self._control = control
+        self._lines = control.makefile("r", encoding="utf-8")
         self._asking = threading.Lock()
         self._call = 0
         self._main = types.ModuleType("__main__")
@@ -135,8 +136,7 @@ class CodeServer:
         return ""
 
     def _send(self, kind: str, text: str) -> None:
-        self._lines.write(Message(self._call, kind, text).encode().decode())
-        self._lines.flush()
+        self._control.sendall(Message(self._call, kind, text).encode())
 
 
 def _line_buffered(descriptor: int) -> TextIO:

@@ -6,7 +6,6 @@ reading a file. What the kernel enforces besides stands in `rlimits.py`.
 
 import os
 from contextlib import suppress
-from pathlib import Path
 from typing import NamedTuple
 
 from memolith.ports.sandbox import Bounds
@@ -39,9 +38,11 @@ class ScratchUsage(NamedTuple):
 
 
 def process_usage(pid: int) -> ProcessUsage:
-    stat = Path(f"/proc/{pid}/stat").read_text()
+    # Read as bytes, for this is asked twice for every call.
+    with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
+        stat = file.read()
     # The name of the program stands in brackets and may itself hold blanks and brackets.
-    fields = stat.rpartition(")")[2].split()
+    fields = stat.rpartition(b")")[2].split()
     ticks = int(fields[STAT_USER_TICKS]) + int(fields[STAT_SYSTEM_TICKS])
     resident_bytes = int(fields[STAT_RESIDENT_PAGES]) * os.sysconf("SC_PAGE_SIZE")
     return ProcessUsage(
@@ -51,7 +52,7 @@ def process_usage(pid: int) -> ProcessUsage:
     )
 
 
-def scratch_usage(folder: Path) -> ScratchUsage:
+def scratch_usage(folder: str) -> ScratchUsage:
     files = 0
     blocks = 0
     for place, _, names in os.walk(folder):

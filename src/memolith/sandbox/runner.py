@@ -125,7 +125,7 @@ class CallWatch:
         if self._cancelled():
             return "it was cancelled"
         process = process_usage(self._runner.pid)
-        scratch = scratch_usage(self._runner.folder / "scratch")
+        scratch = scratch_usage(self._runner.scratch)
         bounds = self._runner.bounds
         excess = exceeded_space(bounds, process, scratch)
         if excess is not None:
@@ -149,6 +149,7 @@ class Runner:
         self.mode = mode
         self.bounds = bounds
         self.folder = folder
+        self.scratch = str(folder / "scratch")
         self.owner = owner
         self.lock = threading.Lock()
         self.used_at = time.monotonic()
