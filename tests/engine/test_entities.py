@@ -15,7 +15,10 @@ find = BuiltinAnalyst().entities
 
 
 def relations(text: str, **known: str) -> set[tuple[str, str, str]]:
-    return {(one.support[0], one.label, one.support[1]) for one in find(text, known) if one.support}
+    return {
+        (relation.source, relation.type, relation.target)
+        for relation in find(text, known).relations
+    }
 
 
 def test_the_set_is_large_and_the_bar_is_met_by_every_type() -> None:
@@ -29,10 +32,9 @@ def test_the_set_is_large_and_the_bar_is_met_by_every_type() -> None:
 
 def test_confidence_is_worth_what_it_says() -> None:
     sure = [
-        (one.confidence, (one.label, one.text.casefold().removesuffix("s")) in row.entities)
+        (entity.confidence, (entity.type, entity.name.casefold().removesuffix("s")) in row.entities)
         for row in labelled()
-        for one in find(row.text, {})
-        if not one.support
+        for entity in find(row.text, {}).entities
     ]
     for low, high in ((0.4, 0.6), (0.6, 0.85), (0.85, 1.0)):
         part = [(told, true) for told, true in sure if low <= told < high]
@@ -42,9 +44,9 @@ def test_confidence_is_worth_what_it_says() -> None:
 
 
 def test_a_name_that_comes_again_is_surer() -> None:
-    (once,) = [one.confidence for one in find("Oyelaran said no.", {})]
-    (twice,) = [one.confidence for one in find("Oyelaran said no. Then Oyelaran agreed.", {})]
-    assert once < twice < 1
+    (once,) = find("Oyelaran said no.", {}).entities
+    (twice,) = find("Oyelaran said no. Then Oyelaran agreed.", {}).entities
+    assert once.confidence < twice.confidence < 1
 
 
 @pytest.mark.parametrize(
@@ -91,11 +93,11 @@ def test_known_names_go_before_lists_and_their_sentence_is_the_evidence() -> Non
     found = find(
         "Nothing here. Then Redis uses the Flux.", {"redis": "Person", "flux": "Technology"}
     )
-    assert [(one.label, one.text) for one in found if not one.support] == [
+    assert [(entity.type, entity.name) for entity in found.entities] == [
         ("Person", "redis"),
         ("Technology", "flux"),
     ]
-    assert [one.text for one in found if one.support] == ["Then Redis uses the Flux."]
+    assert [relation.sentence for relation in found.relations] == ["Then Redis uses the Flux."]
 
 
 @given(
@@ -106,8 +108,11 @@ def test_known_names_go_before_lists_and_their_sentence_is_the_evidence() -> Non
     )
 )
 def test_any_order_of_names_and_words_is_read(words: list[str]) -> None:
-    said = [one for one in find(" ".join(words), {}) if one.support]
-    assert all(one.text in " ".join(words) and len(one.support) == 2 for one in said)
+    text = " ".join(words)
+    for relation in find(text, {}).relations:
+        assert relation.sentence in text
+        assert relation.source
+        assert relation.target
 
 
 def test_long_and_odd_texts_come_to_an_end() -> None:

@@ -215,7 +215,9 @@ CREATORS = """
 import os, sys, traceback
 from pathlib import Path
 from memolith.bootstrap import open_app
-from memolith.engine.model import Block, Caller, Draft
+from memolith.domain.callers import Caller
+from memolith.domain.items import Draft
+from memolith.domain.passages import Block
 from memolith.settings import Settings
 for turn in range(int(sys.argv[2])):
     waiting, go = os.pipe()
@@ -333,7 +335,9 @@ BACKGROUND = """
 import sys
 from pathlib import Path
 from memolith.bootstrap import open_app
-from memolith.engine.model import Block, Caller, Draft
+from memolith.domain.callers import Caller
+from memolith.domain.items import Draft
+from memolith.domain.passages import Block
 from memolith.settings import Settings
 app = open_app(Settings(data=Path(sys.argv[1])))
 for n in range(200):

@@ -88,8 +88,8 @@ class Enrichment:
         max_findings = MAX_ADDED_TAGS + len(item.tags)
         answer = self.insights.ask(lambda analyst: analyst.tags(text, vocabulary, max_findings))
         warnings.extend(answer.warnings)
-        labels = [finding.label for finding in answer.value if finding.label not in item.tags]
-        return labels[:MAX_ADDED_TAGS]
+        tags = [found.tag for found in answer.value if found.tag not in item.tags]
+        return tags[:MAX_ADDED_TAGS]
 
     def _surroundings(self, caller: Caller, item: Item, text: str, around: Filter) -> list[str]:
         """Sentences about where a memory comes from and what is related to it."""

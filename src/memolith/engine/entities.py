@@ -21,6 +21,7 @@ from memolith.engine.validation import InputRules
 from memolith.engine.visibility import sees_both_ends, visible
 from memolith.engine.writing import NewLink, Writing
 from memolith.errors import InvalidInput, NotFound
+from memolith.ports.analyst import FoundEntity, FoundRelation
 from memolith.ports.items import MOST_LISTED
 from memolith.ports.store import Reader, Store, Writer
 
@@ -31,29 +32,6 @@ MAX_MEMORIES_PER_ENTITY = 50
 CONFIDENCE_OF_CO_OCCURRENCE = 0.5
 ENTITIES = Filter(kinds=("entity",))
 MEMORIES = Filter(kinds=("memory",))
-
-
-class FoundEntity(NamedTuple):
-    """An entity that a text names."""
-
-    name: str
-    type: str
-    confidence: float
-
-
-class FoundRelation(NamedTuple):
-    """What a sentence says about two entities.
-
-    The ends are names where a text was read, and ids where memories were.
-    """
-
-    type: str
-    source: str
-    target: str
-    sentence: str
-    confidence: float
-    memory: str | None = None
-    """The memory with the sentence, where it is known."""
 
 
 class Extraction(NamedTuple):
@@ -187,21 +165,13 @@ class Entities:
             }
         answer = self.insights.ask(lambda analyst: analyst.entities(text, types))
         entities = [
-            FoundEntity(finding.text, finding.label, finding.confidence)
-            for finding in answer.value
-            if not finding.support and finding.confidence >= min_confidence
+            entity for entity in answer.value.entities if entity.confidence >= min_confidence
         ]
         names = {entity.name for entity in entities}
         relations = [
-            FoundRelation(
-                type=finding.label,
-                source=finding.support[0],
-                target=finding.support[1],
-                sentence=finding.text,
-                confidence=finding.confidence,
-            )
-            for finding in answer.value
-            if finding.support and names.issuperset(finding.support)
+            relation
+            for relation in answer.value.relations
+            if names.issuperset((relation.source, relation.target))
         ]
         return Extraction(
             entities, _combined(relations, min_confidence), answer.method, answer.warnings
@@ -277,16 +247,13 @@ class Entities:
         )
         id_of = {name.casefold(): item.id for item in items for name in _names(item)}
         relations = []
-        for finding in answer.value:
-            ends = [id_of.get(name.casefold(), "") for name in finding.support]
-            if len({*ends} - {""}) != 2:
+        for relation in answer.value.relations:
+            source = id_of.get(relation.source.casefold())
+            target = id_of.get(relation.target.casefold())
+            if source is None or target is None or source == target:
                 continue
-            memory = next((id for id, text in texts.items() if finding.text in text), None)
-            relations.append(
-                FoundRelation(
-                    finding.label, ends[0], ends[1], finding.text, finding.confidence, memory
-                )
-            )
+            memory = next((id for id, text in texts.items() if relation.sentence in text), None)
+            relations.append(relation._replace(source=source, target=target, memory=memory))
         stated = {frozenset((relation.source, relation.target)) for relation in relations}
         for memory, text in texts.items():
             for relation in _named_together(items, id_of, mentioned[memory], text):

@@ -13,7 +13,7 @@ from memolith.domain.queries import Filter, Query
 from memolith.engine.recall import Pair, Recall
 from memolith.engine.statements import NEAR_COPY, contradicts, overlap
 from memolith.errors import Unavailable
-from memolith.ports.analyst import Analyst, Finding
+from memolith.ports.analyst import Analyst, FoundInsight, Memory
 from memolith.ports.clock import Clock
 from memolith.ports.event_log import NO_LIMIT
 from memolith.ports.store import Store
@@ -46,7 +46,7 @@ class Duplicates(NamedTuple):
 class Themes(NamedTuple):
     """Insights with a summary, how many memories they come from, and who found them."""
 
-    insights: list[Finding]
+    insights: list[FoundInsight]
     summary: str
     memories_read: int
     method: str
@@ -125,11 +125,16 @@ class Insights:
             )
             pairs = found.pairs
             warnings = list(found.warnings)
-        groups = [[(id, texts[id]) for id in group.ids] for group in grouped(ids, pairs)]
+        groups = [[Memory(id, texts[id]) for id in group.ids] for group in grouped(ids, pairs)]
         groups.sort(key=len, reverse=True)
         answer = self.ask(lambda analyst: analyst.insights(groups, topic))
-        insights, summary = answer.value
-        return Themes(insights, summary, len(ids), answer.method, [*warnings, *answer.warnings])
+        return Themes(
+            insights=answer.value.insights,
+            summary=answer.value.summary,
+            memories_read=len(ids),
+            method=answer.method,
+            warnings=[*warnings, *answer.warnings],
+        )
 
     def _memories_about(self, caller: Caller, chosen: Filter, topic: str, limit: int) -> list[str]:
         if topic:

@@ -58,27 +58,40 @@ class EntityReport(NamedTuple):
     relations: list[FoundRelation]
 
 
-class Finding(NamedTuple):
-    """What an analyst found: a tag with its reason, or an insight of some category with the items behind it."""
+class Memory(NamedTuple):
+    """A memory as an analyst sees it."""
 
-    label: str
+    id: str
     text: str
-    confidence: float
-    support: tuple[str, ...] = ()
 
 
 class Analyst(Protocol):
-    """Reads texts and says what they are about; groups are lists of item and text."""
+    """Reads texts and says what they are about."""
 
     name: str
 
-    def tags(self, text: str, known: Sequence[str], most: int) -> list[Finding]: ...
-    def insights(
-        self, groups: Sequence[Sequence[tuple[str, str]]], topic: str
-    ) -> tuple[list[Finding], str]: ...
-    def rewrite(self, task: str, texts: Sequence[str]) -> str:
-        """One text of several: merge, summarize, structure, or the context that the others give to the first."""
+    def tags(self, text: str, own_tags: Sequence[str], limit: int) -> list[FoundTag]:
+        """Suggest tags for a text, the surest first; the user's own tags where they fit."""
+        ...
 
-    def entities(self, text: str, known: Mapping[str, str]) -> list[Finding]:
-        """Entities as type and name, and what a sentence says of two of them: type, sentence and their names; `known`
-        are types by name."""
+    def insights(self, groups: Sequence[Sequence[Memory]], topic: str) -> InsightReport:
+        """Say what memories have in common.
+
+        Each group has memories that are similar. The topic is empty if there is none.
+        """
+        ...
+
+    def rewrite(self, task: str, texts: Sequence[str]) -> str:
+        """Make one text of several.
+
+        The task is `merge`, `summarize`, `structure`, or `context`: what the other texts tell about
+        the first one.
+        """
+        ...
+
+    def entities(self, text: str, familiar_types: Mapping[str, str]) -> EntityReport:
+        """Read entities and relations out of a text.
+
+        `familiar_types` has the types of the entities that the user already has, by name.
+        """
+        ...

@@ -9,7 +9,7 @@ from memolith.analysts.builtin import rewriting
 from memolith.analysts.builtin.entities import find_entities
 from memolith.analysts.builtin.insights import find_insights
 from memolith.analysts.builtin.tags import find_tags
-from memolith.ports.analyst import Finding
+from memolith.ports.analyst import EntityReport, FoundTag, InsightReport, Memory
 
 
 class BuiltinAnalyst:
@@ -17,16 +17,20 @@ class BuiltinAnalyst:
 
     name = "built-in"
 
-    def tags(self, text: str, known: Sequence[str], most: int) -> list[Finding]:
-        return [Finding(*tag) for tag in find_tags(text, known, most)]
+    def tags(self, text: str, own_tags: Sequence[str], limit: int) -> list[FoundTag]:
+        """Suggest tags for a text, the surest first."""
+        return find_tags(text, own_tags, limit)
 
-    def insights(
-        self, groups: Sequence[Sequence[tuple[str, str]]], topic: str
-    ) -> tuple[list[Finding], str]:
-        report = find_insights(groups, topic)
-        return [Finding(*insight) for insight in report.insights], report.summary
+    def insights(self, groups: Sequence[Sequence[Memory]], topic: str) -> InsightReport:
+        """Find a theme for each group, a gap where a memory is alone, and telling sentences."""
+        return find_insights(groups, topic)
+
+    def entities(self, text: str, familiar_types: Mapping[str, str]) -> EntityReport:
+        """Read entities and relations out of a text."""
+        return find_entities(text, familiar_types)
 
     def rewrite(self, task: str, texts: Sequence[str]) -> str:
+        """Make one text of several, sentence by sentence."""
         if task == "structure":
             return rewriting.structure(texts[0])
         if task == "context":
@@ -34,18 +38,3 @@ class BuiltinAnalyst:
         if task == "summarize":
             return rewriting.summarize(texts)
         return rewriting.merge(texts)
-
-    def entities(self, text: str, known: Mapping[str, str]) -> list[Finding]:
-        report = find_entities(text, known)
-        return [
-            *(Finding(entity.type, entity.name, entity.confidence) for entity in report.entities),
-            *(
-                Finding(
-                    relation.type,
-                    relation.sentence,
-                    relation.confidence,
-                    (relation.source, relation.target),
-                )
-                for relation in report.relations
-            ),
-        ]

@@ -5,10 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from memolith.analysts.builtin.phrases import phrases, phrases_of_all, weight_of, whole_sentences
-from memolith.ports.analyst import FoundInsight, InsightReport
-
-Memory = tuple[str, str]
-"""The id of a memory and its text."""
+from memolith.ports.analyst import FoundInsight, InsightReport, Memory
 
 CUES = {
     "decision": re.compile(
@@ -45,20 +42,20 @@ def find_insights(groups: Sequence[Sequence[Memory]], topic: str) -> InsightRepo
 def _themes_and_gaps(groups: Sequence[Sequence[Memory]]) -> list[FoundInsight]:
     memories_with_phrase: Counter[str] = Counter()
     for group in groups:
-        for _, text in group:
-            memories_with_phrase.update(set(phrases(text)))
+        for memory in group:
+            memories_with_phrase.update(set(phrases(memory.text)))
     found = []
     for group in groups:
-        weights = phrases_of_all(text for _, text in group)
+        weights = phrases_of_all(memory.text for memory in group)
         # Rare phrases tell more about a group than those that most memories have.
         telling = sorted(
             weights,
             key=lambda phrase: (-weights[phrase] / memories_with_phrase[phrase] ** 0.5, phrase),
         )
         subject = ", ".join(telling[:MAX_PHRASES_PER_GROUP])
-        ids = tuple(id for id, _ in group)
+        ids = tuple(memory.id for memory in group)
         if len(group) > 1:
-            sentence = _best_sentence([text for _, text in group], weights)
+            sentence = _best_sentence([memory.text for memory in group], weights)
             text = f"{len(group)} memories are about {subject}: {sentence}"
             confidence = round(1 - 1 / (len(group) + 1), 3)
             found.append(FoundInsight("theme", text, confidence, ids))
@@ -81,10 +78,10 @@ def _sentences_with_cues(groups: Sequence[Sequence[Memory]]) -> list[FoundInsigh
     memories = [memory for group in groups for memory in group]
     found = []
     for category, cue in CUES.items():
-        for id, text in memories:
-            for sentence in whole_sentences(text):
+        for memory in memories:
+            for sentence in whole_sentences(memory.text):
                 if cue.search(sentence):
-                    found.append(FoundInsight(category, sentence, CONFIDENCE_OF_CUE, (id,)))
+                    found.append(FoundInsight(category, sentence, CONFIDENCE_OF_CUE, (memory.id,)))
     return found
 
 

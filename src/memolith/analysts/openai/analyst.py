@@ -13,7 +13,15 @@ from pydantic import BaseModel, Field
 from memolith.analysts.openai.client import Endpoint, OpenAIClient
 from memolith.domain.links import EntityType, RelationType
 from memolith.errors import AnalystDown, translated
-from memolith.ports.analyst import Finding
+from memolith.ports.analyst import (
+    EntityReport,
+    FoundEntity,
+    FoundInsight,
+    FoundRelation,
+    FoundTag,
+    InsightReport,
+    Memory,
+)
 
 TASKS_FILE = Path(__file__).parents[1] / "data" / "model_tasks.toml"
 MAX_TEXT_CHARS = 20_000
@@ -51,38 +59,57 @@ class HttpAnalyst:
         self._spent_tokens = 0
         self._rewritten: dict[tuple[str, ...], str] = {}
 
-    def tags(self, text: str, known: Sequence[str], most: int) -> list[Finding]:
-        listed = ", ".join(known[:MAX_SENT_TAGS])
-        task = _task("tags").format(most=most, known=listed)
-        found = _findings(self._ask(task, text[:MAX_TEXT_CHARS]))
-        return sorted(found, key=lambda finding: -finding.confidence)[:most]
+    def tags(self, text: str, own_tags: Sequence[str], limit: int) -> list[FoundTag]:
+        """Suggest tags for a text, the surest first."""
+        listed = ", ".join(own_tags[:MAX_SENT_TAGS])
+        task = _task("tags").format(most=limit, known=listed)
+        answer = self._ask(task, text[:MAX_TEXT_CHARS])
+        tags = [
+            FoundTag(finding.label, finding.text, finding.confidence) for finding in answer.findings
+        ]
+        tags.sort(key=lambda found: -found.confidence)
+        return tags[:limit]
 
-    def insights(
-        self, groups: Sequence[Sequence[tuple[str, str]]], topic: str
-    ) -> tuple[list[Finding], str]:
+    def insights(self, groups: Sequence[Sequence[Memory]], topic: str) -> InsightReport:
         """Return the insights that name memories which are really there."""
-        memories = {id: text[:MAX_MEMORY_CHARS] for group in groups for id, text in group}
+        memories = {
+            memory.id: memory.text[:MAX_MEMORY_CHARS] for group in groups for memory in group
+        }
         about = f" about {topic}" if topic else ""
         answer = self._ask(
             _task("insights").format(about=about), json.dumps(memories, ensure_ascii=False)
         )
-        supported = [
-            finding
-            for finding in _findings(answer)
+        insights = [
+            FoundInsight(finding.label, finding.text, finding.confidence, tuple(finding.support))
+            for finding in answer.findings
             if finding.support and memories.keys() >= set(finding.support)
         ]
-        return supported, answer.summary
+        return InsightReport(insights, answer.summary)
 
-    def entities(self, text: str, known: Mapping[str, str]) -> list[Finding]:
+    def entities(self, text: str, familiar_types: Mapping[str, str]) -> EntityReport:
         """Return the entities and relations whose names and sentences are really in the text."""
-        familiar = dict(list(known.items())[:MAX_SENT_ENTITIES])
+        familiar = dict(list(familiar_types.items())[:MAX_SENT_ENTITIES])
         task = _task("entities").format(
             entities=", ".join(get_args(EntityType)),
             relations=", ".join(get_args(RelationType)),
             known=json.dumps(familiar, ensure_ascii=False),
         )
-        found = _findings(self._ask(task, text[:MAX_TEXT_CHARS]))
-        return [finding for finding in found if _is_in_text(finding, text)]
+        answer = self._ask(task, text[:MAX_TEXT_CHARS])
+        report = EntityReport([], [])
+        for finding in answer.findings:
+            # A model may make up names and sentences.
+            if not all(part in text for part in (finding.text, *finding.support)):
+                continue
+            if not finding.support and finding.label in get_args(EntityType):
+                entity = FoundEntity(finding.text, finding.label, finding.confidence)
+                report.entities.append(entity)
+            if len(finding.support) == 2 and finding.label in get_args(RelationType):
+                source, target = finding.support
+                relation = FoundRelation(
+                    finding.label, source, target, finding.text, finding.confidence
+                )
+                report.relations.append(relation)
+        return report
 
     def rewrite(self, task: str, texts: Sequence[str]) -> str:
         """Return the text that the model wrote.
@@ -135,21 +162,3 @@ def _tasks() -> dict[str, Any]:
 
 def _task(name: str) -> str:
     return str(_tasks()[name])
-
-
-def _findings(answer: ModelAnswer) -> list[Finding]:
-    return [
-        Finding(finding.label, finding.text, finding.confidence, tuple(finding.support))
-        for finding in answer.findings
-    ]
-
-
-def _is_in_text(finding: Finding, text: str) -> bool:
-    """Whether the model did not make up a type, a name or a sentence."""
-    if len(finding.support) == 2:
-        types = get_args(RelationType)
-    elif not finding.support:
-        types = get_args(EntityType)
-    else:
-        return False
-    return finding.label in types and all(part in text for part in (finding.text, *finding.support))

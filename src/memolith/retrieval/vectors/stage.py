@@ -6,10 +6,12 @@ import logging
 from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Protocol
 
 from memolith.errors import EmbedderDown
 from memolith.ports.embedder import Embedder
+from memolith.ports.store import Reader
+from memolith.ports.vector_slots import VectorSlots, VectorSlotsWriter
 
 if TYPE_CHECKING:
     from memolith.retrieval.vectors.index import VectorIndex
@@ -20,14 +22,18 @@ KEPT_CHANGES = 100_000
 log = logging.getLogger(__name__)
 
 
+class SlotReader(Reader, VectorSlots, Protocol):
+    """The reader of a store that keeps its vectors for this stage."""
+
+
 class LocalStage:
     """Searches in this process, on files beside the database that all its processes share."""
 
     def __init__(
         self,
         folder: Path,
-        reading: Callable[[None], AbstractContextManager[Any]],
-        writing: Callable[[None], AbstractContextManager[Any]],
+        reading: Callable[[None], AbstractContextManager[SlotReader]],
+        writing: Callable[[None], AbstractContextManager[VectorSlotsWriter]],
     ) -> None:
         self._folder = folder
         self._reading = reading

@@ -81,9 +81,9 @@ def intelligence_suggest_tags(
     answer = call.engine.insights.ask(lambda analyst: analyst.tags(text, vocabulary, max_findings))
     own_tags = {tag.casefold() for tag in item.tags}
     suggestions: list[TagSuggestion] = [
-        {"tag": finding.label, "confidence": finding.confidence, "reason": finding.text}
-        for finding in answer.value
-        if finding.label.casefold() not in own_tags
+        {"tag": found.tag, "confidence": found.confidence, "reason": found.reason}
+        for found in answer.value
+        if found.tag.casefold() not in own_tags
     ]
     return {
         "memory_id": item.id,
@@ -194,9 +194,9 @@ def intelligence_extract_insights(
     return {
         "insights": [
             {
-                "category": insight.label,
+                "category": insight.category,
                 "insight": insight.text,
-                "supporting_memories": list(insight.support),
+                "supporting_memories": list(insight.memories),
                 "confidence": insight.confidence,
             }
             for insight in themes.insights

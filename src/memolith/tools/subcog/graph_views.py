@@ -8,7 +8,7 @@ from pydantic import Field
 from memolith.domain.items import Item
 from memolith.domain.links import Direction, Link
 from memolith.domain.queries import Filter
-from memolith.engine.entities import ENTITIES, FoundRelation
+from memolith.engine.entities import ENTITIES
 from memolith.engine.graph.walking import (
     NOW,
     Moment,
@@ -16,6 +16,7 @@ from memolith.engine.graph.walking import (
     Traversal,
 )
 from memolith.engine.validation import when
+from memolith.ports.analyst import FoundRelation
 from memolith.tools.arguments import bare_id
 from memolith.tools.call import Call
 from memolith.tools.subcog.models import (
