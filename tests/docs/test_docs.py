@@ -115,6 +115,8 @@ class Terminal:
             process.terminate()
         for process in self.running:
             assert process.wait(30) == 0
+            if process.stdout is not None:
+                process.stdout.close()
 
 
 def output_of(command: str) -> str:
