@@ -32,7 +32,7 @@ import time, sys
 started = time.perf_counter()
 from pathlib import Path
 from memolith.bootstrap import open_app
-from memolith.engine.model import Caller
+from memolith.domain.callers import Caller
 from memolith.domain.queries import Query
 from memolith.settings import Settings
 imported = time.perf_counter()

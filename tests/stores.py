@@ -1,6 +1,4 @@
-"""Both stores by their address, and what of a store can be compared: the tests that run on each go
-through here.
-"""
+"""Opens either store by its address, and makes their contents comparable."""
 
 import importlib.util
 import json
@@ -90,7 +88,7 @@ def tags_of(rows: Any, tenant: str, id: str) -> tuple[str, ...]:
 
 
 def dump(store: Store) -> Dump:
-    """All that a store knows, per tenant, in an order and a form that do not depend on the store."""
+    """All that a store knows, per tenant, in the same order and form for every store."""
     with store.reading(None) as rows:
         tenants = rows.tenants()
     return {tenant: dump_tenant(store, tenant) for tenant in sorted(tenants)}

@@ -1,5 +1,6 @@
-"""Appends items and prints a line for each write that has returned: `appender.py ADDRESS TENANT
-NAME COUNT`.
+"""Appends items and prints a line for each write that has returned.
+
+Called as `appender.py ADDRESS TENANT NAME COUNT`.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""What the contract needs, made from the one thing that each store's module gives: `new_address`."""
+"""The fixtures of the contract. Each store's module only has to define `new_address`."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
@@ -56,9 +56,7 @@ def vectors(store: Store) -> Callable[..., Vectors]:
 
 @pytest.fixture(scope="module")
 def zoo(new_address: Callable[[], str]) -> Iterator[Store]:
-    """The items of `choices`, with vectors, beside a stranger's copies of them; for tests that only
-    read.
-    """
+    """The items of `choices` with vectors, and copies of them in another tenant; only to read."""
     with closing(open_store(new_address())) as made:
         engine = engine_on(made)
         for caller in (Caller(), Caller("globex")):

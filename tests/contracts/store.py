@@ -861,6 +861,18 @@ class StoreContract:
         assert all(abs(cosines[one[0]] - one[1]) < 0.01 for one in found)
         assert abs(found[0][1] - 1) < 0.01
 
+    def test_what_has_expired_is_neither_listed_nor_found_by_words_or_meaning(
+        self, store: Store, engine: Engine, vectors: Stage
+    ) -> None:
+        past = {"expires_at": "2026-01-01T00:00:00.000000Z"}
+        engine.writing.remember(ME, note("zebra", id="gone", attributes=past))
+        engine.writing.remember(ME, note("zebra", id="here"))
+        for id in ("gone", "here"):
+            embed(store, id, vector_of("a"))
+        assert listed(store) == ["here"]
+        assert search(store, "zebra") == ["here"]
+        assert nearest(store, vectors(), vector_of("a")) == ["here"]
+
     def test_an_item_that_changes_moves_between_the_filters_of_a_vector_search(
         self, store: Store, engine: Engine, vectors: Stage
     ) -> None:

@@ -66,9 +66,7 @@ def on_postgres(address: str) -> PostgresStore:
 
 
 def test_the_passages_of_an_item_are_read_by_index_behind_the_fence(address: str) -> None:
-    """Row-level security lets no computed bound into an index, so the statement must compute it
-    beforehand.
-    """
+    """Row-level security keeps a computed bound from an index, so it is computed beforehand."""
     with closing(on_postgres(address)) as store:
         engine_on(store).writing.remember(ME, note("text", id="a"))
         with store.reading(ME.tenant) as rows:
@@ -89,9 +87,15 @@ def test_a_large_tenant_gets_an_index_of_its_own_that_is_used_and_right(address:
         with store.owning() as db:
             db.execute("update head set passages = %s", (LARGE,))
             db.execute(
-                "insert into embedding select 'local', 'eight', cast(g as bigint) << 20, '', cast(cast((select "
-                "array_agg(random() - 0.5 + x * 0) from generate_series(1 + g * 0, 8) x) as real[]) as halfvec) "
-                "from generate_series(1, %s) g",
+                """
+                insert into embedding
+                select 'local', 'eight', g::bigint << 20, '',
+                    (
+                        select array_agg(random() - 0.5 + x * 0)
+                        from generate_series(1 + g * 0, 8) x
+                    )::real[]::halfvec
+                from generate_series(1, %s) g
+                """,
                 (LARGE,),
             )
         stage = PostgresStage(store.owning, LARGE + 1)

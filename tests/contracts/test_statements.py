@@ -1,6 +1,4 @@
-"""Every statement of both `queries.sql` files is one that its database takes as it stands in the
-file.
-"""
+"""Each database takes every statement of its `queries.sql` as it stands in the file."""
 
 import re
 from collections import defaultdict

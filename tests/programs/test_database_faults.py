@@ -1,6 +1,4 @@
-"""The database is gone, full, foreign or not to be written: a plain error, and all is well when the
-cause is gone.
-"""
+"""A database that is gone, full, foreign or read-only gives a clear error, and works afterwards."""
 
 from __future__ import annotations
 
@@ -108,8 +106,7 @@ def test_a_server_that_is_gone_at_the_start_is_named_and_waited_for(
             serving.readers[1].join(0.1)
         assert "cannot be reached" in serving.complaints[0]
         assert not [sign for sign in HIDDEN if sign in serving.complaints[0]]
-        # A server on standard input and output opens its store with the first call, and again with
-        # each that follows.
+        # A stdio server opens its store with the first call, and tries again with each call.
         with pytest.raises(Unavailable, match="cannot be reached"):
             assert app.engine
     finally:
@@ -340,7 +337,8 @@ def test_a_full_disk_of_the_database_is_told_and_reads_go_on(tmp_path: Path) -> 
     start = own_disk(disk, "160m", sys.executable, str(HERE / "full_database.py"), str(disk))
     if start is None:
         pytest.skip(
-            "no small disk can be mounted here: neither root nor user namespaces (unshare, mount -t tmpfs)"
+            "no small disk can be mounted here: neither root nor user namespaces "
+            "(unshare, mount -t tmpfs)"
         )
     env = environment(TMPDIR=str(disk))
     env["PYTHONPATH"] += os.pathsep + ROOT + os.pathsep + str(Path(ROOT) / "tests")
@@ -449,7 +447,10 @@ def test_a_server_that_is_stopped_finishes_the_call_at_hand(server: Server, tmp_
         voice.ask(member.url, "remember", {"content": "first"})
         other.execute("select * from head for update")
         call = Child("-c", CALL, member.url, team.key())
-        waiting = "select 1 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()"
+        waiting = (
+            "select 1 from pg_stat_activity "
+            "where wait_event_type = 'Lock' and datname = current_database()"
+        )
         wait_for(lambda: server.execute(waiting, name_of(url)))
         member.process.terminate()
         other.commit()
@@ -461,8 +462,11 @@ def test_a_server_that_is_stopped_finishes_the_call_at_hand(server: Server, tmp_
 
 CALL = """
 import sys, httpx2
-print(httpx2.post(sys.argv[1] + "/mcp/tools/remember", json={"content": "waits"}, trust_env=False, timeout=60,
-                  headers={"Authorization": "Bearer " + sys.argv[2]}).text.replace("\\n", " "), flush=True)
+answer = httpx2.post(
+    sys.argv[1] + "/mcp/tools/remember", json={"content": "waits"}, trust_env=False, timeout=60,
+    headers={"Authorization": "Bearer " + sys.argv[2]},
+)
+print(answer.text.replace("\\n", " "), flush=True)
 """
 
 

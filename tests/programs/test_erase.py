@@ -415,7 +415,9 @@ LOGGED = """
 import logging, sys
 from pathlib import Path
 from memolith.bootstrap import open_app
-from memolith.engine.model import Block, Caller, Draft
+from memolith.domain.callers import Caller
+from memolith.domain.items import Draft
+from memolith.domain.passages import Block
 from memolith.errors import MemolithError
 from memolith.settings import Settings
 logging.basicConfig(level=logging.DEBUG)

@@ -147,10 +147,12 @@ def test_a_vector_snapshot_on_a_full_disk_does_not_kill_the_process(tmp_path: Pa
 
 # A folder that cannot be written
 
+# Imported here is all that the command needs: another user may not be able to read this Python.
 UNPRIVILEGED = """
-import os, sys
-import memolith.bootstrap, memolith.doors.cli.program, memolith.doors.main
+import locale, os, sys
+import memolith.bootstrap, memolith.doors.cli.program, memolith.doors.main, memolith.settings
 memolith.bootstrap.families()
+memolith.settings.load()
 if os.getuid() == 0:
     os.setgroups([])
     os.setresgid(65534, 65534, 65534)
@@ -215,7 +217,9 @@ CREATORS = """
 import os, sys, traceback
 from pathlib import Path
 from memolith.bootstrap import open_app
-from memolith.engine.model import Block, Caller, Draft
+from memolith.domain.callers import Caller
+from memolith.domain.items import Draft
+from memolith.domain.passages import Block
 from memolith.settings import Settings
 for turn in range(int(sys.argv[2])):
     waiting, go = os.pipe()
@@ -333,7 +337,9 @@ BACKGROUND = """
 import sys
 from pathlib import Path
 from memolith.bootstrap import open_app
-from memolith.engine.model import Block, Caller, Draft
+from memolith.domain.callers import Caller
+from memolith.domain.items import Draft
+from memolith.domain.passages import Block
 from memolith.settings import Settings
 app = open_app(Settings(data=Path(sys.argv[1])))
 for n in range(200):

@@ -1,6 +1,4 @@
-"""The second fence: whoever speaks SQL with the rights of a running server sees one tenant's rows
-and no others.
-"""
+"""Row-level security: SQL with the rights of a running server sees one tenant's rows only."""
 
 from __future__ import annotations
 
@@ -99,7 +97,8 @@ def database(server: Server) -> str:
             f"insert into home values ('{tenant}x', 'postgresql://user:s3cret@host/db')",
             f"update home set tenant = '{tenant}' where tenant = '{tenant}x'",
             f"insert into allowance values ('{tenant}', 'key', 1, 1)",
-            f"insert into client_key values ('{tenant}', '{tenant}', 'n', '{tenant}', 'u', '[]', '', null, "
+            f"insert into client_key values ('{tenant}', '{tenant}', 'n', '{tenant}', 'u', '[]', "
+            "'', null, "
             "null, 0)",
         ):
             server.execute(text, name)
@@ -198,9 +197,10 @@ def test_rows_of_others_are_neither_changed_nor_removed_nor_copied(
         "insert into event values ('globex', 99, 's', 1, 'remembered', '{}', 'me', '', null)",
         "insert into setting values ('globex', 'other', 'x')",
         "insert into outbox values ('globex', 99, 'embed', 's', 'pending', 0, '', null)",
-        "insert into head (tenant, seq) values ('globex', 99) on conflict (tenant) do update set seq = 99",
-        "merge into setting s using (values ('globex')) v (t) on s.tenant = v.t when not matched then "
-        "insert values (v.t, 'other', 'x')",
+        "insert into head (tenant, seq) values ('globex', 99) "
+        "on conflict (tenant) do update set seq = 99",
+        "merge into setting s using (values ('globex')) v (t) on s.tenant = v.t "
+        "when not matched then insert values (v.t, 'other', 'x')",
     ],
 )
 def test_no_row_is_added_for_another(session: Session, statement: str) -> None:
@@ -238,7 +238,8 @@ def test_no_row_is_added_for_another(session: Session, statement: str) -> None:
         "select * from private.mine",
         "alter function matching(tsquery, text[]) security invoker",
         "create or replace function public.matching(tsquery, "
-        "text[]) returns table (id bigint, score double precision) language sql as 'select 1::bigint, 1::float8'",
+        "text[]) returns table (id bigint, score double precision) language sql "
+        "as 'select 1::bigint, 1::float8'",
     ],
 )
 def test_a_running_server_may_not(
@@ -275,10 +276,10 @@ def test_the_text_search_gives_nothing_of_others(
 def test_the_text_search_runs_nothing_of_its_caller_with_the_rights_of_the_owner(
     session: Session,
 ) -> None:
-    # A temporary view in the place of a table would be read by the owner, and call this function as
-    # him.
+    # The owner would read a temporary view in the place of a table, and call this function.
     session.execute(
-        "create function pg_temp.who() returns text language sql volatile as 'select current_user::text'"
+        "create function pg_temp.who() returns text language sql volatile "
+        "as 'select current_user::text'"
     )
     session.execute(
         "create temp view posting as select 'acme'::text as tenant, 1::bigint as id, 1 as length, "

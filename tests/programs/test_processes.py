@@ -247,7 +247,7 @@ ERASER = """
 import re, sys
 from pathlib import Path
 from memolith.bootstrap import open_app
-from memolith.engine.model import Caller
+from memolith.domain.callers import Caller
 from memolith.settings import Settings
 def peak_kb():
     return int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1])

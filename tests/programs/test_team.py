@@ -1,6 +1,4 @@
-"""Four servers and two workers on one database: no write is lost, doubled or hidden, whoever is
-killed meanwhile.
-"""
+"""Four servers and two workers on one database lose, double and hide no write, even if killed."""
 
 from __future__ import annotations
 
@@ -98,9 +96,7 @@ def cluster() -> Iterator[Cluster]:
 
 
 def in_the_middle(team: Team, cluster: Cluster, account: Account, rounds: int) -> None:
-    """Kill servers, workers and the database while the clients work, and wait each time until
-    writes go on.
-    """
+    """Kill servers, workers and the database while clients work; each time, wait for writes."""
     for _ in range(rounds):
         for victims in (team.servers[:1], team.workers[:1]):
             for member in victims:

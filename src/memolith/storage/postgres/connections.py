@@ -1,6 +1,6 @@
 """The pool of connections to one PostgreSQL database.
 
-docs/why/scale.md tells why this is not psycopg_pool.
+docs/why/libraries.md tells why this is not psycopg_pool.
 """
 
 import threading

@@ -16,8 +16,8 @@ class Meaning(NamedTuple):
     pattern: str
     """Matches the code of an error, and the server's words if a connection failed without one."""
     error: type[errors.MemolithError]
-    message: str = ""
-    """What the user reads, with the code for `{}`; empty for the usual message of the error."""
+    message: str | None = None
+    """What the user reads, with the code for `{}`; None for the usual message of the error."""
 
 
 MEANINGS = (
@@ -69,7 +69,8 @@ def _meaning_of(error: psycopg.DatabaseError) -> errors.MemolithError:
     words = str(error) if connection_failed else ""
     for meaning in MEANINGS:
         if re.match(meaning.pattern, f"{code} {words}", re.DOTALL):
-            return meaning.error(meaning.message.format(code))
+            message = meaning.message and meaning.message.format(code)
+            return meaning.error(message)
     if connection_failed:
         return errors.StoreGone()
     return errors.Unavailable(f"The database refuses this ({code}).")

@@ -1,4 +1,4 @@
-"""Reads from PostgreSQL inside one transaction; see the ports in memolith/ports for what each answers."""
+"""Reads from PostgreSQL inside one transaction. The ports say what each method answers."""
 
 import json
 import time

@@ -52,7 +52,7 @@ class TenantHomes:
         return dict(self._urls)
 
     def stores(self) -> Iterator["PostgresStore"]:
-        """The stores of other databases, in any order, so that one which is down blocks no other."""
+        """The stores of other databases, in any order, so that a dead one blocks no other."""
         urls = sorted(set(self.urls().values()))
         for url in random.sample(urls, len(urls)):
             yield self.store_at(url)

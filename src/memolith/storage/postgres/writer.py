@@ -1,4 +1,4 @@
-"""Writes to PostgreSQL inside one transaction; see the ports in memolith/ports for what each does."""
+"""Writes to PostgreSQL inside one transaction. The ports say what each method does."""
 
 import json
 from collections import Counter

@@ -116,7 +116,8 @@ ATTRIBUTE_CONDITIONS = {
     "tagged": """exists (
         select 1
         from tag t
-        where t.tenant = :tenant and t.item = i.row and t.tag in (select value from json_each(:value))
+        where t.tenant = :tenant and t.item = i.row
+            and t.tag in (select value from json_each(:value))
     )""",
     "sure": f"{CERTAINTY} between (:value ->> 0) and (:value ->> 1)",
 }

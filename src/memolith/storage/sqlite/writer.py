@@ -1,4 +1,4 @@
-"""Writes to SQLite inside one transaction; see the ports in memolith/ports for what each does."""
+"""Writes to SQLite inside one transaction. The ports say what each method does."""
 
 from collections.abc import Collection, Mapping
 from typing import Self
