@@ -5,7 +5,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from memolith.engine.maintenance import Progress, carry_rest, differences, follow, unequal
+from memolith.engine.progress import Progress
+from memolith.engine.tenant_copy import carry_rest, follow, unequal
+from memolith.engine.verification import differences
 from memolith.errors import InvalidInput, StoreCorrupt
 from memolith.ports.store import Store
 from memolith.storage.client_keys import StoredKeys

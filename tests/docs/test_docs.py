@@ -115,6 +115,8 @@ class Terminal:
             process.terminate()
         for process in self.running:
             assert process.wait(30) == 0
+            if process.stdout is not None:
+                process.stdout.close()
 
 
 def output_of(command: str) -> str:
@@ -193,6 +195,18 @@ def anchors(page: Path) -> set[str]:
     """The names under which the headings of a page can be linked."""
     headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.M)
     return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_the_paths_that_the_architecture_names_exist() -> None:
+    """A bare name such as `dialect.py` is that of a file somewhere in the package."""
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").replace("FAMILY", "core")
+    named = re.findall(r"`([\w/.]+(?:/|\.py|\.toml|\.sql))`", text)
+    package = ROOT / "src" / "memolith"
+    present = {f"/{path.relative_to(package).as_posix()}" for path in package.rglob("*")}
+    missing = [
+        name for name in named if not any(path.endswith(f"/{name.rstrip('/')}") for path in present)
+    ]
+    assert missing == []
 
 
 def test_every_command_setting_and_tool_is_in_the_reference() -> None:

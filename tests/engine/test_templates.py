@@ -10,7 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memolith.domain.attributes import Json
-from memolith.engine.prompt_templates import DEEPEST, LONGEST, Template, as_json, as_xml
+from memolith.engine.prompt_templates import (
+    MAX_BLOCK_DEPTH,
+    MAX_TEMPLATE_CHARACTERS,
+    Template,
+    as_json,
+    as_xml,
+)
 from memolith.errors import InvalidInput, TooLarge
 
 
@@ -133,7 +139,9 @@ def test_every_problem_is_told_with_its_line() -> None:
     assert "not closed" in problems("{{#if a}}{{#each b}}{{/each}}")
     assert "else" in problems("{{#if a}}{{else}}{{else}}{{/if}}")
     assert "else" in problems("{{#each a}}{{else}}{{/each}}")
-    assert "deep" in problems("{{#if a}}" * (DEEPEST + 1) + "{{/if}}" * (DEEPEST + 1))
+    assert "deep" in problems(
+        "{{#if a}}" * (MAX_BLOCK_DEPTH + 1) + "{{/if}}" * (MAX_BLOCK_DEPTH + 1)
+    )
     assert "name is missing" in problems("{{#each }}{{/each}}")
 
 
@@ -156,7 +164,7 @@ def test_names_say_whether_they_are_needed() -> None:
 
 def test_limits_are_told() -> None:
     with pytest.raises(TooLarge):
-        Template("x" * (LONGEST + 1))
+        Template("x" * (MAX_TEMPLATE_CHARACTERS + 1))
     with pytest.raises(TooLarge):
         filled("{{a}}" * 30, a="x" * 100_000)
     with pytest.raises(InvalidInput, match="list"):

@@ -507,10 +507,8 @@ def test_a_snapshot_that_cannot_be_written_leaves_nothing_behind(shelf: Shelf) -
     shelf.put(random_rows(50, 1))
     folder = shelf.app.settings.data
     index = VectorIndex(folder / "no such folder", MODEL, DIMENSION)
-    with shelf.app.store.reading(None) as store:
-        assert isinstance(store, SqliteSlotReader)
-        with pytest.raises(Unavailable):
-            index.snapshot(store)
+    with pytest.raises(Unavailable):
+        shelf.snapshot(index)
     assert not list(folder.rglob("*.partial"))
 
 

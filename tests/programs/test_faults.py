@@ -147,10 +147,12 @@ def test_a_vector_snapshot_on_a_full_disk_does_not_kill_the_process(tmp_path: Pa
 
 # A folder that cannot be written
 
+# Imported here is all that the command needs: another user may not be able to read this Python.
 UNPRIVILEGED = """
-import os, sys
-import memolith.bootstrap, memolith.doors.cli.program, memolith.doors.main
+import locale, os, sys
+import memolith.bootstrap, memolith.doors.cli.program, memolith.doors.main, memolith.settings
 memolith.bootstrap.families()
+memolith.settings.load()
 if os.getuid() == 0:
     os.setgroups([])
     os.setresgid(65534, 65534, 65534)

@@ -8,7 +8,6 @@ import json
 import re
 import subprocess
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ from memolith.engine.validation import InputRules, Limits
 from memolith.settings import Settings
 from memolith.tools.call import Call
 from tests.checked import body_of
-from tests.conftest import ME
+from tests.conftest import ME, engine_of
 from tests.programs.children import CLI, TIMEOUT_S, cli, environment, wait_for
 from tests.stores import each_store
 
@@ -313,9 +312,7 @@ def test_a_chat_that_grew_beyond_its_limit_is_told_and_stops_no_other(
     app: App, tmp_path: Path
 ) -> None:
     imported(app, *written(tmp_path))
-    rules = InputRules(Limits(item_bytes=500))
-    writing = replace(app.engine.writing, input_rules=rules)
-    chat_import = replace(app.engine.chat_import, writing=writing, input_rules=rules)
+    engine = engine_of(app, input_rules=InputRules(Limits(item_bytes=500)))
     more = {
         **CLAUDE,
         "chat_messages": [*CLAUDE["chat_messages"], {"sender": "human", "text": "x" * 500}],
@@ -324,7 +321,7 @@ def test_a_chat_that_grew_beyond_its_limit_is_told_and_stops_no_other(
     path = tmp_path / "grown.json"
     path.write_text(json.dumps([more, other]))
     with path.open() as file:
-        chat_import.import_chats(ME, file, path.name, "", report := empty_report())
+        engine.chat_import.import_chats(ME, file, path.name, "", report := empty_report())
     assert (
         report["taken"],
         report["extended"],

@@ -61,7 +61,9 @@ HEAVY = {
     "typing",
     "importlib.metadata",
     "memolith.tools.registry",
-    "memolith.engine.model",
+    "memolith.engine",
+    "memolith.domain",
+    "pathlib",
     "demo_family",
 }
 

@@ -47,7 +47,7 @@ def run(app: App, tool: str, caller: Caller = ME, **arguments: Any) -> dict[str,
 
 
 def take(app: App, path: Path, caller: Caller = ME, name: str | None = None) -> str:
-    return app.engine.documents.ingest(caller, path, name or path.name)[0].id
+    return app.engine.documents.ingest(caller, path, name or path.name).item.id
 
 
 def write(folder: Path, name: str, text: str) -> Path:

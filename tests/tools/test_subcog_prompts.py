@@ -16,7 +16,7 @@ from mcp.shared.exceptions import MCPError
 from memolith.bootstrap import App
 from memolith.domain.callers import Audience, Caller
 from memolith.doors.mcp.server import MemolithServer
-from memolith.engine.prompt_templates import LONGEST
+from memolith.engine.prompt_templates import MAX_TEMPLATE_CHARACTERS
 from memolith.tools.call import Call
 from memolith.tools.signature import Actions
 from tests.checked import body_of, present, text_of
@@ -257,7 +257,7 @@ def test_a_description_is_derived_where_none_is_given(app: App) -> None:
         ({"content": " "}, -32608, "content"),
         ({"content": "{{open"}, -32608, "content"),
         ({"content": "{{subcog_x}}"}, -32608, "content"),
-        ({"content": "x" * (LONGEST + 1)}, -32608, "content"),
+        ({"content": "x" * (MAX_TEMPLATE_CHARACTERS + 1)}, -32608, "content"),
         ({"domain": "team"}, -32602, "domain"),
         ({"variables": {}}, -32602, "variables"),
         ({"variables_def": [{"name": "a b"}]}, -32602, "variables_def.0.name"),

@@ -9,7 +9,7 @@ from memolith.domain.passages import Block, Passage
 
 
 def block_data(block: Block) -> dict[str, Json]:
-    """The block as an event keeps it, without what is empty."""
+    """The block as an event keeps it; what it does not have is left out."""
     data: dict[str, Json] = {
         "text": block.text,
         "speaker": block.speaker,
@@ -22,19 +22,18 @@ def block_data(block: Block) -> dict[str, Json]:
 
 def join_blocks(passages: Iterable[Passage]) -> list[Block]:
     """The blocks again, from their passages in order."""
-    blocks = [list(group) for block, group in groupby(passages, attrgetter("block")) if block >= 0]
-    return [
-        Block(
-            "".join(passage.text for passage in block),
-            block[0].speaker,
-            block[0].at,
-            block[0].locator,
-            block[0].attributes,
-        )
-        for block in blocks
-    ]
+    blocks = []
+    for number, group in groupby(passages, attrgetter("block")):
+        if number < 0:
+            # The empty passage of an item without text.
+            continue
+        pieces = list(group)
+        first = pieces[0]
+        text = "".join(piece.text for piece in pieces)
+        blocks.append(Block(text, first.speaker, first.at, first.locator, first.attributes))
+    return blocks
 
 
 def text_of(passages: Iterable[Passage]) -> str:
-    """The whole text of an item, its blocks line by line."""
+    """The whole text of an item, a line for each block."""
     return "\n".join(block.text for block in join_blocks(passages))

@@ -5,7 +5,7 @@ from enum import StrEnum
 
 
 class Audience(StrEnum):
-    """Who sees an item beside its owner."""
+    """Who may see an item beside its owner."""
 
     USER = "user"
     PROJECT = "project"
@@ -14,7 +14,7 @@ class Audience(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who acts: a user of a tenant, and the project he works in."""
+    """Who acts: a user of a tenant, and the project they work in."""
 
     tenant: str = "local"
     user: str = "local"

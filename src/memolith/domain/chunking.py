@@ -3,63 +3,92 @@
 import re
 from collections.abc import Iterator
 
-# Passages have about so many model tokens; the version changes with the way they are cut.
-CHUNKER, TARGET = 1, 200
-
+CHUNKER = 1
+"""The version of the way texts are cut. It stands in the events, and changes with the way."""
+TARGET_TOKENS = 200
+CHARACTERS_PER_TOKEN = 6
+"""The most letters or digits that count as one token."""
+MAX_TAIL_CHARACTERS = 120
+"""How much of the passage before it the model sees of a passage."""
 
 _SENTENCE = re.compile(
     r"[^.!?。！？\n]*(?:[.!?。！？]+[\"')\]”’]*(?:\s+|(?<=[。！？])|$)|[.!?]+|\n+|$)"
 )
-
-
-_TOKEN = re.compile(r"[A-Za-z0-9]+|[^\sA-Za-z0-9]|\s+")
-
-
-_PIECE = re.compile(r"[A-Za-z0-9]{1,6}|[^\sA-Za-z0-9]")
+_WORD_OR_BLANK = re.compile(r"[A-Za-z0-9]+|[^\sA-Za-z0-9]|\s+")
+_TOKEN = re.compile(r"[A-Za-z0-9]{1,6}|[^\sA-Za-z0-9]")
 
 
 def weigh(text: str) -> int:
-    """About how many tokens the model will see; counted rather too high than too low."""
-    return len(_PIECE.findall(text))
+    """About how many tokens the model will see; rather too many than too few."""
+    return len(_TOKEN.findall(text))
 
 
 def embedded(title: str, speaker: str | None, text: str, before: str = "") -> str:
-    """What the model gets to see of a passage: title or speaker, the end of the passage before it, and its text."""
-    tail = before[-120:].split(" ", 1)[-1].strip() if before else ""
+    """What the model sees of a passage.
+
+    That is its title or speaker, the end of the passage before it, and its text.
+    """
+    tail = ""
+    if before:
+        # From the first whole word on.
+        tail = before[-MAX_TAIL_CHARACTERS:].split(" ", 1)[-1].strip()
     body = f"{tail} {text}".strip()
     if speaker:
         return f"{speaker}: {body}"
-    return f"{title}. {body}" if title and not body.startswith(title) else body or title
+    if title and not body.startswith(title):
+        return f"{title}. {body}"
+    return body or title
 
 
 def chunk(text: str) -> list[str]:
-    """The pieces of the text, which joined are the text, cut at sentence ends where there are any."""
-    if len(text) <= TARGET or weigh(text) <= TARGET:
+    """Cut a text into pieces, at sentence ends where there are any; joined they are the text."""
+    if _fits(text):
         return [text]
-    pieces, current, weight = list[str](), "", 0
-    for sentence in (
-        piece
-        for whole in _SENTENCE.findall(text)
-        for piece in (_cut(whole) if len(whole) > TARGET and weigh(whole) > TARGET else (whole,))
-    ):
+    pieces: list[str] = []
+    current = ""
+    weight = 0
+    for sentence in _sentences(text):
         size = weigh(sentence)
-        if weight and weight + size > TARGET:
+        if weight and weight + size > TARGET_TOKENS:
             pieces.append(current)
-            current, weight = "", 0
-        current, weight = current + sentence, weight + size
-    return [*pieces, current] if current else pieces
+            current = ""
+            weight = 0
+        current += sentence
+        weight += size
+    if current:
+        pieces.append(current)
+    return pieces
+
+
+def _fits(text: str) -> bool:
+    """Whether a text is short enough for one passage; weighing it takes longer than its length."""
+    return len(text) <= TARGET_TOKENS or weigh(text) <= TARGET_TOKENS
+
+
+def _sentences(text: str) -> Iterator[str]:
+    """The sentences of a text; one that is too long by itself comes in pieces."""
+    for sentence in _SENTENCE.findall(text):
+        if _fits(sentence):
+            yield sentence
+        else:
+            yield from _cut(sentence)
 
 
 def _cut(sentence: str) -> Iterator[str]:
-    """Pieces of a sentence that is too long by itself, cut between words, or inside one that never ends."""
-    start, weight, limit = 0, 0, 6 * TARGET
-    for match in _TOKEN.finditer(sentence):
-        weight += weigh(match.group())
-        if weight > TARGET and match.start() > start:
+    """Pieces of a long sentence, cut between words, or inside a word that never ends."""
+    max_characters = CHARACTERS_PER_TOKEN * TARGET_TOKENS
+    start = 0
+    weight = 0
+    for match in _WORD_OR_BLANK.finditer(sentence):
+        size = weigh(match.group())
+        weight += size
+        if weight > TARGET_TOKENS and match.start() > start:
             yield sentence[start : match.start()]
-            start, weight = match.start(), weigh(match.group())
-        while match.end() - start > limit:
-            yield sentence[start : start + limit]
-            start, weight = start + limit, 1 + (match.end() - start - limit) // 6
+            start = match.start()
+            weight = size
+        while match.end() - start > max_characters:
+            yield sentence[start : start + max_characters]
+            start += max_characters
+            weight = 1 + (match.end() - start) // CHARACTERS_PER_TOKEN
     if start < len(sentence):
         yield sentence[start:]

@@ -1,17 +1,18 @@
-"""The time as text: UTC, ISO 8601, microseconds, `Z`."""
+"""The time as text: UTC, ISO 8601, microseconds, `Z`. Such texts sort like the times."""
 
 import threading
 import time
 from datetime import datetime, timedelta
 
 DAY_S = 86_400
-
-
+TIME_FORMAT = "%Y-%m-%dT%H:%M:%S.%fZ"
+TIME_CHARACTERS = 27
+_EPOCH = datetime(1970, 1, 1)
 _clock_lock = threading.Lock()
 
 
 class SystemClock:
-    """The time of this machine, never standing still or going back within a process."""
+    """The time of this machine; within a process it never stands still or goes back."""
 
     _last = 0
 
@@ -23,14 +24,11 @@ class SystemClock:
 
 def iso(microseconds: int) -> str:
     """Microseconds since 1970 as text."""
-    return (datetime(1970, 1, 1) + timedelta(microseconds=microseconds)).strftime(
-        "%Y-%m-%dT%H:%M:%S.%fZ"
-    )
+    return (_EPOCH + timedelta(microseconds=microseconds)).strftime(TIME_FORMAT)
 
 
 def shifted(at: str, seconds: float) -> str:
-    return (
-        (datetime.fromisoformat(at) + timedelta(seconds=seconds))
-        .strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-        .rjust(27, "0")
-    )
+    """A time so many seconds later."""
+    moment = datetime.fromisoformat(at) + timedelta(seconds=seconds)
+    # Years before 1000 come without leading zeros.
+    return moment.strftime(TIME_FORMAT).rjust(TIME_CHARACTERS, "0")

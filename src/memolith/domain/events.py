@@ -9,8 +9,6 @@ from memolith.domain.links import Link
 from memolith.domain.passages import Passage
 
 Data = Mapping[str, Json]
-
-
 ITEM_EVENTS = (
     "remembered",
     "revised",

@@ -1,8 +1,10 @@
-"""How events become the rows of items, passages and links."""
+"""The fold: what each event changes in the rows of items, passages and links.
+
+It depends on nothing but the row before and the event, so a replay of the log gives the same rows.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from itertools import takewhile
 from typing import Self, cast
 
 from memolith.domain.attributes import Attributes
@@ -16,14 +18,16 @@ from memolith.errors import StoreCorrupt
 
 
 def fold(before: Item | Link | None, event: Event) -> Changes:
+    """What an event changes; `before` is the row as the events before it have left it."""
     try:
         if event.type in ("erased", "unlinked"):
-            return Changes(
-                before=before if isinstance(before, Item) else None, keep=0, gone=event.stream
-            )
+            item = before if isinstance(before, Item) else None
+            return Changes(before=item, keep=0, gone=event.stream)
         if event.type in LINK_EVENTS:
             return Changes(link=_linked(before, event))
-        return Changes() if event.type in RECORD_EVENTS else _changed(before, event)
+        if event.type in RECORD_EVENTS:
+            return Changes()
+        return _changed(before, event)
     except (KeyError, ValueError, TypeError) as error:
         raise StoreCorrupt(
             f"Event {event.seq} ({event.type[:40]}) of {event.stream} does not make sense."
@@ -31,19 +35,21 @@ def fold(before: Item | Link | None, event: Event) -> Changes:
 
 
 def _linked(before: Item | Link | None, event: Event) -> Link:
+    """The link after an event."""
     data = event.data
     if event.type == "linked":
         before = Link(
-            event.stream,
-            cast(str, data["source"]),
-            cast(str, data["target"]),
-            cast(str, data["type"]),
-            cast(float, data["strength"]),
-            {},
-            event.version,
-            cast(int, data.get("first", event.seq)),
-            cast(str, data.get("created_at", event.at)),
-            event.at,
+            id=event.stream,
+            source=cast(str, data["source"]),
+            target=cast(str, data["target"]),
+            type=cast(str, data["type"]),
+            strength=cast(float, data["strength"]),
+            attributes={},
+            version=event.version,
+            # A link that undo brings back keeps its place and its age.
+            seq=cast(int, data.get("first", event.seq)),
+            created_at=cast(str, data.get("created_at", event.at)),
+            updated_at=event.at,
         )
     if not isinstance(before, Link):
         raise ValueError("an event of a link that was never made")
@@ -56,82 +62,105 @@ def _linked(before: Item | Link | None, event: Event) -> Link:
 
 
 def _changed(before: Item | Link | None, event: Event) -> Changes:
-    """What an event of an item means; to be remembered is to be changed from nothing."""
-    data, item = event.data, _blank(event) if event.type == "remembered" else before
+    """What an event of an item changes; a new item is one changed from nothing."""
+    is_new = event.type == "remembered"
+    item = _blank(event) if is_new else before
     if event.type not in ITEM_EVENTS or not isinstance(item, Item):
         raise ValueError("an event of an item that was never remembered")
-    texts = {
-        name: data.get(name, getattr(item, name))
-        for name in ("title", "status", "project", "namespace")
-    }
-    dropped = _texts(data, "dropped")
-    kept = {name: value for name, value in item.attributes.items() if name not in dropped}
+    data = event.data
     after = item._replace(
-        **texts,
+        title=cast(str, data.get("title", item.title)),
+        status=cast(str, data.get("status", item.status)),
+        project=cast("str | None", data.get("project", item.project)),
+        namespace=cast("str | None", data.get("namespace", item.namespace)),
         version=event.version,
         tags=tuple(sorted(set(_texts(data, "tags", item.tags)))),
         audience=Audience(cast(str, data.get("audience", item.audience))),
-        attributes=kept | dict(cast(Attributes, data.get("attributes") or {})),
+        attributes=_merged_attributes(item.attributes, data),
+        # What memolith computes by itself does not make an item look newer.
         updated_at=item.updated_at if event.type == "appraised" else event.at,
         forgotten=event.type == "forgotten" or (item.forgotten and event.type != "restored"),
     )
-    known = None if event.type == "remembered" else item
-    return (
-        _filled(known, after, event)
-        if "blocks" in data or known is None
-        else Changes(before=item, item=after)
-    )
+    if is_new:
+        return _with_text(None, after, event)
+    if "blocks" in data:
+        return _with_text(item, after, event)
+    return Changes(before=item, item=after)
+
+
+def _merged_attributes(attributes: Attributes, data: Data) -> Attributes:
+    dropped = _texts(data, "dropped")
+    kept = {name: value for name, value in attributes.items() if name not in dropped}
+    return kept | dict(cast(Attributes, data.get("attributes") or {}))
 
 
 def _blank(event: Event) -> Item:
+    """A new item without a text."""
     data = event.data
-    kind, title, status, owner, audience = (
-        cast(str, data[name]) for name in ("kind", "title", "status", "owner", "audience")
-    )
     return Item(
-        event.tenant,
-        event.stream,
-        kind,
-        title,
-        status,
-        owner,
-        Audience(audience),
-        None,
-        None,
-        (),
-        {},
-        event.version,
-        event.seq,
-        event.at,
-        event.at,
+        tenant=event.tenant,
+        id=event.stream,
+        kind=cast(str, data["kind"]),
+        title=cast(str, data["title"]),
+        status=cast(str, data["status"]),
+        owner=cast(str, data["owner"]),
+        audience=Audience(cast(str, data["audience"])),
+        project=None,
+        namespace=None,
+        tags=(),
+        attributes={},
+        version=event.version,
+        seq=event.seq,
+        created_at=event.at,
+        updated_at=event.at,
         blocks=0,
         passages=0,
     )
 
 
-def _filled(before: Item | None, item: Item, event: Event) -> Changes:
-    raw = cast("list[dict[str, str]]", event.data.get("blocks") or [])
-    at, blocks, keep, new = item.created_at, 0, 0, [Block(**block) for block in raw]  # type: ignore[arg-type]
+def _with_text(before: Item | None, item: Item, event: Event) -> Changes:
+    """The item with the blocks of the event: appended, or instead of those it has."""
+    raw_blocks = cast("list[dict[str, str]]", event.data.get("blocks") or [])
+    new_blocks = [Block(**raw) for raw in raw_blocks]  # type: ignore[arg-type]
     if event.type == "appended":
-        at, blocks, keep = event.at, item.blocks, item.passages if item.blocks else 0
-    pieces = [(blocks + n, one, text) for n, one in enumerate(new) for text in chunk(one.text)]
-    passages = tuple(
-        Passage(
-            item.id, keep + n, block, text, one.at or at, one.speaker, one.locator, one.attributes
-        )
-        for n, (block, one, text) in enumerate(pieces)
-    )
-    if not blocks + len(new):
-        # Without text it is still found by its title.
-        passages = (Passage(item.id, 0, -1, "", item.created_at),)
-    after = item._replace(blocks=blocks + len(new), passages=keep + len(passages))
-    return Changes(before=before, item=after, keep=keep, passages=passages)
+        default_at = event.at
+        block_number = item.blocks
+        # An item without text has one empty passage, which the first text replaces.
+        keep = item.passages if item.blocks else 0
+    else:
+        default_at = item.created_at
+        block_number = 0
+        keep = 0
+    passages: list[Passage] = []
+    for block in new_blocks:
+        for text in chunk(block.text):
+            passages.append(
+                Passage(
+                    item.id,
+                    keep + len(passages),
+                    block_number,
+                    text,
+                    block.at or default_at,
+                    block.speaker,
+                    block.locator,
+                    block.attributes,
+                )
+            )
+        block_number += 1
+    if not block_number:
+        # Without text, the item is still found by its title.
+        passages = [Passage(item.id, 0, -1, "", item.created_at)]
+    after = item._replace(blocks=block_number, passages=keep + len(passages))
+    return Changes(before=before, item=after, keep=keep, passages=tuple(passages))
 
 
-def _texts(data: Data, name: str, otherwise: Iterable[str] = ()) -> Iterable[str]:
-    if not isinstance(value := data.get(name), list | None):
-        raise ValueError("tags are a list")
-    return otherwise if value is None else cast("list[str]", value)
+def _texts(data: Data, name: str, default: Iterable[str] = ()) -> Iterable[str]:
+    value = data.get(name)
+    if value is None:
+        return default
+    if not isinstance(value, list):
+        raise ValueError(f"{name} are a list")
+    return cast("list[str]", value)
 
 
 @dataclass(slots=True)
@@ -142,6 +171,7 @@ class Replay:
     passages: list[Passage] = field(default_factory=list)
 
     def apply(self, event: Event) -> Changes:
+        """Take the next event into account."""
         changes = fold(self.row, event)
         if changes.keep is not None:
             self.passages = [*self.passages[: changes.keep], *changes.passages]
@@ -150,10 +180,13 @@ class Replay:
 
     @classmethod
     def of(cls, events: Iterable[Event], until: str | None = None) -> Self:
-        """The state that the events up to a time have left; nothing is left of an erased stream."""
-        listed, state = list(events), cls()
+        """The state that the events up to a time have left; an erased stream has left nothing."""
+        listed = list(events)
+        state = cls()
         if listed and listed[-1].type == "erased":
             return state
-        for event in takewhile(lambda event: until is None or event.at <= until, listed):
+        for event in listed:
+            if until is not None and event.at > until:
+                break
             state.apply(event)
         return state

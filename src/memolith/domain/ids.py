@@ -6,8 +6,6 @@ import time
 import uuid
 
 _lock = threading.Lock()
-
-
 _last = 0
 
 

@@ -5,8 +5,6 @@ from typing import Literal, NamedTuple
 from memolith.domain.attributes import Attributes
 
 Direction = Literal["incoming", "outgoing", "both"]
-
-
 EntityType = Literal["Person", "Organization", "Technology", "Concept", "File"]
 
 

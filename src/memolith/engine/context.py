@@ -1,19 +1,27 @@
-"""A pack of passages for a prompt: within a budget, without repetition, each with its source."""
+"""Text for a prompt: the best passages within a budget of tokens, each with its source."""
 
-from dataclasses import dataclass, replace
-from itertools import accumulate
+from dataclasses import replace
 from typing import NamedTuple
 
 from memolith.domain.blocks import text_of
 from memolith.domain.callers import Caller
 from memolith.domain.chunking import weigh
+from memolith.domain.items import Item
+from memolith.domain.passages import Passage
 from memolith.domain.queries import Filter, Hit, Query
 from memolith.engine.recall import Recall
 from memolith.engine.statements import facts, shingles
 from memolith.errors import InvalidInput
 from memolith.ports.store import Store
 
-MOST, FAINT, REPEATED = 100, 0.70, 0.8
+MAX_ITEMS = 100
+MIN_SIMILARITY = 0.70
+"""Passages that are less similar than this are left out."""
+MAX_REPEATED_SHARE = 0.8
+"""A passage of which more stands in the pack already is left out."""
+MIN_BUDGET_TOKENS = 20
+MAX_BUDGET_TOKENS = 200_000
+MAX_LINE_CHARACTERS = 300
 
 
 class Citation(NamedTuple):
@@ -35,63 +43,85 @@ class Pack(NamedTuple):
     warnings: tuple[str, ...]
 
 
-@dataclass(frozen=True)
 class ContextBuilder:
     """Makes the text that a prompt is given from memory."""
 
-    store: Store
-    recall: Recall
+    def __init__(self, store: Store, recall: Recall) -> None:
+        self.store = store
+        self.recall = recall
 
-    def newest(self, caller: Caller, budget: int, chosen: Filter) -> str:
-        """What changed last in the caller's project, then in none, a line with its namespace each, as many as fit."""
-        ways = [replace(chosen, projects=(caller.project,))] if caller.project else []
+    def newest(self, caller: Caller, budget_tokens: int, chosen: Filter) -> str:
+        """What changed last in the caller's project, then outside of projects; a line for each."""
+        filters = [chosen]
+        if caller.project:
+            filters.insert(0, replace(chosen, projects=(caller.project,)))
+        items: dict[str, Item] = {}
         with self.store.reading(caller.tenant) as rows:
-            items = {
-                item.id: item
-                for way in (*ways, chosen)
-                for item in rows.list_items(
-                    caller, way, "updated_at", True, MOST, counted=False
-                ).items
-                if item.project in (None, caller.project)
-            }
+            for way in filters:
+                page = rows.list_items(caller, way, "updated_at", True, MAX_ITEMS, counted=False)
+                for item in page.items:
+                    if item.project in (None, caller.project):
+                        items[item.id] = item
             texts = rows.passages_of(caller.tenant, items)
-        lines = [
-            f"- {item.namespace or item.kind}: {' '.join(text_of(texts[id]).split())[:300]}"
-            for id, item in items.items()
-        ]
-        sums = accumulate(map(weigh, lines))
-        return "\n".join(line for line, total in zip(lines, sums, strict=True) if total <= budget)
+        lines: list[str] = []
+        used = 0
+        for id, item in items.items():
+            text = " ".join(text_of(texts[id]).split())
+            line = f"- {item.namespace or item.kind}: {text[:MAX_LINE_CHARACTERS]}"
+            used += weigh(line)
+            if used > budget_tokens:
+                break
+            lines.append(line)
+        return "\n".join(lines)
 
-    def pack(self, caller: Caller, text: str, budget: int, chosen: Filter = Filter()) -> Pack:
-        """The best passages that fit, best first, each under its number."""
-        if not 20 <= budget <= 200_000:
+    def pack(
+        self, caller: Caller, text: str, budget_tokens: int, chosen: Filter = Filter()
+    ) -> Pack:
+        """The best passages that fit, the best first, each under its number."""
+        if not MIN_BUDGET_TOKENS <= budget_tokens <= MAX_BUDGET_TOKENS:
             raise InvalidInput(
                 "The budget must lie between 20 and 200,000 tokens.", field="budget_tokens"
             )
-        found = self.recall.search(caller, Query(text, chosen, limit=MOST))
-        parts, citations = list[str](), list[Citation]()
-        told, words, used = set[tuple[str, ...]](), set[str](), 0
+        found = self.recall.search(caller, Query(text, chosen, limit=MAX_ITEMS))
+        draft = _PackDraft(budget_tokens)
         for hit in found.hits:
-            new, known = shingles(hit.passage.text), facts(hit.passage.text)
-            # What stands in the pack already, be it in a longer passage or spread over several, is not told again, unless
-            # it brings another number, name or negation.
-            if hit.score < FAINT or (
-                len(new & told) > REPEATED * len(new) and known.telling <= words
-            ):
-                continue
-            source = Citation(len(parts) + 1, hit.item.id, hit.item.title, cite(hit), hit.score)
-            head = (
-                f"[{source.number}] {', '.join(filter(None, (source.title, source.cite)))}".rstrip()
-            )
-            part = f"{head}\n{f'{hit.passage.speaker}: ' * bool(hit.passage.speaker)}{hit.passage.text.strip()}"
-            if used + (size := weigh(part)) > budget:
-                continue
-            parts.append(part)
-            citations.append(source)
-            told |= new
-            words.update(known.words)
-            used += size
-        return Pack("\n\n".join(parts), tuple(citations), used, found.warnings)
+            if hit.score >= MIN_SIMILARITY:
+                draft.add(hit)
+        return Pack("\n\n".join(draft.parts), tuple(draft.citations), draft.used, found.warnings)
+
+
+class _PackDraft:
+    """A pack while it grows."""
+
+    def __init__(self, budget_tokens: int) -> None:
+        self.parts: list[str] = []
+        self.citations: list[Citation] = []
+        self.used = 0
+        self._budget_tokens = budget_tokens
+        self._sequences: set[tuple[str, ...]] = set()
+        """The word sequences that stand in the pack already."""
+        self._words: set[str] = set()
+
+    def add(self, hit: Hit) -> None:
+        """Add a passage if it fits and is not there already."""
+        sequences = shingles(hit.passage.text)
+        found = facts(hit.passage.text)
+        # A passage may be there already in a longer one, or spread over several. It is repeated
+        # only if it brings another number, name or negation.
+        repeated = len(sequences & self._sequences)
+        if repeated > MAX_REPEATED_SHARE * len(sequences) and found.telling <= self._words:
+            return
+        number = len(self.parts) + 1
+        citation = Citation(number, hit.item.id, hit.item.title, cite(hit), hit.score)
+        part = f"{_head(citation)}\n{_spoken(hit.passage)}"
+        tokens = weigh(part)
+        if self.used + tokens > self._budget_tokens:
+            return
+        self.parts.append(part)
+        self.citations.append(citation)
+        self.used += tokens
+        self._sequences |= sequences
+        self._words.update(found.words)
 
 
 def cite(hit: Hit) -> str:
@@ -101,4 +131,16 @@ def cite(hit: Hit) -> str:
         return passage.locator
     if hit.item.kind == "conversation":
         return f"message {passage.block + 1}, {passage.at[:10]}"
-    return f"part {passage.ordinal + 1} of {hit.item.passages}" if hit.item.passages > 1 else ""
+    if hit.item.passages > 1:
+        return f"part {passage.ordinal + 1} of {hit.item.passages}"
+    return ""
+
+
+def _head(citation: Citation) -> str:
+    source = ", ".join(part for part in (citation.title, citation.cite) if part)
+    return f"[{citation.number}] {source}".rstrip()
+
+
+def _spoken(passage: Passage) -> str:
+    text = passage.text.strip()
+    return f"{passage.speaker}: {text}" if passage.speaker else text

@@ -1,4 +1,4 @@
-"""Files as memory: what a reader finds in them is a document, and the file itself is kept beside it."""
+"""Documents: files that are kept, with what a reader found in them."""
 
 import hashlib
 import json
@@ -28,19 +28,45 @@ from memolith.ports.sandbox import Bounds, Sandbox
 from memolith.ports.store import Store
 
 FILES_NAMESPACE = "files"
-CONTEXT = "the address of a file"
+FILES_SEAL = "the address of a file"
+"""What the sealed part of a download address is bound to."""
+MAX_NAME_BYTES = 200
 FILES = Filter(kinds=("document",), namespaces=(FILES_NAMESPACE,))
 
 
 class Shelf(NamedTuple):
-    """Where files are kept, what reads them and runs code on them, and at which address for how long others may."""
+    """Where files are kept and read, and how others can download them."""
 
     blobs: Blobs
     sandbox: Sandbox
     bounds: Bounds
-    most: int
+    """What reading one file may use."""
+    max_file_bytes: int
     url_s: int
+    """How long a download address is valid."""
     address: str
+    """Where clients reach this server; empty if there is none."""
+
+
+class Ingested(NamedTuple):
+    """The document of a file, and whether it is new."""
+
+    item: Item
+    is_new: bool
+
+
+class _Content(NamedTuple):
+    """What a reader found in a file."""
+
+    blocks: tuple[Block, ...]
+    attributes: Attributes
+
+
+class _Known(NamedTuple):
+    """The document with certain bytes, or None and the id that it will get."""
+
+    item: Item | None
+    id: str
 
 
 @dataclass(frozen=True)
@@ -53,50 +79,53 @@ class Documents:
     shelf: Callable[[], Shelf]
     cipher: Callable[[], Cipher]
 
-    def ingest(self, caller: Caller, source: Path, name: str) -> tuple[Item, bool]:
-        """The document of a file, and whether it is new: the same bytes are one, and a forgotten one comes back."""
-        shelf, size = self.shelf(), source.stat().st_size
-        if size > shelf.most:
-            raise TooLarge(f"A file has at most {shelf.most:,} bytes.", field="file")
+    def ingest(self, caller: Caller, source: Path, name: str) -> Ingested:
+        """Keep a file with what it says.
+
+        The same bytes are one document; if it was forgotten, it comes back.
+        """
+        shelf = self.shelf()
+        size = source.stat().st_size
+        if size > shelf.max_file_bytes:
+            raise TooLarge(f"A file has at most {shelf.max_file_bytes:,} bytes.", field="file")
         with source.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
-        item, id = self._known(caller, digest)
-        if item:
-            return (self.writing.restore(caller, item.id).item if item.forgotten else item), False
-        blocks, found = self._read(source)
-        # The end of a long name stays, for it tells what the file is.
-        name = (
-            re.sub(r"[\x00-\x1f\x7f]", "", re.split(r"[/\\]", name)[-1])
-            .encode()[-200:]
-            .decode(errors="ignore")
-        )
+        known = self._known(caller, digest)
+        if known.item:
+            if known.item.forgotten:
+                return Ingested(self.writing.restore(caller, known.id).item, False)
+            return Ingested(known.item, False)
+        content = self._read(source)
         draft = Draft(
             "document",
-            name if name.strip(". ") else "file",
-            blocks,
+            _clean_name(name),
+            content.blocks,
             namespace=FILES_NAMESPACE,
-            id=id,
-            attributes={**found, "digest": digest, "bytes": size},
+            id=known.id,
+            attributes={**content.attributes, "digest": digest, "bytes": size},
         )
-        # The file first, so that no document is without one.
-        shelf.blobs.put(key := key_of(caller.tenant, caller.user, id), source)
+        # The file first, so that there is no document without one.
+        key = key_of(caller.tenant, caller.user, known.id)
+        shelf.blobs.put(key, source)
         try:
-            return self.writing.remember(caller, draft).item, True
+            return Ingested(self.writing.remember(caller, draft).item, True)
         except AlreadyExists:
             # Somebody else was faster with the same bytes.
-            return cast(Item, self._known(caller, digest)[0]), False
+            return Ingested(cast(Item, self._known(caller, digest).item), False)
         except (InvalidInput, TooLarge):
             shelf.blobs.drop(key)
             raise
 
     def reread(self, caller: Caller, id: str) -> Written:
-        """The document as the reader of today finds it in the stored file."""
+        """Read a stored file again, with the readers of today."""
         with self.stored(caller, id) as (_, path):
-            blocks, found = self._read(path)
-        return self.writing.revise(caller, id, Patch(blocks=blocks, attributes=found))
+            content = self._read(path)
+        patch = Patch(blocks=content.blocks, attributes=content.attributes)
+        return self.writing.revise(caller, id, patch)
 
     @contextmanager
     def stored(self, caller: Caller, id: str) -> Iterator[tuple[str, Path]]:
+        """The name of a file, and where its bytes are for the time being."""
         with self.store.reading(caller.tenant) as rows:
             item = visible(rows, caller, id)
         if item.namespace != FILES_NAMESPACE:
@@ -105,59 +134,71 @@ class Documents:
             yield item.title, path
 
     def url(self, item: Item) -> str | None:
-        """An address that gives the file to anybody for a while; None where no server is known that could."""
+        """An address where anybody can download the file for a while.
+
+        None if neither the place of files nor a server can offer one.
+        """
         shelf = self.shelf()
-        found = shelf.blobs.url(key_of(item.tenant, item.owner, item.id), item.title, shelf.url_s)
-        if found or not shelf.address:
-            return found
-        good = json.dumps([item.tenant, item.id, time.time() + shelf.url_s])
-        return f"{shelf.address}/files/content?{urlencode({'pass': self.cipher().seal(good, CONTEXT)})}"
+        key = key_of(item.tenant, item.owner, item.id)
+        url = shelf.blobs.url(key, item.title, shelf.url_s)
+        if url or not shelf.address:
+            return url
+        permission = json.dumps([item.tenant, item.id, time.time() + shelf.url_s])
+        sealed = self.cipher().seal(permission, FILES_SEAL)
+        return f"{shelf.address}/files/content?{urlencode({'pass': sealed})}"
 
     def unsealed(self, sealed: str) -> tuple[Caller, str]:
-        """In whose name, and which file, an address that is still good may give."""
+        """In whose name a download address reads, and which file; an expired one is refused."""
         try:
-            tenant, id, expires = json.loads(self.cipher().open(sealed, CONTEXT))
+            tenant, id, expires_at = json.loads(self.cipher().open(sealed, FILES_SEAL))
         except (MemolithError, ValueError):
-            tenant, id, expires = "", "", 0
-        if expires < time.time():
+            expires_at = 0
+        if expires_at < time.time():
             raise Denied(
                 "This address is not valid, or not any more; ask `fetch_memory` for a new one."
             )
         return Caller(tenant, admin=True), id
 
-    def _known(self, caller: Caller, digest: str) -> tuple[Item | None, str]:
-        """The document with these bytes, or None and the id it will get; that of an erased one is not used again."""
+    def _known(self, caller: Caller, digest: str) -> _Known:
         with self.store.reading(caller.tenant) as rows:
-            ids = (
-                f"ds-{uuid5(NAMESPACE_URL, repr((caller.user, digest, n))).hex}" for n in count()
-            )
-            id = next(
-                id
-                for id in ids
-                if rows.item(caller.tenant, id) or not rows.events(caller.tenant, id)
-            )
-            return rows.item(caller.tenant, id), id
+            for number in count():
+                name = repr((caller.user, digest, number))
+                id = f"ds-{uuid5(NAMESPACE_URL, name).hex}"
+                item = rows.item(caller.tenant, id)
+                # The id of an erased document is not used again.
+                if item or not rows.events(caller.tenant, id):
+                    return _Known(item, id)
+        raise AssertionError("there is always another number")
 
-    def _read(self, source: Path) -> tuple[tuple[Block, ...], Attributes]:
-        """What the reader finds: blocks as far as one item holds them, and the rest as attributes."""
+    def _read(self, source: Path) -> _Content:
+        """What the reader finds, as far as one item holds it."""
         shelf = self.shelf()
-        found = json_object(
-            shelf.sandbox.read(source, shelf.bounds), "What the reader says", "file"
-        )
-        blocks, room = list[Block](), self.input_rules.limits.item_bytes
+        answer = shelf.sandbox.read(source, shelf.bounds)
+        found = json_object(answer, "What the reader says", "file")
+        blocks = []
+        room_bytes = self.input_rules.limits.item_bytes
         for place, text in cast("list[tuple[str, str]]", found.pop("blocks")):
-            if (room := room - len(text.encode())) < 0:
-                cast("list[str]", found["warnings"]).append(
-                    f"Only the beginning is searched, up to {place}."
-                )
+            room_bytes -= len(text.encode())
+            if room_bytes < 0:
+                warnings = cast("list[str]", found["warnings"])
+                warnings.append(f"Only the beginning is searched, up to {place}.")
                 break
             blocks.append(Block(text, locator=place or None))
-        return tuple(blocks), found
+        return _Content(tuple(blocks), found)
+
+
+def _clean_name(name: str) -> str:
+    """The last part of a path without control characters; its end stays, which tells the type."""
+    last = re.split(r"[/\\]", name)[-1]
+    printable = re.sub(r"[\x00-\x1f\x7f]", "", last)
+    short = printable.encode()[-MAX_NAME_BYTES:].decode(errors="ignore")
+    return short if short.strip(". ") else "file"
 
 
 def key_of(tenant: str, owner: str, id: str) -> str:
     """Where the file of a document is kept: below a folder of its owner."""
-    return f"{hashlib.sha256(repr((tenant, owner)).encode()).hexdigest()[:32]}/{id}"
+    folder = hashlib.sha256(repr((tenant, owner)).encode()).hexdigest()[:32]
+    return f"{folder}/{id}"
 
 
 def drop_file(blobs: Blobs, item: Item) -> None:

@@ -1,126 +1,186 @@
-"""The filter language: `ns:decisions tag:a,b -tag:old since:7d source:src/*`, read into what the stores filter by."""
+"""The filter language: `ns:decisions tag:a,b -tag:old since:7d source:src/*`."""
 
 import re
-from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
+from memolith.domain.attributes import Json
 from memolith.domain.clock import shifted
 from memolith.domain.queries import Condition, Filter
 from memolith.engine.validation import UNITS_S, seconds, storable, when
 from memolith.errors import InvalidInput, MemolithError
 
 KEYS = {
-    name: names.split()[0]
-    for names in (
-        "ns namespace",
-        "tag",
-        "since",
-        "before",
-        "source src",
-        "project repo",
-        "branch",
-        "path file",
-        "status",
-        "entity",
-    )
-    for name in names.split()
+    "ns": "ns",
+    "namespace": "ns",
+    "tag": "tag",
+    "since": "since",
+    "before": "before",
+    "source": "source",
+    "src": "source",
+    "project": "project",
+    "repo": "project",
+    "branch": "branch",
+    "path": "path",
+    "file": "path",
+    "status": "status",
+    "entity": "entity",
 }
-_HEAD = re.compile(r'(-?)([^\s:",]+):')
+"""The keys of the language, and what each stands for."""
+EXCLUDED_TAG = "-tag"
+GLOB_ATTRIBUTES = {"source": "source", "path": "source", "branch": "branch"}
+"""The keys that take patterns, and the attributes that these are compared with."""
+MICROSECOND_S = 1e-6
+_KEY = re.compile(r'(-?)([^\s:",]+):')
 _VALUE = re.compile(r'"((?:[^"\\]|\\.)*)"|([^\s,"]+)', re.S)
-Words = Mapping[str, tuple[str, ...]]
-Values = list[tuple[str, int]]
+
+StoredWords = Mapping[str, tuple[str, ...]]
+"""The words of the language, and what is stored for each."""
 
 
-def parse(text: str, namespaces: Words, statuses: Words, now: str) -> Filter:
-    """The memories that a filter means; words for namespaces and statuses stand for what is stored, none for gone."""
-    terms: dict[str, list[Values]] = defaultdict(list)
-    for key, values in read(text):
-        terms[key].append(values)
-    every = defaultdict(
-        list, {key: [value for values in found for value in values] for key, found in terms.items()}
-    )
-    named = {key: tuple(name for name, _ in values) for key, values in every.items()}
-    since, before = ([_time(*value, now) for value in every[key]] for key in ("since", "before"))
-    words = [_known(*value, statuses) for value in every["status"]]
-    if len({not word for word in words}) > 1:
+class FilterValue(NamedTuple):
+    """A value, and where it stands in the filter."""
+
+    text: str
+    position: int
+
+
+class FilterTerm(NamedTuple):
+    """A key with its values, of which any may match; `-tag` has the tags to leave out."""
+
+    key: str
+    values: list[FilterValue]
+
+
+def parse(text: str, namespaces: StoredWords, statuses: StoredWords, now: str) -> Filter:
+    """The memories that a filter means.
+
+    A status for which nothing is stored stands for what was deleted.
+    """
+    terms = list(read(text))
+    since = [_time(value, now) for value in _values(terms, "since")]
+    before = [_time(value, now) for value in _values(terms, "before")]
+    status_values = _values(terms, "status")
+    stored_statuses = [_stored(value, statuses) for value in status_values]
+    asks_for_deleted = [not words for words in stored_statuses]
+    if any(asks_for_deleted) and not all(asks_for_deleted):
         raise fault(
-            every["status"][0][1],
+            status_values[0].position,
             "what was deleted cannot be asked for together with other statuses",
         )
-    tags = [[tag for tag, _ in values] for values in terms["tag"]]
+    tag_groups = [_texts(term.values) for term in terms if term.key == "tag"]
+    stored_namespaces: tuple[str, ...] = ()
+    for value in _values(terms, "ns"):
+        stored_namespaces += _stored(value, namespaces)
     return Filter(
         kinds=("memory",),
-        statuses=sum(words, ()),
-        forgotten=bool(words) and not words[0],
-        namespaces=sum((_known(*value, namespaces) for value in every["ns"]), ()),
-        projects=named.get("project", ()),
-        tags_all=tuple(group[0] for group in tags if len(group) == 1),
-        tags_none=named.get("-tag", ()),
+        statuses=tuple(status for words in stored_statuses for status in words),
+        forgotten=any(asks_for_deleted),
+        namespaces=stored_namespaces,
+        projects=tuple(_texts(_values(terms, "project"))),
+        tags_all=tuple(group[0] for group in tag_groups if len(group) == 1),
+        tags_none=tuple(_texts(_values(terms, EXCLUDED_TAG))),
         since=max(since, default=None),
-        until=shifted(min(before), -1e-6) if before else None,
-        where=(
-            *(Condition("scope.tags", "tagged", [*group]) for group in tags if len(group) > 1),
-            *(
-                Condition(name, "glob", [glob.replace("[", "[[]") for glob in named[key]])
-                for key, name in (("source", "source"), ("path", "source"), ("branch", "branch"))
-                if key in named
-            ),
-            # A name is known in this spelling and in small letters.
-            *(
-                Condition(
-                    "MentionedIn",
-                    "linked",
-                    [one for name, _ in values for one in (name, name.lower())],
-                )
-                for values in terms["entity"]
-            ),
-        ),
+        until=shifted(min(before), -MICROSECOND_S) if before else None,
+        where=tuple(_conditions(terms, tag_groups)),
     )
 
 
-def read(text: str) -> Iterator[tuple[str, Values]]:
-    """The key and the values of each part, `-tag` for tags to exclude; what cannot be read is refused by its place."""
-    at = next((at for at, character in enumerate(text) if not storable(character)), None)
-    if at is not None:
-        raise fault(at, "this character cannot be stored, so nothing has it")
-    at = len(text) - len(text.lstrip())
-    while at < len(text):
-        head = _HEAD.match(text, at)
-        if head is None or head[2].lower() not in KEYS or (head[1] and head[2].lower() != "tag"):
-            raise fault(at, f"write key:value, with one of the keys -tag, {', '.join(KEYS)}")
-        values, at = Values(), head.end() - 1
-        while not values or text[at : at + 1] == ",":
-            match = _VALUE.match(text, at + 1)
-            if match is None or not match[0].strip('"'):
-                raise fault(at + 1, "a value is missing here, or its quotes are not closed")
-            values.append((match[2] or re.sub(r"\\(.)", r"\1", match[1], flags=re.S), at + 1))
-            at = match.end()
-        if text[at : at + 1].strip():
+def _conditions(
+    terms: Sequence[FilterTerm], tag_groups: Sequence[list[str]]
+) -> Iterator[Condition]:
+    for group in tag_groups:
+        if len(group) > 1:
+            tags: list[Json] = list(group)
+            yield Condition("scope.tags", "tagged", tags)
+    for key, attribute in GLOB_ATTRIBUTES.items():
+        # Only * and ? are patterns here.
+        globs: list[Json] = [text.replace("[", "[[]") for text in _texts(_values(terms, key))]
+        if globs:
+            yield Condition(attribute, "glob", globs)
+    for term in terms:
+        if term.key == "entity":
+            names: list[Json] = []
+            for name in _texts(term.values):
+                # A name is known in this spelling and in small letters.
+                names += [name, name.lower()]
+            yield Condition("MentionedIn", "linked", names)
+
+
+def _values(terms: Sequence[FilterTerm], key: str) -> list[FilterValue]:
+    return [value for term in terms if term.key == key for value in term.values]
+
+
+def _texts(values: Sequence[FilterValue]) -> list[str]:
+    return [value.text for value in values]
+
+
+def read(text: str) -> Iterator[FilterTerm]:
+    """The terms of a filter; an error names the place that cannot be read."""
+    for position, character in enumerate(text):
+        if not storable(character):
+            raise fault(position, "this character cannot be stored, so nothing has it")
+    position = _skip_blanks(text, 0)
+    while position < len(text):
+        key = _KEY.match(text, position)
+        name = key[2].lower() if key else ""
+        if key is None or name not in KEYS or (key[1] and name != "tag"):
+            raise fault(position, f"write key:value, with one of the keys -tag, {', '.join(KEYS)}")
+        values, position = _read_values(text, key.end())
+        if text[position : position + 1].strip():
             raise fault(
-                at, "a blank or a comma must stand here; a value with blanks is quoted as a whole"
+                position,
+                "a blank or a comma must stand here; a value with blanks is quoted as a whole",
             )
-        at = len(text) - len(text[at:].lstrip())
-        yield head[1] + KEYS[head[2].lower()], values
+        position = _skip_blanks(text, position)
+        yield FilterTerm(key[1] + KEYS[name], values)
 
 
-def _known(word: str, at: int, words: Words) -> tuple[str, ...]:
-    if word not in words:
-        raise fault(at, f"there is no {word[:40]!r}; use one of {', '.join(words)}")
-    return words[word]
+def _read_values(text: str, position: int) -> tuple[list[FilterValue], int]:
+    """The values from a position on, with commas between them, and the position behind them."""
+    values = []
+    while True:
+        match = _VALUE.match(text, position)
+        if match is None or not match[0].strip('"'):
+            raise fault(position, "a value is missing here, or its quotes are not closed")
+        value = match[2] or re.sub(r"\\(.)", r"\1", match[1], flags=re.S)
+        values.append(FilterValue(value, position))
+        if text[match.end() : match.end() + 1] != ",":
+            return values, match.end()
+        position = match.end() + 1
 
 
-def _time(text: str, at: int, now: str) -> str:
-    try:
-        moment = (
-            shifted(now, -seconds("filter", text)) if text[-1] in UNITS_S else when("filter", text)
+def _skip_blanks(text: str, position: int) -> int:
+    return len(text) - len(text[position:].lstrip())
+
+
+def _stored(value: FilterValue, words: StoredWords) -> tuple[str, ...]:
+    if value.text not in words:
+        raise fault(
+            value.position, f"there is no {value.text[:40]!r}; use one of {', '.join(words)}"
         )
-        return shifted(shifted(moment, -1e-6), 1e-6)
+    return words[value.text]
+
+
+def _time(value: FilterValue, now: str) -> str:
+    """A time, or one that lies so long before now."""
+    try:
+        if value.text[-1] in UNITS_S:
+            moment = shifted(now, -seconds("filter", value.text))
+        else:
+            moment = when("filter", value.text)
+        # A time at the edge of the calendar cannot be searched from.
+        return shifted(shifted(moment, -MICROSECOND_S), MICROSECOND_S)
     except (InvalidInput, OverflowError) as error:
-        raise fault(at, "this is no time; write it like 7d, 24h, 2w or 2026-07-28") from error
+        raise fault(
+            value.position, "this is no time; write it like 7d, 24h, 2w or 2026-07-28"
+        ) from error
 
 
-def fault(at: int, what: str) -> MemolithError:
+def fault(position: int, problem: str) -> MemolithError:
     """An error that points at its place, counted from 1."""
     return InvalidInput(
-        f"The filter cannot be read at position {at + 1}: {what}.", field="filter", value=at + 1
+        f"The filter cannot be read at position {position + 1}: {problem}.",
+        field="filter",
+        value=position + 1,
     )

@@ -1,6 +1,6 @@
-"""What happened: the history of an item, its state at a time, and undo."""
+"""History: what happened to an item, what it was at a time, and undo."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, cast
 
@@ -18,20 +18,42 @@ from memolith.engine.visibility import sees_both_ends, visible
 from memolith.errors import InvalidInput, NotFound, NotUndoable
 from memolith.ports.store import Reader, Store
 
-_SIMPLE = {
+INVERSE_TYPES = {
     "remembered": "forgotten",
     "forgotten": "restored",
     "restored": "forgotten",
     "linked": "unlinked",
 }
-_FIELDS = ("title", "status", "audience", "project", "namespace", "tags", "strength", "attributes")
+"""The events that another event without data takes back."""
+REVISABLE_FIELDS = (
+    "title",
+    "status",
+    "audience",
+    "project",
+    "namespace",
+    "tags",
+    "strength",
+    "attributes",
+)
+TEXT_FIELDS = ("text", "at", "parts", "messages")
+COMPUTED_ATTRIBUTES = ("certainty_score", "certainty_source")
+ATTRIBUTE_PREFIX = "attributes."
+FOREVER = "9999"
+"""Sorts after every time."""
 
 
 class Step(NamedTuple):
-    """An event of an item's history, and what each field that it changed was before and after it."""
+    """An event of an item's history, and each field that it changed, before and after it."""
 
     event: Event
     changes: dict[str, tuple[Json, Json]]
+
+
+class _Inverse(NamedTuple):
+    """The event that takes another one back."""
+
+    type: str
+    data: dict[str, Json]
 
 
 @dataclass(frozen=True)
@@ -43,17 +65,18 @@ class History:
 
     def history(self, caller: Caller, id: str, until: str | None = None) -> list[Step]:
         """Every event of the item and of its links, oldest first, with what changed."""
-        until = "9999" if until is None else when("as_of", until)
+        until = FOREVER if until is None else when("as_of", until)
         with self.store.reading(caller.tenant) as rows:
             steps = _steps(caller, _events(rows, caller, id))
             for stream in rows.link_streams(caller.tenant, id):
-                if _seen(rows, caller, events := rows.events(caller.tenant, stream)):
+                events = rows.events(caller.tenant, stream)
+                if _may_see(rows, caller, events):
                     steps += _steps(caller, events)
-        return sorted(
-            (step for step in steps if step.event.at <= until), key=lambda step: step.event.seq
-        )
+        steps = [step for step in steps if step.event.at <= until]
+        return sorted(steps, key=lambda step: step.event.seq)
 
     def as_of(self, caller: Caller, id: str, at: str) -> tuple[Item, list[Block]]:
+        """The item and its blocks as they were at that time."""
         at = when("as_of", at)
         with self.store.reading(caller.tenant) as rows:
             found = items_as_of(rows, caller, [id], at)
@@ -61,7 +84,8 @@ class History:
             raise NotFound(
                 f"There was no item {id[:100]!r} for you at {at}, or it was erased since.", id=id
             )
-        return found[id][0], join_blocks(found[id][1])
+        item, passages = found[id]
+        return item, join_blocks(passages)
 
     def events(self, caller: Caller, id: str) -> list[Event]:
         """Every event of an item that the caller may see, oldest first."""
@@ -69,37 +93,34 @@ class History:
             return _events(rows, caller, id)
 
     def last(self, caller: Caller, id: str) -> Event:
-        with self.store.reading(caller.tenant) as rows:
-            return next(
-                event for event in reversed(_events(rows, caller, id)) if event.type != "appraised"
-            )
+        """The newest event of an item that somebody caused."""
+        events = [event for event in self.events(caller, id) if event.type != "appraised"]
+        return events[-1]
 
     def undo(self, caller: Caller, seq: int) -> Event:
-        """Take one event back by a new one; refused where later events touched the same."""
+        """Take one event back by a new one; refused where later events changed the same."""
         tenant = caller.tenant
         with self.store.writing(tenant) as rows:
             event = rows.event_by_seq(tenant, seq)
             events = rows.events(tenant, event.stream) if event else []
-            if (
-                events
-                and events[-1].type == "erased"
-                and caller.user in (events[0].actor, events[-1].actor)
-            ):
+            if _was_erased(events) and caller.user in (events[0].actor, events[-1].actor):
                 raise NotUndoable("What was erased cannot come back.", id=events[0].stream)
-            if event is None or not _seen(rows, caller, events):
-                # Whose event it is is nobody else's business.
+            if event is None or not _may_see(rows, caller, events):
+                # Others learn nothing about whose event it is.
                 raise NotFound(f"There is no event {seq}.", field="event", id=str(seq))
-            type, data = _inverse(events, event)
-            if type == "linked":
-                source, target, link_type = (
-                    cast(str, data[name]) for name in ("source", "target", "type")
+            inverse = _inverse(events, event)
+            if inverse.type == "linked":
+                present = rows.link_between(
+                    tenant,
+                    cast(str, inverse.data["source"]),
+                    cast(str, inverse.data["target"]),
+                    cast(str, inverse.data["type"]),
                 )
-                _must(rows.link_between(tenant, source, target, link_type) is None, event)
+                _require(present is None, event)
             row = rows.link_by_id(tenant, event.stream) or rows.item(tenant, event.stream)
+            data = inverse.data | {"undoes": seq}
             try:
-                return self.recorder.tell(
-                    rows, caller, event.stream, type, data | {"undoes": seq}, row
-                )
+                return self.recorder.tell(rows, caller, event.stream, inverse.type, data, row)
             except InvalidInput as error:
                 raise NotUndoable(
                     f"Without this event: {error.message}", id=event.stream
@@ -109,67 +130,73 @@ class History:
 def items_as_of(
     rows: Reader, caller: Caller, ids: Collection[str], at: str
 ) -> dict[str, tuple[Item, list[Passage]]]:
-    """Those of the items that the caller sees and saw at that time, as they were."""
-    now = [id for id, item in rows.items(caller.tenant, ids).items() if item.admits(caller)]
-    states = {id: Replay.of(rows.events(caller.tenant, id), at) for id in sorted(now)}
-    return {
-        id: (state.row, state.passages)
-        for id, state in states.items()
-        if isinstance(state.row, Item) and state.row.admits(caller)
-    }
+    """Those of the items that the caller may see now and could see then, as they were."""
+    visible_now = rows.items(caller.tenant, ids).values()
+    found = {}
+    for id in sorted(item.id for item in visible_now if item.admits(caller)):
+        state = Replay.of(rows.events(caller.tenant, id), at)
+        if isinstance(state.row, Item) and state.row.admits(caller):
+            found[id] = (state.row, state.passages)
+    return found
+
+
+def _was_erased(events: Sequence[Event]) -> bool:
+    return bool(events) and events[-1].type == "erased"
 
 
 def _events(rows: Reader, caller: Caller, id: str) -> list[Event]:
-    """The log of an item that the caller may see, forgotten and erased ones included."""
+    """The log of an item that the caller may see, also of one that was forgotten or erased."""
     events = rows.events(caller.tenant, id)
-    if not (
-        events and events[-1].type == "erased" and (caller.admin or caller.user == events[0].actor)
-    ):
+    is_own = bool(events) and (caller.admin or caller.user == events[0].actor)
+    if not _was_erased(events) or not is_own:
         visible(rows, caller, id, forgotten=True)
     return events
 
 
-def _seen(rows: Reader, caller: Caller, events: list[Event]) -> bool:
+def _may_see(rows: Reader, caller: Caller, events: list[Event]) -> bool:
     """Whether the caller may see the item, or both ends of the link, that these events made."""
-    made = None if events[-1].type == "erased" else Replay.of(events[:1]).row
-    if isinstance(made, Link):
-        return sees_both_ends(rows, caller, made)
+    if not _was_erased(events):
+        made = Replay.of(events[:1]).row
+        if isinstance(made, Link):
+            return sees_both_ends(rows, caller, made)
     item = rows.item(caller.tenant, events[0].stream)
     return item is not None and item.admits(caller)
 
 
 def _steps(caller: Caller, events: list[Event]) -> list[Step]:
     """The events with what they changed, as far as the caller could see the item at the time."""
-    if events[-1].type == "erased":
+    if _was_erased(events):
         return [Step(event, {}) for event in events]
-    state, steps, before = Replay(), list[Step](), dict[str, Json]()
+    state = Replay()
+    steps = []
+    before: dict[str, Json] = {}
     for event in events:
         state.apply(event)
-        seen = not isinstance(state.row, Item) or state.row.admits(caller)
-        after = picture(state) if seen else {}
-        if seen:
-            steps.append(
-                Step(
-                    event,
-                    {name: (before.get(name), after.get(name)) for name in _changed(before, after)},
-                )
-            )
+        if isinstance(state.row, Item) and not state.row.admits(caller):
+            before = {}
+            continue
+        after = picture(state)
+        changes = {name: (before.get(name), after.get(name)) for name in _changed(before, after)}
+        steps.append(Step(event, changes))
         before = after
     return steps
 
 
 def _changed(before: dict[str, Json], after: dict[str, Json]) -> list[str]:
     """The names whose value differs; to be absent and to be null are two things."""
-    return [
-        name
-        for name in sorted(before.keys() | after.keys())
-        if (name in before) != (name in after) or exact(before.get(name)) != exact(after.get(name))
-    ]
+    changed = []
+    for name in sorted(before.keys() | after.keys()):
+        if (name in before) != (name in after):
+            changed.append(name)
+        elif exact(before.get(name)) != exact(after.get(name)):
+            changed.append(name)
+    return changed
 
 
 def picture(state: Replay) -> dict[str, Json]:
-    """Everything about an item or a link that a change can be told by."""
-    if (row := state.row) is None:
+    """Everything about an item or a link that a change can be seen by."""
+    row = state.row
+    if row is None:
         return {}
     if isinstance(row, Link):
         return {
@@ -179,26 +206,7 @@ def picture(state: Replay) -> dict[str, Json]:
             "strength": row.strength,
             "attributes": dict(row.attributes),
         }
-    blocks = join_blocks(state.passages)
-    # The text of an item as a person thinks of it: messages, one text, or parts.
-    texts: dict[str, Json] = {
-        "messages" if row.kind == "conversation" else "parts": [
-            block_data(block) for block in blocks
-        ]
-    }
-    if (
-        row.kind != "conversation"
-        and len(blocks) == 1
-        and set(block_data(blocks[0])) == {"text", "at"}
-    ):
-        texts = {"text": blocks[0].text, "at": blocks[0].at}
-    # A computed certainty follows from the rest; undo brings the rest back.
-    hidden = (
-        ()
-        if row.attributes.get("certainty_source") == "given"
-        else ("certainty_score", "certainty_source")
-    )
-    return {
+    fields: dict[str, Json] = {
         "kind": row.kind,
         "title": row.title,
         "status": row.status,
@@ -208,53 +216,88 @@ def picture(state: Replay) -> dict[str, Json]:
         "project": row.project,
         "namespace": row.namespace,
         "tags": list(row.tags),
-        **{
-            f"attributes.{name}": value
-            for name, value in row.attributes.items()
-            if name not in hidden
-        },
-        **texts,
     }
+    # A computed certainty follows from the rest, which undo brings back.
+    certainty_is_given = row.attributes.get("certainty_source") == "given"
+    for name, value in row.attributes.items():
+        if certainty_is_given or name not in COMPUTED_ATTRIBUTES:
+            fields[ATTRIBUTE_PREFIX + name] = value
+    return fields | _text_fields(row, join_blocks(state.passages))
 
 
-def _inverse(events: list[Event], event: Event) -> tuple[str, dict[str, Json]]:
-    """The event that takes this one back, if what it did still stands."""
-    before, after, now = (
-        Replay.of(past for past in events if past.version <= version)
-        for version in (event.version - 1, event.version, events[-1].version)
-    )
-    if event.type in _SIMPLE:
-        still, then = (
-            bool(row) and not (isinstance(row, Item) and row.forgotten)
-            for row in (now.row, after.row)
-        )
-        _must(still == then, event)
-        return _SIMPLE[event.type], {}
+def _text_fields(item: Item, blocks: list[Block]) -> dict[str, Json]:
+    """The text of an item as a person thinks of it: messages, one text, or parts."""
+    blocks_data: list[Json] = [block_data(block) for block in blocks]
+    if item.kind == "conversation":
+        return {"messages": blocks_data}
+    if len(blocks) == 1 and set(block_data(blocks[0])) == {"text", "at"}:
+        return {"text": blocks[0].text, "at": blocks[0].at}
+    return {"parts": blocks_data}
+
+
+def _inverse(events: list[Event], event: Event) -> _Inverse:
+    """The event that takes this one back, if what it did is still there."""
+    before = _state_at(events, event.version - 1)
+    after = _state_at(events, event.version)
+    now = _state_at(events, events[-1].version)
+    if event.type in INVERSE_TYPES:
+        _require(_is_there(now) == _is_there(after), event)
+        return _Inverse(INVERSE_TYPES[event.type], {})
     if event.type == "unlinked":
-        _must(now.row is None, event)
-        cut = cast(Link, before.row)
-        return "linked", picture(before) | {"first": cut.seq, "created_at": cut.created_at}
-    _must(now.row is not None, event)
+        _require(now.row is None, event)
+        link = cast(Link, before.row)
+        origin: dict[str, Json] = {"first": link.seq, "created_at": link.created_at}
+        return _Inverse("linked", picture(before) | origin)
+    _require(now.row is not None, event)
     if event.type == "appraised":
         raise NotUndoable(
             "What is computed cannot be undone; it follows from the rest.", id=event.stream
         )
-    old, new = picture(before), picture(after)
+    old = picture(before)
+    new = picture(after)
     changed = _changed(old, new)
-    _must(not set(changed) & set(_changed(picture(now), new)), event)
-    data: dict[str, Json] = {name: old[name] for name in changed if name in _FIELDS}
-    if {"text", "at", "parts", "messages"} & set(changed):
+    changed_later = set(_changed(picture(now), new))
+    _require(changed_later.isdisjoint(changed), event)
+    data = _restored_fields(old, changed)
+    if any(name in TEXT_FIELDS for name in changed):
         data["blocks"] = [block_data(block) for block in join_blocks(before.passages)]
-    names = [name for name in changed if name.startswith("attributes.")]
-    if back := {name.removeprefix("attributes."): old[name] for name in names if name in old}:
-        data["attributes"] = back
-    if gone := [name.removeprefix("attributes.") for name in names if name not in old]:
-        data["dropped"] = list(gone)
-    return "relinked" if event.type == "relinked" else "revised", data
+    return _Inverse("relinked" if event.type == "relinked" else "revised", data)
 
 
-def _must(holds: bool, event: Event) -> None:
-    if not holds:
+def _state_at(events: list[Event], version: int) -> Replay:
+    return Replay.of(event for event in events if event.version <= version)
+
+
+def _is_there(state: Replay) -> bool:
+    """Whether there is a link, or an item that is not forgotten."""
+    if isinstance(state.row, Item):
+        return not state.row.forgotten
+    return state.row is not None
+
+
+def _restored_fields(old: dict[str, Json], changed: list[str]) -> dict[str, Json]:
+    """The data of an event that gives the changed fields their old values."""
+    data: dict[str, Json] = {}
+    attributes: dict[str, Json] = {}
+    dropped: list[Json] = []
+    for name in changed:
+        if name in REVISABLE_FIELDS:
+            data[name] = old[name]
+        elif name.startswith(ATTRIBUTE_PREFIX):
+            attribute = name.removeprefix(ATTRIBUTE_PREFIX)
+            if name in old:
+                attributes[attribute] = old[name]
+            else:
+                dropped.append(attribute)
+    if attributes:
+        data["attributes"] = attributes
+    if dropped:
+        data["dropped"] = dropped
+    return data
+
+
+def _require(still_holds: bool, event: Event) -> None:
+    if not still_holds:
         raise NotUndoable(
             "Later events changed the same; undo those first.", id=event.stream, value=event.seq
         )

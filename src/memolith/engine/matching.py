@@ -1,4 +1,7 @@
-"""The filter in plain Python, for what is in no table: states of the past, neighbours of a hit."""
+"""Filters: checked before a store sees them, and applied in Python to what is in no table.
+
+The latter are states of the past, and the passages around a hit.
+"""
 
 import math
 from dataclasses import replace
@@ -9,7 +12,7 @@ from memolith.domain.queries import Condition, Filter
 from memolith.engine.validation import checked_text, when
 from memolith.errors import InvalidInput
 
-_TEXTS = {
+TEXT_FIELDS = {
     "kinds": "kinds",
     "tags_all": "tags",
     "tags_any": "tags",
@@ -22,7 +25,8 @@ _TEXTS = {
     "ids": "ids",
     "titles": "label",
 }
-OPS = (
+"""The fields of a filter that hold texts, and what they are called in errors."""
+OPERATORS = (
     "eq",
     "ne",
     "lt",
@@ -38,41 +42,48 @@ OPS = (
     "tagged",
     "linked",
 )
+LIST_OPERATORS = ("in", "tagged", "linked")
+MAX_NUMBER = 2**63
+"""Numbers from here on fit into no column."""
 
 
 def checked(chosen: Filter) -> Filter:
     """The filter with its times in our one form; what no store could look for is refused."""
-    for name, field in _TEXTS.items():
+    for name, label in TEXT_FIELDS.items():
         for text in getattr(chosen, name):
-            checked_text(field, text)
+            checked_text(label, text)
     checked_text("title", chosen.title)
     for condition in chosen.where:
-        _check(condition)
-    return replace(
-        chosen,
-        since=None if chosen.since is None else when("since", chosen.since),
-        until=None if chosen.until is None else when("until", chosen.until),
-    )
+        _check_condition(condition)
+    since = None if chosen.since is None else when("since", chosen.since)
+    until = None if chosen.until is None else when("until", chosen.until)
+    return replace(chosen, since=since, until=until)
 
 
-def _check(condition: Condition) -> None:
-    name, op, given = condition
-    checked_text("where", name)
-    if op not in OPS:
+def _check_condition(condition: Condition) -> None:
+    checked_text("where", condition.name)
+    if condition.op not in OPERATORS:
         raise InvalidInput(
-            f"There is no such filter operator; use one of {', '.join(OPS)}.", field="where"
+            f"There is no such filter operator; use one of {', '.join(OPERATORS)}.", field="where"
         )
-    if op in ("in", "tagged", "linked") and not isinstance(given, list):
-        raise InvalidInput(f"The operator `{op}` needs a list.", field="where")
-    for value in given if isinstance(given, list) else [given]:
+    if isinstance(condition.value, list):
+        values = condition.value
+    elif condition.op in LIST_OPERATORS:
+        raise InvalidInput(f"The operator `{condition.op}` needs a list.", field="where")
+    else:
+        values = [condition.value]
+    for value in values:
         if isinstance(value, str):
             checked_text("where", value)
-        elif isinstance(value, int | float) and (not math.isfinite(value) or abs(value) >= 2**63):
-            raise InvalidInput("A number in a filter must be finite and below 2^63.", field="where")
+        elif isinstance(value, int | float):
+            if not math.isfinite(value) or abs(value) >= MAX_NUMBER:
+                raise InvalidInput(
+                    "A number in a filter must be finite and below 2^63.", field="where"
+                )
 
 
 def item_matches(item: Item, chosen: Filter) -> bool:
-    """Whether an item passes, but for the conditions, which only a store can tell."""
+    """Whether an item passes the filter, without its conditions, which only a store can tell."""
     tags = set(item.tags)
     values = (
         (chosen.kinds, item.kind),
@@ -95,6 +106,7 @@ def item_matches(item: Item, chosen: Filter) -> bool:
 
 
 def passage_matches(passage: Passage, chosen: Filter) -> bool:
+    """Whether the time and the speaker of a passage pass the filter."""
     return (
         (chosen.since is None or passage.at >= chosen.since)
         and (chosen.until is None or passage.at <= chosen.until)

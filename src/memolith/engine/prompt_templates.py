@@ -1,22 +1,29 @@
-"""A small template language (docs/how-to/prompts.md), checked as a whole before anything is filled in."""
+"""A small template language for prompts; docs/how-to/prompts.md describes it.
+
+A template is checked as a whole before anything is filled in.
+"""
 
 import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from functools import reduce
 from html import escape
-from typing import NamedTuple, cast
+from typing import Literal, NamedTuple
 
 from memolith.domain.attributes import Json
 from memolith.errors import InvalidInput, TooLarge
 
-LONGEST, DEEPEST, MOST_TOLD = 100_000, 10, 100
-# What a result may cost: its characters, and a little for every piece, for empty rounds are work too.
-MOST_WORK, PIECE = 2_000_000, 8
-RESERVED = ("system_", "subcog_", "__")
+MAX_TEMPLATE_CHARACTERS = 100_000
+MAX_BLOCK_DEPTH = 10
+MAX_PROBLEMS_TOLD = 100
+MAX_RENDER_COST = 2_000_000
+"""What a result may cost: one for each character, and a little for each piece."""
+COST_PER_PIECE = 8
+"""Rounds of a loop that write nothing are work, too."""
+RESERVED_PREFIXES = ("system_", "subcog_", "__")
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
 _FENCE = r"^[ ]{0,3}(?P<mark>`{3,}+|~{3,}+)[^\n]*\n(?:.*?\n)??[ ]{0,3}(?P=mark)[`~]*[ \t]*$"
-# A line with nothing but the beginning or the end of a block on it leaves no line behind.
+# A line with nothing on it but the beginning or the end of a block leaves no line behind.
 _TOKEN = re.compile(
     rf"(?P<fence>{_FENCE})"
     r"|(?P<brace>\\{\\{|\\}\\})|^[ \t]*{{(?P<lone>[#/][^{}]*|else)}}[ \t]*\n"
@@ -25,195 +32,269 @@ _TOKEN = re.compile(
 )
 _HEADING = re.compile(rf"{_FENCE}|^(?P<level>\#{{1,6}})[ \t]+(?P<title>[^\n]*)$", re.M | re.S)
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f\ufffe\uffff]")
-_PLURAL = re.compile(r"(?<=.)(?:(ie)|(?<=ss|ch|sh)e|(?<=x)e)?s$")
+_PLURAL_ENDING = re.compile(r"(?<=.)(?:(ie)|(?<=ss|ch|sh)e|(?<=x)e)?s$")
 
 
 class Part(NamedTuple):
-    """A value by its path, or what is repeated or chosen by it; a free one is no part of what a loop goes through."""
+    """A value by its path, or a block that is repeated or chosen by that value."""
 
     kind: str
+    """`value`, `each` or `if`."""
     path: tuple[str, ...]
-    free: bool
+    is_variable: bool
+    """Whether the path begins with a variable of the template, and not with an entry of a loop."""
     body: "list[Part | str]"
-    other: "list[Part | str]"
+    alternative: "list[Part | str]"
+    """What stands after `else`."""
 
     @property
-    def one(self) -> str:
-        """What one of its entries is called: memories has a memory, boxes a box."""
-        name = _PLURAL.sub(lambda found: "y" if found[1] else "", self.path[-1])
-        return "item" if name == self.path[-1] else name
+    def entry_name(self) -> str:
+        """What one entry of a list is called: memories has a memory, boxes a box."""
+        plural = self.path[-1]
+        singular = _PLURAL_ENDING.sub(lambda ending: "y" if ending[1] else "", plural)
+        return "item" if singular == plural else singular
+
+
+class Token(NamedTuple):
+    """A tag, the text between tags, or braces without a partner."""
+
+    position: int
+    kind: Literal["text", "tag", "stray"]
+    text: str
+
+
+class Section(NamedTuple):
+    """A part of a text below a heading; what stands before the first has level 0."""
+
+    level: int
+    title: str
+    content: str
 
 
 class Template:
-    """What a text says; `names` are those that it may be given, and whether it needs them."""
+    """A template that was read and found to be sound."""
 
     def __init__(self, content: str, declared: Collection[str] | None = None) -> None:
-        if len(content) > LONGEST:
-            raise TooLarge(f"The content has more than {LONGEST:,} characters.", field="content")
-        self.names, self._declared, self._problems = dict[str, bool](), declared, list[str]()
-        self._content, self._pieces = content, _pieces(content)
-        self.parts, _ = self._read(())
-        if not content.strip():
-            self._fault(0, "there is nothing")
-        if self._problems:
-            raise InvalidInput(
-                f"The content cannot be used; problems: {'; '.join(self._problems)}.",
+        if len(content) > MAX_TEMPLATE_CHARACTERS:
+            raise TooLarge(
+                f"The content has more than {MAX_TEMPLATE_CHARACTERS:,} characters.",
                 field="content",
             )
-
-    def _read(self, blocks: tuple[Part, ...], *ends: str) -> tuple[list[Part | str], str]:
-        """What stands before one of the tags that end the innermost block, and which of them it was."""
-        parts = list[Part | str]()
-        for at, sort, text in self._pieces:
-            kind, _, name = text[1:].partition(" ")
-            if sort == "text":
-                parts.append(text)
-            elif sort == "stray":
-                self._fault(
-                    at, f"`{text}` has no partner; `\\{text[0]}\\{text[0]}` stays as braces"
-                )
-            elif text in ends:
-                return parts, text
-            elif text == "else" or text[:1] == "/":
-                self._fault(at, f"`{text}` has no block that it belongs to")
-            elif text[:1] != "#" or kind not in ("each", "if"):
-                parts.append(self._part("value", text, at, blocks))
-            elif len(blocks) == DEEPEST:
-                self._fault(at, f"blocks are nested more than {DEEPEST} deep")
-            else:
-                parts.append(part := self._part(kind, name.strip(), at, blocks))
-                part.body[:], end = self._read(
-                    (*blocks, part), f"/{kind}", *["else"] * (kind == "if")
-                )
-                if end == "else":
-                    part.other[:], end = self._read((*blocks, part), "/if")
-                if not end:
-                    self._fault(at, f"`#{kind}` is not closed by `/{kind}`")
-        return parts, ""
-
-    def _fault(self, at: int, problem: str) -> None:
-        if len(self._problems) < MOST_TOLD:
-            self._problems.append(f"line {self._content.count(chr(10), 0, at) + 1}: {problem}")
-
-    def _part(self, kind: str, text: str, at: int, blocks: tuple[Part, ...]) -> Part:
-        path = tuple(text.split("."))
-        inside = {word for part in blocks if part.kind == "each" for word in (part.one, "this")}
-        if not all(map(NAME.fullmatch, path)):
-            self._fault(
-                at,
-                f"`{text[:60]}` is no name; use letters, digits and _, and dots between names"
-                if text
-                else "a name is missing",
-            )
-        elif path[0].lower().startswith(RESERVED):
-            self._fault(
-                at, f"`{text[:60]}` is reserved, as all that begins with {', '.join(RESERVED)}"
-            )
-        elif path[0] == "this" and not inside:
-            self._fault(at, "`this` has a meaning inside of `#each` only")
-        elif path[0] not in inside:
-            if self._declared is not None and path[0] not in self._declared:
-                self._fault(at, f"`{path[0]}` is not among the variables that are defined")
-            needed = kind != "if" and all(part.kind == "each" for part in blocks)
-            self.names[path[0]] = needed or self.names.get(path[0], False)
-        return Part(kind, path, path[0] not in inside, [], [])
+        parser = _Parser(content, declared)
+        self.parts = parser.parse()
+        self.names = parser.names
+        """The variables of the template, and whether each is needed."""
 
     def render(self, values: Mapping[str, Json], needed: Iterable[str] = ()) -> str:
-        """The text with the values in it; those that are missing are all named, as are others that are needed."""
-        missing, pieces, work = (
-            dict.fromkeys(name for name in needed if values.get(name) is None),
-            list[str](),
-            0,
-        )
+        """The text with the values in it; every value that is missing is named in the error.
+
+        `needed` are names that must have a value even if the template does without.
+        """
+        missing = dict.fromkeys(name for name in needed if values.get(name) is None)
+        pieces = []
+        cost = 0
         for piece in _filled(self.parts, values, missing):
             pieces.append(piece)
-            if (work := work + len(piece) + PIECE) > MOST_WORK:
+            cost += len(piece) + COST_PER_PIECE
+            if cost > MAX_RENDER_COST:
                 raise TooLarge(
-                    f"The result would have more than {MOST_WORK:,} characters.", field="variables"
+                    f"The result would have more than {MAX_RENDER_COST:,} characters.",
+                    field="variables",
                 )
         if missing:
             raise InvalidInput(f"Values are missing for: {', '.join(missing)}.", field="variables")
         return _CONTROL.sub("", "".join(pieces))
 
 
-def _pieces(content: str) -> Iterator[tuple[int, str, str]]:
-    """The place, sort and text of each tag, of the text between them, and of braces without a partner."""
+class _Parser:
+    """Reads a template, and collects every problem in it."""
+
+    def __init__(self, content: str, declared: Collection[str] | None) -> None:
+        self.names: dict[str, bool] = {}
+        self._content = content
+        self._declared = declared
+        self._tokens = _tokens(content)
+        self._problems: list[str] = []
+
+    def parse(self) -> list[Part | str]:
+        parts, _ = self._read((), ())
+        if not self._content.strip():
+            self._fault(0, "there is nothing")
+        if self._problems:
+            raise InvalidInput(
+                f"The content cannot be used; problems: {'; '.join(self._problems)}.",
+                field="content",
+            )
+        return parts
+
+    def _read(
+        self, blocks: tuple[Part, ...], end_tags: tuple[str, ...]
+    ) -> tuple[list[Part | str], str]:
+        """The parts up to one of the tags that end the innermost block, and which tag it was."""
+        parts: list[Part | str] = []
+        for token in self._tokens:
+            text = token.text
+            if token.kind == "text":
+                parts.append(text)
+            elif token.kind == "stray":
+                escaped = f"\\{text[0]}\\{text[0]}"
+                self._fault(token.position, f"`{text}` has no partner; `{escaped}` stays as braces")
+            elif text in end_tags:
+                return parts, text
+            elif text == "else" or text.startswith("/"):
+                self._fault(token.position, f"`{text}` has no block that it belongs to")
+            elif text.startswith(("#each ", "#if ")) or text in ("#each", "#if"):
+                if len(blocks) < MAX_BLOCK_DEPTH:
+                    parts.append(self._read_block(token, blocks))
+                else:
+                    self._fault(
+                        token.position, f"blocks are nested more than {MAX_BLOCK_DEPTH} deep"
+                    )
+            else:
+                parts.append(self._part("value", text, token.position, blocks))
+        return parts, ""
+
+    def _read_block(self, token: Token, blocks: tuple[Part, ...]) -> Part:
+        """A block with everything up to its end."""
+        kind, _, name = token.text[1:].partition(" ")
+        part = self._part(kind, name.strip(), token.position, blocks)
+        inside = (*blocks, part)
+        end_tags = ("/if", "else") if kind == "if" else ("/each",)
+        body, end = self._read(inside, end_tags)
+        part.body.extend(body)
+        if end == "else":
+            alternative, end = self._read(inside, ("/if",))
+            part.alternative.extend(alternative)
+        if not end:
+            self._fault(token.position, f"`#{kind}` is not closed by `/{kind}`")
+        return part
+
+    def _part(self, kind: str, text: str, position: int, blocks: tuple[Part, ...]) -> Part:
+        path = tuple(text.split("."))
+        entry_names: set[str] = set()
+        for block in blocks:
+            if block.kind == "each":
+                entry_names.update((block.entry_name, "this"))
+        is_variable = path[0] not in entry_names
+        problem = self._name_problem(text, path, entry_names)
+        if problem:
+            self._fault(position, problem)
+        elif is_variable:
+            if self._declared is not None and path[0] not in self._declared:
+                self._fault(position, f"`{path[0]}` is not among the variables that are defined")
+            # Inside of an `if`, a value may turn out not to be needed.
+            is_needed = kind != "if" and all(block.kind == "each" for block in blocks)
+            self.names[path[0]] = is_needed or self.names.get(path[0], False)
+        return Part(kind, path, is_variable, [], [])
+
+    def _name_problem(self, text: str, path: tuple[str, ...], entry_names: set[str]) -> str | None:
+        """What is wrong with the name of a value."""
+        if not text:
+            return "a name is missing"
+        if not all(NAME.fullmatch(name) for name in path):
+            return f"`{text[:60]}` is no name; use letters, digits and _, and dots between names"
+        if path[0].lower().startswith(RESERVED_PREFIXES):
+            prefixes = ", ".join(RESERVED_PREFIXES)
+            return f"`{text[:60]}` is reserved, as all that begins with {prefixes}"
+        if path[0] == "this" and not entry_names:
+            return "`this` has a meaning inside of `#each` only"
+        return None
+
+    def _fault(self, position: int, problem: str) -> None:
+        if len(self._problems) < MAX_PROBLEMS_TOLD:
+            line = self._content.count("\n", 0, position) + 1
+            self._problems.append(f"line {line}: {problem}")
+
+
+def _tokens(content: str) -> Iterator[Token]:
+    """The tags of a template and the text between them; code in fences is text."""
     end = 0
-    for found in _TOKEN.finditer(content):
-        yield end, "text", content[end : found.start()]
-        sort, text, end = str(found.lastgroup), found[str(found.lastgroup)], found.end()
-        plain = {"fence": text, "brace": text.replace("\\", "")}
-        yield found.start(), "text" if sort in plain else sort, plain.get(sort, text.strip())
-    yield end, "text", content[end:]
+    for match in _TOKEN.finditer(content):
+        yield Token(end, "text", content[end : match.start()])
+        end = match.end()
+        group = str(match.lastgroup)
+        text = match[group]
+        if group == "fence":
+            yield Token(match.start(), "text", text)
+        elif group == "brace":
+            yield Token(match.start(), "text", text.replace("\\", ""))
+        elif group == "stray":
+            yield Token(match.start(), "stray", text.strip())
+        else:
+            yield Token(match.start(), "tag", text.strip())
+    yield Token(end, "text", content[end:])
 
 
 def _filled(
     parts: Sequence[Part | str], scope: Mapping[str, Json], missing: dict[str, None]
 ) -> Iterator[str]:
+    """The pieces of the result; variables without a value are added to `missing`."""
     for part in parts:
         if isinstance(part, str):
             yield part
             continue
-        name, value = (
-            ".".join(part.path),
-            reduce(
-                lambda found, step: found.get(step) if isinstance(found, dict) else None,
-                part.path,
-                cast("Json", scope),
-            ),
-        )
+        name = ".".join(part.path)
+        value = _value_at(scope, part.path)
         if part.kind == "if":
-            yield from _filled(part.body if value else part.other, scope, missing)
-        elif value is None and part.free:
+            yield from _filled(part.body if value else part.alternative, scope, missing)
+        elif value is None and part.is_variable:
             missing[name] = None
         elif part.kind == "value":
             yield _text(value)
-        elif not isinstance(value, list | None):
-            raise InvalidInput(f"`{name}` is repeated, so it must be a list.", field="variables")
+        elif value is None:
+            continue
+        elif isinstance(value, list):
+            for entry in value:
+                inner = {**scope, part.entry_name: entry, "this": entry}
+                yield from _filled(part.body, inner, missing)
         else:
-            for entry in value or ():
-                yield from _filled(part.body, {**scope, part.one: entry, "this": entry}, missing)
+            raise InvalidInput(f"`{name}` is repeated, so it must be a list.", field="variables")
+
+
+def _value_at(scope: Mapping[str, Json], path: Sequence[str]) -> Json:
+    """The value at a path of names; None if there is none."""
+    value = scope.get(path[0])
+    for name in path[1:]:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
 
 
 def _text(value: Json) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
     if isinstance(value, list) and not any(isinstance(entry, list | dict) for entry in value):
-        return ", ".join(map(_text, value))
-    return (
-        value
-        if isinstance(value, str)
-        else ""
-        if value is None
-        else json.dumps(value, ensure_ascii=False)
-    )
+        return ", ".join(_text(entry) for entry in value)
+    return json.dumps(value, ensure_ascii=False)
 
 
 def as_json(text: str) -> str:
-    return json.dumps({"sections": _sections(text), "raw": text}, ensure_ascii=False, indent=2)
+    """A rendered text as JSON, cut into its sections."""
+    sections = [section._asdict() for section in _sections(text)]
+    return json.dumps({"sections": sections, "raw": text}, ensure_ascii=False, indent=2)
 
 
 def as_xml(text: str) -> str:
-    return "\n".join(
-        [
-            "<context>",
-            *(
-                '<section level="{level}" title="{title}">{content}</section>'.format_map(
-                    {name: escape(str(value)) for name, value in one.items()}
-                )
-                for one in _sections(text)
-            ),
-            "</context>",
-        ]
-    )
+    """A rendered text as XML, cut into its sections."""
+    lines = ["<context>"]
+    for section in _sections(text):
+        title = escape(section.title)
+        content = escape(section.content)
+        lines.append(f'<section level="{section.level}" title="{title}">{content}</section>')
+    lines.append("</context>")
+    return "\n".join(lines)
 
 
-def _sections(text: str) -> list[dict[str, Json]]:
-    """The text cut at headings outside of code; what stands before the first has level 0."""
-    heads = [found for found in _HEADING.finditer(text) if found["level"]]
-    cuts = [(0, "", 0), *((len(one["level"]), one["title"].strip(), one.end()) for one in heads)]
-    found = [
-        {"level": level, "title": title, "content": text[start:end].strip("\n")}
-        for (level, title, start), end in zip(
-            cuts, (*(one.start() for one in heads), len(text)), strict=True
-        )
-    ]
-    return [one for one in found if one["level"] or str(one["content"]).strip()]
+def _sections(text: str) -> list[Section]:
+    """The text cut at headings outside of code."""
+    headings = [match for match in _HEADING.finditer(text) if match["level"]]
+    first_end = headings[0].start() if headings else len(text)
+    sections = []
+    if text[:first_end].strip():
+        sections.append(Section(0, "", text[:first_end].strip("\n")))
+    ends = [heading.start() for heading in headings[1:]]
+    for heading, end in zip(headings, [*ends, len(text)], strict=False):
+        content = text[heading.end() : end].strip("\n")
+        sections.append(Section(len(heading["level"]), heading["title"].strip(), content))
+    return sections

@@ -3,7 +3,6 @@
 import threading
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from memolith.domain.blocks import join_blocks
@@ -32,14 +31,14 @@ class Access(NamedTuple):
     at: str
 
 
-@dataclass(frozen=True, eq=False)
 class Reading:
     """Reads what a caller may see."""
 
-    store: Store
-    clock: Clock
-    _accesses: deque[Access] = field(default_factory=deque)
-    _flushing: threading.Lock = field(default_factory=threading.Lock)
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self.store = store
+        self.clock = clock
+        self._accesses: deque[Access] = deque()
+        self._flushing = threading.Lock()
 
     def read(self, caller: Caller, id: str, forgotten: bool = False) -> tuple[Item, list[Block]]:
         """The item and its blocks, if the caller may see it; forgotten items only where asked for."""

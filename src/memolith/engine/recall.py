@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
 from memolith.domain.blocks import text_of
@@ -51,17 +50,24 @@ class ModelState(NamedTuple):
     model: str
 
 
-@dataclass(frozen=True, slots=True)
 class Recall:
     """Searches what a caller may see; without a model it searches by words and says so."""
 
-    store: Store
-    lexicon: Lexicon
-    ranker: Ranker
-    meaning: Callable[[], Meaning | None]
-    """The model that serves, with its vectors; None if search by meaning is off."""
-    embed_waiting: Callable[[str, float], object]
-    """Makes vectors of what waits in a tenant, for at most so many seconds."""
+    def __init__(
+        self,
+        store: Store,
+        lexicon: Lexicon,
+        ranker: Ranker,
+        meaning: Callable[[], Meaning | None],
+        embed_waiting: Callable[[str, float], object],
+    ) -> None:
+        self.store = store
+        self.lexicon = lexicon
+        self.ranker = ranker
+        self.meaning = meaning
+        """The model that serves, with its vectors; None if search by meaning is off."""
+        self.embed_waiting = embed_waiting
+        """Makes vectors of what waits in a tenant, for at most so many seconds."""
 
     def search(self, caller: Caller, query: Query) -> Found:
         """One page of the passages that the query finds."""

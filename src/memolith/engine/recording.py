@@ -1,6 +1,5 @@
 """Recording events: the one place where the log grows and the rows follow it."""
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from memolith.domain.attributes import Json
@@ -41,11 +40,11 @@ class Recorded(NamedTuple):
     changes: Changes
 
 
-@dataclass(frozen=True)
 class Recorder:
     """Appends events to the log and applies them to the rows, in the caller's transaction."""
 
-    clock: Clock
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
 
     def record(self, rows: Writer, caller: Caller, new: NewEvent) -> Recorded:
         """Record the next event of an item or a link; its version follows that of the row."""

@@ -3,7 +3,7 @@
 import re
 from array import array
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from operator import mul
 from typing import NamedTuple
@@ -61,8 +61,7 @@ class Results(NamedTuple):
     """Whether there are more candidates than were looked at."""
 
 
-@dataclass(frozen=True, slots=True)
-class Candidates:
+class Candidates(NamedTuple):
     """What both sides of a search propose, the best first."""
 
     by_words: list[Candidate]

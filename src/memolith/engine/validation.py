@@ -10,7 +10,7 @@ from typing import NamedTuple, cast
 
 from memolith.domain.attributes import Attributes, Json
 from memolith.domain.callers import Audience
-from memolith.domain.clock import DAY_S
+from memolith.domain.clock import DAY_S, TIME_CHARACTERS, TIME_FORMAT
 from memolith.domain.items import KINDS, Draft, Patch
 from memolith.domain.passages import Block
 from memolith.errors import BlockedContent, InvalidInput, TooLarge, translated
@@ -34,8 +34,6 @@ MAX_ID_CHARACTERS = 200
 MAX_FOLDER_CHARACTERS = 500
 UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": DAY_S, "w": 7 * DAY_S}
 MAX_DURATION_S = 100 * 365 * DAY_S
-TIME_FORMAT = "%Y-%m-%dT%H:%M:%S.%fZ"
-TIME_CHARACTERS = 27
 
 
 class Limits(NamedTuple):
@@ -233,8 +231,7 @@ class Intake:
         return clean
 
 
-@dataclass(frozen=True)
-class InputRules:
+class InputRules(NamedTuple):
     """How large things may be, and what happens to secrets in them: redact, block or allow."""
 
     limits: Limits = Limits()

@@ -1,7 +1,7 @@
 """Writing: remember, change and forget. Each method records events, which are durable when it returns."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple, cast
 
 from memolith.domain.attributes import NO_ATTRIBUTES, Attributes, Json, exact
@@ -43,26 +43,26 @@ class NewLink(NamedTuple):
     id: str | None = None
 
 
-def _nothing_to_remove(item: Item) -> None:
-    """Stands in where an item has nothing outside of the store."""
-
-
-def _nothing_to_drop() -> None:
-    """Stands in where nothing is derived from the store."""
-
-
-@dataclass(frozen=True, eq=False)
 class Writing:
     """Remembers, changes and forgets what a caller may see."""
 
-    store: Store
-    clock: Clock
-    input_rules: InputRules
-    recorder: Recorder
-    before_erase: Callable[[Item], None] = _nothing_to_remove
-    """Removes what belongs to an item and lies outside of the store."""
-    after_erase: Callable[[], None] = _nothing_to_drop
-    """Drops what was derived from the store and may still hold what was erased."""
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        input_rules: InputRules,
+        recorder: Recorder,
+        before_erase: Callable[[Item], None],
+        after_erase: Callable[[], None],
+    ) -> None:
+        self.store = store
+        self.clock = clock
+        self.input_rules = input_rules
+        self.recorder = recorder
+        self.before_erase = before_erase
+        """Removes what belongs to an item and lies outside of the store."""
+        self.after_erase = after_erase
+        """Drops what was derived from the store and may still hold what was erased."""
 
     def remember(
         self, caller: Caller, draft: Draft, key: str | None = None, quota: Quota | None = None

@@ -5,7 +5,7 @@ from datetime import date, datetime, time, timedelta
 from itertools import groupby, islice
 from typing import NamedTuple, Self
 
-from memolith.domain.chunking import TARGET, weigh
+from memolith.domain.chunking import TARGET_TOKENS, weigh
 from memolith.readers.content import Content, Piece
 
 Cell = str | float | bool | date | time | timedelta
@@ -67,7 +67,7 @@ class Grid(NamedTuple):
         pieces = []
         lines = [" | ".join(map(format_cell, row)) for row in self.rows]
         header = lines[0] + "\n" if self.header_rows else ""
-        room = TARGET - weigh(header)
+        room = TARGET_TOKENS - weigh(header)
         start = self.header_rows
         weight = 0
         for end in range(start, len(lines)):

@@ -19,7 +19,7 @@ from memolith.tools.manage import topics as managed_topics
 from memolith.tools.manage.family import manage
 from memolith.tools.memorylake import files, runners
 from memolith.tools.memorylake.family import memorylake
-from memolith.tools.sekha import conversations
+from memolith.tools.sekha import conversations, pruning
 from memolith.tools.sekha import search as message_search
 from memolith.tools.sekha.dialect import sekha
 from memolith.tools.subcog import captures, entities, graph, prompts, resources, templates, upkeep

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import psycopg
 
-from memolith.engine.maintenance import Progress
+from memolith.engine.progress import Progress
 from memolith.errors import InvalidInput, MemolithError, OutcomeUnknown, TenantMoving
 from memolith.storage.postgres import rate_limit
 from memolith.storage.postgres.connections import Connections, transaction_start

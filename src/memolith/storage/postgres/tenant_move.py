@@ -6,7 +6,9 @@ from collections.abc import Callable
 from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING
 
-from memolith.engine.maintenance import Progress, carry_rest, differences, follow, unequal
+from memolith.engine.progress import Progress, no_progress
+from memolith.engine.tenant_copy import carry_rest, follow, unequal
+from memolith.engine.verification import differences
 from memolith.errors import Conflict, InvalidInput, NotFound, StoreCorrupt
 
 if TYPE_CHECKING:
@@ -28,7 +30,7 @@ class TenantMove:
         self._tenant = tenant
         self._url = url
         self._embed = embed
-        self._progress = progress
+        self._progress = progress or no_progress
 
     def run(self) -> int:
         """Move the tenant; returns how many events it had. If it fails, nothing has changed."""
