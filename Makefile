@@ -14,7 +14,7 @@ TEST := .venv/.test
 CODE := src tests bench scripts
 export PYTHONUTF8 := 1
 
-.PHONY: run venv check test test-all conformance bench soak snap lock clean
+.PHONY: run venv check compiled test test-all conformance bench soak snap lock clean
 
 $(BASE): pyproject.toml
 	@echo "memolith: making a virtual environment in .venv"
@@ -47,10 +47,14 @@ check: $(TEST)
 	$(BIN)/mypy
 	$(BIN)/python -m pytest tests/shape
 
-test: $(TEST)
+# The tests start hundreds of processes, which then need not compile the source themselves.
+compiled: $(TEST)
+	@$(BIN)/python -m compileall -q src
+
+test: compiled
 	$(BIN)/python -m pytest -m "not full" -n 2 --dist loadscope --no-loadscope-reorder --durations=10 tests
 
-test-all: check
+test-all: check compiled
 	$(BIN)/python -m coverage erase
 	$(BIN)/python -m coverage run -m pytest tests
 	$(BIN)/python -m coverage combine --quiet
@@ -59,7 +63,7 @@ test-all: check
 conformance: $(TEST)
 	$(BIN)/python -m pytest tests/programs/test_conformance.py
 
-bench: $(TEST)
+bench: compiled
 	$(BIN)/python -m pip install --editable ".[bench]"
 	$(BIN)/python -m bench
 

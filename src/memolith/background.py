@@ -32,7 +32,7 @@ class Upkeep:
     compact: Callable[[], None]
 
     def run(self, progress: Callable[[int, int], None] = _ignore_progress) -> dict[str, int]:
-        """Embed what waits, drop vectors of other models, write a snapshot where it pays, compact."""
+        """Embed what waits, drop vectors of other models, renew the index, and compact."""
         done = {"embedded": 0, "snapshot": 0}
         if self.embeddings.embedder:
             self.embeddings.serving_model(self.embeddings.embedder)
@@ -72,7 +72,7 @@ class Round:
 
 
 class Background:
-    """Threads that repeat their work until they are stopped; a failure is logged and tried again."""
+    """Threads that repeat their work until stopped; a failure is logged and tried again."""
 
     def __init__(self) -> None:
         self.stopping = threading.Event()

@@ -186,16 +186,23 @@ class Child:
         with suppress(OSError):
             self.process.stdin.close()
         code = self.process.wait(TIMEOUT_S)
-        for reader in self.readers:
-            reader.join(TIMEOUT_S)
+        self.close()
         return code
 
     def kill(self) -> None:
         """End it at once, in the middle of whatever it does."""
         self.process.kill()
         self.process.wait(TIMEOUT_S)
+        self.close()
+
+    def close(self) -> None:
+        """Read the last lines of a program that has ended, and let go of its pipes."""
         for reader in self.readers:
             reader.join(TIMEOUT_S)
+        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
+            if stream is not None:
+                with suppress(OSError):
+                    stream.close()
 
     def __enter__(self) -> Self:
         return self
@@ -203,10 +210,8 @@ class Child:
     def __exit__(self, *_: object) -> None:
         if self.process.poll() is None:
             self.kill()
-        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
-            if stream is not None:
-                with suppress(OSError):
-                    stream.close()
+        else:
+            self.close()
 
 
 def tell(step: str, work: Callable[[], object]) -> None:

@@ -36,14 +36,14 @@ def enough(account: Account, clients: int, seconds: float) -> None:
     assert len(account.kept) >= clients, account
 
 
-@pytest.mark.parametrize(
-    ("clients", "seconds"), [(8, 6.0), pytest.param(32, 60.0, marks=pytest.mark.full)]
-)
 def is_found_by_meaning(voice: Voice, url: str, id: str) -> bool:
     question = "Which heating device among the plants drips?"
     return voice.found(url, query=question, mode="vector", limit=1) == [id]
 
 
+@pytest.mark.parametrize(
+    ("clients", "seconds"), [(8, 6.0), pytest.param(32, 60.0, marks=pytest.mark.full)]
+)
 def test_every_acknowledged_write_is_found_once_by_every_server(
     team: Team, clients: int, seconds: float
 ) -> None:

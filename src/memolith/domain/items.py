@@ -23,7 +23,7 @@ KINDS = (
 
 
 class Item(NamedTuple):
-    """Anything remembered, without its text, which lies in its passages; the fields are the columns of its row."""
+    """Anything remembered. Its text is in its passages; its fields are the columns of its row."""
 
     tenant: str
     id: str

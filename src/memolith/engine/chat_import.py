@@ -1,4 +1,4 @@
-"""Importing chats: what ChatGPT, Claude, Claude Code, Codex or a document hold becomes conversations.
+"""Importing chats of ChatGPT, Claude, Claude Code, Codex or documents as conversations.
 
 How each program writes its chats stands in `chat_formats`.
 """

@@ -1,4 +1,7 @@
-"""Consolidation: memories that say the same become one or get a summary; planned first, then done as planned."""
+"""Consolidation: memories that say the same become one or get a summary.
+
+It is planned first, and then done exactly as planned.
+"""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -148,7 +151,10 @@ class Consolidation:
         return self.rewrite(strategy, texts)
 
     def rewrite(self, task: str, texts: Sequence[str]) -> Rewritten:
-        """What the analyst makes of texts; if it changed a fact, the built-in analyst does it instead."""
+        """What the analyst makes of texts.
+
+        If it changed a fact, the built-in analyst does it instead.
+        """
         answer = self.insights.ask(lambda analyst: analyst.rewrite(task, texts))
         builtin = self.insights.analysts[-1]
         changed_a_fact = any(contradicts(answer.value, text) for text in texts)

@@ -23,7 +23,7 @@ PINNED_IMPORTANCE = 10
 """Conversations of this importance are never suggested."""
 DELETABLE_IMPORTANCE = 2
 DELETABLE_AGE_DAYS = 180
-"""Only conversations this unimportant and this old are suggested for deletion, the others for archiving."""
+"""Only conversations this unimportant and this old are suggested for deletion."""
 CHARACTERS_PER_TOKEN = 4
 PREVIEW_CHARACTERS = 100
 PREVIEW_PASSAGES = 3
@@ -45,7 +45,7 @@ class PruneCandidate(NamedTuple):
 
 
 class PruneReport(NamedTuple):
-    """The least important conversations that can go, how many there are in all, and their tokens."""
+    """The least important conversations that can go, and how many and how long all are."""
 
     candidates: list[PruneCandidate]
     total: int
@@ -64,7 +64,7 @@ class Conversations:
     def prune(
         self, caller: Caller, age_days: int, max_importance: float, limit: int
     ) -> PruneReport:
-        """Which conversations can go: unimportant, and not touched for so many days. Nothing is changed."""
+        """Which unimportant conversations nobody has touched for so many days."""
         now = self.clock.now()
         touched_before = shifted(now, -DAY_S * age_days)
         deletable_before = shifted(now, -DAY_S * max(2 * age_days, DELETABLE_AGE_DAYS))
@@ -126,7 +126,7 @@ class Conversations:
             return rows.folders(caller, checked(chosen))
 
     def session_count(self, caller: Caller, id: str) -> int:
-        """In how many sessions a conversation took place: the first, and each append that was not undone."""
+        """In how many sessions a conversation took place; each append that stands is one more."""
         events = self.history.events(caller, id)
         undone: set[object] = set()
         for event in reversed(events):

@@ -1,4 +1,4 @@
-"""Entities and relationships: found by name, merged, read out of texts, and inferred from memories."""
+"""Entities and relationships: found by name, merged, extracted from texts, and inferred."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -180,7 +180,7 @@ class Entities:
     def keep(
         self, caller: Caller, place: Draft, found: Extraction, memory: str | None
     ) -> dict[str, str]:
-        """Store what was found, as far as it is new, as mentioned in the memory; returns ids by name."""
+        """Store what is new of what was found, as mentioned in the memory; returns ids by name."""
         intake = self.input_rules.intake()
         ids: dict[str, str] = {}
         with self.store.writing(caller.tenant) as rows:
@@ -227,7 +227,10 @@ class Entities:
             self.writing.link_in(rows, caller, link)
 
     def infer(self, caller: Caller, items: Sequence[Item], min_confidence: float) -> Extraction:
-        """What memories say about pairs of these entities; entities that they only name together are related."""
+        """What memories say about pairs of these entities.
+
+        Entities that a memory only names together relate to each other.
+        """
         mentioned = self._mentions(caller, items)
         with self.store.reading(caller.tenant) as rows:
             memories = set(visible_items(rows, caller, mentioned, MEMORIES))
@@ -264,7 +267,7 @@ class Entities:
         return Extraction([], combined, answer.method, answer.warnings)
 
     def _mentions(self, caller: Caller, items: Sequence[Item]) -> dict[str, set[str]]:
-        """For each memory that is linked to one of the entities, the ids of those that it mentions."""
+        """The ids of the entities that each memory mentions, by the links between them."""
         mentioned: dict[str, set[str]] = defaultdict(set)
         ids = [item.id for item in items]
         with self.store.reading(caller.tenant) as rows:
@@ -291,7 +294,10 @@ def _items_called(rows: Reader, caller: Caller, name: str, chosen: Filter) -> di
 def _named_together(
     items: Sequence[Item], id_of: Mapping[str, str], mentioned: set[str], text: str
 ) -> Iterator[FoundRelation]:
-    """A relation for each pair of the entities that one memory names, by a sentence with both if there is one."""
+    """A relation for each pair of entities that one memory names.
+
+    Its evidence is a sentence with both of them, if there is one.
+    """
     named_in: list[tuple[str, set[str]]] = []
     for sentence in sentences(text):
         lowered = sentence.casefold()
@@ -307,7 +313,7 @@ def _named_together(
 
 
 def _combined(relations: Sequence[FoundRelation], min_confidence: float) -> list[FoundRelation]:
-    """One relation for those that say the same; every further sentence takes away a part of the doubt."""
+    """One relation for those that say the same; each further sentence lowers the doubt."""
     combined: dict[tuple[str, str, str], FoundRelation] = {}
     for relation in relations:
         key = (relation.source, relation.target, relation.type)

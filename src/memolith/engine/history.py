@@ -186,9 +186,8 @@ def _changed(before: dict[str, Json], after: dict[str, Json]) -> list[str]:
     """The names whose value differs; to be absent and to be null are two things."""
     changed = []
     for name in sorted(before.keys() | after.keys()):
-        if (name in before) != (name in after):
-            changed.append(name)
-        elif exact(before.get(name)) != exact(after.get(name)):
+        came_or_went = (name in before) != (name in after)
+        if came_or_went or exact(before.get(name)) != exact(after.get(name)):
             changed.append(name)
     return changed
 

@@ -1,4 +1,4 @@
-"""Idempotency keys: a write that is repeated under its key gives the first outcome and changes nothing."""
+"""Idempotency keys: a write repeated under its key gives the first outcome again."""
 
 import hashlib
 from typing import NamedTuple, cast

@@ -1,4 +1,4 @@
-"""What memories have in common: duplicates, themes and habits, found by an analyst and by counting."""
+"""What memories have in common: duplicates, themes and habits."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -99,7 +99,7 @@ class Insights:
     def duplicates(
         self, caller: Caller, chosen: Filter, threshold: float, tell: Callable[[int, int], None]
     ) -> Duplicates:
-        """Pairs that say nearly the same and do not contradict each other, the most similar first."""
+        """Pairs that say nearly the same without a contradiction, the most similar first."""
         found = self.recall.pairs(caller, chosen, threshold, MAX_PAIRS, tell)
         warnings = list(found.warnings)
         if len(found.pairs) == MAX_PAIRS:
@@ -185,7 +185,7 @@ def _says_the_same(pair: Pair, texts: dict[str, str]) -> bool:
 
 
 def _trend(per_day: Counter[int], days: int) -> str:
-    """Whether a straight line through the days rises or falls by more than a quarter of their mean."""
+    """Whether a straight line through the days rises or falls by much of their mean."""
     middle = (days - 1) / 2
     covariance = sum(per_day[day] * (day - middle) for day in range(days))
     variance = sum((day - middle) ** 2 for day in range(days)) or 1

@@ -22,7 +22,10 @@ class Manual:
     folder: Path
 
     def caller(self) -> Caller:
-        """Whose memory the documentation is; it is learned when first asked for, and again when it changes."""
+        """Whose memory the documentation is.
+
+        It is learned when first asked for, and again when it changes.
+        """
         pages = [self._page(path) for path in sorted(self.folder.rglob("*.md"))]
         digest = hashlib.blake2b(repr(pages).encode(), digest_size=6).hexdigest()
         caller = Caller(f"manual-{digest}")

@@ -75,11 +75,12 @@ def _check_condition(condition: Condition) -> None:
     for value in values:
         if isinstance(value, str):
             checked_text("where", value)
-        elif isinstance(value, int | float):
-            if not math.isfinite(value) or abs(value) >= MAX_NUMBER:
-                raise InvalidInput(
-                    "A number in a filter must be finite and below 2^63.", field="where"
-                )
+        elif isinstance(value, int | float) and not _is_storable(value):
+            raise InvalidInput("A number in a filter must be finite and below 2^63.", field="where")
+
+
+def _is_storable(number: float) -> bool:
+    return math.isfinite(number) and abs(number) < MAX_NUMBER
 
 
 def item_matches(item: Item, chosen: Filter) -> bool:

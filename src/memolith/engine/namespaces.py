@@ -1,4 +1,4 @@
-"""The namespaces for what is learned while coding: what each is for, and the words that hint at it."""
+"""The namespaces for what is learned while coding, and the words that hint at each."""
 
 from typing import NamedTuple
 

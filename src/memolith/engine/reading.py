@@ -41,7 +41,7 @@ class Reading:
         self._flushing = threading.Lock()
 
     def read(self, caller: Caller, id: str, forgotten: bool = False) -> tuple[Item, list[Block]]:
-        """The item and its blocks, if the caller may see it; forgotten items only where asked for."""
+        """The item and its blocks, if the caller may see it; forgotten ones only if asked for."""
         with self.store.reading(caller.tenant) as rows:
             item = visible(rows, caller, id, forgotten)
             return item, join_blocks(rows.passages(caller.tenant, id))
@@ -69,7 +69,7 @@ class Reading:
         namespace: str | None = None,
         forgotten: bool = False,
     ) -> Item | None:
-        """The item with that id, if it is of the kind, in the namespace, and visible to the caller."""
+        """The item with that id, if the caller may see it and it is of the kind and namespace."""
         with self.store.reading(caller.tenant) as rows:
             try:
                 item = visible(rows, caller, id, forgotten)
@@ -116,7 +116,7 @@ class Reading:
         self._accesses.append(Access(caller.tenant, id, self.clock.now()))
 
     def accesses(self, caller: Caller, ids: Sequence[str]) -> dict[str, tuple[int, str]]:
-        """How often, and when last, the items were read; includes reads that are not written yet."""
+        """How often, and when last, items were read, with the reads that are not written yet."""
         # Not in the middle of a flush, which would hide what it is writing.
         with self._flushing, self.store.reading(caller.tenant) as rows:
             found = rows.accesses(caller.tenant, ids)

@@ -80,7 +80,7 @@ class Recorder:
 
 
 def refuse_unsound(rows: Reader, changes: Changes) -> None:
-    """Refuse an item without title and text, without the project it is for, or with a taken name."""
+    """Refuse an item without title and text, without its project, or with a taken name."""
     item = changes.item
     if item is None:
         return

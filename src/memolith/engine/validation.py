@@ -96,11 +96,7 @@ class Intake:
             clean = replace(clean, tags=self.tags(patch.tags))
         if patch.attributes is not None:
             clean = replace(clean, attributes=self.attributes(patch.attributes))
-        if patch.status is not None:
-            clean = replace(clean, status=checked_word("status", patch.status))
-        if patch.audience is not None:
-            audience = checked_choice("audience", patch.audience, tuple(Audience))
-            clean = replace(clean, audience=Audience(audience))
+        clean = _with_checked_choices(clean)
         if patch.project is not None:
             clean = replace(clean, project=self.name("project", patch.project))
         if patch.namespace is not None:
@@ -240,6 +236,15 @@ class InputRules(NamedTuple):
     def intake(self) -> Intake:
         """The checks of one write."""
         return Intake(self.limits, self.secrets)
+
+
+def _with_checked_choices(patch: Patch) -> Patch:
+    if patch.status is not None:
+        patch = replace(patch, status=checked_word("status", patch.status))
+    if patch.audience is not None:
+        audience = checked_choice("audience", patch.audience, tuple(Audience))
+        patch = replace(patch, audience=Audience(audience))
+    return patch
 
 
 def _refuse_missing_text(kind: str, blocks: Sequence[Block]) -> None:

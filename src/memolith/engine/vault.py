@@ -48,7 +48,7 @@ class Secret:
 
 @dataclass(frozen=True)
 class Vault:
-    """Stores, rotates and revokes the keys of a caller; nobody but their owner and admins see them."""
+    """Stores, rotates and revokes keys; only their owner and admins see them."""
 
     database: Store
     clock: Clock

@@ -1,4 +1,7 @@
-"""Writing: remember, change and forget. Each method records events, which are durable when it returns."""
+"""Writing: remember, change and forget.
+
+Each method records events, and these are durable when it returns.
+"""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -67,7 +70,7 @@ class Writing:
     def remember(
         self, caller: Caller, draft: Draft, key: str | None = None, quota: Quota | None = None
     ) -> Written:
-        """Keep something new, within the quota; a call repeated under its key returns the first outcome."""
+        """Keep something new within the quota; repeated under its key, return the first outcome."""
         intake = self.input_rules.intake()
         draft = intake.draft(draft)
         signature = sign(key, "remember", draft)
@@ -107,7 +110,7 @@ class Writing:
         expected: int | None = None,
         key: str | None = None,
     ) -> Written:
-        """Change what the patch names; with an expected version, refuse if somebody else was faster."""
+        """Change what the patch names; refuse if the item is not at the expected version."""
         intake = self.input_rules.intake()
         signature = sign(key, "revise", id, patch, expected)
         with self.store.writing(caller.tenant) as rows:
@@ -176,7 +179,7 @@ class Writing:
             return self._change(rows, caller, item, "forgotten", {}, intake, signature)
 
     def forget_all(self, caller: Caller, ids: Sequence[str], kind: str) -> list[str]:
-        """Forget those of the items that exist and are of the kind, all at once; returns their ids."""
+        """Forget the items that exist and are of the kind, all at once; returns their ids."""
         intake = self.input_rules.intake()
         forgotten = []
         with self.store.writing(caller.tenant) as rows:
@@ -238,7 +241,10 @@ class Writing:
         id: str | None = None,
         again: bool = False,
     ) -> Link:
-        """Connect two items; a second link of the same type is refused or, with `again`, replaces the first."""
+        """Connect two items.
+
+        A second link of the same type is refused or, with `again`, replaces the first.
+        """
         link = NewLink(source, target, type, strength, attributes, id)
         with self.store.writing(caller.tenant) as rows:
             return self.link_in(rows, caller, link, again)
@@ -349,7 +355,7 @@ class Writing:
 def _check_quota(rows: Reader, caller: Caller, quota: Quota | None) -> None:
     """Refuse one item more than the quota allows."""
     if quota is None or rows.last_seq(caller.tenant) < quota.limit:
-        # A tenant with fewer events than that cannot have so many items; counting them takes longer.
+        # A tenant with fewer events cannot have so many items, and counting them takes longer.
         return
     if rows.list_items(caller, quota.counted, limit=1).total >= quota.limit:
         raise Conflict(quota.message)

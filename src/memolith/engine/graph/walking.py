@@ -1,4 +1,4 @@
-"""Walking along links: what lies around an item, the shortest path between two, and the whole graph."""
+"""Walking along links: what lies around an item, shortest paths, and the whole graph."""
 
 import time
 from collections import Counter
@@ -32,7 +32,7 @@ WITH_FORGOTTEN = Filter(forgotten=None)
 class Moment(NamedTuple):
     """The time for which links are read.
 
-    `as_of` reads them as the log knew them at that time; `valid_at` keeps those that held at that time.
+    `as_of` reads them as the log knew them then; `valid_at` keeps those that held then.
     """
 
     as_of: str | None = None
@@ -144,7 +144,7 @@ class Graph:
     def survey(
         self, caller: Caller, chosen: Filter, reach: Filter, traversal: Traversal
     ) -> Neighbourhood:
-        """The items that pass `chosen`, the most linked first, and their links to what passes `reach`."""
+        """Items that pass `chosen`, most linked first, and their links to what passes `reach`."""
         moment = traversal.moment
         listed_filter = chosen
         if moment.as_of is not None:
@@ -176,7 +176,7 @@ class Graph:
 def visible_items(
     rows: Reader, caller: Caller, ids: Collection[str], chosen: Filter, moment: Moment = NOW
 ) -> dict[str, Item]:
-    """Those of the items that the caller may see and that passed the filter at the moment, as they were."""
+    """The items that the caller may see and that passed the filter at the moment, as they were."""
     if moment.as_of is None:
         found = rows.items(caller.tenant, ids)
     else:

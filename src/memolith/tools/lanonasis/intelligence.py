@@ -1,4 +1,4 @@
-"""What an analyst or counting finds in memories: tags, relatives, duplicates, insights, patterns."""
+"""What analysts and counts find in memories: tags, relatives, duplicates, insights, patterns."""
 
 import time
 from dataclasses import replace

@@ -265,7 +265,7 @@ def any_given(values: Sequence[object]) -> bool:
     return any(value is not None for value in values)
 
 
-def _changed_text(text: str | LeftOut | None) -> str | None | LeftOut:
+def _changed_text(text: str | LeftOut | None) -> str | LeftOut | None:
     """A new text or null; an empty text counts as left out."""
     return LEFT_OUT if text == "" else text
 

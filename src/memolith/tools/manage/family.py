@@ -2,4 +2,25 @@
 
 from memolith.tools.family import Family
 
-manage = Family("manage", listed_over_mcp=False)
+manage = Family(
+    "manage",
+    listed_over_mcp=False,
+    order=(
+        "restore_item",
+        "erase_item",
+        "undo_event",
+        "review_concept",
+        "create_topic",
+        "update_topic",
+        "delete_topic",
+        "assign_topic",
+        "append_messages",
+        "list_conversations",
+        "delete_conversation",
+        "import_conversations",
+        "list_files",
+        "show_file",
+        "delete_file",
+        "reread_file",
+    ),
+)

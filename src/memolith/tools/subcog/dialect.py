@@ -91,5 +91,7 @@ subcog = Family(
         "prompt_delete",
         "prompt_run",
     ),
-    instructions="Memories of coding sessions by namespace, prompts and templates, a graph of entities.",
+    instructions=(
+        "Memories of coding sessions by namespace, prompts and templates, a graph of entities."
+    ),
 )
