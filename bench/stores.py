@@ -98,7 +98,7 @@ def fill(filled: Filled, split: dict[str, range]) -> None:
                 digest = hashlib.blake2b(
                     embedded("", None, texts[n]).encode(), digest_size=16
                 ).digest()
-                with getattr(store.db, "pipeline", nullcontext)():
+                with getattr(store.statements.db, "pipeline", nullcontext)():
                     store.put_vector(place, MiniLM.id, digest, app.stage.row(rows[n].tobytes()))
                     store.finish_job(Job(tenant, item.seq, "embed", item.id, 1))
                 filled.places.setdefault(tenant, {})[place] = n

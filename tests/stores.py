@@ -82,8 +82,9 @@ def engine_on(store: Store, secrets: str = "allow") -> Engine:
 
 def tags_of(rows: Any, tenant: str, id: str) -> tuple[str, ...]:
     """The tags of an item as the filters see them."""
-    item_row = rows.row("item", tenant=tenant, id=id).row
-    tags = rows.rows("all_tags", tenant=tenant)
+    items = rows.statements.rows("all_items", tenant=tenant)
+    item_row = next(row.row for row in items if row.id == id)
+    tags = rows.statements.rows("all_tags", tenant=tenant)
     return tuple(sorted(row.tag for row in tags if row.item == item_row))
 
 

@@ -70,8 +70,8 @@ def test_the_passages_of_an_item_are_read_by_index_behind_the_fence(address: str
     with closing(on_postgres(address)) as store:
         engine_on(store).writing.remember(ME, note("text", id="a"))
         with store.reading(ME.tenant) as rows:
-            rows.db.execute("set local enable_seqscan = off")
-            plan = rows.run(
+            rows.statements.db.execute("set local enable_seqscan = off")
+            plan = rows.statements.db.execute(
                 "explain " + QUERIES["passages_of_items"],
                 {"tenant": ME.tenant, "ids": '["a"]'},
             )

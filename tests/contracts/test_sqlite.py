@@ -45,6 +45,8 @@ def test_what_concerns_one_item_is_read_without_a_walk_through_the_tenant(
         statement = QUERIES[name]
         plan = [
             step
-            for *_, step in rows.db.execute("explain query plan " + statement, defaultdict(str))
+            for *_, step in rows.statements.db.execute(
+                "explain query plan " + statement, defaultdict(str)
+            )
         ]
     assert any(used in step for step in plan), plan

@@ -13,13 +13,16 @@ import memolith.storage
 from memolith.errors import StoreCorrupt
 from memolith.ports.vector_slots import Slot, SlotItem
 from memolith.storage.postgres.statements import QUERIES as POSTGRES
+from memolith.storage.rows import Head, RowShape
 from memolith.storage.sql_files import load_queries
 from memolith.storage.sqlite.statements import QUERIES as SQLITE
 from memolith.storage.sqlite.store import SqliteStore
 from tests.postgres import Server
 
 STORAGE = Path(memolith.storage.__file__).parent
-SHARED = ("index_check.py", "client_keys.py")
+CALL = r'\.(?:rows|row|adapted_rows|filtered|read\w*|stream|do)\(\s*"(\w+)"'
+"""A call that runs a statement by its name."""
+
 NOT_EXPLAINABLE = re.compile(
     r"(begin|commit|rollback|vacuum|listen|set|create|drop)\b", re.IGNORECASE
 )
@@ -43,8 +46,8 @@ def postgres(server: Server) -> Iterator[psycopg.Connection]:
 @pytest.mark.parametrize("name", SQLITE)
 def test_sqlite_takes_the_statement(sqlite: SqliteStore, name: str) -> None:
     with sqlite.reading(None) as rows:
-        rows.do("create_instance_table")
-        rows.db.execute("explain " + SQLITE[name], defaultdict(lambda: "1"))
+        rows.statements.do("create_instance_table")
+        rows.statements.db.execute("explain " + SQLITE[name], defaultdict(lambda: "1"))
 
 
 @pytest.mark.parametrize("name", POSTGRES)
@@ -70,12 +73,13 @@ def test_postgres_takes_the_statement(postgres: psycopg.Connection, name: str) -
 def test_every_statement_is_used_and_every_used_one_is_there(
     folder: str, queries: dict[str, str]
 ) -> None:
-    code = "".join(path.read_text(encoding="utf-8") for path in (STORAGE / folder).glob("*.py"))
+    files = [*STORAGE.glob("*.py"), *(STORAGE / folder).glob("*.py")]
+    code = "".join(path.read_text(encoding="utf-8") for path in files)
     named = set(re.findall(r"[\"']([a-z_]+)[\"']", code))
     for prefix in re.findall(r'f"([a-z_]+_)\{', code):
         named |= {name for name in queries if name.startswith(prefix)}
     assert set(queries) - named == set()
-    called = set(re.findall(r'\.(?:rows|row|stream|do|filtered)\(\s*"(\w+)"', code))
+    called = set(re.findall(CALL, code))
     called |= set(re.findall(r'QUERIES\["(\w+)"\]', code))
     assert called - set(queries) == set()
 
@@ -92,9 +96,17 @@ def test_the_columns_of_vector_slots_are_the_fields_of_their_values(sqlite: Sqli
     with sqlite.reading(None) as rows:
         for name, value in (("slots", Slot), ("slot_items", SlotItem)):
             made = f"create temp view checked_{name} as " + re.sub(r":\w+", "'1'", SQLITE[name])
-            rows.db.execute(made)
-            columns = rows.db.execute(f"select name from pragma_table_info('checked_{name}')")
+            rows.statements.db.execute(made)
+            columns = rows.statements.db.execute(
+                f"select name from pragma_table_info('checked_{name}')"
+            )
             assert tuple(column for (column,) in columns) == value._fields
+
+
+def test_a_statement_with_other_columns_than_its_value_has_is_refused(sqlite: SqliteStore) -> None:
+    swapped = RowShape(("seq", "number", "passages", "terms", "at"), Head._make)
+    with sqlite.writing("local") as rows, pytest.raises(StoreCorrupt, match="The statement head "):
+        rows.statements.read_first("head", swapped, tenant="local")
 
 
 @pytest.mark.parametrize(

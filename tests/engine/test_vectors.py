@@ -551,7 +551,7 @@ def test_a_reader_of_an_earlier_moment_does_not_turn_the_index_back(shelf: Shelf
     index, query = shelf.index(), random_rows(1, 4)[0]
     shelf.ask(index, query)
     with shelf.app.store.reading(None) as early:
-        early.row("slot_marks")
+        early.statements.row("slot_marks")
         later = shelf.put(random_rows(10, 2))
         assert len(shelf.ask(index, query, 50)) == 40
         found = index.nearest(early, ME, Filter(), query.tobytes(), 50)

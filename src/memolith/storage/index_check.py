@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from memolith.domain.items import Item
 from memolith.domain.passages import PassageRef, item_row_of
-from memolith.storage.rows import Head, PassageRow, passage_from_row
+from memolith.storage.rows import Head, StoredPassage
 from memolith.storage.terms import IndexedText, indexed, sketch
 
 
@@ -21,7 +21,7 @@ class ExpectedIndex:
     """What the derived tables of a tenant should hold, worked out from its items and passages."""
 
     def __init__(
-        self, head: Head, items: Mapping[int, Item], passages: Iterable[PassageRow]
+        self, head: Head, items: Mapping[int, Item], passages: Iterable[StoredPassage]
     ) -> None:
         self._head = head
         self._items = items
@@ -34,14 +34,14 @@ class ExpectedIndex:
         for row in passages:
             self._add(row)
 
-    def _add(self, row: PassageRow) -> None:
-        item = self._items.get(row.item)
+    def _add(self, row: StoredPassage) -> None:
+        item = self._items.get(row.item_row)
         if item is None:
             self.problems.append(f"passage {row.ref} belongs to no item")
             return
         if row.ordinal == 0:
-            self._marks |= {Mark("sketch", mark, row.item) for mark in sketch(row.text)}
-        text = indexed(self._head.number, item, passage_from_row(row, item.id))
+            self._marks |= {Mark("sketch", mark, row.item_row) for mark in sketch(row.text)}
+        text = indexed(self._head.number, item, row.passage_of(item.id))
         self.texts[row.ref] = text
         self._length += text.length
 

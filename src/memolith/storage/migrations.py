@@ -1,11 +1,12 @@
 """Numbered migrations: complete SQL files per database, run exactly as they stand in the file."""
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
 from memolith.errors import SchemaTooNew, StoreCorrupt
+from memolith.storage.statements import Statements
 
 MIGRATIONS = {
     database: Path(__file__).parent / database / "migrations" for database in ("sqlite", "postgres")
@@ -73,6 +74,34 @@ def missing_migrations(database: str, applied: Iterable[Applied]) -> list[Migrat
                 f"Migration {done.number} was applied with another text than it has now."
             )
     return list(known.values())
+
+
+def applied_migrations(statements: Statements) -> list[Applied]:
+    """The migrations that a database has."""
+    return [
+        # The first programs did not keep `oldest`; what they left is known by its checksum.
+        Applied(row.number, row.checksum, oldest=getattr(row, "oldest", 0))
+        for row in statements.rows("applied_migrations")
+    ]
+
+
+def apply_missing_migrations(
+    database: str, statements: Statements, execute: Callable[[str], object]
+) -> None:
+    """Apply the migrations of `sqlite` or `postgres` that are missing, and note each.
+
+    `execute` runs the text of a migration, which has several statements.
+    """
+    statements.do("create_migration_table")
+    for migration in missing_migrations(database, applied_migrations(statements)):
+        execute(migration.text)
+        statements.do(
+            "add_migration",
+            number=migration.number,
+            name=migration.name,
+            oldest=migration.oldest,
+            checksum=migration.checksum,
+        )
 
 
 def _is_text_of(database: str, migration: Migration, checksum: str) -> bool:

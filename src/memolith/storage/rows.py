@@ -1,10 +1,13 @@
 """Values of the engine from rows of the database, and back.
 
-A row is a named tuple: its fields are the columns that the statement names.
+A row is a named tuple, whose fields are the columns that the statement names. Where there are
+many rows, a `RowShape` says which columns a statement must have, and what is made of them.
 """
 
 import json
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from memolith.domain.attributes import NO_ATTRIBUTES, Json
 from memolith.domain.callers import Audience
@@ -14,6 +17,13 @@ from memolith.domain.links import Link
 from memolith.domain.passages import Passage, PassageRef
 from memolith.errors import StoreCorrupt
 from memolith.ports.client_keys import ClientKey
+from memolith.ports.links import Step
+from memolith.ports.text_index import Candidate
+
+Value = TypeVar("Value")
+
+Columns = tuple[Any, ...]
+"""The columns of a row in the order of the statement, whose types no driver knows."""
 
 Row = Any
 """A named tuple with the columns of a statement, whose types no driver knows."""
@@ -23,6 +33,11 @@ Parameters = dict[str, Parameter]
 
 _AUDIENCES = {audience.value: audience for audience in Audience}
 _decode_beginning = json.JSONDecoder().raw_decode
+
+# The attributes of a passage have another name than those of its item.
+_PASSAGE_COLUMNS = (*Passage._fields[:-1], "passage_attributes")
+_FIRST_ITEM_COLUMN = len(("ref", *_PASSAGE_COLUMNS))
+"""Where the columns of the item begin in a row that holds a passage and its item."""
 
 MAX_SQL_INTEGER = 2**63
 """No integer column of either database holds a number as large as this."""
@@ -39,34 +54,11 @@ class Head(NamedTuple):
     at: str
 
 
-class ItemRow(Protocol):
-    """The columns of an item."""
-
-    tenant: str
-    id: str
-    kind: str
-    title: str
-    status: str
-    owner: str
-    audience: str
-    project: str | None
-    namespace: str | None
-    tags: str
-    attributes: str
-    version: int
-    seq: int
-    created_at: str
-    updated_at: str
-    blocks: int
-    passages: int
-    forgotten: int
-
-
-class PassageRow(Protocol):
-    """The columns of a passage; its attributes have another name than those of its item."""
+class StoredPassage(NamedTuple):
+    """A passage as its row has it, without the id of its item."""
 
     ref: PassageRef
-    item: int
+    item_row: int
     ordinal: int
     block: int
     text: str
@@ -75,145 +67,149 @@ class PassageRow(Protocol):
     locator: str | None
     passage_attributes: str | None
 
-
-class LinkRow(Protocol):
-    """The columns of a link."""
-
-    id: str
-    source: str
-    target: str
-    type: str
-    strength: float
-    attributes: str
-    version: int
-    seq: int
-    created_at: str
-    updated_at: str
+    def passage_of(self, item_id: str) -> Passage:
+        """The passage, given the id of the item that it belongs to."""
+        _ref, _item_row, *columns = self
+        return _passage_from((item_id, *columns))
 
 
-class EventRow(Protocol):
-    """The columns of an event."""
+@dataclass(frozen=True, slots=True)
+class RowShape(Generic[Value]):
+    """What the rows of a statement become: its columns, in order, and the value made of them."""
 
-    tenant: str
-    seq: int
-    stream: str
-    version: int
-    type: str
-    data: str
-    actor: str
-    at: str
-    key: str | None
+    columns: tuple[str, ...]
+    make: Callable[[Columns], Value]
 
 
-class ClientKeyRow(Protocol):
-    """The columns of a client key."""
-
-    id: str
-    digest: str
-    name: str
-    tenant: str
-    user: str
-    scopes: str
-    created_at: str
-    expires_at: str | None
-    last_used: str | None
-    revoked: int
-
-
-def head_from_row(row: Row) -> Head:
-    return Head(number=row.number, seq=row.seq, passages=row.passages, terms=row.terms, at=row.at)
-
-
-def item_from_row(row: ItemRow) -> Item:
+def item_from(columns: Columns) -> Item:
+    """The item whose fields are these columns."""
+    (
+        tenant,
+        id,
+        kind,
+        title,
+        status,
+        owner,
+        audience,
+        project,
+        namespace,
+        tags,
+        attributes,
+        version,
+        seq,
+        created_at,
+        updated_at,
+        blocks,
+        passages,
+        forgotten,
+    ) = columns
     try:
         return Item(
-            tenant=row.tenant,
-            id=row.id,
-            kind=row.kind,
-            title=row.title,
-            status=row.status,
-            owner=row.owner,
-            audience=_AUDIENCES[row.audience],
-            project=row.project,
-            namespace=row.namespace,
-            tags=tuple(decoded(row.tags)),
-            attributes=decoded(row.attributes),
-            version=row.version,
-            seq=row.seq,
-            created_at=row.created_at,
-            updated_at=row.updated_at,
-            blocks=row.blocks,
-            passages=row.passages,
-            forgotten=bool(row.forgotten),
+            tenant,
+            id,
+            kind,
+            title,
+            status,
+            owner,
+            _AUDIENCES[audience],
+            project,
+            namespace,
+            tuple(decoded(tags)),
+            decoded(attributes),
+            version,
+            seq,
+            created_at,
+            updated_at,
+            blocks,
+            passages,
+            bool(forgotten),
         )
     except (KeyError, ValueError) as error:
         raise StoreCorrupt(
-            f"The row of item {row.id} cannot be read; `memolith rebuild` makes it anew."
+            f"The row of item {id} cannot be read; `memolith rebuild` makes it anew."
         ) from error
 
 
-def passage_from_row(row: PassageRow, item_id: str) -> Passage:
+def _numbered_item_from(columns: Columns) -> tuple[int, Item]:
+    return columns[0], item_from(columns[1:])
+
+
+def _passage_from(columns: Columns) -> Passage:
+    item, ordinal, block, text, at, speaker, locator, attributes_text = columns
     attributes = NO_ATTRIBUTES
-    if row.passage_attributes:
-        attributes = decoded(row.passage_attributes)
-    return Passage(
-        item=item_id,
-        ordinal=row.ordinal,
-        block=row.block,
-        text=row.text,
-        at=row.at,
-        speaker=row.speaker,
-        locator=row.locator,
-        attributes=attributes,
-    )
+    if attributes_text:
+        attributes = decoded(attributes_text)
+    return Passage(item, ordinal, block, text, at, speaker, locator, attributes)
 
 
-def link_from_row(row: LinkRow) -> Link:
+def _passage_with_ref_from(columns: Columns) -> tuple[PassageRef, Passage]:
+    return columns[0], _passage_from(columns[1:])
+
+
+def _passage_with_item_from(columns: Columns) -> tuple[PassageRef, Passage, Columns]:
+    passage = _passage_from(columns[1:_FIRST_ITEM_COLUMN])
+    return columns[0], passage, columns[_FIRST_ITEM_COLUMN:]
+
+
+def _link_from(columns: Columns) -> Link:
+    id, source, target, type, strength, attributes, version, seq, created_at, updated_at = columns
     return Link(
-        id=row.id,
-        source=row.source,
-        target=row.target,
-        type=row.type,
-        strength=row.strength,
-        attributes=decoded(row.attributes),
-        version=row.version,
-        seq=row.seq,
-        created_at=row.created_at,
-        updated_at=row.updated_at,
+        id,
+        source,
+        target,
+        type,
+        strength,
+        decoded(attributes),
+        version,
+        seq,
+        created_at,
+        updated_at,
     )
 
 
-def event_from_row(row: EventRow) -> Event:
+def _event_from(columns: Columns) -> Event:
+    tenant, seq, stream, version, type, data_text, actor, at, key = columns
     try:
-        data = decoded(row.data)
+        data = decoded(data_text)
     except ValueError as error:
-        raise StoreCorrupt(f"Event {row.seq} of {row.stream} cannot be read.") from error
-    return Event(
-        tenant=row.tenant,
-        seq=row.seq,
-        stream=row.stream,
-        version=row.version,
-        type=row.type,
-        data=data,
-        actor=row.actor,
-        at=row.at,
-        key=row.key,
-    )
+        raise StoreCorrupt(f"Event {seq} of {stream} cannot be read.") from error
+    return Event(tenant, seq, stream, version, type, data, actor, at, key)
 
 
-def client_key_from_row(row: ClientKeyRow) -> ClientKey:
+def _client_key_from(columns: Columns) -> ClientKey:
+    id, digest, name, tenant, user, scopes, created_at, expires_at, last_used, revoked = columns
     return ClientKey(
-        id=row.id,
-        digest=row.digest,
-        name=row.name,
-        tenant=row.tenant,
-        user=row.user,
-        scopes=tuple(decoded(row.scopes)),
-        created_at=row.created_at,
-        expires_at=row.expires_at,
-        last_used=row.last_used,
-        revoked=bool(row.revoked),
+        id,
+        digest,
+        name,
+        tenant,
+        user,
+        tuple(decoded(scopes)),
+        created_at,
+        expires_at,
+        last_used,
+        bool(revoked),
     )
+
+
+HEAD = RowShape(Head._fields, Head._make)
+EVENT = RowShape(Event._fields, _event_from)
+ITEM = RowShape(Item._fields, item_from)
+NUMBERED_ITEM = RowShape(("row", *Item._fields), _numbered_item_from)
+"""An item after the number of its row."""
+PASSAGE = RowShape(("ref", *_PASSAGE_COLUMNS), _passage_with_ref_from)
+"""A passage after its reference."""
+PASSAGE_WITH_ITEM = RowShape(("ref", *_PASSAGE_COLUMNS, *Item._fields), _passage_with_item_from)
+"""The reference, the passage, and the columns of its item for `item_from`.
+
+Several passages may have the same item, which is made once.
+"""
+STORED_PASSAGE = RowShape(StoredPassage._fields, StoredPassage._make)
+LINK = RowShape(Link._fields, _link_from)
+STEP = RowShape(Step._fields, Step._make)
+CLIENT_KEY = RowShape(ClientKey._fields, _client_key_from)
+CANDIDATE: RowShape[Candidate] = RowShape(("ref", "score"), tuple)
+"""A plain pair, because a search may have thousands of them."""
 
 
 def item_columns(item: Item) -> Parameters:

@@ -1,24 +1,11 @@
-"""Turns a filter into SQL conditions for PostgreSQL.
-
-A statement names the item `i`. One that looks at passages also names the passage `p`. The
-conditions are put in the place of `/* filters */`, their values are passed as parameters.
-"""
+"""How the conditions of a filter are written for PostgreSQL; see `FilterPieces`."""
 
 import json
 import re
-from typing import NamedTuple
 
 from memolith.domain.attributes import Json
-from memolith.domain.callers import Caller
-from memolith.domain.queries import Condition, Filter
-from memolith.storage.rows import Parameter, Parameters
-
-
-class FilterSql(NamedTuple):
-    """The conditions of a filter, each after an `and`, and the values of their parameters."""
-
-    text: str
-    values: Parameters
+from memolith.domain.queries import Condition
+from memolith.storage.filters import FilterPieces
 
 
 def _any_of(parameter: str) -> str:
@@ -62,17 +49,14 @@ CONDITIONS = {
     "title": "strpos(lower(i.title), lower(%(filter_title)s)) > 0",
     "titles": f"i.title {_any_of('filter_titles')}",
 }
-"""The condition on an item for each field of a filter."""
 
 PASSAGE_CONDITIONS = CONDITIONS | {
     "since": "p.at >= %(filter_since)s",
     "until": "p.at <= %(filter_until)s",
     "speakers": f"p.speaker {_any_of('filter_speakers')}",
 }
-"""The same in a statement that looks at passages."""
 
 ONE_KIND = "i.kind = %(filter_kind)s"
-"""Only an equality lets an index give the rows in the order of the list."""
 
 NOT_EXPIRED = "coalesce(i.attributes::jsonb ->> 'expires_at', '~') collate \"C\" > %(filter_now)s"
 """`~` comes after every date."""
@@ -126,8 +110,6 @@ ATTRIBUTE_CONDITIONS = {
     )""",
     "sure": f"{CERTAINTY} between ({_VALUE} ->> 0)::numeric and ({_VALUE} ->> 1)::numeric",
 }
-"""The condition for each operator on an attribute. The parameters `attribute` and `value` get a
-number each."""
 
 LINKED = f"""i.id in (
         with entity as materialized (
@@ -149,7 +131,6 @@ LINKED = f"""i.id in (
         join link l on l.source = entity.id
         where l.tenant = %(tenant)s and l.type = %(attribute)s
     )"""
-"""The item is linked to by an entity of one of these names, by a link of this type."""
 
 SORTS = {
     "created_at": ["i.seq"],
@@ -159,7 +140,6 @@ SORTS = {
     "title": ['lower(i.title collate "C")'],
     "certainty": [CERTAINTY, 'lower(i.title collate "C")'],
 }
-"""The orders that a list can have."""
 
 _GLOB_PART = re.compile(r"\*|\?|\[[\^!]?\]?[^\]]*\]|.", re.DOTALL)
 
@@ -171,64 +151,6 @@ def visible(alias: str) -> str:
         or {alias}.audience = 'org'
         or ({alias}.audience = 'project' and {alias}.project = cast(%(filter_project)s as text))
     )"""
-
-
-def filter_sql(
-    caller: Caller, chosen: Filter, on_passages: bool = False, now: str | None = None
-) -> FilterSql:
-    """The conditions that keep what the caller may see and the filter keeps.
-
-    `on_passages` tells that the statement looks at passages. What has expired at the time `now`
-    is left out; None keeps it.
-    """
-    parts: list[str] = []
-    values: Parameters = {"filter_user": caller.user, "filter_project": caller.project}
-    if not caller.admin:
-        parts.append(visible("i"))
-    conditions = PASSAGE_CONDITIONS if on_passages else CONDITIONS
-    for field, condition in conditions.items():
-        value = getattr(chosen, field)
-        is_empty_title = field == "title" and value == ""
-        if value is None or value == () or is_empty_title:
-            continue
-        if field == "kinds" and len(value) == 1:
-            parts.append(ONE_KIND)
-            values["filter_kind"] = value[0]
-            continue
-        parts.append(condition)
-        values[f"filter_{field}"] = _field_value(value)
-    for number, test in enumerate(chosen.where):
-        parts.append(_attribute_sql(caller, test, number))
-        values[f"attribute_{number}"] = test.name
-        values[f"value_{number}"] = _attribute_value(test)
-    if now is not None:
-        parts.append(NOT_EXPIRED)
-        values["filter_now"] = now
-    return FilterSql("".join(f"\n    and {part}" for part in parts), values)
-
-
-def sort_keys(sort: str) -> list[str]:
-    """What a list is ordered by; what is equal stays in the order of creation."""
-    keys = SORTS[sort]
-    return keys if "i.seq" in keys else [*keys, "i.seq"]
-
-
-def _field_value(value: tuple[str, ...] | str | bool) -> Parameter:
-    if isinstance(value, tuple):
-        return json.dumps(list(dict.fromkeys(value)))
-    if isinstance(value, bool):
-        return int(value)
-    return value
-
-
-def _attribute_sql(caller: Caller, test: Condition, number: int) -> str:
-    if test.op == "linked":
-        visibility = "" if caller.admin else "and " + visible("s")
-        text = LINKED.replace("/* visible */", visibility)
-    else:
-        text = ATTRIBUTE_CONDITIONS[test.op]
-    text = text.replace("%(attribute)s", f"%(attribute_{number})s")
-    return text.replace("%(value)s", f"%(value_{number})s")
 
 
 def _attribute_value(test: Condition) -> str:
@@ -260,3 +182,26 @@ def _expression_of(part: str) -> str:
         return re.escape(part)
     # A set of characters: `[!a]` is written `[^a]`.
     return re.sub(r"^\[!", "[^", part).replace("\\", "\\\\")
+
+
+def _attribute_name(test: Condition) -> str:
+    return test.name
+
+
+def _parameter(name: str) -> str:
+    return f"%({name})s"
+
+
+FILTER_PIECES = FilterPieces(
+    conditions=CONDITIONS,
+    passage_conditions=PASSAGE_CONDITIONS,
+    one_kind=ONE_KIND,
+    not_expired=NOT_EXPIRED,
+    attribute_conditions=ATTRIBUTE_CONDITIONS,
+    linked=LINKED,
+    visible=visible,
+    sorts=SORTS,
+    parameter=_parameter,
+    attribute_name=_attribute_name,
+    attribute_value=_attribute_value,
+)

@@ -10,7 +10,7 @@ from psycopg import sql
 
 from memolith.ports.embedder import Embedder
 from memolith.ports.vectors import Vectors
-from memolith.storage.postgres.statements import QUERIES, Connection, Statements
+from memolith.storage.postgres.statements import QUERIES, Connection, PostgresStatements
 from memolith.storage.postgres.vectors import DIMENSION_MARK, PostgresVectors, vector_text
 
 INDEX_MARK = "own_index"
@@ -39,7 +39,7 @@ class PostgresStage(NamedTuple):
         """
         is_built = False
         with self.owning() as db:
-            statements = Statements(db)
+            statements = PostgresStatements(db)
             large = statements.rows("large_tenants", least=self.min_passages, model=embedder.id)
             for tenant in list(large):
                 name = index_name(tenant.tenant, embedder.id)

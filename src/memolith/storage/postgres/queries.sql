@@ -208,14 +208,14 @@ where tenant = %(tenant)s and type = 'linked' and data::jsonb ->> 'target' = %(i
 
 -- name: item
 -- One item by its id.
-select row, tenant, id, kind, title, status, owner, audience, project, namespace, tags, attributes,
+select tenant, id, kind, title, status, owner, audience, project, namespace, tags, attributes,
     version, seq, created_at, updated_at, blocks, passages, forgotten
 from item
 where tenant = %(tenant)s and id = %(id)s;
 
 -- name: items
 -- Several items by their ids.
-select row, tenant, id, kind, title, status, owner, audience, project, namespace, tags, attributes,
+select tenant, id, kind, title, status, owner, audience, project, namespace, tags, attributes,
     version, seq, created_at, updated_at, blocks, passages, forgotten
 from item
 where tenant = %(tenant)s and id = any(array(select jsonb_array_elements_text(%(ids)s::jsonb)));
@@ -230,7 +230,7 @@ order by id;
 
 -- name: items_titled
 -- The live items of a kind with exactly this title.
-select row, tenant, id, kind, title, status, owner, audience, project, namespace, tags, attributes,
+select tenant, id, kind, title, status, owner, audience, project, namespace, tags, attributes,
     version, seq, created_at, updated_at, blocks, passages, forgotten
 from item
 where tenant = %(tenant)s and kind = %(kind)s and title = %(title)s and title <> '' and forgotten = 0;
@@ -268,7 +268,7 @@ where tenant = %(tenant)s and id = %(id)s;
 
 -- name: list_items
 -- One page of a list. `i.seq desc /* order */` is replaced by the order that was asked for.
-select i.row, i.tenant, i.id, i.kind, i.title, i.status, i.owner, i.audience, i.project, i.namespace, i.tags,
+select i.tenant, i.id, i.kind, i.title, i.status, i.owner, i.audience, i.project, i.namespace, i.tags,
     i.attributes, i.version, i.seq, i.created_at, i.updated_at, i.blocks, i.passages, i.forgotten
 from item i
 where i.tenant = %(tenant)s /* filters */
@@ -397,15 +397,15 @@ with i as materialized (
     from item
     where tenant = %(tenant)s and id = any(array(select jsonb_array_elements_text(%(ids)s::jsonb)))
 )
-select p.id as ref, p.item, p.ordinal, p.block, p.text, p.at, p.speaker, p.locator,
-    p.attributes as passage_attributes, i.id as item_id
+select p.id as ref, i.id as item, p.ordinal, p.block, p.text, p.at, p.speaker, p.locator,
+    p.attributes as passage_attributes
 from i
 join passage p on p.tenant = %(tenant)s and p.id >= i.low and p.id < i.high
 order by i.row, p.id;
 
 -- name: passages_at
 -- Passages by their references, each with its item.
-select p.id as ref, p.item, p.ordinal, p.block, p.text, p.at, p.speaker, p.locator,
+select p.id as ref, i.id as item, p.ordinal, p.block, p.text, p.at, p.speaker, p.locator,
     p.attributes as passage_attributes,
     i.tenant, i.id, i.kind, i.title, i.status, i.owner, i.audience, i.project, i.namespace, i.tags,
     i.attributes, i.version, i.seq, i.created_at, i.updated_at, i.blocks, i.passages, i.forgotten
@@ -415,7 +415,8 @@ where p.tenant = %(tenant)s and p.id = any(array(select jsonb_array_elements_tex
 
 -- name: all_passages
 -- Every passage of a tenant.
-select id as ref, item, ordinal, block, text, at, speaker, locator, attributes as passage_attributes
+select id as ref, item as item_row, ordinal, block, text, at, speaker, locator,
+    attributes as passage_attributes
 from passage
 where tenant = %(tenant)s;
 

@@ -1,12 +1,14 @@
 """Checks a PostgreSQL server and brings the schema of its database up to date."""
 
-from collections.abc import Iterator
-
 from psycopg import errors
 
 from memolith.errors import Unavailable
-from memolith.storage.migrations import Applied, missing_migrations
-from memolith.storage.postgres.statements import Connection, Statements
+from memolith.storage.migrations import (
+    applied_migrations,
+    apply_missing_migrations,
+    missing_migrations,
+)
+from memolith.storage.postgres.statements import Connection, PostgresStatements
 from memolith.storage.rows import Row
 
 MIN_SERVER_NUMBER = 150_000
@@ -15,16 +17,19 @@ MIN_PGVECTOR = (0, 8)
 
 def migrate(db: Connection) -> None:
     """Check the server and apply the migrations that are missing, one process at a time."""
-    statements = Statements(db)
+    statements = PostgresStatements(db)
     versions = statements.row("versions")
     assert versions is not None, "the statement always has one row"
     check_versions(versions)
-    is_current = versions.set_up and not missing_migrations("postgres", _applied(statements))
+    is_current = versions.set_up and not missing_migrations(
+        "postgres", applied_migrations(statements)
+    )
     if is_current or versions.replica:
         return
     try:
         with db.transaction():
-            _apply_missing(statements)
+            statements.do("lock_migrations")
+            apply_missing_migrations("postgres", statements, db.execute)
     except (errors.UndefinedFile, errors.FeatureNotSupported) as error:
         raise Unavailable(
             "The server lacks the extension pgvector; install it there (0.8 or newer)."
@@ -48,23 +53,3 @@ def check_versions(versions: Row) -> None:
             f"pgvector 0.8 or newer is needed; this database has {versions.pgvector}. "
             "Update it with: alter extension vector update"
         )
-
-
-def _apply_missing(statements: Statements) -> None:
-    statements.do("lock_migrations")
-    statements.do("create_migration_table")
-    for migration in missing_migrations("postgres", _applied(statements)):
-        statements.db.execute(migration.text)
-        statements.do(
-            "add_migration",
-            number=migration.number,
-            name=migration.name,
-            oldest=migration.oldest,
-            checksum=migration.checksum,
-        )
-
-
-def _applied(statements: Statements) -> Iterator[Applied]:
-    for row in statements.rows("applied_migrations"):
-        # The first programs did not keep `oldest`; what they left is known by its checksum.
-        yield Applied(row.number, row.checksum, oldest=getattr(row, "oldest", 0))

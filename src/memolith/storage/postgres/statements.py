@@ -3,12 +3,14 @@
 import itertools
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import psycopg
+from psycopg.rows import tuple_row
 
-from memolith.storage.rows import Parameter, Parameters, Row
+from memolith.storage.rows import Columns, Parameter, Parameters, Row
 from memolith.storage.sql_files import load_queries
+from memolith.storage.statements import Result, Statements
 
 QUERIES = load_queries(Path(__file__).with_name("queries.sql"))
 """The statements of queries.sql by name."""
@@ -28,7 +30,7 @@ class Connection(psycopg.Connection[Row]):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.streams: list[psycopg.ServerCursor[Row]] = []
+        self.streams: list[psycopg.ServerCursor[Columns]] = []
 
     def end_streams(self) -> None:
         """Close the streams of a transaction that has ended."""
@@ -36,35 +38,46 @@ class Connection(psycopg.Connection[Row]):
             self.streams.pop().close()
 
 
-class Statements:
-    """One connection, on which statements are run by name."""
+class PostgresStatements(Statements):
+    """The statements for PostgreSQL, which the driver prepares if they are run often."""
+
+    queries = QUERIES
+    checked_columns: ClassVar[dict[str, tuple[str, ...]]] = {}
 
     def __init__(self, db: Connection) -> None:
         self.db = db
 
-    def rows(self, name: str, /, **values: Parameter) -> Iterator[Row]:
-        """The rows of a statement, which the driver prepares if it is run often."""
-        return iter(self.db.execute(QUERIES[name], values, binary=True).fetchall())
-
-    def row(self, name: str, /, **values: Parameter) -> Row | None:
-        """The first row of a statement, if there is one."""
-        return next(self.rows(name, **values), None)
-
-    def stream(self, name: str, /, **values: Parameter) -> Iterator[Row]:
-        """The rows of a statement that may have very many, fetched in portions."""
-        cursor = self.db.cursor(f"rows_{next(_cursor_numbers)}")
-        cursor.itersize = ROWS_PER_PORTION
-        self.db.streams.append(cursor)
-        return iter(cursor.execute(QUERIES[name], values))
-
-    def run(self, statement: str, values: Parameters) -> Iterator[Row]:
-        """The rows of a statement that is not prepared, because its text depends on the call.
-
-        It is planned for these values: what suits one tenant may be wrong for another.
-        """
-        cursor = self.db.execute(statement, values, prepare=False, binary=True)
-        return iter(cursor.fetchall())
-
     def do(self, name: str, /, **values: Parameter) -> None:
         """Run a statement for its effect. Inside a pipeline, its error shows at the end."""
         self.db.execute(QUERIES[name], values)
+
+    def _named_rows(self, text: str, values: Parameters, is_adapted: bool = False) -> Iterator[Row]:
+        cursor = self.db.execute(text, values, prepare=_prepare(is_adapted), binary=True)
+        return iter(cursor.fetchall())
+
+    def _run(self, text: str, values: Parameters, is_adapted: bool = False) -> Result:
+        cursor = self.db.cursor(binary=True, row_factory=tuple_row)
+        cursor.execute(text, values, prepare=_prepare(is_adapted))
+        return Result(cursor, cursor.fetchall())
+
+    def _run_as_stream(self, text: str, values: Parameters) -> Result:
+        cursor = self.db.cursor(f"rows_{next(_cursor_numbers)}", row_factory=tuple_row)
+        cursor.itersize = ROWS_PER_PORTION
+        self.db.streams.append(cursor)
+        cursor.execute(text, values)
+        return Result(cursor, cursor)
+
+    def _columns(
+        self, cursor: psycopg.Cursor[Columns] | psycopg.ServerCursor[Columns]
+    ) -> tuple[str, ...] | None:
+        assert cursor.description is not None, "the statement has rows"
+        return tuple(column.name for column in cursor.description)
+
+
+def _prepare(is_adapted: bool) -> bool | None:
+    """Whether to prepare a statement; None lets the driver decide.
+
+    One whose text depends on the call is planned for its values: what suits one tenant may be
+    wrong for another.
+    """
+    return False if is_adapted else None

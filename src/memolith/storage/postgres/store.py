@@ -13,7 +13,7 @@ from memolith.storage.postgres import rate_limit
 from memolith.storage.postgres.connections import Connections, transaction_start
 from memolith.storage.postgres.reader import PostgresReader
 from memolith.storage.postgres.schema import migrate
-from memolith.storage.postgres.statements import QUERIES, Connection
+from memolith.storage.postgres.statements import QUERIES, Connection, PostgresStatements
 from memolith.storage.postgres.tenant_homes import TenantHomes
 from memolith.storage.postgres.tenant_move import TenantMove, purge_tenant
 from memolith.storage.postgres.writer import PostgresWriter
@@ -62,7 +62,7 @@ class PostgresStore:
     def reading(self, tenant: str | None) -> Iterator[PostgresReader]:
         """Reads of one tenant that all see the same moment; None reads across tenants."""
         with self._transaction(tenant, writes=False, wait_s=self._busy_s) as db:
-            yield PostgresReader(db, tenant, self._facts)
+            yield PostgresReader(PostgresStatements(db), tenant, self._facts)
 
     @contextmanager
     def writing(self, tenant: str | None, wait_s: float | None = None) -> Iterator[PostgresWriter]:
@@ -81,7 +81,7 @@ class PostgresStore:
     ) -> Iterator[PostgresWriter]:
         wait = self._busy_s if wait_s is None else min(wait_s, self._busy_s)
         with self._transaction(tenant, writes=True, wait_s=wait) as db:
-            yield PostgresWriter(db, tenant)
+            yield PostgresWriter(PostgresStatements(db), tenant)
 
     @contextmanager
     def rebuilding(self) -> Iterator[Callable[[str], PostgresWriter]]:
@@ -141,7 +141,7 @@ class PostgresStore:
     def sizes(self) -> dict[str, int]:
         """The bytes of the database."""
         with self.reading(None) as rows:
-            row = rows.row("database_size")
+            row = rows.statements.row("database_size")
             return {"database": row.bytes if row else 0}
 
     def take_calls(self, key: str, minute: int, amount: int) -> int:
@@ -183,7 +183,7 @@ class PostgresStore:
 
     def _read_homes(self) -> dict[str, str]:
         with self.reading(None) as rows:
-            return {row.tenant: row.url for row in rows.rows("homes")}
+            return {row.tenant: row.url for row in rows.statements.rows("homes")}
 
     def listen(self, heard: Callable[[], None], stopping: threading.Event) -> None:
         """Call `heard` whenever another server has moved a tenant, until stopped.

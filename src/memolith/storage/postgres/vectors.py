@@ -13,7 +13,7 @@ from memolith.domain.queries import Filter
 from memolith.ports.store import Reader
 from memolith.ports.text_index import Candidate
 from memolith.storage.postgres.reader import PostgresReader
-from memolith.storage.postgres.statements import QUERIES
+from memolith.storage.rows import RowShape
 from memolith.storage.sql_files import FILTERS_MARK
 
 MIN_PASSAGES_OF_LARGE_TENANT = 10_000
@@ -22,6 +22,7 @@ MIN_PASSAGES_OF_LARGE_TENANT = 10_000
 DIMENSION_MARK = "384 /* dimension */"
 NO_LEAST_COSINE = -1.0
 HALFVEC_HEADER_BYTES = 4
+NEIGHBOUR: RowShape[Candidate] = RowShape(("ref", "cosine"), tuple)
 
 
 class PostgresVectors:
@@ -45,12 +46,13 @@ class PostgresVectors:
         head = reader.head(caller.tenant)
         if head is not None and head.passages >= MIN_PASSAGES_OF_LARGE_TENANT:
             # Nothing that a search reads after this is sorted by the database.
-            reader.do("avoid_sorting")
+            reader.statements.do("avoid_sorting")
         name = self._statement(reader, caller, chosen)
         where = reader.filter_sql(caller, chosen, on_passages=True)
-        statement = QUERIES[name].replace(DIMENSION_MARK, str(self.dimension))
-        found = reader.run(
-            statement.replace(FILTERS_MARK, where.text),
+        found = reader.statements.read_adapted(
+            name,
+            NEIGHBOUR,
+            {DIMENSION_MARK: str(self.dimension), FILTERS_MARK: where.text},
             {
                 **where.values,
                 "tenant": caller.tenant,
@@ -59,7 +61,7 @@ class PostgresVectors:
                 "limit": limit,
             },
         )
-        candidates = [(row.ref, row.cosine) for row in found]
+        candidates = list(found)
         if least > NO_LEAST_COSINE:
             candidates = [candidate for candidate in candidates if candidate[1] >= least]
         # The index gives them only nearly in order.
@@ -80,7 +82,7 @@ class PostgresVectors:
     ) -> dict[PassageRef, float]:
         """The cosine of each passage that has a vector."""
         reader = _postgres_reader(rows)
-        found = reader.rows(
+        found = reader.statements.rows(
             "cosines",
             tenant=reader.tenant,
             model=self.model,

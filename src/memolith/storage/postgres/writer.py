@@ -1,45 +1,18 @@
-"""Writes to PostgreSQL inside one transaction. The ports say what each method does."""
+"""Writes to PostgreSQL: its postings, how many passages each term has, and moves of tenants."""
 
 import json
 from collections import Counter
-from collections.abc import Collection, Mapping
-from typing import Self
+from typing import ClassVar
 
-from memolith.domain.clock import shifted
-from memolith.domain.events import Changes, Data, Event
+from memolith.domain.events import Changes, Event
 from memolith.domain.items import Item
-from memolith.domain.passages import Passage, PassageRef, passage_ref
-from memolith.errors import TenantMoving
-from memolith.ports.client_keys import ClientKey
-from memolith.ports.outbox import Job
-from memolith.storage.job_queue import pause_s, share_of
+from memolith.domain.passages import PassageRef
 from memolith.storage.postgres.postings import posting_columns
 from memolith.storage.postgres.reader import PostgresReader
-from memolith.storage.postgres.statements import Connection
-from memolith.storage.rows import (
-    Head,
-    client_key_columns,
-    event_columns,
-    head_from_row,
-    item_columns,
-    link_columns,
-    passage_columns,
-)
-from memolith.storage.terms import IndexedText, changes_index, indexed, sketch
-
-NO_TENANT = Head(number=0, seq=0, passages=0, terms=0, at="")
-REBUILT_TABLES = (
-    "delete_all_items",
-    "delete_all_tags",
-    "delete_all_sketches",
-    "delete_all_passages",
-    "delete_all_links",
-    "delete_all_embed_jobs",
-    "reset_heads",
-    "delete_all_postings",
-    "delete_all_terms",
-)
-"""The statements that empty what a rebuild fills again, in order."""
+from memolith.storage.postgres.statements import PostgresStatements
+from memolith.storage.rows import item_columns
+from memolith.storage.terms import IndexedText
+from memolith.storage.writer import REBUILT_TABLES, StoreWriter
 
 PURGED_TABLES = (
     "purge_event",
@@ -59,96 +32,49 @@ PURGED_TABLES = (
 """The statements that remove a tenant which has moved away."""
 
 
-class PostgresWriter(PostgresReader):
-    """Reads and writes of one tenant, or of none in particular.
+class PostgresWriter(StoreWriter, PostgresReader):
+    """Reads and writes. The lock on the head row lets one writer of a tenant in at a time."""
 
-    The lock on the head row lets one writer of a tenant in at a time.
-    """
+    rebuilt_tables: ClassVar[tuple[str, ...]] = (
+        *REBUILT_TABLES,
+        "delete_all_postings",
+        "delete_all_terms",
+    )
 
-    def __init__(self, db: Connection, tenant: str | None) -> None:
-        super().__init__(db, tenant)
+    def __init__(self, statements: PostgresStatements, tenant: str | None) -> None:
+        super().__init__(statements, tenant)
         self._term_counts: Counter[str] = Counter()
-        self.begin(tenant)
-
-    def begin(self, tenant: str | None) -> Self:
-        """Turn to a tenant, whose head row is made at its first write."""
-        self.tenant = tenant or ""
-        self._head = self._locked_head(tenant) if tenant else NO_TENANT
-        self._heads = {self.tenant: self._head}
-        return self
-
-    def _locked_head(self, tenant: str) -> Head:
-        row = self.row("head_for_writing", tenant=tenant)
-        if row is None:
-            self.do("add_head", tenant=tenant)
-            row = self.row("head_for_writing", tenant=tenant)
-        if row is None:
-            raise TenantMoving
-        return head_from_row(row)
-
-    # Event log
-
-    def next_event(
-        self,
-        stream: str,
-        version: int,
-        type: str,
-        data: Data,
-        actor: str,
-        at: str,
-        key: str | None = None,
-    ) -> Event:
-        return Event(
-            tenant=self.tenant,
-            seq=self._head.seq + 1,
-            stream=stream,
-            version=version,
-            type=type,
-            data=data,
-            actor=actor,
-            at=max(at, self._head.at),
-            key=key,
-        )
 
     def append(self, event: Event, changes: Changes) -> None:
         # One round trip to the server for all statements.
-        with self.db.pipeline():
-            self._append(event, changes)
+        with self.statements.db.pipeline():
+            super().append(event, changes)
 
-    def _append(self, event: Event, changes: Changes) -> None:
-        self.do("add_event", **event_columns(event))
-        self._head = self._head._replace(seq=event.seq, at=event.at)
-        if event.type == "erased":
-            self.do("scrub_events", tenant=self.tenant, stream=event.stream)
-            self.do("delete_jobs_of_stream", tenant=self.tenant, stream=event.stream)
-            self.do("delete_access", tenant=self.tenant, item=event.stream)
-        self.apply(changes)
-        if changes.embeds:
-            self.queue("embed", event.stream, event.seq)
-        self.write_totals()
+    def row_of(self, item: Item) -> int:
+        # The sequence number of the first event of an item.
+        return item.seq
 
-    def apply(self, changes: Changes) -> None:
-        if changes.link is not None:
-            self.do("put_link", **link_columns(self.tenant, changes.link))
-        elif changes.gone is not None and changes.before is None:
-            self.do("delete_link", tenant=self.tenant, id=changes.gone)
-        elif changes.gone is not None and changes.before is not None:
-            self._delete_item(changes.before)
-        elif changes.item is not None:
-            self._put_item(changes, changes.item)
+    def _write_item(self, item: Item) -> int:
+        item_row = self.row_of(item)
+        self.statements.do("put_item", row=item_row, **item_columns(item))
+        return item_row
+
+    # Text index
+
+    def _write_posting(self, ref: PassageRef, text: IndexedText) -> None:
+        self.statements.do("add_posting", tenant=self.tenant, id=ref, **posting_columns(text))
+
+    def _remove_posting(self, ref: PassageRef, text: IndexedText) -> None:
+        self.statements.do("delete_posting", tenant=self.tenant, id=ref)
+
+    def _count_passage(self, text: IndexedText, change: int) -> None:
+        super()._count_passage(text, change)
+        for term in {*text.body.split(), *text.extra.split()}:
+            self._term_counts[term] += change
 
     def write_totals(self) -> None:
         self._write_term_counts()
-        head = self._head
-        self._heads = {self.tenant: head}
-        self.do(
-            "write_totals",
-            tenant=self.tenant,
-            seq=head.seq,
-            passages=head.passages,
-            terms=head.terms,
-            at=head.at,
-        )
+        super().write_totals()
 
     def _write_term_counts(self) -> None:
         """Write how many passages more or fewer contain each term."""
@@ -157,215 +83,40 @@ class PostgresWriter(PostgresReader):
         if not counts:
             return
         as_json = json.dumps(counts)
-        self.do("add_term_counts", tenant=self.tenant, counts=as_json)
+        self.statements.do("add_term_counts", tenant=self.tenant, counts=as_json)
         if min(counts.values()) < 0:
-            self.do("delete_unused_terms", tenant=self.tenant, counts=as_json)
-
-    def empty_rebuilt_tables(self) -> None:
-        """Empty what a rebuild fills again from the log, for all tenants."""
-        for name in REBUILT_TABLES:
-            self.do(name)
-
-    def copy_all_accesses_to_items(self) -> None:
-        """Copy the counts of reads to the items that a rebuild has made anew."""
-        self.do("copy_all_accesses_to_items")
-
-    # Items
-
-    def _put_item(self, changes: Changes, item: Item) -> None:
-        before = changes.before
-        self.do("put_item", row=self.row_of(item), **item_columns(item))
-        item_row = self.row_of(item)
-        self._put_tags(item_row, before.tags if before else (), item.tags)
-        if before is not None:
-            keep = before.passages if changes.keep is None else changes.keep
-            self._delete_passages(item_row, before, keep)
-            if changes_index(before, item):
-                self._index_again(item_row, before, item)
-        for passage in changes.passages:
-            ref = passage_ref(item_row, passage.ordinal)
-            self.do("add_passage", **passage_columns(self.tenant, item_row, ref, passage))
-            self._add_posting(ref, item, passage)
-            if passage.ordinal == 0:
-                for mark in sketch(passage.text):
-                    self.do("add_sketch", tenant=self.tenant, mark=mark, item=item_row)
-
-    def _delete_item(self, item: Item) -> None:
-        item_row = self.row_of(item)
-        self._delete_passages(item_row, item, 0)
-        self._put_tags(item_row, item.tags, ())
-        self.do("delete_item", tenant=self.tenant, id=item.id)
-
-    def row_of(self, item: Item) -> int:
-        """The row number of an item: the sequence number of its first event."""
-        return item.seq
-
-    def _put_tags(self, item_row: int, before: Collection[str], tags: Collection[str]) -> None:
-        for tag in set(before) - set(tags):
-            self.do("delete_tag", tenant=self.tenant, tag=tag, item=item_row)
-        for tag in set(tags) - set(before):
-            self.do("add_tag", tenant=self.tenant, tag=tag, item=item_row)
-
-    def _delete_passages(self, item_row: int, item: Item, keep: int) -> None:
-        """Remove the passages of an item but the first so many."""
-        if keep >= item.passages:
-            return
-        for passage in self.passages(self.tenant, item.id)[keep:]:
-            ref = passage_ref(item_row, passage.ordinal)
-            self._delete_posting(ref, item, passage)
-            if passage.ordinal == 0:
-                for mark in sketch(passage.text):
-                    self.do("delete_sketch", tenant=self.tenant, mark=mark, item=item_row)
-            self.do("delete_passage", tenant=self.tenant, id=ref)
-            self.do("delete_vectors_of_passage", tenant=self.tenant, passage=ref)
-
-    def _index_again(self, item_row: int, before: Item, item: Item) -> None:
-        """Bring the text index up to date after a change that all passages share."""
-        for passage in self.passages(self.tenant, item.id):
-            ref = passage_ref(item_row, passage.ordinal)
-            self._delete_posting(ref, before, passage)
-            self._add_posting(ref, item, passage)
-            if before.title != item.title:
-                # The embedder sees the title with every passage.
-                self.do("delete_vectors_of_passage", tenant=self.tenant, passage=ref)
-
-    def add_accesses(self, reads: Mapping[str, tuple[int, str]]) -> None:
-        for item, (count, last) in reads.items():
-            self.do("add_access", tenant=self.tenant, item=item, count=count, last=last)
-            self.do("copy_access_to_item", tenant=self.tenant, item=item)
-
-    # Text index
-
-    def _add_posting(self, ref: PassageRef, item: Item, passage: Passage) -> None:
-        text = indexed(self._head.number, item, passage)
-        self.do("add_posting", tenant=self.tenant, id=ref, **posting_columns(text))
-        self._count_passage(text, 1)
-
-    def _delete_posting(self, ref: PassageRef, item: Item, passage: Passage) -> None:
-        text = indexed(self._head.number, item, passage)
-        self.do("delete_posting", tenant=self.tenant, id=ref)
-        self._count_passage(text, -1)
-
-    def _count_passage(self, text: IndexedText, change: int) -> None:
-        """Count one passage more (1) or fewer (-1)."""
-        head = self._head
-        self._head = head._replace(
-            passages=head.passages + change, terms=head.terms + change * text.length
-        )
-        for term in {*text.body.split(), *text.extra.split()}:
-            self._term_counts[term] += change
-
-    # Vectors
-
-    def put_vector(self, ref: PassageRef, model: str, digest: bytes, v: str | bytes | None) -> None:
-        self.do("delete_vector", tenant=self.tenant, passage=ref, model=model)
-        if v is None:
-            return
-        self.do(
-            "add_vector",
-            tenant=self.tenant,
-            passage=ref,
-            model=model,
-            digest=digest,
-            v=v,
-        )
-
-    def queue_missing_vectors(self, model: str, now: str) -> None:
-        self.do("queue_missing_vectors", model=model, now=now)
-
-    def drop_vectors_of_other_models(self, model: str) -> None:
-        self.do("delete_vectors_of_other_models", model=model)
-
-    # Outbox
-
-    def queue(self, consumer: str, stream: str, seq: int) -> None:
-        # Due at once, whatever the clocks say.
-        self._put_job(Job(self.tenant, seq, consumer, stream, attempts=0), "pending", due="")
-
-    def lease_jobs(
-        self, consumer: str, now: str, limit: int, lease_s: int, tenant: str | None = None
-    ) -> list[Job]:
-        if tenant:
-            tenants = [tenant]
-        else:
-            tenants = [row.tenant for row in self.rows("outbox_tenants", consumer=consumer)]
-        jobs: list[Job] = []
-        for turn, name in enumerate(tenants):
-            share = share_of(limit - len(jobs), len(tenants) - turn)
-            found = self.rows("due_jobs", tenant=name, consumer=consumer, now=now, limit=share)
-            jobs += [Job(name, row.seq, consumer, row.stream, row.attempts + 1) for row in found]
-            if len(jobs) >= limit:
-                break
-        for job in jobs:
-            self._put_job(job, "leased", shifted(now, lease_s))
-        return jobs
-
-    def _put_job(self, job: Job, status: str, due: str) -> None:
-        self.do("put_job", **job._asdict(), status=status, due=due)
-
-    def finish_job(self, job: Job) -> None:
-        self.do("delete_job", tenant=job.tenant, seq=job.seq, consumer=job.consumer)
-        self.do("count_done_job", tenant=job.tenant, consumer=job.consumer)
-
-    def postpone_job(self, job: Job, now: str, error: str, tries: int) -> None:
-        status = "failed" if job.attempts >= tries else "pending"
-        self.do(
-            "postpone_job",
-            tenant=job.tenant,
-            seq=job.seq,
-            consumer=job.consumer,
-            status=status,
-            due=shifted(now, pause_s(job.attempts)),
-            error=error,
-        )
-
-    def retry_failed(self, consumer: str, now: str) -> None:
-        self.do("retry_failed_jobs", consumer=consumer, now=now)
+            self.statements.do("delete_unused_terms", tenant=self.tenant, counts=as_json)
 
     # Moving tenants between databases
 
     def lock_tenant_move(self, tenant: str) -> bool:
         """Keep others from moving this tenant until the transaction ends; False if one does now."""
-        row = self.row("lock_tenant_move", tenant=tenant)
+        row = self.statements.row("lock_tenant_move", tenant=tenant)
         return row is not None and bool(row.locked)
 
     def put_home(self, tenant: str, url: str) -> None:
         """Note that a tenant lives in another database."""
-        self.do("put_home", tenant=tenant, url=url)
+        self.statements.do("put_home", tenant=tenant, url=url)
 
     def delete_home(self, tenant: str) -> None:
         """Note that a tenant lives in this database."""
-        self.do("delete_home", tenant=tenant)
+        self.statements.do("delete_home", tenant=tenant)
 
     def set_frozen(self, tenant: str, frozen: bool) -> None:
         """Refuse a tenant's writes here, or let them in again."""
-        self.do("set_frozen", tenant=tenant, frozen=frozen)
+        self.statements.do("set_frozen", tenant=tenant, frozen=frozen)
 
     def is_frozen(self, tenant: str) -> bool:
         """Whether a tenant's writes are refused here."""
-        row = self.row("is_frozen", tenant=tenant)
+        row = self.statements.row("is_frozen", tenant=tenant)
         return row is not None and bool(row.frozen)
 
     def purge(self, tenant: str) -> None:
         """Remove everything of a tenant but its frozen head."""
         for name in PURGED_TABLES:
-            self.do(name, tenant=tenant)
-        self.do("clear_head", tenant=tenant)
+            self.statements.do(name, tenant=tenant)
+        self.statements.do("clear_head", tenant=tenant)
 
     def notify_of_homes(self) -> None:
         """Tell all servers that a tenant lives in another database than before."""
-        self.do("notify")
-
-    # Records and client keys
-
-    def put_record(self, tenant: str, name: str, value: str) -> None:
-        self.do("put_record", tenant=tenant, name=name, value=value)
-
-    def add_client_key(self, key: ClientKey) -> None:
-        self.do("add_client_key", **client_key_columns(key))
-
-    def revoke_client_key(self, id: str) -> None:
-        self.do("revoke_client_key", id=id)
-
-    def note_client_key_use(self, id: str, at: str) -> None:
-        self.do("note_client_key_use", id=id, last_used=at)
+        self.statements.do("notify")

@@ -10,7 +10,7 @@ import apsw
 from memolith.errors import Conflict, InvalidInput, StoreCorrupt
 from memolith.storage.sqlite.connections import translated_errors
 from memolith.storage.sqlite.schema import migrate
-from memolith.storage.sqlite.statements import Statements
+from memolith.storage.sqlite.statements import SqliteStatements
 
 FILE = "memolith.db"
 """The name of the database in its data folder."""
@@ -51,7 +51,7 @@ def _check_backup(source: apsw.Connection) -> None:
     problems = [text for (text,) in check if text != "ok"]
     if problems:
         raise StoreCorrupt(f"The backup is damaged: {problems[0]}")
-    row = Statements(source).row("count_migration_tables")
+    row = SqliteStatements(source).row("count_migration_tables")
     if row is None or not row.tables:
         raise StoreCorrupt("This file is no backup of memolith.")
 

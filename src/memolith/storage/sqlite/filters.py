@@ -1,24 +1,11 @@
-"""Turns a filter into SQL conditions for SQLite.
-
-A statement names the item `i`. One that looks at passages also names the passage `p`. The
-conditions are put in the place of `/* filters */`, their values are passed as parameters.
-"""
+"""How the conditions of a filter are written for SQLite; see `FilterPieces`."""
 
 import json
-from typing import NamedTuple
 
 from memolith.domain.attributes import Json
-from memolith.domain.callers import Caller
-from memolith.domain.queries import Condition, Filter
-from memolith.storage.rows import Parameter, Parameters, json_text
-
-
-class FilterSql(NamedTuple):
-    """The conditions of a filter, each after an `and`, and the values of their parameters."""
-
-    text: str
-    values: Parameters
-
+from memolith.domain.queries import Condition
+from memolith.storage.filters import FilterPieces
+from memolith.storage.rows import Parameter, json_text
 
 CONDITIONS = {
     "kinds": "i.kind in (select value from json_each(:filter_kinds))",
@@ -58,7 +45,6 @@ CONDITIONS = {
     "title": "instr(casefold(i.title), casefold(:filter_title)) > 0",
     "titles": "i.title in (select value from json_each(:filter_titles))",
 }
-"""The condition on an item for each field of a filter."""
 
 PASSAGE_CONDITIONS = CONDITIONS | {
     # The passages are few already, so each item is looked at instead of all items with the tags.
@@ -72,10 +58,8 @@ PASSAGE_CONDITIONS = CONDITIONS | {
     "until": "p.at <= :filter_until",
     "speakers": "p.speaker in (select value from json_each(:filter_speakers))",
 }
-"""The same in a statement that looks at passages."""
 
 ONE_KIND = "i.kind = :filter_kind"
-"""Only an equality lets an index give the rows in the order of the list."""
 
 NOT_EXPIRED = "coalesce(i.attributes ->> 'expires_at', '~') > :filter_now"
 """`~` comes after every date."""
@@ -121,7 +105,6 @@ ATTRIBUTE_CONDITIONS = {
     )""",
     "sure": f"{CERTAINTY} between (:value ->> 0) and (:value ->> 1)",
 }
-"""The condition for each operator on an attribute. `:attribute` and `:value` get a number each."""
 
 LINKED = """i.id in (
         with entity as materialized (
@@ -143,7 +126,6 @@ LINKED = """i.id in (
         join link l on l.source = entity.id
         where l.tenant = :tenant and l.type = :attribute
     )"""
-"""The item is linked to by an entity of one of these names, by a link of this type."""
 
 
 def visible(alias: str) -> str:
@@ -155,47 +137,6 @@ def visible(alias: str) -> str:
     )"""
 
 
-def filter_sql(
-    caller: Caller, chosen: Filter, on_passages: bool = False, now: str | None = None
-) -> FilterSql:
-    """The conditions that keep what the caller may see and the filter keeps.
-
-    `on_passages` tells that the statement looks at passages. What has expired at the time `now`
-    is left out; None keeps it.
-    """
-    parts: list[str] = []
-    values: Parameters = {"filter_user": caller.user, "filter_project": caller.project}
-    if not caller.admin:
-        parts.append(visible("i"))
-    conditions = PASSAGE_CONDITIONS if on_passages else CONDITIONS
-    for field, condition in conditions.items():
-        value = getattr(chosen, field)
-        is_empty_title = field == "title" and value == ""
-        if value is None or value == () or is_empty_title:
-            continue
-        if field == "kinds" and len(value) == 1:
-            parts.append(ONE_KIND)
-            values["filter_kind"] = value[0]
-            continue
-        parts.append(condition)
-        values[f"filter_{field}"] = _field_value(value)
-    for number, test in enumerate(chosen.where):
-        parts.append(_attribute_sql(caller, test, number))
-        values[f"attribute_{number}"] = _attribute_name(test)
-        values[f"value_{number}"] = _attribute_value(test)
-    if now is not None:
-        parts.append(NOT_EXPIRED)
-        values["filter_now"] = now
-    return FilterSql("".join(f"\n    and {part}" for part in parts), values)
-
-
-def sort_keys(sort: str) -> list[str]:
-    """What a list is ordered by; what is equal stays in the order of creation."""
-    keys = SORTS[sort]
-    # The same column twice would make SQLite sort what the index gives in order.
-    return keys if "i.seq" in keys else [*keys, "i.seq"]
-
-
 SORTS = {
     "created_at": ["i.seq"],
     "updated_at": ["i.updated_at"],
@@ -204,25 +145,6 @@ SORTS = {
     "title": ["lower(i.title)"],
     "certainty": [CERTAINTY, "lower(i.title)"],
 }
-"""The orders that a list can have."""
-
-
-def _field_value(value: tuple[str, ...] | str | bool) -> Parameter:
-    if isinstance(value, tuple):
-        return json.dumps(list(dict.fromkeys(value)))
-    if isinstance(value, bool):
-        return int(value)
-    return value
-
-
-def _attribute_sql(caller: Caller, test: Condition, number: int) -> str:
-    if test.op == "linked":
-        visibility = "" if caller.admin else "and " + visible("s")
-        text = LINKED.replace("/* visible */", visibility)
-    else:
-        text = ATTRIBUTE_CONDITIONS[test.op]
-    text = text.replace(":attribute", f":attribute_{number}")
-    return text.replace(":value", f":value_{number}")
 
 
 def _attribute_name(test: Condition) -> str:
@@ -241,3 +163,22 @@ def _attribute_value(test: Condition) -> Parameter:
     if isinstance(value, bool):
         return int(value)
     return value
+
+
+def _parameter(name: str) -> str:
+    return f":{name}"
+
+
+FILTER_PIECES = FilterPieces(
+    conditions=CONDITIONS,
+    passage_conditions=PASSAGE_CONDITIONS,
+    one_kind=ONE_KIND,
+    not_expired=NOT_EXPIRED,
+    attribute_conditions=ATTRIBUTE_CONDITIONS,
+    linked=LINKED,
+    visible=visible,
+    sorts=SORTS,
+    parameter=_parameter,
+    attribute_name=_attribute_name,
+    attribute_value=_attribute_value,
+)

@@ -152,14 +152,14 @@ where tenant = :tenant and type = 'linked' and data ->> 'target' = :item;
 
 -- name: item
 -- One item by its id.
-select row, tenant, id, kind, title, status, owner, audience, project, namespace, tags, attributes,
+select tenant, id, kind, title, status, owner, audience, project, namespace, tags, attributes,
     version, seq, created_at, updated_at, blocks, passages, forgotten
 from item
 where tenant = :tenant and id = :id;
 
 -- name: items
 -- Several items by their ids.
-select row, tenant, id, kind, title, status, owner, audience, project, namespace, tags, attributes,
+select tenant, id, kind, title, status, owner, audience, project, namespace, tags, attributes,
     version, seq, created_at, updated_at, blocks, passages, forgotten
 from item
 where tenant = :tenant and id in (select value from json_each(:ids));
@@ -174,7 +174,7 @@ order by id;
 
 -- name: items_titled
 -- The live items of a kind with exactly this title.
-select row, tenant, id, kind, title, status, owner, audience, project, namespace, tags, attributes,
+select tenant, id, kind, title, status, owner, audience, project, namespace, tags, attributes,
     version, seq, created_at, updated_at, blocks, passages, forgotten
 from item
 where tenant = :tenant and kind = :kind and title = :title and title <> '' and forgotten = 0;
@@ -216,7 +216,7 @@ where tenant = :tenant and id = :id;
 
 -- name: list_items
 -- One page of a list. `i.seq desc /* order */` is replaced by the order that was asked for.
-select i.row, i.tenant, i.id, i.kind, i.title, i.status, i.owner, i.audience, i.project, i.namespace, i.tags,
+select i.tenant, i.id, i.kind, i.title, i.status, i.owner, i.audience, i.project, i.namespace, i.tags,
     i.attributes, i.version, i.seq, i.created_at, i.updated_at, i.blocks, i.passages, i.forgotten
 from item i
 where i.tenant = :tenant /* filters */
@@ -346,15 +346,15 @@ with i as materialized (
     from item
     where tenant = :tenant and id in (select value from json_each(:ids))
 )
-select p.id as ref, p.item, p.ordinal, p.block, p.text, p.at, p.speaker, p.locator,
-    p.attributes as passage_attributes, i.id as item_id
+select p.id as ref, i.id as item, p.ordinal, p.block, p.text, p.at, p.speaker, p.locator,
+    p.attributes as passage_attributes
 from i
 cross join passage p not indexed on p.tenant = :tenant and p.id >= i.low and p.id < i.high
 order by i.row, p.id;
 
 -- name: passages_at
 -- Passages by their references, each with its item.
-select p.id as ref, p.item, p.ordinal, p.block, p.text, p.at, p.speaker, p.locator,
+select p.id as ref, i.id as item, p.ordinal, p.block, p.text, p.at, p.speaker, p.locator,
     p.attributes as passage_attributes,
     i.tenant, i.id, i.kind, i.title, i.status, i.owner, i.audience, i.project, i.namespace, i.tags,
     i.attributes, i.version, i.seq, i.created_at, i.updated_at, i.blocks, i.passages, i.forgotten
@@ -364,7 +364,8 @@ where p.tenant = :tenant and p.id in (select value from json_each(:refs));
 
 -- name: all_passages
 -- Every passage of a tenant.
-select id as ref, item, ordinal, block, text, at, speaker, locator, attributes as passage_attributes
+select id as ref, item as item_row, ordinal, block, text, at, speaker, locator,
+    attributes as passage_attributes
 from passage
 where tenant = :tenant;
 

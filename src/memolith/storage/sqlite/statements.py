@@ -3,45 +3,50 @@
 from collections import namedtuple
 from collections.abc import Iterator
 from functools import lru_cache
-from itertools import chain
 from pathlib import Path
+from typing import ClassVar
 
 import apsw
 
-from memolith.storage.rows import Parameter, Row
+from memolith.storage.rows import Parameter, Parameters, Row
 from memolith.storage.sql_files import load_queries
+from memolith.storage.statements import Result, Statements
 
 QUERIES = load_queries(Path(__file__).with_name("queries.sql"))
 """The statements of queries.sql by name."""
 
 
-class Statements:
-    """One connection, on which statements are run by name."""
+class SqliteStatements(Statements):
+    """The statements for SQLite. A cursor steps through the rows as they are asked for."""
+
+    queries = QUERIES
+    checked_columns: ClassVar[dict[str, tuple[str, ...]]] = {}
 
     def __init__(self, db: apsw.Connection) -> None:
         self.db = db
 
-    def rows(self, name: str, /, **values: Parameter) -> Iterator[Row]:
-        """The rows of a statement."""
-        return named_rows(self.db.execute(QUERIES[name], values))
-
-    def row(self, name: str, /, **values: Parameter) -> Row | None:
-        """The first row of a statement, if there is one."""
-        return next(self.rows(name, **values), None)
-
     def do(self, name: str, /, **values: Parameter) -> None:
-        """Run a statement for its effect."""
         self.db.execute(QUERIES[name], values)
 
+    def _named_rows(self, text: str, values: Parameters, is_adapted: bool = False) -> Iterator[Row]:
+        cursor = self.db.execute(text, values)
+        columns = self._columns(cursor)
+        if columns is None:
+            return iter(())
+        return map(_row_type(columns)._make, cursor)
 
-def named_rows(cursor: apsw.Cursor) -> Iterator[Row]:
-    """The rows of a cursor as named tuples of their columns."""
-    first = next(cursor, None)
-    if first is None:
-        return iter(())
-    columns = tuple(column[0] for column in cursor.get_description())
-    make = _row_type(columns)._make
-    return chain((make(first),), map(make, cursor))
+    def _run(self, text: str, values: Parameters, is_adapted: bool = False) -> Result:
+        cursor = self.db.execute(text, values)
+        return Result(cursor, cursor)
+
+    def _run_as_stream(self, text: str, values: Parameters) -> Result:
+        return self._run(text, values)
+
+    def _columns(self, cursor: apsw.Cursor) -> tuple[str, ...] | None:
+        try:
+            return tuple(column[0] for column in cursor.get_description())
+        except apsw.ExecutionCompleteError:
+            return None
 
 
 @lru_cache(maxsize=500)

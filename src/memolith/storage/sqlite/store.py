@@ -11,7 +11,7 @@ from memolith.storage.sqlite.backup import FILE, Progress, copy_to_file, no_prog
 from memolith.storage.sqlite.connections import Connections, translated_errors
 from memolith.storage.sqlite.schema import migrate
 from memolith.storage.sqlite.shred import blank_unused_bytes
-from memolith.storage.sqlite.statements import Statements
+from memolith.storage.sqlite.statements import SqliteStatements
 from memolith.storage.sqlite.vector_slots import SqliteSlotReader
 from memolith.storage.sqlite.writer import SqliteWriter
 from memolith.storage.tenant_facts import TenantFacts
@@ -51,7 +51,7 @@ class SqliteStore:
         with translated_errors(), self._connections.borrow() as db:
             db.transaction_mode = "deferred"
             with db:
-                yield SqliteSlotReader(db, tenant, self._facts)
+                yield SqliteSlotReader(SqliteStatements(db), tenant, self._facts)
 
     @contextmanager
     def writing(self, tenant: str | None, wait_s: float | None = None) -> Iterator[SqliteWriter]:
@@ -61,7 +61,7 @@ class SqliteStore:
         with translated_errors(), self._connections.borrow(wait_s) as db:
             db.transaction_mode = "immediate"
             with db:
-                yield SqliteWriter(db, tenant)
+                yield SqliteWriter(SqliteStatements(db), tenant)
 
     @contextmanager
     def rebuilding(self) -> Iterator[Callable[[str], SqliteWriter]]:
@@ -91,7 +91,7 @@ class SqliteStore:
                         # Somebody wrote in between, so the file is not complete yet.
                         continue
                     blank_unused_bytes(self.file, db.pragma("page_size"))
-                    Statements(db).do("touch_database_id")
+                    SqliteStatements(db).do("touch_database_id")
                 return _empty_write_ahead_log(db)
         return False
 

@@ -3,59 +3,39 @@
 import json
 from collections.abc import Collection, Iterator
 
-import apsw
-
 from memolith.domain.callers import Caller
 from memolith.domain.passages import PassageRef
 from memolith.domain.queries import Filter
-from memolith.errors import StoreCorrupt
 from memolith.ports.vector_slots import Slot, SlotChange, SlotItem, SlotMarks
+from memolith.storage.rows import RowShape
 from memolith.storage.sqlite.reader import SqliteReader
-from memolith.storage.sqlite.statements import QUERIES
+
+SLOT = RowShape(Slot._fields, Slot._make)
+SLOT_MARKS = RowShape(SlotMarks._fields, SlotMarks._make)
+SLOT_CHANGE = RowShape(SlotChange._fields, SlotChange._make)
+SLOT_ITEM = RowShape(SlotItem._fields, SlotItem._make)
 
 
 class SqliteSlotReader(SqliteReader):
     """A reader that also feeds the vector index."""
 
     def slot_marks(self) -> SlotMarks:
-        row = self.row("slot_marks")
-        assert row is not None, "the statement always has one row"
-        return SlotMarks(vector=row.vector, change=row.change, pruned=row.pruned)
+        marks = self.statements.read_first("slot_marks", SLOT_MARKS)
+        assert marks is not None, "the statement always has one row"
+        return marks
 
     def slots(self, model: str, after: int, upto: int) -> Iterator[Slot]:
-        values = {"model": model, "after": after, "upto": upto}
-        cursor = self.db.execute(QUERIES["slots"], values)
-        first = next(cursor, None)
-        if first is None:
-            return
-        _check_columns(cursor, Slot._fields)
-        yield Slot._make(first)
-        # There can be millions of them, so the columns are checked once and not named per row.
-        yield from map(Slot._make, cursor)
+        return self.statements.read("slots", SLOT, model=model, after=after, upto=upto)
 
     def slot_changes(self, after: int) -> list[SlotChange]:
-        found = self.rows("slot_changes", seq=after)
-        return [SlotChange(seq=row.seq, vector=row.vector, item=row.item) for row in found]
+        return list(self.statements.read("slot_changes", SLOT_CHANGE, seq=after))
 
     def slot_items(self, item_rows: Collection[int]) -> list[SlotItem]:
-        found = self.rows("slot_items", rows=json.dumps(list(item_rows)))
-        return [
-            SlotItem(
-                item=row.item,
-                forgotten=row.forgotten,
-                tenant=row.tenant,
-                kind=row.kind,
-                status=row.status,
-                owner=row.owner,
-                sees=row.sees,
-                project=row.project,
-                namespace=row.namespace,
-            )
-            for row in found
-        ]
+        rows = json.dumps(list(item_rows))
+        return list(self.statements.read("slot_items", SLOT_ITEM, rows=rows))
 
     def vectors_at(self, model: str, refs: Collection[PassageRef]) -> dict[PassageRef, bytes]:
-        found = self.rows("vectors_at", model=model, refs=json.dumps(list(refs)))
+        found = self.statements.rows("vectors_at", model=model, refs=json.dumps(list(refs)))
         return {row.ref: row.v for row in found}
 
     def first_vectors(
@@ -79,11 +59,5 @@ class SqliteSlotReader(SqliteReader):
         return [row.row for row in found]
 
     def item_rows_tagged(self, tenant: str, tag: str, limit: int) -> list[int]:
-        found = self.rows("item_rows_tagged", tenant=tenant, tag=tag, limit=limit)
+        found = self.statements.rows("item_rows_tagged", tenant=tenant, tag=tag, limit=limit)
         return [row.row for row in found]
-
-
-def _check_columns(cursor: apsw.Cursor, expected: tuple[str, ...]) -> None:
-    columns = tuple(column[0] for column in cursor.get_description())
-    if columns != expected:
-        raise StoreCorrupt(f"The statement has the columns {columns}, not {expected}.")

@@ -1,298 +1,40 @@
-"""Writes to SQLite inside one transaction. The ports say what each method does."""
+"""Writes to SQLite: row numbers, which the database gives, and its full-text index."""
 
-from collections.abc import Collection, Mapping
-from typing import Self
+from typing import ClassVar
 
-import apsw
-
-from memolith.domain.clock import shifted
-from memolith.domain.events import Changes, Data, Event
 from memolith.domain.items import Item
-from memolith.domain.passages import Passage, PassageRef, passage_ref
-from memolith.errors import TenantMoving
-from memolith.ports.client_keys import ClientKey
-from memolith.ports.outbox import Job
-from memolith.storage.job_queue import pause_s, share_of
-from memolith.storage.rows import (
-    Head,
-    client_key_columns,
-    event_columns,
-    head_from_row,
-    item_columns,
-    link_columns,
-    passage_columns,
-)
+from memolith.domain.passages import PassageRef
+from memolith.storage.rows import item_columns
 from memolith.storage.sqlite.vector_slots import SqliteSlotReader
-from memolith.storage.terms import changes_index, indexed, sketch
-
-NO_TENANT = Head(number=0, seq=0, passages=0, terms=0, at="")
-REBUILT_TABLES = (
-    "delete_all_items",
-    "delete_all_tags",
-    "delete_all_sketches",
-    "delete_all_passages",
-    "delete_all_links",
-    "delete_all_embed_jobs",
-    "reset_heads",
-    "detach_vectors",
-    "empty_text_index",
-)
-"""The statements that empty what a rebuild fills again, in order."""
+from memolith.storage.terms import IndexedText
+from memolith.storage.writer import REBUILT_TABLES, StoreWriter
 
 
-class SqliteWriter(SqliteSlotReader):
-    """Reads and writes of one tenant, or of none in particular, under the write lock."""
+class SqliteWriter(StoreWriter, SqliteSlotReader):
+    """Reads and writes under the write lock, and the upkeep of the feed for the vector index."""
 
-    def __init__(self, db: apsw.Connection, tenant: str | None) -> None:
-        super().__init__(db, tenant)
-        self.begin(tenant)
-
-    def begin(self, tenant: str | None) -> Self:
-        """Turn to a tenant, whose head row is made at its first write."""
-        self.tenant = tenant or ""
-        self._head = self._locked_head(tenant) if tenant else NO_TENANT
-        self._heads = {self.tenant: self._head}
-        return self
-
-    def _locked_head(self, tenant: str) -> Head:
-        row = self.row("head_for_writing", tenant=tenant)
-        if row is None:
-            self.do("add_head", tenant=tenant)
-            row = self.row("head_for_writing", tenant=tenant)
-        if row is None:
-            raise TenantMoving
-        return head_from_row(row)
-
-    # Event log
-
-    def next_event(
-        self,
-        stream: str,
-        version: int,
-        type: str,
-        data: Data,
-        actor: str,
-        at: str,
-        key: str | None = None,
-    ) -> Event:
-        return Event(
-            tenant=self.tenant,
-            seq=self._head.seq + 1,
-            stream=stream,
-            version=version,
-            type=type,
-            data=data,
-            actor=actor,
-            at=max(at, self._head.at),
-            key=key,
-        )
-
-    def append(self, event: Event, changes: Changes) -> None:
-        self.do("add_event", **event_columns(event))
-        self._head = self._head._replace(seq=event.seq, at=event.at)
-        if event.type == "erased":
-            self.do("scrub_events", tenant=self.tenant, stream=event.stream)
-            self.do("delete_jobs_of_stream", tenant=self.tenant, stream=event.stream)
-            self.do("delete_access", tenant=self.tenant, item=event.stream)
-        self.apply(changes)
-        if changes.embeds:
-            self.queue("embed", event.stream, event.seq)
-        self.write_totals()
-
-    def apply(self, changes: Changes) -> None:
-        if changes.link is not None:
-            self.do("put_link", **link_columns(self.tenant, changes.link))
-        elif changes.gone is not None and changes.before is None:
-            self.do("delete_link", tenant=self.tenant, id=changes.gone)
-        elif changes.gone is not None and changes.before is not None:
-            self._delete_item(changes.before)
-        elif changes.item is not None:
-            self._put_item(changes, changes.item)
-
-    def write_totals(self) -> None:
-        head = self._head
-        self._heads = {self.tenant: head}
-        self.do(
-            "write_totals",
-            tenant=self.tenant,
-            seq=head.seq,
-            passages=head.passages,
-            terms=head.terms,
-            at=head.at,
-        )
-
-    def empty_rebuilt_tables(self) -> None:
-        """Empty what a rebuild fills again from the log, for all tenants."""
-        for name in REBUILT_TABLES:
-            self.do(name)
-
-    def copy_all_accesses_to_items(self) -> None:
-        """Copy the counts of reads to the items that a rebuild has made anew."""
-        self.do("copy_all_accesses_to_items")
-
-    # Items
-
-    def _put_item(self, changes: Changes, item: Item) -> None:
-        before = changes.before
-        self.do("put_item", **item_columns(item))
-        item_row = self.row_of(item)
-        self._put_tags(item_row, before.tags if before else (), item.tags)
-        if before is not None:
-            keep = before.passages if changes.keep is None else changes.keep
-            self._delete_passages(item_row, before, keep)
-            if changes_index(before, item):
-                self._index_again(item_row, before, item)
-        for passage in changes.passages:
-            ref = passage_ref(item_row, passage.ordinal)
-            self.do("add_passage", **passage_columns(self.tenant, item_row, ref, passage))
-            self._add_posting(ref, item, passage)
-            if passage.ordinal == 0:
-                for mark in sketch(passage.text):
-                    self.do("add_sketch", tenant=self.tenant, mark=mark, item=item_row)
-
-    def _delete_item(self, item: Item) -> None:
-        item_row = self.row_of(item)
-        self._delete_passages(item_row, item, 0)
-        self._put_tags(item_row, item.tags, ())
-        self.do("delete_item", tenant=self.tenant, id=item.id)
+    rebuilt_tables: ClassVar[tuple[str, ...]] = (
+        *REBUILT_TABLES,
+        "detach_vectors",
+        "empty_text_index",
+    )
 
     def row_of(self, item: Item) -> int:
-        """The row number of an item."""
-        row = self.row("item_row", tenant=self.tenant, id=item.id)
+        row = self.statements.row("item_row", tenant=self.tenant, id=item.id)
         assert row is not None, "the item was written or read in this transaction"
         return int(row.row)
 
-    def _put_tags(self, item_row: int, before: Collection[str], tags: Collection[str]) -> None:
-        for tag in set(before) - set(tags):
-            self.do("delete_tag", tenant=self.tenant, tag=tag, item=item_row)
-        for tag in set(tags) - set(before):
-            self.do("add_tag", tenant=self.tenant, tag=tag, item=item_row)
-
-    def _delete_passages(self, item_row: int, item: Item, keep: int) -> None:
-        """Remove the passages of an item but the first so many."""
-        if keep >= item.passages:
-            return
-        for passage in self.passages(self.tenant, item.id)[keep:]:
-            ref = passage_ref(item_row, passage.ordinal)
-            self._delete_posting(ref, item, passage)
-            if passage.ordinal == 0:
-                for mark in sketch(passage.text):
-                    self.do("delete_sketch", tenant=self.tenant, mark=mark, item=item_row)
-            self.do("delete_passage", tenant=self.tenant, id=ref)
-            self.do("delete_vectors_of_passage", tenant=self.tenant, passage=ref)
-
-    def _index_again(self, item_row: int, before: Item, item: Item) -> None:
-        """Bring the text index up to date after a change that all passages share."""
-        for passage in self.passages(self.tenant, item.id):
-            ref = passage_ref(item_row, passage.ordinal)
-            self._delete_posting(ref, before, passage)
-            self._add_posting(ref, item, passage)
-            if before.title != item.title:
-                # The embedder sees the title with every passage.
-                self.do("delete_vectors_of_passage", tenant=self.tenant, passage=ref)
-
-    def add_accesses(self, reads: Mapping[str, tuple[int, str]]) -> None:
-        for item, (count, last) in reads.items():
-            self.do("add_access", tenant=self.tenant, item=item, count=count, last=last)
-            self.do("copy_access_to_item", tenant=self.tenant, item=item)
-
-    # Text index
-
-    def _add_posting(self, ref: PassageRef, item: Item, passage: Passage) -> None:
-        text = indexed(self._head.number, item, passage)
-        self.do("add_posting", id=ref, **text._asdict())
-        self._count_passages(1, text.length)
-
-    def _delete_posting(self, ref: PassageRef, item: Item, passage: Passage) -> None:
-        text = indexed(self._head.number, item, passage)
-        self.do("delete_posting", id=ref, **text._asdict())
-        self._count_passages(-1, -text.length)
-
-    def _count_passages(self, passages: int, terms: int) -> None:
-        head = self._head
-        self._head = head._replace(passages=head.passages + passages, terms=head.terms + terms)
-
-    # Vectors
-
-    def put_vector(self, ref: PassageRef, model: str, digest: bytes, v: str | bytes | None) -> None:
-        self.do("delete_vector", tenant=self.tenant, passage=ref, model=model)
-        if v is None:
-            return
-        self.do(
-            "add_vector",
-            tenant=self.tenant,
-            passage=ref,
-            model=model,
-            digest=digest,
-            v=v,
-        )
-
-    def queue_missing_vectors(self, model: str, now: str) -> None:
-        self.do("queue_missing_vectors", model=model, now=now)
-
-    def drop_vectors_of_other_models(self, model: str) -> None:
-        self.do("delete_vectors_of_other_models", model=model)
-
     def prune_slots(self, upto: int) -> None:
-        self.do("delete_detached_vectors")
-        self.do("delete_slot_changes", seq=upto)
+        self.statements.do("delete_detached_vectors")
+        self.statements.do("delete_slot_changes", seq=upto)
 
-    # Outbox
+    def _write_item(self, item: Item) -> int:
+        self.statements.do("put_item", **item_columns(item))
+        return self.row_of(item)
 
-    def queue(self, consumer: str, stream: str, seq: int) -> None:
-        # Due at once, whatever the clocks say.
-        self._put_job(Job(self.tenant, seq, consumer, stream, attempts=0), "pending", due="")
+    def _write_posting(self, ref: PassageRef, text: IndexedText) -> None:
+        self.statements.do("add_posting", id=ref, **text._asdict())
 
-    def lease_jobs(
-        self, consumer: str, now: str, limit: int, lease_s: int, tenant: str | None = None
-    ) -> list[Job]:
-        if tenant:
-            tenants = [tenant]
-        else:
-            tenants = [row.tenant for row in self.rows("outbox_tenants", consumer=consumer)]
-        jobs: list[Job] = []
-        for turn, name in enumerate(tenants):
-            share = share_of(limit - len(jobs), len(tenants) - turn)
-            found = self.rows("due_jobs", tenant=name, consumer=consumer, now=now, limit=share)
-            jobs += [Job(name, row.seq, consumer, row.stream, row.attempts + 1) for row in found]
-            if len(jobs) >= limit:
-                break
-        for job in jobs:
-            self._put_job(job, "leased", shifted(now, lease_s))
-        return jobs
-
-    def _put_job(self, job: Job, status: str, due: str) -> None:
-        self.do("put_job", **job._asdict(), status=status, due=due)
-
-    def finish_job(self, job: Job) -> None:
-        self.do("delete_job", tenant=job.tenant, seq=job.seq, consumer=job.consumer)
-        self.do("count_done_job", tenant=job.tenant, consumer=job.consumer)
-
-    def postpone_job(self, job: Job, now: str, error: str, tries: int) -> None:
-        status = "failed" if job.attempts >= tries else "pending"
-        self.do(
-            "postpone_job",
-            tenant=job.tenant,
-            seq=job.seq,
-            consumer=job.consumer,
-            status=status,
-            due=shifted(now, pause_s(job.attempts)),
-            error=error,
-        )
-
-    def retry_failed(self, consumer: str, now: str) -> None:
-        self.do("retry_failed_jobs", consumer=consumer, now=now)
-
-    # Records and client keys
-
-    def put_record(self, tenant: str, name: str, value: str) -> None:
-        self.do("put_record", tenant=tenant, name=name, value=value)
-
-    def add_client_key(self, key: ClientKey) -> None:
-        self.do("add_client_key", **client_key_columns(key))
-
-    def revoke_client_key(self, id: str) -> None:
-        self.do("revoke_client_key", id=id)
-
-    def note_client_key_use(self, id: str, at: str) -> None:
-        self.do("note_client_key_use", id=id, last_used=at)
+    def _remove_posting(self, ref: PassageRef, text: IndexedText) -> None:
+        # FTS5 finds what to remove by the text that it was given.
+        self.statements.do("delete_posting", id=ref, **text._asdict())

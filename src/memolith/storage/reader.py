@@ -1,0 +1,602 @@
+"""Reads inside one transaction, for any database. The ports say what each method answers."""
+
+import json
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import ClassVar, NamedTuple, TypeVar
+
+from memolith.domain.callers import Caller
+from memolith.domain.chunking import embedded
+from memolith.domain.clock import iso
+from memolith.domain.events import Event
+from memolith.domain.items import Item, Page
+from memolith.domain.links import Direction, Link
+from memolith.domain.passages import Passage, PassageRef, item_row_of, passage_ref
+from memolith.domain.queries import Filter
+from memolith.engine.validation import storable
+from memolith.errors import InvalidInput
+from memolith.ports.client_keys import ClientKey
+from memolith.ports.event_log import NO_LIMIT
+from memolith.ports.items import ConceptCount, FolderCount, TextSize
+from memolith.ports.links import Step
+from memolith.ports.text_index import Candidate, Statistics
+from memolith.ports.vector_rows import EmbeddingInput
+from memolith.storage.filters import FilterPieces, FilterSql, filter_sql, sort_keys
+from memolith.storage.index_check import ExpectedIndex, Mark
+from memolith.storage.paging import page_window
+from memolith.storage.rows import (
+    CLIENT_KEY,
+    EVENT,
+    HEAD,
+    ITEM,
+    LINK,
+    MAX_SQL_INTEGER,
+    NUMBERED_ITEM,
+    PASSAGE,
+    PASSAGE_WITH_ITEM,
+    STEP,
+    STORED_PASSAGE,
+    Head,
+    Parameter,
+    Row,
+    RowShape,
+    item_from,
+)
+from memolith.storage.sql_files import FILTERS_MARK
+from memolith.storage.statements import Statements
+from memolith.storage.tenant_facts import Fact, TenantFacts
+from memolith.storage.terms import own, sketch
+from memolith.storage.text_scope import (
+    most_items_worth_narrowing,
+    scope_groups,
+    visibility_tokens,
+)
+
+Value = TypeVar("Value")
+
+COUNTED_BY = ("kind", "status", "namespace", "project", "tag")
+MAX_KNOWN_FREQUENCIES = 2000
+"""How many term frequencies of a tenant are kept."""
+
+ORDER_MARK = "i.seq desc /* order */"
+DEFAULT_FOLDER = "/"
+DEFAULT_IMPORTANCE = 5
+LINK_STATEMENTS = {
+    "outgoing": ("links_from",),
+    "incoming": ("links_to",),
+    "both": ("links_from", "links_to"),
+}
+STEP_STATEMENTS = {
+    "outgoing": ("steps_forward",),
+    "incoming": ("steps_back",),
+    "both": ("steps_forward", "steps_back"),
+}
+
+
+class TextMatch(NamedTuple):
+    """What a text search looks for, as the index terms of one tenant."""
+
+    words: Sequence[str]
+    phrases: Sequence[str]
+    """The words of a phrase have a blank between them."""
+    every: bool
+    """Whether a passage must have every word, not just any."""
+    scopes: Sequence[Sequence[str]]
+    """A passage must have one token of each of these groups."""
+
+
+class StoreReader(ABC):
+    """Reads of one tenant, or of all of them, that all see the same moment.
+
+    The statements have the same names and columns in every database. A subclass says how a
+    database searches its text index and checks it.
+    """
+
+    filter_pieces: ClassVar[FilterPieces]
+    """How filters are written for this database."""
+
+    def __init__(
+        self, statements: Statements, tenant: str | None, facts: TenantFacts | None = None
+    ) -> None:
+        self.statements = statements
+        self.tenant = tenant or ""
+        self.facts = facts or TenantFacts()
+        self._heads: dict[str, Head | None] = {}
+
+    @abstractmethod
+    def _matching_passages(
+        self, caller: Caller, chosen: Filter, match: TextMatch, limit: int
+    ) -> list[Candidate]:
+        """The passages with the best text scores, best first."""
+
+    @abstractmethod
+    def _compare_text_index(self, tenant: str, expected: ExpectedIndex) -> None:
+        """Note where the text index differs from what is expected."""
+
+    # Event log
+
+    def database(self) -> str:
+        row = self.statements.row("database_id")
+        return row.value if row else ""
+
+    def tenants(self) -> list[str]:
+        return [row.tenant for row in self.statements.rows("tenants")]
+
+    def head(self, tenant: str) -> Head | None:
+        """Where the log of a tenant stands, read once per transaction."""
+        if tenant not in self._heads:
+            self._heads[tenant] = self.statements.read_first("head", HEAD, tenant=tenant)
+        return self._heads[tenant]
+
+    def last_seq(self, tenant: str) -> int:
+        head = self.head(tenant)
+        return head.seq if head else 0
+
+    def event_by_seq(self, tenant: str, seq: int) -> Event | None:
+        if abs(seq) >= MAX_SQL_INTEGER or not storable(tenant):
+            return None
+        return self.statements.read_first("event_by_seq", EVENT, tenant=tenant, seq=seq)
+
+    def event_by_key(self, tenant: str, actor: str, key: str) -> Event | None:
+        if not _storable(tenant, actor, key):
+            return None
+        return self.statements.read_first(
+            "event_by_key", EVENT, tenant=tenant, actor=actor, key=key
+        )
+
+    def events(self, tenant: str, stream: str) -> list[Event]:
+        if not storable(stream):
+            return []
+        return list(self.statements.read("events_of_stream", EVENT, tenant=tenant, stream=stream))
+
+    def events_after(self, tenant: str, seq: int, limit: int = NO_LIMIT) -> Iterator[Event]:
+        return self.statements.stream("events_after", EVENT, tenant=tenant, seq=seq, limit=limit)
+
+    def streams(self, tenant: str, after: str = "") -> list[str]:
+        found = self.statements.rows("streams_after", tenant=tenant, after=after)
+        return sorted(row.stream for row in found)
+
+    # Items
+
+    def item(self, tenant: str, id: str) -> Item | None:
+        if not _storable(tenant, id):
+            return None
+        return self.statements.read_first("item", ITEM, tenant=tenant, id=id)
+
+    def items(self, tenant: str, ids: Collection[str]) -> dict[str, Item]:
+        found = self.statements.read("items", ITEM, tenant=tenant, ids=_storable_ids(ids))
+        return {item.id: item for item in found}
+
+    def all_items(self, tenant: str) -> Iterator[Item]:
+        return (item for _, item in self._numbered_items(tenant))
+
+    def _numbered_items(self, tenant: str) -> Iterator[tuple[int, Item]]:
+        return self.statements.stream("all_items", NUMBERED_ITEM, tenant=tenant)
+
+    def items_titled(self, tenant: str, kind: str, title: str) -> list[Item]:
+        return list(
+            self.statements.read("items_titled", ITEM, tenant=tenant, kind=kind, title=title)
+        )
+
+    def items_like(self, caller: Caller, first: str, passages: int, chosen: Filter) -> set[str]:
+        # The first mark is that of the whole text; similar texts share one of the others.
+        same, *similar = sketch(first)
+        found: set[str] = set()
+        for marks, count in (([same], passages), (similar, 0)):
+            rows = self.filtered(
+                "items_like", caller, chosen, marks=json.dumps(marks), passages=count
+            )
+            found.update(row.id for row in rows)
+        return found
+
+    def list_items(
+        self,
+        caller: Caller,
+        chosen: Filter,
+        sort: str = "created_at",
+        descending: bool = True,
+        limit: int = 20,
+        offset: int = 0,
+        counted: bool = True,
+    ) -> Page:
+        sorts = self.filter_pieces.sorts
+        if sort not in sorts:
+            raise InvalidInput(
+                f"Cannot sort by {sort!r}; use one of {', '.join(sorts)}.", field="sort"
+            )
+        total = 0
+        if counted:
+            total = next(self.filtered("count_items", caller, chosen)).items
+        window = page_window(total, offset, limit)
+        way = "desc" if descending != window.from_end else "asc"
+        order = ", ".join(f"{key} {way}" for key in sort_keys(sorts[sort]))
+        where = self.filter_sql(caller, chosen)
+        found = self.statements.read_adapted(
+            "list_items",
+            ITEM,
+            {ORDER_MARK: order, FILTERS_MARK: where.text},
+            {
+                **where.values,
+                "tenant": caller.tenant,
+                "limit": window.limit,
+                "offset": window.start,
+            },
+        )
+        items = tuple(found)
+        if window.from_end:
+            items = items[::-1]
+        return Page(items, total if counted else len(items))
+
+    def count_items_by(self, caller: Caller, chosen: Filter, by: str) -> dict[str, int]:
+        if by not in COUNTED_BY:
+            raise InvalidInput(
+                f"Cannot count by {by!r}; use one of {', '.join(COUNTED_BY)}.", field="by"
+            )
+        found = self.filtered(f"count_items_by_{by}", caller, chosen)
+        return {row.name: row.items for row in found}
+
+    def concept_tree(self, caller: Caller) -> list[ConceptCount]:
+        found = self.filtered("concept_tree", caller, Filter(forgotten=None))
+        return [
+            ConceptCount(row.area, row.topic, row.subtopic, int(row.live), int(row.events))
+            for row in found
+        ]
+
+    def folders(self, caller: Caller, chosen: Filter) -> list[FolderCount]:
+        return [
+            FolderCount(
+                folder=row.folder or DEFAULT_FOLDER,
+                importance=float(row.importance or DEFAULT_IMPORTANCE),
+                conversations=row.conversations,
+            )
+            for row in self.filtered("folders", caller, chosen)
+        ]
+
+    def accesses(self, tenant: str, ids: Collection[str]) -> dict[str, tuple[int, str]]:
+        found = self.statements.rows("accesses", tenant=tenant, ids=json.dumps(list(ids)))
+        return {row.item: (row.count, row.last) for row in found}
+
+    # Passages
+
+    def passages(self, tenant: str, id: str) -> list[Passage]:
+        return self.passages_of(tenant, [id]).get(id, [])
+
+    def passages_of(self, tenant: str, ids: Collection[str]) -> dict[str, list[Passage]]:
+        found: dict[str, list[Passage]] = {id: [] for id in ids if storable(id)}
+        ids_text = json.dumps(list(found))
+        for _, passage in self.statements.read(
+            "passages_of_items", PASSAGE, tenant=tenant, ids=ids_text
+        ):
+            found[passage.item].append(passage)
+        return found
+
+    def passages_at(self, refs: Collection[PassageRef]) -> dict[PassageRef, tuple[Item, Passage]]:
+        found = self.statements.read(
+            "passages_at", PASSAGE_WITH_ITEM, tenant=self.tenant, refs=json.dumps(list(refs))
+        )
+        items: dict[str, Item] = {}
+        passages: dict[PassageRef, tuple[Item, Passage]] = {}
+        for ref, passage, item_columns in found:
+            item = items.get(passage.item)
+            if item is None:
+                item = item_from(item_columns)
+                items[item.id] = item
+            passages[ref] = (item, passage)
+        return passages
+
+    def text_sizes(self, tenant: str, ids: Collection[str]) -> dict[str, TextSize]:
+        found = self.statements.rows("text_sizes", tenant=tenant, ids=_storable_ids(ids))
+        return {
+            row.id: TextSize(PassageRef(row.first), int(row.characters), int(row.bytes))
+            for row in found
+        }
+
+    def count_blocks(self, refs: Collection[PassageRef], but: Collection[tuple[int, int]]) -> int:
+        cut = self._lasting("cut_items", self.tenant, self._cut_items)
+        in_cut_items = [ref for ref in refs if item_row_of(ref) in cut]
+        # Elsewhere every block is one passage, whose ordinal is the number of the block.
+        known = {passage_ref(item_row, block) for item_row, block in but}
+        whole = {ref for ref in refs if item_row_of(ref) not in cut} - known
+        if not in_cut_items:
+            return len(whole)
+        row = self.statements.row(
+            "count_blocks",
+            tenant=self.tenant,
+            refs=json.dumps(in_cut_items),
+            known=json.dumps(list(known)),
+        )
+        return len(whole) + (row.blocks if row else 0)
+
+    def _cut_items(self) -> set[int]:
+        return {row.row for row in self.statements.rows("cut_items", tenant=self.tenant)}
+
+    def speakers(self, tenant: str) -> list[str]:
+        return self._lasting(
+            "speakers",
+            tenant,
+            lambda: [row.name for row in self.statements.rows("speakers", tenant=tenant)],
+        )
+
+    # Links
+
+    def link_by_id(self, tenant: str, id: str) -> Link | None:
+        if not _storable(tenant, id):
+            return None
+        return self.statements.read_first("link_by_id", LINK, tenant=tenant, id=id)
+
+    def link_between(self, tenant: str, source: str, target: str, type: str) -> Link | None:
+        if not _storable(tenant, source, target, type):
+            return None
+        return self.statements.read_first(
+            "link_between", LINK, tenant=tenant, source=source, target=target, type=type
+        )
+
+    def link_streams(self, tenant: str, item: str) -> list[str]:
+        return [
+            row.stream for row in self.statements.rows("link_streams", tenant=tenant, item=item)
+        ]
+
+    def all_links(self, tenant: str) -> Iterator[Link]:
+        return self.statements.stream("all_links", LINK, tenant=tenant)
+
+    def neighbours(
+        self, tenant: str, frontier: Collection[str], toward: Direction, types: Collection[str] = ()
+    ) -> list[Link]:
+        ids = json.dumps(list(frontier))
+        found: dict[str, Link] = {}
+        for name in LINK_STATEMENTS[toward]:
+            for link in self.statements.read(name, LINK, tenant=tenant, ids=ids):
+                if not types or link.type in types:
+                    found[link.id] = link
+        return sorted(found.values(), key=lambda link: link.seq)
+
+    def steps(
+        self,
+        caller: Caller,
+        chosen: Filter,
+        frontier: Collection[str],
+        toward: Direction,
+        types: Collection[str] = (),
+    ) -> list[Step]:
+        steps: list[Step] = []
+        for name in STEP_STATEMENTS[toward]:
+            steps += self.read_filtered(
+                name,
+                STEP,
+                caller,
+                chosen,
+                frontier=json.dumps(list(frontier)),
+                types=json.dumps(list(types)),
+            )
+        return steps
+
+    # Text index
+
+    def search_text(
+        self,
+        caller: Caller,
+        chosen: Filter,
+        terms: Sequence[str],
+        phrases: Sequence[Sequence[str]],
+        every: bool,
+        limit: int,
+    ) -> list[Candidate]:
+        head = self.head(caller.tenant)
+        if head is None or not (terms or phrases):
+            return []
+        match = TextMatch(
+            words=[own(head.number, [term]) for term in terms],
+            phrases=[own(head.number, phrase) for phrase in phrases],
+            every=every,
+            scopes=[own(head.number, group).split() for group in self._scopes(caller, chosen)],
+        )
+        return self._matching_passages(caller, chosen, match, limit)
+
+    def _scopes(self, caller: Caller, chosen: Filter) -> list[list[str]]:
+        """Groups of scope tokens that narrow a text search; a passage has one token of each."""
+        head = self.head(caller.tenant)
+        most = most_items_worth_narrowing(head.passages if head else 0)
+        scopes = []
+        for group in scope_groups(chosen):
+            statement = f"more_items_with_{group.field}"
+            is_common = any(
+                self.statements.row(statement, tenant=caller.tenant, value=value, most=most)
+                is not None
+                for value in group.values
+            )
+            if not is_common:
+                scopes.append(group.tokens)
+        if not self.sees_all(caller):
+            scopes.append(visibility_tokens(caller))
+        return scopes
+
+    def statistics(self, tenant: str, words: Collection[str]) -> Statistics:
+        head = self.head(tenant)
+        if head is None:
+            return Statistics(0, 0.0, {})
+        terms = {own(head.number, [word]): word for word in words}
+        # Counting a common word takes a walk along its whole list, so counts are kept.
+        counts: dict[str, int] = self.facts.get("frequencies", tenant, head, dict)
+        missing = [term for term in terms if term not in counts]
+        if missing:
+            if len(counts) >= MAX_KNOWN_FREQUENCIES:
+                counts = {}
+                missing = list(terms)
+            found = self.statements.rows(
+                "term_frequencies", tenant=tenant, terms=json.dumps(missing)
+            )
+            counts = counts | dict.fromkeys(missing, 0) | {row.term: row.passages for row in found}
+            self.facts.put("frequencies", tenant, head, counts)
+        frequencies = {word: counts[term] for term, word in terms.items() if counts[term]}
+        mean_length = head.terms / head.passages if head.passages else 0.0
+        return Statistics(head.passages, mean_length, frequencies)
+
+    def index_differences(self, tenant: str) -> list[str]:
+        head = self.head(tenant)
+        if head is None:
+            return ["its head row is missing"]
+        items = dict(self._numbered_items(tenant))
+        passages = self.statements.stream("all_passages", STORED_PASSAGE, tenant=tenant)
+        expected = ExpectedIndex(head, items, passages)
+        log = self.statements.row("log_bounds", tenant=tenant)
+        assert log is not None, "an aggregate has one row"
+        expected.compare_log(log.events, log.first, log.last)
+        tags = {
+            Mark("tag", row.tag, row.item)
+            for row in self.statements.rows("all_tags", tenant=tenant)
+        }
+        sketches = {
+            Mark("sketch", row.mark, row.item)
+            for row in self.statements.rows("all_sketches", tenant=tenant)
+        }
+        expected.compare_marks(tags | sketches)
+        self._compare_text_index(tenant, expected)
+        expected.compare_totals()
+        return expected.problems
+
+    # Vectors
+
+    def vector_by_digest(self, tenant: str, digest: bytes, model: str) -> str | bytes | None:
+        row = self.statements.row("vector_by_digest", tenant=tenant, digest=digest, model=model)
+        return row.v if row else None
+
+    def unembedded(self, tenant: str, stream: str, model: str) -> list[EmbeddingInput]:
+        item = self.item(tenant, stream)
+        if item is None:
+            return []
+        ids = json.dumps([stream])
+        passages = list(self.statements.read("passages_of_items", PASSAGE, tenant=tenant, ids=ids))
+        if not passages:
+            return []
+        first_ref, _ = passages[0]
+        found = self.statements.rows(
+            "vector_digests", tenant=tenant, item=item_row_of(first_ref), model=model
+        )
+        digests = {row.ref: row.digest for row in found}
+        inputs: list[EmbeddingInput] = []
+        block = -1
+        text_before = ""
+        for ref, passage in passages:
+            before = text_before if passage.block == block else ""
+            text = embedded(item.title, passage.speaker, passage.text, before)
+            inputs.append(EmbeddingInput(ref, text, digests.get(ref)))
+            block = passage.block
+            text_before = passage.text
+        return inputs
+
+    def models(self) -> dict[str, int]:
+        return {row.model: row.vectors for row in self.statements.rows("count_vectors_by_model")}
+
+    # Outbox
+
+    def outbox_counts(self, tenant: str | None = None) -> dict[tuple[str, str], int]:
+        found = self.statements.rows("outbox_counts", tenant=tenant)
+        return {(row.consumer, row.status): int(row.jobs) for row in found}
+
+    def count_waiting(self, tenant: str | None, consumer: str, most: int = 1000) -> int:
+        if tenant:
+            row = self.statements.row("count_waiting", tenant=tenant, consumer=consumer, limit=most)
+        else:
+            row = self.statements.row("count_waiting_of_all", consumer=consumer, limit=most)
+        return row.jobs if row else 0
+
+    def outbox_errors(self) -> list[str]:
+        return [
+            f"{row.tenant}/{row.stream}: {row.consumer} failed {row.attempts} times: {row.error}"
+            for row in self.statements.rows("outbox_errors")
+        ]
+
+    # Records and client keys
+
+    def records(self, tenant: str, folder: str = "") -> dict[str, str]:
+        return {
+            row.name.removeprefix(folder): row.value
+            for row in self.statements.rows("records", tenant=tenant)
+            if row.name.startswith(folder)
+        }
+
+    def client_keys(self) -> list[ClientKey]:
+        return list(self.statements.read("client_keys", CLIENT_KEY))
+
+    def client_key_by_digest(self, digest: str) -> ClientKey | None:
+        return self.statements.read_first("client_key_by_digest", CLIENT_KEY, digest=digest)
+
+    def client_key_by_id(self, id: str) -> ClientKey | None:
+        return self.statements.read_first("client_key_by_id", CLIENT_KEY, id=id)
+
+    # Filters and facts
+
+    def filtered(
+        self,
+        name: str,
+        caller: Caller,
+        chosen: Filter,
+        on_passages: bool = False,
+        /,
+        **values: Parameter,
+    ) -> Iterator[Row]:
+        """The rows of a statement, of what the caller may see and the filter keeps."""
+        where = self.filter_sql(caller, chosen, on_passages)
+        return self.statements.adapted_rows(
+            name,
+            {FILTERS_MARK: where.text},
+            {**where.values, "tenant": caller.tenant, **values},
+        )
+
+    def read_filtered(
+        self,
+        name: str,
+        shape: RowShape[Value],
+        caller: Caller,
+        chosen: Filter,
+        on_passages: bool = False,
+        /,
+        **values: Parameter,
+    ) -> Iterator[Value]:
+        """The same, as values of the engine."""
+        where = self.filter_sql(caller, chosen, on_passages)
+        return self.statements.read_adapted(
+            name,
+            shape,
+            {FILTERS_MARK: where.text},
+            {**where.values, "tenant": caller.tenant, **values},
+        )
+
+    def filter_sql(self, caller: Caller, chosen: Filter, on_passages: bool = False) -> FilterSql:
+        """The conditions of what the caller may see and the filter keeps."""
+        now = None
+        if chosen.forgotten is False and self._anything_expires(caller.tenant):
+            now = iso(time.time_ns() // 1000)
+        return filter_sql(self.filter_pieces, caller, chosen, on_passages, now)
+
+    def _anything_expires(self, tenant: str) -> bool:
+        return self._lasting(
+            "any_expiring_item",
+            tenant,
+            lambda: self.statements.row("any_expiring_item", tenant=tenant) is not None,
+        )
+
+    def sees_all(self, caller: Caller) -> bool:
+        """Whether nothing of the tenant is hidden from the caller, as far as a quick look tells."""
+        if caller.admin:
+            return True
+        owners = self._lasting(
+            "owner_bounds",
+            caller.tenant,
+            lambda: self.statements.row("owner_bounds", tenant=caller.tenant),
+        )
+        return owners is not None and owners.first == owners.last == caller.user
+
+    def _lasting(self, name: str, tenant: str, read: Callable[[], Fact]) -> Fact:
+        """A fact about a tenant that stays true until its next event."""
+        return self.facts.get(name, tenant, self.head(tenant), read)
+
+
+def _storable(*texts: str) -> bool:
+    """Whether the database could hold all these texts; one that it cannot hold is in no row."""
+    return all(storable(text) for text in texts)
+
+
+def _storable_ids(ids: Iterable[str]) -> str:
+    return json.dumps([id for id in ids if storable(id)])

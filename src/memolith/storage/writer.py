@@ -1,0 +1,318 @@
+"""Writes inside one transaction, for any database. The ports say what each method does."""
+
+from abc import abstractmethod
+from collections.abc import Collection, Mapping
+from typing import ClassVar, Self
+
+from memolith.domain.clock import shifted
+from memolith.domain.events import Changes, Data, Event
+from memolith.domain.items import Item
+from memolith.domain.passages import Passage, PassageRef, passage_ref
+from memolith.errors import TenantMoving
+from memolith.ports.client_keys import ClientKey
+from memolith.ports.outbox import Job
+from memolith.storage.job_queue import pause_s, share_of
+from memolith.storage.reader import StoreReader
+from memolith.storage.rows import (
+    HEAD,
+    Head,
+    client_key_columns,
+    event_columns,
+    link_columns,
+    passage_columns,
+)
+from memolith.storage.statements import Statements
+from memolith.storage.terms import IndexedText, changes_index, indexed, sketch
+
+NO_TENANT = Head(number=0, seq=0, passages=0, terms=0, at="")
+REBUILT_TABLES = (
+    "delete_all_items",
+    "delete_all_tags",
+    "delete_all_sketches",
+    "delete_all_passages",
+    "delete_all_links",
+    "delete_all_embed_jobs",
+    "reset_heads",
+)
+"""The statements that empty what a rebuild fills again, in order, in every database."""
+
+
+class StoreWriter(StoreReader):
+    """Reads and writes of one tenant, or of none in particular.
+
+    A subclass also inherits the reader of its database. It says how the database numbers items
+    and writes to its text index.
+    """
+
+    rebuilt_tables: ClassVar[tuple[str, ...]]
+    """The statements that empty what a rebuild fills again, in order."""
+
+    def __init__(self, statements: Statements, tenant: str | None) -> None:
+        super().__init__(statements, tenant)
+        self.begin(tenant)
+
+    @abstractmethod
+    def row_of(self, item: Item) -> int:
+        """The row number of an item."""
+
+    @abstractmethod
+    def _write_item(self, item: Item) -> int:
+        """Write the row of an item; returns its number."""
+
+    @abstractmethod
+    def _write_posting(self, ref: PassageRef, text: IndexedText) -> None:
+        """Add a passage to the text index."""
+
+    @abstractmethod
+    def _remove_posting(self, ref: PassageRef, text: IndexedText) -> None:
+        """Remove a passage, which has this text there, from the text index."""
+
+    def begin(self, tenant: str | None) -> Self:
+        """Turn to a tenant, whose head row is made at its first write."""
+        self.tenant = tenant or ""
+        self._head = self._locked_head(tenant) if tenant else NO_TENANT
+        self._heads = {self.tenant: self._head}
+        return self
+
+    def _locked_head(self, tenant: str) -> Head:
+        head = self.statements.read_first("head_for_writing", HEAD, tenant=tenant)
+        if head is None:
+            self.statements.do("add_head", tenant=tenant)
+            head = self.statements.read_first("head_for_writing", HEAD, tenant=tenant)
+        if head is None:
+            raise TenantMoving
+        return head
+
+    # Event log
+
+    def next_event(
+        self,
+        stream: str,
+        version: int,
+        type: str,
+        data: Data,
+        actor: str,
+        at: str,
+        key: str | None = None,
+    ) -> Event:
+        return Event(
+            tenant=self.tenant,
+            seq=self._head.seq + 1,
+            stream=stream,
+            version=version,
+            type=type,
+            data=data,
+            actor=actor,
+            at=max(at, self._head.at),
+            key=key,
+        )
+
+    def append(self, event: Event, changes: Changes) -> None:
+        self.statements.do("add_event", **event_columns(event))
+        self._head = self._head._replace(seq=event.seq, at=event.at)
+        if event.type == "erased":
+            self.statements.do("scrub_events", tenant=self.tenant, stream=event.stream)
+            self.statements.do("delete_jobs_of_stream", tenant=self.tenant, stream=event.stream)
+            self.statements.do("delete_access", tenant=self.tenant, item=event.stream)
+        self.apply(changes)
+        if changes.embeds:
+            self.queue("embed", event.stream, event.seq)
+        self.write_totals()
+
+    def apply(self, changes: Changes) -> None:
+        if changes.link is not None:
+            self.statements.do("put_link", **link_columns(self.tenant, changes.link))
+        elif changes.gone is not None and changes.before is None:
+            self.statements.do("delete_link", tenant=self.tenant, id=changes.gone)
+        elif changes.gone is not None and changes.before is not None:
+            self._delete_item(changes.before)
+        elif changes.item is not None:
+            self._put_item(changes, changes.item)
+
+    def write_totals(self) -> None:
+        head = self._head
+        self._heads = {self.tenant: head}
+        self.statements.do(
+            "write_totals",
+            tenant=self.tenant,
+            seq=head.seq,
+            passages=head.passages,
+            terms=head.terms,
+            at=head.at,
+        )
+
+    def empty_rebuilt_tables(self) -> None:
+        """Empty what a rebuild fills again from the log, for all tenants."""
+        for name in self.rebuilt_tables:
+            self.statements.do(name)
+
+    def copy_all_accesses_to_items(self) -> None:
+        """Copy the counts of reads to the items that a rebuild has made anew."""
+        self.statements.do("copy_all_accesses_to_items")
+
+    # Items
+
+    def _put_item(self, changes: Changes, item: Item) -> None:
+        before = changes.before
+        item_row = self._write_item(item)
+        self._put_tags(item_row, before.tags if before else (), item.tags)
+        if before is not None:
+            keep = before.passages if changes.keep is None else changes.keep
+            self._delete_passages(item_row, before, keep)
+            if changes_index(before, item):
+                self._index_again(item_row, before, item)
+        for passage in changes.passages:
+            ref = passage_ref(item_row, passage.ordinal)
+            self.statements.do(
+                "add_passage", **passage_columns(self.tenant, item_row, ref, passage)
+            )
+            self._add_posting(ref, item, passage)
+            if passage.ordinal == 0:
+                for mark in sketch(passage.text):
+                    self.statements.do("add_sketch", tenant=self.tenant, mark=mark, item=item_row)
+
+    def _delete_item(self, item: Item) -> None:
+        item_row = self.row_of(item)
+        self._delete_passages(item_row, item, 0)
+        self._put_tags(item_row, item.tags, ())
+        self.statements.do("delete_item", tenant=self.tenant, id=item.id)
+
+    def _put_tags(self, item_row: int, before: Collection[str], tags: Collection[str]) -> None:
+        for tag in set(before) - set(tags):
+            self.statements.do("delete_tag", tenant=self.tenant, tag=tag, item=item_row)
+        for tag in set(tags) - set(before):
+            self.statements.do("add_tag", tenant=self.tenant, tag=tag, item=item_row)
+
+    def _delete_passages(self, item_row: int, item: Item, keep: int) -> None:
+        """Remove the passages of an item but the first so many."""
+        if keep >= item.passages:
+            return
+        for passage in self.passages(self.tenant, item.id)[keep:]:
+            ref = passage_ref(item_row, passage.ordinal)
+            self._delete_posting(ref, item, passage)
+            if passage.ordinal == 0:
+                for mark in sketch(passage.text):
+                    self.statements.do(
+                        "delete_sketch", tenant=self.tenant, mark=mark, item=item_row
+                    )
+            self.statements.do("delete_passage", tenant=self.tenant, id=ref)
+            self.statements.do("delete_vectors_of_passage", tenant=self.tenant, passage=ref)
+
+    def _index_again(self, item_row: int, before: Item, item: Item) -> None:
+        """Bring the text index up to date after a change that all passages share."""
+        for passage in self.passages(self.tenant, item.id):
+            ref = passage_ref(item_row, passage.ordinal)
+            self._delete_posting(ref, before, passage)
+            self._add_posting(ref, item, passage)
+            if before.title != item.title:
+                # The embedder sees the title with every passage.
+                self.statements.do("delete_vectors_of_passage", tenant=self.tenant, passage=ref)
+
+    def add_accesses(self, reads: Mapping[str, tuple[int, str]]) -> None:
+        for item, (count, last) in reads.items():
+            self.statements.do("add_access", tenant=self.tenant, item=item, count=count, last=last)
+            self.statements.do("copy_access_to_item", tenant=self.tenant, item=item)
+
+    # Text index
+
+    def _add_posting(self, ref: PassageRef, item: Item, passage: Passage) -> None:
+        text = indexed(self._head.number, item, passage)
+        self._write_posting(ref, text)
+        self._count_passage(text, 1)
+
+    def _delete_posting(self, ref: PassageRef, item: Item, passage: Passage) -> None:
+        text = indexed(self._head.number, item, passage)
+        self._remove_posting(ref, text)
+        self._count_passage(text, -1)
+
+    def _count_passage(self, text: IndexedText, change: int) -> None:
+        """Count one passage more (1) or fewer (-1)."""
+        head = self._head
+        self._head = head._replace(
+            passages=head.passages + change, terms=head.terms + change * text.length
+        )
+
+    # Vectors
+
+    def put_vector(self, ref: PassageRef, model: str, digest: bytes, v: str | bytes | None) -> None:
+        self.statements.do("delete_vector", tenant=self.tenant, passage=ref, model=model)
+        if v is None:
+            return
+        self.statements.do(
+            "add_vector",
+            tenant=self.tenant,
+            passage=ref,
+            model=model,
+            digest=digest,
+            v=v,
+        )
+
+    def queue_missing_vectors(self, model: str, now: str) -> None:
+        self.statements.do("queue_missing_vectors", model=model, now=now)
+
+    def drop_vectors_of_other_models(self, model: str) -> None:
+        self.statements.do("delete_vectors_of_other_models", model=model)
+
+    # Outbox
+
+    def queue(self, consumer: str, stream: str, seq: int) -> None:
+        # Due at once, whatever the clocks say.
+        self._put_job(Job(self.tenant, seq, consumer, stream, attempts=0), "pending", due="")
+
+    def lease_jobs(
+        self, consumer: str, now: str, limit: int, lease_s: int, tenant: str | None = None
+    ) -> list[Job]:
+        if tenant:
+            tenants = [tenant]
+        else:
+            tenants = [
+                row.tenant for row in self.statements.rows("outbox_tenants", consumer=consumer)
+            ]
+        jobs: list[Job] = []
+        for turn, name in enumerate(tenants):
+            share = share_of(limit - len(jobs), len(tenants) - turn)
+            found = self.statements.rows(
+                "due_jobs", tenant=name, consumer=consumer, now=now, limit=share
+            )
+            jobs += [Job(name, row.seq, consumer, row.stream, row.attempts + 1) for row in found]
+            if len(jobs) >= limit:
+                break
+        for job in jobs:
+            self._put_job(job, "leased", shifted(now, lease_s))
+        return jobs
+
+    def _put_job(self, job: Job, status: str, due: str) -> None:
+        self.statements.do("put_job", **job._asdict(), status=status, due=due)
+
+    def finish_job(self, job: Job) -> None:
+        self.statements.do("delete_job", tenant=job.tenant, seq=job.seq, consumer=job.consumer)
+        self.statements.do("count_done_job", tenant=job.tenant, consumer=job.consumer)
+
+    def postpone_job(self, job: Job, now: str, error: str, tries: int) -> None:
+        status = "failed" if job.attempts >= tries else "pending"
+        self.statements.do(
+            "postpone_job",
+            tenant=job.tenant,
+            seq=job.seq,
+            consumer=job.consumer,
+            status=status,
+            due=shifted(now, pause_s(job.attempts)),
+            error=error,
+        )
+
+    def retry_failed(self, consumer: str, now: str) -> None:
+        self.statements.do("retry_failed_jobs", consumer=consumer, now=now)
+
+    # Records and client keys
+
+    def put_record(self, tenant: str, name: str, value: str) -> None:
+        self.statements.do("put_record", tenant=tenant, name=name, value=value)
+
+    def add_client_key(self, key: ClientKey) -> None:
+        self.statements.do("add_client_key", **client_key_columns(key))
+
+    def revoke_client_key(self, id: str) -> None:
+        self.statements.do("revoke_client_key", id=id)
+
+    def note_client_key_use(self, id: str, at: str) -> None:
+        self.statements.do("note_client_key_use", id=id, last_used=at)
