@@ -7,7 +7,7 @@ import pytest
 from memolith.bootstrap import App
 from memolith.domain.callers import Caller
 from memolith.tools.call import Call
-from memolith.tools.core.family import core, list_resources, read_resource
+from memolith.tools.core.dialect import core, list_resources, read_resource
 from tests.conftest import ME
 from tests.stores import each_store
 

@@ -29,7 +29,10 @@ KEYS = {
 """The keys of the language, and what each stands for."""
 EXCLUDED_TAG = "-tag"
 GLOB_ATTRIBUTES = {"source": "source", "path": "source", "branch": "branch"}
-"""The keys that take patterns, and the attributes that these are compared with."""
+"""The keys that take patterns, and the attributes that these are compared with.
+
+`path` is another word for `source`: both are the file that a memory came from.
+"""
 MICROSECOND_S = 1e-6
 _KEY = re.compile(r'(-?)([^\s:",]+):')
 _VALUE = re.compile(r'"((?:[^"\\]|\\.)*)"|([^\s,"]+)', re.S)

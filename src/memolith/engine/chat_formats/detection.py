@@ -1,4 +1,7 @@
-"""Which format a file of chats has. A new format gets a file here, and a line below."""
+"""Which format a file of chats has.
+
+A new format gets a file in this folder, and two lines in `_read_value`.
+"""
 
 from collections.abc import Iterator
 from typing import TextIO

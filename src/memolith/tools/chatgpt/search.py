@@ -1,4 +1,4 @@
-"""The two tools that ChatGPT's connectors look for. Served at `/mcp/chatgpt` only."""
+"""The two tools that ChatGPT's connectors look for."""
 
 from typing import Annotated
 
@@ -7,17 +7,13 @@ from pydantic import Field
 from memolith.domain.queries import Query
 from memolith.tools.arguments import bare_id
 from memolith.tools.call import Call
+from memolith.tools.chatgpt.dialect import chatgpt
 from memolith.tools.chatgpt.models import FetchedDocument, SearchResults
-from memolith.tools.core.family import ITEM_ADDRESS
-from memolith.tools.family import Family
+from memolith.tools.core.dialect import ITEM_ADDRESS
 from memolith.tools.results import text_with_speakers
 
 MAX_RESULTS = 10
 MAX_TITLE_LENGTH = 80
-
-chatgpt = Family(
-    "chatgpt", apart=True, instructions="Search the user's memory, then fetch what looks right."
-)
 
 
 @chatgpt.tool(read_only=True, example={"query": "zebra"})

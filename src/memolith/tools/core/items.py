@@ -9,7 +9,7 @@ from memolith.domain.passages import Block
 from memolith.errors import InvalidInput, NotFound
 from memolith.tools.arguments import JsonObject, bare_id
 from memolith.tools.call import Call
-from memolith.tools.core.family import core
+from memolith.tools.core.dialect import core
 from memolith.tools.core.models import Fetched, ItemHistory, Overview, Remembered, WholeItem
 from memolith.tools.core.views import event_body, item_body
 from memolith.tools.results import ChangedItem, changed_item, text_with_speakers

@@ -12,7 +12,7 @@ from memolith.engine.graph.walking import Traversal
 from memolith.errors import InvalidInput
 from memolith.tools.arguments import Limit, SearchMode, bare_id
 from memolith.tools.call import Call
-from memolith.tools.core.family import core
+from memolith.tools.core.dialect import core
 from memolith.tools.core.models import (
     Explored,
     Linked,

@@ -4,7 +4,7 @@ from memolith.domain.items import Patch
 from memolith.tools.arguments import ItemId
 from memolith.tools.call import Call
 from memolith.tools.lookup import find_item
-from memolith.tools.manage.family import manage
+from memolith.tools.manage.dialect import manage
 from memolith.tools.results import ChangedItem, changed_item
 
 

@@ -10,7 +10,7 @@ from memolith.errors import InvalidInput
 from memolith.tools.arguments import ItemId, Limit
 from memolith.tools.call import Call
 from memolith.tools.lookup import find_item
-from memolith.tools.manage.family import manage
+from memolith.tools.manage.dialect import manage
 from memolith.tools.result_schema import OBJECTS
 from memolith.tools.results import ChangedItem, changed_item
 from memolith.tools.schema import Body

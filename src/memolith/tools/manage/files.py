@@ -5,7 +5,7 @@ from memolith.engine.documents import FILES, FILES_NAMESPACE
 from memolith.tools.arguments import ItemId, Limit
 from memolith.tools.call import Call
 from memolith.tools.lookup import find_item
-from memolith.tools.manage.family import manage
+from memolith.tools.manage.dialect import manage
 from memolith.tools.memorylake.models import FilePage, ShownFile
 from memolith.tools.memorylake.views import file_body
 from memolith.tools.results import ChangedItem, changed_item

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from memolith.tools.arguments import ItemId, bare_id
 from memolith.tools.call import Call
-from memolith.tools.manage.family import manage
+from memolith.tools.manage.dialect import manage
 from memolith.tools.result_schema import Described
 from memolith.tools.results import ChangedItem, changed_item
 

@@ -10,7 +10,7 @@ from memolith.errors import Conflict, InvalidInput
 from memolith.tools.arguments import ItemId, without_empty
 from memolith.tools.call import Call
 from memolith.tools.lookup import find_item
-from memolith.tools.manage.family import manage
+from memolith.tools.manage.dialect import manage
 from memolith.tools.results import ChangedItem, changed_item
 
 TOP_LEVEL = "top"

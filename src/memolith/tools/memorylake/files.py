@@ -13,7 +13,7 @@ from memolith.errors import NotFound
 from memolith.tools.arguments import bare_id
 from memolith.tools.call import Call
 from memolith.tools.lookup import MAX_SHOWN_ID_LENGTH
-from memolith.tools.memorylake.family import memorylake
+from memolith.tools.memorylake.dialect import memorylake
 from memolith.tools.memorylake.models import FetchedFile, FoundFilesResult, LakeMetadataResult
 from memolith.tools.memorylake.parsed_query import ParsedQuery
 from memolith.tools.memorylake.views import file_body

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from memolith.tools.call import Call
-from memolith.tools.memorylake.family import memorylake
+from memolith.tools.memorylake.dialect import memorylake
 from memolith.tools.memorylake.models import CodeResult, RunnerResult
 
 RESTARTED_WARNING = (

@@ -1,0 +1,7 @@
+"""The chatgpt family. It is served at `/mcp/chatgpt` only; results and errors are plain."""
+
+from memolith.tools.family import Family
+
+chatgpt = Family(
+    "chatgpt", apart=True, instructions="Search the user's memory, then fetch what looks right."
+)
