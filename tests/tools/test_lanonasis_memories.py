@@ -331,3 +331,11 @@ def test_memories_outlive_a_rebuild_and_equal_the_log(tmp_path: Path, at: At) ->
     assert run(app, "get_memory", memory_id=id)["metadata"] == {"b": 1}
     assert run(app, "get_config", key="max_tags")["value"] == 7
     app.close()
+
+
+def test_a_threshold_of_null_is_refused(app: App) -> None:
+    refused = app.registry.run(
+        "search_memories", {"query": "tea", "threshold": None}, Call(ME, app.engine)
+    )
+    assert refused.error is not None
+    assert refused.error.field == "threshold"

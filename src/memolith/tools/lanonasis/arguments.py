@@ -5,7 +5,7 @@ from dataclasses import replace
 from enum import Enum
 from typing import Annotated, Any
 
-from pydantic import Field, PlainValidator, WithJsonSchema
+from pydantic import BeforeValidator, Field, PlainValidator, WithJsonSchema
 
 from memolith.domain.callers import Caller
 from memolith.domain.queries import Filter
@@ -26,6 +26,13 @@ def _text_or_null(value: object) -> str | None:
     if value is None or isinstance(value, str):
         return value
     raise ValueError("Input should be a valid string")
+
+
+def _refuse_null(value: object) -> object:
+    """None stands for a number that was left out; a client that sends null made a mistake."""
+    if value is None:
+        raise ValueError("Input should be a valid number")
+    return value
 
 
 def _publish_default(default: float) -> Callable[[dict[str, Any]], None]:
@@ -49,10 +56,16 @@ MemoryId = Annotated[str, Field(description="The id of the memory.")]
 UserId = Annotated[str, Field(description="Whose memories; another user's id needs an admin key.")]
 TopicId = Annotated[str | None, Field(description="The id of a topic.")]
 AllTags = Annotated[list[str] | None, Field(description="All of these.")]
-Threshold = Annotated[float | None, Field(ge=0, le=1, json_schema_extra=_publish_default(0.7))]
+Threshold = Annotated[
+    float | None,
+    Field(ge=0, le=1, json_schema_extra=_publish_default(0.7)),
+    BeforeValidator(_refuse_null),
+]
 """Left out, it is what the tenant has set."""
 DuplicateThreshold = Annotated[
-    float | None, Field(ge=0, le=1, json_schema_extra=_publish_default(0.9))
+    float | None,
+    Field(ge=0, le=1, json_schema_extra=_publish_default(0.9)),
+    BeforeValidator(_refuse_null),
 ]
 NewText = Annotated[
     str | LeftOut | None,
