@@ -362,7 +362,8 @@ from embedding v join numbered n on n.tenant = v.tenant and n.row = v.passage >>
 analyze
 """
 SIZES = """
-select coalesce(p.relname, c.relname), sum(pg_table_size(c.oid)), sum(pg_indexes_size(c.oid)), sum(c.reltuples)
+select coalesce(p.relname, c.relname) as name, sum(pg_table_size(c.oid)) as table_bytes,
+    sum(pg_indexes_size(c.oid)) as index_bytes, sum(c.reltuples) as row_count
 from pg_class c left join pg_inherits h on h.inhrelid = c.oid left join pg_class p on p.oid = h.inhparent
 where c.relkind = 'r' and c.relnamespace = current_schema()::regnamespace and c.reltuples > 0
 group by 1 having sum(c.reltuples) > 1000 order by 2 desc
