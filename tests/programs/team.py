@@ -89,6 +89,9 @@ class Voice:
             headers={"Authorization": f"Bearer {key}"}, timeout=TIMEOUT_S, trust_env=False
         )
 
+    def __del__(self) -> None:
+        self.http.close()
+
     def ask(self, url: str, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
         """The result of a tool, or Refused."""
         if not self.mcp:

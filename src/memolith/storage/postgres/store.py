@@ -53,8 +53,12 @@ class PostgresStore:
             self._read_homes,
             lambda other: PostgresStore(other, connections, busy_s, statement_s, pooled),
         )
-        with self.owning() as db:
-            migrate(db)
+        with ExitStack() as on_failure:
+            # A store that cannot be opened leaves no connection open.
+            on_failure.callback(self._connections.close)
+            with self.owning() as db:
+                migrate(db)
+            on_failure.pop_all()
 
     # Transactions
 
