@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Collection, Iterator
+from operator import itemgetter
 
 from memolith.domain.callers import Caller
 from memolith.domain.passages import PassageRef
@@ -14,6 +15,12 @@ SLOT = RowShape(Slot._fields, Slot._make)
 SLOT_MARKS = RowShape(SlotMarks._fields, SlotMarks._make)
 SLOT_CHANGE = RowShape(SlotChange._fields, SlotChange._make)
 SLOT_ITEM = RowShape(SlotItem._fields, SlotItem._make)
+
+
+# A search reads thousands of these rows, so they are not named one by one.
+PASSING_SLOT: RowShape[tuple[int, PassageRef]] = RowShape(("id", "ref"), tuple)
+VECTOR_AT: RowShape[tuple[PassageRef, bytes]] = RowShape(("ref", "v"), tuple)
+ITEM_ROW: RowShape[int] = RowShape(("row",), itemgetter(0))
 
 
 class SqliteSlotReader(SqliteReader):
@@ -35,14 +42,13 @@ class SqliteSlotReader(SqliteReader):
         return list(self.statements.read("slot_items", SLOT_ITEM, rows=rows))
 
     def vectors_at(self, model: str, refs: Collection[PassageRef]) -> dict[PassageRef, bytes]:
-        found = self.statements.rows("vectors_at", model=model, refs=json.dumps(list(refs)))
-        return {row.ref: row.v for row in found}
+        refs_json = json.dumps(list(refs))
+        return dict(self.statements.read("vectors_at", VECTOR_AT, model=model, refs=refs_json))
 
     def first_vectors(
         self, caller: Caller, chosen: Filter, model: str
     ) -> list[tuple[PassageRef, bytes]]:
-        found = self.filtered("first_vectors", caller, chosen, model=model)
-        return [(row.ref, row.v) for row in found]
+        return list(self.read_filtered("first_vectors", VECTOR_AT, caller, chosen, model=model))
 
     def passing_slots(
         self, caller: Caller, chosen: Filter, model: str, ids: Collection[int]
@@ -51,13 +57,15 @@ class SqliteSlotReader(SqliteReader):
         if chosen.looks_at_passages:
             name = "passing_slots_of_passages"
         vectors = json.dumps(list(ids))
-        found = self.filtered(name, caller, chosen, True, model=model, vectors=vectors)
-        return {row.id: row.ref for row in found}
+        found = self.read_filtered(
+            name, PASSING_SLOT, caller, chosen, True, model=model, vectors=vectors
+        )
+        return dict(found)
 
     def item_rows_passing(self, caller: Caller, chosen: Filter, limit: int) -> list[int]:
-        found = self.filtered("item_rows_passing", caller, chosen, limit=limit)
-        return [row.row for row in found]
+        return list(self.read_filtered("item_rows_passing", ITEM_ROW, caller, chosen, limit=limit))
 
     def item_rows_tagged(self, tenant: str, tag: str, limit: int) -> list[int]:
-        found = self.statements.rows("item_rows_tagged", tenant=tenant, tag=tag, limit=limit)
-        return [row.row for row in found]
+        return list(
+            self.statements.read("item_rows_tagged", ITEM_ROW, tenant=tenant, tag=tag, limit=limit)
+        )
