@@ -1,5 +1,6 @@
 """A tool is a typed function; a family is the tools of one dialect."""
 
+from bisect import insort
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
@@ -101,7 +102,8 @@ class Family:
                 signature = Signature(decorated, actual_effect)
                 tool_name = name or decorated.__name__
                 description = decorated.__doc__ or ""
-            self.tools.append(
+            insort(
+                self.tools,
                 Tool(
                     name=tool_name,
                     family=self.name,
@@ -115,9 +117,9 @@ class Family:
                     scopes=frozenset((scope or SCOPE_OF_EFFECT[actual_effect],)),
                     inert=frozenset(inert),
                     example=example,
-                )
+                ),
+                key=self._place,
             )
-            self.tools.sort(key=self._place)
             return decorated
 
         return add
