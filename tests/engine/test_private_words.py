@@ -7,9 +7,10 @@ import pytest
 
 from memolith.bootstrap import App
 from memolith.domain.callers import Audience, Caller
-from memolith.domain.items import Draft
+from memolith.domain.items import Draft, Patch
 from memolith.domain.passages import Block
 from memolith.domain.queries import Query
+from memolith.errors import NotFound
 from memolith.ports.text_index import Statistics
 from tests.conftest import note
 from tests.stores import each_store
@@ -117,3 +118,26 @@ def test_the_mean_length_is_that_of_the_tenant_where_all_is_visible(app: App) ->
     with app.store.reading("acme") as rows:
         assert not rows.sees_all(ANN)
         assert rows.statistics_for(ANN, ["word"]) == rows.statistics("acme", ["word"])
+
+
+def test_undo_brings_back_nothing_that_was_private_at_the_time(app: App) -> None:
+    writing = app.engine.writing
+    item = writing.remember(BOB, note(f"The {WORD}.")).item
+    changed = writing.revise(BOB, item.id, Patch(blocks=(Block("Harmless."),)))
+    shared = writing.revise(BOB, item.id, Patch(audience=Audience.ORG))
+    later = writing.revise(BOB, item.id, Patch(title="For all"))
+    for event in (changed.seq, shared.seq):
+        with pytest.raises(NotFound, match="There is no event"):
+            app.engine.history.undo(ANN, event)
+    app.engine.history.undo(ANN, later.seq)
+    _, blocks = app.engine.reading.read(ANN, item.id)
+    assert [block.text for block in blocks] == ["Harmless."]
+    app.engine.history.undo(BOB, changed.seq)
+
+
+def test_the_overview_counts_the_waiting_work_of_its_tenant_alone(app: App) -> None:
+    health = app.engine.maintenance.health
+    before = health("acme")
+    app.engine.writing.remember(Caller("globex", "eve"), note("Waits for its vector."))
+    assert health("acme") == before
+    assert health("globex")["pending"] == health()["pending"]
