@@ -16,8 +16,9 @@ from starlette.responses import FileResponse, JSONResponse, Response
 from memolith.bootstrap import App
 from memolith.domain.callers import Caller
 from memolith.doors.request_keys import CALLER_KEY, SCOPES_KEY
-from memolith.engine.documents import described
+from memolith.engine.documents import file_facts
 from memolith.errors import Denied, InvalidInput, of_system
+from memolith.tools.memorylake.views import file_body
 
 
 class FileRoutes:
@@ -47,7 +48,7 @@ class FileRoutes:
         if not is_new and not may_read:
             # A name or a summary may have been stored with the document since.
             return {"id": item.id, "known": True}
-        return {**described(item), "summary": item.attributes["summary"], "known": not is_new}
+        return {**file_body(item), "summary": file_facts(item).summary, "known": not is_new}
 
     def download(self, request: Request) -> Response:
         """A stored file, for everybody whose address is still good."""
