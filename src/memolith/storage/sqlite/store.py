@@ -90,8 +90,10 @@ class SqliteStore:
                     if self._write_ahead_log_has_bytes():
                         # Somebody wrote in between, so the file is not complete yet.
                         continue
-                    blank_unused_bytes(self.file, db.pragma("page_size"))
-                    SqliteStatements(db).do("touch_database_id")
+                    statements = SqliteStatements(db)
+                    roots = [row.page for row in statements.rows("tree_roots")]
+                    blank_unused_bytes(self.file, db.pragma("page_size"), roots)
+                    statements.do("touch_database_id")
                 return _empty_write_ahead_log(db)
         return False
 
