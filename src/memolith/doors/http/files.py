@@ -18,6 +18,7 @@ from memolith.domain.callers import Caller
 from memolith.doors.request_keys import CALLER_KEY, SCOPES_KEY
 from memolith.engine.documents import file_facts
 from memolith.errors import Denied, InvalidInput, of_system
+from memolith.private_files import open_private
 from memolith.tools.memorylake.views import file_body
 
 
@@ -40,7 +41,7 @@ class FileRoutes:
         try:
             with upload.file, TemporaryDirectory(dir=self.app.settings.data) as folder:
                 path = Path(folder, "file")
-                with path.open("wb") as file:
+                with open(path, "wb", opener=open_private) as file:
                     shutil.copyfileobj(upload.file, file)
                 item, is_new = self.app.engine.documents.ingest(caller, path, upload.filename or "")
         except OSError as error:

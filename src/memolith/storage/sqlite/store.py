@@ -7,6 +7,7 @@ from pathlib import Path
 import apsw
 
 from memolith.errors import DiskFull, StoreBusy
+from memolith.private_files import make_private_folder
 from memolith.storage.sqlite.backup import FILE, Progress, copy_to_file, no_progress
 from memolith.storage.sqlite.connections import Connections, translated_errors
 from memolith.storage.sqlite.schema import migrate
@@ -41,7 +42,7 @@ class SqliteStore:
         self._connections = Connections(self.file, busy_s)
         self._facts = TenantFacts()
         with translated_errors():
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_private_folder(str(folder))
             with self._connections.borrow() as db:
                 migrate(db)
 
