@@ -431,12 +431,11 @@ def open_store(chosen: Settings) -> SqliteStore | PostgresStore:
 
 def close_data_folder(data: Path) -> None:
     """Take a data folder of an earlier version away from other users, and tell."""
-    closed = close_folder_to_others(str(data))
-    if closed:
+    if close_folder_to_others(str(data)):
         log_warning(
             "Other users of this machine could use %s; now only you can. To share memories, share "
             "a server: `memolith serve`.",
-            closed[0],
+            str(data),
         )
 
 

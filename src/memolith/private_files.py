@@ -53,19 +53,15 @@ def close_to_others(path: str) -> bool:
     return True
 
 
-def close_folder_to_others(folder: str) -> list[str]:
-    """Take a data folder away from other users; returns what they had until now.
+def close_folder_to_others(folder: str) -> bool:
+    """Take a data folder away from other users; True if they could use it until now.
 
     The depths are searched only if the folder itself was open: nobody gets through a closed one.
     """
-    closed = []
     was_open = close_to_others(folder)
-    if was_open:
-        closed.append(folder)
     for path in paths_below(folder, at_any_depth=was_open):
-        if close_to_others(path):
-            closed.append(path)
-    return closed
+        close_to_others(path)
+    return was_open
 
 
 def open_to_others(folder: str) -> list[str]:

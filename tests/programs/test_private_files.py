@@ -137,6 +137,17 @@ def test_a_database_that_is_open_in_a_closed_folder_is_closed(tmp_path: Path) ->
     assert mode(database) == 0o600
 
 
+def test_nobody_is_told_of_a_file_that_nobody_could_reach(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    open_app(Settings(data=tmp_path / "data", embedder="none")).close()
+    settings = tmp_path / "data" / "memolith.toml"
+    settings.write_text("max_tags = 50\n")
+    settings.chmod(0o644)
+    open_app(Settings(data=tmp_path / "data", embedder="none")).close()
+    assert (mode(settings), caplog.text) == (0o600, "")
+
+
 def test_doctor_tells_what_is_open(tmp_path: Path) -> None:
     files = tmp_path / "files"
     files.mkdir()
@@ -187,5 +198,6 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
     data.chmod(0o755)
     (data / "link").symlink_to(outside)
     assert open_to_others(str(data)) == [str(data)]
-    assert close_folder_to_others(str(data)) == [str(data)]
+    assert close_folder_to_others(str(data))
+    assert not close_folder_to_others(str(data))
     assert (mode(data), mode(outside)) == (0o700, 0o755)
