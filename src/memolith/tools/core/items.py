@@ -43,7 +43,7 @@ def remember(
     return {
         "id": written.item.id,
         "redactions": dict(written.redactions),
-        "similar": [similar.id for similar in written.similar],
+        "similar": [similar.id for similar in written.similar if call.may_read],
     }
 
 
@@ -114,5 +114,5 @@ def overview(call: Call) -> Overview:
     return {
         "counts": call.engine.reading.count_by(call.caller, "kind"),
         "recent": [item_body(item) for item in newest.items],
-        "health": call.engine.maintenance.health(),
+        "health": call.engine.maintenance.health(call.caller.tenant),
     }
