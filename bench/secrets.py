@@ -8,9 +8,10 @@ import time
 from collections import Counter
 from collections.abc import Callable
 
-from memolith.redaction.detector import redact
 from tests.secret_samples import harmless_samples, secret_samples
 from tests.secret_text import filled
+
+from memolith.redaction.detector import redact
 
 PROSE = "We decided to put the queue behind a cache, because the latency of the run was too high. "
 COSTS = {

@@ -15,8 +15,8 @@ NOT_INSIDE_A_WORD = r"(?:(?<![\w-])|(?<=\\[nrt])|(?<=%[0-9A-Fa-f]{2}))"
 MAX_GLUED_CHARS = 24
 """How long a word may be to which a token is glued.
 
-Every prefix turns up by chance in a long random text, such as an encoded picture, so that a token is
-not looked for inside one.
+Every prefix turns up by chance in a long random text, such as an encoded picture, so that no token
+is looked for inside one.
 """
 
 NOT_INSIDE_A_LONG_WORD = rf"(?<![\w-]{{{MAX_GLUED_CHARS}}})"
