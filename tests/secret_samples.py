@@ -468,8 +468,6 @@ HARMLESS: dict[str, list[str]] = {
         "export TOKEN=$TOKEN",
         "token: ${{ secrets.GITHUB_TOKEN }}",
         "password: changeme",
-        "AKIAIOSFODNN7EXAMPLE",
-        "aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
         "ghp_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
         "ANTHROPIC_API_KEY=sk-ant-...",
         "Authorization: Bearer YOUR_TOKEN",

@@ -658,7 +658,6 @@ HARMLESS_PLACEHOLDERS: tuple[str, ...] = (
     'your.*',
     '.*[\\W_](?:goes[\\W_])?here',
     '(?:[a-z0-9]{2,10}[_-]){1,4}x*',
-    '(?-i:.*EXAMPLE.*)',
     '(?:.*[\\W_])?(?:your|placeholder|redacted|change[-_ ]?me|example|dummy|sample|todo)(?:[\\W_].*)?',
     '(?:[a-z.>$_-]*[._>-])?(?:pass(?:word|wd|phrase)?|pwd?|secret|token|api[-_]?key|key|credentials?)',
 )
