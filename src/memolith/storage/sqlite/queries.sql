@@ -43,6 +43,12 @@ select count(*) as tables
 from sqlite_schema
 where name = 'migration';
 
+-- name: tree_roots
+-- The first page of every table and index.
+select rootpage as page
+from sqlite_schema
+where rootpage > 0;
+
 -- name: touch_database_id
 -- A change that changes nothing. It makes other connections drop the pages they have cached.
 update setting
