@@ -199,6 +199,11 @@ class Settings(BaseModel):
         description="the audience that tokens must name: the public URL of this server",
     )
     oauth_jwks_url: str = Field("", description="where the issuer publishes its keys")
+    oauth_tenant: str = Field(
+        "",
+        description="the tenant of tokens that name none in `tenant` or `org_id`; empty: each "
+        "subject is a tenant of its own",
+    )
 
     # Files that are ingested.
     files: str = Field(
