@@ -36,6 +36,8 @@ class Tool:
     scopes: frozenset[str]
     inert: frozenset[str] = frozenset()
     """Parameters that change nothing, by decision."""
+    reads_files: bool = False
+    """Whether it reads a whole file in the sandbox, which takes long."""
     example: Mapping[str, Any] = field(default_factory=dict)
     """The arguments of a good call, for the tests that are derived from every tool."""
 
@@ -86,6 +88,7 @@ class Family:
         effect: Effect | None = None,
         scope: ScopeName | None = None,
         inert: Iterable[str] = (),
+        reads_files: bool = False,
         example: Mapping[str, Any] = NO_ARGUMENTS,
     ) -> Callable[[Decorated], Decorated]:
         """Make a tool of a typed function, or of `Actions`; its signature says the rest."""
@@ -116,6 +119,7 @@ class Family:
                     effect=actual_effect,
                     scopes=frozenset((scope or SCOPE_OF_EFFECT[actual_effect],)),
                     inert=frozenset(inert),
+                    reads_files=reads_files,
                     example=example,
                 ),
                 key=self._place,
