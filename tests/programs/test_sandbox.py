@@ -35,6 +35,8 @@ def test_nothing_gets_out_and_the_runner_answers_after_every_attempt(mode: str, 
     assert found["attempts"] == len(ATTEMPTS) >= 90
     assert set(found["escaped"]) == LEAKS[mode]
     assert (found["silent"], found["damage"]) == ([], [])
+    # Other users of the machine see nothing, and no folder is left, however it was filled.
+    assert (found["exposed"], found["left"]) == ([], [])
 
 
 def test_without_a_sandbox_the_attempts_get_through() -> None:

@@ -2,7 +2,6 @@
 
 import os
 import secrets
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -27,6 +26,7 @@ from memolith.sandbox.launch import Zygote
 from memolith.sandbox.modes import NO_MODE, choose_mode
 from memolith.sandbox.protocol import FILE_FD, LANDLOCK_MODE
 from memolith.sandbox.runner import CallOutcome, Runner
+from memolith.sandbox.scratch import remove_folder
 
 MAX_KNOWN_RUNNERS = 100
 """How many ids of an owner are remembered, also of runners that have ended and can start anew."""
@@ -35,6 +35,7 @@ READ_DOCUMENT = "memolith.readers.reading:read"
 """By name, as the readers are loaded by the children only, never by the server."""
 
 STDIN_FD = 0
+PRIVATE_FOLDER = 0o700
 FOLDER_PREFIX = "memolith-runner"
 """Folders are called memolith-runner-PID-RANDOM, so those of dead servers can be told."""
 
@@ -219,7 +220,7 @@ class LinuxSandbox:
         """A new sandboxed process, forked from a zygote that has these modules loaded."""
         home = self._home(mode)
         with self._lock:
-            home.mkdir(parents=True, exist_ok=True)
+            home.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
             if not self.zygotes:
                 _remove_folders_of_dead_servers(home)
             zygote = self.zygotes.get(modules)
@@ -290,4 +291,4 @@ def _remove_folders_of_dead_servers(home: Path) -> None:
         server_pid = folder.name.split("-")[2]
         is_ours = folder.lstat().st_uid == os.getuid()
         if is_ours and not Path("/proc", server_pid).exists():
-            shutil.rmtree(folder, ignore_errors=True)
+            remove_folder(str(folder))

@@ -34,13 +34,14 @@ class FileRoutes:
         if "write" not in request.scope[SCOPES_KEY]:
             raise Denied("This needs a key with the scope: write.")
         caller = request.scope[CALLER_KEY]
+        may_read = "read" in request.scope[SCOPES_KEY]
         # The place comes first: a body that is not read yet takes no room on the disk.
         async with self.pools.files.place(request.scope[SHARE_KEY]):
             file = await uploaded_file(request)
-            kept = await self.pools.files.run(None, lambda: self.keep(caller, file))
+            kept = await self.pools.files.run(None, lambda: self.keep(caller, file, may_read))
         return JSONResponse(kept)
 
-    def keep(self, caller: Caller, upload: UploadFile) -> dict[str, Any]:
+    def keep(self, caller: Caller, upload: UploadFile, may_read: bool) -> dict[str, Any]:
         try:
             with upload.file, TemporaryDirectory(dir=self.app.settings.data) as folder:
                 path = Path(folder, "file")
@@ -49,6 +50,9 @@ class FileRoutes:
                 item, is_new = self.app.engine.documents.ingest(caller, path, upload.filename or "")
         except OSError as error:
             raise of_system(error) from error
+        if not is_new and not may_read:
+            # A name or a summary may have been stored with the document since.
+            return {"id": item.id, "known": True}
         return {**described(item), "summary": item.attributes["summary"], "known": not is_new}
 
     async def download(self, request: Request) -> Response:

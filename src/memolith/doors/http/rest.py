@@ -57,9 +57,10 @@ class RestTools:
             raise
         status = 200
         headers: dict[str, str] = {}
-        if not tool.scopes <= call.scopes:
+        scopes = tool.signature.scopes_for(arguments)
+        if not scopes <= call.scopes:
             headers["www-authenticate"] = challenge(
-                self.issuer, request.url.path, "insufficient_scope", tool.scopes
+                self.issuer, request.url.path, "insufficient_scope", scopes
             )
         if outcome.error is not None:
             status = outcome.error.status

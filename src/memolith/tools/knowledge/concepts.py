@@ -54,7 +54,7 @@ def create_concept(
         attributes={**given_places, **certainty_attributes(certainty_score)},
     )
     written = call.engine.writing.remember(call.caller, draft, call.idempotency_key)
-    return _written("Created", written)
+    return _written(call, "Created", written)
 
 
 @knowledge.tool(read_only=True, example={"concept_id": "herd"})
@@ -122,7 +122,7 @@ def update_concept(
     written = call.engine.writing.revise(
         call.caller, concept_id_of(call, concept_id), patch, key=call.idempotency_key
     )
-    return _written("Updated", written)
+    return _written(call, "Updated", written)
 
 
 @knowledge.tool(destructive=True, example={"concept_id": "alone"})
@@ -131,16 +131,16 @@ def delete_concept(call: Call, *, concept_id: ConceptId) -> ConceptWritten:
     written = call.engine.writing.forget(
         call.caller, concept_id_of(call, concept_id), key=call.idempotency_key
     )
-    return _written("Deleted", written)
+    return _written(call, "Deleted", written)
 
 
-def _written(message: str, written: Written) -> ConceptWritten:
+def _written(call: Call, message: str, written: Written) -> ConceptWritten:
     return {
         "success": True,
         "concept_id": written.item.id,
         "message": message,
         "redactions": dict(written.redactions),
-        "warnings": warn_of_similar(written.similar),
+        "warnings": warn_of_similar(call, written.similar),
     }
 
 
