@@ -148,8 +148,16 @@ class RateLimited(MemolithError):
     status = 429
     retry_s = 1
 
-    def __init__(self, message: str | None = None, *, retry_s: int = 1) -> None:
-        super().__init__(message)
+    def __init__(
+        self,
+        message: str | None = None,
+        *,
+        field: str | None = None,
+        id: str | None = None,
+        value: object = None,
+        retry_s: int = 1,
+    ) -> None:
+        super().__init__(message, field=field, id=id, value=value)
         self.retry_s = retry_s
 
 
