@@ -1,10 +1,12 @@
 """Runs every attempt to escape and prints as JSON what got through.
 
-Usage: battery.py MODE root|user|none. With `none` nothing locks the attempts in.
+Usage: battery.py MODE root|user|none. With `none` nothing locks the attempts in. With the mode
+`unfenced` a hostile file is read without a sandbox, and what its reader could see is printed.
 """
 
 import json
 import os
+import pickle
 import queue
 import signal
 import socket
@@ -266,10 +268,29 @@ def control(scene: Scene) -> dict[str, object]:
     return {"escaped": [name for name, got_out in outcomes.items() if got_out]}
 
 
+class HostileFile:
+    """A pickle that tells what the process which loads it has: stands for an attack on a reader."""
+
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return eval, (
+            "{'environment': dict(__import__('os').environ),"
+            " 'user': __import__('os').getuid(),"
+            " 'may_fork': __import__('resource').getrlimit(6)[0] != 0,"
+            " 'handles': [fd for fd in __import__('os').listdir('/proc/self/fd') if int(fd) > 3]}",
+        )
+
+
+def read_unfenced(scene: Scene) -> object:
+    file = scene.home / "hostile"
+    file.write_bytes(pickle.dumps(HostileFile()))
+    sandbox = LinuxSandbox(scene.home, Bounds(), "off", read_unfenced=True)
+    return json.loads(sandbox.run_on_file("pickle:load", file, Bounds()))
+
+
 def main() -> None:
     mode, user = sys.argv[1:]
     as_root = os.getuid() == 0
-    if as_root and (user == "user" or mode == "landlock"):
+    if as_root and (user == "user" or mode in ("landlock", "unfenced")):
         make_reachable({sys.prefix, sys.base_prefix, str(ROOT)})
     if as_root and user == "user":
         become_ordinary_user()
@@ -277,7 +298,13 @@ def main() -> None:
         become_root_of_container()
     with tempfile.TemporaryDirectory() as home:
         scene = Scene(Path(home))
-        found = control(scene) if user == "none" else attack(mode, scene)
+        found: object
+        if mode == "unfenced":
+            found = read_unfenced(scene)
+        elif user == "none":
+            found = control(scene)
+        else:
+            found = attack(mode, scene)
         print(json.dumps(found))
 
 

@@ -132,7 +132,7 @@ MEMORY = {
     "a file in memory": 'os.memfd_create("x")',
     "space behind the end of its output": "libc.fallocate(1, 1, 0, 1 << 30) + 1 or 1/0",
     "space behind the end of a file": (
-        'libc.fallocate(os.open(tmp("f"), os.O_RDWR | os.O_CREAT), 1, 0, 1 << 30) + 1 or 1/0'
+        'libc.fallocate(os.open(tmp("f"), os.O_RDWR | os.O_CREAT), 1, 0, 1 << 26) + 1 or 1/0'
     ),
 }
 
@@ -411,8 +411,8 @@ print("ESCAPED")
     "unlinked files that are only mapped": """
 x = []
 for count in range(20):
-    with open(tmp("gone"), "w+b") as file:
-        os.unlink(tmp("gone"))
+    with open(tmp("mapped"), "w+b") as file:
+        os.unlink(tmp("mapped"))
         file.write(bytes(4 << 20))
         file.flush()
         # Not by the module mmap, which keeps the file open.

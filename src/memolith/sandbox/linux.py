@@ -2,8 +2,6 @@
 
 import os
 import secrets
-import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -22,11 +20,13 @@ from memolith.errors import (
     translated,
 )
 from memolith.ports.sandbox import Bounds, CodeResult, Locate, Owner, SandboxState
+from memolith.private_files import RUNNERS, make_private_folder
 from memolith.sandbox.launch import Zygote
 from memolith.sandbox.modes import NO_MODE, choose_mode
 from memolith.sandbox.protocol import FILE_FD, LANDLOCK_MODE
 from memolith.sandbox.runner import CallOutcome, Runner
 from memolith.sandbox.scratch import remove_folder
+from memolith.sandbox.unfenced import ReadResult, read_unfenced
 
 MAX_KNOWN_RUNNERS = 100
 """How many ids of an owner are remembered, also of runners that have ended and can start anew."""
@@ -34,8 +34,10 @@ MAX_KNOWN_RUNNERS = 100
 READ_DOCUMENT = "memolith.readers.reading:read"
 """By name, as the readers are loaded by the children only, never by the server."""
 
-STDIN_FD = 0
-PRIVATE_FOLDER = 0o700
+HOW_TO_READ_UNFENCED = (
+    "To read files without a sandbox, set MEMOLITH_READ_FILES_UNFENCED=true: a file that attacks "
+    "its reader can then do all that your user can do."
+)
 FOLDER_PREFIX = "memolith-runner"
 """Folders are called memolith-runner-PID-RANDOM, so those of dead servers can be told."""
 
@@ -50,13 +52,6 @@ class AwakeRunner(NamedTuple):
     started_now: bool
 
 
-class ReadResult(NamedTuple):
-    """What a reader printed, and its traceback if it failed."""
-
-    output: str
-    error: str
-
-
 class LinuxSandbox:
     """Runs code and reads files of users, each in a sandboxed process of its own."""
 
@@ -68,6 +63,7 @@ class LinuxSandbox:
         count: int = 4,
         idle_s: float = 1800.0,
         preload: tuple[str, ...] = (),
+        read_unfenced: bool = False,
     ) -> None:
         self.data = data
         self.bounds = bounds
@@ -75,6 +71,7 @@ class LinuxSandbox:
         self.count = count
         self.idle_s = idle_s
         self.preload = preload
+        self.read_unfenced = read_unfenced
         self.runners: dict[str, Runner] = {}
         self.owners: dict[str, Owner] = {}
         self.zygotes: dict[tuple[str, ...], Zygote] = {}
@@ -136,6 +133,14 @@ class LinuxSandbox:
         """What the readers find in a file, as JSON."""
         return self.run_on_file(READ_DOCUMENT, file, bounds)
 
+    def how_files_are_read(self) -> str:
+        """For people who examine their installation."""
+        if self.state.mode != NO_MODE:
+            return "read in the sandbox"
+        if self.read_unfenced:
+            return "read without a sandbox, because MEMOLITH_READ_FILES_UNFENCED is set"
+        return f"not read. {HOW_TO_READ_UNFENCED}"
+
     def run_on_file(self, task: str, file: Path, bounds: Bounds) -> str:
         """What a function, named as `module:function`, returns for an open file, as JSON.
 
@@ -143,11 +148,8 @@ class LinuxSandbox:
         """
         try:
             with file.open("rb") as opened:
-                if self.state.mode == NO_MODE:
-                    result = _read_unprotected(task, opened.fileno(), bounds)
-                else:
-                    result = self._read_in_sandbox(task, opened.fileno(), bounds)
-        except (TooLarge, subprocess.TimeoutExpired) as limit:
+                result = self._read_as_allowed(task, opened.fileno(), bounds)
+        except TooLarge as limit:
             raise TooLarge(f"Reading the file was given up: {limit}.", field="file") from limit
         except ChildProcessError as died:
             raise InvalidInput(
@@ -220,7 +222,7 @@ class LinuxSandbox:
         """A new sandboxed process, forked from a zygote that has these modules loaded."""
         home = self._home(mode)
         with self._lock:
-            home.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
+            make_private_folder(str(home))
             if not self.zygotes:
                 _remove_folders_of_dead_servers(home)
             zygote = self.zygotes.get(modules)
@@ -236,14 +238,26 @@ class LinuxSandbox:
         if mode == LANDLOCK_MODE and os.getuid() == 0:
             # Its processes become `nobody`, who cannot get into the data folder.
             return Path(tempfile.gettempdir())
-        return self.data / "runners"
+        return self.data / RUNNERS
+
+    def _read_as_allowed(self, task: str, file_descriptor: int, bounds: Bounds) -> ReadResult:
+        """Read in the sandbox; without one only if a setting allows it."""
+        state = self.state
+        if state.mode != NO_MODE:
+            return self._read_in_sandbox(task, file_descriptor, bounds)
+        if not self.read_unfenced:
+            raise Unavailable(
+                f"Files are not read here, because there is no sandbox for it: {state.note} "
+                f"{HOW_TO_READ_UNFENCED}"
+            )
+        return read_unfenced(task, file_descriptor, bounds)
 
     def _read_in_sandbox(self, task: str, file_descriptor: int, bounds: Bounds) -> ReadResult:
         module = task.partition(":")[0]
         mode = self.state.mode
         runner = self._start(mode, (module,), bounds, file_descriptor=file_descriptor)
         with closing(runner):
-            outcome = runner.call(_reading_code(task, FILE_FD))
+            outcome = runner.call(_reading_code(task))
             stdout, _ = runner.output()
         if outcome.interrupted_because is not None:
             raise TooLarge(outcome.interrupted_because)
@@ -259,23 +273,8 @@ def _worded(outcome: CallOutcome) -> str | None:
     return outcome.error or None
 
 
-def _read_unprotected(task: str, file_descriptor: int, bounds: Bounds) -> ReadResult:
-    """Read in a plain process, for systems without a sandbox; only its time is limited."""
-    ran = subprocess.run(
-        [sys.executable, "-I", "-c", _reading_code(task, STDIN_FD)],
-        stdin=file_descriptor,
-        capture_output=True,
-        timeout=bounds.wall_s,
-        encoding="utf-8",
-    )
-    return ReadResult(ran.stdout, ran.stderr)
-
-
-def _reading_code(task: str, file_descriptor: int) -> str:
-    return (
-        "from memolith.sandbox.read_task import print_result\n"
-        f"print_result({task!r}, {file_descriptor})"
-    )
+def _reading_code(task: str) -> str:
+    return f"from memolith.sandbox.read_task import print_result\nprint_result({task!r}, {FILE_FD})"
 
 
 def _why_not_read(trace: str) -> str:
