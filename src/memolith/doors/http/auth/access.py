@@ -84,7 +84,9 @@ class CallerCheck:
     async def admit(self, headers: Headers, path: str) -> Admission:
         admission = await self._identify(headers, path)
         if admission.caller.project is not None:
-            await anyio.to_thread.run_sync(self.check_project, admission.caller)
+            await anyio.to_thread.run_sync(
+                self.check_project, admission.caller, limiter=self.key_checks
+            )
         return admission
 
     async def _identify(self, headers: Headers, path: str) -> Admission:
