@@ -34,6 +34,8 @@ class Tool:
     effect: Effect
     inert: frozenset[str] = frozenset()
     """Parameters that change nothing, by decision."""
+    reads_files: bool = False
+    """Whether it reads a whole file in the sandbox, which takes long."""
     example: Mapping[str, Any] = field(default_factory=dict)
     """The arguments of a good call, for the tests that are derived from every tool."""
 
@@ -89,6 +91,7 @@ class Family:
         scope: ScopeName | None = None,
         needs_read: bool = False,
         inert: Iterable[str] = (),
+        reads_files: bool = False,
         example: Mapping[str, Any] = NO_ARGUMENTS,
     ) -> Callable[[Decorated], Decorated]:
         """Make a tool of a typed function, or of `Actions`; its signature says the rest.
@@ -123,6 +126,7 @@ class Family:
                     idempotent=idempotent or read_only,
                     effect=actual_effect,
                     inert=frozenset(inert),
+                    reads_files=reads_files,
                     example=example,
                 ),
                 key=self._place,
