@@ -76,7 +76,7 @@ def engine_on(store: Store, secrets: str = "allow") -> Engine:
         shelf=lambda: pytest.fail("no files here"),
         sandbox=lambda: pytest.fail("no sandbox here"),
         repository=lambda path: None,
-        analysts=(),
+        analysts=lambda: (),
         manual_folder=Path("no manual here"),
     )
     return build_engine(core_on(store, input_rules=InputRules(secrets=secrets)), outside)

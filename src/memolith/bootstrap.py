@@ -172,7 +172,7 @@ class App:
             shelf=self._shelf,
             sandbox=lambda: self.sandbox,
             repository=lambda path: repository(path or self.settings.repo),
-            analysts=self.analysts,
+            analysts=lambda: self.analysts,
             manual_folder=docs_folder(),
         )
         return build_engine(self.core, outside)
@@ -227,7 +227,7 @@ class App:
     @cached_property
     def analysts(self) -> list[Analyst]:
         """Those who are asked about texts, the built-in one last."""
-        # Its word lists are read only where the whole engine is built.
+        # Its word lists are read only where something is asked about texts.
         from memolith.analysts.builtin.analyst import BuiltinAnalyst
 
         chosen = self.settings

@@ -462,6 +462,23 @@ def take_over_at_random(path: str, chance: random.Random) -> tuple[Counter[Any],
     return found, passed
 
 
+@pytest.mark.parametrize("result", [b"{}", None], ids=["answered", "left to the SDK"])
+def test_the_import_of_the_sdk_is_told_when_the_first_call_was_tried(
+    tmp_path: Path, result: bytes | None
+) -> None:
+    with open(tmp_path / "answers", "w+b") as answers, open(os.devnull, "rb") as nothing:
+        front = Front(Wire(nothing.fileno(), answers.fileno()), {})
+        front.handle_frame(encoded(tool(1, "get_note", note_id="one")))
+        assert front.waiting_requests == 1
+        calls = threading.Thread(target=front.try_calls, args=(lambda message: result,))
+        assert not front.tried.is_set()
+        calls.start()
+        assert front.tried.wait(TIMEOUT_S)
+        assert front.waiting_requests == (0 if result else 1)
+        front.take_over(lambda line: None)
+        calls.join(TIMEOUT_S)
+
+
 def test_the_hand_over_decides_about_each_frame_once(prepared: str) -> None:
     chance = random.Random(7)
     answered_by_front = set()

@@ -4,10 +4,15 @@ worded.
 
 from __future__ import annotations
 
+import ast
+import importlib
 import inspect
 import json
 import logging
+import pkgutil
 import re
+import subprocess
+import sys
 from typing import Annotated, Any, TypedDict
 
 import jsonschema
@@ -258,6 +263,31 @@ def test_a_tool_outside_the_profile_cannot_be_run() -> None:
 def test_two_tools_of_one_name_are_refused() -> None:
     with pytest.raises(ValueError, match="same name"):
         Registry([*families(), *families()])
+
+
+def test_a_tool_is_found_without_importing_the_tools_of_other_families() -> None:
+    program = (
+        "import sys; from memolith.bootstrap import families; from memolith.tools.registry import Registry; "
+        "print(Registry(families()).choose().find('fetch').family); "
+        "print([name for name in sys.modules if name.startswith('memolith.tools.') and name.count('.') > 2])"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
+    )
+    family, modules = ran.stdout.splitlines()
+    assert family == "core"
+    assert "memolith.tools.core.items" in modules
+    loaded = ast.literal_eval(modules)
+    assert [name for name in loaded if not name.endswith(".dialect") and ".core." not in name] == []
+
+
+@pytest.mark.parametrize("family", app.families(), ids=lambda family: family.name)
+def test_every_module_that_defines_tools_of_a_family_is_listed_in_it(family: Family) -> None:
+    before = list(family.tools)
+    folder = importlib.import_module(f"memolith.tools.{family.name}")
+    for module in pkgutil.iter_modules(folder.__path__, folder.__name__ + "."):
+        importlib.import_module(module.name)
+    assert family.tools == before
 
 
 def test_action_tools_publish_one_flat_object() -> None:

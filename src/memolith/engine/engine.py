@@ -73,7 +73,7 @@ class Outside:
     shelf: Callable[[], Shelf]
     sandbox: Callable[[], Sandbox]
     repository: Callable[[str], Checkout | None]
-    analysts: Sequence[Analyst]
+    analysts: Callable[[], Sequence[Analyst]]
     manual_folder: Path
 
 

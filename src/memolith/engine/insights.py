@@ -76,7 +76,13 @@ class Insights:
     store: Store
     clock: Clock
     recall: Recall
-    analysts: Sequence[Analyst]
+    find_analysts: Callable[[], Sequence[Analyst]]
+    """Called when they are first needed, because the built-in one reads its word lists then."""
+
+    @property
+    def analysts(self) -> Sequence[Analyst]:
+        """Those who are asked, the built-in one last."""
+        return self.find_analysts()
 
     def ask(self, question: Callable[[Analyst], Value]) -> Answer[Value]:
         """Put a question to the analysts in turn until one of them answers."""

@@ -4,6 +4,7 @@ from bisect import insort
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
+from importlib import import_module
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -69,6 +70,9 @@ class Family:
     name: str
     dialect: Dialect = PLAIN
     _: KW_ONLY
+    modules: tuple[str, ...] = ()
+    """The modules that define its tools. They are imported when the tools are first asked for,
+    because a call of one family should not wait for all of them."""
     order: tuple[str, ...] = ()
     """The names of tools in the order in which clients see them. Others follow as written."""
     listed_over_mcp: bool = True
@@ -78,7 +82,22 @@ class Family:
     prompts: Prompts | None = None
     instructions: str = ""
     """What an MCP client is told about the family at the start of a session."""
-    tools: list[Tool] = field(default_factory=list, init=False)
+    _tools: list[Tool] = field(default_factory=list, init=False)
+
+    @property
+    def tools(self) -> list[Tool]:
+        """Its tools in the order in which clients see them."""
+        for module in self.modules:
+            import_module(module)
+        return self._tools
+
+    @property
+    def known_names(self) -> set[str]:
+        """The names of tools that are known before any module is imported."""
+        return {*self.order, *(tool.name for tool in self._tools)}
+
+    def find(self, name: str) -> Tool | None:
+        return next((tool for tool in self.tools if tool.name == name), None)
 
     def tool(
         self,
@@ -114,7 +133,7 @@ class Family:
                 tool_name = name or decorated.__name__
                 description = decorated.__doc__ or ""
             insort(
-                self.tools,
+                self._tools,
                 Tool(
                     name=tool_name,
                     family=self.name,

@@ -51,15 +51,36 @@ class Registry:
         tools: Iterable[Tool] | None = None,
         observe: Callable[[str, str, str, float], None] = ignore,
     ) -> None:
-        """`observe` is told the tenant, the tool, the outcome and the seconds of every call."""
+        """Without `tools` it has those of all families, which are imported when they are needed.
+
+        `observe` is told the tenant, the tool, the outcome and the seconds of every call.
+        """
         self.families = tuple(families)
         self.observe = observe
-        self.tools = tuple(shared_tools(self.families) if tools is None else tools)
-        self.by_name = {tool.name: tool for tool in self.tools}
-        if len(self.by_name) < len(self.tools):
-            raise ValueError("two tools have the same name")
+        self._chosen = None if tools is None else tuple(tools)
+        self._together = [family for family in self.families if not family.apart]
+        if self._chosen is None:
+            refuse_twins([name for family in self._together for name in family.known_names])
+
+    @cached_property
+    def tools(self) -> tuple[Tool, ...]:
+        """All its tools."""
+        if self._chosen is None:
+            return tuple(shared_tools(self.families))
+        return self._chosen
+
+    @cached_property
+    def by_name(self) -> dict[str, Tool]:
+        """All its tools by their names."""
+        refuse_twins([tool.name for tool in self.tools])
+        return {tool.name: tool for tool in self.tools}
 
     def find(self, name: str) -> Tool | None:
+        """The tool of this name. A family that lists it is imported without the others."""
+        if self._chosen is None:
+            for family in self._together:
+                if name in family.order:
+                    return family.find(name)
         return self.by_name.get(name)
 
     @cached_property
@@ -71,6 +92,8 @@ class Registry:
     def choose(self, profile: str = "all", *, read_only: bool = False) -> Registry:
         """What an MCP client sees: `all`, or families and tools by name, separated by commas."""
         listed = [family for family in self.families if family.listed_over_mcp]
+        if profile == "all" and not read_only:
+            return Registry([family for family in listed if not family.apart], observe=self.observe)
         tools_by_name: dict[str, list[Tool]] = {"all": shared_tools(listed)}
         for tool in shared_tools(listed):
             tools_by_name[tool.name] = [tool]
@@ -129,6 +152,11 @@ class Registry:
         tool = self.find(name)
         dialect = tool.dialect if tool else PLAIN
         return Outcome(False, dialect.failure(error), error)
+
+
+def refuse_twins(names: list[str]) -> None:
+    if len(set(names)) < len(names):
+        raise ValueError("two tools have the same name")
 
 
 def shared_tools(families: Iterable[Family]) -> list[Tool]:

@@ -40,6 +40,9 @@ PROMPTS_CHANGED = b'{"jsonrpc":"2.0","method":"notifications/prompts/list_change
 IMPORTING_SWITCH_INTERVAL_S = 0.0005
 """While the main thread imports, the other threads get their turn sooner."""
 USUAL_SWITCH_INTERVAL_S = 0.005
+HEAD_START_S = 0.25
+"""A call that waits already is tried alone for so long; next to the import of the SDK, it would
+take twice the time."""
 
 
 class Wire:
@@ -93,6 +96,8 @@ class Front:
         """Set when the app and the SDK are needed, or the client is gone."""
         self.settled = threading.Event()
         """Set once the SDK has answered all requests so far, or the client is gone."""
+        self.tried = threading.Event()
+        """Set once the first call was tried without the SDK."""
         self.kept: list[bytes] = []
         """Frames that the SDK has to see, in order."""
         self.requests: SimpleQueue[tuple[bytes, Json]] = SimpleQueue()
@@ -148,9 +153,10 @@ class Front:
         """
         try:
             while self._try_next_call(run):
-                pass
+                self.tried.set()
         except OSError:
             self.end()
+        self.tried.set()
 
     def _try_next_call(self, run: Callable[[Json], bytes | None]) -> bool:
         """Whether the next call may be tried too."""
@@ -313,6 +319,8 @@ def serve_with_sdk(
 
     calls = threading.Thread(target=front.try_calls, args=(run,), daemon=True)
     calls.start()
+    if front.waiting_requests:
+        front.tried.wait(HEAD_START_S)
     # Takes half a second, in which plain calls are answered already.
     from memolith.doors.mcp import stdio
 

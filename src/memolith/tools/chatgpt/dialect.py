@@ -3,5 +3,8 @@
 from memolith.tools.family import Family
 
 chatgpt = Family(
-    "chatgpt", apart=True, instructions="Search the user's memory, then fetch what looks right."
+    "chatgpt",
+    modules=("memolith.tools.chatgpt.search",),
+    apart=True,
+    instructions="Search the user's memory, then fetch what looks right.",
 )

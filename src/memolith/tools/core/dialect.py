@@ -36,6 +36,10 @@ def list_resources(call: Call) -> Sequence[Resource]:
 
 core = Family(
     "core",
+    modules=(
+        "memolith.tools.core.items",
+        "memolith.tools.core.search",
+    ),
     order=(
         "remember",
         "recall",

@@ -54,6 +54,12 @@ def failure(error: MemolithError) -> Body:
 knowledge = Family(
     "knowledge",
     Dialect(failure=failure),
+    modules=(
+        "memolith.tools.knowledge.concepts",
+        "memolith.tools.knowledge.relationships",
+        "memolith.tools.knowledge.server",
+        "memolith.tools.knowledge.search",
+    ),
     order=(
         "ping",
         "get_server_stats",

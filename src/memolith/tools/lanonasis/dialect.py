@@ -20,6 +20,15 @@ VALIDATION_ERROR = ErrorCode(-32005, "Validation Error")
 lanonasis = Family(
     "lanonasis",
     jsonrpc_dialect(ERROR_CODES, invalid=VALIDATION_ERROR),
+    modules=(
+        "memolith.tools.lanonasis.api_keys",
+        "memolith.tools.lanonasis.intelligence",
+        "memolith.tools.lanonasis.memories",
+        "memolith.tools.lanonasis.projects",
+        "memolith.tools.lanonasis.settings",
+        "memolith.tools.lanonasis.topics",
+        "memolith.tools.lanonasis.server",
+    ),
     order=(
         "create_memory",
         "get_memory",

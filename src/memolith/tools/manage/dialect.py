@@ -5,6 +5,14 @@ from memolith.tools.family import Family
 manage = Family(
     "manage",
     listed_over_mcp=False,
+    modules=(
+        "memolith.tools.manage.concepts",
+        "memolith.tools.manage.conversations",
+        "memolith.tools.manage.files",
+        "memolith.tools.manage.items",
+        "memolith.tools.manage.members",
+        "memolith.tools.manage.topics",
+    ),
     order=(
         "restore_item",
         "erase_item",

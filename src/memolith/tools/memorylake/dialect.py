@@ -3,5 +3,10 @@
 from memolith.tools.family import Family
 
 memorylake = Family(
-    "memorylake", instructions="Files, found by what they say: call get_memorylake_metadata first."
+    "memorylake",
+    modules=(
+        "memolith.tools.memorylake.files",
+        "memolith.tools.memorylake.runners",
+    ),
+    instructions="Files, found by what they say: call get_memorylake_metadata first.",
 )

@@ -39,6 +39,11 @@ def envelope_schema(result: Schema) -> Schema:
 sekha = Family(
     "sekha",
     Dialect(success=success, failure=failure, schema=envelope_schema),
+    modules=(
+        "memolith.tools.sekha.conversations",
+        "memolith.tools.sekha.pruning",
+        "memolith.tools.sekha.search",
+    ),
     order=(
         "memory_store",
         "memory_search",

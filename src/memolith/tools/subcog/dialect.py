@@ -70,6 +70,16 @@ def placement(caller: Caller, domain: Domain) -> Placement:
 subcog = Family(
     "subcog",
     jsonrpc_dialect(ERROR_CODES, invalid=VALIDATION_ERROR, enter=in_project),
+    modules=(
+        "memolith.tools.subcog.captures",
+        "memolith.tools.subcog.entities",
+        "memolith.tools.subcog.graph",
+        "memolith.tools.subcog.prompts",
+        "memolith.tools.subcog.resources",
+        "memolith.tools.subcog.templates",
+        "memolith.tools.subcog.upkeep",
+        "memolith.tools.subcog.relationships",
+    ),
     order=(
         "subcog_capture",
         "subcog_recall",
