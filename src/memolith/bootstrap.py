@@ -16,6 +16,7 @@ from memolith.adapters.git import checkout
 from memolith.domain.clock import SystemClock
 from memolith.engine.core import Core, build_core
 from memolith.engine.recall import Recall
+from memolith.engine.transactions import Transactions
 from memolith.engine.validation import InputRules, Limits
 from memolith.errors import InvalidInput, MemolithError, StoreGone, translated
 from memolith.retrieval.ranking.ranker import HybridRanker
@@ -84,8 +85,11 @@ def core_on(
     after_erase: Callable[[], None] = _drop_nothing,
 ) -> Core:
     """The core of the engine on a store; without a model it searches by words."""
-    recall = Recall(store, terms, HybridRanker(), meaning, embed_waiting)
-    return build_core(store, clock or SystemClock(), recall, input_rules, before_erase, after_erase)
+    transactions = Transactions(store)
+    recall = Recall(transactions, terms, HybridRanker(), meaning, embed_waiting)
+    return build_core(
+        transactions, clock or SystemClock(), recall, input_rules, before_erase, after_erase
+    )
 
 
 def hook_core(folder: Path) -> Core:

@@ -1112,7 +1112,7 @@ class StoreContract:
             {"k": words[4]},
             id="a",
         )
-        engine.writing.remember(ME, draft, key=words[0])
+        engine.writing.remember(ME, draft)
         engine.writing.remember(ME, note("plain", id="b"))
         engine.writing.link(ME, "a", "b", "about", attributes={"k": words[5]}, id="cut")
         engine.writing.unlink(ME, "cut")

@@ -434,8 +434,8 @@ def changed(line: str, **fields: object) -> str:
 def test_an_import_that_meets_what_is_here_already_is_refused_by_line(busy: App) -> None:
     copy = lines(busy)
     assert "ine 2" in refused(busy, copy, Conflict)
-    busy.engine.writing.remember(ME, note("keyed"), key="k")
-    assert "ine 1" in refused(busy, [changed(lines(busy)[-1], stream="new")], Conflict)
+    keyed = [changed(copy[1], stream=stream, key="k") for stream in ("new", "newer")]
+    assert "ine 2" in refused(busy, keyed, Conflict)
     assert "ine 3" in refused(
         busy, [changed(copy[1], stream="new"), "", changed(copy[1], stream="new")]
     )

@@ -114,4 +114,3 @@ class Written(NamedTuple):
     seq: int
     redactions: Mapping[str, int] = MappingProxyType({})
     similar: tuple[Similar, ...] = ()
-    repeated: bool = False

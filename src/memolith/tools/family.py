@@ -7,6 +7,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any, TypeVar
 
+from memolith.engine.idempotency import Request
 from memolith.errors import Denied
 from memolith.tools.argument_checks import check_clean
 from memolith.tools.call import Call, ScopeName
@@ -17,6 +18,8 @@ from memolith.tools.signature import Actions, Function, Signature
 
 Decorated = TypeVar("Decorated", bound=Function | Actions)
 SCOPE_OF_EFFECT: dict[Effect, ScopeName] = {"reads": "read", "writes": "write", "runs": "run"}
+KEY_ARGUMENT = "idempotency_key"
+"""The argument by which a tool can take the idempotency key, for clients that can send no other."""
 NO_ARGUMENTS: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -34,6 +37,8 @@ class Tool:
     idempotent: bool
     effect: Effect
     scopes: frozenset[str]
+    shows_secret: bool = False
+    """Whether the result shows a secret, which is then nowhere kept in clear."""
     inert: frozenset[str] = frozenset()
     """Parameters that change nothing, by decision."""
     example: Mapping[str, Any] = field(default_factory=dict)
@@ -54,8 +59,23 @@ class Tool:
             raise Denied(f"`{self.name}` needs a key with the scope: {', '.join(sorted(missing))}.")
         check_clean(arguments)
         signature, values = self.signature.prepare(arguments)
-        result = signature.function(self.dialect.enter(call), **values)
-        return self.dialect.success(signature.without_empty_additions(result))
+        entered = self.dialect.enter(call)
+
+        def run() -> Mapping[str, object]:
+            return signature.function(entered, **values)
+
+        def word(result: Mapping[str, object]) -> Body:
+            return self.dialect.success(signature.without_empty_additions(result))
+
+        if signature.effect == "reads":
+            return word(run())
+        return call.engine.once.run(call.caller, self._request(arguments, call), run, word)
+
+    def _request(self, arguments: Mapping[str, Any], call: Call) -> Request:
+        """The call as its repetition is recognised, without the key itself."""
+        rest = dict(arguments)
+        key = rest.pop(KEY_ARGUMENT, None) or call.idempotency_key
+        return Request(self.name, rest, key, self.shows_secret)
 
 
 @dataclass(eq=False)
@@ -85,6 +105,7 @@ class Family:
         idempotent: bool = False,
         effect: Effect | None = None,
         scope: ScopeName | None = None,
+        shows_secret: bool = False,
         inert: Iterable[str] = (),
         example: Mapping[str, Any] = NO_ARGUMENTS,
     ) -> Callable[[Decorated], Decorated]:
@@ -115,6 +136,7 @@ class Family:
                     idempotent=idempotent or read_only,
                     effect=actual_effect,
                     scopes=frozenset((scope or SCOPE_OF_EFFECT[actual_effect],)),
+                    shows_secret=shows_secret,
                     inert=frozenset(inert),
                     example=example,
                 ),

@@ -2,6 +2,8 @@
 
 import json
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import ClassVar
 
 from memolith.domain.events import Changes, Event
@@ -28,6 +30,7 @@ PURGED_TABLES = (
     "purge_outbox_done",
     "purge_access",
     "purge_setting",
+    "purge_answer",
 )
 """The statements that remove a tenant which has moved away."""
 
@@ -44,6 +47,15 @@ class PostgresWriter(StoreWriter, PostgresReader):
     def __init__(self, statements: PostgresStatements, tenant: str | None) -> None:
         super().__init__(statements, tenant)
         self._term_counts: Counter[str] = Counter()
+
+    @contextmanager
+    def savepoint(self) -> Iterator[None]:
+        with super().savepoint():
+            try:
+                yield
+            except BaseException:
+                self._term_counts.clear()
+                raise
 
     def append(self, event: Event, changes: Changes) -> None:
         # One round trip to the server for all statements.

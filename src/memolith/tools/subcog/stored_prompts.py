@@ -91,7 +91,7 @@ def save_prompt_of(
             audience=audience,
             project=project,
         )
-        written = call.engine.writing.remember(call.caller, draft, call.idempotency_key)
+        written = call.engine.writing.remember(call.caller, draft)
     call.changed()
     return {**prompt_body(call, written.item), "redactions": dict(written.redactions)}
 
@@ -153,7 +153,7 @@ def find_prompt(kind: PromptKind, call: Call, name: str, domain: Domain | None) 
 def delete_prompt_of(kind: PromptKind, call: Call, name: str, domain: Domain) -> PromptDeleted:
     """Delete the prompt of a domain."""
     item = find_prompt(kind, call, name, domain)
-    call.engine.writing.forget(call.caller, item.id, key=call.idempotency_key)
+    call.engine.writing.forget(call.caller, item.id)
     call.changed()
     return {"name": name, "domain": item.audience.value, "deleted": True}
 
