@@ -13,6 +13,7 @@ from memolith.doors.cli.tool_commands import TOOL_OF_COMMAND, find_tool, tool_pa
 from memolith.errors import MemolithError
 from memolith.settings import PREFIX, Settings
 from memolith.tools.family import Tool
+from memolith.tools.signature import Actions, Signature
 
 ROOT = Path(__file__).parents[1]
 SCHEMAS = ROOT / "tests" / "tools" / "schemas"
@@ -29,12 +30,33 @@ def schema(tool: Tool) -> str:
         "read_only": tool.read_only,
         "destructive": tool.destructive,
         "idempotent": tool.idempotent,
-        "scopes": sorted(tool.scopes),
+        "scopes": scopes(tool.signature),
         "inert": sorted(tool.inert),
         "input": tool.input_schema,
         "output": tool.output_schema,
     }
     return json.dumps(shown, indent=2, ensure_ascii=False) + "\n"
+
+
+def scopes(signature: Signature | Actions) -> list[str] | dict[str, list[str]]:
+    """The scopes that a tool needs, by action where it has several."""
+    if isinstance(signature, Actions):
+        return {name: sorted(action.scopes) for name, action in signature.actions.items()}
+    return sorted(signature.scopes)
+
+
+def scopes_text(signature: Signature | Actions) -> str:
+    """The scopes that a tool needs, in words."""
+    if not isinstance(signature, Actions):
+        return " and ".join(sorted(signature.scopes))
+    actions_by_scopes: dict[str, list[str]] = {}
+    for name, action in signature.actions.items():
+        actions_by_scopes.setdefault(" and ".join(sorted(action.scopes)), []).append(name)
+    if len(actions_by_scopes) == 1:
+        return next(iter(actions_by_scopes))
+    return "; ".join(
+        f"{needed} ({', '.join(names)})" for needed, names in actions_by_scopes.items()
+    )
 
 
 def schemas() -> dict[Path, str]:
@@ -74,8 +96,8 @@ def tool_section(tool: Tool) -> list[str]:
             kind += f", default `{json.dumps(schema['default'])}`"
         lines.append(f"| {shown_name} | {kind} | {schema.get('description', '')} |")
     fields = ", ".join(tool.output_schema.get("properties", {}))
-    scopes = ", ".join(sorted(tool.scopes))
-    return [*lines, "", f"Returns: {fields}. Effect: {tool.effect}. Scope: {scopes}.", ""]
+    needed = scopes_text(tool.signature)
+    return [*lines, "", f"Returns: {fields}. Effect: {tool.effect}. Scope: {needed}.", ""]
 
 
 CALL_HELP = (

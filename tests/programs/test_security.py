@@ -19,6 +19,7 @@ from memolith.errors import DiskFull
 from memolith.ports.client_keys import ClientKey
 from memolith.settings import Settings
 from memolith.tools.registry import Registry
+from memolith.tools.signature import Actions, Signature
 from tests.checked import present
 from tests.programs.children import scan, wait_for
 from tests.programs.served import Served, process, thread
@@ -119,20 +120,31 @@ def denied(body: dict[str, Any]) -> bool:
 
 @pytest.mark.parametrize("tool", TOOLS)
 def test_a_key_reaches_only_the_tools_of_its_scopes(served: Served, tool: Any) -> None:
+    calls: list[tuple[Signature, dict[str, Any]]] = [(tool.signature, {})]
+    if isinstance(tool.signature, Actions):
+        calls = [
+            (signature, {tool.signature.key: action})
+            for action, signature in tool.signature.actions.items()
+        ]
     for scope in ("read", "write", "admin", "run"):
         key = served.key("scoped", "local", scope)
-        answer = served.tool(tool.name, {}, key)
-        assert (answer.status_code == 403) == (scope not in tool.scopes)
-        if scope not in tool.scopes:
-            assert denied(answer.json())
-            assert (
-                f'error="insufficient_scope", scope="{min(tool.scopes)}"'
-                in answer.headers["www-authenticate"]
-            )
+        for signature, arguments in calls:
+            is_allowed = signature.scopes <= {scope}
+            answer = served.tool(tool.name, arguments, key)
+            assert (answer.status_code == 403) == (not is_allowed)
+            if not is_allowed:
+                assert denied(answer.json())
+                needed = " ".join(sorted(signature.scopes))
+                assert (
+                    f'error="insufficient_scope", scope="{needed}"'
+                    in answer.headers["www-authenticate"]
+                )
+            if LISTED.find(tool.name):
+                ok, body = served.call(tool.name, arguments, key)
+                assert ok or denied(body) == (not is_allowed)
         if LISTED.find(tool.name):
-            assert (tool.name in served.listed(key)) == (scope in tool.scopes)
-            ok, body = served.call(tool.name, {}, key)
-            assert ok or denied(body) == (scope not in tool.scopes)
+            is_usable = any(signature.scopes <= {scope} for signature, _ in calls)
+            assert (tool.name in served.listed(key)) == is_usable
 
 
 def test_nobody_reaches_the_data_of_another_user_or_tenant(served: Served) -> None:

@@ -209,9 +209,10 @@ def test_a_tool_needs_its_scope() -> None:
     refused = run("add_note", {"text": "x"}, scopes=reader)
     assert refused.error.status == 403
     assert "write" in refused.body["message"]
-    assert [tool.name for tool in DEMO.tools if tool.scopes <= reader] == [
+    assert [tool.name for tool in DEMO.tools if tool.is_usable_with(reader)] == [
         "get_note",
         "list_notes",
+        "saved_prompts",
         "coded_fail",
     ]
 

@@ -48,6 +48,11 @@ class Call:
     local: bool = False
     """Whether the caller sits at this machine. False for clients over HTTP."""
 
+    @property
+    def may_read(self) -> bool:
+        """Whether the caller may be told what was stored before this call."""
+        return "read" in self.scopes
+
     def __post_init__(self) -> None:
         # A client may send anything here, whatever the annotation says.
         key: object = self.idempotency_key

@@ -14,10 +14,9 @@ from memolith.tools.call import Call, ScopeName
 from memolith.tools.dialect import PLAIN, Dialect
 from memolith.tools.resources import Prompts, Resources
 from memolith.tools.schema import Body, Effect, Schema
-from memolith.tools.signature import Actions, Function, Signature
+from memolith.tools.signature import Actions, Function, Signature, scopes_of
 
 Decorated = TypeVar("Decorated", bound=Function | Actions)
-SCOPE_OF_EFFECT: dict[Effect, ScopeName] = {"reads": "read", "writes": "write", "runs": "run"}
 KEY_ARGUMENT = "idempotency_key"
 """The argument by which a tool can take the idempotency key, for clients that can send no other."""
 NO_ARGUMENTS: Mapping[str, Any] = MappingProxyType({})
@@ -36,7 +35,6 @@ class Tool:
     destructive: bool
     idempotent: bool
     effect: Effect
-    scopes: frozenset[str]
     shows_secret: bool = False
     """Whether the result shows a secret, which is then nowhere kept in clear."""
     inert: frozenset[str] = frozenset()
@@ -52,9 +50,13 @@ class Tool:
     def output_schema(self) -> Schema:
         return self.dialect.schema(self.signature.output_schema)
 
+    def is_usable_with(self, scopes: frozenset[str]) -> bool:
+        """Whether a key with these scopes can call it, or one of its actions."""
+        return any(needed <= scopes for needed in self.signature.scope_choices)
+
     def __call__(self, arguments: Mapping[str, Any], call: Call) -> Body:
         """Check the rights and the arguments, run the function, word the result."""
-        missing = self.scopes - call.scopes
+        missing = self.signature.scopes_for(arguments) - call.scopes
         if missing:
             raise Denied(f"`{self.name}` needs a key with the scope: {', '.join(sorted(missing))}.")
         check_clean(arguments)
@@ -105,14 +107,20 @@ class Family:
         idempotent: bool = False,
         effect: Effect | None = None,
         scope: ScopeName | None = None,
+        needs_read: bool = False,
         shows_secret: bool = False,
         inert: Iterable[str] = (),
         example: Mapping[str, Any] = NO_ARGUMENTS,
     ) -> Callable[[Decorated], Decorated]:
-        """Make a tool of a typed function, or of `Actions`; its signature says the rest."""
+        """Make a tool of a typed function, or of `Actions`; its signature says the rest.
+
+        `needs_read` is for a tool that writes or runs and also tells what was stored before. The
+        actions of `Actions` have scopes of their own.
+        """
         if effect is None:
             effect = "reads" if read_only else "writes"
         actual_effect = effect
+        scopes = frozenset((scope,)) if scope else scopes_of(effect, needs_read=needs_read)
 
         def add(decorated: Decorated) -> Decorated:
             if isinstance(decorated, Actions):
@@ -120,7 +128,7 @@ class Family:
                 tool_name = decorated.name
                 description = decorated.description
             else:
-                signature = Signature(decorated, actual_effect)
+                signature = Signature(decorated, actual_effect, scopes)
                 tool_name = name or decorated.__name__
                 description = decorated.__doc__ or ""
             insort(
@@ -135,7 +143,6 @@ class Family:
                     destructive=destructive,
                     idempotent=idempotent or read_only,
                     effect=actual_effect,
-                    scopes=frozenset((scope or SCOPE_OF_EFFECT[actual_effect],)),
                     shows_secret=shows_secret,
                     inert=frozenset(inert),
                     example=example,

@@ -10,12 +10,14 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from pydantic_core import ErrorDetails
 
 from memolith.errors import Malformed, MemolithError
+from memolith.tools.call import ScopeName
 from memolith.tools.result_schema import result_schema
 from memolith.tools.schema import Body, Effect, Schema, flatten, merge_schemas, object_schema
 
 Function = Callable[..., Mapping[str, object]]
 """A function `(call, *, typed arguments) -> TypedDict`."""
 DecoratedFunction = TypeVar("DecoratedFunction", bound=Function)
+SCOPE_OF_EFFECT: dict[Effect, ScopeName] = {"reads": "read", "writes": "write", "runs": "run"}
 STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, defer_build=True)
 ARGUMENT_PREFIX = "argument_"
 LEFT_OUT_WHEN_EMPTY = ("redactions", "warnings")
@@ -27,12 +29,35 @@ class Argument(BaseModel):
     model_config = STRICT
 
 
+def scopes_of(effect: Effect, *, needs_read: bool = False) -> frozenset[str]:
+    """The scopes that a function with this effect needs.
+
+    With `needs_read`, it also tells what was stored before, so a key that may only write or only
+    run code is refused.
+    """
+    scopes = {SCOPE_OF_EFFECT[effect]}
+    if needs_read:
+        scopes.add("read")
+    return frozenset(scopes)
+
+
 @dataclass(frozen=True)
 class Signature:
-    """One function `(call, *, typed arguments) -> TypedDict`, with its schemas."""
+    """One function `(call, *, typed arguments) -> TypedDict`, with its schemas and its scopes."""
 
     function: Function
-    effect: Effect = "reads"
+    effect: Effect
+    scopes: frozenset[str]
+    """All of these are needed to call it."""
+
+    @property
+    def scope_choices(self) -> list[frozenset[str]]:
+        """The scopes of each way to call it, of which there is one."""
+        return [self.scopes]
+
+    def scopes_for(self, arguments: Mapping[str, Any]) -> frozenset[str]:
+        """The scopes that a call with these arguments needs."""
+        return self.scopes
 
     @cached_property
     def model(self) -> type[BaseModel]:
@@ -133,15 +158,29 @@ class Actions:
     actions: dict[str, Signature] = field(default_factory=dict)
 
     def action(
-        self, name: str, *, effect: Effect
+        self, name: str, *, effect: Effect, needs_read: bool = False
     ) -> Callable[[DecoratedFunction], DecoratedFunction]:
-        """Add a function as one of the actions."""
+        """Add a function as one of the actions; see `scopes_of` for `needs_read`."""
+        scopes = scopes_of(effect, needs_read=needs_read)
 
         def add(function: DecoratedFunction) -> DecoratedFunction:
-            self.actions[name] = Signature(function, effect)
+            self.actions[name] = Signature(function, effect, scopes)
             return function
 
         return add
+
+    @property
+    def scope_choices(self) -> list[frozenset[str]]:
+        """The scopes of each action."""
+        return [action.scopes for action in self.actions.values()]
+
+    def scopes_for(self, arguments: Mapping[str, Any]) -> frozenset[str]:
+        """The scopes of the action that the arguments name; none if there is no such action."""
+        name = arguments.get(self.key)
+        if isinstance(name, str) and name in self.actions:
+            return self.actions[name].scopes
+        # Nothing is called then: `prepare` says which actions there are.
+        return frozenset()
 
     @cached_property
     def input_schema(self) -> Schema:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from memolith.domain.items import Similar
+from memolith.tools.call import Call
 
 MORE_THAN_SHOWN = "There is more than is shown."
 
@@ -12,6 +13,11 @@ def warn_if_cut(cut: bool) -> list[str]:
     return [MORE_THAN_SHOWN] if cut else []
 
 
-def warn_of_similar(similar: Iterable[Similar]) -> list[str]:
-    """A warning for each stored item that says nearly the same as a new one."""
+def warn_of_similar(call: Call, similar: Iterable[Similar]) -> list[str]:
+    """A warning for each stored item that says nearly the same as a new one.
+
+    A key that may not read gets none: they would tell what is stored.
+    """
+    if not call.may_read:
+        return []
     return [f"{item.title!r} ({item.id}) says nearly the same." for item in similar]

@@ -31,9 +31,11 @@ class FileRoutes:
         if "write" not in request.scope[SCOPES_KEY]:
             raise Denied("This needs a key with the scope: write.")
         file = await uploaded_file(request)
-        return JSONResponse(await run_in_threadpool(self.keep, request.scope[CALLER_KEY], file))
+        caller = request.scope[CALLER_KEY]
+        may_read = "read" in request.scope[SCOPES_KEY]
+        return JSONResponse(await run_in_threadpool(self.keep, caller, file, may_read))
 
-    def keep(self, caller: Caller, upload: UploadFile) -> dict[str, Any]:
+    def keep(self, caller: Caller, upload: UploadFile, may_read: bool) -> dict[str, Any]:
         try:
             with upload.file, TemporaryDirectory(dir=self.app.settings.data) as folder:
                 path = Path(folder, "file")
@@ -42,6 +44,9 @@ class FileRoutes:
                 item, is_new = self.app.engine.documents.ingest(caller, path, upload.filename or "")
         except OSError as error:
             raise of_system(error) from error
+        if not is_new and not may_read:
+            # A name or a summary may have been stored with the document since.
+            return {"id": item.id, "known": True}
         return {**described(item), "summary": item.attributes["summary"], "known": not is_new}
 
     def download(self, request: Request) -> Response:

@@ -102,7 +102,7 @@ def is_plain_read(plain: frames.PlainCall, scope: Scope, header_name: bytes) -> 
         and not plain.wants_progress
         and not plain.meta.get(frames.CLIENT_CAPABILITIES_KEY)
         and plain.tool.read_only
-        and plain.tool.scopes <= scope[SCOPES_KEY]
+        and plain.tool.is_usable_with(scope[SCOPES_KEY])
         and header_name == plain.tool.name.encode()
     )
 

@@ -41,9 +41,10 @@ class RestTools:
         outcome = await run_in_threadpool(self.registry.run, name, arguments, call)
         status = 200
         headers: dict[str, str] = {}
-        if not tool.scopes <= call.scopes:
+        scopes = tool.signature.scopes_for(arguments)
+        if not scopes <= call.scopes:
             headers["www-authenticate"] = challenge(
-                self.issuer, request.url.path, "insufficient_scope", tool.scopes
+                self.issuer, request.url.path, "insufficient_scope", scopes
             )
         if outcome.error is not None:
             status = outcome.error.status

@@ -105,7 +105,7 @@ class MemolithServer(Server[Any]):
         self, ctx: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
         scopes = access_of(ctx).scopes
-        allowed = [listed for tool, listed in self.listed_tools if tool.scopes <= scopes]
+        allowed = [listed for tool, listed in self.listed_tools if tool.is_usable_with(scopes)]
         tools, cursor = page_of(allowed, params)
         return types.ListToolsResult(tools=tools, next_cursor=cursor)
 

@@ -42,7 +42,7 @@ def remember(
     return {
         "id": written.item.id,
         "redactions": dict(written.redactions),
-        "similar": [similar.id for similar in written.similar],
+        "similar": [similar.id for similar in written.similar if call.may_read],
     }
 
 

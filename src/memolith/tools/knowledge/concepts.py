@@ -54,7 +54,7 @@ def create_concept(
         attributes={**given_places, **certainty_attributes(certainty_score)},
     )
     written = call.engine.writing.remember(call.caller, draft)
-    return _written("Created", written)
+    return _written(call, "Created", written)
 
 
 @knowledge.tool(read_only=True, example={"concept_id": "herd"})
@@ -120,23 +120,23 @@ def update_concept(
         dropped=dropped,
     )
     written = call.engine.writing.revise(call.caller, concept_id_of(call, concept_id), patch)
-    return _written("Updated", written)
+    return _written(call, "Updated", written)
 
 
 @knowledge.tool(destructive=True, example={"concept_id": "alone"})
 def delete_concept(call: Call, *, concept_id: ConceptId) -> ConceptWritten:
     """Take a concept out of every search; it keeps its relationships and can be restored."""
     written = call.engine.writing.forget(call.caller, concept_id_of(call, concept_id))
-    return _written("Deleted", written)
+    return _written(call, "Deleted", written)
 
 
-def _written(message: str, written: Written) -> ConceptWritten:
+def _written(call: Call, message: str, written: Written) -> ConceptWritten:
     return {
         "success": True,
         "concept_id": written.item.id,
         "message": message,
         "redactions": dict(written.redactions),
-        "warnings": warn_of_similar(written.similar),
+        "warnings": warn_of_similar(call, written.similar),
     }
 
 

@@ -99,7 +99,7 @@ def get_memory(call: Call, *, memory_id: MemoryId) -> MemoryBody:
     return memory_body(call, item.id)
 
 
-@lanonasis.tool(idempotent=True, example={"memory_id": "one", "title": "New"})
+@lanonasis.tool(idempotent=True, needs_read=True, example={"memory_id": "one", "title": "New"})
 def update_memory(
     call: Call,
     *,

@@ -30,7 +30,9 @@ def create_memory_code_runner(call: Call) -> RunnerResult:
 
 
 @memorylake.tool(
-    effect="runs", example={"executor_id": "executor-of-nobody", "code": "print(6 * 7)"}
+    effect="runs",
+    needs_read=True,
+    example={"executor_id": "executor-of-nobody", "code": "print(6 * 7)"},
 )
 def run_memory_code(
     call: Call,

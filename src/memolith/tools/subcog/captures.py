@@ -87,7 +87,7 @@ def subcog_capture(
         "id": written.item.id,
         "urn": memory_urn(written.item),
         "redactions": dict(written.redactions),
-        "warnings": warn_of_similar(written.similar),
+        "warnings": warn_of_similar(call, written.similar),
     }
 
 
@@ -145,7 +145,7 @@ def subcog_get(call: Call, *, memory_id: MemoryId) -> WholeMemory:
     return whole_memories(call, item.id)[0]
 
 
-@subcog.tool(idempotent=True, example={"memory_id": "one", "tags": ["striped"]})
+@subcog.tool(idempotent=True, needs_read=True, example={"memory_id": "one", "tags": ["striped"]})
 def subcog_update(
     call: Call,
     *,

@@ -94,7 +94,7 @@ def delete_entity(call: Call, *, entity_id: EntityReference) -> GraphDeletion:
     return {"id": entity.id, "deleted": True, "relationships_removed": removed}
 
 
-@entities.action("extract", effect="writes")
+@entities.action("extract", effect="writes", needs_read=True)
 def extract_entities(
     call: Call,
     *,
@@ -141,7 +141,7 @@ def extract_entities(
     }
 
 
-@entities.action("merge", effect="writes")
+@entities.action("merge", effect="writes", needs_read=True)
 def merge_entities(
     call: Call,
     *,

@@ -136,7 +136,7 @@ def delete_relationship(call: Call, *, relationship_id: str) -> GraphDeletion:
     return {"id": link.id, "deleted": True, "relationships_removed": 1}
 
 
-@relationships.action("infer", effect="writes")
+@relationships.action("infer", effect="writes", needs_read=True)
 def infer_relationships(
     call: Call,
     *,

@@ -138,7 +138,9 @@ def subcog_reindex(
     }
 
 
-@subcog.tool(destructive=True, example={"namespace": "testing", "strategy": "dedupe"})
+@subcog.tool(
+    destructive=True, needs_read=True, example={"namespace": "testing", "strategy": "dedupe"}
+)
 def subcog_consolidate(
     call: Call,
     *,
@@ -179,7 +181,7 @@ def subcog_consolidate(
     }
 
 
-@subcog.tool(example={"memory_id": "four"})
+@subcog.tool(needs_read=True, example={"memory_id": "four"})
 def subcog_enrich(
     call: Call,
     *,
