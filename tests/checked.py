@@ -44,6 +44,13 @@ def call_with_key(
     return body_of(outcome)
 
 
+def erased_wholly(app: App, id: str, caller: Caller = Caller()) -> bool:
+    """Erase an item; whether every byte of it was overwritten."""
+    told: list[bool] = []
+    app.engine.writing.erase(caller, id, tell=told.append)
+    return told == [True]
+
+
 def error_of(outcome: Outcome) -> MemolithError:
     """The error of a call that was refused."""
     assert not outcome.ok, outcome.body

@@ -347,7 +347,10 @@ class App:
         # Only servers and the command `upkeep` need it.
         from memolith.background import Upkeep
 
-        return Upkeep(self.embeddings, self.engine.reading, self.store.compact)
+        engine = self.engine
+        return Upkeep(
+            self.embeddings, engine.reading, self.store.compact, engine.once.forget_old_answers
+        )
 
     def start_background(self) -> None:
         """Embed and tidy in the background, as servers do, and listen to other servers."""

@@ -429,9 +429,7 @@ def test_a_key_that_is_none_is_refused(shared: App, key: str) -> None:
     calls: list[Callable[[], object]] = [
         lambda: call_with_key(shared, "remember", {"content": "x"}, key),
         lambda: call_with_key(shared, "revise", {"id": "seed", "title": "x"}, key),
-        lambda: call_with_key(
-            shared, "append_messages", {"conversation_id": "seed", "messages": []}, key
-        ),
+        lambda: call_with_key(shared, "forget", {"id": "seed"}, key),
     ]
     for call in calls:
         with pytest.raises(InvalidInput) as caught:

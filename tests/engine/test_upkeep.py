@@ -287,7 +287,7 @@ def test_a_fresh_folder_has_every_migration_with_its_checksum_and_keeps_them(
     for _ in range(2):
         opened(tmp_path).close()
         assert raw(tmp_path / FILE, "select number, name, checksum, oldest from migration") == [
-            (file.number, file.name, hashlib.sha256(file.text.encode()).hexdigest(), 1)
+            (file.number, file.name, hashlib.sha256(file.text.encode()).hexdigest(), file.oldest)
             for file in all_migrations("sqlite")
         ]
 

@@ -24,6 +24,7 @@ from memolith.errors import (
     NotFound,
     VersionConflict,
 )
+from tests.checked import erased_wholly
 from tests.conftest import ME, engine_of, note
 from tests.stores import dump, each_store
 
@@ -187,7 +188,7 @@ def test_erasing_leaves_no_byte_of_text_title_tags_metadata_speaker_and_links(
     app.engine.reading.note_access(ME, id)
     app.engine.reading.flush_accesses()
     app.engine.writing.forget(ME, id)
-    assert app.engine.writing.erase(ME, id)
+    assert erased_wholly(app, id)
     data = b"".join(file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()).lower()
     assert [word for word in words if word.encode() in data] == []
     refused(NotFound, app.engine.reading.read, ME, id, forgotten=True)
@@ -199,8 +200,8 @@ def test_erasing_leaves_no_byte_of_text_title_tags_metadata_speaker_and_links(
 def test_only_the_owner_or_an_admin_erases(app: App) -> None:
     first, second = (remember(app, caller=ANN, audience=Audience.ORG) for _ in range(2))
     refused(Denied, app.engine.writing.erase, BOB, first)
-    assert app.engine.writing.erase(replace(BOB, admin=True), first)
-    assert app.engine.writing.erase(ANN, second)
+    assert erased_wholly(app, first, replace(BOB, admin=True))
+    assert erased_wholly(app, second, ANN)
 
 
 # Links

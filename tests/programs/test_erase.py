@@ -21,7 +21,7 @@ from memolith.domain.passages import Block
 from memolith.domain.queries import Query
 from memolith.errors import NotFound
 from memolith.settings import Settings
-from tests.checked import call_with_key, present
+from tests.checked import call_with_key, erased_wholly, present
 from tests.programs.children import HERE, Child, ask, cli, in_memory, scan
 
 ME = Caller()
@@ -185,13 +185,6 @@ def linked(app: App, words: Words) -> str:
             app.engine.history.undo(ME, app.engine.history.history(ME, id)[-1].event.seq)
             app.engine.writing.unlink(ME, link.id)
     return id
-
-
-def erased_wholly(app: App, id: str) -> bool:
-    """Erase an item; whether every byte of it was overwritten."""
-    told: list[bool] = []
-    app.engine.writing.erase(ME, id, tell=told.append)
-    return told == [True]
 
 
 MAKERS = [plain, many_passages, with_history, undone, conversation, linked]

@@ -7,14 +7,12 @@ was lost or the server was killed, finds the write together with its answer, or 
 import hashlib
 import json
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import NamedTuple, TypeVar, cast
 
 from memolith.domain.attributes import exact
 from memolith.domain.callers import Caller
 from memolith.domain.clock import DAY_S, shifted
-from memolith.domain.items import Item
-from memolith.domain.passages import Passage
 from memolith.engine.transactions import CallTransaction, Transactions
 from memolith.engine.validation import checked_text
 from memolith.errors import Conflict, InvalidInput, MemolithError
@@ -28,8 +26,6 @@ log = logging.getLogger(__name__)
 MAX_KEY_LENGTH = 200
 DAYS_KEPT = 30
 """How long a call can be repeated under its key."""
-QUOTED_CHARACTERS = 24
-"""How much of a text an answer must quote to be emptied when the text is erased."""
 
 Body = dict[str, object]
 Result = TypeVar("Result")
@@ -182,6 +178,10 @@ class Once:
             at=self._clock.now(),
         )
 
+    def after_commit(self, action: Callable[[], None]) -> None:
+        """Do this when the call has written, and not if it fails."""
+        self._transactions.after_commit(action)
+
     def forget_old_answers(self) -> None:
         """Remove the answers that are older than a call can be repeated."""
         with self._transactions.writing(None) as rows:
@@ -189,16 +189,6 @@ class Once:
 
     def _oldest_kept(self) -> str:
         return shifted(self._clock.now(), -DAYS_KEPT * DAY_S)
-
-
-def blank_answers_about(rows: Writer, item: Item, passages: Sequence[Passage]) -> None:
-    """Empty the kept answers that name or quote an item that is being erased."""
-    quotes = {item.id, item.title}
-    quotes.update(passage.text[:QUOTED_CHARACTERS] for passage in passages)
-    for quote in quotes:
-        if quote.strip():
-            # As it stands in JSON, without the quotation marks around it.
-            rows.blank_answers(item.tenant, json.dumps(quote, ensure_ascii=False)[1:-1])
 
 
 def _sign(request: Request) -> _Signature | None:

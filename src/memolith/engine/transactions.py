@@ -7,7 +7,6 @@ just written, and is kept whole or not at all.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
@@ -15,8 +14,6 @@ from typing import Literal
 
 from memolith.errors import MemolithError
 from memolith.ports.store import Reader, Store, Writer
-
-log = logging.getLogger(__name__)
 
 
 class _Open:
@@ -42,7 +39,7 @@ class _Open:
             try:
                 action()
             except MemolithError as error:
-                log.warning("after a write: %s", error)
+                _log_warning(error)
 
 
 class CallTransaction:
@@ -215,3 +212,10 @@ class Transactions:
 
     def close(self) -> None:
         self._store.close()
+
+
+def _log_warning(error: MemolithError) -> None:
+    # Hooks import this file and start faster without `logging`, which they never need.
+    import logging
+
+    logging.getLogger(__name__).warning("after a write: %s", error)

@@ -73,10 +73,16 @@ class Tool:
             return word(run())
         return call.engine.once.run(call.caller, self._request(arguments, call), run, word)
 
+    def can_be_repeated(self, arguments: Mapping[str, Any], call: Call) -> bool:
+        """Whether a second call with the same arguments does no harm."""
+        return self.read_only or self._request(arguments, call).key is not None
+
     def _request(self, arguments: Mapping[str, Any], call: Call) -> Request:
         """The call as its repetition is recognised, without the key itself."""
         rest = dict(arguments)
-        key = rest.pop(KEY_ARGUMENT, None) or call.idempotency_key
+        key = rest.pop(KEY_ARGUMENT, None)
+        if key is None:
+            key = call.idempotency_key
         return Request(self.name, rest, key, self.shows_secret)
 
 

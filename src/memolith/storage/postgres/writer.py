@@ -9,6 +9,7 @@ from typing import ClassVar
 from memolith.domain.events import Changes, Event
 from memolith.domain.items import Item
 from memolith.domain.passages import PassageRef
+from memolith.storage.postgres.error_translation import translated_errors
 from memolith.storage.postgres.postings import posting_columns
 from memolith.storage.postgres.reader import PostgresReader
 from memolith.storage.postgres.statements import PostgresStatements
@@ -50,7 +51,7 @@ class PostgresWriter(StoreWriter, PostgresReader):
 
     @contextmanager
     def savepoint(self) -> Iterator[None]:
-        with super().savepoint():
+        with translated_errors(), super().savepoint():
             try:
                 yield
             except BaseException:

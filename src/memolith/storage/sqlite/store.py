@@ -44,6 +44,7 @@ class SqliteStore:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             with self._connections.borrow() as db:
                 migrate(db)
+            self._connections.remember_file()
 
     @contextmanager
     def reading(self, tenant: str | None) -> Iterator[SqliteSlotReader]:

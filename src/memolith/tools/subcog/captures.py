@@ -194,7 +194,7 @@ def subcog_delete(
     """Delete a memory; it can be restored unless it is erased."""
     item = find_memory(call, memory_id, forgotten=hard)
     if hard:
-        call.engine.writing.erase(call.caller, [item.id])
+        call.engine.writing.erase(call.caller, item.id)
     else:
         call.engine.writing.forget(call.caller, item.id)
     return {

@@ -92,7 +92,7 @@ def save_prompt_of(
             project=project,
         )
         written = call.engine.writing.remember(call.caller, draft)
-    call.changed()
+    call.engine.once.after_commit(call.changed)
     return {**prompt_body(call, written.item), "redactions": dict(written.redactions)}
 
 
@@ -154,7 +154,7 @@ def delete_prompt_of(kind: PromptKind, call: Call, name: str, domain: Domain) ->
     """Delete the prompt of a domain."""
     item = find_prompt(kind, call, name, domain)
     call.engine.writing.forget(call.caller, item.id)
-    call.changed()
+    call.engine.once.after_commit(call.changed)
     return {"name": name, "domain": item.audience.value, "deleted": True}
 
 
