@@ -48,10 +48,10 @@ def test_a_server_says_so_to_callers_and_in_its_health(tmp_path: Path) -> None:
         headers = {"Authorization": f"Bearer {key}"}
         assert httpx2.get(f"{url}/health").status_code == 200
         # The key is remembered from here on, so that the next call gets as far as the tool.
-        call = {"url": f"{url}/mcp/tools/remember", "json": {"content": "tea"}, "headers": headers}
-        assert httpx2.post(**call).status_code == 200
+        remember = f"{url}/mcp/tools/remember"
+        assert httpx2.post(remember, json={"content": "tea"}, headers=headers).status_code == 200
         (tmp_path / "data").rename(tmp_path / "moved")
-        answer = httpx2.post(**call)
+        answer = httpx2.post(remember, json={"content": "coffee"}, headers=headers)
         assert (answer.status_code, answer.json()["error"]) == (503, "store_replaced")
         health = httpx2.get(f"{url}/health")
         assert (health.status_code, health.json()["error"]) == (503, "store_replaced")

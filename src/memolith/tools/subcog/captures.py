@@ -142,7 +142,7 @@ def subcog_get(call: Call, *, memory_id: MemoryId) -> WholeMemory:
     """One whole memory."""
     item = find_memory(call, memory_id)
     call.engine.reading.note_access(call.caller, item.id)
-    return whole_memories(call, item.id)[0]
+    return whole_memories(call, [item.id])[0]
 
 
 @subcog.tool(idempotent=True, needs_read=True, example={"memory_id": "one", "tags": ["striped"]})
