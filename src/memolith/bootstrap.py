@@ -307,6 +307,7 @@ class App:
             count=chosen.runner_count,
             idle_s=chosen.runner_idle_s,
             preload=chosen.runner_preload,
+            read_unfenced=chosen.read_files_unfenced,
         )
 
     def _shelf(self) -> Shelf:

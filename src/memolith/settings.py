@@ -215,6 +215,11 @@ class Settings(BaseModel):
         ge=1,
         description="how long the address of a file is valid, in seconds",
     )
+    read_files_unfenced: bool = Field(
+        False,
+        description="read files even where there is no sandbox, or it is `off`; a file that "
+        "attacks its reader can then do all that your user can do",
+    )
     reader_wall_s: float = Field(
         30.0,
         gt=0,

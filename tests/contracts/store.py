@@ -1352,7 +1352,15 @@ class StoreContract:
         self, keys: StoredKeys, reopen: Fresh
     ) -> None:
         first = ClientKey(
-            "k1", "d1", "it's a name", "acme", "ann", ("read", "write"), T0, moment(5)
+            "k1",
+            "d1",
+            "it's a name",
+            "acme",
+            "ann",
+            ("read", "write"),
+            T0,
+            moment(5),
+            projects=("github.com/acme/atlas", "project:odd"),
         )
         second = ClientKey("k2", "d2", "", "globex", "bob", (), moment(1))
         for key in (second, first):

@@ -1,13 +1,16 @@
 """Runs every attempt to escape and prints as JSON what got through.
 
-Usage: battery.py MODE root|user|none. With `none` nothing locks the attempts in.
+Usage: battery.py MODE root|user|none. With `none` nothing locks the attempts in. With the mode
+`unfenced` a hostile file is read without a sandbox, and what its reader could see is printed.
 """
 
 import json
 import os
+import pickle
 import queue
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -18,10 +21,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from memolith.errors import NotFound
-from memolith.ports.sandbox import Bounds, CodeResult
+from memolith.ports.sandbox import Bounds, CodeResult, Owner
 from memolith.sandbox import libc
 from memolith.sandbox.constants import (
     CLONE_NEWNS,
+    LINUX_CAPABILITY_VERSION_3,
     MS_BIND,
     MS_PRIVATE,
     MS_REC,
@@ -33,6 +37,7 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 from tests.programs.escapes import (  # noqa: E402 - a program, which finds the tests by its own path
     ATTEMPTS,
+    FILLING,
     HARMLESS,
     IMPORTS,
     PRELUDE,
@@ -48,6 +53,10 @@ HASTY_WALL_S = 0.3
 
 TRIES_TO_ANSWER = 3
 SEARCHABLE_BY_OTHERS = 0o1
+OPEN_TO_OTHERS = 0o7
+CAPABILITIES_IN_CONTAINERS = 0xA80425FB
+"""What container programs leave to root: neither CAP_SYS_ADMIN nor CAP_SYS_PTRACE is among them."""
+
 PRELOADED = (
     "ctypes",
     "multiprocessing.pool",
@@ -88,6 +97,13 @@ def become_ordinary_user() -> None:
     os.setresuid(ORDINARY_USER, ORDINARY_USER, ORDINARY_USER)
     # Otherwise the files of this process in /proc would still belong to root.
     libc.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)
+
+
+def become_root_of_container() -> None:
+    """Give up the rights that root seldom has where there are no namespaces."""
+    header = struct.pack("2I", LINUX_CAPABILITY_VERSION_3, 0)
+    kept = CAPABILITIES_IN_CONTAINERS
+    libc.capset(header, struct.pack("6I", kept, kept, 0, 0, 0, 0))
 
 
 class Scene:
@@ -132,6 +148,19 @@ class Scene:
             raise NotFound(f"There is no document {id!r}.")
         yield "a.txt", self.document
 
+    def folders_of_runners(self) -> list[Path]:
+        places = (self.home / "runners", Path(tempfile.gettempdir()))
+        return [path for place in places for path in place.glob("memolith-runner-*")]
+
+    def exposed(self) -> list[str]:
+        """What other users of the machine can see of the runners."""
+        found = []
+        for folder in self.folders_of_runners():
+            for path in (folder, *folder.rglob("*")):
+                if path.lstat().st_mode & OPEN_TO_OTHERS:
+                    found.append(str(path))
+        return found
+
     def damage(self) -> list[str]:
         """What somebody did to the server."""
         planted = [*self.home.rglob("pwned*"), *Path("/tmp").glob("pwned")]
@@ -162,9 +191,10 @@ class Target(NamedTuple):
     sandbox: LinuxSandbox
     executor: str
     scene: Scene
+    owner: Owner = OWNER
 
     def run(self, code: str) -> CodeResult:
-        return self.sandbox.run(OWNER, self.executor, code, self.scene.locate, lambda: False)
+        return self.sandbox.run(self.owner, self.executor, code, self.scene.locate, lambda: False)
 
     def answers(self) -> bool:
         return any(self.run("print(6 * 7)").stdout == "42\n" for _ in range(TRIES_TO_ANSWER))
@@ -175,6 +205,7 @@ def attack(mode: str, scene: Scene) -> dict[str, object]:
     escaped: list[str] = []
     silent: list[str] = []
     answers: dict[str, str] = {}
+    exposed: list[str] = []
     with (
         sandbox(scene.home, mode, PATIENT_WALL_S) as patient,
         sandbox(scene.home, mode, HASTY_WALL_S) as hasty,
@@ -186,7 +217,9 @@ def attack(mode: str, scene: Scene) -> dict[str, object]:
             for _ in range(WORKERS):
                 patient_target = Target(patient, patient.create(OWNER), scene)
                 hasty_target = Target(hasty, hasty.create(OWNER), scene)
+                patient_target.run("get_memory_path('ds-1', 'a.txt')")
                 free.put((patient_target, hasty_target))
+            exposed = scene.exposed()
             prelude = scene.prelude(patient.zygotes[PRELOADED].pid)
 
             def attempt(name: str) -> None:
@@ -196,6 +229,9 @@ def attack(mode: str, scene: Scene) -> dict[str, object]:
                     target = pair[1]
                     # In a call of its own, so that imports do not use up the time.
                     target.run(IMPORTS)
+                if name in FILLING:
+                    owner = (name, name)
+                    target = Target(patient, patient.create(owner), scene, owner)
                 result = target.run(prelude + ATTEMPTS[name])
                 answers[name] = result.stdout[-60:] + (result.error or "")[-150:]
                 if "ESCAPED" in result.stdout:
@@ -211,6 +247,8 @@ def attack(mode: str, scene: Scene) -> dict[str, object]:
         "escaped": escaped,
         "silent": silent,
         "damage": scene.damage(),
+        "exposed": exposed,
+        "left": [str(path) for path in scene.folders_of_runners()],
         "answers": answers,
     }
 
@@ -230,16 +268,43 @@ def control(scene: Scene) -> dict[str, object]:
     return {"escaped": [name for name, got_out in outcomes.items() if got_out]}
 
 
+class HostileFile:
+    """A pickle that tells what the process which loads it has: stands for an attack on a reader."""
+
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return eval, (
+            "{'environment': dict(__import__('os').environ),"
+            " 'user': __import__('os').getuid(),"
+            " 'may_fork': __import__('resource').getrlimit(6)[0] != 0,"
+            " 'handles': [fd for fd in __import__('os').listdir('/proc/self/fd') if int(fd) > 3]}",
+        )
+
+
+def read_unfenced(scene: Scene) -> object:
+    file = scene.home / "hostile"
+    file.write_bytes(pickle.dumps(HostileFile()))
+    sandbox = LinuxSandbox(scene.home, Bounds(), "off", read_unfenced=True)
+    return json.loads(sandbox.run_on_file("pickle:load", file, Bounds()))
+
+
 def main() -> None:
     mode, user = sys.argv[1:]
     as_root = os.getuid() == 0
-    if as_root and (user == "user" or mode == "landlock"):
+    if as_root and (user == "user" or mode in ("landlock", "unfenced")):
         make_reachable({sys.prefix, sys.base_prefix, str(ROOT)})
     if as_root and user == "user":
         become_ordinary_user()
+    if as_root and user == "root" and mode == "landlock":
+        become_root_of_container()
     with tempfile.TemporaryDirectory() as home:
         scene = Scene(Path(home))
-        found = control(scene) if user == "none" else attack(mode, scene)
+        found: object
+        if mode == "unfenced":
+            found = read_unfenced(scene)
+        elif user == "none":
+            found = control(scene)
+        else:
+            found = attack(mode, scene)
         print(json.dumps(found))
 
 

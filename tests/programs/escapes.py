@@ -117,6 +117,23 @@ PROCESSES = {
     "a group of its own": "os.setsid()",
     "handles that were left open": "[fd for fd in range(4, 1024) if is_open(fd)][0]",
     "secrets in the environment": 'os.environ["SERVER_SECRET"]',
+    "the processors of the server": "os.sched_setaffinity(SERVER, os.sched_getaffinity(0))",
+    "the processors of the zygote": "os.sched_setaffinity(ZYGOTE, os.sched_getaffinity(0))",
+}
+
+MEMORY = {
+    "shared memory": "mmap.mmap(-1, 4096)",
+    "shared memory that validates its flags": "mmap.mmap(-1, 4096, flags=0x23)",
+    "shared memory by a device": (
+        'mmap.mmap(os.open("/dev/zero", os.O_RDONLY), 4096, mmap.MAP_SHARED, mmap.PROT_READ)'
+    ),
+    "huge pages": "mmap.mmap(-1, 1 << 21, flags=0x40022)",
+    "swapping its memory out": "mmap.mmap(-1, 1 << 20, flags=0x22).madvise(21)",
+    "a file in memory": 'os.memfd_create("x")',
+    "space behind the end of its output": "libc.fallocate(1, 1, 0, 1 << 30) + 1 or 1/0",
+    "space behind the end of a file": (
+        'libc.fallocate(os.open(tmp("f"), os.O_RDWR | os.O_CREAT), 1, 0, 1 << 26) + 1 or 1/0'
+    ),
 }
 
 SIGNALS = {
@@ -129,11 +146,27 @@ SIGNALS = {
     "a thread of the server": "libc.syscall(200, SERVER, 10) + 1 or 1/0",
     "by tgkill": "libc.syscall(234, SERVER, SERVER, 10) + 1 or 1/0",
     "by queue": "libc.sigqueue(SERVER, 10, None) + 1 or 1/0",
+    "as the owner of a pipe": "fcntl.fcntl(os.pipe()[0], fcntl.F_SETOWN, SERVER)",
+    "as the owner of its line": "fcntl.fcntl(os.dup(1), fcntl.F_SETOWN, SERVER)",
+    "as the owner of a pipe, the newer way": (
+        'fcntl.fcntl(os.pipe()[0], 15, struct.pack("ii", 1, SERVER))'
+    ),
+    "another signal for a pipe": "fcntl.fcntl(os.pipe()[0], fcntl.F_SETSIG, 10)",
+    "as the owner of a socket": (
+        'fcntl.ioctl(socket.socketpair()[0], 0x8901, struct.pack("i", SERVER))'
+    ),
+    "as the group of a socket": (
+        'fcntl.ioctl(socket.socketpair()[0], 0x8902, struct.pack("i", SERVER))'
+    ),
+    "when a folder changes": 'fcntl.fcntl(os.open(tmp(""), os.O_RDONLY), fcntl.F_NOTIFY, 4)',
+    "when a file is opened": (
+        'fcntl.fcntl(os.open(tmp("f"), os.O_RDWR | os.O_CREAT), fcntl.F_SETLEASE, 1)'
+    ),
 }
 
 IMPORTS = (
-    "import ctypes, fcntl, memolith, multiprocessing, os, resource, socket, struct, subprocess\n"
-    "import sys, urllib.request\n"
+    "import ctypes, fcntl, memolith, mmap, multiprocessing, os, resource, socket, struct\n"
+    "import subprocess, sys, time, urllib.request\n"
 )
 PRELUDE = (
     IMPORTS
@@ -256,16 +289,23 @@ threading.stack_size(65536)
 for count in range(20000): threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
 print("ESCAPED")
 """,
-    "scratch without end": """
-for count in range(200): open(tmp(f"big{count}"), "wb").write(bytes(1 << 20))
-import time; time.sleep(0.2)
+    "shared memory out of sight": """
+x = []
+for count in range(30):
+    x.append(mmap.mmap(-1, 20 << 20))
+    for place in range(0, 20 << 20, 4096): x[-1][place] = 1
+    x[-1].madvise(mmap.MADV_DONTNEED)
 print("ESCAPED")
 """,
-    "one file without end": "open(tmp('one'), 'wb').write(bytes(200 << 20))\nprint('ESCAPED')",
-    "files without end": """
-for count in range(3000): open(tmp(f"small{count}"), "w").close()
-import time; time.sleep(0.2)
-print("ESCAPED")
+    "a signal by way of a pipe": """
+reader, writer = os.pipe()
+def try_to(*command):
+    try: fcntl.fcntl(reader, *command)
+    except OSError: pass
+try_to(fcntl.F_SETOWN, SERVER)
+try_to(fcntl.F_SETSIG, 10)
+try_to(fcntl.F_SETFL, os.O_ASYNC)
+os.write(writer, b"x")
 """,
     "handles without end": "x = [open('/dev/null') for _ in range(500)]\nprint('ESCAPED')",
     "pipes without end": "x = [os.pipe() for _ in range(200)]\nprint('ESCAPED')",
@@ -308,6 +348,79 @@ class Bad(BaseException):
 raise Bad()
 """,
 }
+# Programs that take more of the disk than they may; each gets an empty scratch.
+FILLING = {
+    "scratch without end": """
+for count in range(200): open(tmp(f"big{count}"), "wb").write(bytes(1 << 20))
+time.sleep(0.2)
+print("ESCAPED")
+""",
+    "one file without end": "open(tmp('one'), 'wb').write(bytes(200 << 20))\nprint('ESCAPED')",
+    "files without end": """
+for count in range(3000): open(tmp(f"small{count}"), "w").close()
+time.sleep(0.2)
+print("ESCAPED")
+""",
+    "folders without end": """
+for count in range(3000): os.mkdir(tmp(f"folder{count}"))
+time.sleep(0.2)
+print("ESCAPED")
+""",
+    "folders within folders": """
+os.chdir(tmp(""))
+for count in range(3000):
+    os.mkdir("d")
+    os.chdir("d")
+time.sleep(0.2)
+print("ESCAPED")
+""",
+    "files deeper than a path is long": """
+os.chdir(tmp(""))
+for count in range(20):
+    os.mkdir("d" * 250)
+    os.chdir("d" * 250)
+for count in range(20): open(f"deep{count}", "wb").write(bytes(2 << 20))
+time.sleep(0.2)
+print("ESCAPED")
+""",
+    "folders without permissions": """
+for count in range(10):
+    os.mkdir(tmp(f"closed{count}"), 0o300)
+    open(tmp(f"closed{count}/f"), "wb").write(bytes(4 << 20))
+time.sleep(0.2)
+print("ESCAPED")
+""",
+    "files that are unlinked": """
+x = []
+for count in range(20):
+    x.append(open(tmp("gone"), "wb"))
+    os.unlink(tmp("gone"))
+    x[-1].write(bytes(4 << 20))
+    x[-1].flush()
+time.sleep(0.2)
+print("ESCAPED")
+""",
+    "files that never had a name": """
+x = []
+for count in range(20):
+    x.append(os.open(tmp(""), os.O_TMPFILE | os.O_RDWR))
+    os.write(x[-1], bytes(4 << 20))
+time.sleep(0.2)
+print("ESCAPED")
+""",
+    "unlinked files that are only mapped": """
+x = []
+for count in range(20):
+    with open(tmp("mapped"), "w+b") as file:
+        os.unlink(tmp("mapped"))
+        file.write(bytes(4 << 20))
+        file.flush()
+        # Not by the module mmap, which keeps the file open.
+        x.append(libc.mmap(None, 4096, mmap.PROT_READ, mmap.MAP_PRIVATE, file.fileno(), 0))
+time.sleep(0.2)
+print("ESCAPED")
+""",
+}
 # Programs that never end by themselves; they run with a short limit on time.
 SLOW = {
     "a loop without end": "while True: pass",
@@ -344,9 +457,10 @@ ONE_LINERS = {
     **must_raise("write", WRITES),
     **must_raise("connect to", NETWORK),
     **must_raise("start", PROCESSES),
+    **must_raise("take", MEMORY),
     **must_raise("signal", SIGNALS),
 }
-ATTEMPTS = {**ONE_LINERS, **PROGRAMS, **SLOW}
+ATTEMPTS = {**ONE_LINERS, **PROGRAMS, **FILLING, **SLOW}
 
 LEAKS: dict[str, set[str]] = {
     "namespace": set(),
@@ -370,6 +484,19 @@ HARMLESS = [
     "start: a shell",
     "start: os.system",
     "start: secrets in the environment",
+    "start: the processors of the server",
+    "take: shared memory",
+    "take: shared memory by a device",
+    "take: a file in memory",
+    "take: space behind the end of a file",
     "signal: asking for the server",
+    "signal: as the owner of a pipe",
+    "signal: as the owner of a pipe, the newer way",
+    "signal: another signal for a pipe",
+    "signal: as the owner of a socket",
+    "signal: when a folder changes",
+    "files that are unlinked",
+    "files that never had a name",
+    "unlinked files that are only mapped",
 ]
 """The attempts that do no harm where nothing stops them: for the control without a sandbox."""

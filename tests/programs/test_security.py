@@ -422,7 +422,7 @@ class FullDisk:
 
 def test_a_full_disk_lets_readers_in() -> None:
     keys: Any = FullDisk()
-    callers = CallerCheck(keys, lambda: "2026-01-02T00:00:00Z")
+    callers = CallerCheck(keys, lambda: "2026-01-02T00:00:00Z", lambda caller: None)
     access = Access(PlainTextResponse("read"), Settings(), callers, CallLimit(6000))
 
     async def ask() -> str:

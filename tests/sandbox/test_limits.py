@@ -3,13 +3,8 @@
 import pytest
 
 from memolith.ports.sandbox import Bounds
-from memolith.sandbox.limits import (
-    MAX_SCRATCH_FILES,
-    ProcessUsage,
-    ScratchUsage,
-    exceeded_space,
-    exceeded_time,
-)
+from memolith.sandbox.limits import ProcessUsage, exceeded_space, exceeded_time
+from memolith.sandbox.scratch import MAX_SCRATCH_DEPTH, MAX_SCRATCH_FILES, ScratchUsage
 
 BOUNDS = Bounds(wall_s=60, cpu_s=120, memory_mb=100, scratch_mb=10, threads=5)
 IDLE = ProcessUsage(cpu_s=0, threads=1, memory_mb=10)
@@ -18,7 +13,7 @@ EMPTY = ScratchUsage(files=0, size_mb=0)
 
 def test_what_is_just_within_its_limits_is_let_be() -> None:
     process = ProcessUsage(cpu_s=0, threads=5, memory_mb=100)
-    scratch = ScratchUsage(files=MAX_SCRATCH_FILES, size_mb=10)
+    scratch = ScratchUsage(files=MAX_SCRATCH_FILES, size_mb=10, depth=MAX_SCRATCH_DEPTH)
     assert exceeded_space(BOUNDS, process, scratch) is None
     assert exceeded_time(BOUNDS, wall_s=60, cpu_s=120) is None
 
@@ -36,6 +31,13 @@ def test_a_limit_on_space_names_itself(
     process: ProcessUsage, scratch: ScratchUsage, limit: str
 ) -> None:
     assert exceeded_space(BOUNDS, process, scratch) == f"it took more than {limit}"
+
+
+def test_folders_must_be_neither_deep_nor_closed() -> None:
+    deep = EMPTY._replace(depth=MAX_SCRATCH_DEPTH + 1)
+    assert exceeded_space(BOUNDS, IDLE, deep) == "it nested more than 50 folders"
+    closed = EMPTY._replace(closed_folders=1)
+    assert exceeded_space(BOUNDS, IDLE, closed) == "it made a folder that nobody may look into"
 
 
 def test_a_limit_on_time_names_itself() -> None:

@@ -21,6 +21,18 @@ from memolith.sandbox.constants import (
     BPF_RET,
     CLONE_NEWUSER,
     CLONE_THREAD,
+    F_DUPFD_CLOEXEC,
+    F_SETOWN,
+    F_SETOWN_EX,
+    F_SETSIG,
+    FALLOC_FL_KEEP_SIZE,
+    MADV_DONTNEED,
+    MADV_PAGEOUT,
+    MAP_ANONYMOUS,
+    MAP_HUGETLB,
+    MAP_PRIVATE,
+    MAP_SHARED,
+    MAP_SHARED_VALIDATE,
     SECCOMP_RET_ALLOW,
     SECCOMP_RET_ERRNO,
     SECCOMP_RET_KILL_PROCESS,
@@ -40,7 +52,7 @@ def decide(number: int, *arguments: int, marks: bool = False, architecture: int 
     """What the filter returns for a system call."""
     padded = [*arguments, *[0] * (6 - len(arguments))]
     data = struct.pack("IIQ6Q", number, architecture, 0, *padded)
-    program = build_filter(may_change_attributes=marks)
+    program = build_filter(owns_file_system=marks)
     value = 0
     position = 0
     while True:
@@ -101,3 +113,42 @@ def test_a_process_signals_only_itself() -> None:
     for name in ("kill", "tgkill"):
         assert decide(NUMBERS[name], os.getpid()) == SECCOMP_RET_ALLOW
         assert decide(NUMBERS[name], 1) == REFUSED
+
+
+def test_the_kernel_is_not_told_to_signal_another_process() -> None:
+    assert decide(NUMBERS["fcntl"], 1, F_DUPFD_CLOEXEC) == SECCOMP_RET_ALLOW
+    for command in (F_SETOWN, F_SETSIG, F_SETOWN_EX):
+        assert decide(NUMBERS["fcntl"], 1, command) == REFUSED
+
+
+def test_a_process_chooses_only_its_own_processors() -> None:
+    for pid in (0, os.getpid()):
+        assert decide(NUMBERS["sched_setaffinity"], pid) == SECCOMP_RET_ALLOW
+    assert decide(NUMBERS["sched_setaffinity"], 1) == REFUSED
+
+
+@pytest.mark.parametrize(
+    ("flags", "decision"),
+    [
+        (MAP_PRIVATE, SECCOMP_RET_ALLOW),
+        (MAP_PRIVATE | MAP_ANONYMOUS, SECCOMP_RET_ALLOW),
+        (MAP_SHARED, SECCOMP_RET_ALLOW),
+        (MAP_SHARED | MAP_ANONYMOUS, REFUSED),
+        (MAP_SHARED_VALIDATE | MAP_ANONYMOUS, REFUSED),
+        (MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, REFUSED),
+    ],
+)
+def test_memory_that_nobody_counts_is_refused(flags: int, decision: int) -> None:
+    assert decide(NUMBERS["mmap"], 0, 4096, 3, flags) == decision
+
+
+def test_memory_is_given_back_but_not_swapped_out() -> None:
+    assert decide(NUMBERS["madvise"], 0, 4096, MADV_DONTNEED) == SECCOMP_RET_ALLOW
+    assert decide(NUMBERS["madvise"], 0, 4096, MADV_PAGEOUT) == REFUSED
+
+
+def test_no_space_is_reserved_in_either_mode() -> None:
+    unsupported = SECCOMP_RET_ERRNO | errno.EOPNOTSUPP
+    for mode in (0, FALLOC_FL_KEEP_SIZE):
+        for marks in (False, True):
+            assert decide(NUMBERS["fallocate"], 1, mode, marks=marks) == unsupported

@@ -14,6 +14,7 @@ from contextlib import (
     redirect_stderr,
     redirect_stdout,
 )
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -148,6 +149,7 @@ def filled(settings: Settings) -> App:
     app.engine.vault.store(
         ME, Secret("Zoo", "api_key", "staging", "project", 90, {}, id="key"), "sk-…"
     )
+    app.engine.projects.add_member(replace(ME, admin=True), "aquarium", "local")
     return app
 
 

@@ -16,7 +16,7 @@ import pytest
 
 from memolith.bootstrap import App, open_app
 from memolith.domain.callers import Caller
-from memolith.errors import InvalidInput, MemolithError, NotFound, TooLarge
+from memolith.errors import InvalidInput, MemolithError, NotFound, TooLarge, Unavailable
 from memolith.ports.sandbox import Bounds
 from memolith.sandbox.linux import LinuxSandbox
 from memolith.sandbox.syscalls import (
@@ -257,7 +257,15 @@ def test_doctor_and_create_tell_the_mode(opened: Any) -> None:
         timeout=60,
         env={**os.environ, "MEMOLITH_EMBEDDER": "none"},
     )
-    assert json.loads(shown.stdout)["code runner"].startswith(mode)
+    found = json.loads(shown.stdout)
+    assert found["code runner"].startswith(mode)
+    assert found["files"] == "read in the sandbox"
+
+
+def test_doctor_tells_how_files_are_read_without_a_sandbox(opened: Any, tmp_path: Path) -> None:
+    assert "MEMOLITH_READ_FILES_UNFENCED=true" in opened(mode="off").sandbox.how_files_are_read()
+    unfenced = LinuxSandbox(tmp_path, Bounds(), "off", read_unfenced=True)
+    assert unfenced.how_files_are_read().startswith("read without a sandbox")
 
 
 def test_the_file_of_a_document_can_be_read_and_only_under_its_name(
@@ -375,17 +383,43 @@ def test_a_file_is_read_by_a_function_that_sees_nothing_else(tmp_path: Path, ope
         sandbox.run_on_file("json:load", file, Bounds(output_kb=1))
 
 
-def test_files_are_read_in_a_plain_child_where_there_is_no_sandbox(
+def test_files_are_refused_where_there_is_no_sandbox_and_the_answer_names_the_setting(
     tmp_path: Path, opened: Any
 ) -> None:
-    sandbox, file = opened(mode="off").sandbox, tmp_path / "a.json"
+    app, file = opened(mode="off"), tmp_path / "a.txt"
+    file.write_text("some words")
+    with pytest.raises(Unavailable) as refused:
+        app.engine.documents.ingest(ME, file, "a.txt")
+    assert "MEMOLITH_RUNNER_MODE is off" in refused.value.message
+    assert "MEMOLITH_READ_FILES_UNFENCED=true" in refused.value.message
+    assert not (app.settings.data / "files").exists()
+
+
+def test_files_are_read_in_a_plain_child_where_a_setting_allows_it(
+    tmp_path: Path,
+) -> None:
+    settings = {
+        "MEMOLITH_DATA": str(tmp_path / "data"),
+        "MEMOLITH_EMBEDDER": "none",
+        "MEMOLITH_RUNNER_MODE": "off",
+        "MEMOLITH_READ_FILES_UNFENCED": "true",
+    }
+    app = open_app(load(environ=settings))
+    sandbox, file = app.sandbox, tmp_path / "a.json"
     file.write_text("[1]")
     assert json.loads(sandbox.run_on_file("json:load", file, Bounds())) == [1]
     file.write_text("[")
     with pytest.raises(InvalidInput, match="JSONDecodeError"):
         sandbox.run_on_file("json:load", file, Bounds())
-    with pytest.raises(TooLarge):
+    with pytest.raises(TooLarge, match=r"more than 0\.001 s"):
         sandbox.run_on_file("json:load", file, Bounds(wall_s=0.001))
+    file.write_text("[" + "1," * 6_000_000 + "1]")
+    with pytest.raises(TooLarge, match="more than 40 MB of memory"):
+        sandbox.run_on_file("json:load", file, Bounds(memory_mb=40))
+    file.write_text(json.dumps("x" * 5000))
+    with pytest.raises(TooLarge, match="too much"):
+        sandbox.run_on_file("json:load", file, Bounds(output_kb=1))
+    app.close()
 
 
 @pytest.mark.parametrize("machine", HEADERS)

@@ -20,7 +20,7 @@ from tests.programs.served import Served, thread
 from tests.tools.test_derived import filled
 
 CANARY = "canaryque"
-KINDS_FOUND_BY_TITLE = ("prompt", "template")
+KINDS_FOUND_BY_TITLE = ("prompt", "template", "project")
 ACTION_CALLS: dict[tuple[str, str], dict[str, Any]] = {
     ("subcog_entities", "create"): {"name": "Okapi", "entity_type": "Concept"},
     ("subcog_entities", "get"): {"entity_id": "zebra"},
@@ -115,6 +115,7 @@ def with_canaries(app: App) -> None:
                 attributes={"metadata": {"note": CANARY}, **summary, **branch},
             ),
         )
+    engine.projects.add_member(replace(ME, admin=True), "aquarium", CANARY)
     app.engine.vault.store(ME, Secret(CANARY, "api_key", "staging", "project", 90, {}), CANARY)
 
 

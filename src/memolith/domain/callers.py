@@ -14,9 +14,19 @@ class Audience(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who acts: a user of a tenant, and the project they work in."""
+    """Who acts: a user of a tenant, and the project they work in.
+
+    Whoever makes a caller from a request checks that its project lets the user in; see
+    `engine/projects.py`.
+    """
 
     tenant: str = "local"
     user: str = "local"
     project: str | None = None
     admin: bool = False
+    bound_to: tuple[str, ...] = ()
+    """The only projects whose items the caller sees; empty if there is no such limit."""
+
+    def may_look_into(self, project: str | None) -> bool:
+        """Whether the caller is not kept to other projects than this one."""
+        return not self.bound_to or project is None or project in self.bound_to

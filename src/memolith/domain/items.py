@@ -46,7 +46,9 @@ class Item(NamedTuple):
 
     def admits(self, caller: Caller) -> bool:
         """Whether the caller may see it; the tenant is the hard wall."""
-        return caller.tenant == self.tenant and (
+        if caller.tenant != self.tenant or not caller.may_look_into(self.project):
+            return False
+        return (
             caller.admin
             or caller.user == self.owner
             or self.audience is Audience.ORG

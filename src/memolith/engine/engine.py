@@ -20,6 +20,7 @@ from memolith.engine.idempotency import Once
 from memolith.engine.insights import Insights
 from memolith.engine.maintenance import Maintenance
 from memolith.engine.manual import Manual
+from memolith.engine.projects import Projects
 from memolith.engine.reading import Reading
 from memolith.engine.recall import Recall
 from memolith.engine.runners import Runners
@@ -62,6 +63,7 @@ class Engine:
     manual: Manual
     clock: Clock
     input_rules: InputRules
+    projects: Projects
     repository: Callable[[str], Checkout | None]
     """Finds the repository around a folder; an empty path stands for where this server works."""
 
@@ -118,5 +120,6 @@ def build_engine(core: Core, outside: Outside) -> Engine:
         manual=Manual(writing, outside.manual_folder),
         clock=clock,
         input_rules=input_rules,
+        projects=Projects(store, writing, recorder, input_rules),
         repository=outside.repository,
     )

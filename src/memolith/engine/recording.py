@@ -9,7 +9,8 @@ from memolith.domain.fold import fold
 from memolith.domain.items import Item
 from memolith.domain.links import Link
 from memolith.engine.certainty import affected_by, compute_again, with_certainty
-from memolith.errors import AlreadyExists, InvalidInput
+from memolith.engine.visibility import check_project, keeps_members
+from memolith.errors import AlreadyExists, Denied, InvalidInput
 from memolith.ports.clock import Clock
 from memolith.ports.store import Reader, Writer
 
@@ -69,6 +70,7 @@ class Recorder:
         event = with_certainty(rows, new.before, event)
         changes = fold(new.before, event)
         refuse_unsound(rows, changes)
+        refuse_closed_project(rows, caller, changes)
         affected = affected_by(rows, new.before)
         rows.append(event, changes)
         affected |= affected_by(rows, changes.item or changes.link)
@@ -85,6 +87,26 @@ def refuse_unsound(rows: Reader, changes: Changes) -> None:
     if item.audience is Audience.PROJECT and not item.project:
         raise InvalidInput("An item for a project needs to name the project.", field="project")
     _refuse_taken_name(rows, changes.before, item)
+
+
+def refuse_closed_project(rows: Reader, caller: Caller, changes: Changes) -> None:
+    """Refuse a write into a project that does not let the caller in.
+
+    Members are changed by an admin alone, or by the admin who made the list. To take something of
+    one's own away is always allowed.
+    """
+    before = changes.before
+    item = changes.item
+    if any(row is not None and keeps_members(row) for row in (before, item)):
+        is_own = before is not None and before.owner == caller.user
+        if not caller.admin and not is_own:
+            raise Denied("Only an admin can change the members of a project.", field="project")
+        return
+    if item is None or item.project is None or item.forgotten:
+        return
+    is_moved = before is None or before.project != item.project
+    if is_moved or item.audience is Audience.PROJECT:
+        check_project(rows, caller, item.project)
 
 
 def _refuse_empty(rows: Reader, changes: Changes, item: Item) -> None:

@@ -17,6 +17,8 @@ class ClientKey(NamedTuple):
     expires_at: str | None = None
     last_used: str | None = None
     revoked: bool = False
+    projects: tuple[str, ...] = ()
+    """The only projects that it lets a client into; empty if it is bound to none."""
 
 
 class ClientKeys(Protocol):

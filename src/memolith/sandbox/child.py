@@ -12,6 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn, TextIO
 
+from memolith.sandbox import libc
+from memolith.sandbox.constants import PR_SET_DUMPABLE
 from memolith.sandbox.landlock import restrict_files
 from memolith.sandbox.namespaces import enter_namespaces
 from memolith.sandbox.privileges import drop_privileges
@@ -50,6 +52,8 @@ def run_in_sandbox(order: ChildOrder) -> NoReturn:
         _fork_into_pid_namespace()
     os.environ.update(HOME=scratch, TMPDIR=scratch)
     drop_privileges()
+    # Lets the server see the files that this process has open, whoever the server is.
+    libc.prctl(PR_SET_DUMPABLE, 1)
     os.chdir(scratch)
     _check_that_python_is_readable()
     readable = ["/"]
@@ -60,7 +64,7 @@ def run_in_sandbox(order: ChildOrder) -> NoReturn:
     if in_namespaces and not started_as_root:
         # Elsewhere the limit would count every process of this user on the machine.
         limit_threads(order.threads)
-    filter_system_calls(may_change_attributes=in_namespaces)
+    filter_system_calls(owns_file_system=in_namespaces)
     os.close(STATUS_FD)
     CodeServer(socket.socket(fileno=CONTROL_FD)).serve()
 

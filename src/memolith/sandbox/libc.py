@@ -64,3 +64,15 @@ def capset(header: bytes, data: bytes) -> None:
 
 def seccomp(operation: int, flags: int, program: bytes) -> None:
     syscall("seccomp", operation, flags, program)
+
+
+def set_file_user(user: int, group: int) -> None:
+    """Act as another user where files and processes are looked at, in this thread alone."""
+    # Each asks the kernel for one thread only, unlike setresuid() of the C library. The group goes
+    # first while we may still choose it, and comes back last for the same reason.
+    if user == 0:
+        _LIBC.setfsuid(user)
+        _LIBC.setfsgid(group)
+    else:
+        _LIBC.setfsgid(group)
+        _LIBC.setfsuid(user)

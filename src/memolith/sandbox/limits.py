@@ -5,15 +5,12 @@ reading a file. What the kernel enforces besides stands in `rlimits.py`.
 """
 
 import os
-from contextlib import suppress
 from typing import NamedTuple
 
 from memolith.ports.sandbox import Bounds
+from memolith.sandbox.scratch import MAX_SCRATCH_DEPTH, MAX_SCRATCH_FILES, ScratchUsage
 
-MAX_SCRATCH_FILES = 1024
 MEGABYTE = 1 << 20
-DISK_BLOCK_BYTES = 512
-"""The unit of `st_blocks`, whatever the file system."""
 
 # Fields of /proc/PID/stat behind the name of the program, counted from 0: see proc(5).
 STAT_USER_TICKS = 11
@@ -28,13 +25,6 @@ class ProcessUsage(NamedTuple):
     cpu_s: float
     threads: int
     memory_mb: int
-
-
-class ScratchUsage(NamedTuple):
-    """How much there is in a scratch folder."""
-
-    files: int
-    size_mb: int
 
 
 def process_usage(pid: int) -> ProcessUsage:
@@ -52,18 +42,6 @@ def process_usage(pid: int) -> ProcessUsage:
     )
 
 
-def scratch_usage(folder: str) -> ScratchUsage:
-    files = 0
-    blocks = 0
-    for place, _, names in os.walk(folder):
-        for name in names:
-            # A file may be gone by now.
-            with suppress(FileNotFoundError):
-                blocks += os.lstat(f"{place}/{name}").st_blocks
-                files += 1
-    return ScratchUsage(files, blocks * DISK_BLOCK_BYTES // MEGABYTE)
-
-
 def exceeded_space(bounds: Bounds, process: ProcessUsage, scratch: ScratchUsage) -> str | None:
     """Which limit on memory, threads or files is passed; the runner is then ended at once."""
     if process.memory_mb > bounds.memory_mb:
@@ -74,6 +52,10 @@ def exceeded_space(bounds: Bounds, process: ProcessUsage, scratch: ScratchUsage)
         return f"it took more than {bounds.scratch_mb} MB of scratch"
     if scratch.files > MAX_SCRATCH_FILES:
         return f"it took more than {MAX_SCRATCH_FILES} files"
+    if scratch.depth > MAX_SCRATCH_DEPTH:
+        return f"it nested more than {MAX_SCRATCH_DEPTH} folders"
+    if scratch.closed_folders:
+        return "it made a folder that nobody may look into"
     return None
 
 

@@ -2,9 +2,6 @@
 
 import os
 import secrets
-import shutil
-import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -27,6 +24,8 @@ from memolith.sandbox.launch import Zygote
 from memolith.sandbox.modes import NO_MODE, choose_mode
 from memolith.sandbox.protocol import FILE_FD, LANDLOCK_MODE
 from memolith.sandbox.runner import CallOutcome, Runner
+from memolith.sandbox.scratch import remove_folder
+from memolith.sandbox.unfenced import ReadResult, read_unfenced
 
 MAX_KNOWN_RUNNERS = 10_000
 """How many ids are remembered, also those of runners that have ended and can start anew."""
@@ -34,7 +33,11 @@ MAX_KNOWN_RUNNERS = 10_000
 READ_DOCUMENT = "memolith.readers.reading:read"
 """By name, as the readers are loaded by the children only, never by the server."""
 
-STDIN_FD = 0
+HOW_TO_READ_UNFENCED = (
+    "To read files without a sandbox, set MEMOLITH_READ_FILES_UNFENCED=true: a file that attacks "
+    "its reader can then do all that your user can do."
+)
+PRIVATE_FOLDER = 0o700
 FOLDER_PREFIX = "memolith-runner"
 """Folders are called memolith-runner-PID-RANDOM, so those of dead servers can be told."""
 
@@ -49,13 +52,6 @@ class AwakeRunner(NamedTuple):
     started_now: bool
 
 
-class ReadResult(NamedTuple):
-    """What a reader printed, and its traceback if it failed."""
-
-    output: str
-    error: str
-
-
 class LinuxSandbox:
     """Runs code and reads files of users, each in a sandboxed process of its own."""
 
@@ -67,6 +63,7 @@ class LinuxSandbox:
         count: int = 4,
         idle_s: float = 1800.0,
         preload: tuple[str, ...] = (),
+        read_unfenced: bool = False,
     ) -> None:
         self.data = data
         self.bounds = bounds
@@ -74,6 +71,7 @@ class LinuxSandbox:
         self.count = count
         self.idle_s = idle_s
         self.preload = preload
+        self.read_unfenced = read_unfenced
         self.runners: dict[str, Runner] = {}
         self.owners: dict[str, Owner] = {}
         self.zygotes: dict[tuple[str, ...], Zygote] = {}
@@ -131,6 +129,14 @@ class LinuxSandbox:
         """What the readers find in a file, as JSON."""
         return self.run_on_file(READ_DOCUMENT, file, bounds)
 
+    def how_files_are_read(self) -> str:
+        """For people who examine their installation."""
+        if self.state.mode != NO_MODE:
+            return "read in the sandbox"
+        if self.read_unfenced:
+            return "read without a sandbox, because MEMOLITH_READ_FILES_UNFENCED is set"
+        return f"not read. {HOW_TO_READ_UNFENCED}"
+
     def run_on_file(self, task: str, file: Path, bounds: Bounds) -> str:
         """What a function, named as `module:function`, returns for an open file, as JSON.
 
@@ -138,11 +144,8 @@ class LinuxSandbox:
         """
         try:
             with file.open("rb") as opened:
-                if self.state.mode == NO_MODE:
-                    result = _read_unprotected(task, opened.fileno(), bounds)
-                else:
-                    result = self._read_in_sandbox(task, opened.fileno(), bounds)
-        except (TooLarge, subprocess.TimeoutExpired) as limit:
+                result = self._read_as_allowed(task, opened.fileno(), bounds)
+        except TooLarge as limit:
             raise TooLarge(f"Reading the file was given up: {limit}.", field="file") from limit
         except ChildProcessError as died:
             raise InvalidInput(
@@ -215,7 +218,7 @@ class LinuxSandbox:
         """A new sandboxed process, forked from a zygote that has these modules loaded."""
         home = self._home(mode)
         with self._lock:
-            home.mkdir(parents=True, exist_ok=True)
+            home.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
             if not self.zygotes:
                 _remove_folders_of_dead_servers(home)
             zygote = self.zygotes.get(modules)
@@ -233,12 +236,24 @@ class LinuxSandbox:
             return Path(tempfile.gettempdir())
         return self.data / "runners"
 
+    def _read_as_allowed(self, task: str, file_descriptor: int, bounds: Bounds) -> ReadResult:
+        """Read in the sandbox; without one only if a setting allows it."""
+        state = self.state
+        if state.mode != NO_MODE:
+            return self._read_in_sandbox(task, file_descriptor, bounds)
+        if not self.read_unfenced:
+            raise Unavailable(
+                f"Files are not read here, because there is no sandbox for it: {state.note} "
+                f"{HOW_TO_READ_UNFENCED}"
+            )
+        return read_unfenced(task, file_descriptor, bounds)
+
     def _read_in_sandbox(self, task: str, file_descriptor: int, bounds: Bounds) -> ReadResult:
         module = task.partition(":")[0]
         mode = self.state.mode
         runner = self._start(mode, (module,), bounds, file_descriptor=file_descriptor)
         with closing(runner):
-            outcome = runner.call(_reading_code(task, FILE_FD))
+            outcome = runner.call(_reading_code(task))
             stdout, _ = runner.output()
         if outcome.interrupted_because is not None:
             raise TooLarge(outcome.interrupted_because)
@@ -254,23 +269,8 @@ def _worded(outcome: CallOutcome) -> str | None:
     return outcome.error or None
 
 
-def _read_unprotected(task: str, file_descriptor: int, bounds: Bounds) -> ReadResult:
-    """Read in a plain process, for systems without a sandbox; only its time is limited."""
-    ran = subprocess.run(
-        [sys.executable, "-I", "-c", _reading_code(task, STDIN_FD)],
-        stdin=file_descriptor,
-        capture_output=True,
-        timeout=bounds.wall_s,
-        encoding="utf-8",
-    )
-    return ReadResult(ran.stdout, ran.stderr)
-
-
-def _reading_code(task: str, file_descriptor: int) -> str:
-    return (
-        "from memolith.sandbox.read_task import print_result\n"
-        f"print_result({task!r}, {file_descriptor})"
-    )
+def _reading_code(task: str) -> str:
+    return f"from memolith.sandbox.read_task import print_result\nprint_result({task!r}, {FILE_FD})"
 
 
 def _why_not_read(trace: str) -> str:
@@ -286,4 +286,4 @@ def _remove_folders_of_dead_servers(home: Path) -> None:
         server_pid = folder.name.split("-")[2]
         is_ours = folder.lstat().st_uid == os.getuid()
         if is_ours and not Path("/proc", server_pid).exists():
-            shutil.rmtree(folder, ignore_errors=True)
+            remove_folder(str(folder))

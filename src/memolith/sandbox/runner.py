@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import select
 import shutil
 import signal
 import socket
@@ -17,7 +18,7 @@ from memolith.errors import MemolithError, NotFound, TooLarge
 from memolith.ports.sandbox import Bounds, Locate, Owner
 from memolith.sandbox.constants import NOBODY
 from memolith.sandbox.launch import Zygote
-from memolith.sandbox.limits import exceeded_space, exceeded_time, process_usage, scratch_usage
+from memolith.sandbox.limits import exceeded_space, exceeded_time, process_usage
 from memolith.sandbox.protocol import (
     DONE,
     LANDLOCK_MODE,
@@ -27,6 +28,13 @@ from memolith.sandbox.protocol import (
     ChildOrder,
     Message,
     Question,
+)
+from memolith.sandbox.scratch import (
+    FileId,
+    ScratchUsage,
+    process_scratch_usage,
+    remove_folder,
+    scratch_usage,
 )
 
 CHECK_EVERY_S = 0.02
@@ -39,8 +47,13 @@ SEND_TIMEOUT_S = 10.0
 MAX_MESSAGE_BYTES = 100_000
 RECEIVE_BYTES = 1 << 16
 KILOBYTE = 1 << 10
-READABLE_FOLDER = 0o755
-READABLE_FILE = 0o444
+END_TIMEOUT_MS = 5000
+"""How long a process that was killed may take to end."""
+
+PRIVATE_FOLDER = 0o700
+READ_ONLY_FILE = 0o400
+FOLDER_SHARED_WITH_GROUP = 0o750
+FILE_SHARED_WITH_GROUP = 0o440
 
 
 class CallOutcome(NamedTuple):
@@ -125,7 +138,7 @@ class CallWatch:
         if self._cancelled():
             return "it was cancelled"
         process = process_usage(self._runner.pid)
-        scratch = scratch_usage(self._runner.scratch)
+        scratch = self._runner.scratch_usage()
         bounds = self._runner.bounds
         excess = exceeded_space(bounds, process, scratch)
         if excess is not None:
@@ -155,6 +168,7 @@ class Runner:
         self.used_at = time.monotonic()
         self.alive = True
         self._calls = 0
+        self._becomes_nobody = hasattr(os, "getuid") and os.getuid() == 0
         self._prepare_folder()
         self._stdout = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115
         self._stderr = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115
@@ -163,6 +177,7 @@ class Runner:
         descriptors = [self._stdout.fileno(), self._stderr.fileno(), theirs.fileno()]
         if file_descriptor is not None:
             descriptors.append(file_descriptor)
+        self._given_files = frozenset(_file_id(descriptor) for descriptor in descriptors)
         order = ChildOrder(mode, str(folder), bounds.memory_mb, bounds.scratch_mb, bounds.threads)
         try:
             with theirs:
@@ -179,10 +194,21 @@ class Runner:
         with suppress(ProcessLookupError):
             signal.pidfd_send_signal(self._handle.pidfd, number)
 
+    def scratch_usage(self) -> ScratchUsage:
+        """How much the process keeps on the disk."""
+        if self.mode != LANDLOCK_MODE:
+            # Its scratch is a file system of fixed size that only it can see.
+            return scratch_usage(self.scratch)
+        max_file_mb = self.bounds.scratch_mb
+        return process_scratch_usage(self.scratch, self.pid, self._given_files, max_file_mb)
+
     def close(self) -> None:
         """End the process and remove its folder."""
         self.alive = False
         self.signal(signal.SIGKILL)
+        if self.mode == LANDLOCK_MODE:
+            # Until it has ended it can put more into the folder.
+            self._wait_for_end()
         os.close(self._handle.pidfd)
         self._release()
 
@@ -248,10 +274,10 @@ class Runner:
             copy = Path("memory", digest, Path(real_name).name)
             target = self.folder / copy
             if not target.exists():
-                target.parent.mkdir(exist_ok=True)
+                target.parent.mkdir(exist_ok=True, mode=PRIVATE_FOLDER)
                 shutil.copyfile(source, target)
-                target.parent.chmod(READABLE_FOLDER)
-                target.chmod(READABLE_FILE)
+                self._let_process_read(target, READ_ONLY_FILE, FILE_SHARED_WITH_GROUP)
+                self._let_process_read(target.parent, PRIVATE_FOLDER, FOLDER_SHARED_WITH_GROUP)
         if self.mode == LANDLOCK_MODE:
             return str(target)
         return f"/{copy}"
@@ -265,15 +291,41 @@ class Runner:
         return Output(text, truncated=len(data) > max_bytes)
 
     def _prepare_folder(self) -> None:
-        for folder in (self.folder, self.folder / "scratch", self.folder / "memory"):
-            folder.mkdir(exist_ok=True)
-            folder.chmod(READABLE_FOLDER)
-        if self.mode == LANDLOCK_MODE and os.getuid() == 0:
-            # The process becomes `nobody`, who must be able to write there.
-            os.chown(self.folder / "scratch", NOBODY, NOBODY)
+        scratch = self.folder / "scratch"
+        memory = self.folder / "memory"
+        for folder in (scratch, memory):
+            folder.mkdir(mode=PRIVATE_FOLDER)
+        self._let_process_read(memory, PRIVATE_FOLDER, FOLDER_SHARED_WITH_GROUP)
+        if self.mode == LANDLOCK_MODE:
+            self._let_process_read(self.folder, PRIVATE_FOLDER, FOLDER_SHARED_WITH_GROUP)
+            if self._becomes_nobody:
+                # Elsewhere the process gets a scratch of its own.
+                os.chown(scratch, NOBODY, NOBODY)
+
+    def _let_process_read(self, path: Path, as_same_user: int, as_group: int) -> None:
+        """Let the sandboxed process read a file or folder, and nobody else.
+
+        A server that is root gives it to the group of `nobody`, so the process cannot write there
+        even where Landlock would let it.
+        """
+        if self._becomes_nobody:
+            os.chown(path, -1, NOBODY)
+            path.chmod(as_group)
+        else:
+            path.chmod(as_same_user)
+
+    def _wait_for_end(self) -> None:
+        end = select.poll()
+        end.register(self._handle.pidfd, select.POLLIN)
+        end.poll(END_TIMEOUT_MS)
 
     def _release(self) -> None:
         self._channel.close()
         self._stdout.close()
         self._stderr.close()
-        shutil.rmtree(self.folder, ignore_errors=True)
+        remove_folder(str(self.folder))
+
+
+def _file_id(descriptor: int) -> FileId:
+    status = os.fstat(descriptor)
+    return status.st_dev, status.st_ino

@@ -7,7 +7,7 @@ import ctypes
 import os
 import struct
 from collections.abc import Collection
-from errno import ENOSYS, EPERM
+from errno import ENOSYS, EOPNOTSUPP, EPERM
 from typing import NamedTuple
 
 from memolith.sandbox import libc
@@ -25,10 +25,40 @@ from memolith.sandbox.constants import (
     BPF_RET,
     BPF_W,
     CLONE_THREAD,
+    F_DUPFD,
+    F_DUPFD_CLOEXEC,
+    F_GETFD,
+    F_GETFL,
+    F_GETLK,
+    F_GETPIPE_SZ,
+    F_OFD_GETLK,
+    F_OFD_SETLK,
+    F_OFD_SETLKW,
+    F_SETFD,
+    F_SETFL,
+    F_SETLK,
+    F_SETLKW,
     FIOCLEX,
     FIONBIO,
     FIONCLEX,
     FIONREAD,
+    MADV_DODUMP,
+    MADV_DOFORK,
+    MADV_DONTDUMP,
+    MADV_DONTFORK,
+    MADV_DONTNEED,
+    MADV_FREE,
+    MADV_HUGEPAGE,
+    MADV_NOHUGEPAGE,
+    MADV_NORMAL,
+    MADV_POPULATE_READ,
+    MADV_POPULATE_WRITE,
+    MADV_RANDOM,
+    MADV_SEQUENTIAL,
+    MADV_WILLNEED,
+    MAP_ANONYMOUS,
+    MAP_HUGETLB,
+    MAP_SHARED,
     PR_GET_DUMPABLE,
     PR_GET_NAME,
     PR_SET_NAME,
@@ -57,6 +87,7 @@ ARGUMENT_BYTES = 8
 
 REFUSE = SECCOMP_RET_ERRNO | EPERM
 PRETEND_NOT_TO_EXIST = SECCOMP_RET_ERRNO | ENOSYS
+SAY_UNSUPPORTED = SECCOMP_RET_ERRNO | EOPNOTSUPP
 
 # Datagram sockets could send to any socket that has a name, so pairs are made of streams only.
 SOCKETPAIR_TYPES = (
@@ -67,6 +98,42 @@ SOCKETPAIR_TYPES = (
 )
 PRCTL_OPTIONS = (PR_GET_DUMPABLE, PR_SET_NAME, PR_GET_NAME, PR_SET_VMA)
 IOCTL_REQUESTS = (TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO, FIONCLEX, FIOCLEX)
+
+# Without F_SETOWN and F_SETSIG, by which the kernel would signal another process for this one.
+FCNTL_COMMANDS = (
+    F_DUPFD,
+    F_DUPFD_CLOEXEC,
+    F_GETFD,
+    F_SETFD,
+    F_GETFL,
+    F_SETFL,
+    F_GETLK,
+    F_SETLK,
+    F_SETLKW,
+    F_OFD_GETLK,
+    F_OFD_SETLK,
+    F_OFD_SETLKW,
+    F_GETPIPE_SZ,
+)
+
+# Without MADV_PAGEOUT, MADV_COLD and the like: memory that a process has swapped out is still
+# taken, but not seen by the server.
+MADVISE_ADVICE = (
+    MADV_NORMAL,
+    MADV_RANDOM,
+    MADV_SEQUENTIAL,
+    MADV_WILLNEED,
+    MADV_DONTNEED,
+    MADV_FREE,
+    MADV_DONTFORK,
+    MADV_DOFORK,
+    MADV_HUGEPAGE,
+    MADV_NOHUGEPAGE,
+    MADV_DONTDUMP,
+    MADV_DODUMP,
+    MADV_POPULATE_READ,
+    MADV_POPULATE_WRITE,
+)
 
 
 class Instruction(NamedTuple):
@@ -81,9 +148,9 @@ class Instruction(NamedTuple):
 Program = list[Instruction]
 
 
-def filter_system_calls(may_change_attributes: bool) -> None:
+def filter_system_calls(owns_file_system: bool) -> None:
     """Put the filter on every thread of this process; it can never be taken off."""
-    program = build_filter(may_change_attributes)
+    program = build_filter(owns_file_system)
     code = b"".join(struct.pack("HBBI", *instruction) for instruction in program)
     buffer = ctypes.create_string_buffer(code)
     # struct sock_fprog: the number of instructions, and where they are
@@ -91,19 +158,28 @@ def filter_system_calls(may_change_attributes: bool) -> None:
     libc.seccomp(SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, sock_fprog)
 
 
-def build_filter(may_change_attributes: bool) -> Program:
-    """The whole filter; the first return that is reached decides."""
+def build_filter(owns_file_system: bool) -> Program:
+    """The whole filter; the first return that is reached decides.
+
+    A process that owns its file system has a mount namespace, where everything but a scratch
+    folder of fixed size is read-only.
+    """
     own_pid = os.getpid()
     this_process = 0
     program = [*_kill_other_architectures(), _load(NUMBER_OFFSET), *_kill_x32()]
     program += _allow_always(numbers_here(ALLOWED).values())
-    if may_change_attributes:
+    if owns_file_system:
         program += _allow_always(numbers_here(CHANGE_FILE_ATTRIBUTES).values())
+    program += _say_that_space_cannot_be_reserved()
+    program += _allow_memory_that_is_counted()
+    program += _allow_arguments("madvise", {2: MADVISE_ADVICE})
+    program += _allow_arguments("fcntl", {1: FCNTL_COMMANDS})
     program += _allow_threads_only()
     program += _allow_arguments("socketpair", {0: (AF_UNIX,), 1: SOCKETPAIR_TYPES})
     program += _allow_arguments("kill", {0: (own_pid,)})
     program += _allow_arguments("tgkill", {0: (own_pid,)})
     program += _allow_arguments("prlimit64", {0: (this_process, own_pid)})
+    program += _allow_arguments("sched_setaffinity", {0: (this_process, own_pid)})
     program += _allow_arguments("prctl", {0: PRCTL_OPTIONS})
     program += _allow_arguments("ioctl", {1: IOCTL_REQUESTS})
     program.append(_return(REFUSE))
@@ -133,6 +209,36 @@ def _allow_always(numbers: Collection[int]) -> Program:
     return program
 
 
+def _say_that_space_cannot_be_reserved() -> Program:
+    """Refuse `fallocate`, which can take a whole disk before the server looks again.
+
+    It would even do so behind the end of the file for the output. With this error the C library
+    writes zeros instead.
+    """
+    return [
+        _jump_if_equal(libc.NUMBERS["fallocate"], skip_if_false=1),
+        _return(SAY_UNSUPPORTED),
+    ]
+
+
+def _allow_memory_that_is_counted() -> Program:
+    """Allow `mmap`, but not for memory that stays taken while the server sees none of it.
+
+    That is shared memory without a file, whose pages a process can let go of and still have, and
+    huge pages. Shared maps of files are files, which have limits of their own. The bit of
+    MAP_SHARED is also set in MAP_SHARED_VALIDATE.
+    """
+    return [
+        _jump_if_equal(libc.NUMBERS["mmap"], skip_if_false=6),
+        _load(_argument_offset(3)),
+        _jump_if_set(MAP_HUGETLB, skip_if_true=3),
+        _jump_if_set(MAP_SHARED, skip_if_false=1),
+        _jump_if_set(MAP_ANONYMOUS, skip_if_true=1),
+        _return(SECCOMP_RET_ALLOW),
+        _return(REFUSE),
+    ]
+
+
 def _allow_threads_only() -> Program:
     """Allow `clone` for a thread; with CLONE_THREAD the kernel refuses new namespaces by itself.
 
@@ -142,7 +248,7 @@ def _allow_threads_only() -> Program:
     return [
         _jump_if_equal(libc.NUMBERS["clone"], skip_if_false=4),
         _load(_argument_offset(0)),
-        Instruction(BPF_JMP | BPF_JSET | BPF_K, 0, 1, CLONE_THREAD),
+        _jump_if_set(CLONE_THREAD, skip_if_false=1),
         _return(SECCOMP_RET_ALLOW),
         _return(REFUSE),
         _jump_if_equal(libc.NUMBERS["clone3"], skip_if_false=1),
@@ -176,6 +282,10 @@ def _load(offset: int) -> Instruction:
 
 def _jump_if_equal(value: int, skip_if_true: int = 0, skip_if_false: int = 0) -> Instruction:
     return Instruction(BPF_JMP | BPF_JEQ | BPF_K, skip_if_true, skip_if_false, value)
+
+
+def _jump_if_set(bit: int, skip_if_true: int = 0, skip_if_false: int = 0) -> Instruction:
+    return Instruction(BPF_JMP | BPF_JSET | BPF_K, skip_if_true, skip_if_false, bit)
 
 
 def _return(action: int) -> Instruction:

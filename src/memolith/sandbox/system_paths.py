@@ -5,7 +5,9 @@ import sys
 from pathlib import Path
 
 NULL_DEVICE = "/dev/null"
-READ_ONLY_DEVICES = ("/dev/zero", "/dev/urandom", "/dev/random")
+READ_ONLY_DEVICES = ("/dev/urandom", "/dev/random")
+"""Not /dev/zero: a shared map of it is shared memory that no limit counts."""
+
 LIBRARIES = (
     "/lib",
     "/lib64",

@@ -44,6 +44,8 @@ class FilterPieces:
     """The item is linked to by an entity of one of these names, by a link of this type."""
     visible: Callable[[str], str]
     """The condition that the caller may see the item that the statement gives this name."""
+    within_projects: Callable[[str], str]
+    """The condition that it is in no other project than those that the caller is kept to."""
     sorts: Mapping[str, Sequence[str]]
     """What a list is ordered by, for each order that it can have."""
     parameter: Callable[[str], str]
@@ -68,8 +70,9 @@ def filter_sql(
     """
     parts: list[str] = []
     values: Parameters = {"filter_user": caller.user, "filter_project": caller.project}
-    if not caller.admin:
-        parts.append(pieces.visible("i"))
+    if caller.bound_to:
+        values["filter_bound_to"] = json.dumps(list(caller.bound_to))
+    parts.extend(_visibility(pieces, caller, "i"))
     conditions = pieces.passage_conditions if on_passages else pieces.conditions
     for field, condition in conditions.items():
         value = getattr(chosen, field)
@@ -100,6 +103,16 @@ def sort_keys(keys: Sequence[str]) -> list[str]:
     return [*keys, "i.seq"]
 
 
+def _visibility(pieces: FilterPieces, caller: Caller, alias: str) -> list[str]:
+    """The conditions that the caller may see an item; the same as `Item.admits`."""
+    parts = []
+    if not caller.admin:
+        parts.append(pieces.visible(alias))
+    if caller.bound_to:
+        parts.append(pieces.within_projects(alias))
+    return parts
+
+
 def _field_value(value: tuple[str, ...] | str | bool) -> Parameter:
     if isinstance(value, tuple):
         return json.dumps(list(dict.fromkeys(value)))
@@ -110,8 +123,8 @@ def _field_value(value: tuple[str, ...] | str | bool) -> Parameter:
 
 def _attribute_sql(pieces: FilterPieces, caller: Caller, test: Condition, number: int) -> str:
     if test.op == "linked":
-        visibility = "" if caller.admin else "and " + pieces.visible("s")
-        text = pieces.linked.replace(VISIBLE_MARK, visibility)
+        visibility = [f"and {part}" for part in _visibility(pieces, caller, "s")]
+        text = pieces.linked.replace(VISIBLE_MARK, "\n".join(visibility))
     else:
         text = pieces.attribute_conditions[test.op]
     for name in ("attribute", "value"):

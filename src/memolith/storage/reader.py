@@ -587,6 +587,8 @@ class StoreReader(ABC):
 
     def sees_all(self, caller: Caller) -> bool:
         """Whether nothing of the tenant is hidden from the caller, as far as a quick look tells."""
+        if caller.bound_to:
+            return False
         if caller.admin:
             return True
         owners = self._lasting(

@@ -29,6 +29,12 @@ Columns = tuple[Any, ...]
 Row = Any
 """A named tuple with the columns of a statement, whose types no driver knows."""
 
+PROJECT_PREFIX = "project:"
+"""Begins an entry among the scopes of a client key that names a project it is bound to."""
+
+STORED_KEY_FIELDS = tuple(name for name in ClientKey._fields if name != "projects")
+"""The columns of a client key. Its projects are kept among its scopes."""
+
 Parameter = str | int | float | bytes | None
 Parameters = dict[str, Parameter]
 
@@ -184,17 +190,21 @@ def _answer_from(columns: Columns) -> KeptAnswer:
 
 def _client_key_from(columns: Columns) -> ClientKey:
     id, digest, name, tenant, user, scopes, created_at, expires_at, last_used, revoked = columns
+    names: list[str] = decoded(scopes)
     return ClientKey(
         id,
         digest,
         name,
         tenant,
         user,
-        tuple(decoded(scopes)),
+        tuple(name for name in names if not name.startswith(PROJECT_PREFIX)),
         created_at,
         expires_at,
         last_used,
         bool(revoked),
+        tuple(
+            name.removeprefix(PROJECT_PREFIX) for name in names if name.startswith(PROJECT_PREFIX)
+        ),
     )
 
 
@@ -213,7 +223,7 @@ Several passages may have the same item, which is made once.
 STORED_PASSAGE = RowShape(StoredPassage._fields, StoredPassage._make)
 LINK = RowShape(Link._fields, _link_from)
 STEP = RowShape(Step._fields, Step._make)
-CLIENT_KEY = RowShape(ClientKey._fields, _client_key_from)
+CLIENT_KEY = RowShape(STORED_KEY_FIELDS, _client_key_from)
 ANSWER = RowShape(KeptAnswer._fields, _answer_from)
 CANDIDATE: RowShape[Candidate] = RowShape(("ref", "score"), tuple)
 """A plain pair, because a search may have thousands of them."""
@@ -309,7 +319,7 @@ def client_key_columns(key: ClientKey) -> Parameters:
         "name": key.name,
         "tenant": key.tenant,
         "user": key.user,
-        "scopes": json_text(key.scopes),
+        "scopes": json_text([*key.scopes, *(PROJECT_PREFIX + name for name in key.projects)]),
         "created_at": key.created_at,
         "expires_at": key.expires_at,
         "last_used": key.last_used,

@@ -16,6 +16,7 @@ from memolith.tools.manage import concepts as managed_concepts
 from memolith.tools.manage import conversations as managed_conversations
 from memolith.tools.manage import files as managed_files
 from memolith.tools.manage import items as managed_items
+from memolith.tools.manage import members as project_members
 from memolith.tools.manage import topics as managed_topics
 from memolith.tools.manage.dialect import manage
 from memolith.tools.memorylake import files, runners

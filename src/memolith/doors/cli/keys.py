@@ -32,11 +32,17 @@ def create_key(app: App, options: Options) -> object:
         options.tenant,
         tuple(options.scopes or DEFAULT_SCOPES),
         expires_at,
+        tuple(options.projects or ()),
     )
     secret, record = make_key(app.keys, app.clock.now(), wanted)
     note("The key is shown once; only its hash is kept.")
     if options.json:
-        return {"id": record.id, "key": secret, "scopes": list(record.scopes)}
+        return {
+            "id": record.id,
+            "key": secret,
+            "scopes": list(record.scopes),
+            "projects": list(record.projects),
+        }
     return secret
 
 
@@ -54,6 +60,7 @@ def list_keys(app: App) -> object:
             "tenant": key.tenant,
             "user": key.user,
             "scopes": ",".join(key.scopes),
+            "projects": ",".join(key.projects) or "all",
             "expires": key.expires_at or "never",
             "last used": key.last_used or "never",
             "state": "revoked" if key.revoked else "valid",
@@ -71,6 +78,13 @@ def add_keys_options(parser: argparse.ArgumentParser) -> None:
     add_tenant(parser)
     parser.add_argument(
         "--scope", action="append", dest="scopes", help="read, write, admin, run (read and write)"
+    )
+    parser.add_argument(
+        "--project",
+        action="append",
+        dest="projects",
+        metavar="PROJECT",
+        help="bind the key to a project; it sees nothing of the others (may be repeated)",
     )
     parser.add_argument("--expires", metavar="TIME")
 

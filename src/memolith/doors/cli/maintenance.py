@@ -92,6 +92,7 @@ def doctor(app: App, options: Options) -> object:
         "vectors": state.vectors,
         "vault": vault,
         "code runner": ": ".join(part for part in app.sandbox.state if part),
+        "files": app.sandbox.how_files_are_read(),
         "problems": problems,
     }
 

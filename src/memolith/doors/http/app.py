@@ -11,6 +11,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from memolith.bootstrap import App
+from memolith.domain.callers import Caller
 from memolith.doors.http.auth.access import ALWAYS_OPEN, Access, CallerCheck
 from memolith.doors.http.auth.tokens import TokenIssuer
 from memolith.doors.http.conformance import conformance_fixtures
@@ -59,6 +60,9 @@ def build(app: App, *, read_only: bool = False, conformance: bool = False) -> AS
             app.start_background()
             yield
 
+    def check_project(caller: Caller) -> None:
+        app.engine.projects.check(caller)
+
     wording = PathWording(app.registry)
 
     async def refuse(request: Request, error: Exception) -> Response:
@@ -80,7 +84,7 @@ def build(app: App, *, read_only: bool = False, conformance: bool = False) -> AS
     return Access(
         server,
         settings,
-        CallerCheck(app.keys, app.clock.now, issuer),
+        CallerCheck(app.keys, app.clock.now, check_project, issuer),
         # Only a store that several servers share has an allowance for all of them.
         CallLimit(settings.calls_per_minute, getattr(app.store, "take_calls", None)),
         word_error=wording.word,

@@ -95,6 +95,9 @@ def _may_pass(blocks: Array, caller: Caller, chosen: Filter) -> Array:
             seen_by_many.append(f"p{caller.project}")
         own = blocks["owner"] == word_code(caller.user)
         mask &= own | _has_any(blocks["sees"], seen_by_many)
+    if caller.bound_to:
+        no_project = blocks["project"] == word_code(None)
+        mask &= no_project | _has_any(blocks["project"], caller.bound_to)
     if chosen.forgotten is not None:
         mask &= blocks["forgotten"] == int(chosen.forgotten)
     if chosen.owner is not None:

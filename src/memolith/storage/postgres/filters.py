@@ -153,6 +153,11 @@ def visible(alias: str) -> str:
     )"""
 
 
+def within_projects(alias: str) -> str:
+    """The condition that an item is in no other project than those the caller is kept to."""
+    return f"({alias}.project is null or {alias}.project {_any_of('filter_bound_to')})"
+
+
 def _attribute_value(test: Condition) -> str:
     """The value as JSON; true is 1 there, as it is in `attribute`."""
     value: Json = test.value
@@ -200,6 +205,7 @@ FILTER_PIECES = FilterPieces(
     attribute_conditions=ATTRIBUTE_CONDITIONS,
     linked=LINKED,
     visible=visible,
+    within_projects=within_projects,
     sorts=SORTS,
     parameter=_parameter,
     attribute_name=_attribute_name,

@@ -137,6 +137,14 @@ def visible(alias: str) -> str:
     )"""
 
 
+def within_projects(alias: str) -> str:
+    """The condition that an item is in no other project than those the caller is kept to."""
+    return f"""(
+        {alias}.project is null
+        or {alias}.project in (select value from json_each(:filter_bound_to))
+    )"""
+
+
 SORTS = {
     "created_at": ["i.seq"],
     "updated_at": ["i.updated_at"],
@@ -177,6 +185,7 @@ FILTER_PIECES = FilterPieces(
     attribute_conditions=ATTRIBUTE_CONDITIONS,
     linked=LINKED,
     visible=visible,
+    within_projects=within_projects,
     sorts=SORTS,
     parameter=_parameter,
     attribute_name=_attribute_name,

@@ -22,5 +22,8 @@ manage = Family(
         "show_file",
         "delete_file",
         "reread_file",
+        "list_project_members",
+        "add_project_member",
+        "remove_project_member",
     ),
 )

@@ -46,7 +46,10 @@ def in_project(call: Call) -> Call:
     around = repository_around(call)
     if around is None:
         return call
-    return replace(call, caller=replace(call.caller, project=around.project))
+    caller = replace(call.caller, project=around.project)
+    # A project that a request names was checked when the request was let in.
+    call.engine.projects.check(caller)
+    return replace(call, caller=caller)
 
 
 class Placement(NamedTuple):

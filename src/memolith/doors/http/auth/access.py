@@ -57,15 +57,27 @@ class CallerCheck:
     """Finds out whom the credential of a request stands for."""
 
     def __init__(
-        self, keys: ClientKeys, now: Callable[[], str], issuer: TokenIssuer | None = None
+        self,
+        keys: ClientKeys,
+        now: Callable[[], str],
+        check_project: Callable[[Caller], None],
+        issuer: TokenIssuer | None = None,
     ) -> None:
+        """`check_project` refuses a caller whose project does not let them in."""
         self.keys = keys
         self.now = now
+        self.check_project = check_project
         self.issuer = issuer
         # A few threads of their own, so that a silent issuer does not take all there are.
         self.token_checks = anyio.CapacityLimiter(MAX_TOKEN_CHECKS)
 
     async def admit(self, headers: Headers, path: str) -> Admission:
+        admission = await self._identify(headers, path)
+        if admission.caller.project is not None:
+            await anyio.to_thread.run_sync(self.check_project, admission.caller)
+        return admission
+
+    async def _identify(self, headers: Headers, path: str) -> Admission:
         secret = credential(headers)
         if not secret:
             raise Unauthenticated("A key is needed: send `Authorization: Bearer KEY`.")
@@ -87,7 +99,13 @@ class CallerCheck:
             # A store that cannot be written must not keep out those who only read.
             with suppress(MemolithError):
                 await anyio.to_thread.run_sync(self.keys.used, key.id, now)
-        caller = Caller(key.tenant, key.user, project, admin="admin" in key.scopes)
+        caller = Caller(
+            key.tenant,
+            key.user,
+            project_of(key, project),
+            admin="admin" in key.scopes,
+            bound_to=key.projects,
+        )
         return Admission(caller, frozenset(key.scopes), key.id)
 
 
@@ -200,10 +218,24 @@ class Access:
         """What OAuth calls the error, if it has a name for it."""
         if isinstance(error, Unauthenticated) and credential(headers):
             return "invalid_token"
-        # A field is at fault only when the host or the origin is refused.
+        # A field is at fault when the host, the origin or the project is refused.
         if isinstance(error, Denied) and error.field is None:
             return "insufficient_scope"
         return None
+
+
+def project_of(key: ClientKey, stated: str | None) -> str | None:
+    """The project that a client works in: the one that it states, or the only one of its key."""
+    if stated is None and len(key.projects) == 1:
+        return key.projects[0]
+    if stated is not None and key.projects and stated not in key.projects:
+        raise Denied(
+            f"This key is not for the project {stated[:100]!r}; it is for "
+            f"{', '.join(key.projects)}.",
+            field=PROJECT_HEADER,
+            value=stated,
+        )
+    return stated
 
 
 def is_valid(key: ClientKey, now: str) -> bool:

@@ -28,6 +28,7 @@ class NewKey:
     tenant: str = "local"
     scopes: tuple[str, ...] = ("read", "write")
     expires_at: str | None = None
+    projects: tuple[str, ...] = ()
 
 
 def digest(key: str) -> str:
@@ -42,6 +43,11 @@ def make_key(keys: ClientKeys, now: str, wanted: NewKey) -> tuple[str, ClientKey
         raise InvalidInput(
             f"There is no scope {unknown[0]!r}; use {', '.join(sorted(SCOPES))}.", field="scopes"
         )
+    if wanted.projects and "admin" in wanted.scopes:
+        raise InvalidInput(
+            "An admin sees all projects, so a key with the scope 'admin' cannot be bound to some.",
+            field="projects",
+        )
     secret = KEY_PREFIX + secrets.token_urlsafe(KEY_BYTES)
     record = ClientKey(
         id=new_id(),
@@ -52,6 +58,7 @@ def make_key(keys: ClientKeys, now: str, wanted: NewKey) -> tuple[str, ClientKey
         scopes=wanted.scopes,
         created_at=now,
         expires_at=wanted.expires_at,
+        projects=tuple(identifier(project, "project") for project in wanted.projects),
     )
     keys.add(record)
     return secret, record
