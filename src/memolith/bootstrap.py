@@ -74,6 +74,10 @@ def _drop_nothing() -> None:
     """Stands in where no vectors are kept."""
 
 
+def _report_after_commit(error: MemolithError) -> None:
+    log_warning("a write is done, but not all that follows from it: %s", error)
+
+
 def core_on(
     store: Store,
     *,
@@ -85,7 +89,7 @@ def core_on(
     after_erase: Callable[[], None] = _drop_nothing,
 ) -> Core:
     """The core of the engine on a store; without a model it searches by words."""
-    transactions = Transactions(store)
+    transactions = Transactions(store, _report_after_commit)
     recall = Recall(transactions, terms, HybridRanker(), meaning, embed_waiting)
     return build_core(
         transactions, clock or SystemClock(), recall, input_rules, before_erase, after_erase

@@ -116,7 +116,7 @@ def test_a_key_can_be_used_anew_when_its_answer_is_no_longer_kept(app: App) -> N
             return shifted(app.clock.now(), (DAYS_KEPT + 1) * 86400)
 
     first = call_with_key(app, "remember", {"content": "tea"}, "k")
-    later = Once(Transactions(app.store), Later(), app._cipher)
+    later = Once(Transactions(app.store, print), Later(), app._cipher)
     request = Request("remember", {"content": "tea"}, "k")
     answer = later.run(ME, request, lambda: {"id": "new"}, lambda result: {**result})
     assert answer["id"] != first["id"]

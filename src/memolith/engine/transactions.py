@@ -31,7 +31,7 @@ class _Open:
         """Whether what is open serves this tenant."""
         return self.tenant == tenant
 
-    def run_after_commit(self) -> None:
+    def run_after_commit(self, report: Callable[[MemolithError], None]) -> None:
         """Do what was put off until the commit; what fails now cannot undo the write."""
         actions = self.after_commit
         self.after_commit = []
@@ -39,7 +39,7 @@ class _Open:
             try:
                 action()
             except MemolithError as error:
-                _log_warning(error)
+                report(error)
 
 
 class CallTransaction:
@@ -100,8 +100,10 @@ class CallTransaction:
 class Transactions:
     """A store whose transactions are shared by everything that happens in one call."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, report: Callable[[MemolithError], None]) -> None:
+        """`report` hears what went wrong after a commit."""
         self._store = store
+        self._report = report
         self.name = store.name
         self._current: ContextVar[_Open | None] = ContextVar("open transaction", default=None)
 
@@ -121,7 +123,7 @@ class Transactions:
             call.commit()
         finally:
             self._current.reset(token)
-        call.open.run_after_commit()
+        call.open.run_after_commit(self._report)
 
     @contextmanager
     def reading(self, tenant: str | None) -> Iterator[Reader]:
@@ -171,7 +173,7 @@ class Transactions:
             self._opened(opened, "writer", rows, tenant),
         ):
             yield rows
-        opened.run_after_commit()
+        opened.run_after_commit(self._report)
 
     @contextmanager
     def _opened(
@@ -212,10 +214,3 @@ class Transactions:
 
     def close(self) -> None:
         self._store.close()
-
-
-def _log_warning(error: MemolithError) -> None:
-    # Hooks import this file and start faster without `logging`, which they never need.
-    import logging
-
-    logging.getLogger(__name__).warning("after a write: %s", error)
